@@ -1,0 +1,32 @@
+package petcat
+
+import "context"
+
+// Credential is what a server knows about the holder of a key.
+type Credential struct {
+	Key     Key
+	Account Account
+}
+
+// AccessChange tells what of accounts, keys and bans changed up to a revision.
+type AccessChange struct {
+	Revision Revision
+	Keys     []KeyHash   // keys whose own state changed
+	Accounts []AccountID // accounts whose plan or state changed
+	Bans     []Ban       // bans as they are now, lifted ones among them
+}
+
+// Empty reports whether nothing changed.
+func (c AccessChange) Empty() bool {
+	return len(c.Keys) == 0 && len(c.Accounts) == 0 && len(c.Bans) == 0
+}
+
+// AccessStore answers who may come in.
+type AccessStore interface {
+	// FindCredential returns an [Error] with [CodeNotFound] for a hash that no
+	// key has.
+	FindCredential(ctx context.Context, hash KeyHash) (Credential, error)
+	// AccessChangesSince returns everything that changed after a revision, by
+	// this process and by others.
+	AccessChangesSince(ctx context.Context, after Revision) (AccessChange, error)
+}

@@ -1,0 +1,93 @@
+package petcat
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// AccountID identifies an account: from 1, never reused.
+type AccountID int64
+
+const accountIDPrefix = "acct_"
+
+// String returns the form that operators see, such as acct_12.
+func (id AccountID) String() string { return accountIDPrefix + strconv.FormatInt(int64(id), 10) }
+
+// Account is one consumer of the API: a person, a team or an application. Its
+// counts are shared by its keys.
+type Account struct {
+	ID        AccountID
+	Name      string
+	Plan      Plan
+	Quota     Quota
+	CreatedAt time.Time
+	// ClosedAt is zero while the account is open. Closing revokes its keys, for
+	// ever.
+	ClosedAt time.Time
+}
+
+// Closed reports whether the account was closed.
+func (a Account) Closed() bool { return !a.ClosedAt.IsZero() }
+
+// NewAccount is an account that is to be created; [ParseNewAccount] is the only
+// way to a valid one.
+type NewAccount struct {
+	name         string
+	subscription Subscription
+}
+
+// MaxAccountName is the longest account name in characters.
+const MaxAccountName = 200
+
+// ParseNewAccount checks an account's name. It returns an [Error] with
+// [CodeInvalidField].
+func ParseNewAccount(name string, s Subscription) (NewAccount, error) {
+	if err := (textRule{field: "the account's name", maxRunes: MaxAccountName}).check(name); err != nil {
+		return NewAccount{}, err
+	}
+	// A name that reads as an id could make a later command act on another
+	// account than the operator meant.
+	if _, isID := ParseAccountRef(name); isID {
+		return NewAccount{}, Errorf(CodeInvalidField, "the account's name must not look like an id (%q)", name)
+	}
+	return NewAccount{name: name, subscription: s}, nil
+}
+
+// Name returns the account's name.
+func (n NewAccount) Name() string { return n.name }
+
+// Subscription returns the account's plan and quota.
+func (n NewAccount) Subscription() Subscription { return n.subscription }
+
+// ParseAccountRef reads what an operator typed for an account: isID tells
+// whether it is an id such as acct_12; anything else is a name.
+func ParseAccountRef(s string) (id AccountID, isID bool) {
+	digits, found := strings.CutPrefix(s, accountIDPrefix)
+	if !found {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return AccountID(n), err == nil && n > 0
+}
+
+// AccountStore keeps accounts. Every change commits together with its audit
+// entry, and reaches the servers as an [AccessChange].
+type AccountStore interface {
+	// CreateAccount returns an [Error] with [CodeInvalidField] when an open
+	// account has the name already.
+	CreateAccount(ctx context.Context, by Actor, a NewAccount) (Account, error)
+	// FindAccount finds an account by id or name, an open one before closed
+	// ones. It returns an [Error] with [CodeNotFound].
+	FindAccount(ctx context.Context, ref string) (Account, error)
+	// EachAccount calls fn for every account, by id ascending, closed ones
+	// included, and stops at the first error that fn returns.
+	EachAccount(ctx context.Context, fn func(Account) error) error
+	// ChangeSubscription puts an account on another plan, at once; what is used
+	// stays used. A closed account is an [Error] with [CodeInvalidField].
+	ChangeSubscription(ctx context.Context, by Actor, id AccountID, s Subscription) (Account, error)
+	// CloseAccount closes an account for ever and revokes its keys. Closing
+	// twice changes nothing.
+	CloseAccount(ctx context.Context, by Actor, id AccountID) (Account, error)
+}

@@ -1,0 +1,55 @@
+package petcat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+)
+
+// Actor is who changed something: "cli:" and the user's name on the machine for
+// the command line, "petcat" for the service itself.
+type Actor string
+
+// ServiceActor is the service acting by itself, as when it imposes a ban.
+const ServiceActor Actor = "petcat"
+
+// AuditEntry records one management change. Entries are appended in the
+// transaction of the change that they describe, and never altered.
+type AuditEntry struct {
+	Sequence int64 // from 1, without gaps
+	At       time.Time
+	Actor    Actor
+	Action   string // such as "key.revoke"
+	Subject  string // such as "key_34"
+	Detail   string // a JSON object; never a secret
+	// Hash chains the entries: it covers this entry and the hash before it.
+	Hash [sha256.Size]byte
+}
+
+// Seal returns the hash that e must carry when it follows an entry with the
+// hash previous (all zero before the first). Changing, removing or inserting an
+// entry breaks every hash after it.
+func (e AuditEntry) Seal(previous [sha256.Size]byte) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(previous[:])
+	var number [8]byte
+	writeNumber := func(n int64) {
+		binary.BigEndian.PutUint64(number[:], uint64(n))
+		h.Write(number[:])
+	}
+	writeNumber(e.Sequence)
+	writeNumber(e.At.UnixMilli())
+	for _, s := range []string{string(e.Actor), e.Action, e.Subject, e.Detail} {
+		writeNumber(int64(len(s)))
+		h.Write([]byte(s))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// AuditStore reads the audit entries.
+type AuditStore interface {
+	// EachAuditEntry calls fn for every entry, oldest first, and stops at the
+	// first error that fn returns.
+	EachAuditEntry(ctx context.Context, fn func(AuditEntry) error) error
+}

@@ -1,0 +1,118 @@
+package petcat
+
+import (
+	"context"
+	"time"
+)
+
+// Ban keeps a key out for a while because its holder went on sending requests
+// that were refused.
+type Ban struct {
+	Key     KeyID
+	Account AccountID
+	// Level is the step of the ladder, from 1.
+	Level        int
+	StartedAt    time.Time
+	EndsAt       time.Time // a whole second
+	EarlyRetries int       // how many led to it
+	// Shadow says that the ban was only counted, not enforced.
+	Shadow   bool
+	LiftedAt time.Time // zero: not lifted
+	LiftedBy Actor
+}
+
+// Active reports whether the ban keeps its key out at a moment.
+func (b Ban) Active(now time.Time) bool {
+	return !b.Shadow && b.LiftedAt.IsZero() && now.Before(b.EndsAt)
+}
+
+// End returns when the ban ended or will end.
+func (b Ban) End() time.Time {
+	if !b.LiftedAt.IsZero() && b.LiftedAt.Before(b.EndsAt) {
+		return b.LiftedAt
+	}
+	return b.EndsAt
+}
+
+// banLadder holds the durations by level. The last is kept at 6 h because
+// widespread HTTP clients cap the Retry-After that they obey there: a longer
+// ban would make them come back early through no fault of their callers.
+var banLadder = [...]time.Duration{
+	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour,
+}
+
+// MaxBanLevel is the highest level of a ban.
+const MaxBanLevel = len(banLadder)
+
+// banForgiveness is how long a key must stay clean to go down one level.
+const banForgiveness = 24 * time.Hour
+
+// Next returns the level that a ban starting now has when b was the key's last
+// one: one higher, less one for each clean 24 hours since b ended. The zero Ban
+// is for a key that was never banned.
+func (b Ban) Next(now time.Time) int {
+	level := b.Level
+	if clean := now.Sub(b.End()); level > 0 && clean > 0 {
+		level = max(0, level-int(min(clean/banForgiveness, time.Duration(MaxBanLevel))))
+	}
+	return min(level+1, MaxBanLevel)
+}
+
+// Forgotten reports whether b no longer matters: it ended, and its level has
+// gone back to nothing.
+func (b Ban) Forgotten(now time.Time) bool {
+	return !now.Before(b.End()) && b.Next(now) == 1
+}
+
+// BanDuration returns how long a ban of a level lasts.
+func BanDuration(level int) time.Duration {
+	return banLadder[min(max(level, 1), MaxBanLevel)-1]
+}
+
+// BanMode says what becomes of bans.
+type BanMode string
+
+// The modes of bans.
+const (
+	EnforceBans BanMode = "enforce"
+	ShadowBans  BanMode = "shadow" // counted and reported, nobody is kept out
+	BansOff     BanMode = "off"
+)
+
+// ParseBanMode returns an [Error] with [CodeInvalidField] for a name that is
+// not a mode's.
+func ParseBanMode(s string) (BanMode, error) {
+	switch m := BanMode(s); m {
+	case EnforceBans, ShadowBans, BansOff:
+		return m, nil
+	default:
+		return "", Errorf(CodeInvalidField, "bans must be enforce, shadow or off (got %q)", s)
+	}
+}
+
+// Early retries: refused requests that arrive later than the grace after the
+// first refusal of their window, so that requests which were under way when the
+// quota ran out are nobody's fault.
+const (
+	EarlyRetryGrace = 2 * time.Second
+	// EarlyRetrySpan is how far back early retries count, in whole seconds of
+	// the clock.
+	EarlyRetrySpan = time.Minute
+)
+
+// BanThreshold returns how many early retries within [EarlyRetrySpan] are
+// borne; one more bans the key. Slow clients with small quotas get 30.
+func BanThreshold(q Quota) int64 { return max(30, q.PerMinute/2) }
+
+// BanStore keeps bans: the last one of each key. Every change commits together
+// with its audit entry, and reaches the servers as an [AccessChange].
+type BanStore interface {
+	// SaveBan records a ban in the place of the key's last one.
+	SaveBan(ctx context.Context, b Ban) error
+	// EachBan calls fn for the last ban of each key, by key ascending, and stops at
+	// the first error that fn returns.
+	EachBan(ctx context.Context, fn func(Ban) error) error
+	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] when
+	// the key has no ban that is under way.
+	LiftBan(ctx context.Context, by Actor, key KeyID) (Ban, error)
+}

@@ -1,0 +1,117 @@
+package petcat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// CategoryID identifies a category: from 1, ascending in the order of creation,
+// never reused, and below 2^53, so that every JSON number type can hold it.
+type CategoryID int64
+
+// Category is a class of pets, such as dogs.
+type Category struct {
+	ID   CategoryID
+	Name string
+	// Description is nil when the category was created without one, which
+	// differs from an empty one.
+	Description *string
+}
+
+// NewCategory is what a caller may say about a category that is to be created.
+// The zero value is not valid: [ParseNewCategory] is the only way to one.
+type NewCategory struct {
+	name        string
+	description *string
+}
+
+// Limits of a category's texts, in characters (Unicode code points).
+const (
+	MaxCategoryName        = 1_000
+	MaxCategoryDescription = 10_000
+)
+
+// ParseNewCategory checks the texts of a category to be created; nil means that
+// the caller did not send the field. It returns an [Error] with
+// [CodeMissingField] or [CodeInvalidField]. The texts are kept as they were
+// sent: nothing is trimmed or normalised, and names need not be unique.
+func ParseNewCategory(name, description *string) (NewCategory, error) {
+	if name == nil {
+		return NewCategory{}, Errorf(CodeMissingField, "name is required")
+	}
+	if err := (textRule{field: "name", maxRunes: MaxCategoryName}).check(*name); err != nil {
+		return NewCategory{}, err
+	}
+	if description != nil {
+		rule := textRule{field: "description", maxRunes: MaxCategoryDescription, lines: true, blank: true}
+		if err := rule.check(*description); err != nil {
+			return NewCategory{}, err
+		}
+	}
+	return NewCategory{name: *name, description: description}, nil
+}
+
+// Name returns the name to be stored.
+func (n NewCategory) Name() string { return n.name }
+
+// Description returns the description to be stored, nil for none.
+func (n NewCategory) Description() *string { return n.description }
+
+// As returns the category that n becomes once it has an id.
+func (n NewCategory) As(id CategoryID) Category {
+	return Category{ID: id, Name: n.name, Description: n.description}
+}
+
+// Fingerprint returns a SHA-256 of what the caller asked for. Two requests with
+// the same fingerprint ask for the same category, however their JSON is spelled.
+func (n NewCategory) Fingerprint() [sha256.Size]byte {
+	h := sha256.New()
+	h.Write([]byte("createCategory\x00"))
+	var size [8]byte
+	binary.BigEndian.PutUint64(size[:], uint64(len(n.name)))
+	h.Write(size[:])
+	h.Write([]byte(n.name))
+	if n.description != nil {
+		h.Write([]byte{1})
+		h.Write([]byte(*n.description))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// CreateCategory asks a store for a category.
+type CreateCategory struct {
+	Account AccountID
+	New     NewCategory
+	// IdempotencyKey is "" when the caller sent none.
+	IdempotencyKey IdempotencyKey
+}
+
+// CreatedCategory is a store's answer to [CreateCategory].
+type CreatedCategory struct {
+	Category Category
+	// Replayed says that the category was created by an earlier request with
+	// the same idempotency key.
+	Replayed bool
+}
+
+// RevisedCategory is a category as of a revision.
+type RevisedCategory struct {
+	Category
+	Revision Revision
+}
+
+// CategoryStore keeps categories.
+type CategoryStore interface {
+	// CreateCategory makes a category durable, together with its idempotency
+	// key, before it returns: it survives a crash and a power cut from then on.
+	// It returns an [Error] with [CodeIdempotencyKeyReused],
+	// [CodeIdempotencyInProgress], or [CodeServiceUnavailable]; after the last,
+	// the category may or may not exist.
+	CreateCategory(ctx context.Context, c CreateCategory) (CreatedCategory, error)
+
+	// EachCategory calls fn for every category, by id ascending, as of one
+	// moment, and stops at the first error that fn returns. The categories'
+	// texts are valid until fn returns.
+	EachCategory(ctx context.Context, fn func(RevisedCategory) error) error
+}

@@ -1,0 +1,110 @@
+package petcat
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code names a kind of failure for machines. Codes are lower_snake, are part of
+// the contract, and are never renamed; callers must expect new ones.
+type Code string
+
+// The codes of the API, grouped by the HTTP status that they travel with.
+const (
+	// 400
+	CodeMalformedJSON Code = "malformed_json" // not one well-formed, unambiguous JSON text
+	CodeInvalidBody   Code = "invalid_body"   // JSON, but not an object, or it did not arrive whole
+	CodeMissingField  Code = "missing_field"  // a required member or header is absent
+	CodeInvalidField  Code = "invalid_field"  // a member or header breaks its rule
+
+	// 401
+	CodeMissingAPIKey  Code = "missing_api_key"
+	CodeInvalidAPIKey  Code = "invalid_api_key"
+	CodeExpiredAPIKey  Code = "expired_api_key"
+	CodeRevokedAPIKey  Code = "revoked_api_key"
+	CodeDisabledAPIKey Code = "disabled_api_key"
+
+	// 404, 405
+	CodeNotFound         Code = "not_found"
+	CodeMethodNotAllowed Code = "method_not_allowed"
+
+	// 409, 410, 412, 413, 415, 422
+	CodeIdempotencyInProgress Code = "idempotency_in_progress"
+	CodeOperationSunset       Code = "operation_sunset"
+	CodePreconditionFailed    Code = "precondition_failed"
+	CodeBodyTooLarge          Code = "body_too_large"
+	CodeUnsupportedMediaType  Code = "unsupported_media_type"
+	CodeIdempotencyKeyReused  Code = "idempotency_key_reused"
+
+	// 429
+	CodeRateLimitExceeded     Code = "rate_limit_exceeded"
+	CodeDailyQuotaExceeded    Code = "daily_quota_exceeded"
+	CodeKeyBanned             Code = "key_banned"
+	CodeTooManyFailedAttempts Code = "too_many_failed_attempts"
+
+	// 500, 503
+	CodeInternalError      Code = "internal_error"
+	CodeServiceUnavailable Code = "service_unavailable"
+)
+
+// Codes returns every code, in the order of their statuses.
+func Codes() []Code {
+	return []Code{
+		CodeMalformedJSON, CodeInvalidBody, CodeMissingField, CodeInvalidField,
+		CodeMissingAPIKey, CodeInvalidAPIKey, CodeExpiredAPIKey, CodeRevokedAPIKey, CodeDisabledAPIKey,
+		CodeNotFound, CodeMethodNotAllowed,
+		CodeIdempotencyInProgress, CodeOperationSunset, CodePreconditionFailed, CodeBodyTooLarge,
+		CodeUnsupportedMediaType, CodeIdempotencyKeyReused,
+		CodeRateLimitExceeded, CodeDailyQuotaExceeded, CodeKeyBanned, CodeTooManyFailedAttempts,
+		CodeInternalError, CodeServiceUnavailable,
+	}
+}
+
+// Error is a failure that may be told to the caller. Code and Message may leave
+// the process; the cause, if there is one, is for the log alone.
+type Error struct {
+	Code    Code
+	Message string
+	cause   error
+}
+
+// Errorf returns an Error whose message names the field and the remedy.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Because returns a copy of e that remembers why it happened.
+func (e *Error) Because(cause error) *Error {
+	return &Error{Code: e.Code, Message: e.Message, cause: cause}
+}
+
+// Error returns the text for the log. It may hold the cause, so it must not be
+// sent to a caller: send Message.
+func (e *Error) Error() string {
+	if e.cause == nil {
+		return fmt.Sprintf("%s: %s", e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Public returns what may be told of err to a caller: the Error in its chain,
+// or an internal error with a fixed text when there is none, so that nothing
+// leaks by accident.
+func Public(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and name the X-Request-Id if it stays", cause: err}
+}
+
+// CodeOf returns the code of the Error in err's chain, CodeInternalError for
+// any other error, and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return Public(err).Code
+}

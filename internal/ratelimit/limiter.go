@@ -1,0 +1,68 @@
+package ratelimit
+
+import (
+	"context"
+
+	"petcat"
+)
+
+// Charge is one authenticated request that asks to be admitted.
+type Charge struct {
+	Account petcat.AccountID
+	Key     petcat.KeyID
+	Quota   petcat.Quota // the account's, as it is now
+}
+
+// Verdict is what becomes of a request.
+type Verdict uint8
+
+// The verdicts. A refused request is charged to no window.
+const (
+	Admitted    Verdict = iota
+	MinuteSpent         // the minute's quota is used up; the day's is not
+	DaySpent            // the day's quota is used up
+	Banned              // the key is banned
+)
+
+// Standing is where an account stands in one window after a request.
+type Standing struct {
+	Limit     int64
+	Remaining int64 // from 0 to Limit
+	Reset     int64 // Unix second at which the window ends; always after Decision.Now
+}
+
+// Decision is the answer to a [Charge]. All of it describes one moment.
+type Decision struct {
+	Verdict Verdict
+	// Now is the limiter's time in nanoseconds since the Unix epoch. It never
+	// runs backwards.
+	Now         int64
+	Minute, Day Standing
+	// Headline is what X-RateLimit-Limit, -Remaining and -Reset show: the most
+	// restrictive window, or the end of the ban.
+	Headline Standing
+	// RetryAfter is in whole seconds, at least 1, and never earlier than
+	// Headline.Reset; 0 when the request was admitted.
+	RetryAfter int64
+	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
+	// are borne before the key is banned.
+	Warn             bool
+	EarlyRetriesLeft int64
+}
+
+// Limiter decides who is admitted. Implementations are safe for concurrent use
+// and pass the suite in package limittest.
+type Limiter interface {
+	// Spend charges a request to both windows or to neither, in one atomic
+	// step: of N parallel requests against a limit of L it admits exactly
+	// min(N, L). It returns an error only when it cannot know how much is left;
+	// the request is then neither admitted nor charged.
+	Spend(ctx context.Context, c Charge) (Decision, error)
+
+	// ApplyBan makes a ban that was imposed, lifted or loaded elsewhere hold
+	// here.
+	ApplyBan(b petcat.Ban)
+
+	// Close gives back what was leased and not used. No Spend may follow.
+	Close(ctx context.Context) error
+}

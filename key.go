@@ -1,0 +1,314 @@
+package petcat
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// KeyID identifies a key: from 1, never reused. It is not secret.
+type KeyID int64
+
+const keyIDPrefix = "key_"
+
+// String returns the form that operators see, such as key_34.
+func (id KeyID) String() string { return keyIDPrefix + strconv.FormatInt(int64(id), 10) }
+
+// ParseKeyID reads the form that String writes. It returns an [Error] with
+// [CodeInvalidField].
+func ParseKeyID(s string) (KeyID, error) {
+	digits, found := strings.CutPrefix(s, keyIDPrefix)
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if !found || err != nil || n < 1 {
+		// What was typed is not repeated: it may be the key itself.
+		return 0, Errorf(CodeInvalidField, "a key's id looks like key_34; list the ids with: petcat key list")
+	}
+	return KeyID(n), nil
+}
+
+// Key is a bearer credential of an account. Its secret is not in it: only a
+// hash of the secret is ever stored.
+type Key struct {
+	ID         KeyID
+	Account    AccountID
+	Label      string
+	Hint       string // the end of the secret's random part, to tell keys apart
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // zero: never
+	DisabledAt time.Time // zero: enabled
+	RevokedAt  time.Time // zero: not revoked
+	Successor  KeyID     // the key that a rotation put in its place, or 0
+}
+
+// KeyState is what a key is good for.
+type KeyState string
+
+// The states of a key.
+const (
+	KeyActive   KeyState = "active"
+	KeyExpired  KeyState = "expired"
+	KeyDisabled KeyState = "disabled"
+	KeyRevoked  KeyState = "revoked"
+)
+
+// State returns the key's state at a moment. What is final comes first.
+func (k Key) State(now time.Time) KeyState {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return KeyRevoked
+	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt):
+		return KeyExpired
+	case !k.DisabledAt.IsZero():
+		return KeyDisabled
+	default:
+		return KeyActive
+	}
+}
+
+// Err returns the error that a caller with a key in this state gets, nil for an
+// active one. It may only be told to somebody who showed the whole secret.
+func (s KeyState) Err() error {
+	switch s {
+	case KeyRevoked:
+		return Errorf(CodeRevokedAPIKey, "this API key was revoked; use another one")
+	case KeyExpired:
+		return Errorf(CodeExpiredAPIKey, "this API key has expired; use its successor or ask for a new one")
+	case KeyDisabled:
+		return Errorf(CodeDisabledAPIKey, "this API key is disabled; ask the operator to enable it")
+	default:
+		return nil
+	}
+}
+
+// KeyHash is the SHA-256 of a key's whole secret text. A secret holds 190
+// random bits, so a plain hash cannot be searched and needs no salt.
+type KeyHash [sha256.Size]byte
+
+// The format of a secret: an environment's prefix, 32 random base62 characters,
+// and a checksum, so that scanners and servers can tell a typo from a key
+// without a lookup. Example: pck_live_ + 32 + 6 characters.
+const (
+	keyRandomLength   = 32
+	keyChecksumLength = 6
+	keyHintLength     = 4
+	base62            = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// MaxCredential is how many bytes of a credential are looked at. Anything
+// longer is refused unread.
+const MaxCredential = 256
+
+// GeneratedKey is a fresh secret and what may be stored of it.
+type GeneratedKey struct {
+	Secret Secret
+	Hash   KeyHash
+	Hint   string
+}
+
+// GenerateKey makes a secret for an environment from a source of
+// cryptographically secure random bytes, normally crypto/rand.Reader.
+func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
+	text := make([]byte, 0, 64)
+	text = append(text, env.keyPrefix()...)
+	var buf [keyRandomLength]byte
+	for need := keyRandomLength; need > 0; {
+		if _, err := io.ReadFull(random, buf[:need]); err != nil {
+			return GeneratedKey{}, fmt.Errorf("read random bytes: %w", err)
+		}
+		for _, b := range buf[:need] {
+			// Of the 256 values of a byte, the last 8 would favour the first
+			// characters of the alphabet: they are thrown away.
+			if b < 248 {
+				text = append(text, base62[b%62])
+				need--
+			}
+		}
+	}
+	hint := string(text[len(text)-keyHintLength:])
+	text = appendKeyChecksum(text, text)
+	return GeneratedKey{Secret: NewSecret(string(text)), Hash: sha256.Sum256(text), Hint: hint}, nil
+}
+
+// appendKeyChecksum appends the CRC-32 (IEEE) of body in base62, padded to its
+// full length, to dst.
+func appendKeyChecksum(dst, body []byte) []byte {
+	sum := crc32.ChecksumIEEE(body)
+	var digits [keyChecksumLength]byte
+	for i := keyChecksumLength - 1; i >= 0; i-- {
+		digits[i] = base62[sum%62]
+		sum /= 62
+	}
+	return append(dst, digits[:]...)
+}
+
+// ParseKey returns the hash to look a credential up by. It refuses, without a
+// lookup, everything that cannot be a key of this environment: another form,
+// another environment, or a checksum that is not right. It returns an [Error]
+// with [CodeInvalidAPIKey], which never repeats the credential.
+func ParseKey(env Environment, credential string) (KeyHash, error) {
+	const form = "the API key is not valid; send the whole key, as it was shown when it was created"
+	if len(credential) > MaxCredential {
+		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
+	}
+	prefix, other := env.keyPrefix(), env.other()
+	if strings.HasPrefix(credential, other.keyPrefix()) {
+		return KeyHash{}, Errorf(CodeInvalidAPIKey, "this is a key of the %s environment; this is %s", other, env)
+	}
+	if len(credential) != len(prefix)+keyRandomLength+keyChecksumLength || !strings.HasPrefix(credential, prefix) {
+		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
+	}
+	var buf [64]byte
+	text := append(buf[:0], credential...)
+	body := text[:len(text)-keyChecksumLength]
+	var want [keyChecksumLength]byte
+	if string(appendKeyChecksum(want[:0], body)) != credential[len(body):] {
+		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
+	}
+	return sha256.Sum256(text), nil
+}
+
+// NewKey is a key that is to be created; [ParseNewKey] is the only way to a
+// valid one.
+type NewKey struct {
+	account   AccountID
+	label     string
+	expiresAt time.Time
+	generated GeneratedKey
+}
+
+// MaxKeyLabel is the longest label in characters.
+const MaxKeyLabel = 200
+
+// ParseNewKey checks a key's label and expiry (zero for never), which must be
+// after now. It returns an [Error] with [CodeInvalidField].
+func ParseNewKey(account AccountID, label string, expiresAt, now time.Time, g GeneratedKey) (NewKey, error) {
+	if err := (textRule{field: "the label", maxRunes: MaxKeyLabel, blank: true}).check(label); err != nil {
+		return NewKey{}, err
+	}
+	if !expiresAt.IsZero() && !expiresAt.After(now) {
+		return NewKey{}, Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", expiresAt.UTC().Format(time.RFC3339))
+	}
+	return NewKey{account: account, label: label, expiresAt: expiresAt, generated: g}, nil
+}
+
+// Account returns the account that the key is for.
+func (n NewKey) Account() AccountID { return n.account }
+
+// Label returns the operator's note on the key.
+func (n NewKey) Label() string { return n.label }
+
+// ExpiresAt returns when the key expires, zero for never.
+func (n NewKey) ExpiresAt() time.Time { return n.expiresAt }
+
+// Hash returns what is stored of the secret.
+func (n NewKey) Hash() KeyHash { return n.generated.Hash }
+
+// Hint returns the few characters that tell the key from others.
+func (n NewKey) Hint() string { return n.generated.Hint }
+
+// MaxOverlap is how long both keys of a rotation may work side by side.
+const MaxOverlap = 30 * 24 * time.Hour
+
+// Rotation puts a new key in the place of an old one; [ParseRotation] is the
+// only way to a valid one.
+type Rotation struct {
+	key       KeyID
+	overlap   time.Duration
+	generated GeneratedKey
+}
+
+// ParseRotation checks the overlap, 0 to [MaxOverlap]. It returns an [Error]
+// with [CodeInvalidField].
+func ParseRotation(key KeyID, overlap time.Duration, g GeneratedKey) (Rotation, error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return Rotation{}, Errorf(CodeInvalidField, "the overlap must be from 0 to 30 days (got %s)", overlap)
+	}
+	return Rotation{key: key, overlap: overlap, generated: g}, nil
+}
+
+// Key returns the key that is replaced.
+func (r Rotation) Key() KeyID { return r.key }
+
+// Hash returns what is stored of the new secret.
+func (r Rotation) Hash() KeyHash { return r.generated.Hash }
+
+// Hint returns the few characters that tell the new key from others.
+func (r Rotation) Hint() string { return r.generated.Hint }
+
+// Apply returns what becomes of the old key, and the new key but for its id,
+// when the rotation happens at now. The old key works until the overlap ends,
+// but never longer than it would have; the new one gets the old one's label and
+// as long a life as the old one was given. Only an active key can be rotated;
+// otherwise Apply returns an [Error] with [CodeInvalidField].
+func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err error) {
+	if state := old.State(now); state != KeyActive {
+		return Key{}, Key{}, Errorf(CodeInvalidField, "%s is %s and cannot be rotated; create a new key instead", old.ID, state)
+	}
+	if old.Successor != 0 {
+		return Key{}, Key{}, Errorf(CodeInvalidField, "%s was rotated already; rotate its successor %s", old.ID, old.Successor)
+	}
+	successor = Key{Account: old.Account, Label: old.Label, Hint: r.generated.Hint, CreatedAt: now}
+	end := now.Add(r.overlap)
+	if !old.ExpiresAt.IsZero() {
+		successor.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
+		if old.ExpiresAt.Before(end) {
+			end = old.ExpiresAt
+		}
+	}
+	old.ExpiresAt = end
+	return old, successor, nil
+}
+
+// KeyAction is a change of a key's state.
+type KeyAction string
+
+// The changes of a key's state.
+const (
+	DisableKey KeyAction = "disable"
+	EnableKey  KeyAction = "enable"
+	RevokeKey  KeyAction = "revoke"
+)
+
+// Apply returns the key after the action at now. Doing again what is done
+// changes nothing. A revoked key stays revoked: enabling or disabling one is an
+// [Error] with [CodeInvalidField].
+func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
+	if !k.RevokedAt.IsZero() && a != RevokeKey {
+		return Key{}, Errorf(CodeInvalidField, "%s was revoked, which is for ever; create a new key instead", k.ID)
+	}
+	switch a {
+	case DisableKey:
+		if k.DisabledAt.IsZero() {
+			k.DisabledAt = now
+		}
+	case EnableKey:
+		k.DisabledAt = time.Time{}
+	case RevokeKey:
+		if k.RevokedAt.IsZero() {
+			k.RevokedAt = now
+		}
+	}
+	return k, nil
+}
+
+// KeyStore keeps keys. Every change commits together with its audit entry, and
+// reaches the servers as an [AccessChange].
+type KeyStore interface {
+	// CreateKey returns an [Error] with [CodeNotFound] when there is no such
+	// account, and with [CodeInvalidField] when it is closed.
+	CreateKey(ctx context.Context, by Actor, k NewKey) (Key, error)
+	// EachKey calls fn for every key of an account, or of all accounts when it
+	// is 0, by id ascending, and stops at the first error that fn returns.
+	EachKey(ctx context.Context, account AccountID, fn func(Key) error) error
+	// RotateKey returns the new key. See [Rotation.Apply]. It returns an
+	// [Error] with [CodeNotFound] or [CodeInvalidField].
+	RotateKey(ctx context.Context, by Actor, r Rotation) (Key, error)
+	// ChangeKey returns the key after the action. See [KeyAction.Apply]. It
+	// returns an [Error] with [CodeNotFound] or [CodeInvalidField].
+	ChangeKey(ctx context.Context, by Actor, id KeyID, a KeyAction) (Key, error)
+}

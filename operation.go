@@ -1,0 +1,60 @@
+package petcat
+
+import "time"
+
+// Stability is how much an operation may still change.
+type Stability string
+
+// The stability levels.
+const (
+	Stable       Stability = "stable"       // 180 days' notice before it goes
+	Beta         Stability = "beta"         // 30 days' notice
+	Experimental Stability = "experimental" // no notice
+)
+
+// Notice returns how long before its sunset an operation is announced as
+// deprecated.
+func (s Stability) Notice() time.Duration {
+	switch s {
+	case Stable:
+		return 180 * 24 * time.Hour
+	case Beta:
+		return 30 * 24 * time.Hour
+	default:
+		return 0
+	}
+}
+
+// OperationID names an operation as the OpenAPI document does.
+type OperationID string
+
+// The operations.
+const (
+	OpListCategories OperationID = "listCategories"
+	OpCreateCategory OperationID = "createCategory"
+)
+
+// Operation is one entry of the registry.
+type Operation struct {
+	ID           OperationID
+	Method       string
+	Path         string // below the base address, such as /categories
+	Stability    Stability
+	DeprecatedAt time.Time // zero: not deprecated
+	SunsetAt     time.Time // zero: no end planned; else at least Notice after DeprecatedAt
+}
+
+// Sunset reports whether the operation has ended at a moment.
+func (o Operation) Sunset(now time.Time) bool {
+	return !o.SunsetAt.IsZero() && !now.Before(o.SunsetAt)
+}
+
+// Operations returns the registry: everything that the API offers. It drives
+// the routes, the headers that tell an operation's stability, and the checks of
+// the OpenAPI document.
+func Operations() []Operation {
+	return []Operation{
+		{ID: OpListCategories, Method: "GET", Path: "/categories", Stability: Stable},
+		{ID: OpCreateCategory, Method: "POST", Path: "/categories", Stability: Stable},
+	}
+}

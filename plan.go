@@ -1,0 +1,92 @@
+package petcat
+
+import "strings"
+
+// Plan is a level of service.
+type Plan string
+
+// The plans.
+const (
+	Free       Plan = "free"
+	Pro        Plan = "pro"
+	Business   Plan = "business"
+	Enterprise Plan = "enterprise"
+)
+
+// Plans returns the plans, from small to large.
+func Plans() []Plan { return []Plan{Free, Pro, Business, Enterprise} }
+
+// Quota is how many requests an account may make in each window.
+type Quota struct {
+	PerMinute int64
+	PerDay    int64
+}
+
+// MaxQuota is the largest number in a quota. It keeps every header value within
+// the 15 digits of a structured field's integer.
+const MaxQuota = 1_000_000_000_000
+
+// In returns the quota of one window.
+func (q Quota) In(w Window) int64 {
+	if w == Day {
+		return q.PerDay
+	}
+	return q.PerMinute
+}
+
+// Quota returns the plan's published quota; ok is false for a plan whose
+// numbers are agreed with each account.
+func (p Plan) Quota() (q Quota, ok bool) {
+	switch p {
+	case Free:
+		return Quota{PerMinute: 60, PerDay: 1_000}, true
+	case Pro:
+		return Quota{PerMinute: 300, PerDay: 10_000}, true
+	case Business:
+		return Quota{PerMinute: 1_000, PerDay: 100_000}, true
+	default:
+		return Quota{}, false
+	}
+}
+
+// Subscription is a plan with the numbers that hold for one account. The zero
+// value is not valid: [ParseSubscription] is the only way to one.
+type Subscription struct {
+	plan  Plan
+	quota Quota
+}
+
+// ParseSubscription checks a plan's name and numbers; 0 means that a number was
+// not given. Enterprise needs both numbers, the other plans refuse them. It
+// returns an [Error] with [CodeMissingField] or [CodeInvalidField].
+func ParseSubscription(plan string, perMinute, perDay int64) (Subscription, error) {
+	p := Plan(strings.ToLower(plan))
+	switch p {
+	case Free, Pro, Business:
+		if perMinute != 0 || perDay != 0 {
+			return Subscription{}, Errorf(CodeInvalidField, "the %s plan has published quotas; leave out --per-minute and --per-day, or choose the enterprise plan", p)
+		}
+		q, _ := p.Quota()
+		return Subscription{plan: p, quota: q}, nil
+	case Enterprise:
+		if perMinute == 0 || perDay == 0 {
+			return Subscription{}, Errorf(CodeMissingField, "the enterprise plan needs both --per-minute and --per-day")
+		}
+		for _, n := range []int64{perMinute, perDay} {
+			if n < 1 || n > MaxQuota {
+				return Subscription{}, Errorf(CodeInvalidField, "a quota must be from 1 to %d (got %d)", int64(MaxQuota), n)
+			}
+		}
+		return Subscription{plan: p, quota: Quota{PerMinute: perMinute, PerDay: perDay}}, nil
+	case "":
+		return Subscription{}, Errorf(CodeMissingField, "a plan is required: free, pro, business or enterprise")
+	default:
+		return Subscription{}, Errorf(CodeInvalidField, "there is no plan %q; the plans are free, pro, business and enterprise", plan)
+	}
+}
+
+// Plan returns the plan.
+func (s Subscription) Plan() Plan { return s.plan }
+
+// Quota returns the numbers that hold.
+func (s Subscription) Quota() Quota { return s.quota }
