@@ -23,6 +23,9 @@ func (c AccessChange) Empty() bool {
 
 // AccessStore answers who may come in.
 type AccessStore interface {
+	// Revision returns the revision of the last write, by this process or
+	// another.
+	Revision(ctx context.Context) (Revision, error)
 	// FindCredential returns an [Error] with [CodeNotFound] for a hash that no
 	// key has.
 	FindCredential(ctx context.Context, hash KeyHash) (Credential, error)

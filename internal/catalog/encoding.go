@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Encoding is a content coding of HTTP.
+type Encoding int
+
+// The encodings.
+const (
+	Identity Encoding = iota
+	Gzip
+	Zstd
+	encodings = iota
+)
+
+// String returns the coding's name in HTTP.
+func (e Encoding) String() string {
+	switch e {
+	case Gzip:
+		return "gzip"
+	case Zstd:
+		return "zstd"
+	default:
+		return "identity"
+	}
+}
+
+// header returns the value of Content-Encoding.
+func (e Encoding) header() []string {
+	if e == Identity {
+		return nil
+	}
+	return []string{e.String()}
+}
+
+// suffix is what tells the encodings' ETags apart.
+func (e Encoding) suffix() string {
+	if e == Identity {
+		return ""
+	}
+	return "-" + e.String()
+}
+
+// block is a stretch of the list that will not change again. It is compressed
+// at most once for each encoding, when somebody first asks.
+type block struct {
+	data []byte
+	// crc and size are those of the list up to the end of this block, as a gzip
+	// stream needs them at its end.
+	crc  uint32
+	size uint32
+
+	deflate, zstd struct {
+		once sync.Once
+		data []byte
+	}
+}
+
+func newBlock(data []byte, previous *block) *block {
+	b := &block{data: data}
+	b.crc, b.size = previous.checksum(data)
+	return b
+}
+
+// checksum returns CRC-32 and length (modulo 2^32) of the list up to the end of
+// b, nil for none, followed by data.
+func (b *block) checksum(data []byte) (crc, size uint32) {
+	if b != nil {
+		crc, size = b.crc, b.size
+	}
+	return crc32.Update(crc, crc32.IEEETable, data), size + uint32(len(data)) // #nosec G115 -- RFC 1952 counts modulo 2^32
+}
+
+// gzipHeader begins a gzip member (RFC 1952): deflate, no name, no time,
+// unknown system.
+var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+
+// A list is one gzip member, because some clients stop after the first. Its
+// deflate stream is made of pieces that were compressed apart: each was begun
+// with an empty window and ended on a byte boundary (a sync flush), so they may
+// be joined.
+
+// deflated returns the block as a piece of a deflate stream.
+func (b *block) deflated() []byte {
+	b.deflate.once.Do(func() { b.deflate.data = deflate(nil, b.data, false) })
+	return b.deflate.data
+}
+
+// gzipEnd returns the last piece of the stream, and the trailer of the member.
+func gzipEnd(before *block, tail []byte) []byte {
+	crc, size := before.checksum(tail)
+	end := deflate(nil, tail, true)
+	end = binary.LittleEndian.AppendUint32(end, crc)
+	return binary.LittleEndian.AppendUint32(end, size)
+}
+
+// deflate appends data, compressed, to dst.
+func deflate(dst, data []byte, final bool) []byte {
+	out := bytes.NewBuffer(dst)
+	// Level 1: a list is compressed again for the first reader after each
+	// change, and higher levels gain little on short JSON objects.
+	w, err := flate.NewWriter(out, flate.BestSpeed)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err == nil && final {
+		err = w.Close()
+	} else if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		panic(err) // the level is valid, and a bytes.Buffer takes everything
+	}
+	return out.Bytes()
+}
+
+// zstandard returns the block as a frame of its own. A body may hold several
+// (RFC 8878, section 3.1).
+func (b *block) zstandard() []byte {
+	b.zstd.once.Do(func() { b.zstd.data = compressZstd(b.data) })
+	return b.zstd.data
+}
+
+// zstdEncoders holds idle encoders: making one costs more than most uses.
+var zstdEncoders = sync.Pool{New: func() any {
+	// One goroutine: the work is done for a waiting request already. A small
+	// window, because decoders need to reserve it: RFC 9659 allows 8 MB.
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return w
+}}
+
+func compressZstd(data []byte) []byte {
+	w := zstdEncoders.Get().(*zstd.Encoder)
+	defer zstdEncoders.Put(w)
+	return w.EncodeAll(data, nil)
+}
