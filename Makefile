@@ -1,0 +1,135 @@
+# Everything that one does with this repository. "make help" lists it. What runs
+# on every change runs these same targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The version that the binary reports: the tag, or the commit when there is none.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# What the time limits are for: a hung test must say where it hangs before
+# whoever runs it loses patience.
+TEST_TIMEOUT ?= 10m
+
+PKG      ?= ./...
+BENCH    ?= .
+COUNT    ?= 6
+FUZZTIME ?= 30s
+FUZZ     ?= .
+KILLS    ?= 200
+
+# Each tool is pinned in a module file of its own, so that its dependencies do
+# not choose the versions of ours. The first use compiles it.
+GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
+OASDIFF   := go tool -modfile=tools/tools.mod oasdiff
+GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+CONTRACT  := api/openapi.yaml
+
+##@ Run
+
+.PHONY: run
+run: build ## Build, serve on the embedded database, and print what to do next
+	./bin/petcat dev
+
+.PHONY: build
+build: need-go ## Build bin/petcat: one static file, no cgo
+	$(GO_BUILD) -o bin/petcat ./cmd/petcat
+
+##@ Test
+
+.PHONY: test
+test: need-go ## Run every test; one that misses something it needs fails
+	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: race
+race: need-go ## Run every test under the race detector (needs a C compiler)
+	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
+	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -timeout $(TEST_TIMEOUT) $(PKG)
+
+.PHONY: fuzz
+fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./... where)
+	@FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' scripts/fuzz $(PKG)
+
+.PHONY: torture
+torture: need-go ## Kill the server KILLS=200 times under load and look for what was lost
+	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat -run Torture -count=1 -v -timeout 2h
+
+.PHONY: bench-go
+bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
+
+.PHONY: bench-compare
+bench-compare: need-go ## Compare the Go benchmarks with another revision: BASE=main
+	@BENCH='$(BENCH)' COUNT=$(COUNT) scripts/bench-compare '$(BASE)' $(PKG)
+
+##@ Check
+
+.PHONY: check
+check: fmt-check vet lint tidy-check gen-check contract vuln ## Run every check that is not a test
+
+.PHONY: fmt
+fmt: need-go ## Format the Go files
+	$(GOLANGCI) fmt
+
+.PHONY: fmt-check
+fmt-check: need-go ## Fail when a Go file is not formatted (the first run compiles the linter: minutes)
+	@$(GOLANGCI) fmt --diff || { echo "make fmt-check: run make fmt" >&2; exit 1; }
+
+.PHONY: vet
+vet: need-go ## Run go vet
+	go vet ./...
+
+.PHONY: lint
+lint: need-go ## Run the linters of .golangci.yml (the first run compiles them: minutes)
+	$(GOLANGCI) run
+
+.PHONY: tidy-check
+tidy-check: need-go ## Fail when go.mod does not say exactly what is imported
+	@go mod tidy -diff || { echo "make tidy-check: run go mod tidy, and give each new module its line in docs/decisions/" >&2; exit 1; }
+
+.PHONY: gen
+gen: need-go ## Make the generated files again
+	go generate ./...
+	go test ./internal/archtest -run Generated -count=1 -update
+
+.PHONY: gen-check
+gen-check: ## Fail when a generated file is not what make gen makes
+	@scripts/gen-check
+
+.PHONY: contract
+contract: need-npm tools/redocly/node_modules ## Lint the OpenAPI document and compare it with the last release's
+	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/redocly/node_modules/.bin/redocly lint --config tools/redocly/redocly.yaml $(CONTRACT)
+	@OASDIFF='$(OASDIFF)' scripts/contract-compare $(CONTRACT)
+
+tools/redocly/node_modules: tools/redocly/package-lock.json
+	npm --prefix tools/redocly ci
+	@touch $@
+
+.PHONY: vuln
+vuln: need-go ## Look for known vulnerabilities (VULNDB=url: a mirror of the database)
+	@VULNDB='$(VULNDB)' scripts/vuln ./...
+
+##@ Other
+
+.PHONY: clean
+clean: ## Remove what was built and the test cache; data/ stays
+	rm -rf bin tools/redocly/node_modules
+	go clean -testcache
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# What has to be there, and what to do when it is not.
+
+.PHONY: need-go
+need-go:
+	@command -v go >/dev/null || { echo "Go is not installed. Install Go 1.26 or newer from https://go.dev/dl/ and put its bin directory in PATH." >&2; exit 1; }
+
+.PHONY: need-npm
+need-npm:
+	@command -v npm >/dev/null || { echo "npm is not installed; the lint of the OpenAPI document needs it. On Debian: apt-get install nodejs npm" >&2; exit 1; }
