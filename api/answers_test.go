@@ -1,0 +1,90 @@
+package api_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+)
+
+// eachAnswer calls fn for every answer of every operation.
+func eachAnswer(t *testing.T, fn func(t *testing.T, operationID, status string, r *openapi3.Response)) {
+	t.Helper()
+	for _, item := range load(t).Paths.Map() {
+		for _, o := range item.Operations() {
+			for status, r := range o.Responses.Map() {
+				t.Run(o.OperationID+" "+status, func(t *testing.T) { fn(t, o.OperationID, status, r.Value) })
+			}
+		}
+	}
+}
+
+func TestEveryAnswerIsListed(t *testing.T) {
+	want := map[string][]string{
+		"listCategories": {"200", "304", "401", "429", "500", "503"},
+		"createCategory": {"201", "400", "401", "409", "413", "415", "422", "429", "500", "503"},
+	}
+	got := map[string][]string{}
+	for _, item := range load(t).Paths.Map() {
+		for _, o := range item.Operations() {
+			got[o.OperationID] = slices.Sorted(maps.Keys(o.Responses.Map()))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryAnswerHasItsHeaders(t *testing.T) {
+	all := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy", "X-Request-Id"}
+	more := map[string][]string{
+		"200": {"ETag", "Cache-Control", "Vary"},
+		"201": {"Location"},
+		"304": {"ETag", "Cache-Control", "Vary"},
+		"401": {"WWW-Authenticate"},
+		"409": {"Retry-After"},
+		"429": {"Retry-After"},
+		"503": {"Retry-After"},
+	}
+	// Not on every answer of its status.
+	optional := map[string]bool{"X-Stability": true, "Idempotent-Replayed": true}
+
+	eachAnswer(t, func(t *testing.T, _, status string, r *openapi3.Response) {
+		want := slices.Sorted(slices.Values(slices.Concat(all, more[status])))
+		var got []string
+		for name, h := range r.Headers {
+			if h.Value.Required == optional[name] {
+				t.Errorf("%s: required is %t", name, h.Value.Required)
+			}
+			if !optional[name] {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+		if r.Headers["X-Stability"] == nil {
+			t.Error("X-Stability is not documented")
+		}
+	})
+}
+
+func TestEveryErrorIsAnError(t *testing.T) {
+	eachAnswer(t, func(t *testing.T, _, status string, r *openapi3.Response) {
+		switch {
+		case status == "304":
+			if len(r.Content) > 0 {
+				t.Error("a 304 has no body")
+			}
+		case r.Content["application/json"] == nil || len(r.Content) != 1:
+			t.Error("the body is not application/json alone")
+		case status >= "400":
+			if ref := r.Content["application/json"].Schema.Ref; ref != "#/components/schemas/Error" {
+				t.Errorf("the body's schema is %q", ref)
+			}
+		}
+	})
+}

@@ -1,0 +1,74 @@
+// Package api holds the interface document, in OpenAPI 3.1: what integrators
+// read, what clients are generated from, and what every answer of the service
+// is tested against.
+//
+// openapi.yaml is written by hand and is the source of truth; openapi.json is
+// the same document as JSON, derived from it by this package's tests. Both are
+// part of the binary, so that the document that a server hands out is always
+// the one it was built and tested with. The package refuses to describe what
+// the service does not do: its tests compare it with the domain. It depends on
+// nothing that could be away.
+package api
+
+import (
+	_ "embed" // for the documents
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// version is the version of the interface, not of the program.
+const version = "1.0.0"
+
+// defaultServer is the address in the committed documents, where it stands
+// exactly once.
+const defaultServer = "http://localhost:8080/v1"
+
+//go:embed openapi.yaml
+var yamlDocument string
+
+//go:embed openapi.json
+var jsonDocument string
+
+// Version returns the version of the interface, the document's info.version.
+func Version() string { return version }
+
+// YAML returns the document as YAML. publicURL is the address under which the
+// service is reached, without /v1, such as https://pets.example; "" leaves the
+// address of a first local run. The caller may keep and change the bytes.
+func YAML(publicURL string) []byte {
+	return withServer(yamlDocument, defaultServer, publicURL)
+}
+
+// JSON returns the same document as JSON. See [YAML].
+func JSON(publicURL string) []byte {
+	return withServer(jsonDocument, `"`+defaultServer+`"`, publicURL)
+}
+
+// withServer puts the service's address in the place of the scalar placeholder.
+func withServer(document, placeholder, publicURL string) []byte {
+	if publicURL == "" {
+		return []byte(document)
+	}
+	server := strings.TrimRight(publicURL, "/") + "/v1"
+	return []byte(strings.Replace(document, placeholder, quote(server), 1))
+}
+
+// quote returns s as a string that reads the same in JSON and in YAML. The two
+// differ in the characters that they allow unescaped, so all but ASCII's and
+// those above U+FFFF are escaped; the latter YAML cannot escape as JSON does.
+func quote(s string) string {
+	plain, err := json.Marshal(s)
+	if err != nil { // encoding/json encodes every string
+		panic(err)
+	}
+	var b strings.Builder
+	for _, c := range string(plain) {
+		if c >= 0x7f && c <= 0xffff {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}

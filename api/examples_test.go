@@ -1,0 +1,134 @@
+package api_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"petcat"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// wantFits checks an example against its schema.
+func wantFits(t *testing.T, doc *openapi3.T, where string, schema *openapi3.SchemaRef, value any) {
+	t.Helper()
+	if err := doc.ValidateSchemaJSON(schema.Value, value); err != nil {
+		t.Errorf("%s: %v", where, err)
+	}
+}
+
+func TestBodyExamplesFitTheirSchemas(t *testing.T) {
+	doc := load(t)
+	check := func(where string, content openapi3.Content) {
+		for mediaType, m := range content {
+			if len(m.Examples) == 0 {
+				t.Errorf("%s: no example of %s", where, mediaType)
+			}
+			for name, e := range m.Examples {
+				wantFits(t, doc, where+" "+name, m.Schema, e.Value.Value)
+			}
+		}
+	}
+	for _, item := range doc.Paths.Map() {
+		for _, o := range item.Operations() {
+			if o.RequestBody != nil {
+				check(o.OperationID+" request", o.RequestBody.Value.Content)
+			}
+			for status, r := range o.Responses.Map() {
+				check(o.OperationID+" "+status, r.Value.Content)
+			}
+		}
+	}
+}
+
+func TestHeaderAndParameterExamplesFitTheirSchemas(t *testing.T) {
+	doc := load(t)
+	check := func(where string, p *openapi3.Parameter) {
+		if p.Example == nil && len(p.Examples) == 0 {
+			t.Errorf("%s: no example", where)
+		}
+		if p.Example != nil {
+			wantFits(t, doc, where, p.Schema, p.Example)
+		}
+		for name, e := range p.Examples {
+			wantFits(t, doc, where+" "+name, p.Schema, e.Value.Value)
+		}
+	}
+	for _, item := range doc.Paths.Map() {
+		for _, o := range item.Operations() {
+			for _, p := range o.Parameters {
+				check(o.OperationID+" "+p.Value.Name, p.Value)
+			}
+		}
+	}
+	eachAnswer(t, func(_ *testing.T, operationID, status string, r *openapi3.Response) {
+		for name, h := range r.Headers {
+			check(operationID+" "+status+" "+name, &h.Value.Parameter)
+		}
+	})
+}
+
+func TestErrorExamplesRepeatTheirStatus(t *testing.T) {
+	known := map[petcat.Code]bool{}
+	for _, c := range petcat.Codes() {
+		known[c] = true
+	}
+	eachAnswer(t, func(t *testing.T, _, status string, r *openapi3.Response) {
+		if status < "400" {
+			return
+		}
+		for name, e := range r.Content["application/json"].Examples {
+			body := e.Value.Value.(map[string]any)
+			if got := fmt.Sprint(body["status"]); got != status {
+				t.Errorf("%s: status %s in the body of a %s", name, got, status)
+			}
+			if code := petcat.Code(body["code"].(string)); !known[code] {
+				t.Errorf("%s: there is no code %s", name, code)
+			}
+		}
+	})
+}
+
+// TestSchemasRefuse keeps the tests above honest: the schemas do tell right
+// from wrong.
+func TestSchemasRefuse(t *testing.T) {
+	doc := load(t)
+	for _, c := range []struct {
+		name, schema string
+		value        any
+	}{
+		{"error with a fourth member", "Error", map[string]any{"code": "not_found", "message": "x", "status": 404.0, "id": "y"}},
+		{"error without status", "Error", map[string]any{"code": "not_found", "message": "x"}},
+		{"category without id", "Category", map[string]any{"name": "Dogs"}},
+		{"category with id 0", "Category", map[string]any{"id": 0.0, "name": "Dogs"}},
+		{"category with id 2^53", "Category", map[string]any{"id": float64(1 << 53), "name": "Dogs"}},
+		{"null description", "NewCategory", map[string]any{"name": "Dogs", "description": nil}},
+		{"empty name", "NewCategory", map[string]any{"name": ""}},
+		{"control character in a name", "NewCategory", map[string]any{"name": "a\u0085b"}},
+		{"control character in a description", "NewCategory", map[string]any{"name": "a", "description": "\x0b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if doc.ValidateSchemaJSON(doc.Components.Schemas[c.schema].Value, c.value) == nil {
+				t.Errorf("%s admits %v", c.schema, c.value)
+			}
+		})
+	}
+	longest := map[string]any{"name": " \u00a0é\U0001f415", "description": "a\tb\r\nc"}
+	wantFits(t, doc, "odd but right", doc.Components.Schemas["NewCategory"], longest)
+}
+
+// planRow returns a plan's row of the table in the description.
+func planRow(p petcat.Plan, q petcat.Quota) string {
+	name := string(p[0]-'a'+'A') + string(p[1:])
+	return fmt.Sprintf("| %s | %s | %s |", name, grouped(q.PerMinute), grouped(q.PerDay))
+}
+
+// grouped writes a number with commas between its thousands.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,57 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"petcat/api"
+
+	"gopkg.in/yaml.v3"
+)
+
+func TestServersAreFilled(t *testing.T) {
+	for _, c := range []struct{ name, publicURL, want string }{
+		{"default", "", "http://localhost:8080/v1"},
+		{"other host", "https://pets.example", "https://pets.example/v1"},
+		{"trailing slash", "https://pets.example/", "https://pets.example/v1"},
+		{"path", "https://pets.example/categories", "https://pets.example/categories/v1"},
+		{"IPv6", "http://[::1]:8080", "http://[::1]:8080/v1"},
+		{"quote and backslash", `http://x/"\`, `http://x/"\/v1`},
+		{"ends the scalar", "http://x\n# : {}", "http://x\n# : {}/v1"},
+		{"markup", "http://x/<&>", "http://x/<&>/v1"},
+		{"characters that YAML forbids", "http://x/\x7f\u0085\u2028\ufffe", "http://x/\x7f\u0085\u2028\ufffe/v1"},
+		{"beyond the basic plane", "http://x/\U0001f415", "http://x/\U0001f415/v1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			type document struct {
+				Servers []struct{ URL string }
+			}
+			var fromYAML, fromJSON document
+			if err := yaml.Unmarshal(api.YAML(c.publicURL), &fromYAML); err != nil {
+				t.Fatalf("YAML: %v", err)
+			}
+			if err := json.Unmarshal(api.JSON(c.publicURL), &fromJSON); err != nil {
+				t.Fatalf("JSON: %v", err)
+			}
+			for format, d := range map[string]document{"YAML": fromYAML, "JSON": fromJSON} {
+				if len(d.Servers) != 1 || d.Servers[0].URL != c.want {
+					t.Errorf("%s: servers are %q, want %q", format, d.Servers, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestFilledDocumentsValidate(t *testing.T) {
+	parse(t, api.YAML("https://pets.example"))
+	parse(t, api.JSON("https://pets.example"))
+}
+
+func TestDefaultServerStandsOnce(t *testing.T) {
+	for format, document := range map[string][]byte{"YAML": api.YAML(""), "JSON": api.JSON("")} {
+		if n := strings.Count(string(document), "http://localhost:8080/v1"); n != 1 {
+			t.Errorf("%s: the default server stands there %d times", format, n)
+		}
+	}
+}
