@@ -1,0 +1,127 @@
+package datadir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The lock files. They are never removed: a lock on a removed file guards
+// nothing.
+const (
+	serverLockName    = "server.lock"
+	migrationLockName = "migration.lock"
+)
+
+// lockPoll is how often a lock that somebody else holds is tried again. A change
+// of the schema takes milliseconds, and nobody feels 10 more of them.
+const lockPoll = 10 * time.Millisecond
+
+// Lock is held until it is closed, or its process ends in whatever way.
+type Lock struct{ file *os.File }
+
+// Close lets go of the lock.
+func (l *Lock) Close() error { return l.file.Close() }
+
+// InUseError says that another server has the directory.
+type InUseError struct {
+	Path    string
+	Process int // of the other server; 0 when it did not say
+}
+
+// Error is one sentence that names the remedy.
+func (e *InUseError) Error() string {
+	who := "another petcat server"
+	if e.Process != 0 {
+		who = fmt.Sprintf("another petcat server (process %d)", e.Process)
+	}
+	return fmt.Sprintf("the data directory %s is in use by %s; stop that one, or choose another directory with --data", e.Path, who)
+}
+
+// LockServer makes the caller the directory's one server. It does not wait: it
+// returns an [InUseError] when there is one already.
+func (d *Dir) LockServer() (*Lock, error) {
+	file, err := create(d.File(serverLockName))
+	if err != nil {
+		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+	}
+	if err := flock(file); err != nil {
+		process := readProcess(file)
+		_ = file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, &InUseError{Path: d.path, Process: process}
+		}
+		return nil, &UnusableError{Path: d.path, cause: err}
+	}
+	if err := writeProcess(file); err != nil {
+		_ = file.Close()
+		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+	}
+	return &Lock{file: file}, nil
+}
+
+// LockMigration lets one process at a time look at the schema and change it. It
+// waits for the others.
+func (d *Dir) LockMigration(ctx context.Context) (*Lock, error) {
+	file, err := create(d.File(migrationLockName))
+	if err != nil {
+		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+	}
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for {
+		err := flock(file)
+		if err == nil {
+			return &Lock{file: file}, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			_ = file.Close()
+			return nil, &UnusableError{Path: d.path, cause: err}
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			_ = file.Close()
+			return nil, fmt.Errorf("wait for another process that changes the schema in %s: %w", d.path, ctx.Err())
+		}
+	}
+}
+
+// flock tries to get the lock. Each open file has its own, so that it also keeps
+// two parts of one process apart.
+func flock(file *os.File) error {
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func writeProcess(file *os.File) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// readProcess returns what the holder wrote, 0 when there is nothing to read.
+func readProcess(file *os.File) int {
+	text, err := io.ReadAll(io.LimitReader(file, 32))
+	if err != nil {
+		return 0
+	}
+	process, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return process
+}
