@@ -24,6 +24,8 @@ const version = "1.0.0"
 // exactly once.
 const defaultServer = "http://localhost:8080/v1"
 
+//go:generate go test . -run=TestJSONIsTheYAML -update
+
 //go:embed openapi.yaml
 var yamlDocument string
 

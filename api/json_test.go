@@ -35,7 +35,7 @@ func TestJSONIsTheYAML(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want.String(), string(readFile(t, "openapi.json"))); diff != "" {
-		t.Errorf("openapi.json is not openapi.yaml; run: go test ./api -update\n%s", diff)
+		t.Errorf("openapi.json is not openapi.yaml; run: go generate ./api\n%s", diff)
 	}
 }
 
