@@ -1,0 +1,169 @@
+// Package groupcommit turns many concurrent writes into few transactions: one
+// goroutine takes whatever is waiting, commits it as one group, and answers
+// everybody. A disk that syncs 8,000 times a second then makes many times as
+// many writes durable, and a lone writer waits for nobody, because there is no
+// artificial delay: a group is what came in while the last one was committed.
+//
+// It refuses what it cannot bear at once instead of letting it wait: a full
+// queue is a service_unavailable error, immediately. It knows nothing of
+// databases. When its commit function reports a failure after which nothing more
+// may be written (see [Poison]), it stops for good: everything waiting and
+// everything new fails at once.
+package groupcommit
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+// DefaultQueue is how many writes may wait. At 40,000 writes a second it is a
+// tenth of a second's worth: more would only be answered too late.
+const DefaultQueue = 4096
+
+// DefaultMaxGroup is the largest group. Beyond 256 the throughput hardly grows,
+// and the first of a group waits longer and longer for the last.
+const DefaultMaxGroup = 256
+
+// Options says how a Committer works.
+type Options[Op any] struct {
+	// Commit makes a group durable. The results of single operations belong into
+	// the operations; an error is the result of all of them. The slice is reused
+	// once Commit has returned. It is called by one goroutine at a time.
+	Commit func(group []Op) error
+	Clock  clock.Clock
+	// Observe, when set, is told the size of each group and how long its commit
+	// took, also when it failed.
+	Observe  func(group int, d time.Duration)
+	Queue    int // 0: DefaultQueue
+	MaxGroup int // 0: DefaultMaxGroup
+}
+
+// Committer commits operations in groups. It is safe for concurrent use.
+type Committer[Op any] struct {
+	options Options[Op]
+	waiters sync.Pool // of *waiter[Op]
+	failed  chan struct{}
+	done    chan struct{}
+	ops     []Op // the group being committed; used by run alone
+
+	mu      sync.Mutex
+	wake    sync.Cond     // the queue got its first operation, or closed changed
+	queue   []*waiter[Op] // guarded by mu; in the order of arrival
+	closed  bool          // guarded by mu
+	failure error         // guarded by mu; set once, before failed is closed
+}
+
+// waiter is one call of Submit.
+type waiter[Op any] struct {
+	op Op
+	// result holds one value and gets exactly one for each use, so that the
+	// committer never waits for a caller that went away.
+	result chan error
+}
+
+// New starts a Committer. Close ends it.
+func New[Op any](o Options[Op]) *Committer[Op] {
+	if o.Queue == 0 {
+		o.Queue = DefaultQueue
+	}
+	if o.MaxGroup == 0 {
+		o.MaxGroup = DefaultMaxGroup
+	}
+	c := &Committer[Op]{options: o, failed: make(chan struct{}), done: make(chan struct{})}
+	c.wake.L = &c.mu
+	c.waiters.New = func() any { return &waiter[Op]{result: make(chan error, 1)} }
+	go c.run()
+	return c
+}
+
+// ErrRefused is in the chain of the errors of operations that were never handed
+// to the commit function, and so can have had no effect.
+var ErrRefused = errors.New("not attempted")
+
+// Submit waits until the operation's group is committed and returns the group's
+// error. An error with [ErrRefused] in its chain means that nothing happened.
+//
+// A caller whose context ends does not wait any longer and gets an error, but
+// the operation stays in its group and may still be committed: nobody but the
+// commit function may touch it from then on.
+func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
+	w := c.waiters.Get().(*waiter[Op])
+	w.op = op
+	if err := c.enqueue(w); err != nil {
+		c.recycle(w)
+		return err
+	}
+	select {
+	case err := <-w.result:
+		c.recycle(w)
+		return err
+	case <-ctx.Done():
+		// The waiter is not recycled: its result is still to come.
+		return petcat.Errorf(petcat.CodeServiceUnavailable,
+			"the write took too long and may still happen; repeat it with the same Idempotency-Key").Because(context.Cause(ctx))
+	}
+}
+
+func (c *Committer[Op]) recycle(w *waiter[Op]) {
+	var none Op
+	w.op = none
+	c.waiters.Put(w)
+}
+
+func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.failure != nil:
+		return stopped(c.failure)
+	case c.closed:
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "the service is stopping; retry in a moment").Because(ErrRefused)
+	case len(c.queue) >= c.options.Queue:
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "too many writes are waiting; retry in a moment").Because(ErrRefused)
+	}
+	c.queue = append(c.queue, w)
+	if len(c.queue) == 1 {
+		c.wake.Signal()
+	}
+	return nil
+}
+
+// stopped is what writes get after a failure for good.
+func stopped(failure error) error {
+	return petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored at the moment; retry later").Because(errors.Join(ErrRefused, failure))
+}
+
+// Waiting returns how many operations are in the queue.
+func (c *Committer[Op]) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue)
+}
+
+// Capacity returns how many operations may wait.
+func (c *Committer[Op]) Capacity() int { return c.options.Queue }
+
+// Failed is closed when the committer stopped for good; Err then says why.
+func (c *Committer[Op]) Failed() <-chan struct{} { return c.failed }
+
+// Err returns why the committer stopped for good, nil while it has not.
+func (c *Committer[Op]) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}
+
+// Close takes no more operations, waits until those in the queue are committed
+// and answered, and ends the goroutine. Closing twice is allowed.
+func (c *Committer[Op]) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.wake.Signal()
+	c.mu.Unlock()
+	<-c.done
+}

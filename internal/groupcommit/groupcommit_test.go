@@ -1,0 +1,231 @@
+package groupcommit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/groupcommit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// disk is a commit function under the test's control: each group waits to be
+// let through.
+type disk struct {
+	proceed chan error
+	groups  [][]int
+}
+
+func newDisk() *disk { return &disk{proceed: make(chan error)} }
+
+func (d *disk) commit(group []int) error {
+	d.groups = append(d.groups, append([]int(nil), group...))
+	return <-d.proceed
+}
+
+func start(o groupcommit.Options[int]) *groupcommit.Committer[int] {
+	o.Clock = clock.NewManual(time.Unix(0, 0))
+	return groupcommit.New(o)
+}
+
+// submit starts a Submit and waits until it has reached the queue.
+func submit(ctx context.Context, c *groupcommit.Committer[int], op int) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- c.Submit(ctx, op) }()
+	synctest.Wait()
+	return result
+}
+
+func wantUnavailable(t *testing.T, err error) {
+	t.Helper()
+	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		t.Fatalf("got %v, want %s", err, petcat.CodeServiceUnavailable)
+	}
+}
+
+func TestGroupsFormWhileTheLastOneCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		var observed []int
+		c := start(groupcommit.Options[int]{Commit: d.commit, MaxGroup: 3, Observe: func(n int, _ time.Duration) { observed = append(observed, n) }})
+		defer c.Close()
+		var results []<-chan error
+		for op := range 6 {
+			results = append(results, submit(t.Context(), c, op))
+		}
+		if c.Waiting() != 5 {
+			t.Errorf("%d operations wait, want 5", c.Waiting())
+		}
+		for range 3 {
+			d.proceed <- nil
+		}
+		for op, result := range results {
+			if err := <-result; err != nil {
+				t.Errorf("operation %d: %v", op, err)
+			}
+		}
+		if diff := cmp.Diff([][]int{{0}, {1, 2, 3}, {4, 5}}, d.groups); diff != "" {
+			t.Errorf("groups (-want +got):\n%s", diff)
+		}
+		synctest.Wait()
+		if diff := cmp.Diff([]int{1, 3, 2}, observed); diff != "" {
+			t.Errorf("observed (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFullQueueRefusesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		c := start(groupcommit.Options[int]{Commit: d.commit, Queue: 2})
+		defer c.Close()
+		running := submit(t.Context(), c, 0)
+		waiting := []<-chan error{submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
+		err := c.Submit(t.Context(), 3)
+		wantUnavailable(t, err)
+		if !errors.Is(err, groupcommit.ErrRefused) {
+			t.Errorf("%v does not say that nothing happened", err)
+		}
+		close(d.proceed)
+		for _, result := range append(waiting, running) {
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestCallerThatGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		c := start(groupcommit.Options[int]{Commit: d.commit})
+		defer c.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		result := submit(ctx, c, 1)
+		cancel()
+		err := <-result
+		wantUnavailable(t, err)
+		if !errors.Is(err, context.Canceled) || errors.Is(err, groupcommit.ErrRefused) {
+			t.Errorf("got %v, want the cancellation, and no claim that nothing happened", err)
+		}
+		d.proceed <- nil
+		// Its waiter must not be given to the next caller with the old result.
+		next := submit(t.Context(), c, 2)
+		select {
+		case err := <-next:
+			t.Fatalf("the next operation was answered before its commit: %v", err)
+		default:
+		}
+		d.proceed <- nil
+		if err := <-next; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestFailedGroupDoesNotStopTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		c := start(groupcommit.Options[int]{Commit: d.commit})
+		defer c.Close()
+		failure := errors.New("disk full")
+		first := submit(t.Context(), c, 1)
+		d.proceed <- failure
+		if err := <-first; !errors.Is(err, failure) {
+			t.Errorf("got %v, want %v", err, failure)
+		}
+		next := submit(t.Context(), c, 2)
+		d.proceed <- nil
+		if err := <-next; err != nil {
+			t.Errorf("the next group: %v", err)
+		}
+	})
+}
+
+func TestPoisonStopsForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		c := start(groupcommit.Options[int]{Commit: d.commit})
+		defer c.Close()
+		failure := errors.New("fsync failed")
+		first := submit(t.Context(), c, 1)
+		waiting := submit(t.Context(), c, 2)
+		select {
+		case <-c.Failed():
+			t.Fatal("failed before anything did")
+		default:
+		}
+		d.proceed <- groupcommit.Poison(failure)
+		<-c.Failed()
+		if err := <-first; !errors.Is(err, failure) || errors.Is(err, groupcommit.ErrRefused) {
+			t.Errorf("the group got %v, want %v", err, failure)
+		}
+		for _, err := range []error{<-waiting, c.Submit(t.Context(), 3)} {
+			wantUnavailable(t, err)
+			if !errors.Is(err, groupcommit.ErrRefused) {
+				t.Errorf("%v does not say that nothing happened", err)
+			}
+		}
+		if len(d.groups) != 1 {
+			t.Errorf("%d groups were attempted, want 1", len(d.groups))
+		}
+		if !errors.Is(c.Err(), failure) {
+			t.Errorf("Err() = %v, want %v", c.Err(), failure)
+		}
+	})
+}
+
+func TestCloseDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		c := start(groupcommit.Options[int]{Commit: d.commit})
+		running, waiting := submit(t.Context(), c, 1), submit(t.Context(), c, 2)
+		closed := make(chan struct{})
+		go func() { c.Close(); close(closed) }()
+		synctest.Wait()
+		wantUnavailable(t, c.Submit(t.Context(), 3))
+		close(d.proceed)
+		<-closed
+		for _, result := range []<-chan error{running, waiting} {
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		}
+		c.Close()
+	})
+}
+
+func TestParallelSubmitsGetTheirOwnResult(t *testing.T) {
+	type operation struct{ in, out int }
+	c := groupcommit.New(groupcommit.Options[*operation]{
+		Clock: clock.NewSystem(),
+		Commit: func(group []*operation) error {
+			for _, op := range group {
+				op.out = op.in * 2
+			}
+			return nil
+		},
+	})
+	defer c.Close()
+	var wg sync.WaitGroup
+	for g := range 64 {
+		wg.Go(func() {
+			for i := range 200 {
+				op := &operation{in: g*1000 + i}
+				if err := c.Submit(t.Context(), op); err != nil || op.out != op.in*2 {
+					t.Errorf("operation %d: result %d, error %v", op.in, op.out, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

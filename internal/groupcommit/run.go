@@ -1,0 +1,84 @@
+package groupcommit
+
+import "errors"
+
+// poison marks an error after which nothing more may be written.
+type poison struct{ error }
+
+func (p *poison) Unwrap() error { return p.error }
+
+// Poison marks an error of a commit function as one after which nothing more
+// may be written, such as a failed fsync: the kernel then drops what it could
+// not write and reports success the next time, so trying again would make a
+// promise out of nothing.
+func Poison(err error) error { return &poison{err} }
+
+// run is the committer's goroutine.
+func (c *Committer[Op]) run() {
+	defer close(c.done)
+	group := make([]*waiter[Op], 0, c.options.MaxGroup)
+	for {
+		var ok bool
+		if group, ok = c.take(group); !ok {
+			return
+		}
+		c.commit(group)
+		clear(group)
+	}
+}
+
+// take waits for operations and moves as many as make a group from the front of
+// the queue into group; ok is false when the committer is closed and everything
+// was answered.
+func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.queue) == 0 {
+		if c.closed {
+			return nil, false
+		}
+		c.wake.Wait()
+	}
+	group = group[:cap(group)]
+	taken = group[:copy(group, c.queue)]
+	left := copy(c.queue, c.queue[len(taken):])
+	clear(c.queue[left:])
+	c.queue = c.queue[:left]
+	return taken, true
+}
+
+// commit commits one group and answers it.
+func (c *Committer[Op]) commit(group []*waiter[Op]) {
+	err := c.Err()
+	if err != nil {
+		err = stopped(err)
+	} else {
+		err = c.attempt(group)
+	}
+	for _, w := range group {
+		w.result <- err
+	}
+}
+
+// attempt calls the commit function and stops the committer when it must.
+func (c *Committer[Op]) attempt(group []*waiter[Op]) error {
+	ops := c.ops[:0]
+	for _, w := range group {
+		ops = append(ops, w.op)
+	}
+	start := c.options.Clock.Read()
+	err := c.options.Commit(ops)
+	if c.options.Observe != nil {
+		c.options.Observe(len(ops), c.options.Clock.Read().Since(start))
+	}
+	clear(ops)
+	c.ops = ops
+	if p, ok := errors.AsType[*poison](err); ok {
+		c.mu.Lock()
+		c.failure = p.error
+		c.mu.Unlock()
+		close(c.failed)
+		return p.error
+	}
+	return err
+}
