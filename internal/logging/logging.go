@@ -1,0 +1,90 @@
+// Package logging writes the service's log: structured lines, as text for
+// people or as JSON for machines, through a buffer that is written at least
+// every [FlushInterval].
+//
+// It refuses to write a key: whatever looks like one is masked in the finished
+// line, wherever it came from. That is the net below [petcat.Secret], which
+// already prints as [redacted]. When what it writes to fails, lines are lost and
+// counted; nothing waits for the log.
+//
+// The buffer's price is the window in which lines can be lost: a process that
+// is killed, or a machine that loses power, takes up to FlushInterval of lines
+// with it. Warnings and errors are written at once, and so is everything when
+// the process ends in order.
+package logging
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Format is how lines look.
+type Format string
+
+// The formats.
+const (
+	Text Format = "text" // key=value, for people
+	JSON Format = "json" // one object per line, for machines
+)
+
+// ParseFormat reads a format's name.
+func ParseFormat(s string) (Format, error) {
+	switch f := Format(s); f {
+	case Text, JSON:
+		return f, nil
+	default:
+		return "", fmt.Errorf("the log format must be text or json (got %q)", s)
+	}
+}
+
+// Log is the destination of all lines of a process. Use [New], and Close it at
+// the end.
+type Log struct {
+	*slog.Logger
+	buffer *buffer
+	format Format
+	level  slog.Level
+}
+
+// New returns a log that writes to w.
+func New(w io.Writer, level slog.Level, format Format) *Log {
+	b := newBuffer(w)
+	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewTextHandler(b, options)
+	if format == JSON {
+		handler = slog.NewJSONHandler(b, options)
+	}
+	return &Log{Logger: slog.New(urgent{Handler: handler, buffer: b}), buffer: b, format: format, level: level}
+}
+
+// Lost returns how many writes failed.
+func (l *Log) Lost() uint64 { return l.buffer.lost.Load() }
+
+// Close writes what is buffered. Lines that are logged later are written at
+// once.
+func (l *Log) Close() error { return l.buffer.close() }
+
+// urgent writes the buffer through after every warning and error: the lines
+// that tell why a process died must not die with it.
+type urgent struct {
+	slog.Handler
+	buffer *buffer
+}
+
+func (u urgent) Handle(ctx context.Context, r slog.Record) error {
+	err := u.Handler.Handle(ctx, r)
+	if r.Level >= slog.LevelWarn {
+		u.buffer.flush()
+	}
+	return err
+}
+
+func (u urgent) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return urgent{Handler: u.Handler.WithAttrs(attrs), buffer: u.buffer}
+}
+
+func (u urgent) WithGroup(name string) slog.Handler {
+	return urgent{Handler: u.Handler.WithGroup(name), buffer: u.buffer}
+}
