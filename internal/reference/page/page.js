@@ -1,0 +1,47 @@
+"use strict";
+
+// Shows the interface document of the server that this page came from.
+(async function () {
+  const reference = document.getElementById("reference");
+
+  function fail(reason) {
+    const note = document.createElement("p");
+    note.className = "page-note";
+    note.setAttribute("role", "alert");
+    note.textContent = "The reference cannot be shown: " + reason;
+    reference.replaceChildren(note);
+  }
+
+  let spec;
+  try {
+    const answer = await fetch("/openapi.json");
+    if (!answer.ok) {
+      throw new Error("/openapi.json answered " + answer.status);
+    }
+    spec = await answer.json();
+  } catch (error) {
+    fail(error.message);
+    return;
+  }
+  if (typeof SwaggerUIBundle !== "function") {
+    fail("a script of the page did not load");
+    return;
+  }
+
+  // Requests may be tried out only at the page's own origin (its
+  // Content-Security-Policy says so), which need not be the public address.
+  const here = location.origin + "/v1";
+  if (!spec.servers.some((server) => server.url === here)) {
+    spec.servers.unshift({ url: here, description: "The address of this page" });
+  }
+
+  SwaggerUIBundle({
+    spec: spec,
+    dom_id: "#reference",
+    deepLinking: true,
+    defaultModelsExpandDepth: 1,
+    displayRequestDuration: true,
+    persistAuthorization: false, // the key is forgotten with the page
+    validatorUrl: null, // nothing is sent elsewhere
+  });
+})();
