@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+func (p *program) accountCommand() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:     "account",
+		Short:   "Create, list, change and close accounts",
+		GroupID: groupManage,
+		Long: `Create, list, change and close accounts: the consumers of the API. An account is
+on a plan, and its keys share its quotas. Where ACCOUNT is asked for, its name and
+its id (acct_12) both do.`,
+	},
+		p.accountCreateCommand(),
+		p.accountListCommand(),
+		p.accountShowCommand(),
+		p.accountSetPlanCommand(),
+		p.accountCloseCommand(),
+	)
+}
+
+// accountJSON is an account as --json prints it.
+type accountJSON struct {
+	ID        string      `json:"id"`
+	Name      string      `json:"name"`
+	State     string      `json:"state"` // open or closed
+	Plan      petcat.Plan `json:"plan"`
+	PerMinute int64       `json:"per_minute"`
+	PerDay    int64       `json:"per_day"`
+	CreatedAt string      `json:"created_at"`
+	ClosedAt  *string     `json:"closed_at"`
+}
+
+func accountDocument(a petcat.Account) accountJSON {
+	return accountJSON{
+		ID: a.ID.String(), Name: a.Name, State: accountState(a), Plan: a.Plan,
+		PerMinute: a.Quota.PerMinute, PerDay: a.Quota.PerDay,
+		CreatedAt: timestamp(a.CreatedAt), ClosedAt: nullableTime(a.ClosedAt),
+	}
+}
+
+func accountState(a petcat.Account) string {
+	if a.Closed() {
+		return "closed"
+	}
+	return "open"
+}
+
+// accountTitle is how messages name an account.
+func accountTitle(a petcat.Account) string { return fmt.Sprintf("%s (%s)", a.Name, a.ID) }
+
+func (p *program) accountCreateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create NAME --plan PLAN",
+		Short: "Create an account",
+		Long: `Create an account. When the data directory does not exist yet, it is made, for the
+environment that --environment names.`,
+		Example: `  petcat account create acme --plan free
+  petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
+		Args: arguments("NAME"),
+	}
+	registerStoreFlags(cmd)
+	registerFlags(cmd, "environment")
+	plan, asJSON := registerPlanFlags(cmd), jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		subscription, err := plan.subscription(cmd)
+		if err != nil {
+			return err
+		}
+		asked, err := petcat.ParseNewAccount(args[0], subscription)
+		if err != nil {
+			return usage(err)
+		}
+		return p.withStore(cmd, mayCreate, func(ctx context.Context, st store) error {
+			a, err := st.CreateAccount(ctx, actor(), asked)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(accountDocument(a))
+			}
+			if err := p.printAccount(a); err != nil {
+				return err
+			}
+			return p.sayApart("Create its API key with: petcat key create %s", a.ID)
+		})
+	}
+	return cmd
+}
+
+func (p *program) printAccount(a petcat.Account) error {
+	return p.printColumns([][]string{
+		{"id", a.ID.String()},
+		{"name", a.Name},
+		{"state", accountState(a)},
+		{"plan", string(a.Plan)},
+		{"per minute", strconv.FormatInt(a.Quota.PerMinute, 10)},
+		{"per day", strconv.FormatInt(a.Quota.PerDay, 10)},
+		{"created", timestamp(a.CreatedAt)},
+		{"closed", timestampOr(a.ClosedAt, "-")},
+	})
+}
+
+func (p *program) accountListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List all accounts, closed ones included",
+		Args:  arguments(),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			documents, rows := []accountJSON{}, [][]string{}
+			err := st.EachAccount(ctx, func(a petcat.Account) error {
+				documents = append(documents, accountDocument(a))
+				rows = append(rows, []string{
+					a.ID.String(), a.Name, string(a.Plan), strconv.FormatInt(a.Quota.PerMinute, 10),
+					strconv.FormatInt(a.Quota.PerDay, 10), accountState(a), timestamp(a.CreatedAt),
+				})
+				return nil
+			})
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				return p.printJSON(documents)
+			case len(rows) == 0:
+				return p.say("There are no accounts yet; create one with: petcat account create NAME --plan free")
+			default:
+				return p.printTable([]string{"ID", "NAME", "PLAN", "PER MINUTE", "PER DAY", "STATE", "CREATED"}, rows)
+			}
+		})
+	}
+	return cmd
+}
+
+func (p *program) accountShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show ACCOUNT",
+		Short: "Show an account and its keys",
+		Args:  arguments("ACCOUNT"),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			a, err := st.FindAccount(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			keys, err := keysOf(ctx, st, a.ID)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(struct {
+					accountJSON
+					Keys []keyJSON `json:"keys"`
+				}{accountDocument(a), p.keyDocuments(keys)})
+			}
+			if err := p.printAccount(a); err != nil {
+				return err
+			}
+			if err := p.say(""); err != nil {
+				return err
+			}
+			return p.printKeys(keys, map[petcat.AccountID]string{a.ID: a.Name})
+		})
+	}
+	return cmd
+}
+
+func (p *program) accountSetPlanCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set-plan ACCOUNT PLAN",
+		Short: "Put an account on another plan, at once",
+		Long: `Put an account on another plan. It holds at once, on running servers within a
+second; what is used of the minute and the day stays used. The plan may also be
+given as --plan.`,
+		Example: `  petcat account set-plan acme pro
+  petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
+		Args: arguments("ACCOUNT", "[PLAN]"),
+	}
+	registerStoreFlags(cmd)
+	plan, asJSON := registerPlanFlags(cmd), jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 {
+			if plan.plan != "" {
+				return usageErrorf("the plan was given twice; leave out %q or --plan", args[1])
+			}
+			plan.plan = args[1]
+		}
+		subscription, err := plan.subscription(cmd)
+		if err != nil {
+			return err
+		}
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			a, err := st.FindAccount(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if a, err = st.ChangeSubscription(ctx, actor(), a.ID, subscription); err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(accountDocument(a))
+			}
+			return p.say("%s is on the %s plan: %d requests per minute, %d per day.",
+				accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay)
+		})
+	}
+	return cmd
+}
+
+func (p *program) accountCloseCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "close ACCOUNT",
+		Short: "Close an account and revoke its keys, for ever",
+		Args:  arguments("ACCOUNT"),
+	}
+	registerStoreFlags(cmd)
+	asJSON, yes := jsonFlag(cmd), yesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			a, err := st.FindAccount(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if err := p.confirm(*yes, fmt.Sprintf("Close %s and revoke its keys, for ever?", accountTitle(a))); err != nil {
+				return err
+			}
+			if a, err = st.CloseAccount(ctx, actor(), a.ID); err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(accountDocument(a))
+			}
+			return p.say("%s is closed, and its keys are revoked.", accountTitle(a))
+		})
+	}
+	return cmd
+}
+
+// yesFlag adds --yes to a command that cannot be undone.
+func yesFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().BoolP("yes", "y", false, "do not ask, even on a terminal")
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+func (p *program) banCommand() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:     "ban",
+		Short:   "List and lift the bans of keys",
+		GroupID: groupManage,
+		Long: `List and lift bans. A key is banned for a while when its holder goes on sending
+requests that are refused; petcat serve --bans says whether bans are enforced.`,
+	}, p.banListCommand(), p.banLiftCommand())
+}
+
+// banJSON is a ban as --json prints it.
+type banJSON struct {
+	Key          string  `json:"key"`
+	Account      string  `json:"account"`
+	State        string  `json:"state"` // active, shadow, lifted or ended
+	Level        int     `json:"level"`
+	StartedAt    string  `json:"started_at"`
+	EndsAt       string  `json:"ends_at"`
+	EarlyRetries int     `json:"early_retries"`
+	LiftedAt     *string `json:"lifted_at"`
+	LiftedBy     *string `json:"lifted_by"`
+}
+
+func banDocument(b petcat.Ban, now time.Time) banJSON {
+	return banJSON{
+		Key: b.Key.String(), Account: b.Account.String(), State: banState(b, now), Level: b.Level,
+		StartedAt: timestamp(b.StartedAt), EndsAt: timestamp(b.EndsAt), EarlyRetries: b.EarlyRetries,
+		LiftedAt: nullableTime(b.LiftedAt), LiftedBy: nullable(string(b.LiftedBy)),
+	}
+}
+
+func banState(b petcat.Ban, now time.Time) string {
+	switch {
+	case !b.LiftedAt.IsZero():
+		return "lifted"
+	case !now.Before(b.EndsAt):
+		return "ended"
+	case b.Shadow:
+		return "shadow"
+	default:
+		return "active"
+	}
+}
+
+func (p *program) banListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the bans that are under way",
+		Args:  arguments(),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	all := cmd.Flags().Bool("all", false, "list the last ban of every key, ended and lifted ones too")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			now := p.now()
+			documents, rows := []banJSON{}, [][]string{}
+			err := st.EachBan(ctx, func(b petcat.Ban) error {
+				state := banState(b, now)
+				if !*all && (state == "lifted" || state == "ended") {
+					return nil
+				}
+				documents = append(documents, banDocument(b, now))
+				rows = append(rows, []string{
+					b.Key.String(), b.Account.String(), state, strconv.Itoa(b.Level),
+					timestamp(b.StartedAt), timestamp(b.End()), strconv.Itoa(b.EarlyRetries),
+				})
+				return nil
+			})
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				return p.printJSON(documents)
+			case len(rows) == 0 && *all:
+				return p.say("No key was ever banned.")
+			case len(rows) == 0:
+				return p.say("No key is banned.")
+			default:
+				return p.printTable([]string{"KEY", "ACCOUNT", "STATE", "LEVEL", "STARTED", "ENDS", "EARLY RETRIES"}, rows)
+			}
+		})
+	}
+	return cmd
+}
+
+func (p *program) banLiftCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lift KEY_ID",
+		Short: "End the ban of a key now",
+		Args:  arguments("KEY_ID"),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := petcat.ParseKeyID(args[0])
+		if err != nil {
+			return usage(err)
+		}
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			b, err := st.LiftBan(ctx, actor(), id)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(banDocument(b, p.now()))
+			}
+			return p.say("The ban of %s is lifted.", b.Key)
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// completionCommand prints the script that teaches a shell to complete.
+func (p *program) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "completion bash|zsh|fish|powershell",
+		Short:   "Print the script that lets a shell complete petcat's commands and flags",
+		GroupID: groupAbout,
+		Example: `  petcat completion bash > /etc/bash_completion.d/petcat
+  petcat completion zsh > "${fpath[1]}/_petcat"
+  petcat completion fish > ~/.config/fish/completions/petcat.fish`,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		Args:      arguments("SHELL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch shell := args[0]; shell {
+			case "bash":
+				return root.GenBashCompletionV2(p.stdout, true)
+			case "zsh":
+				return root.GenZshCompletion(p.stdout)
+			case "fish":
+				return root.GenFishCompletion(p.stdout, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(p.stdout)
+			default:
+				return usageErrorf("there is no completion for %q; there is for bash, zsh, fish and powershell", shell)
+			}
+		},
+	}
+}
+
+// complete offers fixed values for a flag of cmd.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(fmt.Sprintf("complete --%s: %v", flag, err)) // no such flag, or done twice: a mistake in this program
+	}
+}

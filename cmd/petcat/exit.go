@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+// The exit codes, which scripts and supervisors rely on. Those above 2 are of
+// sysexits.h: a supervisor may restart after 75, and should not after 78.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitTryLater = 75 // EX_TEMPFAIL: the data directory or the port is in use
+	exitConfig   = 78 // EX_CONFIG: a setting, or what it points to, is not usable
+)
+
+// failure is an error that knows its exit code. Its text is for the user: one
+// sentence that names the remedy.
+type failure struct {
+	code  int
+	text  string
+	cause error
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
+
+// usageErrorf says that the command was typed wrong.
+func usageErrorf(format string, args ...any) error {
+	return &failure{code: exitUsage, text: fmt.Sprintf(format, args...)}
+}
+
+// configErrorf says that a setting, or what it points to, is not usable. %w is
+// understood.
+func configErrorf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &failure{code: exitConfig, text: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// tryLaterf says that something is in use that may be free later. %w is
+// understood.
+func tryLaterf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &failure{code: exitTryLater, text: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// exitCode returns the exit code of an error. It is the only place that
+// decides.
+func exitCode(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.code
+	}
+	if code := storeExitCode(err); code != exitFailed {
+		return code
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return exitTryLater
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
+		errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ENOTDIR):
+		return exitConfig
+	case petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
+		return exitTryLater
+	default:
+		return exitFailed
+	}
+}
+
+// explain returns the sentence that the user sees.
+func explain(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.text
+	}
+	e, ok := errors.AsType[*petcat.Error](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case e.Unwrap() != nil:
+		// Unlike a caller of the API, the operator may see why.
+		return fmt.Sprintf("%s: %v", e.Message, e.Unwrap())
+	default:
+		return e.Message
+	}
+}
+
+// usage turns a rule that was broken by what was typed into wrong use.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code: exitUsage, text: explain(err), cause: err}
+}
+
+// unknownCommand is the error for a word that names no command of parent.
+func unknownCommand(parent *cobra.Command, word string) error {
+	// Cobra applies its default distance of 2 only on its own way to this.
+	if parent.SuggestionsMinimumDistance <= 0 {
+		parent.SuggestionsMinimumDistance = 2
+	}
+	text := fmt.Sprintf("unknown command %q for %s", word, parent.CommandPath())
+	if similar := parent.SuggestionsFor(word); len(similar) > 0 {
+		text += "; did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return usageErrorf("%s", text)
+}
+
+// flagError is called when a flag is unknown or its value cannot be read. When
+// the command before the flag is what is wrong, that is what to say.
+func (p *program) flagError(cmd *cobra.Command, err error) error {
+	depth := strings.Count(cmd.CommandPath(), " ")
+	if cmd.HasSubCommands() && len(p.args) > depth && !strings.HasPrefix(p.args[depth], "-") {
+		return unknownCommand(cmd, p.args[depth])
+	}
+	return usage(err)
+}
+
+// arguments returns a check that all of the named arguments are there and no
+// others; a name in brackets is optional.
+func arguments(names ...string) cobra.PositionalArgs {
+	required := 0
+	for _, name := range names {
+		if !strings.HasPrefix(name, "[") {
+			required++
+		}
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < required:
+			return usageErrorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):required], " and "))
+		case len(args) > len(names) && len(names) == 0:
+			return usageErrorf("%s takes no arguments (got %q)", cmd.CommandPath(), args[0])
+		case len(args) > len(names):
+			return usageErrorf("%s takes only %s (got %q too; put quotes around a text with spaces)",
+				cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
+		default:
+			return nil
+		}
+	}
+}

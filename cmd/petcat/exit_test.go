@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"petcat"
+)
+
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"done", nil, exitDone},
+		{"anything", errors.New("broken"), exitFailed},
+		{"not found", petcat.Errorf(petcat.CodeNotFound, "no such account"), exitFailed},
+		{"refused by the domain", petcat.Errorf(petcat.CodeInvalidField, "taken"), exitFailed},
+		{"wrong use", fmt.Errorf("wrapped: %w", usageErrorf("bad")), exitUsage},
+		{"wrong use by the domain's rules", usage(petcat.Errorf(petcat.CodeInvalidField, "bad")), exitUsage},
+		{"bad setting", configErrorf("bad"), exitConfig},
+		{"in use", tryLaterf("busy: %w", errors.New("held")), exitTryLater},
+		{"the store is away", petcat.Errorf(petcat.CodeServiceUnavailable, "away"), exitTryLater},
+		{"port taken", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitTryLater},
+		{"port not allowed", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)}, exitConfig},
+		{"file not allowed", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitConfig},
+		{"disk read-only", &fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}, exitConfig},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := exitCode(c.err); got != c.want {
+				t.Errorf("exitCode(%v) = %d; want %d", c.err, got, c.want)
+			}
+		})
+	}
+}
+
+func TestExplain(t *testing.T) {
+	cause := errors.New("disk I/O error")
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"any error", fmt.Errorf("open: %w", cause), "open: disk I/O error"},
+		{"domain", fmt.Errorf("create: %w", petcat.Errorf(petcat.CodeInvalidField, "the name is taken")), "the name is taken"},
+		{"domain with cause", petcat.Errorf(petcat.CodeServiceUnavailable, "try later").Because(cause), "try later: disk I/O error"},
+		{"ours", configErrorf("cannot: %w", cause), "cannot: disk I/O error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := explain(c.err); got != c.want {
+				t.Errorf("explain(%v) = %q; want %q", c.err, got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+func (p *program) keyCommand() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:     "key",
+		Short:   "Create, list, rotate, disable, enable and revoke API keys",
+		GroupID: groupManage,
+		Long: `Create, list, rotate, disable, enable and revoke API keys. A key is shown once,
+when it is created or rotated; only a hash of it is stored. KEY_ID is its id
+(key_34), which is no secret. Running servers know of a change within a second.`,
+	},
+		p.keyCreateCommand(),
+		p.keyListCommand(),
+		p.keyRotateCommand(),
+		p.keyChangeCommand(petcat.DisableKey, "Disable a key until it is enabled again"),
+		p.keyChangeCommand(petcat.EnableKey, "Enable a key that was disabled"),
+		p.keyChangeCommand(petcat.RevokeKey, "Revoke a key, for ever"),
+	)
+}
+
+func (p *program) keyCreateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create ACCOUNT",
+		Short: "Create an API key and show it, this once",
+		Example: `  petcat key create acme --label ci --expires 90d
+  petcat key create acme --expires 2027-01-31 --json`,
+		Args: arguments("ACCOUNT"),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	label := cmd.Flags().String("label", "", "`note` that tells the key from others")
+	expires := cmd.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var expiresAt time.Time
+		if cmd.Flags().Changed("expires") {
+			var err error
+			if expiresAt, err = parseExpiry(*expires, p.now()); err != nil {
+				return usageErrorf("--expires %v", err)
+			}
+		}
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			a, err := st.FindAccount(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			generated, err := petcat.GenerateKey(st.Environment(), p.random)
+			if err != nil {
+				return err
+			}
+			asked, err := petcat.ParseNewKey(a.ID, *label, expiresAt, p.now(), generated)
+			if err != nil {
+				return usage(err)
+			}
+			k, err := st.CreateKey(ctx, actor(), asked)
+			if err != nil {
+				return err
+			}
+			return p.printNewKey(newKey{key: k, secret: generated.Secret, accountName: a.Name}, *asJSON)
+		})
+	}
+	return cmd
+}
+
+func (p *program) keyListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list [ACCOUNT]",
+		Short: "List the keys of an account, or of all",
+		Args:  arguments("[ACCOUNT]"),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			var account petcat.AccountID // 0: all
+			if len(args) == 1 {
+				a, err := st.FindAccount(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				account = a.ID
+			}
+			keys, err := keysOf(ctx, st, account)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(p.keyDocuments(keys))
+			}
+			names, err := accountNames(ctx, st)
+			if err != nil {
+				return err
+			}
+			return p.printKeys(keys, names)
+		})
+	}
+	return cmd
+}
+
+// defaultOverlap gives the holder of a key a day to put the new one in place.
+const defaultOverlap = "24h"
+
+func (p *program) keyRotateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rotate KEY_ID",
+		Short: "Put a new key in the place of a key; both work for a while",
+		Long: `Put a new key in the place of a key, and show it, this once. Until the overlap is
+over both work, on the same counts; with --overlap 0 the old one ends at once. The
+new key gets the old one's label, and as long a life as the old one was given.`,
+		Args: arguments("KEY_ID"),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	overlap := cmd.Flags().String("overlap", defaultOverlap, "`time` that both keys work: 0 to 30d")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := petcat.ParseKeyID(args[0])
+		if err != nil {
+			return usage(err)
+		}
+		span, err := parseSpan(*overlap)
+		if err != nil {
+			return usageErrorf("--overlap %v", err)
+		}
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			generated, err := petcat.GenerateKey(st.Environment(), p.random)
+			if err != nil {
+				return err
+			}
+			asked, err := petcat.ParseRotation(id, span, generated)
+			if err != nil {
+				return usage(err)
+			}
+			k, err := st.RotateKey(ctx, actor(), asked)
+			if err != nil {
+				return err
+			}
+			return p.printRotated(ctx, st, newKey{key: k, secret: generated.Secret, replaces: id}, *asJSON)
+		})
+	}
+	return cmd
+}
+
+// printRotated looks up what the store's answer does not say. The new key's
+// secret exists nowhere else any more, so it is printed whatever the lookup
+// brings.
+func (p *program) printRotated(ctx context.Context, st store, k newKey, asJSON bool) error {
+	if old, found, err := findKey(ctx, st, k.replaces); err == nil && found {
+		k.replacedUntil = old.ExpiresAt
+	}
+	if names, err := accountNames(ctx, st); err == nil {
+		k.accountName = names[k.key.Account]
+	}
+	return p.printNewKey(k, asJSON)
+}
+
+// keyChangeCommand returns the command of one [petcat.KeyAction], which has its
+// name.
+func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   string(action) + " KEY_ID",
+		Short: short,
+		Args:  arguments("KEY_ID"),
+	}
+	registerStoreFlags(cmd)
+	asJSON, yes := jsonFlag(cmd), new(bool)
+	if action == petcat.RevokeKey {
+		yes = yesFlag(cmd)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := petcat.ParseKeyID(args[0])
+		if err != nil {
+			return usage(err)
+		}
+		if action == petcat.RevokeKey {
+			if err := p.confirm(*yes, fmt.Sprintf("Revoke %s, for ever?", id)); err != nil {
+				return err
+			}
+		}
+		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+			k, err := st.ChangeKey(ctx, actor(), id, action)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(keyDocument(k, p.now()))
+			}
+			return p.say("%s is %s.", k.ID, k.State(p.now()))
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"petcat"
+)
+
+// keyJSON is a key as --json prints it. The secret is never in it.
+type keyJSON struct {
+	ID         string          `json:"id"`
+	Account    string          `json:"account"`
+	Label      string          `json:"label"`
+	Hint       string          `json:"hint"`
+	State      petcat.KeyState `json:"state"`
+	CreatedAt  string          `json:"created_at"`
+	ExpiresAt  *string         `json:"expires_at"`
+	DisabledAt *string         `json:"disabled_at"`
+	RevokedAt  *string         `json:"revoked_at"`
+	Successor  *string         `json:"successor"`
+}
+
+func keyDocument(k petcat.Key, now time.Time) keyJSON {
+	document := keyJSON{
+		ID: k.ID.String(), Account: k.Account.String(), Label: k.Label, Hint: k.Hint, State: k.State(now),
+		CreatedAt: timestamp(k.CreatedAt), ExpiresAt: nullableTime(k.ExpiresAt),
+		DisabledAt: nullableTime(k.DisabledAt), RevokedAt: nullableTime(k.RevokedAt),
+	}
+	if k.Successor != 0 {
+		document.Successor = nullable(k.Successor.String())
+	}
+	return document
+}
+
+func (p *program) keyDocuments(keys []petcat.Key) []keyJSON {
+	documents := []keyJSON{}
+	for _, k := range keys {
+		documents = append(documents, keyDocument(k, p.now()))
+	}
+	return documents
+}
+
+func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string) error {
+	if len(keys) == 0 {
+		return p.say("There are no keys yet; create one with: petcat key create ACCOUNT")
+	}
+	var rows [][]string
+	for _, k := range keys {
+		successor := "-"
+		if k.Successor != 0 {
+			successor = k.Successor.String()
+		}
+		rows = append(rows, []string{
+			k.ID.String(), k.Account.String(), names[k.Account], k.Label, "…" + k.Hint, string(k.State(p.now())),
+			timestamp(k.CreatedAt), timestampOr(k.ExpiresAt, "never"), successor,
+		})
+	}
+	return p.printTable([]string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "CREATED", "EXPIRES", "SUCCESSOR"}, rows)
+}
+
+// newKey is a key with its secret, on the one occasion to print it.
+type newKey struct {
+	key           petcat.Key
+	secret        petcat.Secret
+	accountName   string
+	replaces      petcat.KeyID // 0: none
+	replacedUntil time.Time
+}
+
+// newKeyJSON is a key with its secret, as key create and key rotate print it.
+type newKeyJSON struct {
+	keyJSON
+	Key           string  `json:"key"`
+	Replaces      *string `json:"replaces"`       // the id of the key that was rotated
+	ReplacedUntil *string `json:"replaced_until"` // how long that one still works
+}
+
+func (p *program) printNewKey(k newKey, asJSON bool) error {
+	if asJSON {
+		document := newKeyJSON{
+			keyJSON: keyDocument(k.key, p.now()), Key: k.secret.Reveal(), ReplacedUntil: nullableTime(k.replacedUntil),
+		}
+		if k.replaces != 0 {
+			document.Replaces = nullable(k.replaces.String())
+		}
+		return p.printJSON(document)
+	}
+	rows := [][]string{
+		{"id", k.key.ID.String()},
+		{"account", fmt.Sprintf("%s (%s)", k.accountName, k.key.Account)},
+		{"label", k.key.Label},
+		{"expires", timestampOr(k.key.ExpiresAt, "never")},
+	}
+	if k.replaces != 0 {
+		rows = append(rows, []string{"replaces", fmt.Sprintf("%s, which works until %s", k.replaces, timestampOr(k.replacedUntil, "then"))})
+	}
+	if err := p.printColumns(append(rows, []string{"key", k.secret.Reveal()})); err != nil {
+		return err
+	}
+	return p.sayApart("Store the key now: it is not shown again.")
+}
+
+func keysOf(ctx context.Context, st petcat.KeyStore, account petcat.AccountID) (keys []petcat.Key, err error) {
+	err = st.EachKey(ctx, account, func(k petcat.Key) error {
+		keys = append(keys, k)
+		return nil
+	})
+	return keys, err
+}
+
+func findKey(ctx context.Context, st petcat.KeyStore, id petcat.KeyID) (found petcat.Key, ok bool, err error) {
+	err = st.EachKey(ctx, 0, func(k petcat.Key) error {
+		if k.ID == id {
+			found, ok = k, true
+		}
+		return nil
+	})
+	return found, ok, err
+}
+
+func accountNames(ctx context.Context, st petcat.AccountStore) (map[petcat.AccountID]string, error) {
+	names := map[petcat.AccountID]string{}
+	err := st.EachAccount(ctx, func(a petcat.Account) error {
+		names[a.ID] = a.Name
+		return nil
+	})
+	return names, err
+}

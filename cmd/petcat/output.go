@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// jsonFlag adds --json to a command that prints data.
+func jsonFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print one JSON document and nothing else")
+}
+
+// printJSON writes v as the only thing on stdout.
+func (p *program) printJSON(v any) error {
+	e := json.NewEncoder(p.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// printTable writes rows under a header, in aligned columns.
+func (p *program) printTable(header []string, rows [][]string) error {
+	return p.printColumns(append([][]string{header}, rows...))
+}
+
+// printColumns writes rows in aligned columns. Cells are made printable.
+func (p *program) printColumns(rows [][]string) error {
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				_, _ = io.WriteString(w, "\t") // Flush reports what went wrong
+			}
+			_, _ = io.WriteString(w, printable(cell))
+		}
+		_, _ = io.WriteString(w, "\n")
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// say writes one line for people.
+func (p *program) say(format string, args ...any) error {
+	if _, err := fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...))); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// sayApart is say with an empty line before it.
+func (p *program) sayApart(format string, args ...any) error {
+	if err := p.say(""); err != nil {
+		return err
+	}
+	return p.say(format, args...)
+}
+
+// printable returns s with everything escaped that could make a terminal do
+// something else than show it: control characters, which start escape
+// sequences; the marks that turn the direction of writing; line breaks; and
+// bytes that are not UTF-8.
+func printable(s string) string {
+	dangerous := func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+	}
+	if utf8.ValidString(s) && strings.IndexFunc(s, dangerous) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case dangerous(r):
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// timestamp is how times are printed: RFC 3339, UTC, whole seconds.
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// timestampOr returns otherwise for the zero time.
+func timestampOr(t time.Time, otherwise string) string {
+	if t.IsZero() {
+		return otherwise
+	}
+	return timestamp(t)
+}
+
+// nullableTime is a time in JSON, null when it is zero.
+func nullableTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := timestamp(t)
+	return &s
+}
+
+// nullable is a value in JSON, null when it is zero.
+func nullable[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// readLine reads up to the end of the line, byte by byte so that nothing after
+// it is taken. An answer is never longer than 100 bytes.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	var one [1]byte
+	for len(line) < 100 {
+		n, err := r.Read(one[:])
+		if n == 1 && one[0] == '\n' || errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		line = append(line, one[:n]...)
+	}
+	return strings.TrimSpace(string(line)), nil
+}

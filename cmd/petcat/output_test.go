@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestPrintable(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"plain", "acme", "acme"},
+		{"other scripts", "Zoë 犬 🐕 👨‍👩‍👧", "Zoë 犬 🐕 👨‍👩‍👧"},
+		{"escape sequence", "\x1b[2Jgone", `\x1b[2Jgone`},
+		{"C1 escape", "\u009b2J", `\u009b2J`},
+		{"line break", "a\r\nb", `a\r\nb`},
+		{"direction", "a\u202eb", `a\u202eb`},
+		{"line separator", "a\u2028b", `a\u2028b`},
+		{"not UTF-8", "a\xffb\x1b", `a\xffb\x1b`},
+		{"replacement character", "a\ufffdb", "a\ufffdb"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := printable(c.text); got != c.want {
+				t.Errorf("printable(%q) = %q; want %q", c.text, got, c.want)
+			}
+		})
+	}
+}
+
+func TestTableOfHostileNamesStaysATable(t *testing.T) {
+	var out strings.Builder
+	p := &program{stdout: &out}
+	if err := p.printTable([]string{"ID", "NAME"}, [][]string{{"acct_1", "a\tb\nacct_2\x1b]0;owned\a"}}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 2 {
+		t.Errorf("got %d lines, want 2:\n%s", lines, out.String())
+	}
+	if i := strings.IndexFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); i >= 0 {
+		t.Errorf("a control character at byte %d of %q", i, out.String())
+	}
+}

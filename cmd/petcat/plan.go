@@ -1,0 +1,82 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+func (p *program) planCommand() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:     "plan",
+		Short:   "Show the plans and their quotas",
+		GroupID: groupManage,
+	}, p.planListCommand())
+}
+
+// planJSON is one plan; the numbers are null where they are agreed with each
+// account.
+type planJSON struct {
+	Plan      petcat.Plan `json:"plan"`
+	PerMinute *int64      `json:"per_minute"`
+	PerDay    *int64      `json:"per_day"`
+}
+
+func (p *program) planListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the plans",
+		Args:  arguments(),
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		documents := []planJSON{}
+		rows := [][]string{}
+		for _, plan := range petcat.Plans() {
+			document, row := planJSON{Plan: plan}, []string{string(plan), "custom", "custom"}
+			if q, ok := plan.Quota(); ok {
+				document.PerMinute, document.PerDay = &q.PerMinute, &q.PerDay
+				row = []string{string(plan), strconv.FormatInt(q.PerMinute, 10), strconv.FormatInt(q.PerDay, 10)}
+			}
+			documents, rows = append(documents, document), append(rows, row)
+		}
+		if *asJSON {
+			return p.printJSON(documents)
+		}
+		return p.printTable([]string{"PLAN", "PER MINUTE", "PER DAY"}, rows)
+	}
+	return cmd
+}
+
+// planFlags are the flags that say what an account subscribes to.
+type planFlags struct {
+	plan              string
+	perMinute, perDay int64
+}
+
+func registerPlanFlags(cmd *cobra.Command) *planFlags {
+	f := &planFlags{}
+	var names []string
+	for _, plan := range petcat.Plans() {
+		names = append(names, string(plan))
+	}
+	cmd.Flags().StringVar(&f.plan, "plan", "", "`plan`: free, pro, business or enterprise")
+	cmd.Flags().Int64Var(&f.perMinute, "per-minute", 0, "requests per minute, for the enterprise plan alone")
+	cmd.Flags().Int64Var(&f.perDay, "per-day", 0, "requests per day, for the enterprise plan alone")
+	complete(cmd, "plan", names)
+	return f
+}
+
+// subscription checks what the flags of cmd say.
+func (f *planFlags) subscription(cmd *cobra.Command) (petcat.Subscription, error) {
+	for name, n := range map[string]int64{"per-minute": f.perMinute, "per-day": f.perDay} {
+		// To the domain, 0 means that the number was not given.
+		if n == 0 && cmd.Flags().Changed(name) {
+			return petcat.Subscription{}, usageErrorf("--%s must be at least 1", name)
+		}
+	}
+	s, err := petcat.ParseSubscription(f.plan, f.perMinute, f.perDay)
+	return s, usage(err)
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+// program is what the commands share: where they read and write, and where the
+// time and the randomness come from.
+type program struct {
+	args           []string
+	getenv         func(name string) (string, bool)
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	clock          clock.Clock
+	random         io.Reader
+	// isTerminal tells whether somebody sits at the other end of a stream.
+	isTerminal func(stream any) bool
+}
+
+// run is the whole program but for the process around it: it returns the exit
+// code. The streams and the environment are the only ones that it uses.
+func run(ctx context.Context, args []string, getenv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{
+		args: args, getenv: getenv,
+		stdin: stdin, stdout: stdout, stderr: stderr,
+		clock: clock.NewSystem(), random: rand.Reader,
+		isTerminal: isTerminal,
+	}
+	return p.run(ctx)
+}
+
+func (p *program) run(ctx context.Context) int {
+	root := p.rootCommand()
+	root.SetArgs(p.args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	code := exitCode(err)
+	text := explain(err)
+	if code == exitUsage {
+		text += "; see: " + cmd.CommandPath() + " --help"
+	}
+	fmt.Fprintln(p.stderr, "petcat: "+printable(text))
+	return code
+}
+
+const (
+	groupRun    = "run"
+	groupManage = "manage"
+	groupAbout  = "about"
+)
+
+// rootCommand returns the whole tree of commands.
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "petcat",
+		Short: "The Pet Category Service, and the tool that manages it",
+		Long: `The Pet Category Service, and the tool that manages it.
+
+First steps:
+  petcat account create acme --plan free    an account on the Free plan
+  petcat key create acme                    its API key, shown this once
+  petcat serve                              the service, on port 8080
+
+Settings come from the flag, then from the environment, then from the default;
+petcat config shows what holds and where it came from.
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configuration.`,
+		Version:           build().Version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetVersionTemplate("petcat version {{.Version}}\n")
+	root.SetFlagErrorFunc(p.flagError)
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run the service:"},
+		&cobra.Group{ID: groupManage, Title: "Manage accounts and keys:"},
+		&cobra.Group{ID: groupAbout, Title: "About this program:"},
+	)
+	root.SetHelpCommandGroupID(groupAbout)
+	return parent(root,
+		p.accountCommand(),
+		p.keyCommand(),
+		p.banCommand(),
+		p.planCommand(),
+		p.configCommand(),
+		p.completionCommand(),
+		p.versionCommand(),
+	)
+}
+
+// parent makes cmd the parent of children. By itself it prints its help; a word
+// that names no child is wrong use, where cobra would print the help and
+// succeed.
+func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(children...)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// now returns the wall clock's time in UTC.
+func (p *program) now() time.Time { return p.clock.Read().Time() }
+
+// actor names who runs this program, for the audit entries.
+func actor() petcat.Actor {
+	u, err := user.Current()
+	if err != nil || u.Username == "" {
+		return petcat.Actor("cli:" + strconv.Itoa(os.Getuid()))
+	}
+	return petcat.Actor("cli:" + u.Username)
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && f != nil && isatty.IsTerminal(f.Fd())
+}
+
+var errNotConfirmed = errors.New("not confirmed, so nothing was changed; answer y, or pass --yes")
+
+// confirm asks before something that cannot be undone. Only somebody at a
+// terminal is asked: a script has nobody to answer.
+func (p *program) confirm(yes bool, question string) error {
+	if yes || !p.isTerminal(p.stdin) {
+		return nil
+	}
+	fmt.Fprintf(p.stderr, "%s [y/N] ", printable(question))
+	answer, err := readLine(p.stdin)
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch answer {
+	case "y", "Y", "yes", "Yes", "YES":
+		return nil
+	default:
+		return errNotConfirmed
+	}
+}

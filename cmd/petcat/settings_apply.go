@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"petcat"
+)
+
+// The places that this build can keep things in.
+const (
+	sqliteDatabase = "sqlite"
+	memoryLimiter  = "memory"
+)
+
+func applyData(s *Settings, value string) error {
+	if value == "" {
+		return errors.New("must name a directory")
+	}
+	s.Data = value
+	return nil
+}
+
+// applyDatabase never repeats the value, which may hold a password.
+func applyDatabase(s *Settings, value string) error {
+	switch scheme, _, _ := strings.Cut(value, "://"); strings.ToLower(scheme) {
+	case sqliteDatabase:
+		s.Database = petcat.NewSecret(sqliteDatabase)
+		return nil
+	case "postgres", "postgresql":
+		return errors.New("asks for PostgreSQL, but this build keeps its data in SQLite alone; leave it out, and say with --data where the file is to be")
+	default:
+		return errors.New("must be sqlite, which is the file in the data directory (--data)")
+	}
+}
+
+// applyLimiter never repeats the value, which may hold a password.
+func applyLimiter(s *Settings, value string) error {
+	switch scheme, _, _ := strings.Cut(value, "://"); strings.ToLower(scheme) {
+	case memoryLimiter:
+		s.Limiter = petcat.NewSecret(memoryLimiter)
+		return nil
+	case "redis", "rediss", "redis-sentinel", "redis-cluster":
+		return errors.New("asks for Redis, but this build counts requests in memory alone, for one server; leave it out")
+	default:
+		return errors.New("must be memory, which counts requests in this process")
+	}
+}
+
+func applyListen(s *Settings, value string) (err error) {
+	s.Listen, err = parseAddress(value)
+	return err
+}
+
+func applyAdminListen(s *Settings, value string) (err error) {
+	s.AdminListen, err = parseAddress(value)
+	return err
+}
+
+// parseAddress checks host:port. The port is a number, because the names of
+// ports differ between machines; 0 lets the system choose one.
+func parseAddress(value string) (string, error) {
+	_, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return "", fmt.Errorf("must be an address such as :8080, 127.0.0.1:8080 or [::1]:8080 (got %q)", value)
+	}
+	return value, nil
+}
+
+func applyAdminAllowPlaintext(s *Settings, value string) error {
+	allowed, err := strconv.ParseBool(value)
+	if err != nil {
+		return fmt.Errorf("must be true or false (got %q)", value)
+	}
+	s.AdminAllowPlaintext = allowed
+	return nil
+}
+
+func applyEnvironment(s *Settings, value string) error {
+	env, err := petcat.ParseEnvironment(value)
+	if err != nil {
+		return fmt.Errorf("must be production or staging (got %q)", value)
+	}
+	s.Environment = env
+	return nil
+}
+
+func applyPublicURL(s *Settings, value string) error {
+	if value == "" {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
+		u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return errors.New("must be an http or https URL without user, query and fragment, such as https://api.example.com")
+	}
+	base := strings.TrimRight(u.String(), "/")
+	if strings.HasSuffix(base, "/v1") {
+		return fmt.Errorf("must leave out the /v1 at the end, which the service adds itself (got %q)", value)
+	}
+	s.PublicURL = base
+	return nil
+}
+
+func applyTLSCert(s *Settings, value string) error { s.TLSCert = value; return nil }
+
+func applyTLSKey(s *Settings, value string) error { s.TLSKey = value; return nil }
+
+func applyTrustedProxies(s *Settings, value string) error {
+	s.TrustedProxies = nil
+	for _, field := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+		network, err := netip.ParsePrefix(field)
+		if err != nil {
+			address, err := netip.ParseAddr(field)
+			if err != nil || address.Zone() != "" {
+				return fmt.Errorf("must be networks or addresses separated by commas, such as 10.0.0.0/8,::1 (got %q)", field)
+			}
+			address = address.Unmap()
+			network = netip.PrefixFrom(address, address.BitLen())
+		}
+		s.TrustedProxies = append(s.TrustedProxies, network.Masked())
+	}
+	return nil
+}
+
+func applyBans(s *Settings, value string) error {
+	mode, err := petcat.ParseBanMode(value)
+	if err != nil {
+		return fmt.Errorf("must be enforce, shadow or off (got %q)", value)
+	}
+	s.Bans = mode
+	return nil
+}
+
+func applyMaxStaleness(s *Settings, value string) (err error) {
+	s.MaxStaleness, err = parseSpan(value)
+	return err
+}
+
+func applyShutdownTimeout(s *Settings, value string) (err error) {
+	s.ShutdownTimeout, err = parseSpan(value)
+	return err
+}
+
+func applyLogLevel(s *Settings, value string) error {
+	levels := map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	}
+	level, ok := levels[strings.ToLower(value)]
+	if !ok {
+		return fmt.Errorf("must be debug, info, warn or error (got %q)", value)
+	}
+	s.LogLevel = level
+	return nil
+}
+
+func applyLogFormat(s *Settings, value string) error {
+	switch value {
+	case "", "text", "json":
+		s.LogFormat = value
+		return nil
+	default:
+		return fmt.Errorf("must be text or json (got %q)", value)
+	}
+}
+
+// contradictions checks what no setting can be checked for alone. Settings that
+// were refused already are empty, and not complained about twice.
+func (s Settings) contradictions() (mistakes []string) {
+	if (s.TLSCert == "") != (s.TLSKey == "") {
+		mistakes = append(mistakes, "--tls-cert (PETCAT_TLS_CERT) and --tls-key (PETCAT_TLS_KEY) must be given together")
+	}
+	if !s.TLS() && !s.AdminAllowPlaintext && s.AdminListen != "" && !isLoopback(s.AdminListen) {
+		mistakes = append(mistakes, fmt.Sprintf("--admin-listen (PETCAT_ADMIN_LISTEN) can be reached by others (%s); "+
+			"give it a loopback address, or TLS, or allow it with --admin-allow-plaintext (PETCAT_ADMIN_ALLOW_PLAINTEXT)", s.AdminListen))
+	}
+	if s.Listen != "" && s.Listen == s.AdminListen && !strings.HasSuffix(s.Listen, ":0") {
+		mistakes = append(mistakes, fmt.Sprintf("--listen (PETCAT_LISTEN) and --admin-listen (PETCAT_ADMIN_LISTEN) must differ (both are %s)", s.Listen))
+	}
+	return mistakes
+}
+
+// isLoopback reports whether only this machine can reach an address. A name
+// other than localhost is not believed: what it stands for may change.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
