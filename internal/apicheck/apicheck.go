@@ -1,0 +1,103 @@
+// Package apicheck is for tests: it stands between a test's client and the
+// service and checks every answer, whatever the test is about: the interface
+// document's schema, the headers that every answer has, the shape of errors,
+// and what must always hold of limits. So a test cannot pass by not looking.
+//
+// It refuses to be part of the service: only tests may import it.
+package apicheck
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"petcat/api"
+)
+
+// Transport checks the answers that pass through it.
+type Transport struct {
+	t    testing.TB
+	base http.RoundTripper
+	// now returns the Unix second on the limiter's clock.
+	now      func() int64
+	document *openapi3.T
+}
+
+// New returns a transport over base, http.DefaultTransport when it is nil.
+// Answers that break a rule fail t.
+func New(t testing.TB, base http.RoundTripper, now func() int64) *Transport {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(api.YAML(""))
+	if err != nil {
+		t.Fatalf("load the interface document: %v", err)
+	}
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &Transport{t: t, base: base, now: now, document: document}
+}
+
+// RoundTrip sends a request and checks the answer. The body of the answer is
+// read whole.
+func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	before := c.now()
+	res, err := c.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(res.Body)
+	if closeErr := res.Body.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	if strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/v1" || res.StatusCode >= http.StatusBadRequest {
+		what := fmt.Sprintf("%s %s: %d", r.Method, r.URL.Path, res.StatusCode)
+		for _, problem := range Problems(res, body, before) {
+			c.t.Errorf("%s: %s", what, problem)
+		}
+		if err := c.validate(r, res, body); err != nil {
+			c.t.Errorf("%s: not as the interface document says: %v", what, err)
+		}
+	}
+	return res, nil
+}
+
+// validate checks the answer of an operation against the interface document.
+func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) error {
+	path := strings.TrimPrefix(r.URL.Path, "/v1")
+	item := c.document.Paths.Find(path)
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if item == nil || item.GetOperation(method) == nil {
+		return nil // no operation: Problems has checked what there is to check
+	}
+	if encoding := res.Header.Get("Content-Encoding"); encoding != "" {
+		return nil // the tests of encodings read the body themselves
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: r,
+			Route: &routers.Route{
+				Spec: c.document, Path: path, PathItem: item, Method: method, Operation: item.GetOperation(method),
+			},
+		},
+		Status:  res.StatusCode,
+		Header:  res.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: r.Method == http.MethodHead},
+	}
+	input.SetBodyBytes(body)
+	return openapi3filter.ValidateResponse(context.WithoutCancel(r.Context()), input)
+}

@@ -1,0 +1,125 @@
+package apicheck
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"petcat"
+)
+
+var (
+	statePattern  = regexp.MustCompile(`^"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?$`)
+	policyPattern = regexp.MustCompile(`^"minute";q=\d+;w=60(, "day";q=\d+;w=86400)?$`)
+)
+
+// Problems returns what is wrong with an answer; now is the Unix second on the
+// limiter's clock when the request was sent.
+func Problems(res *http.Response, body []byte, now int64) []string {
+	p := &problems{h: res.Header}
+	p.limits(res.StatusCode, now)
+	if p.h.Get("X-Request-Id") == "" {
+		p.addf("no X-Request-Id")
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		p.errorBody(res, body)
+	}
+	p.companions(res.StatusCode)
+	return p.found
+}
+
+type problems struct {
+	h     http.Header
+	found []string
+}
+
+func (p *problems) addf(format string, args ...any) {
+	p.found = append(p.found, fmt.Sprintf(format, args...))
+}
+
+// number reads a header that must be there once, as a whole number.
+func (p *problems) number(name string) int64 {
+	values := p.h.Values(name)
+	if len(values) != 1 {
+		p.addf("%s is there %d times, not once", name, len(values))
+		return 0
+	}
+	n, err := strconv.ParseInt(values[0], 10, 64)
+	if err != nil || n < 0 {
+		p.addf("%s is %q, not a whole number", name, values[0])
+	}
+	return n
+}
+
+func (p *problems) limits(status int, now int64) {
+	limit, remaining, reset := p.number("X-RateLimit-Limit"), p.number("X-RateLimit-Remaining"), p.number("X-RateLimit-Reset")
+	if limit < 1 {
+		p.addf("X-RateLimit-Limit is %d", limit)
+	}
+	if remaining > limit {
+		p.addf("X-RateLimit-Remaining %d is above the limit %d", remaining, limit)
+	}
+	if reset <= now {
+		p.addf("X-RateLimit-Reset %d is not after now, %d", reset, now)
+	}
+	if state := p.h.Get("RateLimit"); !statePattern.MatchString(state) {
+		p.addf("RateLimit is %q", state)
+	}
+	if policy := p.h.Get("RateLimit-Policy"); !policyPattern.MatchString(policy) {
+		p.addf("RateLimit-Policy is %q", policy)
+	}
+	if status != http.StatusTooManyRequests {
+		return
+	}
+	if remaining != 0 {
+		p.addf("X-RateLimit-Remaining is %d on a 429", remaining)
+	}
+	// The service may have answered a second later than the request was sent.
+	if after := p.number("Retry-After"); after < 1 || now+1+after < reset {
+		p.addf("Retry-After %d at %d is earlier than the reset at %d", after, now, reset)
+	}
+}
+
+// errorBody checks the contract's Error object.
+func (p *problems) errorBody(res *http.Response, body []byte) {
+	if kind := p.h.Get("Content-Type"); kind != "application/json" {
+		p.addf("the error's Content-Type is %q", kind)
+	}
+	if res.Request != nil && res.Request.Method == http.MethodHead {
+		return
+	}
+	var members map[string]json.RawMessage
+	var e struct {
+		Code    petcat.Code `json:"code"`
+		Message string      `json:"message"`
+		Status  int         `json:"status"`
+	}
+	if json.Unmarshal(body, &members) != nil || json.Unmarshal(body, &e) != nil || len(members) != 3 {
+		p.addf("the error's body is not {code, message, status}: %.200q", body)
+		return
+	}
+	if !slices.Contains(petcat.Codes(), e.Code) {
+		p.addf("the error's code %q is not documented", e.Code)
+	}
+	if e.Message == "" || e.Status != res.StatusCode {
+		p.addf("the error's body does not fit: %.200q", body)
+	}
+}
+
+// companions checks the headers that a status must bring along.
+func (p *problems) companions(status int) {
+	need := map[int]string{
+		http.StatusCreated:            "Location",
+		http.StatusUnauthorized:       "WWW-Authenticate",
+		http.StatusMethodNotAllowed:   "Allow",
+		http.StatusConflict:           "Retry-After",
+		http.StatusTooManyRequests:    "Retry-After",
+		http.StatusServiceUnavailable: "Retry-After",
+	}
+	if name := need[status]; name != "" && p.h.Get(name) == "" {
+		p.addf("no %s", name)
+	}
+}

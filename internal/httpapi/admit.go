@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"fmt"
+	"time"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+// admit charges the caller and lets the request through, or refuses it. It puts
+// the limits' headers in place before any other answer can be written.
+func (s *Server) admit(next handler) handler {
+	return func(e *exchange) error {
+		if e.caller == nil {
+			return s.refuseStranger(e)
+		}
+		d, err := s.limiter.Spend(e.r.Context(), ratelimit.Charge{
+			Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
+		})
+		if err != nil {
+			return err
+		}
+		s.setStanding(e, d)
+		if d.Verdict != ratelimit.Admitted {
+			e.retryAfter = d.RetryAfter
+			return refusal(d)
+		}
+		e.Admitted = true
+		return next(e)
+	}
+}
+
+// refuseStranger answers whoever showed no valid key. Only a wrong credential
+// counts against the address that it came from.
+func (s *Server) refuseStranger(e *exchange) error {
+	if !credentialFailed(e.notCaller) {
+		return e.notCaller
+	}
+	d := s.failures.Fail(s.clientAddress(e))
+	s.setBucketStanding(e, d)
+	if d.Refused {
+		e.retryAfter = d.RetryAfter
+		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
+			"too many requests with a wrong API key came from your address; check the key, and try again in %s", wait(d.RetryAfter))
+	}
+	return e.notCaller
+}
+
+// refusal says why a caller is refused and what it can do about it.
+func refusal(d ratelimit.Decision) error {
+	switch d.Verdict {
+	case ratelimit.Banned:
+		return petcat.Errorf(petcat.CodeKeyBanned,
+			"this API key is banned until %s because requests went on after a 429; wait for the time in Retry-After", moment(d.Headline.Reset))
+	case ratelimit.DaySpent:
+		return petcat.Errorf(petcat.CodeDailyQuotaExceeded,
+			"all %d requests of the day are used; the next day begins at %s%s", d.Day.Limit, moment(d.Day.Reset), warning(d))
+	default:
+		return petcat.Errorf(petcat.CodeRateLimitExceeded,
+			"all %d requests of the minute are used; the next minute begins in %s%s", d.Minute.Limit, wait(d.RetryAfter), warning(d))
+	}
+}
+
+// warning tells a caller who does not wait how close a ban is.
+func warning(d ratelimit.Decision) string {
+	if !d.Warn {
+		return ""
+	}
+	return fmt.Sprintf("; wait for the time in Retry-After: after %d more early retries this key will be banned for a while", d.EarlyRetriesLeft)
+}
+
+func moment(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
+
+func wait(seconds int64) string {
+	if seconds == 1 {
+		return "1 second"
+	}
+	return fmt.Sprintf("%d seconds", seconds)
+}

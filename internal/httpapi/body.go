@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+
+	"petcat"
+)
+
+// maxBody is the largest body in bytes.
+const maxBody = 1 << 20
+
+// bodyBuffer holds one request's body. It lives in a pool.
+type bodyBuffer struct{ data []byte }
+
+// keepBody is the largest buffer that goes back to the pool: most bodies are
+// far smaller, and one large one must not stay in memory for ever.
+const keepBody = 64 << 10
+
+// withBody reads and checks the body before the operation's handler runs: 413,
+// 415, 400.
+func withBody(s *Server, next func(e *exchange, body []byte) error) handler {
+	return func(e *exchange) error {
+		if e.r.ContentLength > maxBody {
+			return bodyTooLarge()
+		}
+		if err := checkMediaType(e.r.Header); err != nil {
+			return err
+		}
+		buffer := s.bodies.Get().(*bodyBuffer)
+		defer func() {
+			if cap(buffer.data) <= keepBody {
+				s.bodies.Put(buffer)
+			}
+		}()
+		if err := buffer.read(e); err != nil {
+			return err
+		}
+		return next(e, buffer.data)
+	}
+}
+
+func bodyTooLarge() error {
+	return petcat.Errorf(petcat.CodeBodyTooLarge, "the body must be at most %d bytes", maxBody)
+}
+
+// checkMediaType accepts JSON, whatever its parameters, and no statement at all.
+func checkMediaType(h http.Header) error {
+	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
+	}
+	values := h["Content-Type"]
+	if len(values) == 0 || values[0] == "" || values[0] == "application/json" {
+		return nil
+	}
+	kind, _, err := mime.ParseMediaType(values[0])
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || kind != "application/json" || len(values) > 1 {
+		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be application/json")
+	}
+	return nil
+}
+
+// read takes the whole body.
+func (b *bodyBuffer) read(e *exchange) error {
+	b.data = b.data[:0]
+	if n := e.r.ContentLength; n > int64(cap(b.data)) {
+		b.data = make([]byte, 0, n)
+	}
+	// MaxBytesReader also keeps the connection from being used again when there
+	// is more to come.
+	reader := http.MaxBytesReader(e.w, e.r.Body, maxBody)
+	for {
+		if len(b.data) == cap(b.data) {
+			b.data = append(b.data, 0)[:len(b.data)]
+		}
+		n, err := reader.Read(b.data[len(b.data):cap(b.data)])
+		b.data = b.data[:len(b.data)+n]
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return readError(err)
+		}
+	}
+}
+
+func readError(err error) error {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return bodyTooLarge()
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return petcat.Errorf(petcat.CodeInvalidBody, "the body did not arrive in time; send it in one go").Because(err)
+	}
+	return petcat.Errorf(petcat.CodeInvalidBody, "the body did not arrive whole; send it again").Because(err)
+}

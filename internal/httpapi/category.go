@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"petcat"
+	"petcat/internal/catalog"
+)
+
+// listCategories answers GET /categories.
+func (s *Server) listCategories(e *exchange) error {
+	list, err := s.catalog.Current(e.r.Context())
+	if err != nil {
+		return err
+	}
+	body := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
+	h := e.header()
+	h["ETag"] = body.ETag
+	h["Cache-Control"] = cacheList
+	h["Vary"] = varyList
+	if list.Matches(e.r.Header["If-None-Match"]) {
+		e.send(http.StatusNotModified)
+		return nil
+	}
+	h["Content-Type"] = contentTypeJSON
+	h["Content-Length"] = body.ContentLength
+	if body.ContentEncoding != nil {
+		h["Content-Encoding"] = body.ContentEncoding
+	}
+	e.send(http.StatusOK, body.Parts...)
+	return nil
+}
+
+// createCategory answers POST /categories.
+func (s *Server) createCategory(e *exchange, body []byte) error {
+	key, err := idempotencyKey(e.r.Header)
+	if err != nil {
+		return err
+	}
+	category, err := decodeNewCategory(body)
+	if err != nil {
+		return err
+	}
+	created, err := s.store.CreateCategory(e.r.Context(), petcat.CreateCategory{
+		Account: e.caller.Account, New: category, IdempotencyKey: key,
+	})
+	if err != nil {
+		return err
+	}
+	encoded, err := catalog.AppendCategory(make([]byte, 0, 512), created.Category)
+	if err != nil {
+		return err
+	}
+	h := e.header()
+	h["Content-Type"] = contentTypeJSON
+	h["Cache-Control"] = cacheNoStore
+	h["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
+	if created.Replayed {
+		h["Idempotent-Replayed"] = trueValue
+	}
+	e.send(http.StatusCreated, encoded)
+	return nil
+}
+
+// idempotencyKey returns the request's idempotency key, "" for none.
+func idempotencyKey(h http.Header) (petcat.IdempotencyKey, error) {
+	switch values := h["Idempotency-Key"]; len(values) {
+	case 0:
+		return "", nil
+	case 1:
+		return petcat.ParseIdempotencyKey(values[0])
+	default:
+		return "", petcat.Errorf(petcat.CodeInvalidField, "send at most one Idempotency-Key header")
+	}
+}

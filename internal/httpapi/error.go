@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"petcat"
+)
+
+// statusOf returns the HTTP status of a code. It is the only such table.
+func statusOf(code petcat.Code) int {
+	switch code {
+	case petcat.CodeMalformedJSON, petcat.CodeInvalidBody, petcat.CodeMissingField, petcat.CodeInvalidField:
+		return http.StatusBadRequest
+	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
+		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
+		return http.StatusUnauthorized
+	case petcat.CodeNotFound:
+		return http.StatusNotFound
+	case petcat.CodeMethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case petcat.CodeIdempotencyInProgress:
+		return http.StatusConflict
+	case petcat.CodeOperationSunset:
+		return http.StatusGone
+	case petcat.CodePreconditionFailed:
+		return http.StatusPreconditionFailed
+	case petcat.CodeBodyTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case petcat.CodeUnsupportedMediaType:
+		return http.StatusUnsupportedMediaType
+	case petcat.CodeIdempotencyKeyReused:
+		return http.StatusUnprocessableEntity
+	case petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts:
+		return http.StatusTooManyRequests
+	case petcat.CodeServiceUnavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// pause is the Retry-After, in seconds, of errors that are worth a repetition
+// soon: what is in the way is normally gone by then.
+const pause = 1
+
+// respondError answers with an error: exactly code, message and status.
+func (s *Server) respondError(e *exchange, err error) {
+	public := petcat.Public(err)
+	if errors.Is(err, context.Canceled) && e.r.Context().Err() != nil {
+		// The caller has gone: nobody reads this, but the record should not
+		// blame us.
+		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was given up")
+	}
+	status := statusOf(public.Code)
+	if status >= http.StatusInternalServerError {
+		s.logFailure(e, public.Code, err)
+	}
+	e.Code = public.Code
+	if e.answered {
+		// The status line is out: all that is left is to make sure that the
+		// caller does not take the broken answer for a whole one.
+		e.broken = true
+		return
+	}
+	if !e.limitsSet {
+		s.setAddressStanding(e)
+	}
+	h := e.header()
+	h["Content-Type"] = contentTypeJSON
+	h["Cache-Control"] = cacheNoStore
+	switch status {
+	case http.StatusUnauthorized:
+		h["WWW-Authenticate"] = challenge(public.Code)
+	case http.StatusConflict, http.StatusServiceUnavailable:
+		e.retryAfter = max(e.retryAfter, pause)
+	}
+	if e.retryAfter > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(e.retryAfter, 10)}
+	}
+	e.send(status, appendError(nil, public, status))
+}
+
+// appendError appends the contract's Error object.
+func appendError(dst []byte, public *petcat.Error, status int) []byte {
+	dst = append(dst, `{"code":"`...)
+	dst = append(dst, public.Code...)
+	dst = append(dst, `","message":`...)
+	quoted, err := jsontext.AppendQuote(dst, public.Message)
+	if err != nil {
+		quoted = append(dst, `""`...) // a message that is not UTF-8: better none than a broken body
+	}
+	dst = append(quoted, `,"status":`...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	return append(dst, '}')
+}
+
+// logFailure logs what went wrong on our side, with the cause that the caller
+// does not see.
+func (s *Server) logFailure(e *exchange, code petcat.Code, err error) {
+	attrs := []any{"request_id", e.RequestID, "method", e.Method, "operation", e.Operation, "code", code, "error", err}
+	if p, ok := errors.AsType[*panicked](err); ok {
+		attrs = append(attrs, "stack", string(p.stack))
+	}
+	s.logger.ErrorContext(e.r.Context(), "a request failed", attrs...)
+}
+
+// panicked is a panic that was caught.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+func panicError(value any) error { return &panicked{value: value, stack: debug.Stack()} }

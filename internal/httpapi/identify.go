@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"petcat"
+)
+
+// identify finds out whose key the request carries. It answers nothing.
+func (s *Server) identify(next handler) handler {
+	return func(e *exchange) error {
+		credential, err := bearer(e.r)
+		if err == nil {
+			e.caller, err = s.keyring.Identify(e.r.Context(), credential, e.start)
+		}
+		if err != nil {
+			e.caller, e.notCaller = nil, err
+		}
+		return next(e)
+	}
+}
+
+// bearer returns the credential of a request (RFC 6750, section 2.1). The other
+// ways that RFC offers, a form field and a query parameter, are refused: they
+// end up in logs.
+func bearer(r *http.Request) (string, error) {
+	if r.URL.RawQuery != "" && queryHoldsKey(r.URL.RawQuery) {
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "an API key must not be in the URL, where logs keep it: send Authorization: Bearer <API_KEY>, and replace this key")
+	}
+	values := r.Header["Authorization"]
+	switch {
+	case len(values) == 0:
+		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "send your API key as Authorization: Bearer <API_KEY>")
+	case len(values) > 1:
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "send exactly one Authorization header")
+	}
+	// The scheme is case-insensitive (RFC 9110, section 11.1).
+	const scheme = "bearer"
+	value := values[0]
+	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) || len(value) > len(scheme) && value[len(scheme)] != ' ' {
+		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "send your API key with the Bearer scheme: Authorization: Bearer <API_KEY>")
+	}
+	credential := strings.Trim(value[len(scheme):], " ")
+	if credential == "" {
+		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "the Authorization header holds no key: send Authorization: Bearer <API_KEY>")
+	}
+	return credential, nil
+}
+
+// queryHoldsKey reports whether a query string carries a credential: a
+// parameter of a name that is used for one, or anything that begins like a key.
+func queryHoldsKey(query string) bool {
+	if strings.Contains(query, "pck_live_") || strings.Contains(query, "pck_test_") {
+		return true
+	}
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(parameter, "=")
+		switch strings.ToLower(name) {
+		case "access_token", "api_key", "apikey", "api-key":
+			if value != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// challenge returns the value of WWW-Authenticate for a code: with the error
+// attribute only when a key was sent (RFC 6750, section 3.1).
+func challenge(code petcat.Code) []string {
+	if code == petcat.CodeMissingAPIKey {
+		return []string{`Bearer realm="petcat"`}
+	}
+	return []string{`Bearer realm="petcat", error="invalid_token"`}
+}
+
+// credentialFailed reports whether an error means that a credential was tried
+// and was wrong, as opposed to none, or to one that could not be checked.
+func credentialFailed(err error) bool {
+	code := petcat.CodeOf(err)
+	return statusOf(code) == http.StatusUnauthorized && code != petcat.CodeMissingAPIKey
+}

@@ -1,0 +1,188 @@
+package httpapi
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/keyring"
+)
+
+// Record is what one request was and what became of it.
+type Record struct {
+	RequestID string
+	Method    string
+	Path      string // of the URL, without the query
+	API       bool   // under /v1
+	Operation petcat.OperationID
+	Account   petcat.AccountID // 0 when nobody was identified
+	Key       petcat.KeyID
+	Admitted  bool // the request was charged
+	Status    int
+	Code      petcat.Code // "" unless the answer is an error
+	Bytes     int64       // of the answer's body, as it was written
+	At        time.Time
+	Duration  time.Duration
+	Address   string // of the client, as far as it is known
+}
+
+// exchange is one request on its way through the chain. It lives in a pool.
+type exchange struct {
+	Record
+
+	w     http.ResponseWriter
+	r     *http.Request
+	path  string // below /v1
+	start clock.Reading
+
+	caller     *keyring.Caller
+	notCaller  error      // why there is no caller
+	address    netip.Addr // of the client; see clientAddress
+	limitsSet  bool       // the limits' headers are in place
+	answered   bool       // the status line is out
+	broken     bool       // it failed after that
+	retryAfter int64      // seconds, for the answer to an error; 0 for none
+}
+
+func (e *exchange) header() http.Header { return e.w.Header() }
+
+// begin takes an exchange from the pool.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	e := s.exchanges.Get().(*exchange)
+	e.w, e.r = w, r
+	e.start = s.clock.Read()
+	e.Method, e.Path = r.Method, r.URL.Path
+	e.RequestID = s.requestID(r)
+	return e
+}
+
+// end puts an exchange back. Nothing of it may be in use any more: header
+// values, which net/http writes later, are never part of it.
+func (s *Server) end(e *exchange) {
+	*e = exchange{}
+	s.exchanges.Put(e)
+}
+
+// requestID returns the id that a trusted proxy gave the request, or a new one:
+// the process's random name and a number.
+func (s *Server) requestID(r *http.Request) string {
+	if len(s.proxies) > 0 {
+		if id := r.Header.Get("X-Request-Id"); validRequestID(id) && s.trusted(remoteAddress(r)) {
+			return id
+		}
+	}
+	var buf [32]byte
+	id := append(buf[:0], s.instance...)
+	id = append(id, '-')
+	return string(strconv.AppendUint(id, s.requests.Add(1), 36))
+}
+
+func validRequestID(id string) bool {
+	if id == "" || len(id) > 128 {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		c := id[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.", c) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// record answers whatever error comes back, and reports the request.
+func (s *Server) record(next handler) handler {
+	return func(e *exchange) error {
+		err := next(e)
+		if err != nil {
+			s.respondError(e, err)
+		}
+		e.API = e.path != "" || e.r.URL.Path == basePath
+		if e.caller != nil {
+			e.Account, e.Key = e.caller.Account, e.caller.Key
+		}
+		e.At = e.start.Time()
+		e.Duration = s.clock.Read().Since(e.start)
+		if e.address.IsValid() {
+			e.Address = e.address.String()
+		} else {
+			e.Address = e.r.RemoteAddr
+		}
+		s.observe(&e.Record)
+		if e.broken {
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	}
+}
+
+// recover turns a panic into an error. What the program aborts on purpose goes
+// on aborting.
+func (s *Server) recover(next handler) handler {
+	return func(e *exchange) (err error) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if aborted, ok := cause.(error); ok && errors.Is(aborted, http.ErrAbortHandler) {
+				panic(cause)
+			}
+			err = panicError(cause)
+		}()
+		return next(e)
+	}
+}
+
+// remoteAddress returns the address of the connection's other end.
+func remoteAddress(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.IPv6Unspecified() // a Unix socket, say: all its clients share a bucket
+	}
+	return address.Unmap()
+}
+
+func (s *Server) trusted(a netip.Addr) bool {
+	for _, p := range s.proxies {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientAddress returns the address that the request came from: the
+// connection's, or when that is a trusted proxy, the last in X-Forwarded-For
+// that is not. Everything to the left of it is hearsay.
+func (s *Server) clientAddress(e *exchange) netip.Addr {
+	if e.address.IsValid() {
+		return e.address
+	}
+	e.address = remoteAddress(e.r)
+	if len(s.proxies) == 0 || !s.trusted(e.address) {
+		return e.address
+	}
+	hops := strings.Split(strings.Join(e.r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break // the proxy did not write that
+		}
+		e.address = hop.Unmap()
+		if !s.trusted(e.address) {
+			break
+		}
+	}
+	return e.address
+}

@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"petcat/internal/clock"
+)
+
+// Header values that never change, so that no request makes them anew.
+var (
+	contentTypeJSON = []string{"application/json"}
+	cacheNoStore    = []string{"no-store"}
+	cacheList       = []string{"private, no-cache"}
+	varyList        = []string{"Authorization, Accept-Encoding"}
+	trueValue       = []string{"true"}
+)
+
+// Long answers are written in pieces, each with its own time to be taken: a
+// slow reader is served as long as it reads, one that stopped is let go.
+const (
+	pieceSize    = 1 << 20
+	pieceTimeout = 30 * time.Second
+)
+
+// send writes a status line and a body. Everything that goes to a caller of the
+// API passes here; the limits' headers are in place by then. What cannot be
+// written is lost: its reader has gone.
+func (e *exchange) send(status int, parts ...[]byte) {
+	e.answered = true
+	e.Status = status
+	e.w.WriteHeader(status)
+	if e.Method == http.MethodHead || status == http.StatusNotModified {
+		return
+	}
+	var total int64
+	for _, part := range parts {
+		total += int64(len(part))
+	}
+	if total > pieceSize {
+		e.sendPieces(parts)
+		return
+	}
+	for _, part := range parts {
+		n, err := e.w.Write(part)
+		e.Bytes += int64(n)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// sendPieces writes a long body.
+func (e *exchange) sendPieces(parts [][]byte) {
+	control := http.NewResponseController(e.w)
+	left := 0
+	for _, part := range parts {
+		for len(part) > 0 {
+			piece := part[:min(len(part), pieceSize)]
+			if left -= len(piece); left < 0 {
+				left = pieceSize
+				// The server's clock is meant here, not the service's: this is
+				// about a socket. A writer without deadlines has none to extend.
+				_ = control.SetWriteDeadline(clock.Deadline(pieceTimeout))
+			}
+			n, err := e.w.Write(piece)
+			e.Bytes += int64(n)
+			if err != nil {
+				return
+			}
+			part = part[len(piece):]
+		}
+	}
+}
+
+// writer returns a ResponseWriter that notes what a handler of the standard
+// library writes.
+func (e *exchange) writer() http.ResponseWriter { return &noting{ResponseWriter: e.w, e: e} }
+
+type noting struct {
+	http.ResponseWriter
+	e *exchange
+}
+
+func (n *noting) WriteHeader(status int) {
+	n.e.answered = true
+	n.e.Status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+func (n *noting) Write(p []byte) (int, error) {
+	if !n.e.answered {
+		n.WriteHeader(http.StatusOK)
+	}
+	written, err := n.ResponseWriter.Write(p)
+	n.e.Bytes += int64(written)
+	return written, err
+}
+
+// Unwrap lets http.ResponseController through.
+func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }

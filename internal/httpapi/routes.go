@@ -1,0 +1,62 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"petcat"
+)
+
+// basePath is the version in the path: what the contract's addresses end in.
+const basePath = "/v1"
+
+// handler answers one exchange, or returns why it cannot.
+type handler func(e *exchange) error
+
+// route registers the whole surface of the API.
+func (s *Server) route(operations []petcat.Operation) {
+	s.addRoutes(operations, map[petcat.OperationID]handler{
+		petcat.OpListCategories: s.listCategories,
+		petcat.OpCreateCategory: withBody(s, s.createCategory),
+	})
+
+	// The order of one request under /v1:
+	s.api = s.record( // outermost: sees what really became of the request, panics included
+		s.recover( // before anything that can panic
+			s.identify( // whose key? It only finds out: it is admit that answers
+				s.admit( // 401, banned, 429; charges and sets the limits' headers before any other answer
+					s.dispatch)))) // 404, 405, then the operation: body (413, 415, 400) and handler
+
+	// Outside /v1 there is nothing to protect: documents, and 404.
+	s.outside = s.record(s.recover(s.document))
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := s.begin(w, r)
+	defer s.end(e)
+	chain := s.outside
+	if path, ok := strings.CutPrefix(r.URL.Path, basePath); ok && (path == "" || path[0] == '/') {
+		e.path = path
+		chain = s.api
+	}
+	// The chain's first step has answered whatever error came up to it.
+	_ = chain(e)
+}
+
+// document serves what needs no key.
+func (s *Server) document(e *exchange) error {
+	h, ok := s.documents[e.r.URL.Path]
+	if !ok {
+		// A folder serves what is below it.
+		if i := strings.IndexByte(strings.TrimPrefix(e.r.URL.Path, "/"), '/'); i >= 0 {
+			h, ok = s.documents[e.r.URL.Path[:i+2]]
+		}
+	}
+	if !ok {
+		return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its description at /openapi.json", basePath)
+	}
+	s.setAddressStanding(e)
+	h.ServeHTTP(e.writer(), e.r)
+	return nil
+}

@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/clock"
+	"petcat/internal/keyring"
+	"petcat/internal/ratelimit"
+)
+
+type categoryList interface {
+	// Current returns a list that shows every create answered before the call.
+	Current(ctx context.Context) (*catalog.Snapshot, error)
+}
+
+type categoryCreator interface {
+	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
+}
+
+type identifier interface {
+	Identify(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
+}
+
+type spender interface {
+	Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
+}
+
+// Options for a [Server]. All fields are required but those that say otherwise.
+type Options struct {
+	Catalog  categoryList
+	Store    categoryCreator
+	Keyring  identifier
+	Limiter  spender
+	Failures *ratelimit.FailureBucket
+	Clock    clock.Clock
+	Logger   *slog.Logger // for failures of our own
+	// Observe is called with every record under /v1, once, when its answer has
+	// been written. The record is used again afterwards: it must be copied to
+	// be kept. Optional.
+	Observe func(*Record)
+	// Documents answers everything outside /v1 by path. Optional.
+	Documents map[string]http.Handler
+	// TrustedProxies are believed when they tell a client's address in
+	// X-Forwarded-For, and a request's id in X-Request-Id. Optional.
+	TrustedProxies []netip.Prefix
+}
+
+// Server is the API as an http.Handler. Use [New].
+type Server struct {
+	catalog   categoryList
+	store     categoryCreator
+	keyring   identifier
+	limiter   spender
+	failures  *ratelimit.FailureBucket
+	clock     clock.Clock
+	logger    *slog.Logger
+	observe   func(*Record)
+	documents map[string]http.Handler
+	proxies   []netip.Prefix
+
+	api, outside handler
+	routes       map[string]*route // by path below /v1
+
+	exchanges sync.Pool
+	bodies    sync.Pool
+	policies  policies
+
+	instance string // begins every request id of this process
+	requests atomic.Uint64
+}
+
+// New returns a server.
+func New(o Options) (*Server, error) {
+	if o.Catalog == nil || o.Store == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Clock == nil || o.Logger == nil {
+		return nil, errors.New("httpapi: a required option is missing")
+	}
+	var random [5]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures,
+		clock: o.Clock, logger: o.Logger, observe: o.Observe, documents: o.Documents, proxies: o.TrustedProxies,
+		instance: base32.HexEncoding.EncodeToString(random[:]),
+	}
+	if s.observe == nil {
+		s.observe = func(*Record) {}
+	}
+	s.exchanges.New = func() any { return new(exchange) }
+	s.bodies.New = func() any { return new(bodyBuffer) }
+	s.route(petcat.Operations())
+	return s, nil
+}

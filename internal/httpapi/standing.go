@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"strconv"
+	"sync"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+// The headers that tell where the caller stands. net/http would spell the
+// first three X-Ratelimit-*: they are put into the header map by hand, as the
+// contract spells them.
+const (
+	headerLimit     = "X-RateLimit-Limit"
+	headerRemaining = "X-RateLimit-Remaining"
+	headerReset     = "X-RateLimit-Reset"
+	headerState     = "RateLimit"
+	headerPolicy    = "RateLimit-Policy"
+	headerRequestID = "X-Request-Id"
+)
+
+// policy holds the header values that follow from a quota alone.
+type policy struct {
+	policy      []string
+	minute, day []string // the limits
+}
+
+func newPolicy(q petcat.Quota) *policy {
+	return &policy{
+		policy: []string{ratelimit.Policy(q)},
+		minute: []string{strconv.FormatInt(q.PerMinute, 10)},
+		day:    []string{strconv.FormatInt(q.PerDay, 10)},
+	}
+}
+
+// policies keeps them by quota. There are as many as operators have agreed on
+// quotas, so they are never dropped.
+type policies struct{ byQuota sync.Map }
+
+func (p *policies) of(q petcat.Quota) *policy {
+	if known, ok := p.byQuota.Load(q); ok {
+		return known.(*policy)
+	}
+	fresh, _ := p.byQuota.LoadOrStore(q, newPolicy(q))
+	return fresh.(*policy)
+}
+
+// setStanding puts the headers of a decision in place.
+func (s *Server) setStanding(e *exchange, d ratelimit.Decision) {
+	p := s.policies.of(e.caller.Quota)
+	limit := p.minute
+	if d.Headline.Limit != d.Minute.Limit {
+		limit = p.day
+	}
+	var buf [160]byte
+	text, ends := appendHeadline(buf[:0], d.Headline)
+	e.setChanging(string(ratelimit.AppendRateLimit(text, d)), ends)
+	h := e.header()
+	h[headerLimit] = limit
+	h[headerPolicy] = p.policy
+}
+
+// setAddressStanding puts the headers of the client's address in place, for
+// answers to nobody in particular.
+func (s *Server) setAddressStanding(e *exchange) {
+	s.setBucketStanding(e, s.failures.Peek(s.clientAddress(e)))
+}
+
+// setBucketStanding puts the headers of an address's bucket in place.
+func (s *Server) setBucketStanding(e *exchange, d ratelimit.AddressDecision) {
+	var buf [160]byte
+	text, ends := appendHeadline(buf[:0], d.Standing)
+	e.setChanging(string(ratelimit.AppendAddressRateLimit(text, d)), ends)
+	h := e.header()
+	h[headerLimit] = []string{strconv.FormatInt(d.Standing.Limit, 10)}
+	h[headerPolicy] = []string{s.failures.AddressPolicy()}
+}
+
+// appendHeadline appends the values of Remaining and Reset, and returns where
+// each of them ends.
+func appendHeadline(dst []byte, headline ratelimit.Standing) (text []byte, ends [2]int) {
+	dst = strconv.AppendInt(dst, headline.Remaining, 10)
+	ends[0] = len(dst)
+	dst = strconv.AppendInt(dst, headline.Reset, 10)
+	ends[1] = len(dst)
+	return dst, ends
+}
+
+// setChanging puts what changes with every request in place: all values share
+// one string and one array, because every request pays for them. They must not
+// be part of the exchange: net/http writes them after the handler has returned.
+func (e *exchange) setChanging(text string, ends [2]int) {
+	e.limitsSet = true
+	values := &[4]string{text[:ends[0]], text[ends[0]:ends[1]], text[ends[1]:], e.RequestID}
+	h := e.header()
+	h[headerRemaining] = values[0:1:1]
+	h[headerReset] = values[1:2:2]
+	h[headerState] = values[2:3:3]
+	h[headerRequestID] = values[3:4:4]
+}
