@@ -24,11 +24,11 @@ func TestHeaderExamplesTellOneStory(t *testing.T) {
 	minuteEnd := petcat.Minute.Reset(petcat.Minute.Index(now))
 	dayEnd := petcat.Day.Reset(petcat.Day.Index(now))
 	account := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, free.PerMinute, free.PerDay)
-	const address = `"failed-attempts";q=600;w=60`
+	const address = `"minute";q=600;w=60`
 	both := func(minute, day int64) string {
 		return fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=%d`, minute, minuteEnd-now, day, dayEnd-now)
 	}
-	failed := func(left int64) string { return fmt.Sprintf(`"failed-attempts";r=%d;t=%d`, left, minuteEnd-now) }
+	failed := func(left int64) string { return fmt.Sprintf(`"minute";r=%d;t=%d`, left, minuteEnd-now) }
 
 	for _, c := range []struct {
 		story                   string
@@ -83,7 +83,7 @@ func example(t *testing.T, headers openapi3.Headers, header, story string) strin
 // those of the headers.
 func TestMessagesFitTheHeaders(t *testing.T) {
 	doc := load(t)
-	number := regexp.MustCompile(`retry after (\d+) seconds`)
+	number := regexp.MustCompile(` in (\d+) seconds`)
 	moment := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 	for story, e := range doc.Components.Responses["TooManyRequests"].Value.Content["application/json"].Examples {
 		message := e.Value.Value.(map[string]any)["message"].(string)

@@ -76,8 +76,9 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 			}
 		}
 	}
+	rest := strings.Replace(contentSecurityPolicy, "style-src-attr 'unsafe-inline'", "", 1)
 	for _, risk := range []string{"unsafe", "http:", "https:", "*"} {
-		if strings.Contains(contentSecurityPolicy, risk) {
+		if strings.Contains(rest, risk) {
 			t.Errorf("the policy holds %s", risk)
 		}
 	}

@@ -35,6 +35,16 @@
     spec.servers.unshift({ url: here, description: "The address of this page" });
   }
 
+  // Examples of parameters would be sent by everybody who tries a request: the
+  // second create with the same Idempotency-Key would only repeat the first.
+  for (const path of Object.values(spec.paths)) {
+    for (const operation of Object.values(path)) {
+      for (const parameter of operation.parameters || []) {
+        delete parameter.example;
+      }
+    }
+  }
+
   SwaggerUIBundle({
     spec: spec,
     dom_id: "#reference",
@@ -43,5 +53,15 @@
     displayRequestDuration: true,
     persistAuthorization: false, // the key is forgotten with the page
     validatorUrl: null, // nothing is sent elsewhere
+    onComplete: showOperationsLink,
   });
+
+  // The operations stand below a long introduction.
+  function showOperationsLink() {
+    const link = document.getElementById("to-operations");
+    link.addEventListener("click", function () {
+      reference.querySelector(".scheme-container").scrollIntoView();
+    });
+    link.hidden = false;
+  }
 })();
