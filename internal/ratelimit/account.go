@@ -1,0 +1,107 @@
+package ratelimit
+
+import (
+	"sync"
+
+	"petcat"
+)
+
+// account is what is counted of one account. There may be a million of them:
+// 64 bytes each, beside the table's entry. Guarded by its shard's mu.
+type account struct {
+	minute     int64 // index of the minute that minuteUsed counts
+	minuteUsed int64
+
+	// What is used of the day is dayCount - dayFree + dayOwed.
+	dayCount int64  // the store's count when it last told, all leases included
+	dayFree  int64  // leased by us and not spent
+	dayOwed  int64  // admitted while the store was away, not leased yet
+	lease    *lease // the one lease that is asked for, or nil
+	day      int32  // index of the day that the above counts; lasts 5 million years
+	known    bool   // dayCount was told by the store
+}
+
+func (a *account) dayUsed() int64 { return a.dayCount - a.dayFree + a.dayOwed }
+
+// turn makes the account count in the windows that hold now. It returns what
+// was leased and not used of a day that is over.
+func (a *account) turn(now int64) (day, unused int64) {
+	unix := unixOf(now)
+	if minute := petcat.Minute.Index(unix); a.minute != minute {
+		a.minute, a.minuteUsed = minute, 0
+	}
+	if today := int32(petcat.Day.Index(unix)); a.day != today {
+		day, unused = int64(a.day), a.dayFree
+		a.day, a.known, a.lease = today, false, nil
+		a.dayCount, a.dayFree, a.dayOwed = 0, 0, 0
+	}
+	return day, unused
+}
+
+// tally returns what the account has used, for the pure functions.
+func (a *account) tally(now int64, q petcat.Quota) tally {
+	return tally{now: now, quota: q, minuteUsed: a.minuteUsed, dayUsed: a.dayUsed()}
+}
+
+// granted adds a lease. What is owed is paid from it first, so that what was
+// used stays used.
+func (a *account) granted(l petcat.DayLeased) {
+	a.known = true
+	a.dayCount = l.Count
+	a.dayFree += l.Granted
+	pay := min(a.dayOwed, a.dayFree)
+	a.dayFree -= pay
+	a.dayOwed -= pay
+}
+
+// leaseBlock returns how many requests are leased at a time. With a lease under
+// way when half a block is left, at most 1.5 blocks are leased and unspent, so
+// that a crash costs an account less than a hundredth of its day.
+func leaseBlock(q petcat.Quota) int64 { return max(1, q.PerDay/200) }
+
+// wantsLease reports whether it is time to lease ahead.
+func (a *account) wantsLease(q petcat.Quota) bool {
+	return a.lease == nil && a.dayCount < q.PerDay && (a.dayOwed > 0 || a.dayFree <= leaseBlock(q)/2)
+}
+
+// shardCount spreads the accounts so that a sweep, which holds one shard at a
+// time, delays nobody: with a million accounts it looks at a thousand at once.
+const shardCount = 1024
+
+// shard is a part of the accounts, with the keys that belong to them.
+type shard struct {
+	mu        sync.Mutex
+	accounts  map[petcat.AccountID]*account // guarded by mu
+	offenders map[petcat.KeyID]*offender    // guarded by mu
+	peak      int                           // most accounts since the table was made; guarded by mu
+	closed    bool                          // guarded by mu
+
+	_ [24]byte // a cache line each
+}
+
+// account returns an account's counts, which are new and unknown at first.
+func (s *shard) account(id petcat.AccountID) *account {
+	a := s.accounts[id]
+	if a == nil {
+		if s.accounts == nil {
+			s.accounts = make(map[petcat.AccountID]*account)
+		}
+		a = &account{}
+		s.accounts[id] = a
+		s.peak = max(s.peak, len(s.accounts))
+	}
+	return a
+}
+
+// offender returns what is remembered of a key, and begins to remember it.
+func (s *shard) offender(id petcat.KeyID) *offender {
+	o := s.offenders[id]
+	if o == nil {
+		if s.offenders == nil {
+			s.offenders = make(map[petcat.KeyID]*offender)
+		}
+		o = &offender{}
+		s.offenders[id] = o
+	}
+	return o
+}

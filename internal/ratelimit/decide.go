@@ -1,0 +1,109 @@
+package ratelimit
+
+import (
+	"time"
+
+	"petcat"
+)
+
+const nanosPerSecond = int64(time.Second)
+
+// tally is what an account has used of its quota at one moment. The functions
+// of this file are pure: every limiter answers alike because it answers by them.
+type tally struct {
+	now        int64 // the limiter's clock, nanoseconds
+	quota      petcat.Quota
+	minuteUsed int64
+	dayUsed    int64
+}
+
+// verdict says what becomes of a request that arrives now. When both windows
+// refuse, the day does: its reset is the later one, or it is the longer window.
+func (t tally) verdict() Verdict {
+	switch {
+	case t.dayUsed >= t.quota.PerDay:
+		return DaySpent
+	case t.minuteUsed >= t.quota.PerMinute:
+		return MinuteSpent
+	default:
+		return Admitted
+	}
+}
+
+// standing returns how one window stands.
+func (t tally) standing(w petcat.Window) Standing {
+	used := t.minuteUsed
+	if w == petcat.Day {
+		used = t.dayUsed
+	}
+	limit := t.quota.In(w)
+	return Standing{
+		Limit:     limit,
+		Remaining: max(0, limit-used),
+		Reset:     w.Reset(w.Index(unixOf(t.now))),
+	}
+}
+
+// answer describes the tally to the caller: t is as it is after the request.
+func (t tally) answer(v Verdict, key petcat.KeyID) Decision {
+	d := Decision{Verdict: v, Now: t.now, Minute: t.standing(petcat.Minute), Day: t.standing(petcat.Day)}
+	switch v {
+	case MinuteSpent:
+		d.Headline = d.Minute
+		d.RetryAfter = secondsUntil(t.now, d.Minute.Reset)
+	case DaySpent:
+		d.Headline = d.Day
+		d.RetryAfter = secondsUntil(t.now, d.Day.Reset) + dayJitter(key, petcat.Day.Index(unixOf(t.now)))
+	default:
+		// Among windows that allow, the one with the least left; on a tie the
+		// longer one, which takes longer to refill.
+		d.Headline = d.Day
+		if d.Minute.Remaining < d.Day.Remaining {
+			d.Headline = d.Minute
+		}
+	}
+	return d
+}
+
+// banned describes a ban's end (a whole Unix second, after now) to the caller.
+// The limit shown is the minute's, for want of one that fits a ban.
+func (t tally) banned(end int64) Decision {
+	return Decision{
+		Verdict:    Banned,
+		Now:        t.now,
+		Minute:     t.standing(petcat.Minute),
+		Day:        t.standing(petcat.Day),
+		Headline:   Standing{Limit: t.quota.PerMinute, Remaining: 0, Reset: end},
+		RetryAfter: secondsUntil(t.now, end),
+	}
+}
+
+// maxDayJitter is in seconds. All days end at the same instant; without it all
+// who wait for the end would come back in the same second.
+const maxDayJitter = 60
+
+// dayJitter returns how many seconds later than the day's end a key is asked to
+// come back. It is a hash, not a random number, so that a key is told the same
+// moment however often it asks, on every node.
+func dayJitter(key petcat.KeyID, day int64) int64 {
+	// The finaliser of splitmix64: neighbouring keys land far apart.
+	x := uint64(key)*0x9e3779b97f4a7c15 + uint64(day)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return int64((x ^ x>>31) % (maxDayJitter + 1))
+}
+
+// secondsUntil returns the whole seconds from now (nanoseconds) to a Unix
+// second, rounded up, at least 1: who waits that long is never early.
+func secondsUntil(now, unix int64) int64 {
+	return max(1, unix-unixOf(now))
+}
+
+// unixOf returns the Unix second that holds a moment, rounded down.
+func unixOf(now int64) int64 {
+	s := now / nanosPerSecond
+	if now%nanosPerSecond < 0 {
+		s--
+	}
+	return s
+}

@@ -1,0 +1,230 @@
+package ratelimit
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"petcat"
+)
+
+// Options of a [Memory].
+type Options struct {
+	Clock *Clock
+	Days  petcat.DayStore
+	Bans  petcat.BanMode // "" is EnforceBans
+	// Banned is told of every ban that this limiter imposes, with Shadow set
+	// when it is only counted. It is called on a request's way and outside of
+	// all locks: it must not block. It may be nil.
+	Banned func(petcat.Ban)
+	Logger *slog.Logger // nil discards
+}
+
+// Memory is the limiter of a single node: counts in memory, days leased from a
+// store.
+type Memory struct {
+	clock  *Clock
+	days   petcat.DayStore
+	bans   petcat.BanMode
+	banned func(petcat.Ban)
+	logger *slog.Logger
+
+	shards [shardCount]shard
+	errand errands
+	away   atomic.Pointer[outage] // nil while the store does its work
+
+	stopping   chan struct{} // closed by Close
+	stop       sync.Once
+	background sync.WaitGroup
+	storeCtx   context.Context // of the background's store calls
+	giveUp     context.CancelFunc
+}
+
+// outage is what is known of a store that does not do its work.
+type outage struct {
+	err   error
+	blind bool // counts cannot be read either
+}
+
+var _ Limiter = (*Memory)(nil)
+
+// NewMemory returns a running limiter. Close stops it.
+func NewMemory(o Options) *Memory {
+	m := &Memory{
+		clock:    o.Clock,
+		days:     o.Days,
+		bans:     o.Bans,
+		banned:   o.Banned,
+		logger:   o.Logger,
+		errand:   errands{wake: make(chan struct{}, 1)},
+		stopping: make(chan struct{}),
+	}
+	if m.bans == "" {
+		m.bans = petcat.EnforceBans
+	}
+	if m.banned == nil {
+		m.banned = func(petcat.Ban) {}
+	}
+	if m.logger == nil {
+		m.logger = slog.New(slog.DiscardHandler)
+	}
+	m.storeCtx, m.giveUp = context.WithCancel(context.Background())
+	m.background.Go(m.runErrands)
+	m.background.Go(m.runSweeps)
+	return m
+}
+
+// Spend implements [Limiter]. It waits only when the day's count is not known
+// yet or the leased block is used up, at most leasePatience, for one round of
+// the store. The error is a [petcat.Error] with CodeServiceUnavailable.
+func (m *Memory) Spend(ctx context.Context, c Charge) (Decision, error) {
+	s := m.shard(c.Account)
+	next := m.try(s, c, false)
+	if next.wait != nil {
+		next = m.wait(ctx, s, c, next)
+	}
+	if next.ban != nil {
+		m.banned(*next.ban)
+	}
+	return next.decision, next.err
+}
+
+// leasePatience is how long a request waits for the store before it goes on
+// without. A durable write takes milliseconds; a store that needs seconds is
+// treated as away, and the caller must not pay for it with its own time-out.
+const leasePatience = 2 * time.Second
+
+// wait tries again after each round of the store, until the request is decided.
+func (m *Memory) wait(ctx context.Context, s *shard, c Charge, next step) step {
+	patience := time.NewTimer(leasePatience)
+	defer patience.Stop()
+	overdue := false
+	for next.wait != nil {
+		select {
+		case <-next.wait:
+		case <-patience.C:
+			overdue = true
+			m.leave(s, next.lease)
+			m.setAway(&outage{err: errSlow, blind: true})
+			m.errand.poke()
+		case <-ctx.Done():
+			m.leave(s, next.lease)
+			return step{err: unavailable(ctx.Err())}
+		}
+		next = m.try(s, c, overdue)
+	}
+	return next
+}
+
+// step is what a look at the counts leads to: a decision, perhaps with a ban to
+// be told of; an error; or a wait for a lease.
+type step struct {
+	decision Decision
+	ban      *petcat.Ban
+	err      error
+	wait     <-chan struct{}
+	lease    *lease // whose end wait tells
+}
+
+// try decides a request if it can be decided now: the one atomic step. A
+// request that is overdue no longer waits for the store.
+func (m *Memory) try(s *shard, c Charge, overdue bool) step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return step{err: unavailable(errClosed)}
+	}
+	// Read under the lock, the clock cannot run backwards for an account.
+	now := m.clock.Now()
+	a := s.account(c.Account)
+	if day, unused := a.turn(now); unused > 0 {
+		m.errand.giveBack(petcat.DayReturn{Account: c.Account, Day: day, Unused: unused})
+	}
+	if !a.known {
+		if out := m.away.Load(); out != nil && out.blind {
+			m.askLease(s, a, c)
+			return step{err: unavailable(out.err)}
+		}
+		if overdue {
+			return step{err: unavailable(errSlow)}
+		}
+		return m.awaitLease(s, a, c)
+	}
+	t := a.tally(now, c.Quota)
+	if len(s.offenders) > 0 && m.bans == petcat.EnforceBans {
+		if ban := s.offenders[c.Key].serving(now); ban != nil {
+			return step{decision: t.banned(ban.EndsAt.Unix())}
+		}
+	}
+	if v := t.verdict(); v != Admitted {
+		return m.refuse(s, c, t, v)
+	}
+	switch {
+	case a.dayFree > 0:
+		a.dayFree--
+	case overdue || m.away.Load() != nil:
+		a.dayOwed++
+	default:
+		return m.awaitLease(s, a, c)
+	}
+	a.minuteUsed++
+	if a.wantsLease(c.Quota) {
+		m.askLease(s, a, c)
+	}
+	return step{decision: a.tally(now, c.Quota).answer(Admitted, c.Key)}
+}
+
+// refuse answers a request that a window refuses, and keeps count of those who
+// do not wait. The caller holds s.mu.
+func (m *Memory) refuse(s *shard, c Charge, t tally, v Verdict) step {
+	d := t.answer(v, c.Key)
+	if m.bans == petcat.BansOff {
+		return step{decision: d}
+	}
+	o := s.offender(c.Key)
+	if o.serving(t.now) != nil {
+		return step{decision: d} // a ban that is only counted; nothing adds to it
+	}
+	w := petcat.Minute
+	if v == DaySpent {
+		w = petcat.Day
+	}
+	early, threshold := o.refused(t.now, w), petcat.BanThreshold(c.Quota)
+	shadow := m.bans == petcat.ShadowBans
+	if early > threshold {
+		ban := o.punish(t.now, c, early, shadow)
+		if !shadow {
+			d = t.banned(ban.EndsAt.Unix())
+		}
+		return step{decision: d, ban: &ban}
+	}
+	// Nobody is to be warned of a ban that would not come.
+	if !shadow && 2*early >= threshold {
+		d.Warn, d.EarlyRetriesLeft = true, threshold-early
+	}
+	return step{decision: d}
+}
+
+// ApplyBan implements [Limiter]. Without enforcement, shadow bans matter only
+// to a limiter in shadow mode; with bans off, none do.
+func (m *Memory) ApplyBan(b petcat.Ban) {
+	if m.bans == petcat.BansOff || b.Shadow && m.bans == petcat.EnforceBans {
+		return
+	}
+	s := m.shard(b.Account)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := m.clock.Now()
+	if s.offenders[b.Key] == nil && b.Forgotten(time.Unix(0, now)) {
+		return
+	}
+	s.offender(b.Key).apply(b, now)
+}
+
+// shard returns the shard that holds an account and its keys.
+func (m *Memory) shard(id petcat.AccountID) *shard {
+	// Fibonacci hashing: ids are handed out in sequence.
+	return &m.shards[uint64(id)*0x9e3779b97f4a7c15>>54]
+}

@@ -1,0 +1,166 @@
+package ratelimit
+
+import (
+	"math"
+	"time"
+
+	"petcat"
+)
+
+// retrySpan is how many seconds back early retries count.
+const retrySpan = int64(petcat.EarlyRetrySpan / time.Second)
+
+// retries counts a key's early retries of the last minute, by the second.
+type retries struct {
+	second    int64 // the Unix second up to which perSecond is told
+	total     int64 // the sum of perSecond
+	perSecond [retrySpan]uint32
+}
+
+// forget drops what lies outside the span that ends with second, which never
+// falls between calls.
+func (r *retries) forget(second int64) {
+	if second-r.second >= retrySpan {
+		*r = retries{second: second}
+		return
+	}
+	for r.second < second {
+		r.second++
+		slot := &r.perSecond[r.second%retrySpan]
+		r.total -= int64(*slot)
+		*slot = 0
+	}
+}
+
+// add counts one early retry in the second given to forget last.
+func (r *retries) add() {
+	slot := &r.perSecond[r.second%retrySpan]
+	if *slot < math.MaxUint32 {
+		*slot++
+		r.total++
+	}
+}
+
+// refusal is the first refusal of a key by one window.
+type refusal struct {
+	seen  bool
+	index int64 // the window's
+	at    int64 // nanoseconds
+}
+
+// offender is what is remembered of a key that was refused or banned; other
+// keys have none. Its time, now, is the limiter's and never falls.
+type offender struct {
+	first  [2]refusal  // by window
+	recent *retries    // nil: no early retries since it mattered
+	ban    *petcat.Ban // the last one; nil: none that matters
+}
+
+// serving returns the ban that is under way, lifted ones excepted, or nil.
+func (o *offender) serving(now int64) *petcat.Ban {
+	if o == nil || o.ban == nil || !o.ban.LiftedAt.IsZero() || now >= o.ban.EndsAt.UnixNano() {
+		return nil
+	}
+	return o.ban
+}
+
+// refused takes note of a refusal by a window and returns how many early
+// retries now count. The first refusal of a window opens the grace, in which
+// requests that were under way may still arrive.
+func (o *offender) refused(now int64, w petcat.Window) int64 {
+	first, index := &o.first[w], w.Index(unixOf(now))
+	if !first.seen || first.index != index {
+		*first = refusal{seen: true, index: index, at: now}
+	}
+	if o.recent != nil {
+		o.recent.forget(unixOf(now))
+	}
+	if now-first.at > int64(petcat.EarlyRetryGrace) {
+		if o.recent == nil {
+			o.recent = &retries{second: unixOf(now)}
+		}
+		o.recent.add()
+	}
+	if o.recent == nil {
+		return 0
+	}
+	return o.recent.total
+}
+
+// punish bans the key from now on. What led to the ban is settled by it: after
+// its end, or when it is lifted, the count of early retries begins anew.
+func (o *offender) punish(now int64, c Charge, early int64, shadow bool) petcat.Ban {
+	var last petcat.Ban
+	if o.ban != nil {
+		last = *o.ban
+	}
+	at := time.Unix(0, now).UTC()
+	level := last.Next(at)
+	ban := petcat.Ban{
+		Key:     c.Key,
+		Account: c.Account,
+		Level:   level,
+		// Stores keep milliseconds; the start must come back from them as it
+		// went, because it is what tells one ban of a key from another.
+		StartedAt:    at.Truncate(time.Millisecond),
+		EndsAt:       ceilSecond(at.Add(petcat.BanDuration(level))),
+		EarlyRetries: int(early),
+		Shadow:       shadow,
+	}
+	o.ban, o.recent = &ban, nil
+	return ban
+}
+
+// apply takes over a ban that was imposed or lifted elsewhere, or loaded from a
+// store. An older ban than the known one changes nothing; neither does old news
+// of the same ban: what is lifted stays lifted.
+func (o *offender) apply(b petcat.Ban, now int64) {
+	b.StartedAt = b.StartedAt.Truncate(time.Millisecond)
+	if o.ban != nil {
+		switch order := b.StartedAt.Compare(o.ban.StartedAt); {
+		case order < 0:
+			return
+		case order == 0:
+			known := *o.ban
+			if known.LiftedAt.IsZero() {
+				known.LiftedAt, known.LiftedBy = b.LiftedAt, b.LiftedBy
+			}
+			o.ban = &known
+			return
+		}
+	}
+	// A ban that was imposed while the wall clock was wrong could end in years:
+	// from here on it lasts no longer than its level says.
+	longest := ceilSecond(time.Unix(0, now).UTC().Add(petcat.BanDuration(b.Level)))
+	if b.EndsAt.After(longest) {
+		b.EndsAt = longest
+	}
+	b.EndsAt = ceilSecond(b.EndsAt)
+	o.ban, o.recent = &b, nil
+}
+
+// forgettable reports whether the key may be treated as one that was never
+// refused, and answers would be the same.
+func (o *offender) forgettable(now int64) bool {
+	unix := unixOf(now)
+	if o.ban != nil && !o.ban.Forgotten(time.Unix(0, now)) {
+		return false
+	}
+	if o.recent != nil && unix-o.recent.second < retrySpan {
+		return false
+	}
+	for w, first := range o.first {
+		if first.seen && first.index == petcat.Window(w).Index(unix) {
+			return false
+		}
+	}
+	return true
+}
+
+// ceilSecond rounds up to a whole second.
+func ceilSecond(t time.Time) time.Time {
+	if whole := t.Truncate(time.Second); !whole.Equal(t) {
+		return whole.Add(time.Second)
+	}
+	return t
+}

@@ -1,0 +1,161 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"petcat"
+)
+
+const (
+	sweepEvery = time.Minute
+	// idleMinutes is how long an account stays in memory after its last
+	// request. Dropping it costs one lease when it comes back.
+	idleMinutes = 10
+	// maxBacklog bounds the returns that wait for the store: past it, idle
+	// accounts stay until it has caught up.
+	maxBacklog = 100_000
+)
+
+// runSweeps drops what is idle, every minute.
+func (m *Memory) runSweeps() {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-m.stopping:
+			return
+		case <-ticker.C:
+		}
+		for i := range m.shards {
+			if m.errand.backlog() > maxBacklog {
+				break
+			}
+			if returns := m.shards[i].sweep(m.clock); len(returns) > 0 {
+				m.errand.giveBack(returns...)
+			}
+		}
+	}
+}
+
+// sweep drops the shard's idle accounts and the keys that no longer matter, and
+// returns what was leased for them and not used.
+func (s *shard) sweep(clock *Clock) (returns []petcat.DayReturn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := clock.Now()
+	idle := petcat.Minute.Index(unixOf(now)) - idleMinutes
+	for id, a := range s.accounts {
+		// What is owed to the store, and what is under way, must be settled
+		// first.
+		if a.minute >= idle || a.lease != nil || a.dayOwed > 0 {
+			continue
+		}
+		if a.dayFree > 0 {
+			returns = append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
+		}
+		delete(s.accounts, id)
+	}
+	for id, o := range s.offenders {
+		if o.forgettable(now) {
+			delete(s.offenders, id)
+		}
+	}
+	s.shrink()
+	return returns
+}
+
+// shrink makes the table of accounts anew when most of it is empty: a map never
+// gives memory back by itself. The caller holds s.mu.
+func (s *shard) shrink() {
+	if s.peak < 64 || len(s.accounts) > s.peak/4 {
+		return
+	}
+	smaller := make(map[petcat.AccountID]*account, len(s.accounts))
+	for id, a := range s.accounts {
+		smaller[id] = a
+	}
+	s.accounts, s.peak = smaller, len(smaller)
+}
+
+// Close gives back every unused lease, and records what was admitted while the
+// store was away, so that a restart neither loses nor gains a request. Spend
+// answers CodeServiceUnavailable from then on.
+func (m *Memory) Close(ctx context.Context) error {
+	m.stop.Do(func() { close(m.stopping) })
+	idle := make(chan struct{})
+	go func() {
+		m.background.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		m.giveUp() // ends the store's call that is under way
+		return fmt.Errorf("closing the limiter: %w", ctx.Err())
+	}
+	defer m.giveUp()
+	owed, returns := m.collect()
+	_, earlier := m.errand.take()
+	var err error
+	if !m.giveBack(ctx, append(earlier, returns...)) {
+		err = errors.New("giving back unused requests of the day failed")
+	}
+	for len(owed) > 0 && err == nil {
+		n := min(len(owed), errandBatch)
+		if _, failed := m.days.LeaseDays(ctx, owed[:n]); failed != nil {
+			err = fmt.Errorf("recording requests that were admitted while the store was away: %w", failed)
+		}
+		owed = owed[n:]
+	}
+	return err
+}
+
+// collect closes the shards and returns what the store is still to be told.
+func (m *Memory) collect() (owed []petcat.DayLease, returns []petcat.DayReturn) {
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		s.closed = true
+		for id, a := range s.accounts {
+			if a.dayFree > 0 {
+				returns = append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
+			}
+			if a.dayOwed > 0 {
+				owed = append(owed, petcat.DayLease{Account: id, Day: int64(a.day), Want: a.dayOwed, Quota: petcat.MaxQuota})
+			}
+			if a.lease != nil {
+				a.lease.release()
+			}
+		}
+		s.accounts, s.offenders = nil, nil
+		s.mu.Unlock()
+	}
+	return owed, returns
+}
+
+// Stats is what a limiter tells of itself.
+type Stats struct {
+	Accounts  int // in memory
+	Offenders int // keys remembered because they were refused or banned
+	// Degraded says that the store is away, and days are counted in memory.
+	Degraded bool
+	// Ahead is how far the limiter's clock is ahead of the wall clock.
+	Ahead time.Duration
+}
+
+// Stats returns how the limiter stands. It looks at every shard: meant for a
+// metric that is read every few seconds.
+func (m *Memory) Stats() Stats {
+	st := Stats{Degraded: m.away.Load() != nil, Ahead: m.clock.Ahead()}
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		st.Accounts += len(s.accounts)
+		st.Offenders += len(s.offenders)
+		s.mu.Unlock()
+	}
+	return st
+}
