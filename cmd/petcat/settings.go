@@ -159,7 +159,7 @@ type effective struct {
 // one error. Variables that look like settings and are none are warned about on
 // the command's error stream.
 func loadSettings(cmd *cobra.Command, getenv func(string) (string, bool)) (Settings, error) {
-	warnUnknown(cmd.ErrOrStderr(), os.Environ())
+	warnUnknown(cmd.ErrOrStderr(), os.Environ(), getenv)
 	values, mistakes := resolveSettings(cmd, getenv)
 	loaded, more := applySettings(values)
 	if mistakes = append(mistakes, more...); len(mistakes) > 0 {

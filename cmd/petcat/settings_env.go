@@ -14,9 +14,14 @@ const clientEnv = "PETCAT_API_KEY"
 
 // warnUnknown tells of variables that look like settings and are none: a
 // misspelt setting would else be ignored in silence. They are not refused,
-// because other programs may own them.
-func warnUnknown(w io.Writer, environ []string) {
-	if names := unknownVariables(environ); len(names) > 0 {
+// because other programs may own them. A getenv cannot be listed, so the
+// process's names are tried on it.
+func warnUnknown(w io.Writer, environ []string, getenv func(string) (string, bool)) {
+	names := slices.DeleteFunc(unknownVariables(environ), func(name string) bool {
+		_, ok := getenv(name)
+		return !ok
+	})
+	if len(names) > 0 {
 		fmt.Fprintf(w, "petcat: warning: no setting is named %s; the settings are listed by: petcat config\n",
 			printable(strings.Join(names, ", ")))
 	}
