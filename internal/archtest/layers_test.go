@@ -1,0 +1,187 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// driver are the packages through which one reaches a database or a server
+// that keeps counts.
+var driver = []string{
+	"database/sql", "modernc.org/", "github.com/jackc/", "github.com/redis/", "github.com/valkey-io/",
+	module + "/internal/sqlite", module + "/internal/postgres", module + "/internal/redislimit",
+}
+
+// layers says what a package must not link, however far down. A name that ends
+// in a slash stands for everything below it.
+var layers = []struct {
+	pkg string
+	not []string
+	why string
+}{
+	{
+		module,
+		[]string{"net/http", "database/sql", "log/slog", "net", module + "/"},
+		"the domain is rules, not machinery: it must be the same for every store and every front end",
+	},
+	{
+		module + "/api", append([]string{"net/http", module + "/internal/"}, driver...),
+		"the contract is a thing that one reads, here and elsewhere",
+	},
+	{
+		module + "/client",
+		[]string{module + "/internal/"},
+		"the SDK is for others, who cannot import our insides",
+	},
+	{
+		module + "/internal/ratelimit", append([]string{"net/http", module + "/internal/httpapi"}, driver...),
+		"windows and bans are arithmetic; who stores counts implements the interfaces",
+	},
+	{
+		module + "/internal/catalog", append([]string{module + "/internal/httpapi"}, driver...),
+		"the read model is fed, and asks no store of its own accord",
+	},
+	{
+		module + "/internal/keyring", append([]string{module + "/internal/httpapi"}, driver...),
+		"it works on any store",
+	},
+	{
+		module + "/internal/changelog", append([]string{module + "/internal/httpapi"}, driver...),
+		"it works on any store",
+	},
+	{
+		module + "/internal/httpapi", append([]string{"github.com/prometheus/"}, driver...),
+		"no handler sees a database, a transaction or the metrics library",
+	},
+	{
+		module + "/internal/console", append([]string{"github.com/prometheus/"}, driver...),
+		"no page sees a database, a transaction or the metrics library",
+	},
+	{
+		module + "/internal/sqlite",
+		[]string{"net/http", "github.com/jackc/", "github.com/prometheus/"},
+		"a store knows its engine and the domain",
+	},
+	{
+		module + "/internal/postgres",
+		[]string{"net/http", "modernc.org/", "github.com/prometheus/"},
+		"a store knows its engine and the domain",
+	},
+	{module + "/internal/metrics", driver[1:], // the metrics library itself knows database/sql
+		"numbers are handed to it; it fetches none"},
+}
+
+func TestLayers(t *testing.T) {
+	p := loadProject(t)
+	for _, layer := range layers {
+		t.Run(layer.pkg, func(t *testing.T) {
+			pkg := p.find(t, layer.pkg)
+			if pkg == nil {
+				return
+			}
+			for _, dep := range pkg.Deps {
+				if matches(dep, layer.not) {
+					t.Errorf("%s links %s, but %s", pkg.ImportPath, dep, layer.why)
+				}
+			}
+		})
+	}
+}
+
+// matches reports whether a path is one of the names, or below one that ends in
+// a slash.
+func matches(importPath string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return importPath == name || strings.HasSuffix(name, "/") && strings.HasPrefix(importPath, name)
+	})
+}
+
+func TestDomainLinksTheStandardLibraryAlone(t *testing.T) {
+	p := loadProject(t)
+	root := p.find(t, module)
+	for _, dep := range root.Deps {
+		if known := p.all[dep]; known == nil || !known.standard() {
+			t.Errorf("the domain links %s, which is not in the standard library", dep)
+		}
+	}
+	if slices.Contains(root.Imports, "os") {
+		t.Error("the domain imports os, but it does no input or output")
+	}
+}
+
+// TestAdaptersStandAlone: what connects the domain to one technology never
+// knows another; only cmd/petcat puts them together.
+func TestAdaptersStandAlone(t *testing.T) {
+	p := loadProject(t)
+	adapters := []string{
+		module + "/internal/console",
+		module + "/internal/httpapi",
+		module + "/internal/metrics",
+		module + "/internal/postgres",
+		module + "/internal/redislimit",
+		module + "/internal/sqlite",
+	}
+	for _, name := range adapters {
+		pkg := p.find(t, name)
+		if pkg == nil {
+			continue
+		}
+		for _, other := range adapters {
+			if slices.Contains(pkg.Deps, other) {
+				t.Errorf("%s links %s: adapters import the domain, never each other", name, other)
+			}
+		}
+	}
+}
+
+func TestNobodyImportsTheProgram(t *testing.T) {
+	p := loadProject(t)
+	for _, pkg := range p.own {
+		for _, imported := range slices.Concat(pkg.Imports, pkg.TestImports, pkg.XTestImports) {
+			if strings.HasPrefix(imported, module+"/cmd/") {
+				t.Errorf("%s imports %s: only cmd wires, and nothing is built on it", pkg.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// TestEveryPackageHasAnImportRule: a package that depguard has no rule for may
+// import anything.
+func TestEveryPackageHasAnImportRule(t *testing.T) {
+	p := loadProject(t)
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]struct{ Files []string }
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(p.read(t, ".golangci.yml")), &config); err != nil {
+		t.Fatal(err)
+	}
+	ruled := map[string]bool{}
+	for name, rule := range config.Linters.Settings.Depguard.Rules {
+		for _, file := range rule.Files {
+			dir, found := strings.CutPrefix(file, "${base-path}/")
+			if !found {
+				continue
+			}
+			dir = strings.TrimSuffix(strings.TrimSuffix(dir, "*.go"), "/")
+			importPath := strings.TrimSuffix(module+"/"+dir, "/")
+			ruled[importPath] = true
+			if p.find(t, importPath) == nil {
+				t.Logf("the import rule %s waits for %s", name, importPath)
+			}
+		}
+	}
+	for _, pkg := range p.own {
+		if !ruled[pkg.ImportPath] {
+			t.Errorf("%s has no rule under depguard in .golangci.yml that says what it may import", pkg.ImportPath)
+		}
+	}
+}
