@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
-	"petcat/api"
-
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+	"petcat/api"
 )
 
 // load returns the document, validated.

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"testing"
 
-	"petcat"
-
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"petcat"
 )
 
 // wantFits checks an example against its schema.

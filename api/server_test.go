@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"petcat/api"
-
 	"gopkg.in/yaml.v3"
+
+	"petcat/api"
 )
 
 func TestServersAreFilled(t *testing.T) {

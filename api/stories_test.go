@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"petcat"
 )
 
 // storyTime is when the examples of the headers were taken; the comment above

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -19,9 +20,7 @@ import (
 func get(t *testing.T, method, path string, header http.Header) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	w := httptest.NewRecorder()
 	Handler().ServeHTTP(w, r)
 	return w.Result()
