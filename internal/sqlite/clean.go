@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"petcat"
+)
+
+const (
+	// cleanEvery is how often what has expired is deleted.
+	cleanEvery = time.Minute
+	// cleanBatch keeps each deletion under a millisecond: it shares its
+	// transaction with creates that somebody waits for.
+	cleanBatch = 500
+	// dayRetention is how long days are kept after their end, for operators'
+	// questions about the last month.
+	dayRetention = 35 * 24 * time.Hour
+)
+
+// clean deletes what has expired, until ctx ends. A failure is left to the next
+// round: the deletion changes nothing that anybody can see.
+func (s *Store) clean(ctx context.Context) {
+	tick := time.NewTicker(cleanEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.cleanNow(ctx); err != nil && ctx.Err() == nil {
+			s.logger.Warn("what has expired could not be deleted; trying again in a minute", "error", err)
+		}
+	}
+}
+
+// cleanNow deletes everything that has expired, in small batches between which
+// other writes get their turn.
+func (s *Store) cleanNow(ctx context.Context) error {
+	const (
+		idempotency = `DELETE FROM idempotency WHERE (account_id, key) IN
+			(SELECT account_id, key FROM idempotency WHERE created_at <= ? ORDER BY created_at LIMIT ?)`
+		days = `DELETE FROM day_count WHERE (day, account_id) IN
+			(SELECT day, account_id FROM day_count WHERE day < ? ORDER BY day LIMIT ?)`
+	)
+	moment := now(s.clock)
+	oldest := moment.Add(-petcat.IdempotencyRetention).UnixMilli()
+	if err := s.deleteAll(ctx, idempotency, oldest); err != nil {
+		return err
+	}
+	return s.deleteAll(ctx, days, petcat.Day.Index(moment.Add(-dayRetention).Unix()))
+}
+
+// deleteAll repeats a deletion of one batch until nothing is left.
+func (s *Store) deleteAll(ctx context.Context, query string, before int64) error {
+	for {
+		var deleted int64
+		err := s.change(ctx, "delete what has expired", func(t *tx) error {
+			const changes = `SELECT changes()`
+			if err := t.exec(query, before, cleanBatch); err != nil {
+				return err
+			}
+			return t.get(changes, nil, &deleted)
+		})
+		if err != nil || deleted < cleanBatch {
+			return err
+		}
+	}
+}

@@ -1,0 +1,20 @@
+// Package sqlite keeps everything in one SQLite file: categories, idempotency
+// keys, accounts, keys, bans, day counts and the audit log, each in the file that
+// is named like its concept in package petcat.
+//
+// All writes go through one goroutine with one connection (writer.go), which
+// commits whatever is waiting as one transaction: rows, revisions, idempotency
+// keys and audit entries together, synced to the disk before anybody is
+// answered. Reads have connections of their own, which cannot write. Other
+// processes, such as the command line, may open the same file at the same time.
+//
+// It refuses to open a file that is not a petcat database, is damaged, belongs to
+// another environment or has a newer schema, and to run with weaker durability
+// than it promises; an [OpenError] says which, and what to do.
+//
+// When the disk is full, read-only or locked for long, writes fail with
+// service_unavailable and work again by themselves when the cause is gone. After
+// an error of the disk itself, or of its sync, nothing is written any more: all
+// writes fail, reads go on, and [Store.Failed] tells the program to end, so that
+// its next start begins with what is on the disk.
+package sqlite

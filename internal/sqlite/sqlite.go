@@ -1,0 +1,212 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/groupcommit"
+)
+
+// Options says how to open a Store.
+type Options struct {
+	Dir         *datadir.Dir
+	Environment petcat.Environment // "": that of the data; production for fresh data
+	Clock       clock.Clock
+	Logger      *slog.Logger // nil: no log
+	// Serving says that the caller holds the directory's server lock: it alone
+	// cleans up, at the start and in the background.
+	Serving bool
+	// CategoriesCommitted, when set, is given each group's new categories, by id
+	// ascending, after they are durable and before anybody is answered. The
+	// slice is reused afterwards, the texts are not. It is called by one
+	// goroutine at a time.
+	CategoriesCommitted func([]petcat.RevisedCategory)
+	// CommitObserved, when set, is told the size of each group of writes and how
+	// long it took.
+	CommitObserved func(group int, d time.Duration)
+	// Queue is how many writes may wait; 0: groupcommit.DefaultQueue.
+	Queue int
+}
+
+// Store keeps everything in one SQLite file. It is safe for concurrent use.
+type Store struct {
+	path    string
+	meta    meta
+	clock   clock.Clock
+	logger  *slog.Logger
+	writer  *writer
+	group   *groupcommit.Committer[*op]
+	readers *sql.DB
+	claims  claims
+
+	background sync.WaitGroup
+	stop       context.CancelFunc // ends the background
+	close      func() error       // closes once
+}
+
+// Open opens the database in a data directory, and makes it or brings its schema
+// up to date when that is needed. It returns an [OpenError] for a database that
+// cannot be used, and what package datadir returns.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	path, err := o.Dir.Database()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := o.Dir.LockMigration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Close() }()
+	s, err := openStore(ctx, path, o)
+	if err != nil {
+		return nil, explain(err, path)
+	}
+	return s, nil
+}
+
+func openStore(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	w, err := newWriter(path, o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	m, err := prepare(ctx, w.db, path, o.Environment, o.Clock.Read().Time())
+	if err != nil {
+		return nil, err
+	}
+	if err := w.connect(ctx); err != nil {
+		return nil, err
+	}
+	if o.Serving {
+		// A log that was left by a process whose sync failed may hold commits
+		// that are in memory only, and a power cut would then take everything
+		// that is appended after them. Moving them into the database writes and
+		// syncs them anew.
+		if err := w.checkpoint(ctx); err != nil {
+			return nil, err
+		}
+	}
+	readers, err := open(dsn(path, "ro", readerPragmas), maxReaders)
+	if err != nil {
+		return nil, err
+	}
+	if err := readers.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, readers.Close())
+	}
+	s := &Store{path: path, meta: m, clock: o.Clock, logger: o.Logger, writer: w, readers: readers}
+	s.claims.held = make(map[claim]struct{})
+	s.start(o)
+	return s, nil
+}
+
+// start runs the writer and, for a server, the cleaning.
+func (s *Store) start(o Options) {
+	s.writer.committed = o.CategoriesCommitted
+	s.group = groupcommit.New(groupcommit.Options[*op]{
+		Commit:  s.commit,
+		Clock:   o.Clock,
+		Observe: o.CommitObserved,
+		Queue:   o.Queue,
+	})
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	if o.Serving {
+		s.background.Go(func() { s.clean(ctx) })
+	}
+	s.close = sync.OnceValue(s.shut)
+}
+
+// Close commits what is waiting, moves the write-ahead log into the database and
+// closes it. No other call may follow or be under way.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.stop()
+	s.background.Wait()
+	s.group.Close()
+	if s.group.Err() != nil {
+		// The last connection to be closed moves the log into the database. After
+		// a failure of the disk nothing is to be written, so the readers go last:
+		// they cannot.
+		return errors.Join(s.writer.close(), s.readers.Close())
+	}
+	return translate(errors.Join(s.readers.Close(), s.writer.close()), "close")
+}
+
+// Dataset returns the random name that this set of data was given when it was
+// made.
+func (s *Store) Dataset() string { return s.meta.dataset }
+
+// Environment returns the environment that the data belongs to.
+func (s *Store) Environment() petcat.Environment { return s.meta.environment }
+
+// Failed is closed when the store has stopped writing for good; [Store.Err] then
+// says why. The program is to end and start again from what is on the disk.
+func (s *Store) Failed() <-chan struct{} { return s.group.Failed() }
+
+// Err returns why the store stopped writing, nil while it has not.
+func (s *Store) Err() error { return s.group.Err() }
+
+// Stats is the state of a store for metrics.
+type Stats struct {
+	Waiting  int   // writes in the queue
+	Capacity int   // how many may be
+	Writable bool  // false: stopped for good
+	WALBytes int64 // size of the write-ahead log, as a file
+}
+
+// Stats returns the state of the store.
+func (s *Store) Stats() Stats {
+	stats := Stats{Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Writable: s.group.Err() == nil}
+	if info, err := os.Stat(s.path + "-wal"); err == nil {
+		stats.WALBytes = info.Size()
+	}
+	return stats
+}
+
+// Ping asks the database something, for health checks.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int
+	return translate(s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one), "ping")
+}
+
+// now returns the wall clock in the precision that is stored.
+func now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
+
+// fromMillis and millis convert moments; the zero time is NULL.
+func fromMillis(ms sql.Null[int64]) time.Time {
+	if !ms.Valid {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms.V).UTC()
+}
+
+func millis(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMilli()
+}
+
+// stored returns a moment in the precision that is stored.
+func stored(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}

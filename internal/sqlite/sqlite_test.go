@@ -1,0 +1,46 @@
+package sqlite
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) storetest.Store {
+		return openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
+	})
+}
+
+// openAt opens a store in a directory; the test closes it.
+func openAt(t *testing.T, path string, o Options) *Store {
+	t.Helper()
+	s, err := tryOpen(t, path, o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return s
+}
+
+func tryOpen(t *testing.T, path string, o Options) (*Store, error) {
+	t.Helper()
+	dir, err := datadir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = dir
+	if o.Environment == "" {
+		o.Environment = petcat.Production
+	}
+	if o.Clock == nil {
+		o.Clock = clock.NewSystem()
+	}
+	return Open(t.Context(), o)
+}

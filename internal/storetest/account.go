@@ -1,0 +1,90 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func testAccounts(t *testing.T, open Open) {
+	t.Run("created, found, listed", func(t *testing.T) {
+		f := start(t, open)
+		n, err := petcat.ParseNewAccount("Zoo ' 犬", subscription(t, "enterprise", 7, 1_000_000_000_000))
+		must(t, n, err)
+		a, err := f.CreateAccount(t.Context(), operator, n)
+		must(t, a, err)
+		wantEqual(t, "the account", petcat.Account{ID: 1, Name: "Zoo ' 犬", Plan: petcat.Enterprise, Quota: petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000}, CreatedAt: noon}, a)
+		b := f.account(t, "shop")
+		for ref, want := range map[string]petcat.Account{"acct_1": a, "Zoo ' 犬": a, "shop": b, "acct_2": b} {
+			got, err := f.FindAccount(t.Context(), ref)
+			must(t, got, err)
+			wantEqual(t, "found by "+ref, want, got)
+		}
+		wantEqual(t, "listed", []petcat.Account{a, b}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
+	})
+	t.Run("unknown ones are not found", func(t *testing.T) {
+		f := start(t, open)
+		for _, ref := range []string{"nobody", "acct_1", ""} {
+			_, err := f.FindAccount(t.Context(), ref)
+			wantCode(t, err, petcat.CodeNotFound)
+		}
+		_, err := f.ChangeSubscription(t.Context(), operator, 1, subscription(t, "pro", 0, 0))
+		wantCode(t, err, petcat.CodeNotFound)
+		_, err = f.CloseAccount(t.Context(), operator, 1)
+		wantCode(t, err, petcat.CodeNotFound)
+	})
+	t.Run("a name belongs to one open account", func(t *testing.T) {
+		f := start(t, open)
+		first := f.account(t, "zoo")
+		n, err := petcat.ParseNewAccount("zoo", subscription(t, "pro", 0, 0))
+		must(t, n, err)
+		_, err = f.CreateAccount(t.Context(), operator, n)
+		wantCode(t, err, petcat.CodeInvalidField)
+		must2(t)(f.CloseAccount(t.Context(), operator, first.ID))
+		second := f.account(t, "zoo")
+		found, err := f.FindAccount(t.Context(), "zoo")
+		must(t, found, err)
+		wantEqual(t, "found by name", second.ID, found.ID)
+		must2(t)(f.CloseAccount(t.Context(), operator, second.ID))
+		found, err = f.FindAccount(t.Context(), "zoo")
+		must(t, found, err)
+		wantEqual(t, "found among closed ones", second.ID, found.ID)
+	})
+	t.Run("a plan changes", func(t *testing.T) {
+		f := start(t, open)
+		a := f.account(t, "zoo")
+		changed, err := f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "business", 0, 0))
+		must(t, changed, err)
+		a.Plan, a.Quota = petcat.Business, petcat.Quota{PerMinute: 1_000, PerDay: 100_000}
+		wantEqual(t, "the answer", a, changed)
+		found, err := f.FindAccount(t.Context(), "zoo")
+		wantEqual(t, "what is stored", a, must(t, found, err))
+	})
+	t.Run("closing is for ever and revokes the keys", func(t *testing.T) {
+		f := start(t, open)
+		a, other := f.account(t, "zoo"), f.account(t, "shop")
+		f.key(t, a.ID, 1)
+		kept, _ := f.key(t, other.ID, 2)
+		f.clock.Advance(time.Hour)
+		closed, err := f.CloseAccount(t.Context(), operator, a.ID)
+		must(t, closed, err)
+		a.ClosedAt = noon.Add(time.Hour)
+		wantEqual(t, "the answer", a, closed)
+		wantEqual(t, "the key's end", noon.Add(time.Hour), f.keys(t, a.ID)[0].RevokedAt)
+		wantEqual(t, "the other account's key", kept, f.keys(t, other.ID)[0])
+
+		entries := len(f.audit(t))
+		f.clock.Advance(time.Hour)
+		again, err := f.CloseAccount(t.Context(), operator, a.ID)
+		wantEqual(t, "closed twice", a, must(t, again, err))
+		wantEqual(t, "audit entries of nothing", entries, len(f.audit(t)))
+
+		_, err = f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "pro", 0, 0))
+		wantCode(t, err, petcat.CodeInvalidField)
+		n, err := petcat.ParseNewKey(a.ID, "", time.Time{}, f.now(), generate(t, 3))
+		must(t, n, err)
+		_, err = f.CreateKey(t.Context(), operator, n)
+		wantCode(t, err, petcat.CodeInvalidField)
+	})
+}

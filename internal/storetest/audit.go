@@ -1,0 +1,106 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func wantChain(t *testing.T, entries []petcat.AuditEntry) {
+	t.Helper()
+	var previous [sha256.Size]byte
+	for i, e := range entries {
+		if e.Sequence != int64(i+1) {
+			t.Fatalf("entry %d has sequence %d", i+1, e.Sequence)
+		}
+		if e.Hash != e.Seal(previous) {
+			t.Fatalf("entry %d (%s %s) does not follow the one before it", e.Sequence, e.Action, e.Subject)
+		}
+		if !json.Valid([]byte(e.Detail)) || !strings.HasPrefix(e.Detail, "{") {
+			t.Errorf("entry %d: detail %s is not a JSON object", e.Sequence, e.Detail)
+		}
+		previous = e.Hash
+	}
+}
+
+func testAudit(t *testing.T, open Open) {
+	t.Run("every change has its entry", func(t *testing.T) { testAuditEntries(t, open) })
+	t.Run("the chain holds when several processes append", func(t *testing.T) {
+		f := start(t, open)
+		other := f.another(t)
+		var wg sync.WaitGroup
+		for i := range 24 {
+			store := []Store{f.Store, other}[i%2]
+			n, err := petcat.ParseNewAccount(strings.Repeat("a", i+1), subscription(t, "free", 0, 0))
+			must(t, n, err)
+			wg.Go(func() {
+				if _, err := store.CreateAccount(t.Context(), operator, n); err != nil {
+					t.Errorf("create account: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		entries := f.audit(t)
+		wantEqual(t, "entries", 24, len(entries))
+		wantChain(t, entries)
+	})
+}
+
+func testAuditEntries(t *testing.T, open Open) {
+	f := start(t, open)
+	a := f.account(t, "zoo")
+	k, g := f.key(t, a.ID, 1)
+	must2(t)(f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "enterprise", 5, 6)))
+	f.clock.Advance(time.Minute)
+	f.change(t, k.ID, petcat.DisableKey)
+	f.change(t, k.ID, petcat.EnableKey)
+	f.change(t, k.ID, petcat.EnableKey) // changes nothing
+	second := generate(t, 2)
+	r, err := petcat.ParseRotation(k.ID, 0, second)
+	must(t, r, err)
+	must2(t)(f.RotateKey(t.Context(), operator, r))
+	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: f.now(), EndsAt: f.now().Add(time.Minute)}
+	if err := f.SaveBan(t.Context(), ban); err != nil {
+		t.Fatal(err)
+	}
+	must2(t)(f.LiftBan(t.Context(), operator, k.ID))
+	f.change(t, k.ID, petcat.RevokeKey)
+	must2(t)(f.CloseAccount(t.Context(), "cli:bob", a.ID))
+
+	type line struct {
+		At              time.Time
+		Actor           petcat.Actor
+		Action, Subject string
+	}
+	later := noon.Add(time.Minute)
+	want := []line{
+		{noon, operator, "account.create", "acct_1"},
+		{noon, operator, "key.create", "key_1"},
+		{noon, operator, "account.set_plan", "acct_1"},
+		{later, operator, "key.disable", "key_1"},
+		{later, operator, "key.enable", "key_1"},
+		{later, operator, "key.rotate", "key_1"},
+		{later, petcat.ServiceActor, "ban.impose", "key_1"},
+		{later, operator, "ban.lift", "key_1"},
+		{later, operator, "key.revoke", "key_1"},
+		{later, "cli:bob", "key.revoke", "key_2"},
+		{later, "cli:bob", "account.close", "acct_1"},
+	}
+	entries := f.audit(t)
+	var got []line
+	for _, e := range entries {
+		got = append(got, line{e.At, e.Actor, e.Action, e.Subject})
+		for _, secret := range []petcat.GeneratedKey{g, second} {
+			if strings.Contains(e.Detail, secret.Secret.Reveal()) || strings.Contains(e.Detail, string(secret.Hash[:])) {
+				t.Errorf("entry %d discloses a key", e.Sequence)
+			}
+		}
+	}
+	wantEqual(t, "the audit log", want, got)
+	wantChain(t, entries)
+}

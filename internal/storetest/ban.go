@@ -1,0 +1,50 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func (f *fixture) bans(t *testing.T) []petcat.Ban {
+	t.Helper()
+	return collect(t, func(fn func(petcat.Ban) error) error { return f.EachBan(t.Context(), fn) })
+}
+
+func testBans(t *testing.T, open Open) {
+	f := start(t, open)
+	a := f.account(t, "zoo")
+	first, _ := f.key(t, a.ID, 1)
+	second, _ := f.key(t, a.ID, 2)
+	ban := func(k petcat.KeyID, level int, shadow bool) petcat.Ban {
+		t.Helper()
+		now := f.now()
+		b := petcat.Ban{Key: k, Account: a.ID, Level: level, StartedAt: now, EndsAt: now.Add(petcat.BanDuration(level)), EarlyRetries: 31, Shadow: shadow}
+		if err := f.SaveBan(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	wantEqual(t, "bans at first", 0, len(f.bans(t)))
+	_, err := f.LiftBan(t.Context(), operator, first.ID)
+	wantCode(t, err, petcat.CodeNotFound)
+	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{Key: 99, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon}), petcat.CodeNotFound)
+
+	shadow := ban(second.ID, 1, true)
+	ban(first.ID, 1, false)
+	f.clock.Advance(time.Hour)
+	_, err = f.LiftBan(t.Context(), operator, first.ID)
+	wantCode(t, err, petcat.CodeNotFound) // it has ended
+
+	last := ban(first.ID, 2, false)
+	wantEqual(t, "the last ban of each key", []petcat.Ban{last, shadow}, f.bans(t))
+	f.clock.Advance(time.Minute)
+	lifted, err := f.LiftBan(t.Context(), operator, first.ID)
+	must(t, lifted, err)
+	last.LiftedAt, last.LiftedBy = f.now(), operator
+	wantEqual(t, "the lifted ban", last, lifted)
+	wantEqual(t, "what is stored", []petcat.Ban{last, shadow}, f.bans(t))
+	_, err = f.LiftBan(t.Context(), operator, first.ID)
+	wantCode(t, err, petcat.CodeNotFound)
+}

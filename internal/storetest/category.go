@@ -1,0 +1,170 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"petcat"
+)
+
+func categories(t *testing.T, s petcat.CategoryStore) []petcat.RevisedCategory {
+	t.Helper()
+	return collect(t, func(fn func(petcat.RevisedCategory) error) error { return s.EachCategory(t.Context(), fn) })
+}
+
+// naughty are texts that something between us and the disk could change. All of
+// them are valid names.
+var naughty = []string{
+	"Dogs", " leading and trailing ", "'; DROP TABLE category; --", `"quoted" \backslash\`, "%s %d ?1 $1 :name @p",
+	"NULL", "0", "-1", "1e3", "0x10", "true", "2027-01-31", "café", "cafe\u0301", "Straße", "İstanbul", "ﬁ",
+	"犬", "كلب", "\u202eright to left", "zero\u200bwidth", "\ufeffbom", "👩‍👩‍👧‍👦", "\U0010ffff", "\ufffd", "a\u00a0b", "<script>&amp;",
+	strings.Repeat("🐕", petcat.MaxCategoryName),
+}
+
+func testCategories(t *testing.T, open Open) {
+	t.Run("an empty store has none", func(t *testing.T) {
+		f := start(t, open)
+		if got := categories(t, f); len(got) != 0 {
+			t.Errorf("got %v", got)
+		}
+	})
+	t.Run("texts come back byte for byte, in the order of creation", func(t *testing.T) { testTexts(t, open) })
+	t.Run("parallel creates", func(t *testing.T) { testParallelCreates(t, open) })
+	t.Run("a stream stops where its reader stops", func(t *testing.T) { testStreamStops(t, open) })
+	t.Run("commits are handed over before the answer", func(t *testing.T) { testHandedOver(t, open) })
+}
+
+func testTexts(t *testing.T, open Open) {
+	f := start(t, open)
+	var want []petcat.Category
+	add := func(name string, description *string) {
+		created, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, description)})
+		if err != nil {
+			t.Fatalf("create %q: %v", name, err)
+		}
+		c := petcat.Category{ID: petcat.CategoryID(len(want) + 1), Name: name, Description: description}
+		wantEqual(t, "the answer", petcat.CreatedCategory{Category: c}, created)
+		want = append(want, c)
+	}
+	for _, text := range naughty {
+		add(text, &text)
+	}
+	empty, lines := "", "tab\tand\r\nlines\n"
+	add("Dogs", nil) // names need not be unique
+	add("Dogs", &empty)
+	add("Dogs", &lines)
+	var got []petcat.Category
+	var last petcat.Revision
+	for _, c := range categories(t, f) {
+		if c.Revision <= last {
+			t.Errorf("category %d has revision %d after %d", c.ID, c.Revision, last)
+		}
+		last = c.Revision
+		got = append(got, c.Category)
+	}
+	wantEqual(t, "the categories", want, got)
+}
+
+func testParallelCreates(t *testing.T, open Open) {
+	const clients, each = 32, 25
+	f := start(t, open)
+	var mu sync.Mutex
+	acknowledged := make(map[petcat.CategoryID]string)
+	var wg sync.WaitGroup
+	for client := range clients {
+		name := strings.Repeat("x", client+1)
+		n := category(t, name, nil)
+		wg.Go(func() {
+			for range each {
+				created, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n})
+				if err != nil {
+					t.Errorf("create: %v", err)
+					return
+				}
+				mu.Lock()
+				if _, twice := acknowledged[created.Category.ID]; twice {
+					t.Errorf("id %d was given twice", created.Category.ID)
+				}
+				acknowledged[created.Category.ID] = name
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	all := categories(t, f)
+	wantEqual(t, "the number of categories", clients*each, len(all))
+	for i, c := range all {
+		if c.ID != petcat.CategoryID(i+1) || acknowledged[c.ID] != c.Name {
+			t.Fatalf("row %d is category %d %q, acknowledged as %q", i, c.ID, c.Name, acknowledged[c.ID])
+		}
+	}
+}
+
+func testStreamStops(t *testing.T, open Open) {
+	f := start(t, open)
+	for range 3 {
+		must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil)}))
+	}
+	enough := errors.New("enough")
+	seen := 0
+	err := f.EachCategory(t.Context(), func(petcat.RevisedCategory) error {
+		seen++
+		if seen == 2 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || seen != 2 {
+		t.Errorf("stopped with %v after %d, want %v after 2", err, seen, enough)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.EachCategory(gone, func(petcat.RevisedCategory) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("for a reader that went away: %v, want its cancellation", err)
+	}
+}
+
+// must2 is must for calls that stand alone.
+func must2(t *testing.T) func(any, error) {
+	return func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func testHandedOver(t *testing.T, open Open) {
+	var mu sync.Mutex
+	var handed []petcat.RevisedCategory
+	place := t.TempDir()
+	s := open(t, place, start(t, open).clock, func(group []petcat.RevisedCategory) {
+		mu.Lock()
+		defer mu.Unlock()
+		handed = append(handed, group...)
+	})
+	t.Cleanup(func() { closeStore(t, s) })
+	var wg sync.WaitGroup
+	n := category(t, "Dogs", nil)
+	for range 16 {
+		wg.Go(func() {
+			for range 10 {
+				created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n})
+				mu.Lock()
+				known := slices.ContainsFunc(handed, func(c petcat.RevisedCategory) bool { return c.ID == created.Category.ID })
+				mu.Unlock()
+				if err != nil || !known {
+					t.Errorf("create answered with %v, handed over before: %v", err, known)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	wantEqual(t, "what was handed over", categories(t, s), handed)
+}

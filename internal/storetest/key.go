@@ -1,0 +1,102 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func testKeys(t *testing.T, open Open) {
+	t.Run("created and listed", func(t *testing.T) {
+		f := start(t, open)
+		a, b := f.account(t, "zoo"), f.account(t, "shop")
+		first, g := f.key(t, a.ID, 1)
+		wantEqual(t, "the key", petcat.Key{ID: 1, Account: a.ID, Label: "key 1", Hint: g.Hint, CreatedAt: noon}, first)
+		second, _ := f.keyUntil(t, b.ID, 2, noon.Add(90*24*time.Hour))
+		wantEqual(t, "its end", noon.Add(90*24*time.Hour), second.ExpiresAt)
+		third, _ := f.key(t, a.ID, 3)
+		wantEqual(t, "all keys", []petcat.Key{first, second, third}, f.keys(t, 0))
+		wantEqual(t, "the keys of one account", []petcat.Key{first, third}, f.keys(t, a.ID))
+	})
+	t.Run("unknown ones are not found", func(t *testing.T) {
+		f := start(t, open)
+		n, err := petcat.ParseNewKey(9, "", time.Time{}, noon, generate(t, 1))
+		must(t, n, err)
+		_, err = f.CreateKey(t.Context(), operator, n)
+		wantCode(t, err, petcat.CodeNotFound)
+		_, err = f.ChangeKey(t.Context(), operator, 9, petcat.RevokeKey)
+		wantCode(t, err, petcat.CodeNotFound)
+		r, err := petcat.ParseRotation(9, 0, generate(t, 1))
+		must(t, r, err)
+		_, err = f.RotateKey(t.Context(), operator, r)
+		wantCode(t, err, petcat.CodeNotFound)
+	})
+	t.Run("found by the hash of its secret", func(t *testing.T) {
+		f := start(t, open)
+		a := f.account(t, "zoo")
+		f.key(t, a.ID, 1)
+		k, g := f.key(t, a.ID, 2)
+		c, err := f.FindCredential(t.Context(), g.Hash)
+		wantEqual(t, "the credential", petcat.Credential{Key: k, Account: a}, must(t, c, err))
+		_, err = f.FindCredential(t.Context(), generate(t, 3).Hash)
+		wantCode(t, err, petcat.CodeNotFound)
+	})
+	t.Run("disabled and enabled", func(t *testing.T) {
+		f := start(t, open)
+		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
+		f.clock.Advance(time.Minute)
+		disabled := f.change(t, k.ID, petcat.DisableKey)
+		wantEqual(t, "when", noon.Add(time.Minute), disabled.DisabledAt)
+		wantEqual(t, "disabled twice", disabled, f.change(t, k.ID, petcat.DisableKey))
+		wantEqual(t, "stored", disabled, f.keys(t, 0)[0])
+		wantEqual(t, "enabled", k, f.change(t, k.ID, petcat.EnableKey))
+		wantEqual(t, "stored", k, f.keys(t, 0)[0])
+	})
+	t.Run("revoked for ever", func(t *testing.T) {
+		f := start(t, open)
+		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
+		revoked := f.change(t, k.ID, petcat.RevokeKey)
+		f.clock.Advance(time.Minute)
+		wantEqual(t, "revoked twice", revoked, f.change(t, k.ID, petcat.RevokeKey))
+		for _, action := range []petcat.KeyAction{petcat.EnableKey, petcat.DisableKey} {
+			_, err := f.ChangeKey(t.Context(), operator, k.ID, action)
+			wantCode(t, err, petcat.CodeInvalidField)
+		}
+		r, err := petcat.ParseRotation(k.ID, 0, generate(t, 2))
+		must(t, r, err)
+		_, err = f.RotateKey(t.Context(), operator, r)
+		wantCode(t, err, petcat.CodeInvalidField)
+		wantEqual(t, "stored", []petcat.Key{revoked}, f.keys(t, 0))
+	})
+	t.Run("rotated", func(t *testing.T) { testRotation(t, open) })
+}
+
+func (f *fixture) change(t *testing.T, id petcat.KeyID, action petcat.KeyAction) petcat.Key {
+	t.Helper()
+	k, err := f.ChangeKey(t.Context(), operator, id, action)
+	return must(t, k, err)
+}
+
+func testRotation(t *testing.T, open Open) {
+	f := start(t, open)
+	old, oldSecret := f.keyUntil(t, f.account(t, "zoo").ID, 1, noon.Add(30*24*time.Hour))
+	f.clock.Advance(24 * time.Hour)
+	secret := generate(t, 2)
+	r, err := petcat.ParseRotation(old.ID, time.Hour, secret)
+	must(t, r, err)
+	successor, err := f.RotateKey(t.Context(), operator, r)
+	must(t, successor, err)
+	now := noon.Add(24 * time.Hour)
+	wantEqual(t, "the new key", petcat.Key{ID: 2, Account: old.Account, Label: old.Label, Hint: secret.Hint, CreatedAt: now, ExpiresAt: now.Add(30 * 24 * time.Hour)}, successor)
+	old.ExpiresAt, old.Successor = now.Add(time.Hour), successor.ID
+	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
+	for _, g := range []petcat.GeneratedKey{oldSecret, secret} {
+		c, err := f.FindCredential(t.Context(), g.Hash)
+		wantEqual(t, "both work during the overlap", petcat.KeyActive, must(t, c, err).Key.State(now))
+	}
+	r, err = petcat.ParseRotation(old.ID, time.Hour, generate(t, 3))
+	must(t, r, err)
+	_, err = f.RotateKey(t.Context(), operator, r)
+	wantCode(t, err, petcat.CodeInvalidField)
+}

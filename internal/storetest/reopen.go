@@ -1,0 +1,60 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+// everything is all that a store can tell.
+type everything struct {
+	Categories []petcat.RevisedCategory
+	Accounts   []petcat.Account
+	Keys       []petcat.Key
+	Bans       []petcat.Ban
+	Day        int64
+	Access     petcat.AccessChange
+	Audit      []petcat.AuditEntry
+}
+
+func (f *fixture) everything(t *testing.T) everything {
+	t.Helper()
+	return everything{
+		Categories: categories(t, f),
+		Accounts:   collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }),
+		Keys:       f.keys(t, 0),
+		Bans:       f.bans(t),
+		Day:        f.dayCount(t, 1, petcat.Day.Index(noon.Unix())),
+		Access:     changes(t, f, 0),
+		Audit:      f.audit(t),
+	}
+}
+
+// testReopen checks that a store is what it was after its process ended, and that
+// it goes on numbering where it had stopped.
+func testReopen(t *testing.T, open Open) {
+	f := start(t, open)
+	a := f.account(t, "zoo")
+	k, _ := f.keyUntil(t, a.ID, 1, noon.Add(time.Hour))
+	closed := f.account(t, "shop")
+	must2(t)(f.CloseAccount(t.Context(), operator, closed.ID))
+	if err := f.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: noon, EndsAt: noon.Add(time.Hour), EarlyRetries: 31}); err != nil {
+		t.Fatal(err)
+	}
+	must2(t)(f.LeaseDays(t.Context(), []petcat.DayLease{{Account: a.ID, Day: petcat.Day.Index(noon.Unix()), Want: 7, Quota: 10}}))
+	for _, name := range []string{"Dogs", "Cats"} {
+		must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, name, nil)}))
+	}
+	before := f.everything(t)
+	closeStore(t, f.Store)
+	f.Store = f.another(t)
+	wantEqual(t, "what is there", before, f.everything(t))
+
+	created, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Birds", nil)})
+	wantEqual(t, "the next category", petcat.CategoryID(3), must(t, created, err).Category.ID)
+	wantEqual(t, "the next account", petcat.AccountID(3), f.account(t, "farm").ID)
+	next, _ := f.key(t, a.ID, 2)
+	wantEqual(t, "the next key", petcat.KeyID(2), next.ID)
+	wantChain(t, f.audit(t))
+}

@@ -1,0 +1,190 @@
+// Package storetest is what every store has to pass: one suite over the
+// interfaces of package petcat, so that SQLite and any other database behave the
+// same to the last byte. It refuses to know which store it tests; what is special
+// to one is tested beside that one.
+package storetest
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+// Store is everything that a store implements.
+type Store interface {
+	petcat.CategoryStore
+	petcat.AccountStore
+	petcat.KeyStore
+	petcat.BanStore
+	petcat.DayStore
+	petcat.AccessStore
+	petcat.AuditStore
+	io.Closer
+}
+
+// Open opens a store on the set of data that place names, an empty one the first
+// time. Several stores on the same place stand for several processes; at most one
+// of them creates categories. committed, when not nil, gets what the store hands
+// over after each commit. The test closes the store.
+type Open func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) Store
+
+// Run runs the suite.
+func Run(t *testing.T, open Open) {
+	for _, suite := range []struct {
+		name string
+		run  func(*testing.T, Open)
+	}{
+		{"categories", testCategories},
+		{"idempotency", testIdempotency},
+		{"accounts", testAccounts},
+		{"keys", testKeys},
+		{"bans", testBans},
+		{"days", testDays},
+		{"access", testAccess},
+		{"audit", testAudit},
+		{"reopen", testReopen},
+	} {
+		t.Run(suite.name, func(t *testing.T) { suite.run(t, open) })
+	}
+}
+
+// noon is when the tests begin.
+var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// operator is who makes the changes in the tests.
+const operator petcat.Actor = "cli:ada"
+
+// fixture is one store with its clock.
+type fixture struct {
+	Store
+	clock *clock.Manual
+	open  Open
+	place string
+}
+
+// start opens a store on fresh data.
+func start(t *testing.T, open Open) *fixture {
+	t.Helper()
+	f := &fixture{clock: clock.NewManual(noon), open: open, place: t.TempDir()}
+	f.Store = f.another(t)
+	return f
+}
+
+// another opens a second store on the same data, as another process would.
+func (f *fixture) another(t *testing.T) Store {
+	t.Helper()
+	s := f.open(t, f.place, f.clock, nil)
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+func closeStore(t *testing.T, s Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func (f *fixture) now() time.Time { return f.clock.Read().Time() }
+
+// must fails the test for an error and returns the value otherwise.
+func must[T any](t *testing.T, v T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func wantCode(t *testing.T, err error, want petcat.Code) {
+	t.Helper()
+	if got := petcat.CodeOf(err); got != want {
+		t.Fatalf("got the error %v (code %q), want code %q", err, got, want)
+	}
+}
+
+func wantEqual[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// collect returns everything that an Each method of a store calls fn with.
+func collect[T any](t *testing.T, each func(fn func(T) error) error) []T {
+	t.Helper()
+	var all []T
+	err := each(func(v T) error {
+		all = append(all, v)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func category(t *testing.T, name string, description *string) petcat.NewCategory {
+	t.Helper()
+	n, err := petcat.ParseNewCategory(&name, description)
+	return must(t, n, err)
+}
+
+func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Subscription {
+	t.Helper()
+	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
+	return must(t, s, err)
+}
+
+func (f *fixture) account(t *testing.T, name string) petcat.Account {
+	t.Helper()
+	n, err := petcat.ParseNewAccount(name, subscription(t, "free", 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := f.CreateAccount(t.Context(), operator, n)
+	return must(t, a, err)
+}
+
+// generate makes a secret; the seed makes it repeatable.
+func generate(t *testing.T, seed uint64) petcat.GeneratedKey {
+	t.Helper()
+	var key [32]byte
+	key[0], key[1] = byte(seed), byte(seed>>8)
+	g, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8(key))
+	return must(t, g, err)
+}
+
+// key creates a key that never expires.
+func (f *fixture) key(t *testing.T, a petcat.AccountID, seed uint64) (petcat.Key, petcat.GeneratedKey) {
+	t.Helper()
+	return f.keyUntil(t, a, seed, time.Time{})
+}
+
+func (f *fixture) keyUntil(t *testing.T, a petcat.AccountID, seed uint64, expires time.Time) (petcat.Key, petcat.GeneratedKey) {
+	t.Helper()
+	g := generate(t, seed)
+	n, err := petcat.ParseNewKey(a, fmt.Sprintf("key %d", seed), expires, f.now(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := f.CreateKey(t.Context(), operator, n)
+	return must(t, k, err), g
+}
+
+func (f *fixture) keys(t *testing.T, a petcat.AccountID) []petcat.Key {
+	t.Helper()
+	return collect(t, func(fn func(petcat.Key) error) error { return f.EachKey(t.Context(), a, fn) })
+}
+
+func (f *fixture) audit(t *testing.T) []petcat.AuditEntry {
+	t.Helper()
+	return collect(t, func(fn func(petcat.AuditEntry) error) error { return f.EachAuditEntry(t.Context(), fn) })
+}
