@@ -41,3 +41,14 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 		panic(fmt.Sprintf("complete --%s: %v", flag, err)) // no such flag, or done twice: a mistake in this program
 	}
 }
+
+// completeNoFiles keeps shells from offering files as arguments: no command
+// takes one.
+func completeNoFiles(cmd *cobra.Command) {
+	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, child := range cmd.Commands() {
+		completeNoFiles(child)
+	}
+}

@@ -78,6 +78,13 @@ type newKeyJSON struct {
 }
 
 func (p *program) printNewKey(k newKey, asJSON bool) error {
+	if err := p.printSecret(k, asJSON); err != nil {
+		return fmt.Errorf("%s was created but could not be shown, so it is of no use; revoke it: %w", k.key.ID, err)
+	}
+	return nil
+}
+
+func (p *program) printSecret(k newKey, asJSON bool) error {
 	if asJSON {
 		document := newKeyJSON{
 			keyJSON: keyDocument(k.key, p.now()), Key: k.secret.Reveal(), ReplacedUntil: nullableTime(k.replacedUntil),

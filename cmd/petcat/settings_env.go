@@ -22,7 +22,7 @@ func warnUnknown(w io.Writer, environ []string, getenv func(string) (string, boo
 		return !ok
 	})
 	if len(names) > 0 {
-		fmt.Fprintf(w, "petcat: warning: no setting is named %s; the settings are listed by: petcat config\n",
+		_, _ = fmt.Fprintf(w, "petcat: warning: no setting is named %s; the settings are listed by: petcat config\n",
 			printable(strings.Join(names, ", ")))
 	}
 }
