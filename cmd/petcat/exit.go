@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/datadir"
+	"petcat/internal/sqlite"
 )
 
 // The exit codes, which scripts and supervisors rely on. Those above 2 are of
@@ -62,10 +64,16 @@ func exitCode(err error) int {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code
 	}
-	if code := storeExitCode(err); code != exitFailed {
-		return code
+	if e, ok := errors.AsType[*sqlite.OpenError](err); ok && e.Kind != sqlite.Locked {
+		return exitConfig
+	} else if ok {
+		return exitTryLater
 	}
 	switch {
+	case is[*datadir.InUseError](err):
+		return exitTryLater
+	case is[*datadir.UnusableError](err):
+		return exitConfig
 	case errors.Is(err, syscall.EADDRINUSE):
 		return exitTryLater
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
@@ -78,6 +86,12 @@ func exitCode(err error) int {
 	}
 }
 
+// is reports whether there is an error of a type in err's chain.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // explain returns the sentence that the user sees.
 func explain(err error) string {
 	if errors.Is(err, context.Canceled) {
@@ -85,6 +99,9 @@ func explain(err error) string {
 	}
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.text
+	}
+	if e, ok := errors.AsType[*sqlite.OpenError](err); ok {
+		return e.Message
 	}
 	e, ok := errors.AsType[*petcat.Error](err)
 	switch {

@@ -58,7 +58,7 @@ func (p *program) run(ctx context.Context) int {
 	if code == exitUsage {
 		text += "; see: " + cmd.CommandPath() + " --help"
 	}
-	fmt.Fprintln(p.stderr, "petcat: "+printable(text))
+	_, _ = fmt.Fprintln(p.stderr, "petcat: "+printable(text))
 	return code
 }
 
@@ -98,7 +98,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 		&cobra.Group{ID: groupAbout, Title: "About this program:"},
 	)
 	root.SetHelpCommandGroupID(groupAbout)
-	return parent(root,
+	parent(root,
 		p.accountCommand(),
 		p.keyCommand(),
 		p.banCommand(),
@@ -107,6 +107,8 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 		p.completionCommand(),
 		p.versionCommand(),
 	)
+	completeNoFiles(root)
+	return root
 }
 
 // parent makes cmd the parent of children. By itself it prints its help; a word
@@ -149,7 +151,7 @@ func (p *program) confirm(yes bool, question string) error {
 	if yes || !p.isTerminal(p.stdin) {
 		return nil
 	}
-	fmt.Fprintf(p.stderr, "%s [y/N] ", printable(question))
+	_, _ = fmt.Fprintf(p.stderr, "%s [y/N] ", printable(question))
 	answer, err := readLine(p.stdin)
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/datadir"
+	"petcat/internal/sqlite"
 )
 
 // store is what the management commands need of where the data is kept.
@@ -46,8 +47,23 @@ func (p *program) withStore(cmd *cobra.Command, data existence, fn func(context.
 	return err
 }
 
-func (p *program) openStore(context.Context, Settings, existence) (store, error) {
-	return nil, errors.New("this build has no store")
+// openStore opens the data directory beside whatever else has it open. Where
+// other kinds of database come in, this is the place that chooses.
+func (p *program) openStore(ctx context.Context, settings Settings, data existence) (store, error) {
+	has, err := datadir.HasData(settings.Data)
+	if err != nil {
+		return nil, err
+	}
+	if !has && data == mustExist {
+		return nil, configErrorf("there is no data in %s; say with --data where it is, or begin with: petcat account create NAME --plan free", settings.Data)
+	}
+	dir, err := datadir.Open(settings.Data)
+	if err != nil {
+		return nil, err
+	}
+	environment := settings.Environment
+	if !settings.EnvironmentGiven {
+		environment = "" // the data's own, or the default for fresh data
+	}
+	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
 }
-
-func storeExitCode(error) int { return exitFailed }
