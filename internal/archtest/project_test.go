@@ -27,7 +27,6 @@ var planned = []string{
 	module + "/internal/console",
 	module + "/internal/postgres",
 	module + "/internal/redislimit",
-	module + "/internal/storetest",
 }
 
 // project is the repository as the tests see it.
