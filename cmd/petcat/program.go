@@ -99,6 +99,8 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 	)
 	root.SetHelpCommandGroupID(groupAbout)
 	parent(root,
+		p.devCommand(),
+		p.serveCommand(),
 		p.accountCommand(),
 		p.keyCommand(),
 		p.banCommand(),

@@ -41,3 +41,8 @@ func (s System) Read() Reading {
 	now := time.Now()
 	return Reading{Wall: now.UnixNano(), Mono: int64(now.Sub(s.origin))}
 }
+
+// Deadline returns the moment d from now on the machine's clock, for the
+// deadlines of sockets: the operating system keeps those, so a clock that a
+// test sets has no say in them.
+func Deadline(d time.Duration) time.Time { return time.Now().Add(d) }

@@ -109,11 +109,7 @@ func (s *Server) record(next handler) handler {
 		}
 		e.At = e.start.Time()
 		e.Duration = s.clock.Read().Since(e.start)
-		if e.address.IsValid() {
-			e.Address = e.address.String()
-		} else {
-			e.Address = e.r.RemoteAddr
-		}
+		e.Address = s.addressText(e)
 		s.observe(&e.Record)
 		if e.broken {
 			panic(http.ErrAbortHandler)
@@ -151,6 +147,19 @@ func remoteAddress(r *http.Request) netip.Addr {
 		return netip.IPv6Unspecified() // a Unix socket, say: all its clients share a bucket
 	}
 	return address.Unmap()
+}
+
+// addressText returns the client's address for the record. Without proxies it is
+// cut out of what net/http has at hand, which spares every request the parsing.
+func (s *Server) addressText(e *exchange) string {
+	if len(s.proxies) > 0 {
+		return s.clientAddress(e).String()
+	}
+	host := e.r.RemoteAddr
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		host = host[:i]
+	}
+	return strings.Trim(host, "[]")
 }
 
 func (s *Server) trusted(a netip.Addr) bool {

@@ -49,9 +49,12 @@ func (a *Access) appendJSON(dst []byte) []byte {
 	dst = appendQuoted(dst, a.Method)
 	dst = append(dst, `,"path":`...)
 	dst = appendQuoted(dst, a.Path)
-	dst = append(dst, `,"operation":"`...)
-	dst = append(dst, a.Operation...)
-	dst = append(dst, `","status":`...)
+	if a.Operation != "" {
+		dst = append(dst, `,"operation":"`...)
+		dst = append(dst, a.Operation...)
+		dst = append(dst, '"')
+	}
+	dst = append(dst, `,"status":`...)
 	dst = strconv.AppendInt(dst, int64(a.Status), 10)
 	if a.Code != "" {
 		dst = append(dst, `,"code":"`...)

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+// devAccount is the account of a first look, and devKeyFile, in the data
+// directory, holds its key, so that each start can show it again.
+const (
+	devAccount = "dev"
+	devKeyFile = "dev-key"
+)
+
+func (p *program) devCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "dev",
+		GroupID: groupRun,
+		Short:   "Run the service for a first look, with an account and a key",
+		Long: `Run the service for a first look: like petcat serve, with an account named dev
+on the Free plan and a key for it, which is made once, kept in the data
+directory readable by this user alone, and shown at each start with requests to
+try. Not for production: there, create accounts and keys by hand.`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := loadSettings(cmd, p.getenv)
+			if err != nil {
+				return err
+			}
+			return p.serve(cmd.Context(), settings, func(n *node) error { return p.welcome(cmd.Context(), settings, n) })
+		},
+	}
+	registerServeFlags(cmd)
+	return cmd
+}
+
+// welcome shows what to do next.
+func (p *program) welcome(ctx context.Context, settings Settings, n *node) error {
+	key, err := p.devKey(ctx, settings, n)
+	if err != nil {
+		return err
+	}
+	base := n.listeners.publicURL(settings)
+	_, err = fmt.Fprintf(p.stdout, `
+petcat is ready at %[1]s/v1
+
+  API key    %[2]s
+             (account %[3]s on the Free plan: 60 requests a minute, 1,000 a day;
+             kept in %[4]s)
+
+Try it:
+
+  curl -i -H 'Authorization: Bearer %[2]s' %[1]s/v1/categories
+
+  curl -i -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
+       -d '{"name":"dog","description":"Loyal, and always hungry"}' %[1]s/v1/categories
+
+  Reference  %[1]s/docs
+  Metrics    %[5]s/metrics
+
+Stop it with Ctrl-C.
+
+`, base, key.Reveal(), devAccount, filepath.Join(settings.Data, devKeyFile), n.listeners.adminURL(settings))
+	return err
+}
+
+// devKey returns the key in the file when it still works, else a new one.
+func (p *program) devKey(ctx context.Context, settings Settings, n *node) (petcat.Secret, error) {
+	file := filepath.Join(settings.Data, devKeyFile)
+	text, err := os.ReadFile(file) // #nosec G304 -- the operator's own data directory
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return petcat.Secret{}, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
+	}
+	key := petcat.NewSecret(strings.TrimSpace(string(text)))
+	if _, err := n.keyring.Identify(ctx, key.Reveal(), p.clock.Read()); err == nil {
+		return key, nil
+	}
+	if key, err = p.newDevKey(ctx, n); err != nil {
+		return petcat.Secret{}, err
+	}
+	return key, writePrivate(file, key.Reveal()+"\n")
+}
+
+// newDevKey makes a key, and the account when it is missing.
+func (p *program) newDevKey(ctx context.Context, n *node) (petcat.Secret, error) {
+	account, err := n.store.FindAccount(ctx, devAccount)
+	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
+		account, err = p.newDevAccount(ctx, n)
+	}
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	generated, err := petcat.GenerateKey(n.store.Environment(), p.random)
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	created, err := petcat.ParseNewKey(account.ID, "made by petcat dev", time.Time{}, p.now(), generated)
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	if _, err := n.store.CreateKey(ctx, actor(), created); err != nil {
+		return petcat.Secret{}, err
+	}
+	return generated.Secret, nil
+}
+
+func (p *program) newDevAccount(ctx context.Context, n *node) (petcat.Account, error) {
+	free, err := petcat.ParseSubscription(string(petcat.Free), 0, 0)
+	if err != nil {
+		return petcat.Account{}, err
+	}
+	account, err := petcat.ParseNewAccount(devAccount, free)
+	if err != nil {
+		return petcat.Account{}, err
+	}
+	return n.store.CreateAccount(ctx, actor(), account)
+}
+
+// writePrivate writes a file that this user alone can read, whatever was there
+// before.
+func writePrivate(file, text string) error {
+	const mode = 0o600
+	temporary := file + ".new"
+	if err := os.WriteFile(temporary, []byte(text), mode); err != nil {
+		return err
+	}
+	if err := os.Chmod(temporary, mode); err != nil {
+		return err
+	}
+	return os.Rename(temporary, file)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// listeners are the two sockets of a node.
+type listeners struct {
+	api, admin net.Listener
+	adminTLS   bool
+}
+
+// listen opens both sockets.
+func listen(ctx context.Context, settings Settings) (*listeners, error) {
+	l := &listeners{}
+	var certificates *certificate
+	if settings.TLS() {
+		var err error
+		if certificates, err = loadCertificate(settings.TLSCert, settings.TLSKey); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if l.api, err = listenOn(ctx, "listen", settings.Listen); err != nil {
+		return nil, err
+	}
+	if l.admin, err = listenOn(ctx, "admin-listen", settings.AdminListen); err != nil {
+		_ = l.api.Close()
+		return nil, err
+	}
+	// Only a listener that others can reach needs TLS; on the loopback it would
+	// be in the way of those who collect metrics there.
+	l.adminTLS = settings.TLS() && !isLoopback(settings.AdminListen)
+	if settings.TLS() {
+		l.api = tls.NewListener(l.api, certificates.config())
+	}
+	if l.adminTLS {
+		l.admin = tls.NewListener(l.admin, certificates.config())
+	}
+	return l, nil
+}
+
+func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, tryLaterf("the address %s is taken by another program; stop that one, or choose another with --%s: %w", address, flag, syscall.EADDRINUSE)
+	case errors.Is(err, syscall.EACCES):
+		return nil, configErrorf("this user may not listen on %s; ports below 1024 need a privilege; choose another with --%s: %w", address, flag, syscall.EACCES)
+	case err != nil:
+		return nil, configErrorf("cannot listen on %s; choose another address with --%s: %w", address, flag, err)
+	}
+	return l, nil
+}
+
+// Close closes both sockets; closing twice does no harm.
+func (l *listeners) Close() {
+	_ = l.api.Close()
+	_ = l.admin.Close()
+}
+
+// publicURL returns the address that clients use, without a slash at the end:
+// the one that was set, or where the listener can be reached from this machine.
+func (l *listeners) publicURL(settings Settings) string {
+	if settings.PublicURL != "" {
+		return settings.PublicURL
+	}
+	return urlOf(l.api.Addr(), settings.TLS())
+}
+
+// adminURL returns where the admin listener can be reached from this machine.
+func (l *listeners) adminURL(_ Settings) string { return urlOf(l.admin.Addr(), l.adminTLS) }
+
+func urlOf(address net.Addr, secure bool) string {
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return scheme + "://" + address.String()
+	}
+	// An address that means all of this machine's is no address to call.
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, port))
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/changelog"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
+	"petcat/internal/logging"
+	"petcat/internal/metrics"
+	"petcat/internal/ratelimit"
+	"petcat/internal/sqlite"
+)
+
+// node is one running server, wired.
+type node struct {
+	log       *logging.Log
+	listeners *listeners
+	health    *health
+	metrics   *metrics.Metrics
+
+	lock    *datadir.Lock
+	store   *sqlite.Store
+	catalog *catalog.Catalog
+	keyring *keyring.Keyring
+	clock   *ratelimit.Clock
+	limiter *ratelimit.Memory
+	bans    *ratelimit.BanKeeper
+
+	follow     context.CancelFunc // ends the change log's follower
+	followed   chan struct{}      // closed when it has ended
+	api, admin *http.Server
+}
+
+// Timeouts and bounds of the sockets. A body has what the headers left of the
+// 10 s; long answers get more time piece by piece.
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 10 * time.Second
+	writeTimeout   = 30 * time.Second
+	idleTimeout    = time.Minute
+	headerBytes    = 16 << 10
+	http2Streams   = 100
+)
+
+// newNode wires a server from the inside out. What it has opened is closed
+// again when it fails.
+func (p *program) newNode(ctx context.Context, settings Settings, log *logging.Log, l *listeners) (_ *node, err error) {
+	n := &node{log: log, listeners: l, health: &health{}, metrics: metrics.New(build().Version)}
+	defer func() {
+		if err != nil {
+			_ = n.close()
+		}
+	}()
+	if err = n.openStore(ctx, settings, p.clock); err != nil {
+		return nil, err
+	}
+	if err = n.openLimits(ctx, settings, p.clock); err != nil {
+		return nil, err
+	}
+	if err = n.followChanges(ctx, p.clock); err != nil {
+		return nil, err
+	}
+	n.watch()
+	if err = n.newAPI(settings, p.clock); err != nil {
+		return nil, err
+	}
+	n.admin = n.newServer(l.admin.Addr().String(), adminHandler(n))
+	return n, nil
+}
+
+// openStore opens the data, and fills the catalog from it.
+func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) error {
+	dir, err := datadir.Open(settings.Data)
+	if err != nil {
+		return err
+	}
+	if n.lock, err = dir.LockServer(); err != nil {
+		return err
+	}
+	n.store, err = sqlite.Open(ctx, sqlite.Options{
+		Dir: dir, Environment: settings.Environment, Clock: c, Logger: n.log.Logger, Serving: true,
+		// No write can come before the catalog is there.
+		CategoriesCommitted: func(created []petcat.RevisedCategory) { n.catalog.Apply(created) },
+		CommitObserved:      n.metrics.Commit,
+	})
+	if err != nil {
+		return err
+	}
+	n.catalog = catalog.New(n.store.Dataset())
+	return n.catalog.Load(ctx, n.store)
+}
+
+// openLimits makes the limiter, and tells it of the bans that hold.
+func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock) error {
+	n.clock = ratelimit.NewClock(c)
+	n.bans = ratelimit.NewBanKeeper(n.store, n.log.Logger)
+	n.limiter = ratelimit.NewMemory(ratelimit.Options{
+		Clock: n.clock, Days: n.store, Bans: settings.Bans, Logger: n.log.Logger,
+		Banned: func(b petcat.Ban) {
+			n.metrics.Banned(b.Shadow)
+			n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
+				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
+			n.bans.Banned(b)
+		},
+	})
+	return n.store.EachBan(ctx, func(b petcat.Ban) error {
+		n.limiter.ApplyBan(b)
+		return nil
+	})
+}
+
+// followChanges makes the keyring and the limiter hear of what other processes
+// change.
+func (n *node) followChanges(ctx context.Context, c clock.Clock) error {
+	n.keyring = keyring.New(keyring.Options{Environment: n.store.Environment(), Store: n.store, Clock: c})
+	follower, err := changelog.Start(ctx, changelog.Options{
+		Store: n.store, Clock: c, Logger: n.log.Logger,
+		Apply: func(change petcat.AccessChange) {
+			n.keyring.Apply(change)
+			for _, b := range change.Bans {
+				n.limiter.ApplyBan(b)
+			}
+		},
+		Heard: n.keyring.Heard,
+	})
+	if err != nil {
+		return err
+	}
+	// The follower outlives ctx: requests in flight go on being checked until
+	// the node closes.
+	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	n.follow, n.followed = cancel, make(chan struct{})
+	go func() {
+		defer close(n.followed)
+		follower.Run(following)
+	}()
+	return nil
+}
+
+// newAPI makes the API's server.
+func (n *node) newAPI(settings Settings, c clock.Clock) error {
+	handler, err := httpapi.New(httpapi.Options{
+		Catalog: n.catalog, Store: n.store, Keyring: n.keyring, Limiter: n.limiter,
+		Failures: ratelimit.NewFailureBucket(n.clock, failedPerMinute),
+		Clock:    c, Logger: n.log.Logger,
+		Observe:        n.observe,
+		Documents:      documents(n.listeners.publicURL(settings)),
+		TrustedProxies: settings.TrustedProxies,
+	})
+	if err != nil {
+		return err
+	}
+	n.api = n.newServer(n.listeners.api.Addr().String(), handler)
+	return nil
+}
+
+// failedPerMinute is how many wrong keys an address may try.
+const failedPerMinute = 600
+
+func (n *node) newServer(address string, handler http.Handler) *http.Server {
+	return &http.Server{
+		Addr:                         address,
+		Handler:                      handler,
+		ReadHeaderTimeout:            headerTimeout,
+		ReadTimeout:                  requestTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               headerBytes,
+		DisableGeneralOptionsHandler: true,
+		// What clients do wrong below HTTP is not worth more than debug.
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: http2Streams},
+	}
+}
+
+// observe reports one request of the API.
+func (n *node) observe(r *httpapi.Record) {
+	if r.API {
+		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
+	}
+	n.log.Access(&logging.Access{
+		At: r.At, RequestID: r.RequestID, Method: r.Method, Path: r.Path, Operation: r.Operation,
+		Status: r.Status, Code: r.Code, Account: r.Account, Key: r.Key,
+		Address: r.Address, Duration: r.Duration, Bytes: r.Bytes,
+	})
+}
+
+func (n *node) catalogCount() int64 {
+	s, err := n.catalog.Current(context.Background())
+	if err != nil {
+		return 0
+	}
+	return s.Count()
+}
+
+// closeTimeout bounds what a node still has to write when it stops.
+const closeTimeout = 10 * time.Second
+
+// close lets go of everything, in the reverse order of newNode. It may be
+// called on a node that is only half made.
+func (n *node) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var errs []error
+	if n.follow != nil {
+		n.follow()
+		<-n.followed
+	}
+	if n.limiter != nil {
+		errs = append(errs, n.limiter.Close(ctx))
+	}
+	if n.bans != nil {
+		n.bans.Close()
+	}
+	if n.store != nil {
+		errs = append(errs, n.store.Close())
+	}
+	if n.lock != nil {
+		errs = append(errs, n.lock.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,24 @@
+package catalog
+
+import "strings"
+
+// Matches reports whether one of the validators in If-None-Match is the list's
+// (RFC 9110, section 13.1.2), in any encoding: who has one of them has this
+// revision.
+func (s *Snapshot) Matches(ifNoneMatch []string) bool {
+	for _, value := range ifNoneMatch {
+		for candidate := range strings.SplitSeq(value, ",") {
+			// The weak comparison is the right one here, so W/ does not matter.
+			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+			if candidate == "*" {
+				return true
+			}
+			for e := range Encoding(encodings) {
+				if candidate == s.etag(e) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,220 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func TestCreateCategory(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+	x := func(n int) string { return strings.Repeat("x", n) }
+
+	t.Run("201", func(t *testing.T) {
+		for i, c := range []struct{ name, body, want string }{
+			{"name alone", `{"name":"dog"}`, `{"id":1,"name":"dog"}`},
+			{"both", `{"description":"d","name":"cat"}`, `{"id":2,"name":"cat","description":"d"}`},
+			{"an id that was sent is ignored", `{"id":77,"name":"n"}`, `{"id":3,"name":"n"}`},
+			{"unknown members are ignored", `{"a":{"b":[1,{}]},"name":"n","NAME":"m","name ":1}`, `{"id":4,"name":"n"}`},
+			{"white space around", " \t\r\n{ \"name\" : \" n \" }\n", `{"id":5,"name":" n "}`},
+			{"names need not be unique", `{"name":"dog"}`, `{"id":6,"name":"dog"}`},
+			{"escapes", `{"n\u0061me":"\u00e9\/\n"}`, ""},
+			{"escaped member name", `{"n\u0061me":"\u00e9\/"}`, `{"id":7,"name":"é/"}`},
+			{"longest name", `{"name":"` + strings.Repeat("🐕", 1000) + `"}`, `{"id":8,"name":"` + strings.Repeat("🐕", 1000) + `"}`},
+			{"longest description", `{"name":"n","description":"` + x(10_000) + `"}`, `{"id":9,"name":"n","description":"` + x(10_000) + `"}`},
+			{"empty description", `{"name":"n","description":""}`, `{"id":10,"name":"n","description":""}`},
+			{"lines in a description", `{"name":"n","description":"a\tb\r\nc"}`, `{"id":11,"name":"n","description":"a\tb\r\nc"}`},
+		} {
+			if c.want == "" {
+				wantError(t, s.create(c.body, withKey(key)), 400, petcat.CodeInvalidField) // a line break in a name
+				continue
+			}
+			a := s.create(c.body, withKey(key))
+			if a.StatusCode != 201 || string(a.body) != c.want {
+				t.Errorf("%d %s: %d %s\nwant %s", i, c.name, a.StatusCode, a.body, c.want)
+			}
+			id, _, _ := strings.Cut(strings.TrimPrefix(c.want, `{"id":`), ",")
+			wantHeader(t, a, "Location", "/v1/categories/"+id)
+			wantHeader(t, a, "Content-Type", "application/json")
+			wantHeader(t, a, "Idempotent-Replayed", "")
+		}
+	})
+
+	for _, c := range []struct {
+		name, body string
+		code       petcat.Code
+		message    string
+	}{
+		{"name missing", `{}`, petcat.CodeMissingField, "name is required"},
+		{"name missing beside others", `{"description":"d"}`, petcat.CodeMissingField, "name is required"},
+		{"name in other case", `{"Name":"dog"}`, petcat.CodeMissingField, "name is required"},
+		{"name null", `{"name":null}`, petcat.CodeInvalidField, "name must be a string"},
+		{"name a number", `{"name":5}`, petcat.CodeInvalidField, "name must be a string"},
+		{"name an object", `{"name":{"name":"x"}}`, petcat.CodeInvalidField, "name must be a string"},
+		{"name empty", `{"name":""}`, petcat.CodeInvalidField, "name must contain something"},
+		{"name blank", `{"name":" \u00a0\u2003"}`, petcat.CodeInvalidField, "name must contain something"},
+		{"name too long", `{"name":"` + x(1001) + `"}`, petcat.CodeInvalidField, "at most 1000"},
+		{"name with NUL", `{"name":"a\u0000"}`, petcat.CodeInvalidField, "U+0000"},
+		{"name with a line break", `{"name":"a\nb"}`, petcat.CodeInvalidField, "U+000A"},
+		{"name with DEL", `{"name":"a\u007f"}`, petcat.CodeInvalidField, "U+007F"},
+		{"description null", `{"name":"n","description":null}`, petcat.CodeInvalidField, "description must be a string"},
+		{"description too long", `{"name":"n","description":"` + x(10_001) + `"}`, petcat.CodeInvalidField, "at most 10000"},
+		{"description with ESC", `{"name":"n","description":"\u001b[31m"}`, petcat.CodeInvalidField, "U+001B"},
+		{"array", `[]`, petcat.CodeInvalidBody, "must be a JSON object"},
+		{"null", `null`, petcat.CodeInvalidBody, "must be a JSON object"},
+		{"text", `"name"`, petcat.CodeInvalidBody, "must be a JSON object"},
+		{"empty", ``, petcat.CodeMalformedJSON, "empty"},
+		{"blank", " \n", petcat.CodeMalformedJSON, "empty"},
+		{"cut off", `{"name":"dog"`, petcat.CodeMalformedJSON, "ends in the middle"},
+		{"two objects", `{"name":"a"}{"name":"b"}`, petcat.CodeMalformedJSON, "nothing after it"},
+		{"something after it", `{"name":"a"} x`, petcat.CodeMalformedJSON, "byte"},
+		{"member twice", `{"name":"a","name":"b"}`, petcat.CodeMalformedJSON, "twice"},
+		{"member twice, once escaped", `{"name":"a","n\u0061me":"b"}`, petcat.CodeMalformedJSON, "twice"},
+		{"member twice deep inside", `{"name":"a","z":[{"y":1,"y":2}]}`, petcat.CodeMalformedJSON, "twice"},
+		{"invalid UTF-8", "{\"name\":\"a\xff\"}", petcat.CodeMalformedJSON, "UTF-8"},
+		{"lone surrogate", `{"name":"\ud83d"}`, petcat.CodeMalformedJSON, "UTF-8"},
+		{"raw control character", "{\"name\":\"a\nb\"}", petcat.CodeMalformedJSON, "byte"},
+		{"byte order mark", "\ufeff{\"name\":\"a\"}", petcat.CodeMalformedJSON, "byte"},
+		{"comment", `{"name":"a"/**/}`, petcat.CodeMalformedJSON, "byte"},
+		{"trailing comma", `{"name":"a",}`, petcat.CodeMalformedJSON, "byte"},
+		{"single quotes", `{'name':'a'}`, petcat.CodeMalformedJSON, "byte"},
+		{"form", `name=dog`, petcat.CodeMalformedJSON, "byte"},
+		{"malformed before wrong", `{"name":5,}`, petcat.CodeMalformedJSON, "byte"},
+		{"too deep", `{"name":"a","z":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, petcat.CodeMalformedJSON, "byte"},
+	} {
+		t.Run("400 "+c.name, func(t *testing.T) {
+			a := s.create(c.body, withKey(key))
+			wantError(t, a, 400, c.code)
+			wantMessage(t, a, c.message)
+		})
+	}
+
+	t.Run("413", func(t *testing.T) {
+		large := `{"name":"n","z":"` + x(1<<20) + `"}`
+		wantError(t, s.create(large, withKey(key)), 413, petcat.CodeBodyTooLarge)
+		// Without a length, it is found out by reading.
+		chunked := s.do("POST", "/v1/categories", io.MultiReader(strings.NewReader(large)), withKey(key))
+		wantError(t, chunked, 413, petcat.CodeBodyTooLarge)
+		// The largest is taken.
+		head := `{"name":"n","z":"`
+		largest := head + x(1<<20-len(head)-2) + `"}`
+		wantStatus(t, s.create(largest, withKey(key)), 201)
+	})
+
+	t.Run("415", func(t *testing.T) {
+		for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "application/jsonx", "json", "application/problem+json"} {
+			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), withHeader("Content-Type", kind))
+			wantError(t, a, 415, petcat.CodeUnsupportedMediaType)
+		}
+		for _, kind := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json;charset=latin1; x=y", ""} {
+			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), func(r *http.Request) {
+				r.Header.Set("Content-Type", kind)
+			})
+			wantStatus(t, a, 201)
+		}
+		zipped := s.create(`{"name":"n"}`, withKey(key), withHeader("Content-Encoding", "gzip"))
+		wantError(t, zipped, 415, petcat.CodeUnsupportedMediaType)
+	})
+}
+
+func TestCreateCategoryIdempotency(t *testing.T) {
+	s := start(t)
+	account := s.account("acme", petcat.Enterprise, 100_000, 1_000_000)
+	key, _ := s.key(account)
+	second, _ := s.key(account)
+	stranger, _ := s.key(s.account("other", petcat.Pro))
+	once := withHeader("Idempotency-Key", `"8e03978e-40d5-43dd-bc93-6894a57f9324"`)
+
+	first := s.create(`{"name":"dog","description":"d"}`, withKey(key), once)
+	wantStatus(t, first, 201)
+	wantHeader(t, first, "Idempotent-Replayed", "")
+
+	t.Run("201 replayed", func(t *testing.T) {
+		for _, body := range []string{`{"name":"dog","description":"d"}`, ` {"description":"d", "x":1, "name":"d\u006fg"}`} {
+			a := s.create(body, withKey(second), once)
+			wantStatus(t, a, 201)
+			wantHeader(t, a, "Idempotent-Replayed", "true")
+			wantHeader(t, a, "Location", first.Header.Get("Location"))
+			if string(a.body) != string(first.body) {
+				t.Errorf("the replay says %s, the first answer said %s", a.body, first.body)
+			}
+		}
+	})
+	t.Run("422 another body", func(t *testing.T) {
+		for _, body := range []string{`{"name":"cat","description":"d"}`, `{"name":"dog"}`, `{"name":"dog","description":""}`} {
+			wantError(t, s.create(body, withKey(key), once), 422, petcat.CodeIdempotencyKeyReused)
+		}
+	})
+	t.Run("201 another account", func(t *testing.T) {
+		a := s.create(`{"name":"dog","description":"d"}`, withKey(stranger), once)
+		wantStatus(t, a, 201)
+		wantHeader(t, a, "Idempotent-Replayed", "")
+	})
+	t.Run("400 bad key", func(t *testing.T) {
+		for _, bad := range []string{"", "a b", "é", strings.Repeat("k", 256)} {
+			a := s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", bad))
+			wantError(t, a, 400, petcat.CodeInvalidField)
+			wantMessage(t, a, "Idempotency-Key")
+		}
+		twice := s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", "a"), withHeader("Idempotency-Key", "b"))
+		wantError(t, twice, 400, petcat.CodeInvalidField)
+		wantStatus(t, s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", strings.Repeat("k", 255))), 201)
+	})
+	t.Run("a refused body does not use the key up", func(t *testing.T) {
+		wantStatus(t, s.create(`{}`, withKey(key), withHeader("Idempotency-Key", "later")), 400)
+		wantStatus(t, s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", "later")), 201)
+	})
+	t.Run("forgotten after 24 h", func(t *testing.T) {
+		s.clock.Advance(24*time.Hour + time.Second)
+		a := s.create(`{"name":"dog","description":"d"}`, withKey(key), once)
+		wantStatus(t, a, 201)
+		wantHeader(t, a, "Idempotent-Replayed", "")
+	})
+	t.Run("in parallel: one category", func(t *testing.T) {
+		const n = 32
+		answers := make(chan *answer, n)
+		for range n {
+			go func() { answers <- s.create(`{"name":"only"}`, withKey(key), withHeader("Idempotency-Key", "parallel")) }()
+		}
+		created := 0
+		for range n {
+			switch a := <-answers; {
+			case a.StatusCode == 201 && a.Header.Get("Idempotent-Replayed") == "":
+				created++
+			case a.StatusCode == 201:
+			case a.StatusCode == 409 && a.code(t) == petcat.CodeIdempotencyInProgress:
+			default:
+				t.Errorf("%d %s", a.StatusCode, a.body)
+			}
+		}
+		if in := strings.Count(string(s.list(withKey(key)).body), `"only"`); created != 1 || in != 1 {
+			t.Errorf("%d answers say created, %d categories are in the list", created, in)
+		}
+	})
+}
+
+// Parallel creates get ids without gaps or repetitions.
+func TestCreateCategoryParallelIDs(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+	const n = 200
+	ids := make(chan string, n)
+	for i := range n {
+		go func() { ids <- s.create(fmt.Sprintf(`{"name":"n%d"}`, i), withKey(key)).Header.Get("Location") }()
+	}
+	seen := map[string]bool{}
+	for range n {
+		seen[<-ids] = true
+	}
+	for i := 1; i <= n; i++ {
+		if !seen[fmt.Sprintf("/v1/categories/%d", i)] {
+			t.Errorf("no category got the id %d", i)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/httpapi"
+)
+
+func TestDispatch(t *testing.T) {
+	s := start(t, func(o *httpapi.Options) {
+		o.Documents = map[string]http.Handler{
+			"/openapi.json": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }),
+			"/docs/":        http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "file") }),
+		}
+	})
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+
+	t.Run("404", func(t *testing.T) {
+		for _, path := range []string{"/v1", "/v1/", "/v1/pets", "/v1/categories/", "/v1/categories//", "/v1//categories", "/v1/categories/../categories", "/v1/%2e%2e/x", "/v1/Categories"} {
+			wantError(t, s.do("GET", path, nil, withKey(key)), 404, petcat.CodeNotFound)
+		}
+	})
+	t.Run("405", func(t *testing.T) {
+		for _, method := range []string{"PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+			a := s.do(method, "/v1/categories", nil, withKey(key))
+			wantError(t, a, 405, petcat.CodeMethodNotAllowed)
+			wantHeader(t, a, "Allow", "GET, HEAD, POST")
+		}
+	})
+	t.Run("outside", func(t *testing.T) {
+		wantStatus(t, s.do("GET", "/openapi.json", nil), 200)
+		wantStatus(t, s.do("GET", "/docs/file.css", nil), 200)
+		for _, path := range []string{"/", "/v2/categories", "/v1x", "/categories", "//v1/categories", "/docs", "/openapi.json/x"} {
+			wantError(t, s.do("GET", path, nil), 404, petcat.CodeNotFound)
+		}
+	})
+}
+
+// The contract's spelling, which Go's client would hide.
+func TestHeadersOnTheWire(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Free))
+	for _, authorization := range []string{"", "Authorization: Bearer " + key + "\r\n"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		must(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "GET /v1/categories HTTP/1.1\r\nHost: x\r\n%sConnection: close\r\n\r\n", authorization)
+		must(t, err)
+		raw, err := io.ReadAll(bufio.NewReader(conn))
+		must(t, err)
+		for _, want := range []string{"\r\nX-RateLimit-Limit: ", "\r\nX-RateLimit-Remaining: ", "\r\nX-RateLimit-Reset: ", "\r\nRateLimit: ", "\r\nRateLimit-Policy: ", "\r\nX-Request-Id: "} {
+			if strings.Count(string(raw), want) != 1 {
+				t.Errorf("%q is not there once:\n%s", strings.TrimSpace(want), raw)
+			}
+		}
+	}
+}
+
+// brokenList fails in a way of the test's choice.
+type brokenList struct{ fail func() error }
+
+func (b brokenList) Current(context.Context) (*catalog.Snapshot, error) { return nil, b.fail() }
+
+func TestOurOwnFailures(t *testing.T) {
+	var fail func() error
+	s := start(t, func(o *httpapi.Options) { o.Catalog = brokenList{fail: func() error { return fail() }} })
+	key, _ := s.key(s.account("acme", petcat.Pro))
+
+	t.Run("500 shows nothing of the cause", func(t *testing.T) {
+		fail = func() error { return errors.New("disk /dev/sda: secret detail") }
+		a := s.list(withKey(key))
+		wantError(t, a, 500, petcat.CodeInternalError)
+		if strings.Contains(string(a.body), "secret detail") || !strings.Contains(s.log.String(), "secret detail") {
+			t.Errorf("the answer is %s, the log %s", a.body, s.log)
+		}
+		if !strings.Contains(s.log.String(), a.Header.Get("X-Request-Id")) {
+			t.Error("the log does not name the request")
+		}
+	})
+	t.Run("500 after a panic, and the next request is answered", func(t *testing.T) {
+		fail = func() error { panic("boom") }
+		wantError(t, s.list(withKey(key)), 500, petcat.CodeInternalError)
+		if !strings.Contains(s.log.String(), "dispatch_test.go") {
+			t.Errorf("the log has no stack: %s", s.log)
+		}
+		wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
+	})
+	t.Run("503 has a Retry-After", func(t *testing.T) {
+		fail = func() error { return petcat.Errorf(petcat.CodeServiceUnavailable, "the list is too old") }
+		a := s.list(withKey(key))
+		wantError(t, a, 503, petcat.CodeServiceUnavailable)
+		wantHeader(t, a, "Retry-After", "1")
+	})
+}
+
+func TestRecord(t *testing.T) {
+	s := start(t)
+	account := s.account("acme", petcat.Pro)
+	key, id := s.key(account)
+	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
+	wantStatus(t, s.create(`{}`, withKey(key)), 400)
+	wantStatus(t, s.list(), 401)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.records) != 3 {
+		t.Fatalf("%d records", len(s.records))
+	}
+	created, refused, stranger := s.records[0], s.records[1], s.records[2]
+	if created.Operation != petcat.OpCreateCategory || created.Status != 201 || created.Account != account.ID || created.Key != id ||
+		!created.Admitted || !created.API || created.Code != "" || created.Bytes != int64(len(`{"id":1,"name":"dog"}`)) || created.Address != "127.0.0.1" {
+		t.Errorf("the create's record: %+v", created)
+	}
+	if refused.Status != 400 || refused.Code != petcat.CodeMissingField || !refused.Admitted {
+		t.Errorf("the 400's record: %+v", refused)
+	}
+	if stranger.Status != 401 || stranger.Admitted || stranger.Account != 0 || stranger.Operation != "" || !stranger.API {
+		t.Errorf("the 401's record: %+v", stranger)
+	}
+	if created.RequestID == refused.RequestID || created.RequestID == "" {
+		t.Errorf("request ids %q and %q", created.RequestID, refused.RequestID)
+	}
+}

@@ -1,0 +1,251 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"petcat"
+	"petcat/internal/apicheck"
+	"petcat/internal/catalog"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
+	"petcat/internal/ratelimit"
+	"petcat/internal/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noon is when the tests begin: 18 s into a minute, far from a day's end.
+var noon = time.Date(2026, 3, 14, 12, 0, 18, 0, time.UTC)
+
+// service is the API with everything real behind it, but for the clock.
+type service struct {
+	t       *testing.T
+	clock   *clock.Manual
+	store   *sqlite.Store
+	catalog *catalog.Catalog
+	keyring *keyring.Keyring
+	limiter *ratelimit.Memory
+	url     string
+	client  *http.Client
+	log     *bytes.Buffer
+
+	mu      sync.Mutex
+	records []httpapi.Record // guarded by mu
+}
+
+// start starts a service; change may replace parts of the options.
+func start(t *testing.T, change ...func(*httpapi.Options)) *service {
+	t.Helper()
+	s := &service{t: t, clock: clock.NewManual(noon), log: new(bytes.Buffer)}
+	dir, err := datadir.Open(t.TempDir())
+	must(t, err)
+	s.store, err = sqlite.Open(t.Context(), sqlite.Options{
+		Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true,
+		CategoriesCommitted: func(c []petcat.RevisedCategory) { s.catalog.Apply(c) },
+	})
+	must(t, err)
+	s.catalog = catalog.New(s.store.Dataset())
+	must(t, s.catalog.Load(t.Context(), s.store))
+	limits := ratelimit.NewClock(s.clock)
+	s.limiter = ratelimit.NewMemory(ratelimit.Options{Clock: limits, Days: s.store, Bans: petcat.EnforceBans,
+		Banned: func(b petcat.Ban) {
+			if err := s.store.SaveBan(context.WithoutCancel(t.Context()), b); err != nil {
+				t.Errorf("save a ban: %v", err)
+			}
+		},
+	})
+	s.keyring = keyring.New(keyring.Options{Environment: petcat.Production, Store: s.store, Clock: s.clock})
+	o := httpapi.Options{
+		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
+		Failures: ratelimit.NewFailureBucket(limits, 600),
+		Clock:    s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe,
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	handler, err := httpapi.New(o)
+	must(t, err)
+	server := httptest.NewServer(handler)
+	transport := &http.Transport{DisableCompression: true}
+	s.url = server.URL
+	s.client = &http.Client{Transport: apicheck.New(t, transport, func() int64 { return limits.Now() / int64(time.Second) })}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+		must(t, s.limiter.Close(context.WithoutCancel(t.Context())))
+		must(t, s.store.Close())
+	})
+	return s
+}
+
+func (s *service) observe(r *httpapi.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = append(s.records, *r)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// account makes an account on a published plan, or on Enterprise when numbers
+// are given.
+func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petcat.Account {
+	s.t.Helper()
+	numbers = append(numbers, 0, 0)
+	subscription, err := petcat.ParseSubscription(string(plan), numbers[0], numbers[1])
+	must(s.t, err)
+	fresh, err := petcat.ParseNewAccount(name, subscription)
+	must(s.t, err)
+	account, err := s.store.CreateAccount(s.t.Context(), "test", fresh)
+	must(s.t, err)
+	return account
+}
+
+// key makes a key that never expires.
+func (s *service) key(account petcat.Account) (secret string, id petcat.KeyID) {
+	s.t.Helper()
+	return s.expiringKey(account, time.Time{})
+}
+
+func (s *service) expiringKey(account petcat.Account, at time.Time) (secret string, id petcat.KeyID) {
+	s.t.Helper()
+	generated, err := petcat.GenerateKey(petcat.Production, rand.Reader)
+	must(s.t, err)
+	fresh, err := petcat.ParseNewKey(account.ID, "", at, s.clock.Read().Time(), generated)
+	must(s.t, err)
+	key, err := s.store.CreateKey(s.t.Context(), "test", fresh)
+	must(s.t, err)
+	return generated.Secret.Reveal(), key.ID
+}
+
+// hear applies what changed in the store, as the change log's follower does.
+func (s *service) hear() {
+	s.t.Helper()
+	change, err := s.store.AccessChangesSince(s.t.Context(), 0)
+	must(s.t, err)
+	s.keyring.Apply(change)
+	for _, b := range change.Bans {
+		s.limiter.ApplyBan(b)
+	}
+}
+
+// request changes a request before it is sent.
+type request func(*http.Request)
+
+func withKey(key string) request { return withHeader("Authorization", "Bearer "+key) }
+
+func withHeader(name, value string) request {
+	return func(r *http.Request) { r.Header.Add(name, value) }
+}
+
+// answer is a response with its body read.
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+func (s *service) do(method, path string, body io.Reader, changes ...request) *answer {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, body)
+	must(s.t, err)
+	for _, change := range changes {
+		change(r)
+	}
+	res, err := s.client.Do(r)
+	must(s.t, err)
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	must(s.t, err)
+	return &answer{Response: res, body: data}
+}
+
+func (s *service) list(changes ...request) *answer {
+	s.t.Helper()
+	return s.do(http.MethodGet, "/v1/categories", nil, changes...)
+}
+
+func (s *service) create(body string, changes ...request) *answer {
+	s.t.Helper()
+	all := append([]request{withHeader("Content-Type", "application/json")}, changes...)
+	return s.do(http.MethodPost, "/v1/categories", strings.NewReader(body), all...)
+}
+
+// wantStatus checks the status alone.
+func wantStatus(t testing.TB, a *answer, status int) {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Fatalf("status %d, want %d; body %.300s", a.StatusCode, status, a.body)
+	}
+}
+
+// wantError checks status and code.
+func wantError(t testing.TB, a *answer, status int, code petcat.Code) {
+	t.Helper()
+	wantStatus(t, a, status)
+	if got := a.code(t); got != code {
+		t.Fatalf("code %q, want %q; body %s", got, code, a.body)
+	}
+}
+
+// wantMessage checks that an error's message holds a text.
+func wantMessage(t testing.TB, a *answer, part string) {
+	t.Helper()
+	var e struct{ Message string }
+	must(t, json.Unmarshal(a.body, &e))
+	if !strings.Contains(e.Message, part) {
+		t.Errorf("message %q does not hold %q", e.Message, part)
+	}
+}
+
+func (a *answer) code(t testing.TB) petcat.Code {
+	t.Helper()
+	var e struct{ Code petcat.Code }
+	must(t, json.Unmarshal(a.body, &e))
+	return e.Code
+}
+
+// number reads a header as a whole number.
+func (a *answer) number(t testing.TB, name string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(a.Header.Get(name), 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// wantHeadline checks the contract's three headers.
+func wantHeadline(t testing.TB, a *answer, limit, remaining int64, reset time.Time) {
+	t.Helper()
+	got := [3]int64{a.number(t, "X-RateLimit-Limit"), a.number(t, "X-RateLimit-Remaining"), a.number(t, "X-RateLimit-Reset")}
+	if want := [3]int64{limit, remaining, reset.Unix()}; got != want {
+		t.Fatalf("limit, remaining, reset: %v, want %v", got, want)
+	}
+}
+
+func wantHeader(t testing.TB, a *answer, name, want string) {
+	t.Helper()
+	if got := a.Header.Get(name); got != want {
+		t.Errorf("%s: %q, want %q", name, got, want)
+	}
+}

@@ -1,0 +1,198 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/httpapi"
+)
+
+const (
+	challengePlain = `Bearer realm="petcat"`
+	challengeError = `Bearer realm="petcat", error="invalid_token"`
+)
+
+func TestIdentify(t *testing.T) {
+	s := start(t)
+	account := s.account("acme", petcat.Enterprise, 100_000, 1_000_000)
+	key, _ := s.key(account)
+	header := func(value string) request { return withHeader("Authorization", value) }
+
+	t.Run("200", func(t *testing.T) {
+		for _, value := range []string{"Bearer " + key, "bearer " + key, "BEARER " + key, "Bearer   " + key} {
+			wantStatus(t, s.list(header(value)), 200)
+		}
+	})
+
+	last := key[len(key)-1:]
+	other := "0"
+	if last == other {
+		other = "1"
+	}
+	valid := strings.TrimPrefix(key, "pck_live_")
+	for _, c := range []struct {
+		name, path string
+		change     request
+		code       petcat.Code
+		challenge  string
+	}{
+		{"no header", "", func(*http.Request) {}, petcat.CodeMissingAPIKey, challengePlain},
+		{"empty header", "", header(""), petcat.CodeMissingAPIKey, challengePlain},
+		{"scheme alone", "", header("Bearer"), petcat.CodeMissingAPIKey, challengePlain},
+		{"another scheme", "", header("Basic YTpi"), petcat.CodeMissingAPIKey, challengePlain},
+		{"no scheme", "", header(key), petcat.CodeMissingAPIKey, challengePlain},
+		{"scheme run together", "", header("Bearer" + key), petcat.CodeMissingAPIKey, challengePlain},
+		{"not a key", "", header("Bearer hello"), petcat.CodeInvalidAPIKey, challengeError},
+		{"wrong checksum", "", header("Bearer " + key[:len(key)-1] + other), petcat.CodeInvalidAPIKey, challengeError},
+		{"shortened", "", header("Bearer " + key[:len(key)-1]), petcat.CodeInvalidAPIKey, challengeError},
+		{"something after it", "", header("Bearer " + key + " x"), petcat.CodeInvalidAPIKey, challengeError},
+		{"of staging", "", header("Bearer pck_test_" + valid), petcat.CodeInvalidAPIKey, challengeError},
+		{"other case of the prefix", "", header("Bearer PCK_LIVE_" + valid), petcat.CodeInvalidAPIKey, challengeError},
+		{"64 KiB is below 16 KiB of headers, 8 KiB", "", header("Bearer " + strings.Repeat("x", 8<<10)), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query as access_token", "?access_token=abc", func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query beside a good header", "?x=" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+	} {
+		t.Run("401 "+c.name, func(t *testing.T) {
+			a := s.do("GET", "/v1/categories"+c.path, nil, c.change)
+			wantError(t, a, 401, c.code)
+			wantHeader(t, a, "WWW-Authenticate", c.challenge)
+			wantHeader(t, a, "Cache-Control", "no-store")
+			if strings.Contains(string(a.body), valid[:20]) {
+				t.Errorf("the answer repeats the key: %s", a.body)
+			}
+		})
+	}
+	t.Run("401 two headers", func(t *testing.T) {
+		wantError(t, s.list(withKey(key), withKey(key)), 401, petcat.CodeInvalidAPIKey)
+	})
+	t.Run("401 unknown but well-formed", func(t *testing.T) {
+		g, err := petcat.GenerateKey(petcat.Production, zeros{})
+		must(t, err)
+		wantError(t, s.list(withKey(g.Secret.Reveal())), 401, petcat.CodeInvalidAPIKey)
+	})
+	t.Run("401 on every path and method", func(t *testing.T) {
+		for _, path := range []string{"/v1", "/v1/", "/v1/pets/1", "/v1/categories/1", "/v1/categories/"} {
+			for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+				wantError(t, s.do(method, path, nil), 401, petcat.CodeMissingAPIKey)
+			}
+		}
+	})
+}
+
+// zeros is a source of random bytes that is not one.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestKeyStates(t *testing.T) {
+	s := start(t)
+	account := s.account("acme", petcat.Pro)
+	// change applies what another process did, as the change log would.
+	change := func(err error) {
+		t.Helper()
+		must(t, err)
+		s.hear()
+	}
+	act := func(id petcat.KeyID, a petcat.KeyAction) {
+		t.Helper()
+		_, err := s.store.ChangeKey(t.Context(), "test", id, a)
+		change(err)
+	}
+	key, id := s.key(account)
+	wantStatus(t, s.list(withKey(key)), 200)
+
+	t.Run("disabled and enabled", func(t *testing.T) {
+		act(id, petcat.DisableKey)
+		a := s.list(withKey(key))
+		wantError(t, a, 401, petcat.CodeDisabledAPIKey)
+		wantHeader(t, a, "WWW-Authenticate", challengeError)
+		act(id, petcat.EnableKey)
+		wantStatus(t, s.list(withKey(key)), 200)
+	})
+	t.Run("revoked", func(t *testing.T) {
+		act(id, petcat.RevokeKey)
+		wantError(t, s.list(withKey(key)), 401, petcat.CodeRevokedAPIKey)
+	})
+	t.Run("expired", func(t *testing.T) {
+		short, _ := s.expiringKey(account, s.clock.Read().Time().Add(time.Hour))
+		wantStatus(t, s.list(withKey(short)), 200)
+		s.clock.Advance(time.Hour - time.Millisecond)
+		s.keyring.Heard(s.clock.Read())
+		wantStatus(t, s.list(withKey(short)), 200)
+		s.clock.Advance(time.Millisecond)
+		wantError(t, s.list(withKey(short)), 401, petcat.CodeExpiredAPIKey)
+	})
+	t.Run("rotated: both work on the same counts, then one", func(t *testing.T) {
+		old, oldID := s.key(account)
+		g, err := petcat.GenerateKey(petcat.Production, zeros{})
+		must(t, err)
+		r, err := petcat.ParseRotation(oldID, 24*time.Hour, g)
+		must(t, err)
+		before := s.list(withKey(old)).number(t, "X-RateLimit-Remaining")
+		_, err = s.store.RotateKey(t.Context(), "test", r)
+		change(err)
+		if got := s.list(withKey(g.Secret.Reveal())).number(t, "X-RateLimit-Remaining"); got != before-1 {
+			t.Errorf("the new key has %d left, the old one had %d", got, before)
+		}
+		wantStatus(t, s.list(withKey(old)), 200)
+		s.clock.Advance(24 * time.Hour)
+		wantError(t, s.list(withKey(old)), 401, petcat.CodeExpiredAPIKey)
+		wantStatus(t, s.list(withKey(g.Secret.Reveal())), 200)
+	})
+	t.Run("closed account", func(t *testing.T) {
+		left, _ := s.key(account)
+		wantStatus(t, s.list(withKey(left)), 200)
+		_, err := s.store.CloseAccount(t.Context(), "test", account.ID)
+		change(err)
+		wantError(t, s.list(withKey(left)), 401, petcat.CodeRevokedAPIKey)
+	})
+}
+
+func TestFailedCredentials(t *testing.T) {
+	s := start(t, func(o *httpapi.Options) {
+		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+	})
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	end := noon.Truncate(time.Minute).Add(time.Minute)
+	from := func(address string) request { return withHeader("X-Forwarded-For", address) }
+	wrong := withKey("nonsense")
+
+	t.Run("a missing key does not count", func(t *testing.T) {
+		for range 3 {
+			wantHeadline(t, s.list(from("192.0.2.1")), 600, 600, end)
+		}
+	})
+	t.Run("429 past 600, for wrong keys alone", func(t *testing.T) {
+		for i := range 600 {
+			a := s.list(wrong, from("192.0.2.1"))
+			wantError(t, a, 401, petcat.CodeInvalidAPIKey)
+			wantHeadline(t, a, 600, int64(599-i), end)
+		}
+		a := s.list(wrong, from("192.0.2.1"))
+		wantError(t, a, 429, petcat.CodeTooManyFailedAttempts)
+		wantHeader(t, a, "Retry-After", "42")
+		wantStatus(t, s.list(withKey(key), from("192.0.2.1")), 200)
+		wantError(t, s.list(from("192.0.2.1")), 401, petcat.CodeMissingAPIKey)
+	})
+	t.Run("each address has its own", func(t *testing.T) {
+		wantHeadline(t, s.list(wrong, from("192.0.2.2")), 600, 599, end)
+		wantHeadline(t, s.list(wrong, from("2001:db8::1")), 600, 599, end)
+		wantHeadline(t, s.list(wrong, from("2001:db8::ffff:2")), 600, 598, end) // the same /64
+		wantHeadline(t, s.list(wrong, from("2001:db8:0:1::1")), 600, 599, end)
+		wantHeadline(t, s.list(wrong, from("::ffff:192.0.2.2")), 600, 598, end)
+	})
+	t.Run("only what trusted proxies say counts", func(t *testing.T) {
+		wantHeadline(t, s.list(wrong, from("192.0.2.2, 192.0.2.50, 10.1.2.3")), 600, 599, end) // .50 is new
+		wantHeadline(t, s.list(wrong, from("192.0.2.50"), from("10.1.2.3")), 600, 598, end)
+		wantHeadline(t, s.list(wrong, from("192.0.2.2, garbage")), 600, 599, end) // the proxy itself
+	})
+	t.Run("the next minute is a new one", func(t *testing.T) {
+		s.clock.Advance(42 * time.Second)
+		wantHeadline(t, s.list(wrong, from("192.0.2.1")), 600, 599, end.Add(time.Minute))
+	})
+}

@@ -1,0 +1,184 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func TestLimits(t *testing.T) {
+	s := start(t)
+	account := s.account("free", petcat.Free)
+	key, _ := s.key(account)
+	minute := noon.Truncate(time.Minute).Add(time.Minute)
+	midnight := noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
+
+	t.Run("200 a new Free key shows 60 and 59", func(t *testing.T) {
+		a := s.list(withKey(key))
+		wantStatus(t, a, 200)
+		wantHeadline(t, a, 60, 59, minute)
+		wantHeader(t, a, "RateLimit-Policy", `"minute";q=60;w=60, "day";q=1000;w=86400`)
+		wantHeader(t, a, "RateLimit", `"minute";r=59;t=42, "day";r=999;t=43182`)
+	})
+
+	t.Run("every authenticated request counts", func(t *testing.T) {
+		left := int64(58)
+		for _, a := range []*answer{
+			s.do("GET", "/v1/nothing", nil, withKey(key)),
+			s.do("DELETE", "/v1/categories", nil, withKey(key)),
+			s.do("OPTIONS", "/v1/categories", nil, withKey(key)),
+			s.create(`{`, withKey(key)),
+			s.create(`x`, withKey(key), withHeader("Content-Type", "text/plain")),
+			s.do("HEAD", "/v1/categories", nil, withKey(key)),
+			s.list(withKey(key), withHeader("If-None-Match", "*")),
+		} {
+			wantHeadline(t, a, 60, left, minute)
+			left--
+		}
+	})
+
+	t.Run("429 minute quota spent", func(t *testing.T) {
+		for left := int64(51); left >= 0; left-- {
+			wantHeadline(t, s.list(withKey(key)), 60, left, minute)
+		}
+		for range 3 {
+			a := s.list(withKey(key))
+			wantError(t, a, 429, petcat.CodeRateLimitExceeded)
+			wantHeadline(t, a, 60, 0, minute)
+			wantHeader(t, a, "Retry-After", "42")
+			wantHeader(t, a, "Cache-Control", "no-store")
+			wantHeader(t, a, "RateLimit", `"minute";r=0;t=42, "day";r=940;t=43182`)
+			wantMessage(t, a, "60 requests of the minute")
+		}
+		other, _ := s.key(account)
+		wantError(t, s.list(withKey(other)), 429, petcat.CodeRateLimitExceeded)
+	})
+
+	t.Run("200 after Retry-After", func(t *testing.T) {
+		s.clock.Advance(42 * time.Second)
+		wantHeadline(t, s.list(withKey(key)), 60, 59, minute.Add(time.Minute))
+	})
+
+	t.Run("429 day quota spent", func(t *testing.T) {
+		for spent := int64(61); spent < 1000; {
+			a := s.list(withKey(key))
+			if a.StatusCode == 429 {
+				s.clock.Advance(time.Duration(a.number(t, "Retry-After")) * time.Second)
+				s.keyring.Heard(s.clock.Read())
+				continue
+			}
+			spent++
+			if left := 1000 - spent; left < 60 && a.number(t, "X-RateLimit-Remaining") > left {
+				t.Fatalf("%d left of the day, and %d told", left, a.number(t, "X-RateLimit-Remaining"))
+			}
+		}
+		s.clock.Advance(time.Minute)
+		a := s.list(withKey(key))
+		wantError(t, a, 429, petcat.CodeDailyQuotaExceeded)
+		wantHeadline(t, a, 1000, 0, midnight)
+		wantMessage(t, a, midnight.Format(time.RFC3339))
+		toMidnight := int64(midnight.Sub(s.clock.Read().Time()) / time.Second)
+		if after := a.number(t, "Retry-After"); after < toMidnight || after > toMidnight+60 {
+			t.Errorf("Retry-After %d, and it is %d to midnight", after, toMidnight)
+		}
+	})
+
+	t.Run("a plan change holds at once, what is used stays used", func(t *testing.T) {
+		pro, err := petcat.ParseSubscription("pro", 0, 0)
+		must(t, err)
+		_, err = s.store.ChangeSubscription(t.Context(), "test", account.ID, pro)
+		must(t, err)
+		s.hear()
+		a := s.list(withKey(key))
+		wantStatus(t, a, 200)
+		wantHeadline(t, a, 300, 299, s.clock.Read().Time().Truncate(time.Minute).Add(time.Minute))
+		if state := a.Header.Get("RateLimit"); !strings.Contains(state, `"day";r=8999;`) {
+			t.Errorf("RateLimit is %s", state)
+		}
+	})
+
+	t.Run("200 the next day", func(t *testing.T) {
+		s.clock.Advance(midnight.Sub(s.clock.Read().Time()))
+		a := s.list(withKey(key))
+		wantStatus(t, a, 200)
+		if state := a.Header.Get("RateLimit"); state != `"minute";r=299;t=60, "day";r=9999;t=86400` {
+			t.Errorf("RateLimit is %s", state)
+		}
+	})
+}
+
+// 64 parallel clients on one Free key: exactly 60 are admitted.
+func TestLimitsParallel(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("free", petcat.Free))
+	const n = 256
+	statuses := make(chan int, n)
+	for range 64 {
+		go func() {
+			for range n / 64 {
+				statuses <- s.list(withKey(key)).StatusCode
+			}
+		}()
+	}
+	count := map[int]int{}
+	for range n {
+		count[<-statuses]++
+	}
+	if count[200] != 60 || count[429] != n-60 {
+		t.Errorf("answers by status: %v, want 60 of 200 and the rest 429", count)
+	}
+}
+
+func TestBan(t *testing.T) {
+	s := start(t)
+	key, id := s.key(s.account("free", petcat.Free))
+	sibling, _ := s.key(s.account("other", petcat.Free))
+	for range 60 {
+		wantStatus(t, s.list(withKey(key)), 200)
+	}
+	wantError(t, s.list(withKey(key)), 429, petcat.CodeRateLimitExceeded)
+	s.clock.Advance(3 * time.Second)
+
+	t.Run("429 warns from half of the threshold on", func(t *testing.T) {
+		for i := 1; i <= 30; i++ {
+			a := s.list(withKey(key))
+			wantError(t, a, 429, petcat.CodeRateLimitExceeded)
+			if warned := strings.Contains(string(a.body), "more early retries"); warned != (i >= 15) {
+				t.Errorf("early retry %d: %s", i, a.body)
+			}
+		}
+	})
+	end := noon.Add(3*time.Second + time.Minute)
+	t.Run("429 banned", func(t *testing.T) {
+		for range 40 {
+			a := s.list(withKey(key))
+			wantError(t, a, 429, petcat.CodeKeyBanned)
+			wantHeadline(t, a, 60, 0, end)
+			wantHeader(t, a, "Retry-After", "60")
+			wantMessage(t, a, end.Format(time.RFC3339))
+		}
+		wantStatus(t, s.list(withKey(sibling)), 200)
+	})
+	t.Run("its end is as announced", func(t *testing.T) {
+		s.clock.Advance(time.Minute - time.Nanosecond)
+		wantError(t, s.list(withKey(key)), 429, petcat.CodeKeyBanned)
+		s.clock.Advance(time.Nanosecond)
+		wantStatus(t, s.list(withKey(key)), 200)
+	})
+	t.Run("lifted", func(t *testing.T) {
+		for a := s.list(withKey(key)); a.StatusCode != 429 || a.code(t) != petcat.CodeKeyBanned; a = s.list(withKey(key)) {
+			s.clock.Advance(50 * time.Millisecond)
+		}
+		a := s.list(withKey(key))
+		if after := a.number(t, "Retry-After"); after < 299 || after > 301 {
+			t.Errorf("the second ban lasts %d s", after)
+		}
+		_, err := s.store.LiftBan(t.Context(), "test", id)
+		must(t, err)
+		s.hear()
+		s.clock.Advance(time.Minute)
+		wantStatus(t, s.list(withKey(key)), 200)
+	})
+}

@@ -1,0 +1,170 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"petcat"
+)
+
+func TestListCategories(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+
+	t.Run("200 empty", func(t *testing.T) {
+		a := s.list(withKey(key))
+		wantStatus(t, a, 200)
+		if string(a.body) != "[]" {
+			t.Errorf("body %s", a.body)
+		}
+		wantHeader(t, a, "Content-Type", "application/json")
+		wantHeader(t, a, "Cache-Control", "private, no-cache")
+		wantHeader(t, a, "Vary", "Authorization, Accept-Encoding")
+		wantHeader(t, a, "X-Stability", "stable")
+	})
+
+	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
+	wantStatus(t, s.create(`{"name":"cat","description":""}`, withKey(key)), 201)
+	wantStatus(t, s.create(`{"name":"\u0041\"<&>\\ \ud83d\udc30","description":"a\tb\nc"}`, withKey(key)), 201)
+	const want = `[{"id":1,"name":"dog"},{"id":2,"name":"cat","description":""},{"id":3,"name":"A\"<&>\\ 🐰","description":"a\tb\nc"}]`
+
+	t.Run("200 by id ascending, texts as sent", func(t *testing.T) {
+		a := s.list(withKey(key))
+		wantStatus(t, a, 200)
+		if string(a.body) != want {
+			t.Errorf("body %s\nwant %s", a.body, want)
+		}
+	})
+
+	t.Run("200 query parameters are ignored", func(t *testing.T) {
+		a := s.do("GET", "/v1/categories?colour=red&x", nil, withKey(key))
+		wantStatus(t, a, 200)
+		if string(a.body) != want {
+			t.Errorf("body %s", a.body)
+		}
+	})
+
+	t.Run("304", func(t *testing.T) {
+		etag := s.list(withKey(key)).Header.Get("ETag")
+		zipped := s.list(withKey(key), withHeader("Accept-Encoding", "gzip")).Header.Get("ETag")
+		if etag == zipped || etag == "" || strings.HasPrefix(etag, "W/") {
+			t.Errorf("the ETags are %s and %s", etag, zipped)
+		}
+		for name, value := range map[string]string{
+			"same": etag, "weak": "W/" + etag, "one of several": `"a", ` + etag, "any": "*", "of another encoding": zipped,
+		} {
+			a := s.list(withKey(key), withHeader("If-None-Match", value))
+			if a.StatusCode != 304 || len(a.body) != 0 || a.Header.Get("ETag") != etag || a.Header.Get("Content-Type") != "" {
+				t.Errorf("%s: %d, %q, %v", name, a.StatusCode, a.body, a.Header)
+			}
+		}
+		wantStatus(t, s.list(withKey(key), withHeader("If-None-Match", `"other"`)), 200)
+		wantStatus(t, s.create(`{"name":"hare"}`, withKey(key)), 201)
+		wantStatus(t, s.list(withKey(key), withHeader("If-None-Match", etag)), 200)
+	})
+
+	t.Run("HEAD", func(t *testing.T) {
+		get, head := s.list(withKey(key)), s.do("HEAD", "/v1/categories", nil, withKey(key))
+		wantStatus(t, head, 200)
+		if len(head.body) != 0 || head.ContentLength != int64(len(get.body)) {
+			t.Errorf("HEAD has %d bytes and Content-Length %d, GET has %d", len(head.body), head.ContentLength, len(get.body))
+		}
+		for _, name := range []string{"ETag", "Content-Type", "Cache-Control", "Vary", "X-Stability"} {
+			wantHeader(t, head, name, get.Header.Get(name))
+		}
+	})
+}
+
+func TestListCategoriesEncodings(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 1_000_000, 100_000_000))
+	// Far more than one block of the catalog.
+	for i := range 3 {
+		var wait []chan *answer
+		for j := range 64 {
+			done := make(chan *answer)
+			wait = append(wait, done)
+			go func() {
+				done <- s.create(fmt.Sprintf(`{"name":"cat %d.%d","description":%q}`, i, j, strings.Repeat("x", 3000)), withKey(key))
+			}()
+		}
+		for _, done := range wait {
+			wantStatus(t, <-done, 201)
+		}
+	}
+	plain := s.list(withKey(key))
+	wantStatus(t, plain, 200)
+	if len(plain.body) < 500_000 {
+		t.Fatalf("only %d bytes", len(plain.body))
+	}
+	for accept, want := range map[string]string{
+		"gzip": "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "zstd", "gzip;q=1, zstd;q=0.5": "gzip", "x-gzip, GZIP": "gzip",
+		"*": "zstd", "zstd;q=0, *": "gzip", "br": "", "identity": "", "gzip;q=0": "", "identity;q=1, gzip;q=0.5": "", "gzip;q=many": "",
+	} {
+		a := s.list(withKey(key), withHeader("Accept-Encoding", accept))
+		wantStatus(t, a, 200)
+		wantHeader(t, a, "Content-Encoding", want)
+		if body := decode(t, want, a.body); !bytes.Equal(body, plain.body) {
+			t.Errorf("%s: the body differs once decoded", accept)
+		}
+		if want != "" && len(a.body) > len(plain.body)/5 {
+			t.Errorf("%s: %d bytes of %d", accept, len(a.body), len(plain.body))
+		}
+	}
+}
+
+func decode(t *testing.T, encoding string, body []byte) []byte {
+	t.Helper()
+	switch encoding {
+	case "gzip":
+		r, err := gzip.NewReader(bytes.NewReader(body))
+		must(t, err)
+		// One member alone: some clients stop after the first.
+		r.Multistream(false)
+		body, err = io.ReadAll(r)
+		must(t, err)
+	case "zstd":
+		d, err := zstd.NewReader(nil)
+		must(t, err)
+		defer d.Close()
+		body, err = d.DecodeAll(body, nil)
+		must(t, err)
+	}
+	return body
+}
+
+// Every create that was answered is in a list that is asked for afterwards.
+func TestListShowsEveryAnsweredCreate(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 1_000_000, 100_000_000))
+	done := make(chan struct{})
+	const clients, each = 8, 25
+	for c := range clients {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for i := range each {
+				created := s.create(fmt.Sprintf(`{"name":"%d.%d"}`, c, i), withKey(key))
+				if created.StatusCode != http.StatusCreated {
+					t.Errorf("status %d", created.StatusCode)
+					return
+				}
+				if !bytes.Contains(s.list(withKey(key)).body, created.body) {
+					t.Errorf("the list lacks %s", created.body)
+				}
+			}
+		}()
+	}
+	for range clients {
+		<-done
+	}
+	if n := bytes.Count(s.list(withKey(key)).body, []byte(`"id":`)); n != clients*each {
+		t.Errorf("%d categories, want %d", n, clients*each)
+	}
+}
