@@ -97,7 +97,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 		&cobra.Group{ID: groupManage, Title: "Manage accounts and keys:"},
 		&cobra.Group{ID: groupAbout, Title: "About this program:"},
 	)
-	root.SetHelpCommandGroupID(groupAbout)
+	root.SetHelpCommand(helpCommand())
 	parent(root,
 		p.devCommand(),
 		p.serveCommand(),
