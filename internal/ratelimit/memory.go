@@ -217,7 +217,8 @@ func (m *Memory) ApplyBan(b petcat.Ban) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := m.clock.Now()
-	if s.offenders[b.Key] == nil && b.Forgotten(time.Unix(0, now)) {
+	// What was forgotten here as well is not to be remembered again.
+	if known := s.offenders[b.Key]; b.Forgotten(time.Unix(0, now)) && (known == nil || known.ban == nil) {
 		return
 	}
 	s.offender(b.Key).apply(b, now)

@@ -29,13 +29,18 @@ func (m *Memory) runSweeps() {
 			return
 		case <-ticker.C:
 		}
-		for i := range m.shards {
-			if m.errand.backlog() > maxBacklog {
-				break
-			}
-			if returns := m.shards[i].sweep(m.clock); len(returns) > 0 {
-				m.errand.giveBack(returns...)
-			}
+		m.sweep()
+	}
+}
+
+// sweep drops what is idle and gives back what was leased for it.
+func (m *Memory) sweep() {
+	for i := range m.shards {
+		if m.errand.backlog() > maxBacklog {
+			return
+		}
+		if returns := m.shards[i].sweep(m.clock); len(returns) > 0 {
+			m.errand.giveBack(returns...)
 		}
 	}
 }

@@ -1,0 +1,4 @@
+package ratelimit
+
+// Sweep drops what is idle now instead of within a minute.
+func (m *Memory) Sweep() { m.sweep() }

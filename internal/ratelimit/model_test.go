@@ -1,0 +1,47 @@
+package ratelimit_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"petcat"
+	"petcat/internal/limittest"
+	"petcat/internal/ratelimit"
+)
+
+// TestModel compares the limiter with the naive model. PETCAT_MODEL_STEPS sets
+// the number of steps in each mode.
+func TestModel(t *testing.T) {
+	steps := 340_000
+	if s := os.Getenv("PETCAT_MODEL_STEPS"); s != "" {
+		var err error
+		if steps, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, mode := range []petcat.BanMode{petcat.EnforceBans, petcat.ShadowBans, petcat.BansOff} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			var seen limittest.Seen
+			// In a bubble a request waits for the store alone, however busy the
+			// machine is, and one that would wait for nothing fails at once.
+			synctest.Test(t, func(t *testing.T) {
+				seen = limittest.RunModel(t, startMemory, limittest.Model{
+					Steps: steps,
+					Seed:  uint64(i + 1),
+					Bans:  mode,
+					Sweep: func(l ratelimit.Limiter) { l.(*ratelimit.Memory).Sweep() },
+				})
+			})
+			t.Logf("%+v", seen)
+			if seen.Admitted == 0 || seen.MinuteSpent == 0 || seen.DaySpent == 0 || seen.Crashes == 0 || seen.Restarts == 0 {
+				t.Errorf("the history did not lead everywhere: %+v", seen)
+			}
+			if mode == petcat.EnforceBans && (seen.Banned == 0 || seen.Warned == 0 || seen.Lifts == 0 || seen.MaxLevel < petcat.MaxBanLevel) {
+				t.Errorf("the history did not lead through all bans: %+v", seen)
+			}
+		})
+	}
+}
