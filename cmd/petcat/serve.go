@@ -48,7 +48,7 @@ func (p *program) serve(ctx context.Context, settings Settings, ready func(*node
 	defer stop()
 
 	log := p.newLog(settings)
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 
 	// The addresses first: one that is taken is the most common mistake, and
 	// the cheapest to find.

@@ -40,6 +40,9 @@ func TestDispatch(t *testing.T) {
 	t.Run("outside", func(t *testing.T) {
 		wantStatus(t, s.do("GET", "/openapi.json", nil), 200)
 		wantStatus(t, s.do("GET", "/docs/file.css", nil), 200)
+		post := s.do("POST", "/openapi.json", nil)
+		wantError(t, post, 405, petcat.CodeMethodNotAllowed)
+		wantHeader(t, post, "Allow", "GET, HEAD")
 		for _, path := range []string{"/", "/v2/categories", "/v1x", "/categories", "//v1/categories", "/docs", "/openapi.json/x"} {
 			wantError(t, s.do("GET", path, nil), 404, petcat.CodeNotFound)
 		}

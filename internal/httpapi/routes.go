@@ -56,6 +56,10 @@ func (s *Server) document(e *exchange) error {
 	if !ok {
 		return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its description at /openapi.json", basePath)
 	}
+	if e.Method != http.MethodGet && e.Method != http.MethodHead {
+		e.header()["Allow"] = []string{"GET, HEAD"}
+		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows GET, HEAD")
+	}
 	s.setAddressStanding(e)
 	h.ServeHTTP(e.writer(), e.r)
 	return nil
