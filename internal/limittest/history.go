@@ -279,7 +279,7 @@ func (h *history) afterRestart(mayLose func(quota int64) int64) {
 	}
 	h.model.restart()
 	for id := range petcat.KeyID(modelAccounts * keysPerAccount) {
-		if ban := h.model.key(id).ban; ban != nil {
+		if ban := h.model.key(id).saved; ban != nil {
 			h.rig.limiter.ApplyBan(*ban)
 		}
 	}
@@ -302,8 +302,8 @@ func (h *history) applyBan() {
 		}
 		h.note("apply %+v", ban)
 		h.rig.limiter.ApplyBan(ban)
-		h.model.bound(&ban)
 		key.ban, key.early = &ban, nil
+		key.save()
 	case h.oneIn(2) && key.ban.LiftedAt.IsZero():
 		h.seen.Lifts++
 		ban := *key.ban
@@ -311,6 +311,7 @@ func (h *history) applyBan() {
 		h.note("lift %+v", ban)
 		h.rig.limiter.ApplyBan(ban)
 		key.ban = &ban
+		key.saved.LiftedAt, key.saved.LiftedBy = ban.LiftedAt, ban.LiftedBy
 	default:
 		// An older ban also ended earlier, even than one whose end was moved
 		// because it had been imposed by a clock that was ahead.

@@ -29,6 +29,7 @@ type modelKey struct {
 	refused  []modelEvent
 	early    []modelEvent
 	ban      *petcat.Ban
+	saved    *petcat.Ban // as it was imposed: what a restarted process is told
 	promised map[int64]int64 // by end of the day: the Unix second to come back at
 }
 
@@ -86,8 +87,10 @@ func (m *model) restart() {
 	m.now = m.wall
 	for _, k := range m.keys {
 		k.refused, k.early = nil, nil
-		if k.ban != nil {
-			m.bound(k.ban)
+		if k.saved != nil {
+			ban := *k.saved
+			m.bound(&ban)
+			k.ban = &ban
 		}
 	}
 }
@@ -224,6 +227,12 @@ func (m *model) ban(k *modelKey, c ratelimit.Charge, early int) {
 		EndsAt:    wholeSecond(m.now.Add(modelLadder[level-1])),
 		Shadow:    m.mode == petcat.ShadowBans,
 	}
+	k.save()
+}
+
+func (k *modelKey) save() {
+	saved := *k.ban
+	k.saved = &saved
 }
 
 func (m *model) serving(k *modelKey) bool {
