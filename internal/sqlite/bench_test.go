@@ -64,3 +64,59 @@ func BenchmarkCreateCategory(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkEachCategory(b *testing.B) {
+	const rows = 1_000_000
+	s := openBench(b)
+	insert := func(t *tx) error {
+		return t.exec(`WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?)
+			INSERT INTO category (id, name, description, revision, account_id, created_at)
+			SELECT id, 'Category ' || id, 'Domesticated descendants of the wolf, kept for company and for work', id, 1, 0 FROM n`, rows)
+	}
+	if err := s.change(b.Context(), "fill", insert); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		err := s.EachCategory(b.Context(), func(petcat.RevisedCategory) error { n++; return nil })
+		if err != nil || n != rows {
+			b.Fatalf("read %d categories: %v", n, err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*rows/b.Elapsed().Seconds(), "rows/s")
+}
+
+func BenchmarkOpen(b *testing.B) {
+	dir, err := datadir.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		s, err := Open(b.Context(), Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem(), Serving: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAccessChangesSince(b *testing.B) {
+	s := openBench(b)
+	for b.Loop() {
+		if _, err := s.AccessChangesSince(b.Context(), 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFindCredential(b *testing.B) {
+	s := openBench(b)
+	for b.Loop() {
+		if _, err := s.FindCredential(b.Context(), petcat.KeyHash{}); petcat.CodeOf(err) != petcat.CodeNotFound {
+			b.Fatal(err)
+		}
+	}
+}

@@ -13,12 +13,20 @@ import (
 
 // Settings of each connection. SQLite forgets them with the connection, so they
 // are part of the name that every connection is opened by. The journal mode is a
-// property of the file: see Open.
-var (
-	// 5 s: longer than any transaction of another process lasts.
-	writerPragmas = []string{"busy_timeout(5000)", "synchronous(FULL)", "foreign_keys(ON)", "wal_autocheckpoint(1000)", "temp_store(MEMORY)"}
-	readerPragmas = []string{"busy_timeout(5000)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)", "query_only(ON)"}
-)
+// property of the file: see prepare.
+
+func writerPragmas() []string {
+	// The log is moved into the database every 1,000 pages, 4 MB: larger ones are
+	// not faster, because a log that is used again needs no growing file.
+	return append(commonPragmas(), "wal_autocheckpoint(1000)")
+}
+
+func readerPragmas() []string { return append(commonPragmas(), "query_only(ON)") }
+
+func commonPragmas() []string {
+	// 5 s is longer than any transaction of another process lasts.
+	return []string{"busy_timeout(5000)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)"}
+}
 
 const (
 	// maxReaders is how many reads run at once. Lists are answered from memory:

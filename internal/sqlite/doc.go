@@ -2,7 +2,7 @@
 // keys, accounts, keys, bans, day counts and the audit log, each in the file that
 // is named like its concept in package petcat.
 //
-// All writes go through one goroutine with one connection (writer.go), which
+// All writes go through one goroutine with one connection (writer.go, commit.go), which
 // commits whatever is waiting as one transaction: rows, revisions, idempotency
 // keys and audit entries together, synced to the disk before anybody is
 // answered. Reads have connections of their own, which cannot write. Other

@@ -101,7 +101,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 			return nil, err
 		}
 	}
-	readers, err := open(dsn(path, "ro", readerPragmas), maxReaders)
+	readers, err := open(dsn(path, "ro", readerPragmas()), maxReaders)
 	if err != nil {
 		return nil, err
 	}

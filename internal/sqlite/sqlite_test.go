@@ -3,15 +3,11 @@ package sqlite
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) storetest.Store {

@@ -35,8 +35,7 @@ func resultCode(err error) int {
 // severityOf tells errors apart by SQLite's result codes, never by their text.
 func severityOf(err error) severity {
 	code := resultCode(err)
-	if code == lib.SQLITE_READONLY_DBMOVED {
-		// The file was removed or replaced under us: what is written goes nowhere.
+	if code == lib.SQLITE_READONLY_DBMOVED || errors.Is(err, errMoved) {
 		return fatal
 	}
 	switch code & 0xff {
@@ -50,6 +49,14 @@ func severityOf(err error) severity {
 		return temporary
 	}
 	return statement
+}
+
+// neverCommitted reports whether a failed COMMIT certainly left nothing behind:
+// there was no room for all of the group, so the mark that ends it was not
+// written, or the lock was not to be had.
+func neverCommitted(err error) bool {
+	code := resultCode(err) & 0xff
+	return code == lib.SQLITE_FULL || code == lib.SQLITE_BUSY
 }
 
 // translate turns an error of the database into one of the domain. Errors of the

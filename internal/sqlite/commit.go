@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"petcat/internal/fault"
+	"petcat/internal/groupcommit"
+)
+
+// commit makes a group durable. It is the committer's function.
+func (s *Store) commit(group []*op) error {
+	err := s.writer.commit(group)
+	if err != nil && severityOf(err) == statement && !isCommitError(err) && len(group) > 1 {
+		// One of them is to blame, and the others must not suffer for it: each
+		// gets a transaction of its own.
+		for _, o := range group {
+			if err = s.commitAlone(o); err != nil {
+				break
+			}
+		}
+	}
+	s.claims.release(group)
+	switch {
+	case err == nil:
+		return nil
+	case severityOf(err) == fatal || isCommitError(err):
+		s.logger.Error("writing stopped for good: end the program and start it again from what is on the disk", "error", err)
+		return groupcommit.Poison(unavailable("nothing can be stored at the moment, and this write may or may not have happened; repeat it later with the same Idempotency-Key", err))
+	case severityOf(err) == temporary:
+		return unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
+	default:
+		return err
+	}
+}
+
+// commitAlone commits one operation of a group whose transaction failed. An
+// error that concerns it alone becomes its outcome.
+func (s *Store) commitAlone(o *op) error {
+	o.outcome = nil
+	err := s.writer.commit([]*op{o})
+	if err != nil && severityOf(err) == statement && !isCommitError(err) {
+		o.outcome = err
+		return nil
+	}
+	return err
+}
+
+// commitError is an error after which nobody knows whether the group is durable.
+type commitError struct{ error }
+
+func (e *commitError) Unwrap() error { return e.error }
+
+func isCommitError(err error) bool {
+	_, ok := errors.AsType[*commitError](err)
+	return ok
+}
+
+// commit runs a group in one transaction. After an error the connection is gone,
+// unless the error is fatal: then nothing is touched any more.
+func (w *writer) commit(group []*op) error {
+	err := w.transact(group)
+	if err != nil && severityOf(err) != fatal && !isCommitError(err) {
+		w.disconnect()
+	}
+	if err == nil && len(w.created) > 0 && w.committed != nil {
+		w.committed(w.created)
+	}
+	clear(w.created)
+	w.created = w.created[:0]
+	return err
+}
+
+func (w *writer) transact(group []*op) error {
+	// A transaction is never given up half-way because one caller went away.
+	ctx := context.Background()
+	if w.conn == nil {
+		if err := w.connect(ctx); err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+	}
+	t, err := begin(w)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	for _, o := range group {
+		if err := o.run(t); err != nil {
+			return err
+		}
+	}
+	if err := t.finish(); err != nil {
+		return err
+	}
+	if err := w.checkFile(); err != nil {
+		return err
+	}
+	if err := fault.Hit(fault.BeforeCommit); err != nil {
+		return &commitError{err}
+	}
+	if err := t.exec("COMMIT"); err != nil {
+		err = fmt.Errorf("commit: %w", err)
+		if neverCommitted(err) {
+			return err
+		}
+		return &commitError{err}
+	}
+	if err := fault.Hit(fault.AfterCommitBeforeReply); err != nil {
+		return &commitError{err}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+)
+
+// childVariable makes the test binary play a process that fails: its value is the
+// role and the data directory.
+const childVariable = "PETCAT_SQLITE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if role, dir, ok := strings.Cut(os.Getenv(childVariable), ":"); ok {
+		if err := roles()[role](dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func roles() map[string]func(dir string) error {
+	return map[string]func(string) error{"disk error": diskError, "create": createOnce}
+}
+
+// child runs the test binary in a role.
+func child(t *testing.T, role, dir string, environment ...string) (output string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), append(environment, childVariable+"="+role+":"+dir)...)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+func childStore(dir string) (*Store, error) {
+	d, err := datadir.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return Open(context.Background(), Options{Dir: d, Environment: petcat.Production, Clock: clock.NewSystem(), Serving: true})
+}
+
+// createOnce creates one category under an idempotency key and says so.
+func createOnce(dir string) error {
+	s, err := childStore(dir)
+	if err != nil {
+		return err
+	}
+	if err := childCreate(s, "Dogs", "k"); err != nil {
+		return err
+	}
+	fmt.Println("created")
+	return s.Close()
+}
+
+func childCreate(s *Store, name string, key petcat.IdempotencyKey) error {
+	n, err := petcat.ParseNewCategory(&name, nil)
+	if err != nil {
+		return err
+	}
+	_, err = s.CreateCategory(context.Background(), petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key})
+	return err
+}
+
+// diskError lets every write past the present size of the log fail with an I/O
+// error, by a limit on the size of this process's files.
+func diskError(dir string) error {
+	s, err := childStore(dir)
+	if err != nil {
+		return err
+	}
+	if err := childCreate(s, "acknowledged", ""); err != nil {
+		return err
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	limit := unix.Rlimit{Cur: uint64(s.Stats().WALBytes), Max: unix.RLIM_INFINITY}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := childCreate(s, "lost", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+			return fmt.Errorf("create on a broken disk: %v, want %s", err, petcat.CodeServiceUnavailable)
+		}
+		select {
+		case <-s.Failed():
+		default:
+			return fmt.Errorf("the store did not stop writing")
+		}
+	}
+	limit.Cur = unix.RLIM_INFINITY
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	if err := childCreate(s, "too late", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		return fmt.Errorf("create after the disk came back: %v: the store must not trust it", err)
+	}
+	read := 0
+	if err := s.EachCategory(context.Background(), func(petcat.RevisedCategory) error { read++; return nil }); err != nil || read != 1 {
+		return fmt.Errorf("%d categories can be read (%v), want 1", read, err)
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	if s.Stats().Writable || s.Stats().WALBytes == 0 {
+		return fmt.Errorf("closing after a disk error wrote to the disk: %+v", s.Stats())
+	}
+	fmt.Println("as expected")
+	return nil
+}
+
+func TestDiskErrorStopsWritingForGood(t *testing.T) {
+	dir := t.TempDir()
+	out, err := child(t, "disk error", dir)
+	if err != nil || !strings.Contains(out, "as expected") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := openAt(t, dir, Options{Serving: true})
+	defer closeNow(t, s)
+	if got := names(t, s); len(got) == 0 || got[0] != "acknowledged" {
+		t.Errorf("after the next start there is %q", got)
+	}
+	create(t, s, "next")
+}
+
+func TestStartAfterACrashEmptiesTheLog(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{})
+	create(t, s, "Dogs")
+	// What a crash leaves: the files as they are now.
+	crashed := t.TempDir()
+	for _, name := range []string{database, database + "-wal"} {
+		write(t, filepath.Join(crashed, name), read(t, filepath.Join(dir, name)))
+	}
+	closeNow(t, s)
+	again := openAt(t, crashed, Options{Serving: true})
+	defer closeNow(t, again)
+	if size := again.Stats().WALBytes; size != 0 {
+		t.Errorf("the log has %d bytes after the start", size)
+	}
+	wantNames(t, again, "Dogs")
+}

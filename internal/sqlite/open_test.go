@@ -1,0 +1,328 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+)
+
+const database = "petcat.db"
+
+func wantOpenError(t *testing.T, err error, want Kind) {
+	t.Helper()
+	e, ok := errors.AsType[*OpenError](err)
+	if !ok || e.Kind != want {
+		t.Fatalf("open = %v, want an OpenError of kind %s", err, want)
+	}
+	if strings.Count(e.Message, "\n") > 0 || !strings.ContainsAny(e.Message, ";") {
+		t.Errorf("the message is not one sentence with a remedy: %q", e.Message)
+	}
+}
+
+func create(t *testing.T, s *Store, name string) petcat.Category {
+	t.Helper()
+	c, err := tryCreate(t.Context(), t, s, name, "")
+	if err != nil {
+		t.Fatalf("create %q: %v", name, err)
+	}
+	return c.Category
+}
+
+func tryCreate(ctx context.Context, t *testing.T, s *Store, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
+	t.Helper()
+	n, err := petcat.ParseNewCategory(&name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CreateCategory(ctx, petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key})
+}
+
+func names(t *testing.T, s *Store) []string {
+	t.Helper()
+	var all []string
+	err := s.EachCategory(t.Context(), func(c petcat.RevisedCategory) error {
+		all = append(all, c.Name)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read categories: %v", err)
+	}
+	return all
+}
+
+func wantNames(t *testing.T, s *Store, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, names(t, s)); diff != "" {
+		t.Fatalf("categories (-want +got):\n%s", diff)
+	}
+}
+
+func closeNow(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+}
+
+// filled returns a directory with a closed database in it.
+func filled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{Serving: true})
+	for range 200 {
+		create(t, s, strings.Repeat("Dogs", 50))
+	}
+	closeNow(t, s)
+	return dir
+}
+
+// execute changes a database behind the store's back.
+func execute(t *testing.T, path, query string) {
+	t.Helper()
+	db, err := open(dsn(path, "rwc", nil), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), query); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		arrange func(t *testing.T, path string)
+		options Options
+		want    Kind
+	}{
+		{"another environment", func(*testing.T, string) {}, Options{Environment: petcat.Staging}, OtherEnvironment},
+		{"a newer schema", func(t *testing.T, path string) {
+			execute(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
+		}, Options{}, NewerSchema},
+		{"a text file", func(t *testing.T, path string) {
+			write(t, path, bytes.Repeat([]byte("All work and no play. "), 1000))
+		}, Options{}, Damaged},
+		{"a scribbled header", func(t *testing.T, path string) { overwrite(t, path, 0, 100) }, Options{}, Damaged},
+		{"a scribbled schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }, Options{}, Damaged},
+		{"another program's database", func(t *testing.T, path string) {
+			remove(t, path)
+			execute(t, path, "CREATE TABLE theirs (x)")
+		}, Options{}, Foreign},
+		{"another program's mark", func(t *testing.T, path string) {
+			remove(t, path)
+			execute(t, path, "PRAGMA application_id = 7")
+		}, Options{}, Foreign},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filled(t)
+			path := filepath.Join(dir, database)
+			tt.arrange(t, path)
+			before := read(t, path)
+			_, err := tryOpen(t, dir, tt.options)
+			wantOpenError(t, err, tt.want)
+			if tt.want == Foreign && !bytes.Equal(before, read(t, path)) {
+				t.Error("the other program's file was changed")
+			}
+		})
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overwrite(t *testing.T, path string, from, n int) {
+	t.Helper()
+	b := read(t, path)
+	copy(b[from:from+n], bytes.Repeat([]byte{0xa5}, n))
+	write(t, path, b)
+}
+
+func TestDamageBeyondTheSchemaIsFoundByReading(t *testing.T) {
+	dir := filled(t)
+	path := filepath.Join(dir, database)
+	// The rows of 200 categories are in the last pages; the schema is before them.
+	size := len(read(t, path))
+	overwrite(t, path, size-8*4096, 8*4096)
+	s, err := tryOpen(t, dir, Options{})
+	if err == nil {
+		defer closeNow(t, s)
+		err = s.EachCategory(t.Context(), func(petcat.RevisedCategory) error { return nil })
+	}
+	wantOpenError(t, err, Damaged)
+}
+
+func TestWeakDurabilityIsRefused(t *testing.T) {
+	path := filepath.Join(filled(t), database)
+	for _, level := range []string{"OFF", "NORMAL"} {
+		db, err := open(dsn(path, "rw", []string{"synchronous(" + level + ")"}), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOpenError(t, checkDurability(t.Context(), conn), Unsafe)
+		_ = conn.Close()
+		_ = db.Close()
+	}
+}
+
+func TestOlderThan(t *testing.T) {
+	for _, tt := range []struct {
+		version string
+		want    bool
+	}{
+		{"3.51.2", true}, {"3.51.3", false}, {"3.51.10", false}, {"3.9.9", true}, {"3.53.0", false}, {"4.0.0", false}, {"3.51", true},
+	} {
+		if got := olderThan(tt.version, minVersion); got != tt.want {
+			t.Errorf("olderThan(%s, %s) = %v, want %v", tt.version, minVersion, got, tt.want)
+		}
+	}
+}
+
+func TestSettingsOfEachConnection(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	settings := func(conn *sql.Conn) map[string]string {
+		got := make(map[string]string)
+		for _, name := range []string{"journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only", "wal_autocheckpoint"} {
+			var value string
+			if err := conn.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&value); err != nil {
+				t.Fatal(err)
+			}
+			got[name] = value
+		}
+		return got
+	}
+	want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000", "query_only": "0", "wal_autocheckpoint": "1000"}
+	if diff := cmp.Diff(want, settings(s.writer.conn)); diff != "" {
+		t.Errorf("the writer (-want +got):\n%s", diff)
+	}
+	want["query_only"] = "1"
+	for range maxReaders {
+		conn, err := s.readers.Conn(t.Context()) // held, so that each is another one
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if diff := cmp.Diff(want, settings(conn)); diff != "" {
+			t.Errorf("a reader (-want +got):\n%s", diff)
+		}
+		if _, err := conn.ExecContext(t.Context(), "DELETE FROM meta"); err == nil {
+			t.Error("a reader could write")
+		}
+	}
+}
+
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{})
+	defer closeNow(t, s)
+	create(t, s, "Dogs")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(filepath.Join(dir, database+suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != fs.FileMode(0o600) {
+			t.Errorf("mode of %s is %o, want 600", info.Name(), info.Mode())
+		}
+	}
+}
+
+func TestManyOpenFreshDataAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	datasets := make([]string, 8)
+	var wg sync.WaitGroup
+	for i := range datasets {
+		wg.Go(func() {
+			s, err := tryOpen(t, dir, Options{})
+			if err != nil {
+				t.Errorf("open: %v", err)
+				return
+			}
+			datasets[i] = s.Dataset()
+			if err := s.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, d := range datasets {
+		if d == "" || d != datasets[0] {
+			t.Fatalf("the processes see different data: %q", datasets)
+		}
+	}
+}
+
+func TestUnfinishedFirstStartIsFinished(t *testing.T) {
+	for _, tt := range []struct{ name, query string }{
+		{"only marked", "PRAGMA application_id = 1885561204"}, // "pcat"
+		{"only the table of versions", "PRAGMA application_id = 1885561204; CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now'))); INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			execute(t, filepath.Join(dir, database), tt.query)
+			s := openAt(t, dir, Options{})
+			defer closeNow(t, s)
+			create(t, s, "Dogs")
+		})
+	}
+}
+
+func TestUnusualPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b?c=d#e%20f&g'犬")
+	s := openAt(t, dir, Options{})
+	defer closeNow(t, s)
+	create(t, s, "Dogs")
+	if _, err := os.Stat(filepath.Join(dir, database+"-wal")); err != nil {
+		t.Errorf("the data is somewhere else: %v", err)
+	}
+}
+
+func TestStartIsQuick(t *testing.T) {
+	// A loose bound, ten times the promise for an empty start: it is for finding a
+	// start that waits for something, not for measuring.
+	start := time.Now()
+	s := openAt(t, t.TempDir(), Options{Serving: true})
+	defer closeNow(t, s)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("an empty start took %s", took)
+	}
+}

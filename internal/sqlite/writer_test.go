@@ -1,0 +1,274 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+func wantUnavailable(t *testing.T, err error) {
+	t.Helper()
+	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		t.Fatalf("got %v, want %s", err, petcat.CodeServiceUnavailable)
+	}
+}
+
+func TestWriteAheadLogStaysSmall(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{Serving: true})
+	defer closeNow(t, s)
+	name := strings.Repeat("Dogs", 200)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 1000 {
+				if _, err := tryCreate(t.Context(), t, s, name, ""); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// 1,000 pages of 4 KiB and one group more; twice that is generous.
+	if size := s.Stats().WALBytes; size == 0 || size > 8<<20 {
+		t.Errorf("the write-ahead log has %d bytes after 4,000 creates, want at most 8 MiB", size)
+	}
+}
+
+func TestCloseEmptiesTheLog(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{})
+	create(t, s, "Dogs")
+	closeNow(t, s)
+	if s.Stats().WALBytes != 0 {
+		t.Errorf("the log has %d bytes after closing", s.Stats().WALBytes)
+	}
+	again := openAt(t, dir, Options{})
+	defer closeNow(t, again)
+	wantNames(t, again, "Dogs")
+}
+
+func TestFullDiskHealsByItself(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	create(t, s, "before")
+	// The limit belongs to the connection, which is given up after the error.
+	if err := s.change(t.Context(), "make the disk small", func(tx *tx) error { return tx.exec("PRAGMA max_page_count = 1") }); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for n := 0; err == nil && n < 1000; n++ {
+		_, err = tryCreate(t.Context(), t, s, strings.Repeat("x", petcat.MaxCategoryName), "")
+	}
+	wantUnavailable(t, err)
+	select {
+	case <-s.Failed():
+		t.Fatalf("the store gave up for good: %v", s.Err())
+	default:
+	}
+	count := len(names(t, s))
+	created, err := tryCreate(t.Context(), t, s, "after", "")
+	if err != nil {
+		t.Fatalf("there is room again: %v", err)
+	}
+	if int(created.Category.ID) != count+1 {
+		t.Errorf("the next id is %d after %d categories", created.Category.ID, count)
+	}
+}
+
+func TestLockedDatabaseHealsByItself(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{})
+	defer closeNow(t, s)
+	if err := s.change(t.Context(), "be impatient", func(tx *tx) error { return tx.exec("PRAGMA busy_timeout = 1") }); err != nil {
+		t.Fatal(err)
+	}
+	other, err := open(dsn(filepath.Join(dir, database), "rw", nil), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	tx, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tryCreate(t.Context(), t, s, "during", "")
+	wantUnavailable(t, err)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	create(t, s, "after")
+	wantNames(t, s, "after")
+}
+
+func TestRemovedOrReplacedFileStopsTheWriter(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after func(t *testing.T, path string)
+	}{
+		{"removed", func(*testing.T, string) {}},
+		{"replaced", func(t *testing.T, path string) { write(t, path, nil) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openAt(t, dir, Options{})
+			defer func() { _ = s.Close() }()
+			create(t, s, "before")
+			path := filepath.Join(dir, database)
+			if err := os.Rename(path, path+".old"); err != nil {
+				t.Fatal(err)
+			}
+			tt.after(t, path)
+			_, err := tryCreate(t.Context(), t, s, "into nowhere", "")
+			wantUnavailable(t, err)
+			<-s.Failed()
+			if s.Stats().Writable || s.Err() == nil {
+				t.Error("the store does not tell that it failed")
+			}
+			wantNames(t, s, "before")
+		})
+	}
+}
+
+func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	broken := errors.New("broken")
+	good := func() *op {
+		name := "Dogs"
+		n, err := petcat.ParseNewCategory(&name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &op{create: createOp{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: "k"}}}
+	}
+	first, bad, refused, second := good(), &op{change: func(tx *tx) error {
+		if err := tx.exec("UPDATE counter SET category_id = 100 WHERE id = 1"); err != nil {
+			return err
+		}
+		return broken
+	}}, &op{change: func(*tx) error { return invalid("no") }}, good()
+	// The committer's goroutine has nothing to do meanwhile.
+	if err := s.commit([]*op{first, bad, refused, second}); err != nil {
+		t.Fatalf("the group failed: %v", err)
+	}
+	if !errors.Is(bad.outcome, broken) || petcat.CodeOf(refused.outcome) != petcat.CodeInvalidField {
+		t.Errorf("outcomes %v and %v", bad.outcome, refused.outcome)
+	}
+	if first.outcome != nil || first.create.created.Category.ID != 1 || first.create.created.Replayed {
+		t.Errorf("first: %+v, %v", first.create.created, first.outcome)
+	}
+	if second.outcome != nil || second.create.created.Category.ID != 1 || !second.create.created.Replayed {
+		t.Errorf("second, with the same idempotency key: %+v, %v", second.create.created, second.outcome)
+	}
+	if next := create(t, s, "Cats"); next.ID != 2 {
+		t.Errorf("the next id is %d, want 2", next.ID)
+	}
+}
+
+func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	blocked := make(chan error, 1)
+	go func() {
+		blocked <- s.change(t.Context(), "hold the writer", func(*tx) error { close(entered); <-proceed; return nil })
+	}()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := tryCreate(ctx, t, s, "Dogs", "k")
+	wantUnavailable(t, err)
+	_, err = tryCreate(t.Context(), t, s, "Dogs", "k")
+	if petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {
+		t.Fatalf("while the write waits: %v, want %s", err, petcat.CodeIdempotencyInProgress)
+	}
+	close(proceed)
+	if err := <-blocked; err != nil {
+		t.Fatal(err)
+	}
+	create(t, s, "Cats") // comes after it
+	repeated, err := tryCreate(t.Context(), t, s, "Dogs", "k")
+	if err != nil || !repeated.Replayed {
+		t.Errorf("the repetition: %+v, %v, want the category that was made after all", repeated, err)
+	}
+}
+
+func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{Queue: 1})
+	defer closeNow(t, s)
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = s.change(t.Context(), "hold the writer", func(*tx) error { close(entered); <-proceed; return nil })
+	})
+	<-entered
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := tryCreate(gone, t, s, "fills the queue", "")
+	wantUnavailable(t, err)
+	for range 2 { // the second time it is not in progress either
+		_, err = tryCreate(t.Context(), t, s, "Dogs", "k")
+		wantUnavailable(t, err)
+	}
+	close(proceed)
+	wg.Wait()
+	create(t, s, "Cats")
+	wantNames(t, s, "fills the queue", "Cats")
+}
+
+func TestClean(t *testing.T) {
+	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+	s := openAt(t, t.TempDir(), Options{Clock: c})
+	defer closeNow(t, s)
+	today := petcat.Day.Index(c.Read().Time().Unix())
+	lease := func(day int64) {
+		t.Helper()
+		if _, err := s.LeaseDays(t.Context(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(table string) (n int) {
+		t.Helper()
+		if err := s.readers.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for i := range cleanBatch + 10 {
+		if _, err := tryCreate(t.Context(), t, s, "old", petcat.IdempotencyKey(strings.Repeat("k", i%200+1)+strings.Repeat("x", i/200))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lease(today - 36)
+	lease(today - 35)
+	lease(today)
+	c.Advance(petcat.IdempotencyRetention - time.Millisecond)
+	if _, err := tryCreate(t.Context(), t, s, "young", "young"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cleanNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := count("idempotency"); got != cleanBatch+11 {
+		t.Errorf("%d idempotency keys before any has expired, want %d", got, cleanBatch+11)
+	}
+	c.Advance(time.Millisecond)
+	if err := s.cleanNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := count("idempotency"); got != 1 {
+		t.Errorf("%d idempotency keys, want the young one", got)
+	}
+	if got := count("day_count"); got != 1 { // a day has passed
+		t.Errorf("%d days, want today's", got)
+	}
+}
