@@ -5,18 +5,33 @@ import "fmt"
 // Secret is a text that must not appear in a log, an error, a metric or a page
 // by accident: however it is printed or encoded, it shows [redacted]. Reveal is
 // the only way to the text, so that every disclosure can be found by name.
-type Secret struct{ text string }
+type Secret struct {
+	// A pointer, because package fmt calls no methods on what it finds in an
+	// unexported field of another type, and prints the bare memory instead: of a
+	// pointer that is an address. Nil: no text.
+	text *string
+}
 
 const redacted = "[redacted]"
 
 // NewSecret wraps a text.
-func NewSecret(text string) Secret { return Secret{text: text} }
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{text: &text}
+}
 
 // Reveal returns the text.
-func (s Secret) Reveal() string { return s.text }
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
 
 // IsZero reports whether there is no text.
-func (s Secret) IsZero() bool { return s.text == "" }
+func (s Secret) IsZero() bool { return s.text == nil }
 
 // String returns [redacted].
 func (s Secret) String() string { return redacted }

@@ -1,0 +1,126 @@
+package petcat_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"text/template"
+
+	"petcat"
+)
+
+// planted is what must not show.
+const planted = "the-planted-text"
+
+// holder has a secret where package fmt cannot call its methods.
+type holder struct {
+	Shown  petcat.Secret
+	hidden petcat.Secret
+	deep   map[string][]petcat.Secret
+}
+
+func newHolder() holder {
+	s := petcat.NewSecret(planted)
+	return holder{Shown: s, hidden: s, deep: map[string][]petcat.Secret{"k": {s}}}
+}
+
+func TestSecretShowsNothing(t *testing.T) {
+	s, h := petcat.NewSecret(planted), newHolder()
+	values := map[string]any{
+		"secret": s, "pointer": &s, "slice": []petcat.Secret{s}, "map": map[string]petcat.Secret{"k": s},
+		"holder": h, "pointer to holder": &h, "slice of holders": []holder{h},
+	}
+	for name, value := range values {
+		t.Run(name, func(t *testing.T) {
+			for _, verb := range "vsqxXdbcoOUeEfFgGtTp" {
+				for _, flags := range []string{"%", "%+", "%#", "%-40", "%080", "% "} {
+					format := flags + string(verb)
+					hidesPlanted(t, format, fmt.Sprintf(format, value))
+				}
+			}
+			hidesPlanted(t, "Sprint", fmt.Sprint(value))
+			hidesPlanted(t, "Errorf", fmt.Errorf("failed with %v", value).Error())
+
+			encoded, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hidesPlanted(t, "json", string(encoded))
+
+			var log, page bytes.Buffer
+			slog.New(slog.NewTextHandler(&log, nil)).Info("m", "k", value, slog.Group("g", "k", value))
+			slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "k", value, slog.Group("g", "k", value))
+			hidesPlanted(t, "slog", log.String())
+			if err := template.Must(template.New("").Parse("{{.}}")).Execute(&page, value); err != nil {
+				t.Fatal(err)
+			}
+			hidesPlanted(t, "template", page.String())
+		})
+	}
+}
+
+// hidesPlanted looks for the planted text as it is and in hexadecimal, which is
+// how the verb x would write it.
+func hidesPlanted(t *testing.T, how, text string) {
+	t.Helper()
+	lower := strings.ToLower(text)
+	for _, form := range []string{planted, fmt.Sprintf("%x", planted), fmt.Sprintf("% x", planted), fmt.Sprint([]byte(planted))} {
+		if strings.Contains(lower, form) {
+			t.Errorf("%s shows the secret: %s", how, text)
+		}
+	}
+}
+
+func TestSecretSaysRedacted(t *testing.T) {
+	s := petcat.NewSecret(planted)
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, got := range map[string]string{
+		"%v": fmt.Sprintf("%v", s), "%d": fmt.Sprintf("%d", s), "%#v": fmt.Sprintf("%#v", s),
+		"String": s.String(), "GoString": s.GoString(), "json": strings.Trim(string(encoded), `"`),
+	} {
+		if got != "[redacted]" {
+			t.Errorf("%s: %q", how, got)
+		}
+	}
+}
+
+func TestSecretReveal(t *testing.T) {
+	if got := petcat.NewSecret(planted).Reveal(); got != planted {
+		t.Errorf("revealed %q", got)
+	}
+	for name, s := range map[string]petcat.Secret{"zero": {}, "empty": petcat.NewSecret("")} {
+		if !s.IsZero() || s.Reveal() != "" || s.String() != "[redacted]" {
+			t.Errorf("%s: %v, %q", name, s.IsZero(), s.Reveal())
+		}
+	}
+	if petcat.NewSecret("x").IsZero() {
+		t.Error("a secret with a text says that it has none")
+	}
+}
+
+// What is on its way to a store holds the fresh secret in unexported fields.
+func TestSecretStaysInsideNewKeyAndRotation(t *testing.T) {
+	g := generated(t, petcat.Production)
+	k, err := petcat.ParseNewKey(1, "label", noon.AddDate(1, 0, 0), noon, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := petcat.ParseRotation(1, 0, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []any{g, k, r, &g, &k, &r} {
+		for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+			text := fmt.Sprintf(format, value)
+			if strings.Contains(text, "pck_") || strings.Contains(text, fmt.Sprintf("%x", "pck_")) {
+				t.Errorf("%T as %s shows the key: %s", value, format, text)
+			}
+		}
+	}
+}
