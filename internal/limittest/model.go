@@ -29,7 +29,7 @@ type modelKey struct {
 	refused  []modelEvent
 	early    []modelEvent
 	ban      *petcat.Ban
-	saved    *petcat.Ban // as it was imposed: what a restarted process is told
+	saved    *petcat.Ban     // as it was imposed: what a restarted process is told
 	promised map[int64]int64 // by end of the day: the Unix second to come back at
 }
 

@@ -45,7 +45,8 @@ type Decision struct {
 	// Headline.Reset; 0 when the request was admitted.
 	RetryAfter int64
 	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
-	// are borne before the key is banned.
+	// are borne, and the next one bans the key. It is never set where bans are
+	// not enforced.
 	Warn             bool
 	EarlyRetriesLeft int64
 }
@@ -55,8 +56,9 @@ type Decision struct {
 type Limiter interface {
 	// Spend charges a request to both windows or to neither, in one atomic
 	// step: of N parallel requests against a limit of L it admits exactly
-	// min(N, L). It returns an error only when it cannot know how much is left;
-	// the request is then neither admitted nor charged.
+	// min(N, L). It returns an error, with [petcat.CodeServiceUnavailable], only
+	// when it cannot know how much is left; the request is then neither admitted
+	// nor charged.
 	Spend(ctx context.Context, c Charge) (Decision, error)
 
 	// ApplyBan makes a ban that was imposed, lifted or loaded elsewhere hold

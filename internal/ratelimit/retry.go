@@ -26,19 +26,22 @@ func (r *retries) forget(second int64) {
 	}
 	for r.second < second {
 		r.second++
-		slot := &r.perSecond[r.second%retrySpan]
-		r.total -= int64(*slot)
-		*slot = 0
+		r.total -= int64(*r.slot())
+		*r.slot() = 0
 	}
 }
 
 // add counts one early retry in the second given to forget last.
 func (r *retries) add() {
-	slot := &r.perSecond[r.second%retrySpan]
-	if *slot < math.MaxUint32 {
+	if slot := r.slot(); *slot < math.MaxUint32 {
 		*slot++
 		r.total++
 	}
+}
+
+// slot returns the count of the newest second, also before 1970.
+func (r *retries) slot() *uint32 {
+	return &r.perSecond[(r.second%retrySpan+retrySpan)%retrySpan]
 }
 
 // refusal is the first refusal of a key by one window.
