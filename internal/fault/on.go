@@ -32,7 +32,7 @@ type plan struct {
 // chosen is the one piece of package state, allowed because this file is never
 // part of a released program.
 var chosen = sync.OnceValue(func() *plan {
-	p, err := parse(os.Getenv(Variable))
+	p, err := parse(os.Getenv(Variable)) //nolint:forbidigo // no setting: it is not in a released program
 	if err != nil {
 		// A misspelt fault would make a test pass that tests nothing.
 		panic(err)

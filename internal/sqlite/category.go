@@ -107,7 +107,7 @@ func eachCategory(ctx context.Context, raw any, fn func(petcat.RevisedCategory) 
 	if !ok {
 		return nil, fmt.Errorf("the driver's connection is a %T and cannot be queried", raw)
 	}
-	rows, err := queryer.QueryContext(context.Background(), query, nil)
+	rows, err := queryer.QueryContext(context.WithoutCancel(ctx), query, nil) // a context that can end costs a goroutine
 	if err != nil {
 		return nil, err
 	}

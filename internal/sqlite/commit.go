@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -73,10 +72,8 @@ func (w *writer) commit(group []*op) error {
 }
 
 func (w *writer) transact(group []*op) error {
-	// A transaction is never given up half-way because one caller went away.
-	ctx := context.Background()
 	if w.conn == nil {
-		if err := w.connect(ctx); err != nil {
+		if err := w.connect(w.life); err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}
 	}

@@ -93,7 +93,7 @@ func diskError(dir string) error {
 	}
 	for range 2 {
 		if err := childCreate(s, "lost", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-			return fmt.Errorf("create on a broken disk: %v, want %s", err, petcat.CodeServiceUnavailable)
+			return fmt.Errorf("create on a broken disk: %w, want %s", err, petcat.CodeServiceUnavailable)
 		}
 		select {
 		case <-s.Failed():
@@ -106,11 +106,14 @@ func diskError(dir string) error {
 		return err
 	}
 	if err := childCreate(s, "too late", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-		return fmt.Errorf("create after the disk came back: %v: the store must not trust it", err)
+		return fmt.Errorf("create after the disk came back: %w: the store must not trust it", err)
 	}
 	read := 0
-	if err := s.EachCategory(context.Background(), func(petcat.RevisedCategory) error { read++; return nil }); err != nil || read != 1 {
-		return fmt.Errorf("%d categories can be read (%v), want 1", read, err)
+	if err := s.EachCategory(context.Background(), func(petcat.RevisedCategory) error { read++; return nil }); err != nil {
+		return err
+	}
+	if read != 1 {
+		return fmt.Errorf("%d categories can be read, want 1", read)
 	}
 	if err := s.Close(); err != nil {
 		return err

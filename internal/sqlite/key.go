@@ -161,7 +161,7 @@ func (t *tx) key(id petcat.KeyID) (petcat.Key, error) {
 func (t *tx) liveKeys(account petcat.AccountID) ([]petcat.Key, error) {
 	const query = `SELECT ` + keyColumns + ` FROM api_key WHERE account_id = ? AND revoked_at IS NULL ORDER BY id`
 	var keys []petcat.Key
-	err := eachRow(context.Background(), t.conn, func(scan scanner) error {
+	err := eachRow(t.life, t.conn, func(scan scanner) error {
 		k, err := scanKey(scan)
 		keys = append(keys, k)
 		return err

@@ -81,8 +81,17 @@ func filled(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	s := openAt(t, dir, Options{Serving: true})
-	for range 200 {
-		create(t, s, strings.Repeat("Dogs", 50))
+	name := strings.Repeat("Dogs", 50)
+	n, err := petcat.ParseNewCategory(&name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := make([]*op, 200)
+	for i := range group {
+		group[i] = &op{create: createOp{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
+	}
+	if err := s.commit(group); err != nil { // as one group, to be quick
+		t.Fatal(err)
 	}
 	closeNow(t, s)
 	return dir

@@ -76,7 +76,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func openStore(ctx context.Context, path string, o Options) (_ *Store, err error) {
-	w, err := newWriter(path, o.Clock)
+	w, err := newWriter(ctx, path, o.Clock)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *Store) start(o Options) {
 		Queue:   o.Queue,
 	})
 	var ctx context.Context
-	ctx, s.stop = context.WithCancel(context.Background())
+	ctx, s.stop = context.WithCancel(s.writer.life)
 	if o.Serving {
 		s.background.Go(func() { s.clean(ctx) })
 	}
@@ -173,7 +173,7 @@ type Stats struct {
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
 	stats := Stats{Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Writable: s.group.Err() == nil}
-	if info, err := os.Stat(s.path + "-wal"); err == nil {
+	if info, err := os.Stat(s.path + "-wal"); err == nil { //nolint:gosec // the operator chose the path
 		stats.WALBytes = info.Size()
 	}
 	return stats

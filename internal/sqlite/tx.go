@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"crypto/sha256"
 	"database/sql"
 	"errors"
@@ -74,21 +73,21 @@ func (t *tx) reviseAccess() petcat.Revision {
 
 // exec runs a statement that returns no rows.
 func (t *tx) exec(query string, args ...any) error {
-	stmt, err := t.prepare(query)
+	stmt, err := t.prepare(query) //nolint:sqlclosecheck // closed with its connection
 	if err != nil {
 		return err
 	}
-	_, err = stmt.ExecContext(context.Background(), args...)
+	_, err = stmt.ExecContext(t.life, args...)
 	return err
 }
 
 // get reads one row. It returns sql.ErrNoRows when there is none.
 func (t *tx) get(query string, args []any, into ...any) error {
-	stmt, err := t.prepare(query)
+	stmt, err := t.prepare(query) //nolint:sqlclosecheck // closed with its connection
 	if err != nil {
 		return err
 	}
-	return stmt.QueryRowContext(context.Background(), args...).Scan(into...)
+	return stmt.QueryRowContext(t.life, args...).Scan(into...)
 }
 
 // found reports whether a row was read; an error other than its absence stays.

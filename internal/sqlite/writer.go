@@ -50,6 +50,9 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*tx) error) er
 // writer owns the one connection that writes. Only the committer's goroutine
 // uses it, and Open before that.
 type writer struct {
+	// life never ends: a transaction is not given up half-way because one of its
+	// callers went away.
+	life      context.Context //nolint:containedctx // the store is its own request
 	path      string
 	file      os.FileInfo // what path named when the store was opened
 	db        *sql.DB
@@ -60,7 +63,7 @@ type writer struct {
 	created   []petcat.RevisedCategory // of the group under way
 }
 
-func newWriter(path string, c clock.Clock) (*writer, error) {
+func newWriter(ctx context.Context, path string, c clock.Clock) (*writer, error) {
 	file, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -69,7 +72,7 @@ func newWriter(path string, c clock.Clock) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &writer{path: path, file: file, db: db, clock: c}, nil
+	return &writer{life: context.WithoutCancel(ctx), path: path, file: file, db: db, clock: c}, nil
 }
 
 func (w *writer) connect(ctx context.Context) error {
@@ -129,7 +132,7 @@ func (w *writer) prepare(query string) (*sql.Stmt, error) {
 	if stmt, ok := w.prepared[query]; ok {
 		return stmt, nil
 	}
-	stmt, err := w.conn.PrepareContext(context.Background(), query)
+	stmt, err := w.conn.PrepareContext(w.life, query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
