@@ -166,10 +166,19 @@ func ParseKey(env Environment, credential string) (KeyHash, error) {
 	text := append(buf[:0], credential...)
 	body := text[:len(text)-keyChecksumLength]
 	var want [keyChecksumLength]byte
-	if string(appendKeyChecksum(want[:0], body)) != credential[len(body):] {
+	if !isBase62(body[len(prefix):]) || string(appendKeyChecksum(want[:0], body)) != credential[len(body):] {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
 	}
 	return sha256.Sum256(text), nil
+}
+
+func isBase62(text []byte) bool {
+	for _, c := range text {
+		if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
+			return false
+		}
+	}
+	return true
 }
 
 // NewKey is a key that is to be created; [ParseNewKey] is the only way to a

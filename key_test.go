@@ -1,0 +1,377 @@
+package petcat_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+)
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// checksum is a second implementation of a key's checksum: CRC-32 bit by bit,
+// written in base62.
+func checksum(body string) string {
+	crc := ^uint32(0)
+	for _, b := range []byte(body) {
+		crc ^= uint32(b)
+		for range 8 {
+			lowest := crc & 1
+			crc >>= 1
+			if lowest == 1 {
+				crc ^= 0xedb88320
+			}
+		}
+	}
+	crc = ^crc
+	text := ""
+	for range 6 {
+		text = string(alphabet[crc%62]) + text
+		crc /= 62
+	}
+	return text
+}
+
+func TestGenerateKey(t *testing.T) {
+	for env, form := range map[petcat.Environment]string{
+		petcat.Production: `^pck_live_[0-9A-Za-z]{38}$`, petcat.Staging: `^pck_test_[0-9A-Za-z]{38}$`,
+	} {
+		t.Run(string(env), func(t *testing.T) {
+			random := seeded(2)
+			seen := map[string]bool{}
+			for range 1000 {
+				g, err := petcat.GenerateKey(env, random)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := g.Secret.Reveal()
+				if !regexp.MustCompile(form).MatchString(text) || seen[text] {
+					t.Fatalf("the key %s is of another form, or came twice", text)
+				}
+				seen[text] = true
+				if body := text[:len(text)-6]; checksum(body) != text[len(body):] {
+					t.Fatalf("%s ends in another checksum than %s", text, checksum(body))
+				}
+				if g.Hint != text[37:41] {
+					t.Fatalf("the hint of %s is %s", text, g.Hint)
+				}
+				hash, err := petcat.ParseKey(env, text)
+				if err != nil || hash != g.Hash || hash != sha256.Sum256([]byte(text)) {
+					t.Fatalf("parsing %s: %v", text, err)
+				}
+			}
+		})
+	}
+}
+
+// Every character of the alphabet is as likely as any other: with 62 of them,
+// the chi-square of fair draws is above 120 once in 100,000 times. Taking the
+// bytes modulo 62 without more ado would give about 420.
+func TestGenerateKeyIsUniform(t *testing.T) {
+	random := seeded(3)
+	counts := map[byte]float64{}
+	const keys = 2000
+	for range keys {
+		g, err := petcat.GenerateKey(petcat.Production, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []byte(g.Secret.Reveal()[9:41]) {
+			counts[c]++
+		}
+	}
+	const want = keys * 32.0 / 62
+	chiSquare := 0.0
+	for i := range len(alphabet) {
+		d := counts[alphabet[i]] - want
+		chiSquare += d * d / want
+	}
+	if chiSquare > 120 {
+		t.Errorf("chi-square %.0f", chiSquare)
+	}
+	if chiSquare < 25 {
+		t.Errorf("chi-square %.0f: too even to be random", chiSquare)
+	}
+}
+
+func TestGenerateKeyRandomSource(t *testing.T) {
+	t.Run("the unfair values of a byte are thrown away", func(t *testing.T) {
+		unfair := bytes.Repeat([]byte{248, 249, 250, 251, 252, 253, 254, 255}, 4)
+		g, err := petcat.GenerateKey(petcat.Production, io.MultiReader(bytes.NewReader(unfair), bytes.NewReader(make([]byte, 32))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := g.Secret.Reveal()[9:41], strings.Repeat("0", 32); got != want {
+			t.Errorf("random part %s, want %s", got, want)
+		}
+	})
+	t.Run("its failure is no key", func(t *testing.T) {
+		broken := errors.New("broken")
+		for _, r := range []io.Reader{
+			bytes.NewReader(make([]byte, 31)), bytes.NewReader(bytes.Repeat([]byte{255}, 32)),
+			io.MultiReader(bytes.NewReader(make([]byte, 5)), failing{broken}),
+		} {
+			g, err := petcat.GenerateKey(petcat.Production, r)
+			if err == nil || !g.Secret.IsZero() || g.Hash != (petcat.KeyHash{}) {
+				t.Errorf("key %v, error %v", g, err)
+			}
+		}
+		if _, err := petcat.GenerateKey(petcat.Production, failing{broken}); !errors.Is(err, broken) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestParseKeyRefuses(t *testing.T) {
+	good := generated(t, petcat.Production).Secret.Reveal()
+	staging := generated(t, petcat.Staging).Secret.Reveal()
+	sealed := func(body string) string { return body + checksum(body) }
+	for name, credential := range map[string]string{
+		"nothing": "", "prefix": "pck_live_", "shortened": good[:46], "lengthened": good + "0", "twice": good + good,
+		"space before": " " + good, "space after": good + " ", "line break after": good + "\n", "quoted": `"` + good + `"`,
+		"prefix in other case": "PCK_LIVE_" + good[9:], "key in other case": strings.ToLower(good), "no prefix": good[9:],
+		"another prefix":       sealed("pck_prod_" + good[9:41]),
+		"right length, spaces": strings.Repeat(" ", 47), "longest that is looked at": strings.Repeat("x", 256), "longer": strings.Repeat("x", 1<<20),
+		"of staging": staging, "sealed, but with a space": sealed("pck_live_" + strings.Repeat("a", 31) + " "),
+		"sealed, but with NUL": sealed("pck_live_" + strings.Repeat("a", 31) + "\x00"), "sealed, but not ASCII": sealed("pck_live_" + strings.Repeat("é", 16)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			hash, err := petcat.ParseKey(petcat.Production, credential)
+			wantCode(t, err, petcat.CodeInvalidAPIKey)
+			if hash != (petcat.KeyHash{}) {
+				t.Error("there is a hash to look up")
+			}
+			if err != nil && len(credential) > 9 && strings.Contains(err.Error(), credential[9:]) {
+				t.Errorf("the error repeats the key: %v", err)
+			}
+		})
+	}
+	t.Run("another environment's key is named as such", func(t *testing.T) {
+		_, err := petcat.ParseKey(petcat.Production, staging)
+		if message := petcat.Public(err).Message; !strings.Contains(message, "staging") {
+			t.Errorf("message %q", message)
+		}
+	})
+}
+
+// No typo passes: not one changed character, not two neighbours swapped.
+func TestParseKeyFindsTypos(t *testing.T) {
+	good := generated(t, petcat.Production).Secret.Reveal()
+	refused := func(typo string) {
+		t.Helper()
+		if typo == good {
+			return
+		}
+		if _, err := petcat.ParseKey(petcat.Production, typo); err == nil {
+			t.Errorf("%s passes for %s", typo, good)
+		}
+	}
+	for i := range len(good) {
+		for c := range 256 {
+			refused(good[:i] + string([]byte{byte(c)}) + good[i+1:])
+		}
+		if i > 0 {
+			refused(good[:i-1] + good[i:i+1] + good[i-1:i] + good[i+1:])
+		}
+	}
+}
+
+// FuzzParseKey: a credential has a hash to look up exactly when a second
+// implementation of the format agrees, and no refusal depends on what was sent
+// but in its kind, so none repeats it.
+func FuzzParseKey(f *testing.F) {
+	for _, env := range []petcat.Environment{petcat.Production, petcat.Staging} {
+		good := generated(f, env).Secret.Reveal()
+		f.Add(good)
+		f.Add(good[:46])
+		f.Add(good[:41] + "000000")
+		f.Add(strings.ToUpper(good))
+	}
+	f.Add("")
+	f.Add("pck_live_")
+	f.Add(strings.Repeat("é", 200))
+	spaced := "pck_live_ " + strings.Repeat("a", 31)
+	f.Add(spaced + checksum(spaced))
+	form := regexp.MustCompile(`^pck_(live|test)_[0-9A-Za-z]{38}$`)
+	messages := map[string]bool{
+		"the API key is not valid; send the whole key, as it was shown when it was created": true,
+		"this is a key of the staging environment; this is production":                      true,
+		"this is a key of the production environment; this is staging":                      true,
+	}
+	f.Fuzz(func(t *testing.T, credential string) {
+		for env, prefix := range map[petcat.Environment]string{petcat.Production: "pck_live_", petcat.Staging: "pck_test_"} {
+			want := form.MatchString(credential) && strings.HasPrefix(credential, prefix) && checksum(credential[:41]) == credential[41:]
+			hash, err := petcat.ParseKey(env, credential)
+			if want != (err == nil) {
+				t.Fatalf("%s: %q: accepted %v, want %v", env, credential, err == nil, want)
+			}
+			if err == nil {
+				if hash != sha256.Sum256([]byte(credential)) {
+					t.Errorf("%q has another hash", credential)
+				}
+				continue
+			}
+			wantCode(t, err, petcat.CodeInvalidAPIKey)
+			if message := petcat.Public(err).Message; !messages[message] || errors.Unwrap(err) != nil {
+				t.Errorf("%q: the error says %q", credential, err)
+			}
+		}
+	})
+}
+
+func TestKeyState(t *testing.T) {
+	past, future := noon.Add(-time.Hour), noon.Add(time.Hour)
+	for _, c := range []struct {
+		name string
+		key  petcat.Key
+		want petcat.KeyState
+		code petcat.Code
+	}{
+		{"fresh", petcat.Key{}, petcat.KeyActive, ""},
+		{"expires later", petcat.Key{ExpiresAt: future}, petcat.KeyActive, ""},
+		{"expires in a moment", petcat.Key{ExpiresAt: noon.Add(1)}, petcat.KeyActive, ""},
+		{"expires now", petcat.Key{ExpiresAt: noon}, petcat.KeyExpired, petcat.CodeExpiredAPIKey},
+		{"disabled", petcat.Key{DisabledAt: past}, petcat.KeyDisabled, petcat.CodeDisabledAPIKey},
+		{"disabled and expired", petcat.Key{DisabledAt: past, ExpiresAt: past}, petcat.KeyExpired, petcat.CodeExpiredAPIKey},
+		{"revoked", petcat.Key{RevokedAt: past}, petcat.KeyRevoked, petcat.CodeRevokedAPIKey},
+		{"revoked, disabled and expired", petcat.Key{RevokedAt: past, DisabledAt: past, ExpiresAt: past}, petcat.KeyRevoked, petcat.CodeRevokedAPIKey},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.key.State(noon); got != c.want {
+				t.Errorf("state %s, want %s", got, c.want)
+			}
+			wantCode(t, c.want.Err(), c.code)
+		})
+	}
+}
+
+func TestKeyAction(t *testing.T) {
+	before := noon.Add(-time.Hour)
+	for _, c := range []struct {
+		name   string
+		action petcat.KeyAction
+		key    petcat.Key
+		want   petcat.Key
+		code   petcat.Code
+	}{
+		{"disable", petcat.DisableKey, petcat.Key{ID: 1}, petcat.Key{ID: 1, DisabledAt: noon}, ""},
+		{"disable again", petcat.DisableKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before}, ""},
+		{"enable", petcat.EnableKey, petcat.Key{DisabledAt: before}, petcat.Key{}, ""},
+		{"enable again", petcat.EnableKey, petcat.Key{}, petcat.Key{}, ""},
+		{"revoke", petcat.RevokeKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before, RevokedAt: noon}, ""},
+		{"revoke again", petcat.RevokeKey, petcat.Key{RevokedAt: before}, petcat.Key{RevokedAt: before}, ""},
+		{"enable a revoked one", petcat.EnableKey, petcat.Key{RevokedAt: before}, petcat.Key{}, petcat.CodeInvalidField},
+		{"disable a revoked one", petcat.DisableKey, petcat.Key{RevokedAt: before}, petcat.Key{}, petcat.CodeInvalidField},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := c.action.Apply(c.key, noon)
+			wantCode(t, err, c.code)
+			if got != c.want {
+				t.Errorf("key %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRotation(t *testing.T) {
+	const day = 24 * time.Hour
+	g := generated(t, petcat.Production)
+	created := noon.Add(-10 * day)
+	for _, c := range []struct {
+		name           string
+		overlap        time.Duration
+		old            petcat.Key
+		oldEnd, newEnd time.Time
+		code           petcat.Code
+	}{
+		{"at once", 0, petcat.Key{}, noon, time.Time{}, ""},
+		{"overlap", day, petcat.Key{}, noon.Add(day), time.Time{}, ""},
+		{"longest overlap", 30 * day, petcat.Key{}, noon.Add(30 * day), time.Time{}, ""},
+		{"as long a life as the old one", day, petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)}, noon.Add(day), noon.Add(90 * day), ""},
+		{"the old one lives no longer", 30 * day, petcat.Key{CreatedAt: created, ExpiresAt: noon.Add(day)}, noon.Add(day), noon.Add(11 * day), ""},
+		{"revoked", 0, petcat.Key{RevokedAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
+		{"disabled", 0, petcat.Key{DisabledAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
+		{"expired", 0, petcat.Key{ExpiresAt: noon}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
+		{"rotated already", 0, petcat.Key{Successor: 3}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := petcat.ParseRotation(1, c.overlap, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := c.old
+			old.ID, old.Account, old.Label = 1, 2, "label"
+			oldAfter, successor, err := r.Apply(old, noon)
+			wantCode(t, err, c.code)
+			if err != nil {
+				return
+			}
+			old.ExpiresAt = c.oldEnd
+			want := petcat.Key{Account: 2, Label: "label", Hint: g.Hint, CreatedAt: noon, ExpiresAt: c.newEnd}
+			if diff := cmp.Diff([]petcat.Key{old, want}, []petcat.Key{oldAfter, successor}); diff != "" {
+				t.Errorf("old and new key (-want +got)\n%s", diff)
+			}
+		})
+	}
+	for _, overlap := range []time.Duration{-1, 30*day + 1} {
+		_, err := petcat.ParseRotation(1, overlap, g)
+		wantCode(t, err, petcat.CodeInvalidField)
+	}
+}
+
+func TestParseNewKey(t *testing.T) {
+	g := generated(t, petcat.Production)
+	for _, c := range []struct {
+		name, label string
+		expires     time.Time
+		code        petcat.Code
+	}{
+		{"never expires, no label", "", time.Time{}, ""},
+		{"longest label", strings.Repeat("é", 200), noon.Add(1), ""},
+		{"label too long", strings.Repeat("é", 201), time.Time{}, petcat.CodeInvalidField},
+		{"label with a line break", "a\nb", time.Time{}, petcat.CodeInvalidField},
+		{"label not UTF-8", "\xff", time.Time{}, petcat.CodeInvalidField},
+		{"expires now", "", noon, petcat.CodeInvalidField},
+		{"expired", "", noon.Add(-time.Hour), petcat.CodeInvalidField},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k, err := petcat.ParseNewKey(5, c.label, c.expires, noon, g)
+			wantCode(t, err, c.code)
+			if err != nil {
+				return
+			}
+			if k.Account() != 5 || k.Label() != c.label || !k.ExpiresAt().Equal(c.expires) || k.Hash() != g.Hash || k.Hint() != g.Hint {
+				t.Errorf("%d %q %s", k.Account(), k.Label(), k.ExpiresAt())
+			}
+		})
+	}
+}
+
+func TestKeyID(t *testing.T) {
+	for _, id := range []petcat.KeyID{1, 34, 1<<63 - 1} {
+		if got, err := petcat.ParseKeyID(id.String()); err != nil || got != id {
+			t.Errorf("%s became %d, %v", id, got, err)
+		}
+	}
+	secret := generated(t, petcat.Production).Secret.Reveal()
+	for _, s := range []string{"", "34", "key_", "key_0", "key_-1", "key_x", "KEY_1", "key_1 ", "acct_1", "key_9223372036854775808", secret} {
+		_, err := petcat.ParseKeyID(s)
+		wantCode(t, err, petcat.CodeInvalidField)
+		if text, jsonErr := json.Marshal(petcat.Public(err)); jsonErr != nil || strings.Contains(string(text), secret) {
+			t.Errorf("the error repeats what was typed: %s", text)
+		}
+	}
+}
