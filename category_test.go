@@ -1,0 +1,145 @@
+package petcat_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"petcat"
+)
+
+func TestParseNewCategory(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for _, c := range []struct {
+		name              string
+		text, description *string
+		code              petcat.Code
+		message           string
+	}{
+		{"name alone", text("dog"), nil, "", ""},
+		{"both", text("dog"), text("barks"), "", ""},
+		{"white space is kept", text(" dog "), text(" \n"), "", ""},
+		{"empty description", text("dog"), text(""), "", ""},
+		{"lines in a description", text("dog"), text("a\tb\r\nc"), "", ""},
+		{"longest", text(strings.Repeat("🐕", 1000)), text(strings.Repeat("é", 10_000)), "", ""},
+		{"combining characters count each", text(strings.Repeat("e\u0301", 500)), nil, "", ""},
+		{"format characters are no controls", text("a\u200db\u2028"), nil, "", ""},
+
+		{"no name", nil, nil, petcat.CodeMissingField, "name is required"},
+		{"no name beside a wrong description", nil, text("\x00"), petcat.CodeMissingField, "name is required"},
+		{"empty name", text(""), nil, petcat.CodeInvalidField, "name must contain something"},
+		{"blank name", text(" \u00a0\u2003\u3000"), nil, petcat.CodeInvalidField, "name must contain something"},
+		{"name too long", text(strings.Repeat("🐕", 1001)), nil, petcat.CodeInvalidField, "name must have at most 1000 characters"},
+		{"name not UTF-8", text("a\xff"), nil, petcat.CodeInvalidField, "name must be valid UTF-8"},
+		{"name cut off in a character", text("🐕"[:3]), nil, petcat.CodeInvalidField, "name must be valid UTF-8"},
+		{"name with NUL", text("a\x00"), nil, petcat.CodeInvalidField, "found U+0000"},
+		{"name with a tab", text("a\tb"), nil, petcat.CodeInvalidField, "found U+0009"},
+		{"name with a C1 control", text("a\u0085b"), nil, petcat.CodeInvalidField, "found U+0085"},
+		{"description too long", text("dog"), text(strings.Repeat("é", 10_001)), petcat.CodeInvalidField, "description must have at most 10000 characters"},
+		{"description with ESC", text("dog"), text("\x1b[2J"), petcat.CodeInvalidField, "found U+001B"},
+		{"description with DEL", text("dog"), text("\x7f"), petcat.CodeInvalidField, "found U+007F"},
+		{"description not UTF-8", text("dog"), text("\xc0\x80"), petcat.CodeInvalidField, "description must be valid UTF-8"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, err := petcat.ParseNewCategory(c.text, c.description)
+			wantCode(t, err, c.code)
+			if err != nil {
+				if message := petcat.Public(err).Message; !strings.Contains(message, c.message) {
+					t.Errorf("message %q does not hold %q", message, c.message)
+				}
+				return
+			}
+			got := n.As(7)
+			if got.ID != 7 || got.Name != *c.text || (got.Description == nil) != (c.description == nil) {
+				t.Errorf("category %+v", got)
+			}
+			if c.description != nil && *got.Description != *c.description {
+				t.Errorf("description %q", *got.Description)
+			}
+		})
+	}
+}
+
+// acceptable is a second opinion on a text.
+func acceptable(s string, longest int, allowed string, blank bool) bool {
+	const white = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+	length, visible := 0, false
+	for rest := []byte(s); len(rest) > 0; length++ {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			return false
+		}
+		if (r < 0x20 || r >= 0x7f && r < 0xa0) && !strings.ContainsRune(allowed, r) {
+			return false
+		}
+		visible = visible || !strings.ContainsRune(white, r)
+		rest = rest[size:]
+	}
+	return length <= longest && (blank || visible)
+}
+
+// FuzzParseNewCategory: exactly the texts that are valid UTF-8, within their
+// bounds and free of control characters are taken, and they are kept as they
+// were sent; everything else is an invalid field.
+func FuzzParseNewCategory(f *testing.F) {
+	f.Add("dog", "barks", true)
+	f.Add("dog", "", false)
+	f.Add("", "", true)
+	f.Add(" \u0085", "a\r\n\tb", true)
+	f.Add("a\x00b", "c", true)
+	f.Add("a\xed\xa0\x80", "a surrogate in UTF-8", true)
+	f.Add(strings.Repeat("é", 1000), strings.Repeat("\u2028", 10_001), true)
+	f.Add("dog", "\x1b[2J", true)
+	f.Fuzz(func(t *testing.T, name, description string, sent bool) {
+		var d *string
+		if sent {
+			d = &description
+		}
+		want := acceptable(name, petcat.MaxCategoryName, "", false) &&
+			(!sent || acceptable(description, petcat.MaxCategoryDescription, "\t\n\r", true))
+		n, err := petcat.ParseNewCategory(&name, d)
+		if want != (err == nil) {
+			t.Fatalf("%q, %q: taken %v, want %v; %v", name, description, err == nil, want, err)
+		}
+		if err != nil {
+			wantCode(t, err, petcat.CodeInvalidField)
+			return
+		}
+		if n.Name() != name || n.Description() != d {
+			t.Errorf("%q, %q became %q, %v", name, description, n.Name(), n.Description())
+		}
+	})
+}
+
+func newCategory(t rapid.TB, name string, description *string) petcat.NewCategory {
+	t.Helper()
+	n, err := petcat.ParseNewCategory(&name, description)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestFingerprintTellsRequestsApart(t *testing.T) {
+	// Few characters, so that texts collide when they are simply joined.
+	text := rapid.StringMatching(`[ab\x{1}]{0,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string) (string, *string) {
+			name := "a" + text.Filter(func(s string) bool { return !strings.Contains(s, "\x01") }).Draw(t, label+" name")
+			if !rapid.Bool().Draw(t, label+" described") {
+				return name, nil
+			}
+			d := strings.ReplaceAll(text.Draw(t, label+" description"), "\x01", "\t")
+			return name, &d
+		}
+		name1, d1 := draw("first")
+		name2, d2 := draw("second")
+		same := name1 == name2 && (d1 == nil) == (d2 == nil) && (d1 == nil || *d1 == *d2)
+		a, b := newCategory(t, name1, d1).Fingerprint(), newCategory(t, name2, d2).Fingerprint()
+		if (a == b) != same {
+			t.Fatalf("the fingerprints of %q %v and %q %v: equal is %v", name1, d1, name2, d2, a == b)
+		}
+	})
+}
