@@ -1,0 +1,57 @@
+package petcat_test
+
+import (
+	"strings"
+	"testing"
+
+	"petcat"
+)
+
+func TestParseNewAccount(t *testing.T) {
+	free, err := petcat.ParseSubscription("free", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, account string
+		code          petcat.Code
+	}{
+		{"short", "a", ""},
+		{"longest", strings.Repeat("é", 200), ""},
+		{"like an id, but none", "acct_x", ""},
+		{"a key's id is no account's", "key_1", ""},
+		{"empty", "", petcat.CodeInvalidField},
+		{"blank", " \t", petcat.CodeInvalidField},
+		{"too long", strings.Repeat("é", 201), petcat.CodeInvalidField},
+		{"line break", "a\nb", petcat.CodeInvalidField},
+		{"not UTF-8", "\xff", petcat.CodeInvalidField},
+		{"an id", "acct_12", petcat.CodeInvalidField},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, err := petcat.ParseNewAccount(c.account, free)
+			wantCode(t, err, c.code)
+			if err == nil && (a.Name() != c.account || a.Subscription() != free) {
+				t.Errorf("account %q, %+v", a.Name(), a.Subscription())
+			}
+		})
+	}
+}
+
+func TestParseAccountRef(t *testing.T) {
+	for _, id := range []petcat.AccountID{1, 12, 1<<63 - 1} {
+		if got, isID := petcat.ParseAccountRef(id.String()); !isID || got != id {
+			t.Errorf("%s became %d, %v", id, got, isID)
+		}
+	}
+	for _, name := range []string{"", "acme", "12", "acct_", "acct_0", "acct_-1", "acct_1x", "ACCT_1", "acct_9223372036854775808"} {
+		if got, isID := petcat.ParseAccountRef(name); isID {
+			t.Errorf("%q is taken for the id %d", name, got)
+		}
+	}
+}
+
+func TestAccountClosed(t *testing.T) {
+	if (petcat.Account{}).Closed() || !(petcat.Account{ClosedAt: noon}).Closed() {
+		t.Error("an account is closed when it has a time of closing, and only then")
+	}
+}

@@ -1,0 +1,48 @@
+package petcat_test
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func TestAuditSealCoversEverything(t *testing.T) {
+	entry := petcat.AuditEntry{Sequence: 2, At: noon, Actor: "cli:ann", Action: "key.revoke", Subject: "key_3", Detail: `{"a":1}`}
+	previous := sha256.Sum256([]byte("previous"))
+	seals := map[[sha256.Size]byte]string{entry.Seal(previous): "itself"}
+	change := func(name string, previous [sha256.Size]byte, f func(*petcat.AuditEntry)) {
+		t.Helper()
+		e := entry
+		f(&e)
+		seal := e.Seal(previous)
+		if twin, taken := seals[seal]; taken {
+			t.Errorf("%s has the same seal as %s", name, twin)
+		}
+		seals[seal] = name
+	}
+	change("another entry before it", sha256.Sum256([]byte("other")), func(*petcat.AuditEntry) {})
+	change("none before it", [sha256.Size]byte{}, func(*petcat.AuditEntry) {})
+	change("another sequence", previous, func(e *petcat.AuditEntry) { e.Sequence++ })
+	change("another time", previous, func(e *petcat.AuditEntry) { e.At = e.At.Add(time.Millisecond) })
+	change("another actor", previous, func(e *petcat.AuditEntry) { e.Actor = "cli:bob" })
+	change("another action", previous, func(e *petcat.AuditEntry) { e.Action = "key.enable" })
+	change("another subject", previous, func(e *petcat.AuditEntry) { e.Subject = "key_4" })
+	change("another detail", previous, func(e *petcat.AuditEntry) { e.Detail = `{"a":2}` })
+	// The same bytes, cut at other places.
+	change("text moved from action to actor", previous, func(e *petcat.AuditEntry) { e.Actor, e.Action = "cli:annkey", ".revoke" })
+	change("text moved from subject to action", previous, func(e *petcat.AuditEntry) { e.Action, e.Subject = "key.revokekey", "_3" })
+}
+
+// What a store gives back, in another zone and in milliseconds, has the seal
+// that it was stored with; the seal itself does not count.
+func TestAuditSealSurvivesTheStore(t *testing.T) {
+	entry := petcat.AuditEntry{Sequence: 1, At: noon.Add(123_456_789), Actor: petcat.ServiceActor, Action: "ban.impose", Subject: "key_1"}
+	read := entry
+	read.At = time.UnixMilli(entry.At.UnixMilli()).In(time.FixedZone("", 3600))
+	read.Hash = entry.Seal([sha256.Size]byte{})
+	if got := read.Seal([sha256.Size]byte{}); got != read.Hash {
+		t.Errorf("sealed %x, now %x", read.Hash, got)
+	}
+}

@@ -1,0 +1,145 @@
+package petcat_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"petcat"
+)
+
+// ban imposes the ban that follows last at a moment, as the limiters do.
+func ban(last petcat.Ban, at time.Time) petcat.Ban {
+	level := last.Next(at)
+	return petcat.Ban{Key: 1, Level: level, StartedAt: at, EndsAt: at.Add(petcat.BanDuration(level))}
+}
+
+func TestBanLadderUp(t *testing.T) {
+	var last petcat.Ban
+	at := noon
+	for i, want := range []time.Duration{
+		time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 6 * time.Hour, 6 * time.Hour,
+	} {
+		last = ban(last, at)
+		if got := last.EndsAt.Sub(last.StartedAt); got != want {
+			t.Errorf("ban %d lasts %s, want %s", i+1, got, want)
+		}
+		at = last.EndsAt
+	}
+	for level, want := range map[int]time.Duration{-1: time.Minute, 0: time.Minute, 6: 6 * time.Hour, 1 << 30: 6 * time.Hour} {
+		if got := petcat.BanDuration(level); got != want {
+			t.Errorf("level %d lasts %s, want %s", level, got, want)
+		}
+	}
+}
+
+func TestBanLadderDown(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		name  string
+		level int
+		clean time.Duration
+		want  int
+	}{
+		{"never banned", 0, 0, 1},
+		{"at once", 1, 0, 2},
+		{"not quite a day", 3, day - 1, 4},
+		{"a day", 3, day, 3},
+		{"not quite two", 3, 2*day - 1, 3},
+		{"two days", 3, 2 * day, 2},
+		{"three days", 3, 3 * day, 1},
+		{"a hundred years", 5, 36_500 * day, 1},
+		{"the top stays the top", 5, 0, 5},
+		{"a day below the top", 5, day, 5},
+		{"two days below the top", 5, 2 * day, 4},
+		{"while it lasts", 2, -time.Minute, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := petcat.Ban{Level: c.level, StartedAt: noon.Add(-time.Hour), EndsAt: noon}
+			if got := b.Next(noon.Add(c.clean)); got != c.want {
+				t.Errorf("next level %d, want %d", got, c.want)
+			}
+		})
+	}
+	t.Run("a lifted ban ended when it was lifted", func(t *testing.T) {
+		b := petcat.Ban{Level: 2, StartedAt: noon, EndsAt: noon.Add(6 * time.Hour), LiftedAt: noon.Add(time.Hour)}
+		if early, late := b.Next(noon.Add(25*time.Hour-1)), b.Next(noon.Add(25*time.Hour)); early != 3 || late != 2 {
+			t.Errorf("levels %d and %d, want 3 and 2", early, late)
+		}
+	})
+}
+
+func TestBanActive(t *testing.T) {
+	end := noon.Add(time.Minute)
+	for _, c := range []struct {
+		name string
+		ban  petcat.Ban
+		at   time.Time
+		want bool
+	}{
+		{"at its start", petcat.Ban{EndsAt: end}, noon, true},
+		{"just before its end", petcat.Ban{EndsAt: end}, end.Add(-1), true},
+		{"at its end", petcat.Ban{EndsAt: end}, end, false},
+		{"lifted", petcat.Ban{EndsAt: end, LiftedAt: noon}, noon, false},
+		{"shadow", petcat.Ban{EndsAt: end, Shadow: true}, noon, false},
+		{"none", petcat.Ban{}, noon, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.ban.Active(c.at); got != c.want {
+				t.Errorf("active %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Whatever a key does: levels go up one at a time and never past the top, no
+// ban is longer than six hours, and one that is forgotten can be treated as if
+// it had never been.
+func TestBanLadderProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var last petcat.Ban
+		at := noon
+		for range rapid.IntRange(1, 30).Draw(t, "bans") {
+			at = at.Add(time.Duration(rapid.Int64Range(0, int64(200*time.Hour)).Draw(t, "clean")))
+			forgotten := last.Forgotten(at)
+			next := ban(last, at)
+			if next.Level < 1 || next.Level > petcat.MaxBanLevel || next.Level > last.Level+1 {
+				t.Fatalf("level %d after %d", next.Level, last.Level)
+			}
+			if d := next.EndsAt.Sub(next.StartedAt); d < time.Minute || d > 6*time.Hour {
+				t.Fatalf("a ban of %s", d)
+			}
+			if next.Forgotten(next.EndsAt.Add(-1)) || !next.Forgotten(next.EndsAt.Add(time.Duration(next.Level)*24*time.Hour)) {
+				t.Fatalf("level %d is forgotten too early or too late", next.Level)
+			}
+			if forgotten && next.Level != (petcat.Ban{}).Next(at) {
+				t.Fatalf("a forgotten ban led to level %d", next.Level)
+			}
+			if longer := last.Next(at.Add(24 * time.Hour)); longer > last.Next(at) {
+				t.Fatalf("a day more brought level %d instead of %d", longer, last.Next(at))
+			}
+			last, at = next, next.EndsAt
+		}
+	})
+}
+
+func TestBanThreshold(t *testing.T) {
+	for perMinute, want := range map[int64]int64{1: 30, 60: 30, 61: 30, 62: 31, 300: 150, 1_000: 500, petcat.MaxQuota: petcat.MaxQuota / 2} {
+		if got := petcat.BanThreshold(petcat.Quota{PerMinute: perMinute}); got != want {
+			t.Errorf("%d a minute: %d, want %d", perMinute, got, want)
+		}
+	}
+}
+
+func TestParseBanMode(t *testing.T) {
+	for _, name := range []string{"enforce", "shadow", "off"} {
+		if m, err := petcat.ParseBanMode(name); err != nil || string(m) != name {
+			t.Errorf("%s: %s, %v", name, m, err)
+		}
+	}
+	for _, name := range []string{"", "on", "OFF", "enforce "} {
+		_, err := petcat.ParseBanMode(name)
+		wantCode(t, err, petcat.CodeInvalidField)
+	}
+}

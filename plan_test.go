@@ -1,0 +1,68 @@
+package petcat_test
+
+import (
+	"testing"
+
+	"petcat"
+)
+
+// The numbers are the contract's, written out once more.
+func TestPublishedQuotas(t *testing.T) {
+	want := map[petcat.Plan]petcat.Quota{
+		petcat.Free:     {PerMinute: 60, PerDay: 1_000},
+		petcat.Pro:      {PerMinute: 300, PerDay: 10_000},
+		petcat.Business: {PerMinute: 1_000, PerDay: 100_000},
+	}
+	for _, plan := range petcat.Plans() {
+		quota, published := plan.Quota()
+		if expected, ok := want[plan]; quota != expected || published != ok {
+			t.Errorf("%s: %+v, published %v; want %+v, %v", plan, quota, published, expected, ok)
+		}
+	}
+	if n := len(petcat.Plans()); n != 4 {
+		t.Errorf("%d plans, want 4", n)
+	}
+}
+
+func TestQuotaIn(t *testing.T) {
+	q := petcat.Quota{PerMinute: 3, PerDay: 7}
+	if q.In(petcat.Minute) != 3 || q.In(petcat.Day) != 7 {
+		t.Errorf("minute %d, day %d", q.In(petcat.Minute), q.In(petcat.Day))
+	}
+}
+
+func TestParseSubscription(t *testing.T) {
+	const most = petcat.MaxQuota
+	for _, c := range []struct {
+		name, plan string
+		minute     int64
+		day        int64
+		want       petcat.Quota
+		code       petcat.Code
+	}{
+		{"free", "free", 0, 0, petcat.Quota{PerMinute: 60, PerDay: 1_000}, ""},
+		{"pro in other case", "PRO", 0, 0, petcat.Quota{PerMinute: 300, PerDay: 10_000}, ""},
+		{"business", "business", 0, 0, petcat.Quota{PerMinute: 1_000, PerDay: 100_000}, ""},
+		{"enterprise", "enterprise", 5_000, 2_000_000, petcat.Quota{PerMinute: 5_000, PerDay: 2_000_000}, ""},
+		{"smallest enterprise", "enterprise", 1, 1, petcat.Quota{PerMinute: 1, PerDay: 1}, ""},
+		{"largest enterprise", "enterprise", most, most, petcat.Quota{PerMinute: most, PerDay: most}, ""},
+
+		{"no plan", "", 0, 0, petcat.Quota{}, petcat.CodeMissingField},
+		{"unknown plan", "gold", 0, 0, petcat.Quota{}, petcat.CodeInvalidField},
+		{"free with a number", "free", 60, 0, petcat.Quota{}, petcat.CodeInvalidField},
+		{"pro with a number", "pro", 0, 10_000, petcat.Quota{}, petcat.CodeInvalidField},
+		{"enterprise without numbers", "enterprise", 0, 0, petcat.Quota{}, petcat.CodeMissingField},
+		{"enterprise without the minute", "enterprise", 0, 5, petcat.Quota{}, petcat.CodeMissingField},
+		{"enterprise without the day", "enterprise", 5, 0, petcat.Quota{}, petcat.CodeMissingField},
+		{"enterprise below one", "enterprise", -1, 5, petcat.Quota{}, petcat.CodeInvalidField},
+		{"enterprise above the most", "enterprise", 1, most + 1, petcat.Quota{}, petcat.CodeInvalidField},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := petcat.ParseSubscription(c.plan, c.minute, c.day)
+			wantCode(t, err, c.code)
+			if s.Quota() != c.want {
+				t.Errorf("quota %+v, want %+v", s.Quota(), c.want)
+			}
+		})
+	}
+}
