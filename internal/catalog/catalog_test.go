@@ -1,0 +1,372 @@
+package catalog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"petcat"
+	"petcat/internal/catalog"
+)
+
+// drawCategory draws texts that JSON must escape or may escape, from a few bytes
+// to some 40 KB: four or more of those fill a block.
+func drawCategory(t *rapid.T, id int) petcat.RevisedCategory {
+	piece := rapid.SampledFrom([]string{"x", "é", "🐕", `"`, `\`, "<&>", "\u2028", "/", "\u007f", "ab c"})
+	name := "n" + strings.Repeat(piece.Draw(t, "name"), rapid.IntRange(0, 300).Draw(t, "times"))
+	if !rapid.Bool().Draw(t, "described") {
+		return revised(id, name, nil)
+	}
+	times := rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(9_000, 10_000)).Draw(t, "times")
+	description := strings.Repeat(piece.Draw(t, "description"), times) + "\t\r\n"
+	return revised(id, name, &description)
+}
+
+// Whatever is created: each list along the way holds exactly what was created
+// until then, stays the same byte for byte for ever, and is the same list in
+// every encoding, whenever that is first asked for.
+func TestListProperties(t *testing.T) {
+	type seen struct {
+		snapshot *catalog.Snapshot
+		count    int
+		bodies   map[catalog.Encoding][]byte
+	}
+	// Often nobody asks: what is then asked for at the end is made from memory
+	// that later creates have been near.
+	asked := [][]catalog.Encoding{nil, nil, encodings(), {catalog.Identity}, {catalog.Gzip}, {catalog.Zstd}}
+	rapid.Check(t, func(t *rapid.T) {
+		c := catalog.New("d")
+		var want []petcat.Category
+		var along []*seen
+		look := func() {
+			s := &seen{snapshot: current(t, c), count: len(want), bodies: map[catalog.Encoding][]byte{}}
+			for _, e := range rapid.SampledFrom(asked).Draw(t, "asked for") {
+				s.bodies[e] = joined(s.snapshot, e)
+			}
+			along = append(along, s)
+		}
+		look()
+		for range rapid.IntRange(0, 12).Draw(t, "commits") {
+			var batch []petcat.RevisedCategory
+			for range rapid.IntRange(1, 6).Draw(t, "batch") {
+				category := drawCategory(t, len(want)+1)
+				batch = append(batch, category)
+				want = append(want, category.Category)
+			}
+			c.Apply(batch)
+			look()
+		}
+		for _, s := range along {
+			plain := joined(s.snapshot, catalog.Identity)
+			if got := unmarshalled(t, plain); !cmp.Equal(got, want[:s.count]) && s.count+len(got) > 0 {
+				t.Fatalf("the list of %d is another one:\n%s", s.count, cmp.Diff(want[:s.count], got))
+			}
+			if s.snapshot.Count() != int64(s.count) || s.snapshot.Size() != int64(len(plain)) {
+				t.Fatalf("count %d, size %d; the list has %d in %d bytes", s.snapshot.Count(), s.snapshot.Size(), s.count, len(plain))
+			}
+			for _, e := range encodings() {
+				body := joined(s.snapshot, e)
+				if earlier, ok := s.bodies[e]; ok && !bytes.Equal(earlier, body) {
+					t.Fatalf("the list of %d as %s changed", s.count, e)
+				}
+				if !bytes.Equal(decoded(t, e, body), plain) {
+					t.Fatalf("the list of %d as %s is another one", s.count, e)
+				}
+				checkRepresentation(t, s.snapshot.Representation(e), e)
+			}
+		}
+	})
+}
+
+func checkRepresentation(t rapid.TB, r *catalog.Representation, e catalog.Encoding) {
+	t.Helper()
+	size := 0
+	for _, part := range r.Parts {
+		size += len(part)
+	}
+	encoding := []string{e.String()}
+	if e == catalog.Identity {
+		encoding = nil
+	}
+	if r.Size != int64(size) || !slices.Equal(r.ContentLength, []string{fmt.Sprint(size)}) || !slices.Equal(r.ContentEncoding, encoding) {
+		t.Fatalf("%s: %d bytes; size %d, Content-Length %v, Content-Encoding %v", e, size, r.Size, r.ContentLength, r.ContentEncoding)
+	}
+}
+
+// Lists whose size is just below, at and above what a block holds, once and
+// several times.
+func TestListAtBlockBoundaries(t *testing.T) {
+	// An element is as long as the list of it alone, but for the end bracket; a
+	// list of n of them has n times that, and the bracket.
+	long := strings.Repeat("x", 9_000)
+	for _, blocks := range []int{1, 2, 3} {
+		for _, off := range []int{-2, -1, 0, 1, 2} {
+			t.Run(fmt.Sprintf("%d blocks %+d", blocks, off), func(t *testing.T) {
+				c := catalog.New("d")
+				id := 0
+				for current(t, c).Size() < int64(blocks*block-20_000) {
+					id++
+					c.Apply([]petcat.RevisedCategory{revised(id, "n", &long)})
+				}
+				// Two more: one to meet the boundary, one beyond it.
+				shell := int64(len(`,{"id":00,"name":"n","description":""}`))
+				fill := strings.Repeat("y", int(int64(blocks*block+off)-(current(t, c).Size()-1)-shell))
+				c.Apply([]petcat.RevisedCategory{revised(id+1, "n", &fill)})
+				if size := current(t, c).Size() - 1; size != int64(blocks*block+off) {
+					t.Fatalf("the list has %d bytes, want %d", size, blocks*block+off)
+				}
+				c.Apply([]petcat.RevisedCategory{revised(id+2, "n", nil)})
+				s := current(t, c)
+				plain := joined(s, catalog.Identity)
+				if got := unmarshalled(t, plain); len(got) != id+2 || got[id+1].ID != petcat.CategoryID(id+2) {
+					t.Fatalf("%d categories, want %d", len(got), id+2)
+				}
+				for _, e := range encodings() {
+					if !bytes.Equal(decoded(t, e, joined(s, e)), plain) {
+						t.Errorf("%s differs", e)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A snapshot that nobody has read yet does not change either.
+func TestUnreadSnapshotsStandStill(t *testing.T) {
+	c := catalog.New("d")
+	var unread []*catalog.Snapshot
+	all := many(1, 400, 2_000) // some 6 blocks
+	for i := range all {
+		c.Apply(all[i : i+1])
+		unread = append(unread, current(t, c))
+	}
+	whole := joined(current(t, c), catalog.Identity)
+	for i, s := range unread {
+		plain := joined(s, catalog.Identity)
+		list := plain[:len(plain)-1] // without the bracket
+		if !bytes.HasPrefix(whole, list) || bytes.Count(list, []byte(`{"id":`)) != i+1 {
+			t.Fatalf("the list of %d changed after it was taken", i+1)
+		}
+	}
+}
+
+func TestEmptyList(t *testing.T) {
+	s := current(t, catalog.New("d"))
+	if s.Count() != 0 || s.Size() != 2 || s.Revision() != 0 {
+		t.Errorf("count %d, size %d, revision %d", s.Count(), s.Size(), s.Revision())
+	}
+	for _, e := range encodings() {
+		if body := decoded(t, e, joined(s, e)); string(body) != "[]" {
+			t.Errorf("%s: %s", e, body)
+		}
+	}
+}
+
+func TestApplyTwiceIsHarmless(t *testing.T) {
+	c := catalog.New("d")
+	batch := many(1, 5, 100)
+	c.Apply(batch)
+	first := current(t, c)
+	c.Apply(batch)
+	c.Apply(batch[2:4])
+	c.Apply(nil)
+	if again := current(t, c); !bytes.Equal(joined(first, catalog.Identity), joined(again, catalog.Identity)) || again.Revision() != first.Revision() {
+		t.Errorf("the list changed:\n%s\n%s", joined(first, catalog.Identity), joined(again, catalog.Identity))
+	}
+	// A change that is known in part adds the rest.
+	c.Apply(many(4, 7, 100))
+	if got := current(t, c).Count(); got != 7 {
+		t.Errorf("%d categories, want 7", got)
+	}
+}
+
+// each is a store that holds categories, and fails after them if it is to.
+type each struct {
+	categories []petcat.RevisedCategory
+	err        error
+}
+
+func (s each) EachCategory(_ context.Context, fn func(petcat.RevisedCategory) error) error {
+	for _, c := range s.categories {
+		if err := fn(c); err != nil {
+			return err
+		}
+	}
+	return s.err
+}
+
+func TestLoad(t *testing.T) {
+	t.Run("then apply", func(t *testing.T) {
+		c := catalog.New("d")
+		if err := c.Load(t.Context(), each{categories: many(1, 2_000, 200)}); err != nil {
+			t.Fatal(err)
+		}
+		c.Apply(many(1_999, 2_001, 200)) // the store hands over what it committed meanwhile
+		applied := catalog.New("d")
+		for _, category := range many(1, 2_001, 200) {
+			applied.Apply([]petcat.RevisedCategory{category})
+		}
+		for _, e := range encodings() {
+			a, b := current(t, c).Representation(e), current(t, applied).Representation(e)
+			if !bytes.Equal(bytes.Join(a.Parts, nil), bytes.Join(b.Parts, nil)) || !slices.Equal(a.ETag, b.ETag) {
+				t.Errorf("%s: loaded and applied lists differ", e)
+			}
+		}
+	})
+	t.Run("the store fails", func(t *testing.T) {
+		away := errors.New("away")
+		if err := catalog.New("d").Load(t.Context(), each{categories: many(1, 2, 100), err: away}); !errors.Is(err, away) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("a text that cannot be encoded", func(t *testing.T) {
+		err := catalog.New("d").Load(t.Context(), each{categories: []petcat.RevisedCategory{revised(7, "\xff", nil)}})
+		if err == nil || !strings.Contains(err.Error(), "category 7") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A durable category that cannot be encoded must not be left out in silence,
+// and must not take the rest along.
+func TestApplyPanicsOnWhatCannotBeEncoded(t *testing.T) {
+	c := catalog.New("d")
+	c.Apply(many(1, 2, 100))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		c.Apply([]petcat.RevisedCategory{revised(3, "\xff", nil)})
+	}()
+	c.Apply([]petcat.RevisedCategory{revised(4, "n", nil)})
+	if got := unmarshalled(t, joined(current(t, c), catalog.Identity)); len(got) != 3 || got[2].ID != 4 {
+		t.Errorf("the list is %v", got)
+	}
+}
+
+// Readers see whole lists that only grow while a writer creates.
+func TestReadersWithAWriter(t *testing.T) {
+	const creates, perCreate = 400, 2_000 // some 6 blocks
+	c := catalog.New("d")
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for i := range 4 {
+		e := encodings()[i%3]
+		readers.Go(func() {
+			var last int64
+			for finished := false; !finished; {
+				select {
+				case <-done:
+					finished = true // and look once more
+				default:
+				}
+				s, err := c.Current(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				plain := decoded(t, e, joined(s, e))
+				count := int64(bytes.Count(plain, []byte(`{"id":`)))
+				if count != s.Count() || count < last || int64(len(plain)) != s.Size() || plain[0] != '[' || plain[len(plain)-1] != ']' {
+					t.Errorf("a list of %d after one of %d; it says %d", count, last, s.Count())
+					return
+				}
+				last = count
+			}
+			if last != creates {
+				t.Errorf("the last list has %d, want %d", last, creates)
+			}
+		})
+	}
+	for _, category := range many(1, creates, perCreate) {
+		c.Apply([]petcat.RevisedCategory{category})
+	}
+	close(done)
+	readers.Wait()
+}
+
+// What one create allocates does not depend on how many categories there are.
+func TestApplyCostDoesNotGrow(t *testing.T) {
+	cost := func(already int) float64 {
+		c := catalog.New("d")
+		c.Apply(many(1, already, 100))
+		// Several blocks' worth, so that each size pays for as many seals.
+		batch := many(already+1, already+6_000, 100)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range batch {
+			c.Apply(batch[i : i+1])
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / float64(len(batch))
+	}
+	few, lots := cost(1_000), cost(100_000)
+	if lots > 1.5*few {
+		t.Errorf("a create allocates %.0f bytes among 1,000 categories and %.0f among 100,000", few, lots)
+	}
+}
+
+// After a create, everything but the end of the compressed list is the very
+// memory of before: it was not compressed again. And the end is no more than
+// one block and one category.
+func TestCreateCompressesOneBlockAlone(t *testing.T) {
+	const element = 3_000
+	c := catalog.New("d")
+	c.Apply(many(1, 1_000, element))
+	for _, e := range []catalog.Encoding{catalog.Gzip, catalog.Zstd} {
+		t.Run(e.String(), func(t *testing.T) {
+			for range 100 { // more than fills a block
+				before := current(t, c)
+				old := before.Representation(e).Parts
+				c.Apply(many(int(before.Count())+1, int(before.Count())+1, element))
+				now := current(t, c)
+				parts := now.Representation(e).Parts
+				if len(parts) < 20 || len(parts) < len(old) || len(parts) > len(old)+1 {
+					t.Fatalf("%d parts became %d", len(old), len(parts))
+				}
+				for i := range old[:len(old)-1] {
+					if &old[i][0] != &parts[i][0] || len(old[i]) != len(parts[i]) {
+						t.Fatalf("part %d of %d was made again", i, len(parts))
+					}
+				}
+				plain := now.Representation(catalog.Identity).Parts
+				for i, part := range plain {
+					if n := len(part); n > block+element+1 || i < len(plain)-1 && n < block {
+						t.Fatalf("part %d of %d has %d bytes", i, len(plain), n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// All who ask for one encoding of one snapshot share one answer.
+func TestRepresentationIsMadeOnce(t *testing.T) {
+	c := catalog.New("d")
+	c.Apply(many(1, 2_000, 200))
+	s := current(t, c)
+	for _, e := range encodings() {
+		answers := make([]*catalog.Representation, 8)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() { answers[i] = s.Representation(e) })
+		}
+		all.Wait()
+		for _, r := range answers {
+			if r != answers[0] {
+				t.Errorf("%s was made more than once", e)
+			}
+		}
+	}
+}
