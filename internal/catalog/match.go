@@ -1,22 +1,27 @@
 package catalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Matches reports whether one of the validators in If-None-Match is the list's
 // (RFC 9110, section 13.1.2), in any encoding: who has one of them has this
 // revision.
 func (s *Snapshot) Matches(ifNoneMatch []string) bool {
+	if len(ifNoneMatch) == 0 {
+		return false
+	}
+	var own [encodings]string // made once: a header may name thousands
+	for e := range own {
+		own[e] = s.etag(Encoding(e))
+	}
 	for _, value := range ifNoneMatch {
 		for candidate := range strings.SplitSeq(value, ",") {
 			// The weak comparison is the right one here, so W/ does not matter.
 			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-			if candidate == "*" {
+			if candidate == "*" || slices.Contains(own[:], candidate) {
 				return true
-			}
-			for e := range Encoding(encodings) {
-				if candidate == s.etag(e) {
-					return true
-				}
 			}
 		}
 	}
