@@ -68,7 +68,9 @@ func (p *program) serve(ctx context.Context, settings Settings, ready func(*node
 	}
 	if err == nil {
 		log.InfoContext(ctx, "ready", "api", listeners.publicURL(settings)+"/v1", "admin", listeners.adminURL(settings),
+			"listen", listeners.api.Addr().String(),
 			"environment", n.store.Environment(), "categories", n.catalogCount(), "version", build().Version)
+		log.Flush()
 		err = n.wait(ctx, failed)
 	}
 	// From here on, a second signal finds no handler and ends the process.

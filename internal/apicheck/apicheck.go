@@ -63,7 +63,7 @@ func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	if strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/v1" || res.StatusCode >= http.StatusBadRequest {
 		what := fmt.Sprintf("%s %s: %d", r.Method, r.URL.Path, res.StatusCode)
-		for _, problem := range Problems(res, body, before) {
+		for _, problem := range Problems(res, body, before, c.now()) {
 			c.t.Errorf("%s: %s", what, problem)
 		}
 		if err := c.validate(r, res, body); err != nil {

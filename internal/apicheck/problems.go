@@ -16,11 +16,11 @@ var (
 	policyPattern = regexp.MustCompile(`^"minute";q=\d+;w=60(, "day";q=\d+;w=86400)?$`)
 )
 
-// Problems returns what is wrong with an answer; now is the Unix second on the
-// limiter's clock when the request was sent.
-func Problems(res *http.Response, body []byte, now int64) []string {
+// Problems returns what is wrong with an answer; sent and received are the Unix
+// seconds on the limiter's clock between which the service answered.
+func Problems(res *http.Response, body []byte, sent, received int64) []string {
 	p := &problems{h: res.Header}
-	p.limits(res.StatusCode, now)
+	p.limits(res.StatusCode, sent, received)
 	if p.h.Get("X-Request-Id") == "" {
 		p.addf("no X-Request-Id")
 	}
@@ -54,7 +54,7 @@ func (p *problems) number(name string) int64 {
 	return n
 }
 
-func (p *problems) limits(status int, now int64) {
+func (p *problems) limits(status int, sent, received int64) {
 	limit, remaining, reset := p.number("X-RateLimit-Limit"), p.number("X-RateLimit-Remaining"), p.number("X-RateLimit-Reset")
 	if limit < 1 {
 		p.addf("X-RateLimit-Limit is %d", limit)
@@ -62,8 +62,8 @@ func (p *problems) limits(status int, now int64) {
 	if remaining > limit {
 		p.addf("X-RateLimit-Remaining %d is above the limit %d", remaining, limit)
 	}
-	if reset <= now {
-		p.addf("X-RateLimit-Reset %d is not after now, %d", reset, now)
+	if reset <= sent {
+		p.addf("X-RateLimit-Reset %d is not after now, %d", reset, sent)
 	}
 	if state := p.h.Get("RateLimit"); !statePattern.MatchString(state) {
 		p.addf("RateLimit is %q", state)
@@ -77,9 +77,9 @@ func (p *problems) limits(status int, now int64) {
 	if remaining != 0 {
 		p.addf("X-RateLimit-Remaining is %d on a 429", remaining)
 	}
-	// The service may have answered a second later than the request was sent.
-	if after := p.number("Retry-After"); after < 1 || now+1+after < reset {
-		p.addf("Retry-After %d at %d is earlier than the reset at %d", after, now, reset)
+	// A caller begins to wait when it has the answer.
+	if after := p.number("Retry-After"); after < 1 || received+after < reset {
+		p.addf("Retry-After %d at %d is earlier than the reset at %d", after, received, reset)
 	}
 }
 

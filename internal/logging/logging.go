@@ -62,6 +62,9 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 // Lost returns how many writes failed.
 func (l *Log) Lost() uint64 { return l.buffer.lost.Load() }
 
+// Flush writes what is buffered, for a line that somebody waits for.
+func (l *Log) Flush() { l.buffer.flush() }
+
 // Close writes what is buffered. Lines that are logged later are written at
 // once.
 func (l *Log) Close() error { return l.buffer.close() }
