@@ -90,8 +90,8 @@ type Caller struct {
 // err returns why the caller may not come in, nil if it may.
 func (c *Caller) err(now clock.Reading) error {
 	state := c.state
-	if state == petcat.KeyActive && c.expiresAt != 0 && now.Wall >= c.expiresAt {
-		state = petcat.KeyExpired
+	if state != petcat.KeyRevoked && c.expiresAt != 0 && now.Wall >= c.expiresAt {
+		state = petcat.KeyExpired // the order is that of [petcat.Key.State]
 	}
 	if state == petcat.KeyActive {
 		return nil
@@ -136,9 +136,7 @@ func (k *Keyring) lookUp(ctx context.Context, hash petcat.KeyHash) (*Caller, err
 	found, err := k.store.FindCredential(ctx, hash)
 	switch {
 	case petcat.CodeOf(err) == petcat.CodeNotFound:
-		if k.generation.Load() == generation {
-			k.unknown.put(&Caller{hash: hash})
-		}
+		k.keep(k.unknown, &Caller{hash: hash}, generation)
 		return nil, errUnknown()
 	case errors.Is(err, context.Canceled):
 		return nil, err
@@ -146,14 +144,21 @@ func (k *Keyring) lookUp(ctx context.Context, hash petcat.KeyHash) (*Caller, err
 		return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later").Because(err)
 	}
 	caller := newCaller(hash, found)
-	if k.generation.Load() == generation {
-		k.known.put(caller)
-		// Something may have been forgotten between the check and the put.
-		if k.generation.Load() != generation {
-			k.known.remove(hash)
-		}
-	}
+	k.keep(k.known, caller, generation)
 	return caller, nil
+}
+
+// keep puts an answer into a cache, unless something was forgotten since the
+// look-up began, in the given generation.
+func (k *Keyring) keep(in *cache, caller *Caller, generation uint64) {
+	if k.generation.Load() != generation {
+		return
+	}
+	in.put(caller)
+	// Something may have been forgotten between the check and the put.
+	if k.generation.Load() != generation {
+		in.remove(caller.hash)
+	}
 }
 
 func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {

@@ -1,0 +1,478 @@
+package keyring_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/keyring"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// store is a store of credentials that counts the questions.
+type store struct {
+	mu          sync.Mutex
+	credentials map[petcat.KeyHash]petcat.Credential // guarded by mu
+	away        error                                // guarded by mu
+	questions   int                                  // guarded by mu
+	// answering is called between reading and answering. Optional.
+	answering func(context.Context)
+}
+
+func (s *store) FindCredential(ctx context.Context, hash petcat.KeyHash) (petcat.Credential, error) {
+	s.mu.Lock()
+	s.questions++
+	c, ok := s.credentials[hash]
+	away := s.away
+	s.mu.Unlock()
+	if s.answering != nil {
+		s.answering(ctx)
+	}
+	switch {
+	case away != nil:
+		return petcat.Credential{}, away
+	case ctx.Err() != nil:
+		return petcat.Credential{}, ctx.Err()
+	case !ok:
+		return petcat.Credential{}, petcat.Errorf(petcat.CodeNotFound, "no key has this hash")
+	}
+	return c, nil
+}
+
+func (s *store) put(hash petcat.KeyHash, c petcat.Credential) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.credentials[hash] = c
+}
+
+func (s *store) setAway(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = err
+}
+
+// fixture is a keyring, its clock and its store with one active key.
+type fixture struct {
+	t       testing.TB
+	keyring *keyring.Keyring
+	clock   *clock.Manual
+	store   *store
+	key     petcat.GeneratedKey
+	holder  petcat.Credential
+}
+
+func newFixture(t testing.TB, change ...func(*keyring.Options)) *fixture {
+	t.Helper()
+	f := &fixture{
+		t: t, clock: clock.NewManual(noon), key: generate(t, rand.NewChaCha8([32]byte{1})),
+		store: &store{credentials: map[petcat.KeyHash]petcat.Credential{}},
+		holder: petcat.Credential{
+			Key:     petcat.Key{ID: 34, Account: 12},
+			Account: petcat.Account{ID: 12, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
+		},
+	}
+	f.store.put(f.key.Hash, f.holder)
+	o := keyring.Options{Environment: petcat.Production, Store: f.store, Clock: f.clock}
+	for _, c := range change {
+		c(&o)
+	}
+	f.keyring = keyring.New(o)
+	return f
+}
+
+func generate(t testing.TB, random io.Reader) petcat.GeneratedKey {
+	t.Helper()
+	g, err := petcat.GenerateKey(petcat.Production, random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (f *fixture) identify(secret string) (*keyring.Caller, error) {
+	return f.keyring.Identify(f.t.Context(), secret, f.clock.Read())
+}
+
+// wantHolder checks that the fixture's key lets its holder in.
+func (f *fixture) wantHolder() *keyring.Caller {
+	f.t.Helper()
+	c, err := f.identify(f.key.Secret.Reveal())
+	if err != nil {
+		f.t.Fatalf("refused: %v", err)
+	}
+	if c.Key != f.holder.Key.ID || c.Account != f.holder.Account.ID || c.Quota != f.holder.Account.Quota || c.Plan != f.holder.Account.Plan {
+		f.t.Fatalf("the caller is %+v", c)
+	}
+	return c
+}
+
+// wantRefusal checks the code that a secret gets.
+func (f *fixture) wantRefusal(secret string, code petcat.Code) {
+	f.t.Helper()
+	if _, err := f.identify(secret); petcat.CodeOf(err) != code {
+		f.t.Fatalf("code %q, want %q; error %v", petcat.CodeOf(err), code, err)
+	}
+}
+
+// wantQuestions checks how often the store was asked since the last check.
+func (f *fixture) wantQuestions(n int) {
+	f.t.Helper()
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	if f.store.questions != n {
+		f.t.Errorf("the store was asked %d times, want %d", f.store.questions, n)
+	}
+	f.store.questions = 0
+}
+
+func TestIdentifyAsksOnce(t *testing.T) {
+	f := newFixture(t)
+	first := f.wantHolder()
+	for range 100 {
+		if again := f.wantHolder(); again != first {
+			t.Fatal("another caller")
+		}
+	}
+	f.wantQuestions(1)
+	if s := f.keyring.Stats(); s != (keyring.Stats{Known: 1, Lookups: 1, Trusted: true}) {
+		t.Errorf("stats %+v", s)
+	}
+}
+
+func TestIdentifyRefusesWithoutTheStore(t *testing.T) {
+	f := newFixture(t)
+	good := f.key.Secret.Reveal()
+	for i := range len(good) {
+		c := byte('0')
+		if good[i] == c {
+			c = '1'
+		}
+		f.wantRefusal(good[:i]+string(c)+good[i+1:], petcat.CodeInvalidAPIKey)
+	}
+	staging, err := petcat.GenerateKey(petcat.Staging, rand.NewChaCha8([32]byte{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, credential := range []string{"", "pck_live_", good + "0", staging.Secret.Reveal()} {
+		f.wantRefusal(credential, petcat.CodeInvalidAPIKey)
+	}
+	f.wantQuestions(0)
+}
+
+func TestIdentifyRemembersTheUnknown(t *testing.T) {
+	f := newFixture(t)
+	unknown := generate(t, rand.NewChaCha8([32]byte{2}))
+	for range 10 {
+		f.wantRefusal(unknown.Secret.Reveal(), petcat.CodeInvalidAPIKey)
+	}
+	f.wantQuestions(1)
+	t.Run("until there is such a key", func(t *testing.T) {
+		f.store.put(unknown.Hash, petcat.Credential{Key: petcat.Key{ID: 5}, Account: petcat.Account{ID: 6}})
+		f.keyring.Apply(petcat.AccessChange{Keys: []petcat.KeyHash{unknown.Hash}})
+		if c, err := f.identify(unknown.Secret.Reveal()); err != nil || c.Key != 5 {
+			t.Errorf("caller %+v, error %v", c, err)
+		}
+		f.wantQuestions(1)
+	})
+}
+
+func TestStates(t *testing.T) {
+	past := noon.Add(-time.Hour)
+	for _, c := range []struct {
+		name    string
+		key     petcat.Key
+		account petcat.Account
+		code    petcat.Code
+	}{
+		{"active", petcat.Key{}, petcat.Account{}, ""},
+		{"expires later", petcat.Key{ExpiresAt: noon.Add(1)}, petcat.Account{}, ""},
+		{"expired", petcat.Key{ExpiresAt: noon}, petcat.Account{}, petcat.CodeExpiredAPIKey},
+		{"disabled", petcat.Key{DisabledAt: past}, petcat.Account{}, petcat.CodeDisabledAPIKey},
+		{"revoked", petcat.Key{RevokedAt: past}, petcat.Account{}, petcat.CodeRevokedAPIKey},
+		{"revoked and expired", petcat.Key{RevokedAt: past, ExpiresAt: past}, petcat.Account{}, petcat.CodeRevokedAPIKey},
+		{"of a closed account", petcat.Key{}, petcat.Account{ClosedAt: past}, petcat.CodeRevokedAPIKey},
+		{"disabled, of a closed account", petcat.Key{DisabledAt: past}, petcat.Account{ClosedAt: past}, petcat.CodeRevokedAPIKey},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.store.put(f.key.Hash, petcat.Credential{Key: c.key, Account: c.account})
+			// What is refused is remembered, too.
+			for range 3 {
+				f.wantRefusal(f.key.Secret.Reveal(), c.code)
+			}
+			f.wantQuestions(1)
+		})
+	}
+}
+
+// What is final is told before what is not, in the same order as the domain's.
+func TestExpiredAndDisabled(t *testing.T) {
+	f := newFixture(t)
+	key := petcat.Key{DisabledAt: noon.Add(-time.Hour), ExpiresAt: noon.Add(time.Hour)}
+	f.store.put(f.key.Hash, petcat.Credential{Key: key})
+	f.wantRefusal(f.key.Secret.Reveal(), key.State(noon).Err().(*petcat.Error).Code)
+	f.clock.Advance(time.Hour)
+	f.keyring.Heard(f.clock.Read())
+	f.wantRefusal(f.key.Secret.Reveal(), key.State(noon.Add(time.Hour)).Err().(*petcat.Error).Code)
+}
+
+func TestExpiryComesByItself(t *testing.T) {
+	f := newFixture(t)
+	holder := f.holder
+	holder.Key.ExpiresAt = noon.Add(time.Hour)
+	f.store.put(f.key.Hash, holder)
+	f.wantHolder()
+	f.store.setAway(errors.New("away"))
+	f.clock.Advance(time.Hour - 1)
+	f.keyring.Heard(f.clock.Read())
+	f.wantHolder()
+	f.clock.Advance(1)
+	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeExpiredAPIKey)
+	f.wantQuestions(1)
+}
+
+func TestApplyForgets(t *testing.T) {
+	business := petcat.Account{ID: 12, Plan: petcat.Business, Quota: petcat.Quota{PerMinute: 1_000, PerDay: 100_000}}
+	for _, c := range []struct {
+		name   string
+		change petcat.AccessChange
+		asks   int
+	}{
+		{"the key", petcat.AccessChange{Keys: []petcat.KeyHash{{}, newFixture(t).key.Hash}}, 1},
+		{"the account", petcat.AccessChange{Accounts: []petcat.AccountID{3, 12}}, 1},
+		{"another key", petcat.AccessChange{Keys: []petcat.KeyHash{{1}}}, 0},
+		{"another account", petcat.AccessChange{Accounts: []petcat.AccountID{13}}, 0},
+		{"a ban", petcat.AccessChange{Bans: []petcat.Ban{{Key: 34, Account: 12}}}, 0},
+		{"nothing", petcat.AccessChange{}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.wantHolder()
+			f.wantQuestions(1)
+			f.store.put(f.key.Hash, petcat.Credential{Key: f.holder.Key, Account: business})
+			f.keyring.Apply(c.change)
+			if c.asks > 0 {
+				f.holder.Account = business
+			}
+			f.wantHolder()
+			f.wantQuestions(c.asks)
+		})
+	}
+}
+
+// A look-up that began before a change must not be kept after it: it may have
+// read the state before.
+func TestChangeDuringLookup(t *testing.T) {
+	for name, known := range map[string]bool{"known": true, "unknown": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			fresh := petcat.Credential{Key: petcat.Key{ID: 34, RevokedAt: noon}, Account: f.holder.Account}
+			if !known {
+				f.key = generate(t, rand.NewChaCha8([32]byte{3}))
+			}
+			f.store.answering = func(context.Context) {
+				f.store.answering = nil
+				f.store.put(f.key.Hash, fresh)
+				f.keyring.Apply(petcat.AccessChange{Keys: []petcat.KeyHash{f.key.Hash}})
+			}
+			// This one was asked before the change: either answer is right.
+			_, _ = f.identify(f.key.Secret.Reveal())
+			f.wantQuestions(1)
+			f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeRevokedAPIKey)
+			f.wantQuestions(1)
+		})
+	}
+}
+
+// The same with real concurrency: after Apply has returned, nobody is answered
+// from before the change.
+func TestChangeDuringLookupInParallel(t *testing.T) {
+	f := newFixture(t)
+	for i := range 300 {
+		// Unknown at first, then known: both kinds of memory take part.
+		key := generate(t, rand.NewChaCha8([32]byte{4, byte(i), byte(i >> 8)}))
+		var asking sync.WaitGroup
+		for range 3 {
+			asking.Go(func() { _, _ = f.identify(key.Secret.Reveal()) })
+		}
+		f.store.put(key.Hash, f.holder)
+		f.keyring.Apply(petcat.AccessChange{Keys: []petcat.KeyHash{key.Hash}})
+		if _, err := f.identify(key.Secret.Reveal()); err != nil {
+			t.Fatalf("after the key was made known: %v", err)
+		}
+		asking.Wait()
+		if _, err := f.identify(key.Secret.Reveal()); err != nil {
+			t.Fatalf("after all look-ups had ended: %v", err)
+		}
+	}
+}
+
+func TestTrust(t *testing.T) {
+	f := newFixture(t)
+	unknown := generate(t, rand.NewChaCha8([32]byte{2})).Secret.Reveal()
+	f.wantHolder()
+	f.wantRefusal(unknown, petcat.CodeInvalidAPIKey)
+	f.wantQuestions(2)
+
+	f.clock.Advance(30 * time.Second)
+	f.wantHolder() // still
+	f.wantQuestions(0)
+
+	f.clock.Advance(time.Millisecond)
+	t.Run("lapsed: every request asks", func(t *testing.T) {
+		for range 3 {
+			f.wantHolder()
+			f.wantRefusal(unknown, petcat.CodeInvalidAPIKey)
+		}
+		f.wantQuestions(6)
+		if f.keyring.Stats().Trusted {
+			t.Error("the statistics say trusted")
+		}
+	})
+	t.Run("lapsed, and the store is away: nobody gets in", func(t *testing.T) {
+		f.store.setAway(errors.New("the disk is gone"))
+		defer f.store.setAway(nil)
+		f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeServiceUnavailable)
+		f.wantRefusal(unknown, petcat.CodeServiceUnavailable)
+		f.wantQuestions(2)
+	})
+	t.Run("a revocation is obeyed at once", func(t *testing.T) {
+		revoked := f.holder
+		revoked.Key.RevokedAt = noon
+		f.store.put(f.key.Hash, revoked)
+		f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeRevokedAPIKey)
+		f.store.put(f.key.Hash, f.holder)
+		f.wantHolder()
+		f.wantQuestions(2)
+	})
+	t.Run("heard again: from memory again", func(t *testing.T) {
+		f.keyring.Heard(f.clock.Read())
+		f.wantHolder()
+		f.wantQuestions(0)
+	})
+	t.Run("a step of the wall clock changes nothing", func(t *testing.T) {
+		f.clock.Step(48 * time.Hour)
+		f.wantHolder()
+		f.clock.Step(-96 * time.Hour)
+		f.wantHolder()
+		f.wantQuestions(0)
+	})
+}
+
+func TestStoreAway(t *testing.T) {
+	f := newFixture(t)
+	f.store.setAway(errors.New("no such file"))
+	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeServiceUnavailable)
+	f.store.setAway(nil)
+	f.wantHolder() // the failure was not remembered
+	f.store.setAway(errors.New("no such file"))
+	f.wantHolder() // what is trusted needs no store
+}
+
+func TestLookupTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.store.answering = func(ctx context.Context) { <-ctx.Done() }
+		began := time.Now()
+		f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeServiceUnavailable)
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("the answer took %s, want 2s", took)
+		}
+	})
+}
+
+// A caller who goes away is not a store that is away.
+func TestCallerGone(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.store.answering = func(context.Context) { cancel() }
+	_, err := f.keyring.Identify(ctx, f.key.Secret.Reveal(), f.clock.Read())
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	f.store.answering = nil
+	f.wantHolder()
+}
+
+// forge returns well-formed keys that nobody holds, as an attacker would.
+func forge(t testing.TB, n int) []string {
+	t.Helper()
+	out := make([]string, n)
+	for i := range out {
+		out[i] = generate(t, &counter{next: uint64(i)}).Secret.Reveal()
+	}
+	return out
+}
+
+// counter is a source of bytes that differ from one number to the next.
+type counter struct{ next uint64 }
+
+func (c *counter) Read(p []byte) (int, error) {
+	var number [8]byte
+	binary.BigEndian.PutUint64(number[:], c.next*0x9e3779b97f4a7c15)
+	for i := range p {
+		p[i] = number[i%8] % 62
+	}
+	return len(p), nil
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	const most = 10_000
+	f := newFixture(t, func(o *keyring.Options) { o.MaxEntries = most })
+	f.wantHolder()
+	for _, key := range forge(t, 1<<17) {
+		f.wantRefusal(key, petcat.CodeInvalidAPIKey)
+	}
+	s := f.keyring.Stats()
+	if s.Unknown > most || s.Unknown < most/2 {
+		t.Errorf("%d unknown keys are kept, want at most %d and not far fewer", s.Unknown, most)
+	}
+	// Strangers do not push out those who belong here.
+	f.wantQuestions(1 + 1<<17)
+	f.wantHolder()
+	f.wantQuestions(0)
+
+	for _, key := range forge(t, 3*most) {
+		hash, err := petcat.ParseKey(petcat.Production, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.store.put(hash, f.holder)
+		f.keyring.Apply(petcat.AccessChange{Keys: []petcat.KeyHash{hash}})
+		if _, err := f.identify(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := f.keyring.Stats(); s.Known > most {
+		t.Errorf("%d known keys are kept, want at most %d", s.Known, most)
+	}
+}
+
+func BenchmarkIdentify(b *testing.B) {
+	f := newFixture(b)
+	key, now := f.key.Secret.Reveal(), f.clock.Read()
+	unknown := forge(b, 1)[0]
+	bad := key[:len(key)-1] + "!"
+	for name, secret := range map[string]string{"known": key, "unknown": unknown, "bad checksum": bad} {
+		b.Run(name, func(b *testing.B) {
+			_, _ = f.keyring.Identify(b.Context(), secret, now)
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = f.keyring.Identify(b.Context(), secret, now)
+			}
+		})
+	}
+}
