@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+
+	"petcat/internal/socket"
 )
 
 // listeners are the two sockets of a node.
@@ -34,6 +36,7 @@ func listen(ctx context.Context, settings Settings) (*listeners, error) {
 		_ = l.api.Close()
 		return nil, err
 	}
+	l.api = socket.New(l.api)
 	// Only a listener that others can reach needs TLS; on the loopback it would
 	// be in the way of those who collect metrics there.
 	l.adminTLS = settings.TLS() && !isLoopback(settings.AdminListen)

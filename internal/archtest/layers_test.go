@@ -53,6 +53,10 @@ var layers = []struct {
 		"it works on any store",
 	},
 	{
+		module + "/internal/socket", append([]string{"net/http", module + "/internal/httpapi"}, driver...),
+		"connections are below HTTP",
+	},
+	{
 		module + "/internal/httpapi", append([]string{"github.com/prometheus/"}, driver...),
 		"no handler sees a database, a transaction or the metrics library",
 	},

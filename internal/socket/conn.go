@@ -1,0 +1,103 @@
+package socket
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// conn is a connection whose deadlines the listener keeps.
+type conn struct {
+	net.Conn
+	listener *Listener
+
+	// passed says that the last read was one that was passed over. Reads do
+	// not overlap, so they need no lock for it.
+	passed bool
+
+	mu          sync.Mutex
+	read, write deadline // guarded by mu
+}
+
+// deadline is when reads or writes are to end.
+type deadline struct {
+	at    time.Duration // since the listener's origin; 0 for never
+	fired bool          // the connection below has been told
+}
+
+// longAgo is a deadline that ends what is under way.
+var longAgo = time.Unix(1, 0)
+
+// Read reads from the connection below, but passes over the first of several
+// reads of one byte in a row, which is what net/http's background read is: a
+// reader that really waits for one byte asks again, and is served.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(p) == 1 && !c.passed {
+		c.passed = true
+		return 0, nil
+	}
+	c.passed = false
+	return c.Conn.Read(p)
+}
+
+// Close closes the connection.
+func (c *conn) Close() error {
+	c.listener.forget(c)
+	return c.Conn.Close()
+}
+
+// SetDeadline sets both deadlines.
+func (c *conn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
+}
+
+// SetReadDeadline sets when reads end.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.set(&c.read, t, c.Conn.SetReadDeadline)
+}
+
+// SetWriteDeadline sets when writes end.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.set(&c.write, t, c.Conn.SetWriteDeadline)
+}
+
+// set keeps a deadline. Only one that is over already, and the end of one that
+// has fired, concern the connection below. The caller holds mu.
+func (c *conn) set(d *deadline, t time.Time, below func(time.Time) error) error {
+	d.at = 0
+	if !t.IsZero() {
+		// A deadline before the origin is one that ends what is under way.
+		if d.at = c.listener.since(t); d.at <= 0 {
+			d.at, d.fired = 0, true
+			return below(longAgo)
+		}
+	}
+	if !d.fired {
+		return nil
+	}
+	d.fired = false
+	return below(time.Time{})
+}
+
+// fire ends reads and writes whose deadline has come.
+func (c *conn) fire(now time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.read.due(now) {
+		c.read.fired = true
+		_ = c.Conn.SetReadDeadline(longAgo) // it fails on closed connections alone
+	}
+	if c.write.due(now) {
+		c.write.fired = true
+		_ = c.Conn.SetWriteDeadline(longAgo)
+	}
+}
+
+func (d deadline) due(now time.Duration) bool { return d.at != 0 && !d.fired && now >= d.at }

@@ -1,0 +1,200 @@
+package socket_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"petcat/internal/socket"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pair returns both ends of a connection; the server's is the one under test.
+func pair(t *testing.T) (server, client net.Conn) {
+	t.Helper()
+	l := socket.New(listen(t))
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- c
+	}()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server = <-accepted
+	t.Cleanup(func() { _ = server.Close(); _ = client.Close() })
+	return server, client
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func wantTimeout(t *testing.T, err error) {
+	t.Helper()
+	if ne, ok := err.(net.Error); !ok || !ne.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("error %v, want a timeout", err)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	server, client := pair(t)
+	buf := make([]byte, 16)
+
+	t.Run("one that comes ends a read, not early, and at most a tick late", func(t *testing.T) {
+		begin := time.Now()
+		_ = server.SetReadDeadline(begin.Add(100 * time.Millisecond))
+		_, err := server.Read(buf)
+		wantTimeout(t, err)
+		// Two ticks: one for the clock, one for a busy machine.
+		if took := time.Since(begin); took < 100*time.Millisecond || took > 100*time.Millisecond+2*socket.Tick {
+			t.Errorf("after %v", took)
+		}
+	})
+	t.Run("a new one makes the connection good again", func(t *testing.T) {
+		_ = server.SetReadDeadline(time.Now().Add(time.Minute))
+		_, _ = io.WriteString(client, "hello")
+		if n, err := server.Read(buf); err != nil || string(buf[:n]) != "hello" {
+			t.Errorf("read %q, %v", buf[:n], err)
+		}
+	})
+	t.Run("one in the past ends a read at once", func(t *testing.T) {
+		_ = server.SetReadDeadline(time.Time{})
+		failed := make(chan error)
+		go func() {
+			_, err := server.Read(buf)
+			failed <- err
+		}()
+		_ = server.SetReadDeadline(time.Unix(1, 0))
+		wantTimeout(t, <-failed)
+		_ = server.SetReadDeadline(time.Time{})
+	})
+	t.Run("one that was moved in time does not fire", func(t *testing.T) {
+		_ = server.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		_ = server.SetReadDeadline(time.Time{})
+		go func() {
+			<-time.After(3 * socket.Tick)
+			_, _ = io.WriteString(client, "late")
+		}()
+		if n, err := server.Read(buf); err != nil || string(buf[:n]) != "late" {
+			t.Errorf("read %q, %v", buf[:n], err)
+		}
+	})
+	t.Run("writes have their own", func(t *testing.T) {
+		_ = server.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+		_, err := server.Write(make([]byte, 64<<20)) // nobody reads
+		wantTimeout(t, err)
+	})
+}
+
+// A read of one byte is passed over once; whoever asks again gets it.
+func TestReadOfOneByte(t *testing.T) {
+	server, client := pair(t)
+	_, _ = io.WriteString(client, "ab")
+	one := make([]byte, 1)
+	for i, want := range []string{"", "a", "", "b"} {
+		n, err := server.Read(one)
+		if err != nil || string(one[:n]) != want {
+			t.Errorf("read %d: %q, %v, want %q", i, one[:n], err, want)
+		}
+	}
+}
+
+// net/http behaves over these connections as it does over others.
+func TestHTTP(t *testing.T) {
+	l := socket.New(listen(t))
+	server := &http.Server{
+		ReadHeaderTimeout: 300 * time.Millisecond, IdleTimeout: 300 * time.Millisecond, WriteTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%s %s %d", r.URL.Path, body, len(r.Header.Get("X-Long")))
+		}),
+	}
+	var done sync.WaitGroup
+	done.Go(func() { _ = server.Serve(l) })
+	t.Cleanup(func() {
+		_ = server.Shutdown(context.WithoutCancel(t.Context()))
+		done.Wait()
+	})
+	dial := func(t *testing.T) (net.Conn, *bufio.Reader) {
+		t.Helper()
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c, bufio.NewReader(c)
+	}
+	want := func(t *testing.T, r *bufio.Reader, body string) {
+		t.Helper()
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || string(got) != body {
+			t.Fatalf("body %q, %v, want %q", got, err, body)
+		}
+	}
+
+	t.Run("keep-alive and pipelined requests", func(t *testing.T) {
+		c, r := dial(t)
+		for range 3 {
+			_, _ = io.WriteString(c, "GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+			want(t, r, "/a  0")
+		}
+		_, _ = io.WriteString(c, strings.Repeat("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", 20))
+		for range 20 {
+			want(t, r, "/p hi 0")
+		}
+	})
+	t.Run("a request in pieces of every size, over a header that fills the buffers", func(t *testing.T) {
+		for _, long := range []int{1, 4040, 4060, 4095, 8191, 12_000} {
+			request := fmt.Sprintf("GET /l HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\n\r\n", strings.Repeat("y", long))
+			for _, cut := range []int{1, 4095, 4096, 4097} {
+				c, r := dial(t)
+				cut = min(cut, len(request))
+				_, _ = io.WriteString(c, request[:cut])
+				<-time.After(2 * time.Millisecond) // so that the pieces arrive apart
+				_, _ = io.WriteString(c, request[cut:])
+				want(t, r, fmt.Sprintf("/l  %d", long))
+			}
+		}
+	})
+	t.Run("slow headers and idle connections are cut", func(t *testing.T) {
+		for _, sent := range []string{"GET / HT", "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"} {
+			c, r := dial(t)
+			_, _ = io.WriteString(c, sent)
+			if strings.HasSuffix(sent, "\r\n\r\n") {
+				want(t, r, "/a  0")
+			}
+			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+			if _, err := io.ReadAll(r); err != nil {
+				t.Errorf("after %q the connection stays open: %v", sent, err)
+			}
+		}
+	})
+}
