@@ -59,9 +59,10 @@ func (a *account) granted(l petcat.DayLeased) {
 // that a crash costs an account less than a hundredth of its day.
 func leaseBlock(q petcat.Quota) int64 { return max(1, q.PerDay/200) }
 
-// wantsLease reports whether it is time to lease ahead.
+// wantsLease reports whether it is time to lease ahead. While something is owed,
+// nothing is free.
 func (a *account) wantsLease(q petcat.Quota) bool {
-	return a.lease == nil && a.dayCount < q.PerDay && (a.dayOwed > 0 || a.dayFree <= leaseBlock(q)/2)
+	return a.lease == nil && a.dayCount < q.PerDay && a.dayFree <= leaseBlock(q)/2
 }
 
 // shardCount spreads the accounts so that a sweep, which holds one shard at a

@@ -88,7 +88,10 @@ func TestFailureBucketIsBounded(t *testing.T) {
 	want(t, "Refused when the shared bucket is spent", b.Fail(address(200_000)).Refused, true)
 	want(t, "Remaining of an early address", b.Fail(address(5)).Standing.Remaining, 8)
 	wall.Advance(time.Minute)
-	want(t, "Remaining in the next minute", b.Fail(address(200_000)).Standing.Remaining, 9)
+	for n := range uint32(65_536) {
+		b.Fail(address(n))
+	}
+	want(t, "Remaining in the next minute's shared bucket", b.Fail(address(200_000)).Standing.Remaining, 9)
 }
 
 func TestFailureBucketInParallel(t *testing.T) {

@@ -53,9 +53,10 @@ func (s *shard) sweep(clock *Clock) (returns []petcat.DayReturn) {
 	now := clock.Now()
 	idle := petcat.Minute.Index(unixOf(now)) - idleMinutes
 	for id, a := range s.accounts {
-		// What is owed to the store, and what is under way, must be settled
-		// first.
-		if a.minute >= idle || a.lease != nil || a.dayOwed > 0 {
+		// What is under way must be settled first. So must what is owed to the
+		// store, and it has a lease under way, unless the store's day is full
+		// and has no room for it.
+		if a.minute >= idle || a.lease != nil {
 			continue
 		}
 		if a.dayFree > 0 {

@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"testing"
@@ -93,7 +94,51 @@ func TestSweepWhileTheStoreIsAway(t *testing.T) {
 		synctest.Wait()
 		want(t, "the store's count", r.days.Count(1, today), 1)
 		want(t, "left", r.admit(t, 1, 1), 998)
+
+		r.clock.Advance(11 * time.Minute)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		want(t, "the store's count after the next sweep", r.days.Count(1, today), 2)
 	})
+}
+
+// What the store was not told yet is known here alone.
+func TestSweepKeepsWhatIsOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.admit(t, 10, 1)
+		synctest.Wait()
+		r.store.Break(limittest.Faults{Write: errDisk})
+		r.admit(t, 490, 1)
+		low := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 1_000, PerDay: 100}}
+		if d, err := r.Spend(t.Context(), low); err != nil || d.Verdict != ratelimit.DaySpent {
+			t.Fatalf("Spend = %+v, %v; want the day spent", d, err)
+		}
+		r.clock.Advance(11 * time.Minute)
+		time.Sleep(time.Minute)
+		r.store.Break(limittest.Faults{})
+		time.Sleep(2 * time.Second)
+		want(t, "left of the old quota", r.admit(t, 1, 1), 499)
+	})
+}
+
+func TestSweepGivesMemoryBack(t *testing.T) {
+	wall := clock.NewManual(noon)
+	m := ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(wall), Days: leaseAll{}})
+	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	fill(t, m, 200_000)
+	wall.Advance(11 * time.Minute)
+	m.Sweep()
+	want(t, "accounts", m.Stats().Accounts, 0)
+	m.Drain()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 2<<20 {
+		t.Errorf("%d bytes are kept for nobody", kept)
+	}
 }
 
 // maxBytesPerAccount is the promise of the package's documentation.
@@ -102,12 +147,25 @@ const maxBytesPerAccount = 300
 // heapOf fills a limiter with accounts and returns the bytes that each takes.
 func heapOf(tb testing.TB, accounts int) float64 {
 	tb.Helper()
-	days := limittest.NewDays()
-	store := days.Process()
-	m := ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(clock.NewManual(noon)), Days: leaseAll{store}})
+	m := ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(clock.NewManual(noon)), Days: leaseAll{}})
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
+	fill(tb, m, accounts)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if n := m.Stats().Accounts; n != accounts {
+		tb.Fatalf("%d accounts in memory, want %d", n, accounts)
+	}
+	if err := m.Close(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return float64(after.HeapAlloc-before.HeapAlloc) / float64(accounts)
+}
+
+// fill sends one request of each of so many accounts.
+func fill(tb testing.TB, m *ratelimit.Memory, accounts int) {
+	tb.Helper()
 	const senders = 32
 	var wg sync.WaitGroup
 	for s := range senders {
@@ -122,15 +180,6 @@ func heapOf(tb testing.TB, accounts int) float64 {
 		})
 	}
 	wg.Wait()
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if n := m.Stats().Accounts; n != accounts {
-		tb.Fatalf("%d accounts in memory, want %d", n, accounts)
-	}
-	if err := m.Close(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	return float64(after.HeapAlloc-before.HeapAlloc) / float64(accounts)
 }
 
 func TestMemoryPerAccount(t *testing.T) {
