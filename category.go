@@ -115,3 +115,13 @@ type CategoryStore interface {
 	// texts are valid until fn returns.
 	EachCategory(ctx context.Context, fn func(RevisedCategory) error) error
 }
+
+// CategoryFeed is how a server that shares its store with others learns what
+// they created.
+type CategoryFeed interface {
+	// CategoriesSince calls fn for every category that changed after a
+	// revision, by revision ascending, and stops at the first error that fn
+	// returns. It returns the revision up to which, by then, nothing is
+	// missing. When nothing changed it costs one small query.
+	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) (Revision, error)
+}
