@@ -13,6 +13,9 @@ const (
 	// bufferSize makes a write worth a system call: at 200 bytes a line, one
 	// for 300 requests.
 	bufferSize = 64 << 10
+	// maxWaiting is how much may wait while a write hangs, as on a pipe that
+	// nobody reads: some 5,000 lines. What comes on top is lost.
+	maxWaiting = 16 * bufferSize
 )
 
 // buffer collects lines, masks keys in them, and writes them in large pieces.
@@ -24,10 +27,12 @@ type buffer struct {
 	lines  []byte // guarded by mu
 	closed bool   // guarded by mu
 
-	// writing is held while the lines are on their way out, so that those who
-	// log do not wait for a slow disk, and pieces do not overtake each other.
+	// writing is held while the lines are on their way out, so that pieces do
+	// not overtake each other.
 	writing sync.Mutex
 	spare   []byte // guarded by writing
+	// again tells who is writing that more has come that should not wait.
+	again atomic.Bool
 
 	timer *time.Timer
 	armed bool // guarded by mu: the timer will fire
@@ -51,6 +56,11 @@ func (b *buffer) Write(line []byte) (int, error) {
 func (b *buffer) append(add func(dst []byte) []byte) {
 	b.mu.Lock()
 	start := len(b.lines)
+	if start >= maxWaiting {
+		b.mu.Unlock()
+		b.lost.Add(1)
+		return
+	}
 	b.lines = add(b.lines)
 	redact(b.lines[start:])
 	full := len(b.lines) >= bufferSize || b.closed
@@ -64,9 +74,23 @@ func (b *buffer) append(add func(dst []byte) []byte) {
 	}
 }
 
+// flush writes what waits. When somebody is writing already it is left to them:
+// at most one of those who log waits for a slow disk.
 func (b *buffer) flush() {
-	b.writing.Lock()
-	defer b.writing.Unlock()
+	b.again.Store(true)
+	if !b.writing.TryLock() {
+		return
+	}
+	b.again.Store(false)
+	b.write()
+	b.writing.Unlock()
+	if b.again.Load() {
+		b.timer.Reset(0) // on another goroutine: this one has waited once
+	}
+}
+
+// write writes what waits. The caller holds writing.
+func (b *buffer) write() {
 	b.mu.Lock()
 	out := b.lines
 	b.lines = b.spare[:0]
@@ -88,6 +112,9 @@ func (b *buffer) close() error {
 	b.closed = true
 	b.mu.Unlock()
 	b.timer.Stop()
-	b.flush()
+	// Here it is waited for: the process is about to end.
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	b.write()
 	return nil
 }

@@ -4,8 +4,9 @@
 //
 // It refuses to write a key: whatever looks like one is masked in the finished
 // line, wherever it came from. That is the net below [petcat.Secret], which
-// already prints as [redacted]. When what it writes to fails, lines are lost and
-// counted; nothing waits for the log.
+// already prints as [redacted]. When what it writes to fails, or hangs for so
+// long that the buffer is full, lines are lost and counted; of those who log,
+// never more than one at a time waits for a write.
 //
 // The buffer's price is the window in which lines can be lost: a process that
 // is killed, or a machine that loses power, takes up to FlushInterval of lines
@@ -59,7 +60,8 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 	return &Log{Logger: slog.New(urgent{Handler: handler, buffer: b}), buffer: b, format: format, level: level}
 }
 
-// Lost returns how many writes failed.
+// Lost returns how often lines were lost: writes that failed, each of one line or
+// many, and lines for which there was no room.
 func (l *Log) Lost() uint64 { return l.buffer.lost.Load() }
 
 // Flush writes what is buffered, for a line that somebody waits for.

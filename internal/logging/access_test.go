@@ -1,0 +1,160 @@
+package logging_test
+
+import (
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat/internal/logging"
+)
+
+func accessLine() *logging.Access {
+	return &logging.Access{
+		At: time.Date(2026, 3, 14, 12, 0, 18, 123_456_789, time.UTC), RequestID: "0A1B2C3D-7", Method: "POST", Path: "/v1/categories",
+		Operation: "createCategory", Status: 429, Code: "rate_limit_exceeded", Account: 12, Key: 34,
+		Address: "192.0.2.7", Duration: 1234567 * time.Nanosecond, Bytes: 99,
+	}
+}
+
+// written returns what the log writes of a request.
+func written(t testing.TB, format logging.Format, a *logging.Access) string {
+	t.Helper()
+	var s sink
+	log := logging.New(&s, slog.LevelInfo, format)
+	log.Access(a)
+	must(t, log.Close())
+	return s.text()
+}
+
+func TestAccess(t *testing.T) {
+	stranger := accessLine()
+	stranger.Operation, stranger.Code, stranger.Account, stranger.Key, stranger.Status = "", "", 0, 0, 200
+	for _, c := range []struct {
+		name   string
+		format logging.Format
+		line   *logging.Access
+		want   string
+	}{
+		{"json", logging.JSON, accessLine(), `{"time":"TIME","level":"INFO","msg":"request","request_id":"0A1B2C3D-7",` +
+			`"method":"POST","path":"/v1/categories","operation":"createCategory","status":429,"code":"rate_limit_exceeded",` +
+			`"account":"acct_12","key":"key_34","address":"192.0.2.7","duration_us":1234,"bytes":99}`},
+		{"json, nobody", logging.JSON, stranger, `{"time":"TIME","level":"INFO","msg":"request","request_id":"0A1B2C3D-7",` +
+			`"method":"POST","path":"/v1/categories","status":200,"address":"192.0.2.7","duration_us":1234,"bytes":99}`},
+		{"text", logging.Text, accessLine(), `time=TIME level=INFO msg=request request_id=0A1B2C3D-7 method="POST" path="/v1/categories" ` +
+			`operation=createCategory status=429 code=rate_limit_exceeded account=acct_12 key=key_34 address="192.0.2.7" duration_us=1234 bytes=99`},
+		{"text, nobody", logging.Text, stranger, `time=TIME level=INFO msg=request request_id=0A1B2C3D-7 method="POST" path="/v1/categories" ` +
+			`status=200 address="192.0.2.7" duration_us=1234 bytes=99`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			line := written(t, c.format, c.line)
+			at, err := time.Parse(time.RFC3339, fields(t, c.format, strings.TrimSuffix(line, "\n"))["time"])
+			if off := c.line.At.Sub(at); err != nil || off < 0 || off >= time.Millisecond {
+				t.Errorf("the line is of %s, the request of %s", at, c.line.At)
+			}
+			line = regexp.MustCompile(`2026-[^ "]+Z`).ReplaceAllString(line, "TIME")
+			if diff := cmp.Diff(c.want+"\n", line); diff != "" {
+				t.Errorf("line (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// In both formats a line has the same fields with the same values.
+func TestAccessFormatsAgree(t *testing.T) {
+	a := accessLine()
+	text := fields(t, logging.Text, strings.TrimSuffix(written(t, logging.Text, a), "\n"))
+	json := fields(t, logging.JSON, strings.TrimSuffix(written(t, logging.JSON, a), "\n"))
+	delete(text, "time")
+	delete(json, "time")
+	if diff := cmp.Diff(text, json); diff != "" {
+		t.Errorf("fields (-text +json)\n%s", diff)
+	}
+}
+
+// harmless checks that a request with a caller's own method, path and address
+// became one line in printable ASCII, whose fields are those of the request and
+// no others, and that the texts can be had back from it.
+func harmless(t *testing.T, method, path, address string) {
+	t.Helper()
+	a := accessLine()
+	a.Method, a.Path, a.Address = method, path, address
+	plain := accessLine()
+	for _, format := range formats() {
+		line, terminated := strings.CutSuffix(written(t, format, a), "\n")
+		for _, c := range []byte(line) {
+			if c < ' ' || c > '~' {
+				t.Fatalf("byte %#x in %q", c, line)
+			}
+		}
+		if !terminated {
+			t.Fatalf("no end of line: %q", line)
+		}
+		got := fields(t, format, line)
+		want := fields(t, format, strings.TrimSuffix(written(t, format, plain), "\n"))
+		for name, text := range map[string]string{"method": method, "path": path, "address": address} {
+			back, err := strconv.Unquote(`"` + got[name] + `"`)
+			if err != nil {
+				t.Fatalf("%s: %s cannot be read back: %v", format, name, err)
+			}
+			if back != text && !strings.Contains(text, "pck_") {
+				t.Fatalf("%s: %s %q reads back as %q", format, name, text, back)
+			}
+			delete(got, name)
+			delete(want, name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s: the other fields (-want +got)\n%s", format, diff)
+		}
+	}
+}
+
+func TestAccessCannotBeForged(t *testing.T) {
+	for name, text := range map[string]string{
+		"line break":       "/\n" + `{"time":"x","level":"INFO","msg":"request","path":"/forged"}`,
+		"carriage return":  "/\rtime=x level=INFO",
+		"end of quotes":    `/" status=200 path="/`,
+		"end of JSON":      `/","status":200,"x":"`,
+		"escaped quotes":   `/\" status=200`,
+		"backslash at end": `/\`,
+		"colours":          "/\x1b[31m\x1b]0;title\x07",
+		"C1 controls":      "/\u009b31m",
+		"not UTF-8":        "/\xff\xfe\xc0\x80",
+		"cut-off UTF-8":    "/\xf0\x9f",
+		"NUL and DEL":      "/\x00\x7f",
+		"line separators":  "/\u2028\u2029\u0085",
+		"right to left":    "/\u202egnp.exe",
+		"what looks alike": `/\u000a\n\x0a`,
+		"a key":            "/pck_live_0123456789\n",
+		"a cut-off key":    "/pck_",
+		"nothing":          "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			harmless(t, text, text, text)
+			for _, format := range formats() {
+				a := accessLine()
+				a.Path = text
+				if log := written(t, format, a); strings.Count(log, "\n") != 1 || strings.Contains(log, "0123456789") {
+					t.Errorf("%q", log)
+				}
+			}
+		})
+	}
+}
+
+// FuzzAccess: whatever a caller sends as method, path or address, its request is
+// one line of printable ASCII with the same fields as any other, in both
+// formats, and the texts can be read back unless they held a key.
+func FuzzAccess(f *testing.F) {
+	f.Add("GET", "/v1/categories", "192.0.2.7")
+	f.Add("G\nET", `/" status=200 path="/`, "::1")
+	f.Add("", "\xff\x1b[31m\u2028", `\`)
+	f.Add("BREW", "/pck_live_abc\u00e9pck_test_", "pck_")
+	f.Add("GET", fmt.Sprintf("/%x", 1<<20), `","x":"`)
+	f.Fuzz(func(t *testing.T, method, path, address string) { harmless(t, method, path, address) })
+}

@@ -1,0 +1,399 @@
+package logging_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat/internal/logging"
+)
+
+// sink is where the log goes. Each write is kept apart.
+type sink struct {
+	mu     sync.Mutex
+	writes []string      // guarded by mu
+	err    error         // guarded by mu
+	hang   chan struct{} // a write waits until it is closed; nil: none does
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.hang != nil {
+		<-s.hang
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.writes = append(s.writes, string(p))
+	return len(p), nil
+}
+
+func (s *sink) setErr(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *sink) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.writes, "")
+}
+
+func (s *sink) lines() []string {
+	return strings.Split(strings.TrimSuffix(s.text(), "\n"), "\n")
+}
+
+func formats() []logging.Format { return []logging.Format{logging.Text, logging.JSON} }
+
+// fields parses one line in either format, strictly. Values are texts.
+func fields(t testing.TB, format logging.Format, line string) map[string]string {
+	t.Helper()
+	if format == logging.JSON {
+		return jsonFields(t, line)
+	}
+	return textFields(t, line)
+}
+
+func jsonFields(t testing.TB, line string) map[string]string {
+	t.Helper()
+	var raw map[string]any
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	if err := d.Decode(&raw); err != nil || d.More() {
+		t.Fatalf("not one JSON object: %v: %q", err, line)
+	}
+	out := map[string]string{}
+	for k, v := range raw {
+		out[k] = fmt.Sprint(v)
+	}
+	return out
+}
+
+// textFields reads name=value pairs with one space between them; a value is
+// bare, or quoted as in Go.
+func textFields(t testing.TB, line string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for rest := line; rest != ""; {
+		name, after, found := strings.Cut(rest, "=")
+		if !found || name == "" || strings.ContainsAny(name, " \"") {
+			t.Fatalf("no name=value at %q of %q", rest, line)
+		}
+		var value string
+		if strings.HasPrefix(after, `"`) {
+			quoted, err := strconv.QuotedPrefix(after)
+			if err != nil {
+				t.Fatalf("a quote that does not end at %q of %q", after, line)
+			}
+			value, err = strconv.Unquote(quoted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after = after[len(quoted):]
+		} else {
+			n := strings.IndexByte(after+" ", ' ')
+			value, after = after[:n], after[n:]
+		}
+		if _, twice := out[name]; twice {
+			t.Fatalf("%s is there twice in %q", name, line)
+		}
+		out[name] = value
+		if after != "" && (after[0] != ' ' || len(after) == 1) {
+			t.Fatalf("something follows a value at %q of %q", after, line)
+		}
+		rest = strings.TrimPrefix(after, " ")
+	}
+	return out
+}
+
+func TestLines(t *testing.T) {
+	for _, format := range formats() {
+		t.Run(string(format), func(t *testing.T) {
+			var s sink
+			log := logging.New(&s, slog.LevelInfo, format)
+			log.Info("plain", "n", 7, "quoted", `a "b" = c`)
+			log.With("with", "x").Error("forged\nlevel=INFO msg=fine", "error", errors.New("line\r\ntwo \x1b[31m"))
+			must(t, log.Close())
+			lines := s.lines()
+			if len(lines) != 2 {
+				t.Fatalf("%d lines: %q", len(lines), lines)
+			}
+			first, second := fields(t, format, lines[0]), fields(t, format, lines[1])
+			if first["msg"] != "plain" || first["level"] != "INFO" || first["n"] != "7" || first["quoted"] != `a "b" = c` {
+				t.Errorf("first line %v", first)
+			}
+			if second["msg"] != "forged\nlevel=INFO msg=fine" || second["level"] != "ERROR" || second["error"] != "line\r\ntwo \x1b[31m" || second["with"] != "x" {
+				t.Errorf("second line %v", second)
+			}
+			if strings.ContainsAny(s.text(), "\x1b\r") {
+				t.Errorf("control characters in %q", s.text())
+			}
+		})
+	}
+}
+
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		level slog.Level
+		want  string
+	}{
+		{slog.LevelDebug, "debug info access warn error"},
+		{slog.LevelInfo, "info access warn error"},
+		{slog.LevelWarn, "warn error"},
+		{slog.LevelError, "error"},
+	} {
+		t.Run(c.level.String(), func(t *testing.T) {
+			var s sink
+			log := logging.New(&s, c.level, logging.JSON)
+			log.Debug("debug")
+			log.Info("info")
+			log.Access(&logging.Access{Path: "/access"})
+			log.Warn("warn")
+			log.Error("error")
+			must(t, log.Close())
+			var got []string
+			for _, name := range []string{"debug", "info", "access", "warn", "error"} {
+				if strings.Contains(s.text(), `"`+name+`"`) || strings.Contains(s.text(), `"/`+name+`"`) {
+					got = append(got, name)
+				}
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestLinesWaitForTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s sink
+		log := logging.New(&s, slog.LevelInfo, logging.Text)
+		for round := 1; round <= 3; round++ {
+			log.Info("slow", "round", round)
+			log.Access(&logging.Access{Path: "/v1"})
+			time.Sleep(logging.FlushInterval - 1)
+			synctest.Wait()
+			if n := strings.Count(s.text(), "slow"); n != round-1 {
+				t.Fatalf("%d lines before the interval has passed, want %d", n, round-1)
+			}
+			time.Sleep(1)
+			synctest.Wait()
+			if n := strings.Count(s.text(), "slow"); n != round || len(s.writes) != round {
+				t.Fatalf("%d lines in %d writes after the interval, want %d", n, len(s.writes), round)
+			}
+			time.Sleep(time.Hour)
+		}
+		must(t, log.Close())
+	})
+}
+
+func TestWarningsAreWrittenAtOnce(t *testing.T) {
+	for name, warn := range map[string]func(*logging.Log){
+		"warning":      func(l *logging.Log) { l.Warn("now") },
+		"error":        func(l *logging.Log) { l.Error("now") },
+		"of a child":   func(l *logging.Log) { l.With("a", 1).Warn("now") },
+		"in a group":   func(l *logging.Log) { l.WithGroup("g").Error("now", "a", 1) },
+		"info, closed": func(l *logging.Log) { _ = l.Close(); l.Info("now") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var s sink
+				log := logging.New(&s, slog.LevelInfo, logging.Text)
+				log.Info("before")
+				warn(log)
+				if text := s.text(); !strings.Contains(text, "before") || !strings.Contains(text, "now") {
+					t.Errorf("written: %q", text)
+				}
+				must(t, log.Close())
+			})
+		})
+	}
+}
+
+func TestFullBufferIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s sink
+		log := logging.New(&s, slog.LevelInfo, logging.Text)
+		for range 1_000 { // some 200 KB
+			log.Info("m", "k", strings.Repeat("x", 150))
+		}
+		if n := len(s.writes); n < 2 || n > 5 {
+			t.Errorf("%d writes without waiting", n)
+		}
+		log.Info("huge", "k", strings.Repeat("x", 1<<20))
+		must(t, log.Close())
+		if n := strings.Count(s.text(), "\n"); n != 1_001 || log.Lost() != 0 {
+			t.Errorf("%d lines, %d lost", n, log.Lost())
+		}
+	})
+}
+
+func TestFailingWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sink{err: errors.New("no space left")}
+		log := logging.New(&s, slog.LevelInfo, logging.Text)
+		for i := 1; i <= 3; i++ {
+			log.Warn("lost")
+			if got := log.Lost(); got != uint64(i) {
+				t.Errorf("%d writes lost, want %d", got, i)
+			}
+		}
+		s.setErr(nil)
+		log.Warn("found")
+		must(t, log.Close())
+		if text := s.text(); strings.Contains(text, "lost") || !strings.Contains(text, "found") || log.Lost() != 3 {
+			t.Errorf("written %q, %d lost", text, log.Lost())
+		}
+	})
+}
+
+// While a write hangs, all but the one who writes go on, memory is bounded, and
+// every line is either written later or counted.
+func TestHangingWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sink{hang: make(chan struct{})}
+		log := logging.New(&s, slog.LevelInfo, logging.Text)
+		const loggers, each = 10, 10_000
+		var finished atomic.Int64
+		for i := range loggers {
+			go func() {
+				for j := range each {
+					if j%1_000 == 999 {
+						log.Warn("w", "k", strings.Repeat("x", 50))
+					} else {
+						log.Access(&logging.Access{RequestID: fmt.Sprintf("%d-%d", i, j), Path: "/v1/categories"})
+					}
+				}
+				finished.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := finished.Load(); n < loggers-1 {
+			t.Errorf("%d of %d wait for a write that hangs", loggers-n, loggers)
+		}
+		close(s.hang)
+		synctest.Wait()
+		must(t, log.Close())
+		if finished.Load() != loggers {
+			t.Error("one of them still waits")
+		}
+		written, lost := strings.Count(s.text(), "\n"), int(log.Lost())
+		if written+lost != loggers*each || lost == 0 {
+			t.Errorf("%d written and %d lost of %d", written, lost, loggers*each)
+		}
+		if n := len(s.text()); n > 3<<20 {
+			t.Errorf("%d bytes were held in memory", n)
+		}
+	})
+}
+
+func TestConcurrentLinesStayWhole(t *testing.T) {
+	for _, format := range formats() {
+		t.Run(string(format), func(t *testing.T) {
+			var s sink
+			log := logging.New(&s, slog.LevelInfo, format)
+			const loggers, each = 8, 1_000
+			var all sync.WaitGroup
+			for i := range loggers {
+				all.Go(func() {
+					for j := range each {
+						id := fmt.Sprintf("%d-%d", i, j)
+						switch j % 10 {
+						case 0:
+							log.Info("m", "request_id", id)
+						case 1:
+							log.Warn("m", "request_id", id)
+						default:
+							log.Access(&logging.Access{RequestID: id, Method: "GET", Path: "/v1/\n" + id})
+						}
+					}
+				})
+			}
+			all.Wait()
+			must(t, log.Close())
+			next := [loggers]int{}
+			for _, line := range s.lines() {
+				var i, j int
+				if _, err := fmt.Sscanf(fields(t, format, line)["request_id"], "%d-%d", &i, &j); err != nil {
+					t.Fatalf("%v: %q", err, line)
+				}
+				if next[i] != j {
+					t.Fatalf("line %d of logger %d came where %d was next", j, i, next[i])
+				}
+				next[i]++
+			}
+			for i, n := range next {
+				if n != each {
+					t.Errorf("%d lines of logger %d, want %d", n, i, each)
+				}
+			}
+		})
+	}
+}
+
+func TestParseFormat(t *testing.T) {
+	for _, name := range []string{"text", "json"} {
+		if f, err := logging.ParseFormat(name); err != nil || string(f) != name {
+			t.Errorf("%s: %s, %v", name, f, err)
+		}
+	}
+	for _, name := range []string{"", "JSON", "logfmt"} {
+		if f, err := logging.ParseFormat(name); err == nil || !strings.Contains(err.Error(), "text or json") {
+			t.Errorf("%q: %s, %v", name, f, err)
+		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkAccess(b *testing.B) {
+	a := accessLine()
+	for _, format := range formats() {
+		b.Run(string(format), func(b *testing.B) {
+			log := logging.New(new(discard), slog.LevelInfo, format)
+			b.ReportAllocs()
+			for b.Loop() {
+				log.Access(a)
+			}
+		})
+	}
+	b.Run("escaped", func(b *testing.B) {
+		escaped := *a
+		escaped.Path = "/v1/\x1b[31m\xff" + strings.Repeat("é", 20)
+		log := logging.New(new(discard), slog.LevelInfo, logging.JSON)
+		b.ReportAllocs()
+		for b.Loop() {
+			log.Access(&escaped)
+		}
+	})
+	b.Run("slog", func(b *testing.B) {
+		buf := new(bytes.Buffer)
+		log := slog.New(slog.NewJSONHandler(buf, nil))
+		b.ReportAllocs()
+		for b.Loop() {
+			buf.Reset()
+			log.Info("request", "request_id", a.RequestID, "method", a.Method, "path", a.Path, "operation", a.Operation, "status", a.Status,
+				"account", a.Account, "key", a.Key, "address", a.Address, "duration_us", a.Duration.Microseconds(), "bytes", a.Bytes)
+		}
+	})
+}
+
+type discard struct{}
+
+func (*discard) Write(p []byte) (int, error) { return len(p), nil }
