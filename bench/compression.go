@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"petcat/bench/report"
+	"petcat/bench/seed"
+	"petcat/bench/server"
+	"petcat/bench/wrk"
+)
+
+// compression shows that a list is compressed once for all who ask, and that a
+// create does not make all of it be compressed again.
+func (s *suite) compression(ctx context.Context, group string) error {
+	const some = 10_000
+	p, err := s.startWith(ctx, some)
+	if err != nil {
+		return err
+	}
+	defer p.Stop()
+	plain := p.get("petcat list, not compressed")
+	gzip := p.get("petcat list, gzip", "Accept-Encoding: gzip")
+	zstd := p.get("petcat list, zstd", "Accept-Encoding: zstd")
+	m, err := s.compare(ctx, group, connections, plain, gzip, zstd)
+	if err != nil {
+		return err
+	}
+	for _, sub := range []subject{gzip, zstd} {
+		what := "list of " + thousand(some) + " categories, " + sub.name[len("petcat list, "):]
+		s.add(report.Compare(group, what, "/s", m.of(sub.name, rate).Values, rename(m.of(plain.name, rate), "not compressed"), report.AtLeast(1)))
+	}
+	large, err := s.startWith(ctx, million)
+	if err != nil {
+		return err
+	}
+	defer large.Stop()
+	return s.afterCreate(ctx, group, p, large)
+}
+
+// afterCreate compares the first compressed list after a create of a short list
+// and of a long one.
+func (s *suite) afterCreate(ctx context.Context, group string, short, long *started) error {
+	first, err := firstByte(ctx, long.get(""))
+	if err != nil {
+		return err
+	}
+	after := map[int][]float64{}
+	for range s.rounds {
+		// Both have their turn until both have been through every state in which
+		// what is still to be compressed can be.
+		took := map[int][]float64{}
+		for range turns {
+			for _, p := range []*started{short, long} {
+				if err := createLarge(ctx, p); err != nil {
+					return err
+				}
+				ms, err := firstByte(ctx, p.get(""))
+				if err != nil {
+					return err
+				}
+				took[p.n] = append(took[p.n], ms)
+			}
+		}
+		for n, values := range took {
+			after[n] = append(after[n], report.Median(values))
+		}
+	}
+	what := "first gzip list after a create, " + thousand(long.n) + " categories, first byte"
+	s.add(
+		report.Compare(group, what, "ms", after[long.n],
+			report.Column{Name: thousand(short.n) + " categories", Values: after[short.n]}, report.AtMost(1.5)),
+		report.Measure(group, "first gzip list ever, "+thousand(long.n)+" categories, first byte", "ms", []float64{first}, report.Figure{}),
+	)
+	return nil
+}
+
+// The catalog compresses stretches of 128 KiB: so many creates of this size pass
+// through one.
+const (
+	largeText = 5_000
+	turns     = 26
+)
+
+// firstByte returns the milliseconds until a gzipped list begins to come.
+func firstByte(ctx context.Context, sub subject) (float64, error) {
+	header := append([]string{"Accept-Encoding: gzip"}, sub.request.Header...)
+	a, err := expect(ctx, 200, sub.request.Method, sub.request.URL, header, nil)
+	return micros(a.FirstByte) / 1000, err
+}
+
+func createLarge(ctx context.Context, p *started) error {
+	r := seed.Records(1)[0]
+	text := strings.Repeat(r.Description+". ", 1+largeText/len(r.Description))[:largeText]
+	body, err := json.Marshal(server.Record{Name: r.Name, Description: text})
+	if err != nil {
+		return err
+	}
+	var post wrk.Request = p.get("").request
+	_, err = expect(ctx, 201, "POST", post.URL, append([]string{contentType}, post.Header...), body)
+	return err
+}
