@@ -34,15 +34,15 @@ func (l *Log) Access(a *Access) {
 	}
 	l.buffer.append(func(dst []byte) []byte {
 		if l.format == JSON {
-			return a.appendJSON(dst)
+			return a.appendJSON(dst, &l.stamp)
 		}
-		return a.appendText(dst)
+		return a.appendText(dst, &l.stamp)
 	})
 }
 
-func (a *Access) appendJSON(dst []byte) []byte {
+func (a *Access) appendJSON(dst []byte, stamp *stamp) []byte {
 	dst = append(dst, `{"time":"`...)
-	dst = a.At.AppendFormat(dst, time.RFC3339Nano)
+	dst = stamp.append(dst, a.At)
 	dst = append(dst, `","level":"INFO","msg":"request","request_id":"`...)
 	dst = append(dst, a.RequestID...)
 	dst = append(dst, `","method":`...)
@@ -77,9 +77,9 @@ func (a *Access) appendJSON(dst []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-func (a *Access) appendText(dst []byte) []byte {
+func (a *Access) appendText(dst []byte, stamp *stamp) []byte {
 	dst = append(dst, "time="...)
-	dst = a.At.AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
+	dst = stamp.append(dst, a.At)
 	dst = append(dst, " level=INFO msg=request request_id="...)
 	dst = append(dst, a.RequestID...)
 	dst = append(dst, " method="...)
@@ -116,7 +116,6 @@ func (a *Access) appendText(dst []byte) []byte {
 func appendQuoted(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' {
-			// Bytes that are not UTF-8 become U+FFFD; the error says just that.
 			return appendEscaped(dst, s)
 		}
 	}
@@ -125,6 +124,8 @@ func appendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// appendEscaped appends a text as Go writes it, in ASCII, quoted once more as
+// JSON does: what is not UTF-8 keeps its bytes that way, as \xff.
 func appendEscaped(dst []byte, s string) []byte {
 	ascii := strconv.QuoteToASCII(s)
 	quoted, err := jsontext.AppendQuote(dst, ascii[1:len(ascii)-1])

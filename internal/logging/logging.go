@@ -47,6 +47,7 @@ type Log struct {
 	buffer *buffer
 	format Format
 	level  slog.Level
+	stamp  stamp // guarded by the buffer's mu
 }
 
 // New returns a log that writes to w.
