@@ -91,20 +91,20 @@ func (p *problems) errorBody(res *http.Response, body []byte) {
 	if res.Request != nil && res.Request.Method == http.MethodHead {
 		return
 	}
+	// Member by member: into a struct, the names of members may be in any case.
 	var members map[string]json.RawMessage
-	var e struct {
-		Code    petcat.Code `json:"code"`
-		Message string      `json:"message"`
-		Status  int         `json:"status"`
-	}
-	if json.Unmarshal(body, &members) != nil || json.Unmarshal(body, &e) != nil || len(members) != 3 {
+	var code petcat.Code
+	var message string
+	var status int
+	if json.Unmarshal(body, &members) != nil || len(members) != 3 ||
+		json.Unmarshal(members["code"], &code) != nil || json.Unmarshal(members["message"], &message) != nil || json.Unmarshal(members["status"], &status) != nil {
 		p.addf("the error's body is not {code, message, status}: %.200q", body)
 		return
 	}
-	if !slices.Contains(petcat.Codes(), e.Code) {
-		p.addf("the error's code %q is not documented", e.Code)
+	if !slices.Contains(petcat.Codes(), code) {
+		p.addf("the error's code %q is not documented", code)
 	}
-	if e.Message == "" || e.Status != res.StatusCode {
+	if message == "" || status != res.StatusCode {
 		p.addf("the error's body does not fit: %.200q", body)
 	}
 }

@@ -1,0 +1,289 @@
+package apicheck_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"petcat/internal/apicheck"
+)
+
+// sent is when the requests are sent, on the limiter's clock: 18 s into a
+// minute. They are answered a second later.
+const (
+	sent     = 1_773_489_618
+	received = sent + 1
+	reset    = sent + 42
+)
+
+// answer is an answer that can be doctored.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// right returns an answer in which nothing is wrong.
+func right(status int) *answer {
+	a := &answer{status: status, header: http.Header{}}
+	for name, value := range map[string]string{
+		"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "59", "X-RateLimit-Reset": fmt.Sprint(reset),
+		"RateLimit":        `"minute";r=59;t=42, "day";r=999;t=42042`,
+		"RateLimit-Policy": `"minute";q=60;w=60, "day";q=1000;w=86400`,
+		"X-Request-Id":     "0A1B2C3D-1", "Content-Type": "application/json",
+	} {
+		a.header.Set(name, value)
+	}
+	switch status {
+	case 200:
+		a.set("ETag", `"d-1"`).set("Cache-Control", "private, no-cache").set("Vary", "Authorization, Accept-Encoding").set("X-Stability", "stable")
+		a.body = `[{"id":1,"name":"dog"},{"id":2,"name":"cat","description":""}]`
+		return a
+	case 201:
+		a.set("Location", "/v1/categories/1").set("Cache-Control", "no-store").set("X-Stability", "stable")
+		a.body = `{"id":1,"name":"dog"}`
+		return a
+	}
+	a.set("Cache-Control", "no-store")
+	code := map[int]string{
+		400: "missing_field", 401: "missing_api_key", 404: "not_found", 405: "method_not_allowed",
+		409: "idempotency_in_progress", 429: "rate_limit_exceeded", 500: "internal_error", 503: "service_unavailable",
+	}[status]
+	a.body = fmt.Sprintf(`{"code":%q,"message":"what to do","status":%d}`, code, status)
+	switch status {
+	case 400:
+		a.set("X-Stability", "stable")
+	case 401:
+		a.set("WWW-Authenticate", `Bearer realm="petcat"`)
+	case 405:
+		a.set("Allow", "GET, HEAD, POST")
+	case 409, 503:
+		a.set("Retry-After", "1")
+	case 429:
+		a.set("Retry-After", "42").set("X-RateLimit-Remaining", "0")
+	}
+	return a
+}
+
+// set gives a header one value, or removes it.
+func (a *answer) set(name, value string) *answer {
+	a.header.Del(name)
+	if value != "" {
+		a.header.Set(name, value)
+	}
+	return a
+}
+
+func (a *answer) add(name, value string) *answer { a.header.Add(name, value); return a }
+
+func (a *answer) saying(body string) *answer { a.body = body; return a }
+
+func (a *answer) response(r *http.Request) *http.Response {
+	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}
+}
+
+func request(t testing.TB, method, path string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://service"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func problems(t testing.TB, method string, a *answer) []string {
+	t.Helper()
+	return apicheck.Problems(a.response(request(t, method, "/v1/categories")), []byte(a.body), sent, received)
+}
+
+func TestRightAnswersPass(t *testing.T) {
+	for _, status := range []int{200, 201, 400, 401, 404, 405, 409, 429, 500, 503} {
+		if found := problems(t, "GET", right(status)); len(found) > 0 {
+			t.Errorf("%d: %q", status, found)
+		}
+	}
+	for name, a := range map[string]*answer{
+		"a bucket of one window":  right(401).set("RateLimit", `"minute";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`),
+		"nothing left":            right(200).set("X-RateLimit-Remaining", "0"),
+		"everything left":         right(401).set("X-RateLimit-Remaining", "60"),
+		"waiting longer":          right(429).set("Retry-After", "90"),
+		"waiting from the answer": right(429).set("Retry-After", "41"),
+	} {
+		if found := problems(t, "GET", a); len(found) > 0 {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+	if found := problems(t, "HEAD", right(404).saying("")); len(found) > 0 {
+		t.Errorf("HEAD: %q", found)
+	}
+}
+
+// Every rule bites: each answer is right but for one thing, and that is found,
+// before anything that follows from it.
+func TestDoctoredAnswersAreFound(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer *answer
+		want   string
+	}{
+		{"no limit", right(200).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit is there 0 times"},
+		{"no remaining", right(200).set("X-RateLimit-Remaining", ""), "X-RateLimit-Remaining is there 0 times"},
+		{"no reset", right(200).set("X-RateLimit-Reset", ""), "X-RateLimit-Reset is there 0 times"},
+		{"limit twice", right(200).add("X-RateLimit-Limit", "60"), "X-RateLimit-Limit is there 2 times"},
+		{"remaining twice", right(200).add("X-RateLimit-Remaining", "59"), "X-RateLimit-Remaining is there 2 times"},
+		{"limit no number", right(200).set("X-RateLimit-Limit", "60;w=60"), "not a whole number"},
+		{"remaining below zero", right(200).set("X-RateLimit-Remaining", "-1"), "not a whole number"},
+		{"reset a date", right(200).set("X-RateLimit-Reset", "Sat, 14 Mar 2026 12:01:00 GMT"), "not a whole number"},
+		{"limit zero", right(401).set("X-RateLimit-Limit", "0").set("X-RateLimit-Remaining", "0"), "X-RateLimit-Limit is 0"},
+		{"more left than the limit", right(200).set("X-RateLimit-Remaining", "61"), "above the limit"},
+		{"reset now", right(200).set("X-RateLimit-Reset", fmt.Sprint(sent)), "not after now"},
+		{"reset in seconds from now", right(200).set("X-RateLimit-Reset", "42"), "not after now"},
+		{"no RateLimit", right(200).set("RateLimit", ""), `RateLimit is ""`},
+		{"RateLimit of another draft", right(200).set("RateLimit", "limit=60, remaining=59, reset=42"), "RateLimit is"},
+		{"RateLimit without the day's name", right(200).set("RateLimit", `"minute";r=59;t=42, r=999;t=9`), "RateLimit is"},
+		{"no RateLimit-Policy", right(200).set("RateLimit-Policy", ""), "RateLimit-Policy is"},
+		{"policy of another window", right(200).set("RateLimit-Policy", `"minute";q=60;w=61`), "RateLimit-Policy is"},
+		{"no request id", right(200).set("X-Request-Id", ""), "no X-Request-Id"},
+
+		{"429 with something left", right(429).set("X-RateLimit-Remaining", "1"), "is 1 on a 429"},
+		{"429, back too early", right(429).set("Retry-After", "40"), "earlier than the reset"},
+		{"429, back at once", right(429).set("Retry-After", "0"), "earlier than the reset"},
+		{"429, back at a date", right(429).set("Retry-After", "Sat, 14 Mar 2026 12:01:00 GMT"), "not a whole number"},
+
+		{"error as text", right(404).set("Content-Type", "text/plain; charset=utf-8"), "Content-Type"},
+		{"error as problem", right(404).set("Content-Type", "application/problem+json"), "Content-Type"},
+		{"error empty", right(404).saying(""), "not {code, message, status}"},
+		{"error no object", right(404).saying(`"not_found"`), "not {code, message, status}"},
+		{"error null", right(404).saying(`null`), "not {code, message, status}"},
+		{"error without code", right(404).saying(`{"message":"m","status":404}`), "not {code, message, status}"},
+		{"error with a member more", right(404).saying(`{"code":"not_found","message":"m","status":404,"request_id":"x"}`), "not {code, message, status}"},
+		{"error with members in other case", right(404).saying(`{"Code":"not_found","Message":"m","Status":404}`), "not {code, message, status}"},
+		{"error with another member", right(404).saying(`{"code":"not_found","detail":"m","status":404}`), "not {code, message, status}"},
+		{"error with its status as text", right(404).saying(`{"code":"not_found","message":"m","status":"404"}`), "not {code, message, status}"},
+		{"error within an object", right(404).saying(`{"error":{"code":"not_found","message":"m","status":404}}`), "not {code, message, status}"},
+		{"error with more after it", right(404).saying(`{"code":"not_found","message":"m","status":404} x`), "not {code, message, status}"},
+		{"unknown code", right(404).saying(`{"code":"gone_fishing","message":"m","status":404}`), "not documented"},
+		{"no message", right(404).saying(`{"code":"not_found","message":"","status":404}`), "does not fit"},
+		{"another status in the body", right(404).saying(`{"code":"not_found","message":"m","status":400}`), "does not fit"},
+
+		{"201 without its place", right(201).set("Location", ""), "no Location"},
+		{"401 without a challenge", right(401).set("WWW-Authenticate", ""), "no WWW-Authenticate"},
+		{"405 without what is allowed", right(405).set("Allow", ""), "no Allow"},
+		{"409 without a pause", right(409).set("Retry-After", ""), "no Retry-After"},
+		{"503 without a pause", right(503).set("Retry-After", ""), "no Retry-After"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if found := problems(t, "GET", c.answer); len(found) == 0 || !strings.Contains(found[0], c.want) {
+				t.Errorf("found %q, want %q first", found, c.want)
+			}
+		})
+	}
+	t.Run("429 without a pause", func(t *testing.T) {
+		found := strings.Join(problems(t, "GET", right(429).set("Retry-After", "")), "\n")
+		if !strings.Contains(found, "no Retry-After") {
+			t.Errorf("found %q", found)
+		}
+	})
+}
+
+// watched is a test that is told of failures.
+type watched struct {
+	testing.TB
+	failures []string
+}
+
+func (w *watched) Helper() {}
+
+func (w *watched) Errorf(format string, args ...any) {
+	w.failures = append(w.failures, fmt.Sprintf(format, args...))
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// failures returns what the transport tells its test of one answer.
+func failures(t *testing.T, method, path string, a *answer) []string {
+	t.Helper()
+	w := &watched{TB: t}
+	now := int64(sent)
+	c := apicheck.New(w, roundTrip(func(r *http.Request) (*http.Response, error) {
+		now = received
+		return a.response(r), nil
+	}), func() int64 { return now })
+	res, err := c.RoundTrip(request(t, method, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(res.Body); err != nil || string(body) != a.body {
+		t.Errorf("the test gets the body %q, %v", body, err)
+	}
+	return w.failures
+}
+
+func TestTransport(t *testing.T) {
+	const list, other = "/v1/categories", "/v1/pets/1"
+	for _, c := range []struct {
+		name, method, path string
+		answer             *answer
+		want               string // "" for no failure
+	}{
+		{"list", "GET", list, right(200), ""},
+		{"empty list", "GET", list, right(200).saying("[]"), ""},
+		{"HEAD", "HEAD", list, right(200).saying(""), ""},
+		{"create", "POST", list, right(201), ""},
+		{"refused", "POST", list, right(400), ""},
+		{"no operation", "GET", other, right(404), ""},
+		{"outside", "GET", "/openapi.json", right(200).set("X-RateLimit-Limit", "").saying("{}"), ""},
+		{"encoded: read by who asked for it", "GET", list, right(200).set("Content-Encoding", "gzip").saying("\x1f\x8b"), ""},
+
+		{"a rule is broken", "GET", list, right(200).set("X-Request-Id", ""), "no X-Request-Id"},
+		{"a rule is broken where there is no operation", "GET", other, right(404).saying("404 page not found"), "not {code, message, status}"},
+		{"a rule is broken at the base", "GET", "/v1", right(404).set("X-RateLimit-Reset", ""), "X-RateLimit-Reset"},
+		{"a rule is broken outside", "GET", "/nowhere", right(404).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit"},
+		{"the list is an object", "GET", list, right(200).saying(`{"items":[]}`), "interface document"},
+		{"an id is a text", "GET", list, right(200).saying(`[{"id":"1","name":"dog"}]`), "interface document"},
+		{"a name is missing", "POST", list, right(201).saying(`{"id":1}`), "interface document"},
+		{"a description is null", "POST", list, right(201).saying(`{"id":1,"name":"dog","description":null}`), "interface document"},
+		{"the type is not said", "GET", list, right(200).set("Content-Type", "text/html"), "interface document"},
+		{"a status that is not documented", "GET", list, right(200).withStatus(206), "interface document"},
+		{"a documented header is missing", "GET", list, right(200).set("ETag", ""), "interface document"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found := failures(t, c.method, c.path, c.answer)
+			switch {
+			case c.want == "" && len(found) > 0:
+				t.Errorf("found %q", found)
+			case c.want != "" && !strings.Contains(strings.Join(found, "\n"), c.want):
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
+	}
+}
+
+func (a *answer) withStatus(status int) *answer { a.status = status; return a }
+
+// What fails on the way is the caller's to see.
+func TestTransportPassesErrorsOn(t *testing.T) {
+	broken := errors.New("connection reset")
+	for name, base := range map[string]roundTrip{
+		"no answer": func(*http.Request) (*http.Response, error) { return nil, broken },
+		"half a body": func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(io.MultiReader(strings.NewReader("["), failing{broken}))}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := apicheck.New(t, base, func() int64 { return sent }).RoundTrip(request(t, "GET", "/v1/categories"))
+			if !errors.Is(err, broken) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
