@@ -74,12 +74,17 @@ func (k *BanKeeper) run() {
 	}
 }
 
-// save tries until the ban is saved or has ended.
+// save tries until the ban is saved or has ended. A ban of a key that the store
+// does not know is given up: it must not hold up those behind it.
 func (k *BanKeeper) save(b petcat.Ban) {
 	attempts := max(1, int(b.EndsAt.Sub(b.StartedAt)/banRetry))
 	for i := range attempts {
 		err := k.store.SaveBan(context.Background(), b)
 		if err == nil {
+			return
+		}
+		if petcat.CodeOf(err) == petcat.CodeNotFound {
+			k.logger.Error("a ban holds only until the next restart: the store does not know its key", "key", b.Key, "error", err)
 			return
 		}
 		if i == 0 {

@@ -1,0 +1,215 @@
+package ratelimit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+// banStore notes which keys' bans it was asked to save, and which it saved.
+type banStore struct {
+	mu    sync.Mutex
+	away  error           // guarded by mu
+	gate  chan struct{}   // a save waits until it is closed; nil: none does
+	asked int             // guarded by mu
+	saved []petcat.KeyID  // guarded by mu
+	times []time.Duration // since the first question; guarded by mu
+	first time.Time       // guarded by mu
+}
+
+func (s *banStore) SaveBan(_ context.Context, b petcat.Ban) error {
+	if s.gate != nil {
+		<-s.gate
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked == 0 {
+		s.first = time.Now()
+	}
+	s.asked++
+	s.times = append(s.times, time.Since(s.first))
+	if b.Key == unknownKey {
+		return petcat.Errorf(petcat.CodeNotFound, "no such key")
+	}
+	if s.away != nil {
+		return s.away
+	}
+	s.saved = append(s.saved, b.Key)
+	return nil
+}
+
+const unknownKey petcat.KeyID = 1 << 40
+
+func (s *banStore) setAway(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = err
+}
+
+// wantSaved checks which bans were saved, and with how many questions, since
+// the last look.
+func (s *banStore) wantSaved(t *testing.T, asked int, keys ...petcat.KeyID) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.saved, keys) || s.asked != asked {
+		t.Errorf("saved %v with %d questions, want %v with %d", s.saved, s.asked, keys, asked)
+	}
+	s.saved, s.asked = nil, 0
+}
+
+// keeping runs a test in a bubble with a keeper, which is closed at the end.
+func keeping(t *testing.T, s *banStore, test func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		log := new(bytes.Buffer)
+		k := ratelimit.NewBanKeeper(s, slog.New(slog.NewTextHandler(log, nil)))
+		defer k.Close()
+		test(t, k, log)
+	})
+}
+
+// aMinute is a ban of the shortest kind.
+func aMinute(key petcat.KeyID) petcat.Ban {
+	at := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	return petcat.Ban{Key: key, Account: 1, Level: 1, StartedAt: at, EndsAt: at.Add(time.Minute)}
+}
+
+func errorsIn(log *bytes.Buffer) int { return strings.Count(log.String(), "level=ERROR") }
+
+func TestBansAreSavedInOrder(t *testing.T) {
+	s := &banStore{}
+	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer) {
+		for key := range petcat.KeyID(5) {
+			k.Banned(aMinute(key))
+		}
+		synctest.Wait()
+		s.wantSaved(t, 5, 0, 1, 2, 3, 4)
+		if log.Len() > 0 {
+			t.Errorf("the log says %s", log)
+		}
+	})
+}
+
+func TestBanIsTriedAgainUntilItIsSaved(t *testing.T) {
+	s := &banStore{away: errors.New("disk full")}
+	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer) {
+		k.Banned(aMinute(1))
+		k.Banned(aMinute(2))
+		time.Sleep(10*time.Second + time.Millisecond)
+		synctest.Wait()
+		s.wantSaved(t, 11)
+		if errorsIn(log) != 1 || !strings.Contains(log.String(), "disk full") {
+			t.Errorf("the log says %s", log)
+		}
+		s.setAway(nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		s.wantSaved(t, 2, 1, 2)
+	})
+}
+
+func TestBanIsGivenUpWhenItHasEnded(t *testing.T) {
+	s := &banStore{away: errors.New("away")}
+	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, _ *bytes.Buffer) {
+		k.Banned(aMinute(1))
+		k.Banned(petcat.Ban{Key: 2}) // over already: tried once
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		s.wantSaved(t, 61)
+		if last := s.times[len(s.times)-1]; last > time.Minute {
+			t.Errorf("the last attempt came after %s", last)
+		}
+		s.setAway(nil)
+		k.Banned(aMinute(3))
+		synctest.Wait()
+		s.wantSaved(t, 1, 3)
+	})
+}
+
+func TestBanOfAnUnknownKeyHoldsNobodyUp(t *testing.T) {
+	s := &banStore{}
+	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer) {
+		k.Banned(aMinute(unknownKey))
+		k.Banned(aMinute(2))
+		synctest.Wait()
+		s.wantSaved(t, 2, 2)
+		if errorsIn(log) != 1 {
+			t.Errorf("the log says %s", log)
+		}
+	})
+}
+
+func TestCloseSavesWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &banStore{gate: make(chan struct{})}
+		k := ratelimit.NewBanKeeper(s, slog.New(slog.DiscardHandler))
+		for key := range petcat.KeyID(100) {
+			k.Banned(aMinute(key))
+		}
+		closed := make(chan struct{})
+		go func() { k.Close(); close(closed) }()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("Close has returned while bans were waiting")
+		default:
+		}
+		close(s.gate)
+		<-closed
+		if n := len(s.saved); n != 100 {
+			t.Errorf("%d of 100 bans are saved", n)
+		}
+	})
+}
+
+func TestCloseDoesNotWaitForAStoreThatIsAway(t *testing.T) {
+	s := &banStore{away: errors.New("away")}
+	synctest.Test(t, func(t *testing.T) {
+		k := ratelimit.NewBanKeeper(s, slog.New(slog.DiscardHandler))
+		for key := range petcat.KeyID(10) {
+			k.Banned(aMinute(key))
+		}
+		synctest.Wait()
+		began := time.Now()
+		k.Close()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("closing took %s", took)
+		}
+		s.wantSaved(t, 10) // each once
+	})
+}
+
+func TestBannedNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &banStore{gate: make(chan struct{})}
+		log := new(bytes.Buffer)
+		k := ratelimit.NewBanKeeper(s, slog.New(slog.NewTextHandler(log, nil)))
+		const room, tooMany = 1024, 7
+		k.Banned(aMinute(0))
+		synctest.Wait() // it is on its way: the queue is empty
+		for key := range petcat.KeyID(room + tooMany) {
+			k.Banned(aMinute(key + 1)) // a bubble in which all wait is a deadlock, and fails
+		}
+		if n := errorsIn(log); n != tooMany {
+			t.Errorf("%d bans are told as not saved, want %d", n, tooMany)
+		}
+		close(s.gate)
+		k.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if n := len(s.saved); n != room+1 {
+			t.Errorf("%d bans are saved, want %d", n, room+1)
+		}
+	})
+}
