@@ -180,7 +180,9 @@ func TestCreateCategoryIdempotency(t *testing.T) {
 		const n = 32
 		answers := make(chan *answer, n)
 		for range n {
-			go func() { answers <- s.create(`{"name":"only"}`, withKey(key), withHeader("Idempotency-Key", "parallel")) }()
+			go func() {
+				answers <- s.create(`{"name":"only"}`, withKey(key), withHeader("Idempotency-Key", "parallel"))
+			}()
 		}
 		created := 0
 		for range n {

@@ -1,0 +1,228 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"petcat"
+	"petcat/internal/apicheck"
+	"petcat/internal/catalog"
+	"petcat/internal/clock"
+	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
+	"petcat/internal/ratelimit"
+)
+
+// inProcess is the API without a network, a disk or limits, for tests that ask
+// very often. It has one key, and keeps no category.
+type inProcess struct {
+	handler http.Handler
+	catalog *catalog.Catalog
+	key     petcat.GeneratedKey
+	created []petcat.NewCategory // since somebody emptied it
+}
+
+func newInProcess(t testing.TB) *inProcess {
+	t.Helper()
+	// The same key each time, so that what a fuzzer found can be tried again.
+	key, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8([32]byte{1}))
+	must(t, err)
+	p := &inProcess{catalog: catalog.New("d"), key: key}
+	at := clock.NewManual(noon)
+	p.handler, err = httpapi.New(httpapi.Options{
+		Catalog: p.catalog, Store: p, Keyring: keyring.New(keyring.Options{Environment: petcat.Production, Store: p, Clock: at}),
+		Limiter: unlimited{}, Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(at), 1<<40),
+		Clock: at, Logger: slog.New(slog.DiscardHandler),
+	})
+	must(t, err)
+	return p
+}
+
+func (p *inProcess) CreateCategory(_ context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
+	p.created = append(p.created, c.New)
+	return petcat.CreatedCategory{Category: c.New.As(1)}, nil
+}
+
+func (p *inProcess) FindCredential(_ context.Context, hash petcat.KeyHash) (petcat.Credential, error) {
+	if hash != p.key.Hash {
+		return petcat.Credential{}, petcat.Errorf(petcat.CodeNotFound, "no key has this hash")
+	}
+	return petcat.Credential{
+		Key:     petcat.Key{ID: 1, Account: 1},
+		Account: petcat.Account{ID: 1, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
+	}, nil
+}
+
+// unlimited admits everything, always as the first request of the day.
+type unlimited struct{}
+
+func (unlimited) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
+	minute := ratelimit.Standing{Limit: 60, Remaining: 59, Reset: noon.Unix() + 42}
+	return ratelimit.Decision{
+		Now: noon.UnixNano(), Minute: minute, Headline: minute,
+		Day: ratelimit.Standing{Limit: 1_000, Remaining: 999, Reset: noon.Unix() + 43_182},
+	}, nil
+}
+
+// do sends a request with headers that no client would send, and checks what
+// holds of all answers.
+func (p *inProcess) do(t testing.TB, method, path string, body []byte, header http.Header) *answer {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, bytes.NewReader(body))
+	r.Header = header
+	w := httptest.NewRecorder()
+	p.handler.ServeHTTP(w, r)
+	res := w.Result()
+	res.Request = r
+	data, err := io.ReadAll(res.Body)
+	must(t, err)
+	// The recorder keeps names as they were written; a client would not.
+	for name, values := range res.Header {
+		if canonical := http.CanonicalHeaderKey(name); canonical != name {
+			delete(res.Header, name)
+			res.Header[canonical] = values
+		}
+	}
+	for _, problem := range apicheck.Problems(res, data, noon.Unix(), noon.Unix()) {
+		t.Errorf("%s %s: %d: %s", method, path, res.StatusCode, problem)
+	}
+	return &answer{Response: res, body: data}
+}
+
+// FuzzDecodeBody: a body makes a category exactly when a second opinion agrees,
+// and then that very category; otherwise the answer is the documented refusal
+// that the second opinion names, and nothing is created.
+func FuzzDecodeBody(f *testing.F) {
+	for _, c := range jsonSuite() {
+		f.Add([]byte(c.body))
+	}
+	p := newInProcess(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p.created = nil
+		a := p.do(t, "POST", "/v1/categories", body, http.Header{
+			"Authorization": {"Bearer " + p.key.Secret.Reveal()}, "Content-Type": {"application/json"},
+		})
+		code, name, description := opinion(body)
+		if code != "" {
+			status := http.StatusBadRequest
+			if code == petcat.CodeBodyTooLarge {
+				status = http.StatusRequestEntityTooLarge
+			}
+			wantError(t, a, status, code)
+			if len(p.created) > 0 {
+				t.Fatalf("refused, and created all the same: %q", body)
+			}
+			return
+		}
+		wantStatus(t, a, http.StatusCreated)
+		if len(p.created) != 1 {
+			t.Fatalf("%d categories were created", len(p.created))
+		}
+		got, told := p.created[0].As(1), struct {
+			ID          petcat.CategoryID
+			Name        string
+			Description *string
+		}{}
+		must(t, json.Unmarshal(a.body, &told))
+		for what, c := range map[string]petcat.Category{"created": got, "told": petcat.Category(told)} {
+			if c.ID != 1 || c.Name != *name || (c.Description == nil) != (description == nil) || description != nil && *c.Description != *description {
+				t.Fatalf("%s: %+v, sent %q", what, c, body)
+			}
+		}
+	})
+}
+
+// FuzzAuthorization: only the exact key, behind the scheme in any case and at
+// least one space, opens the list; anything else is a 401 whose text is one of a
+// few fixed ones, so that nothing of a credential can be in it.
+func FuzzAuthorization(f *testing.F) {
+	p := newInProcess(f)
+	key := p.key.Secret.Reveal()
+	unknown, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8([32]byte{2}))
+	must(f, err)
+	staging, err := petcat.GenerateKey(petcat.Staging, rand.NewChaCha8([32]byte{1}))
+	must(f, err)
+	list := func(t testing.TB, value string) *answer {
+		t.Helper()
+		return p.do(t, "GET", "/v1/categories", nil, http.Header{"Authorization": {value}})
+	}
+	fixed := map[string]bool{}
+	for _, value := range []string{
+		"", "Bearer", "Bearer ", "Basic YTpi", "Bearer x", "Bearer " + unknown.Secret.Reveal(), "Bearer " + staging.Secret.Reveal(),
+		"Bearer" + key, "Bearer " + key[:46], "Bearer " + key + "0", "Bearer\t" + key,
+	} {
+		f.Add(value)
+		fixed[string(list(f, value).body)] = true
+	}
+	f.Add("bEARER  " + key + " ")
+	// Fuzzers do not guess keys: this stands for the right one.
+	f.Add("Bearer KEY")
+	f.Add("bearer  KEY  ")
+	f.Add("Bearer KEY, Bearer KEY")
+	f.Add("Bearer KEY\x00")
+	opens := regexp.MustCompile(`\A[bB][eE][aA][rR][eE][rR] +` + key + ` *\z`)
+	f.Fuzz(func(t *testing.T, value string) {
+		value = strings.ReplaceAll(value, "KEY", key)
+		a := list(t, value)
+		if opens.MatchString(value) {
+			wantStatus(t, a, http.StatusOK)
+			return
+		}
+		wantStatus(t, a, http.StatusUnauthorized)
+		if !fixed[string(a.body)] {
+			t.Errorf("the answer to %q is none of the fixed ones: %s", value, a.body)
+		}
+		if challenge := a.Header.Get("WWW-Authenticate"); challenge != challengePlain && challenge != challengeError {
+			t.Errorf("challenge %q", challenge)
+		}
+	})
+}
+
+// FuzzAcceptEncoding: whatever a caller says that it takes, it gets the list,
+// either as it is or in a coding that the caller named, with headers that fit.
+func FuzzAcceptEncoding(f *testing.F) {
+	for _, value := range []string{
+		"", "gzip", "zstd", "gzip, deflate, br, zstd", "*", "*;q=0", "identity;q=0", "gzip;q=0", "GZIP ; Q = 0.5 , zstd;q=0.4",
+		"gzip;q=NaN", "gzip;q=1e999", "zstd;q=-1", ";;;,,,=", "gzip\x00", "gzip;q=0x1p-2", strings.Repeat("gzip,", 500),
+	} {
+		f.Add(value)
+	}
+	p := newInProcess(f)
+	var categories []petcat.RevisedCategory
+	for i := range 50 {
+		categories = append(categories, petcat.RevisedCategory{
+			Category: petcat.Category{ID: petcat.CategoryID(i + 1), Name: fmt.Sprintf("name %d", i)}, Revision: petcat.Revision(i + 1),
+		})
+	}
+	p.catalog.Apply(categories)
+	key := "Bearer " + p.key.Secret.Reveal()
+	plain := p.do(f, "GET", "/v1/categories", nil, http.Header{"Authorization": {key}})
+	f.Fuzz(func(t *testing.T, value string) {
+		a := p.do(t, "GET", "/v1/categories", nil, http.Header{"Authorization": {key}, "Accept-Encoding": {value}})
+		wantStatus(t, a, http.StatusOK)
+		coding := a.Header.Get("Content-Encoding")
+		if !bytes.Equal(decode(t, coding, a.body), plain.body) {
+			t.Fatalf("as %q the list is another one", coding)
+		}
+		suffix := ""
+		if coding != "" {
+			suffix = "-" + coding
+			if lower := strings.ToLower(value); !strings.Contains(lower, coding) && !strings.Contains(lower, "*") {
+				t.Errorf("the list came as %s, and was asked for as %q", coding, value)
+			}
+		}
+		wantHeader(t, a, "ETag", strings.TrimSuffix(plain.Header.Get("ETag"), `"`)+suffix+`"`)
+		wantHeader(t, a, "Content-Length", fmt.Sprint(len(a.body)))
+		wantHeader(t, a, "Vary", "Authorization, Accept-Encoding")
+	})
+}
