@@ -71,6 +71,13 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
+	// A version that cannot be read counts for goose as one that is not there:
+	// on a damaged file it would try for seconds to make the table anew.
+	var versions int64
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM goose_db_version").Scan(&versions)
+	if severityOf(err) != statement {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
 	current, target, err := provider.GetVersions(ctx)
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
