@@ -57,6 +57,10 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 	case errors.Is(err, syscall.EACCES):
 		return nil, configErrorf("this user may not listen on %s; ports below 1024 need a privilege; choose another with --%s: %w", address, flag, syscall.EACCES)
 	case err != nil:
+		// What the system said, without the names of its calls.
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			err = errno
+		}
 		return nil, configErrorf("cannot listen on %s; choose another address with --%s: %w", address, flag, err)
 	}
 	return l, nil

@@ -103,7 +103,10 @@ func (n *node) shutdown(timeout time.Duration) error {
 	}
 	var errs []error
 	if err := n.api.Shutdown(ctx); err != nil {
-		errs = append(errs, fmt.Errorf("requests were cut off after --shutdown-timeout %s: %w", timeout, err))
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("requests were still in flight after --shutdown-timeout %s and were cut off", timeout)
+		}
+		errs = append(errs, err)
 		_ = n.api.Close()
 	}
 	errs = append(errs, n.close())

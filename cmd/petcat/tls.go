@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,7 +26,7 @@ const certificateLook = time.Second
 func loadCertificate(certFile, keyFile string) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile}
 	if err := c.read(); err != nil {
-		return nil, configErrorf("the certificate cannot be used; check --tls-cert and --tls-key: %w", err)
+		return nil, configErrorf("the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	return c, nil
 }
