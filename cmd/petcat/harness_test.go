@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"petcat/internal/apicheck"
+)
+
+// server is the whole program, serving: a process of its own where signals and
+// kills matter, else in the test's process.
+type server struct {
+	t    testing.TB
+	data string
+	// client checks every answer of the API.
+	client *http.Client
+	// api and admin are where it listens, without a slash at the end.
+	api, admin string
+	// startup is how long it took until the log said that it is ready.
+	startup time.Duration
+	log     *transcript
+	stdout  *transcript
+
+	process *os.Process        // nil: in this process
+	cancel  context.CancelFunc // ends one that is in this process
+	ended   chan struct{}
+	code    int // how it ended, -1 by a signal; set before ended is closed
+}
+
+// serveFlags let a server choose free ports and stop quickly.
+func serveFlags(command, data string, more []string) []string {
+	return append([]string{
+		command, "--data", data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--log-format", "json", "--shutdown-timeout", "2s",
+	}, more...)
+}
+
+// serve starts a server in this process and waits until it is ready.
+func serve(t testing.TB, data string, flags ...string) *server {
+	t.Helper()
+	s := newServer(t, data)
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
+	begin := time.Now()
+	go func() {
+		defer close(s.ended)
+		s.code = run(ctx, serveFlags("serve", data, flags), environment(nil), strings.NewReader(""), s.stdout, s.log)
+	}()
+	s.awaitReady(begin)
+	return s
+}
+
+// serveProcess is serve in a process of its own: this test binary is the
+// program when it is called petcat.
+func serveProcess(t testing.TB, data string, flags ...string) *server {
+	t.Helper()
+	s := startProcess(t, data, serveFlags("serve", data, flags)...)
+	return s
+}
+
+// startProcess starts a command that serves.
+func startProcess(t testing.TB, data string, args ...string) *server {
+	t.Helper()
+	s := newServer(t, data)
+	executable, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(executable, args...)
+	cmd.Args[0] = "petcat"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	cmd.Stdout, cmd.Stderr = s.stdout, s.log
+	cmd.SysProcAttr = diesWithTest()
+	begin := time.Now()
+	must(t, cmd.Start())
+	s.process = cmd.Process
+	go func() {
+		defer close(s.ended)
+		_ = cmd.Wait() // the code says how it went
+		s.code = cmd.ProcessState.ExitCode()
+	}()
+	s.awaitReady(begin)
+	return s
+}
+
+func newServer(t testing.TB, data string) *server {
+	t.Helper()
+	s := &server{t: t, data: data, log: &transcript{}, stdout: &transcript{}, ended: make(chan struct{}), client: newClient(t)}
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		s.kill()
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", last(s.log.String(), 4000))
+		}
+	})
+	return s
+}
+
+// newClient returns a client whose answers are all checked.
+func newClient(t testing.TB) *http.Client {
+	t.Helper()
+	base := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, ExpectContinueTimeout: time.Minute}
+	return &http.Client{Timeout: 30 * time.Second, Transport: &checked{
+		Transport: apicheck.New(t, base, func() int64 { return time.Now().Unix() }), base: base,
+	}}
+}
+
+// checked lets the client close its idle connections through the checker.
+type checked struct {
+	*apicheck.Transport
+	base *http.Transport
+}
+
+func (c *checked) CloseIdleConnections() { c.base.CloseIdleConnections() }
+
+// awaitReady waits for the line that says where the server listens.
+func (s *server) awaitReady(begin time.Time) {
+	s.t.Helper()
+	var line struct{ Listen, Admin string }
+	eventually(s.t, 20*time.Second, "the server is ready", func() bool {
+		select {
+		case <-s.ended:
+			s.t.Fatalf("the server ended with %d instead: %s", s.code, s.log)
+		default:
+		}
+		return s.log.find("ready", &line)
+	})
+	s.startup = s.log.at("ready").Sub(begin)
+	s.api, s.admin = "http://"+line.Listen, line.Admin
+}
+
+// signal sends a signal to a server in a process of its own.
+func (s *server) signal(sig os.Signal) {
+	s.t.Helper()
+	must(s.t, s.process.Signal(sig))
+}
+
+// stop tells the server to stop and returns its exit code.
+func (s *server) stop() int {
+	s.t.Helper()
+	if s.process == nil {
+		s.cancel()
+	} else {
+		s.signal(syscall.SIGTERM)
+	}
+	return s.wait(20 * time.Second)
+}
+
+// mustStop is stop for what has to end well.
+func (s *server) mustStop() {
+	s.t.Helper()
+	if code := s.stop(); code != exitDone {
+		s.t.Fatalf("the server ended with %d", code)
+	}
+}
+
+// wait returns the exit code of a server that is about to end.
+func (s *server) wait(patience time.Duration) int {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+		return s.code
+	case <-time.After(patience):
+		s.t.Fatalf("the server has not ended after %s", patience)
+		return 0
+	}
+}
+
+// kill ends the server as a power cut would, or, when it is in this process, as
+// soon as it can.
+func (s *server) kill() {
+	if s.process == nil {
+		s.cancel()
+	} else {
+		_ = s.process.Kill() // it may have ended already
+	}
+	<-s.ended
+}
+
+// transcript is what a program writes, line by line.
+type transcript struct {
+	mu    sync.Mutex
+	text  bytes.Buffer         // guarded by mu
+	lines map[string]time.Time // guarded by mu: when a message came first
+	rest  []byte               // guarded by mu: the unfinished line
+}
+
+func (l *transcript) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lines == nil {
+		l.lines = make(map[string]time.Time)
+	}
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		l.rest = rest
+		var entry struct{ Msg string }
+		if json.Unmarshal(line, &entry) == nil && l.lines[entry.Msg].IsZero() {
+			l.lines[entry.Msg] = time.Now()
+		}
+	}
+	return l.text.Write(p)
+}
+
+func (l *transcript) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// at returns when a message came first.
+func (l *transcript) at(message string) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines[message]
+}
+
+// find decodes the first line with a message.
+func (l *transcript) find(message string, into any) bool {
+	if l.at(message).IsZero() {
+		return false
+	}
+	for line := range strings.Lines(l.String()) {
+		var entry struct{ Msg string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == message {
+			return json.Unmarshal([]byte(line), into) == nil
+		}
+	}
+	return false
+}
+
+// sentences returns the lines that are not of the log: what a program says to
+// people when it ends.
+func (l *transcript) sentences() []string {
+	var said []string
+	for line := range strings.Lines(l.String()) {
+		if !json.Valid([]byte(line)) {
+			said = append(said, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return said
+}
+
+var _ io.Writer = (*transcript)(nil)
