@@ -30,5 +30,3 @@ func wantCode(t testing.TB, err error, code petcat.Code) {
 		t.Errorf("code %q, want %q; error %v", got, code, err)
 	}
 }
-
-func pointer[T any](v T) *T { return &v }

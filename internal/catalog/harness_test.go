@@ -62,6 +62,7 @@ func joined(s *catalog.Snapshot, e catalog.Encoding) []byte {
 func decoded(t rapid.TB, e catalog.Encoding, body []byte) []byte {
 	t.Helper()
 	switch e {
+	case catalog.Identity:
 	case catalog.Gzip:
 		source := bytes.NewReader(body) // a ByteReader, so that nothing is read ahead
 		r, err := gzip.NewReader(source)

@@ -127,12 +127,11 @@ func uniqueMembers(d *json.Decoder) bool {
 			open = open[:len(open)-1]
 		case string:
 			if name {
-				if members := open[len(open)-1]; members[v] {
+				members := open[len(open)-1]
+				if members[v] {
 					return false
-				} else {
-					members[v] = true
 				}
-				name = false
+				members[v], name = true, false
 				continue
 			}
 		}

@@ -223,10 +223,10 @@ func TestExpiredAndDisabled(t *testing.T) {
 	f := newFixture(t)
 	key := petcat.Key{DisabledAt: noon.Add(-time.Hour), ExpiresAt: noon.Add(time.Hour)}
 	f.store.put(f.key.Hash, petcat.Credential{Key: key})
-	f.wantRefusal(f.key.Secret.Reveal(), key.State(noon).Err().(*petcat.Error).Code)
+	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeOf(key.State(noon).Err()))
 	f.clock.Advance(time.Hour)
 	f.keyring.Heard(f.clock.Read())
-	f.wantRefusal(f.key.Secret.Reveal(), key.State(noon.Add(time.Hour)).Err().(*petcat.Error).Code)
+	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeOf(key.State(noon.Add(time.Hour)).Err()))
 }
 
 func TestExpiryComesByItself(t *testing.T) {

@@ -93,7 +93,7 @@ func TestLint(t *testing.T) {
 			t.Errorf("there is no %s", want)
 		}
 	}
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		name, isHelp := strings.CutPrefix(line, "# HELP petcat_")
 		if isHelp && !strings.HasSuffix(name, ".") {
 			t.Errorf("the help is no sentence: %s", line)
