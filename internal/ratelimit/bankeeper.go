@@ -79,7 +79,7 @@ func (k *BanKeeper) run() {
 func (k *BanKeeper) save(b petcat.Ban) {
 	attempts := max(1, int(b.EndsAt.Sub(b.StartedAt)/banRetry))
 	for i := range attempts {
-		err := k.store.SaveBan(context.Background(), b)
+		err := k.store.SaveBan(context.Background(), b) //nolint:forbidigo // a ban outlives the request that led to it
 		if err == nil {
 			return
 		}
