@@ -105,22 +105,31 @@ func gzipEnd(before *block, tail []byte) []byte {
 // deflate appends data, compressed, to dst.
 func deflate(dst, data []byte, final bool) []byte {
 	out := bytes.NewBuffer(dst)
-	// Level 1: a list is compressed again for the first reader after each
-	// change, and higher levels gain little on short JSON objects.
-	w, err := flate.NewWriter(out, flate.BestSpeed)
-	if err == nil {
-		_, err = w.Write(data)
-	}
+	w := deflateWriters.Get().(*flate.Writer)
+	defer deflateWriters.Put(w)
+	w.Reset(out)
+	_, err := w.Write(data)
 	if err == nil && final {
 		err = w.Close()
 	} else if err == nil {
 		err = w.Flush()
 	}
 	if err != nil {
-		panic(err) // the level is valid, and a bytes.Buffer takes everything
+		panic(err) // a bytes.Buffer takes everything
 	}
 	return out.Bytes()
 }
+
+// deflateWriters holds idle writers: a new one needs 800 KB.
+var deflateWriters = sync.Pool{New: func() any {
+	// Level 1: a list is compressed again for the first reader after each
+	// change, and higher levels gain little on short JSON objects.
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
 
 // zstandard returns the block as a frame of its own. A body may hold several
 // (RFC 8878, section 3.1).
