@@ -54,7 +54,7 @@ func (n *node) watch() {
 		return gauge(n.keyring.Stats().Trusted)
 	})
 	m.Counter("petcat_keyring_lookups_total", "Keys looked up in the store.", func() float64 { return float64(n.keyring.Stats().Lookups) })
-	m.Counter("petcat_log_writes_lost_total", "Writes of the log that failed.", func() float64 { return float64(n.log.Lost()) })
+	m.Counter("petcat_log_writes_lost_total", "Writes of the log that failed, and lines that were dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
 }
 
 func gauge(holds bool) float64 {

@@ -54,7 +54,7 @@ func checkMediaType(h http.Header) error {
 		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
 	}
 	values := h["Content-Type"]
-	if len(values) == 0 || values[0] == "" || values[0] == "application/json" {
+	if len(values) == 0 || len(values) == 1 && (values[0] == "" || values[0] == "application/json") {
 		return nil
 	}
 	kind, _, err := mime.ParseMediaType(values[0])

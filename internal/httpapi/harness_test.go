@@ -63,7 +63,8 @@ func start(t *testing.T, change ...func(*httpapi.Options)) *service {
 	s.catalog = catalog.New(s.store.Dataset())
 	must(t, s.catalog.Load(t.Context(), s.store))
 	limits := ratelimit.NewClock(s.clock)
-	s.limiter = ratelimit.NewMemory(ratelimit.Options{Clock: limits, Days: s.store, Bans: petcat.EnforceBans,
+	s.limiter = ratelimit.NewMemory(ratelimit.Options{
+		Clock: limits, Days: s.store, Bans: petcat.EnforceBans,
 		Banned: func(b petcat.Ban) {
 			if err := s.store.SaveBan(context.WithoutCancel(t.Context()), b); err != nil {
 				t.Errorf("save a ban: %v", err)

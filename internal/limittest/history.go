@@ -170,7 +170,10 @@ func (h *history) observePeak() {
 }
 
 func (h *history) stepClock() {
-	d := pick(h, time.Nanosecond, time.Second, time.Minute, time.Hour, 24*time.Hour) * pick(h, time.Duration(1), -1)
+	d := pick(h, time.Nanosecond, time.Second, time.Minute, time.Hour, 24*time.Hour)
+	if pick(h, true, false) {
+		d = -d
+	}
 	if h.model.wall.Add(d).Before(h.peak.Add(-48 * time.Hour)) {
 		return
 	}

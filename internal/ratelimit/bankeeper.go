@@ -31,6 +31,9 @@ const (
 	banQueue = 1024
 	// banRetry is the pause after a store did not save one.
 	banRetry = time.Second
+	// banPatience bounds one attempt, so that a store that hangs cannot hold up
+	// the end of the process.
+	banPatience = 5 * time.Second
 )
 
 // NewBanKeeper returns a running keeper. Close stops it.
@@ -79,7 +82,7 @@ func (k *BanKeeper) run() {
 func (k *BanKeeper) save(b petcat.Ban) {
 	attempts := max(1, int(b.EndsAt.Sub(b.StartedAt)/banRetry))
 	for i := range attempts {
-		err := k.store.SaveBan(context.Background(), b) //nolint:forbidigo // a ban outlives the request that led to it
+		err := k.attempt(b)
 		if err == nil {
 			return
 		}
@@ -96,4 +99,10 @@ func (k *BanKeeper) save(b petcat.Ban) {
 			return
 		}
 	}
+}
+
+func (k *BanKeeper) attempt(b petcat.Ban) error {
+	ctx, cancel := context.WithTimeout(context.Background(), banPatience) //nolint:forbidigo // a ban outlives the request that led to it
+	defer cancel()
+	return k.store.SaveBan(ctx, b)
 }

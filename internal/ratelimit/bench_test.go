@@ -16,7 +16,7 @@ var unlimited = petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota
 func newBench(tb testing.TB) *ratelimit.Memory {
 	tb.Helper()
 	m := ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(clock.NewSystem()), Days: leaseAll{}})
-	tb.Cleanup(func() { _ = m.Close(context.Background()) })
+	tb.Cleanup(func() { _ = m.Close(context.WithoutCancel(tb.Context())) })
 	return m
 }
 

@@ -322,8 +322,8 @@ func (m *Memory) setAway(out *outage) {
 	before := m.away.Swap(out)
 	switch {
 	case before == nil && out != nil:
-		m.logger.LogAttrs(context.Background(), slog.LevelError, "days are counted in memory alone: the store is away", slog.Any("error", out.err))
+		m.logger.LogAttrs(m.storeCtx, slog.LevelError, "days are counted in memory alone: the store is away", slog.Any("error", out.err))
 	case before != nil && out == nil:
-		m.logger.LogAttrs(context.Background(), slog.LevelInfo, "days are counted in the store again")
+		m.logger.LogAttrs(m.storeCtx, slog.LevelInfo, "days are counted in the store again")
 	}
 }

@@ -36,7 +36,7 @@ func newRig(t *testing.T) *rig {
 	r.Memory = ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(r.clock), Days: r.store})
 	t.Cleanup(func() {
 		r.store.Break(limittest.Faults{})
-		if err := r.Close(context.Background()); err != nil {
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
@@ -59,7 +59,7 @@ func (r *rig) admit(t *testing.T, n int, account petcat.AccountID) int64 {
 }
 
 // unavailable sends a request that must fail for want of the count.
-func (r *rig) unavailable(t *testing.T, ctx context.Context, account petcat.AccountID) {
+func (r *rig) unavailable(ctx context.Context, t *testing.T, account petcat.AccountID) {
 	t.Helper()
 	d, err := r.Spend(ctx, ratelimit.Charge{Account: account, Key: 1, Quota: thou})
 	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
@@ -150,7 +150,7 @@ func TestStoreCannotBeRead(t *testing.T) {
 		began := time.Now()
 		want(t, "left to a known account", r.admit(t, 100, 1), 890)
 		for range 10 {
-			r.unavailable(t, t.Context(), 2)
+			r.unavailable(t.Context(), t, 2)
 		}
 		want(t, "time spent waiting", time.Since(began), 0)
 
@@ -184,7 +184,7 @@ func TestStoreHangs(t *testing.T) {
 		want(t, "time spent waiting by the first without a lease", time.Since(began), 2*time.Second)
 		began = time.Now()
 		r.admit(t, 100, 1)
-		r.unavailable(t, t.Context(), 2)
+		r.unavailable(t.Context(), t, 2)
 		want(t, "time spent waiting by those after it", time.Since(began), 0)
 
 		time.Sleep(time.Minute)
@@ -232,7 +232,7 @@ func TestCallerGivesUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		r.unavailable(t, ctx, 1)
+		r.unavailable(ctx, t, 1)
 		want(t, "time spent waiting", time.Since(began), 100*time.Millisecond)
 		r.store.Break(limittest.Faults{})
 		want(t, "left: nothing was charged", r.admit(t, 1, 1), 999)
@@ -255,7 +255,7 @@ func TestCloseRecordsEverything(t *testing.T) {
 		}
 		want(t, "the store's count", r.days.Count(1, today), 110)
 		want(t, "the store's count of the other account", r.days.Count(2, today), 3)
-		r.unavailable(t, t.Context(), 1)
+		r.unavailable(t.Context(), t, 1)
 	})
 }
 
@@ -265,7 +265,7 @@ func TestCloseIsBounded(t *testing.T) {
 		r.admit(t, 1, 1)
 		r.store.Break(limittest.Faults{Hang: true})
 		var waiter sync.WaitGroup
-		waiter.Go(func() { r.unavailable(t, t.Context(), 2) })
+		waiter.Go(func() { r.unavailable(t.Context(), t, 2) })
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

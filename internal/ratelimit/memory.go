@@ -38,8 +38,10 @@ type Memory struct {
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
 	background sync.WaitGroup
-	storeCtx   context.Context // of the background's store calls
-	giveUp     context.CancelFunc
+	// storeCtx is of the background's calls of the store. It ends when Close has
+	// waited long enough.
+	storeCtx context.Context //nolint:containedctx // the background is no request of anybody
+	giveUp   context.CancelFunc
 }
 
 // outage is what is known of a store that does not do its work.
@@ -70,7 +72,7 @@ func NewMemory(o Options) *Memory {
 	if m.logger == nil {
 		m.logger = slog.New(slog.DiscardHandler)
 	}
-	m.storeCtx, m.giveUp = context.WithCancel(context.Background())
+	m.storeCtx, m.giveUp = context.WithCancel(context.Background()) //nolint:forbidigo // leases outlive the requests that ask for them
 	m.background.Go(m.runErrands)
 	m.background.Go(m.runSweeps)
 	return m

@@ -15,6 +15,7 @@ import (
 // fewer under the race detector, which makes each of them ten times as slow.
 // PETCAT_MODEL_STEPS sets the number of steps in each of the three modes.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	steps := 340_000
 	if raceEnabled {
 		steps = 40_000

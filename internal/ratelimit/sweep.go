@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"petcat"
@@ -80,9 +81,7 @@ func (s *shard) shrink() {
 		return
 	}
 	smaller := make(map[petcat.AccountID]*account, len(s.accounts))
-	for id, a := range s.accounts {
-		smaller[id] = a
-	}
+	maps.Copy(smaller, s.accounts)
 	s.accounts, s.peak = smaller, len(smaller)
 }
 

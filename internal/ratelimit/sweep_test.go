@@ -125,7 +125,7 @@ func TestSweepKeepsWhatIsOwed(t *testing.T) {
 func TestSweepGivesMemoryBack(t *testing.T) {
 	wall := clock.NewManual(noon)
 	m := ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(wall), Days: leaseAll{}})
-	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	t.Cleanup(func() { _ = m.Close(context.WithoutCancel(t.Context())) })
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

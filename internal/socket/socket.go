@@ -32,10 +32,9 @@ type Listener struct {
 	net.Listener
 	origin time.Time // deadlines are kept as distances from it
 
-	mu     sync.Mutex
-	conns  map[*conn]struct{} // guarded by mu
-	closed bool               // guarded by mu
-	ticks  bool               // guarded by mu: a goroutine looks at the deadlines
+	mu    sync.Mutex
+	conns map[*conn]struct{} // guarded by mu
+	ticks bool               // guarded by mu: a goroutine looks at the deadlines
 }
 
 // New returns a listener over l.

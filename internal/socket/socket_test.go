@@ -54,7 +54,7 @@ func listen(t *testing.T) net.Listener {
 
 func wantTimeout(t *testing.T, err error) {
 	t.Helper()
-	if ne, ok := err.(net.Error); !ok || !ne.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) {
+	if ne, ok := errors.AsType[net.Error](err); !ok || !ne.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("error %v, want a timeout", err)
 	}
 }
