@@ -160,3 +160,21 @@ func TestDrainDoesNotWaitForIdleConnections(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// Nor does a connection on which nothing was ever said, as browsers and proxies
+// open them ahead.
+func TestDrainDoesNotWaitForUnusedConnections(t *testing.T) {
+	s := serve(t, filepath.Join(t.TempDir(), "data"), "--shutdown-timeout", "3s")
+	for _, url := range []string{s.api, s.admin} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		must(t, err)
+		defer conn.Close()
+	}
+	// It has been accepted when a later one has been answered.
+	wantStatus(t, s.do(http.MethodGet, "/openapi.json", ""), http.StatusOK)
+	begin := time.Now()
+	s.mustStop()
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -38,6 +38,7 @@ type node struct {
 	follow     context.CancelFunc // ends the change log's follower
 	followed   chan struct{}      // closed when it has ended
 	api, admin *http.Server
+	unused     unused
 }
 
 // Timeouts and bounds of the sockets. A body has what the headers left of the
@@ -177,8 +178,9 @@ func (n *node) newServer(address string, handler http.Handler) *http.Server {
 		MaxHeaderBytes:               headerBytes,
 		DisableGeneralOptionsHandler: true,
 		// What clients do wrong below HTTP is not worth more than debug.
-		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
-		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: http2Streams},
+		ErrorLog:  slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: http2Streams},
+		ConnState: n.unused.note,
 	}
 }
 

@@ -97,10 +97,13 @@ func (n *node) shutdown(timeout time.Duration) error {
 	n.health.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	beat := min(drainBeat, timeout/10)
 	select {
-	case <-time.After(min(drainBeat, timeout/10)):
+	case <-time.After(beat):
 	case <-ctx.Done():
 	}
+	// Whoever connected in the beat's last moment gets as long to say something.
+	defer time.AfterFunc(beat, n.unused.close).Stop()
 	var errs []error
 	if err := n.api.Shutdown(ctx); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -110,7 +113,12 @@ func (n *node) shutdown(timeout time.Duration) error {
 		_ = n.api.Close()
 	}
 	errs = append(errs, n.close())
-	_ = n.admin.Shutdown(ctx)
+	// The last scrape may finish, but nothing waits for it.
+	ctx, cancel = context.WithTimeout(context.Background(), beat)
+	defer cancel()
+	if n.admin.Shutdown(ctx) != nil {
+		_ = n.admin.Close()
+	}
 	n.log.Info("stopped")
 	return errors.Join(errs...)
 }
