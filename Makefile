@@ -56,6 +56,14 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 torture: need-go ## Kill the server KILLS=200 times under load and look for what was lost
 	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat -run Torture -count=1 -v -timeout 2h
 
+.PHONY: bench
+bench: need-go ## Measure petcat beside its peers: table, results, plots (BENCHFLAGS='-only create')
+	cd bench && go run . $(BENCHFLAGS)
+
+.PHONY: bench-quick
+bench-quick: need-go ## The same in two minutes: shows that it works, the numbers are noise
+	cd bench && go run . -quick $(BENCHFLAGS)
+
 .PHONY: bench-go
 bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"petcat/bench/report"
 	"petcat/bench/seed"
 	"petcat/bench/server"
-	"petcat/bench/wrk"
 )
 
 // compression shows that a list is compressed once for all who ask, and that a
@@ -86,7 +86,10 @@ const (
 // firstByte returns the milliseconds until a gzipped list begins to come.
 func firstByte(ctx context.Context, sub subject) (float64, error) {
 	header := append([]string{"Accept-Encoding: gzip"}, sub.request.Header...)
-	a, err := expect(ctx, 200, sub.request.Method, sub.request.URL, header, nil)
+	a, err := server.Glance(ctx, sub.request.URL, header)
+	if err == nil && a.Get("Content-Encoding") != "gzip" {
+		err = fmt.Errorf("status %d, not compressed", a.Status)
+	}
 	return micros(a.FirstByte) / 1000, err
 }
 
@@ -97,7 +100,7 @@ func createLarge(ctx context.Context, p *started) error {
 	if err != nil {
 		return err
 	}
-	var post wrk.Request = p.get("").request
+	post := p.get("").request
 	_, err = expect(ctx, 201, "POST", post.URL, append([]string{contentType}, post.Header...), body)
 	return err
 }

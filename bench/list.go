@@ -52,7 +52,7 @@ func (s *suite) startWith(ctx context.Context, n int) (*started, error) {
 func (p *started) get(name string, header ...string) subject {
 	return subject{
 		name: name, process: p.Process, status: 200, categories: p.n,
-		request: wrk.Request{Method: "GET", URL: p.PetcatServer.URL + listPath, Header: append([]string{p.bearer()}, header...)},
+		request: wrk.Request{Method: "GET", URL: p.URL + listPath, Header: append([]string{p.bearer()}, header...)},
 	}
 }
 
@@ -84,13 +84,10 @@ func (s *suite) list(ctx context.Context, group string) error {
 
 	subjects := []subject{p.get(petcatList), bare}
 	absent := map[string]string{}
-	for _, peer := range []struct {
-		name  string
-		start func(context.Context, *started) (subject, error)
-	}{
-		{"nginx", s.nginxGet}, {"haproxy", s.haproxyGet}, {"pocketbase", s.pocketBaseGet},
+	for _, startPeer := range []func(context.Context, *started) (subject, error){
+		s.nginxGet, s.nginxCachedGet, s.haproxyGet, s.pocketBaseGet,
 	} {
-		sub, err := peer.start(ctx, p)
+		sub, err := startPeer(ctx, p)
 		if err != nil {
 			absent[sub.name] = firstLine(err)
 			s.say("   %s is absent: %v", sub.name, err)
@@ -116,14 +113,16 @@ func (s *suite) list(ctx context.Context, group string) error {
 	against(pocketBaseList, report.AtLeast(12))
 	s.add(report.Compare(group, what+", p99", "ms", m.of(petcatList, p99).Values, m.of(bareList, p99), report.AtMost(1.1)))
 	s.add(report.Compare(group, what+", CPU per answer", "µs", m.of(petcatList, cpu).Values, m.of(bareList, cpu), report.Figure{}))
+	against(nginxCachedList, report.Figure{})
 	against(haproxyList, report.Figure{})
 	return nil
 }
 
 const (
-	nginxList      = "nginx list"
-	haproxyList    = "haproxy list"
-	pocketBaseList = "PocketBase list"
+	nginxList       = "nginx list"
+	nginxCachedList = "nginx list, file kept open"
+	haproxyList     = "haproxy list"
+	pocketBaseList  = "PocketBase list"
 )
 
 // static is what nginx and haproxy are to serve.
@@ -138,6 +137,12 @@ func (s *suite) static(name string, p *started) (server.Static, error) {
 func (s *suite) nginxGet(ctx context.Context, p *started) (subject, error) {
 	static, err := s.static("nginx", p)
 	return staticGet(ctx, nginxList, static, p, err, server.Nginx)
+}
+
+func (s *suite) nginxCachedGet(ctx context.Context, p *started) (subject, error) {
+	static, err := s.static("nginx", p)
+	static.KeepOpen = true
+	return staticGet(ctx, nginxCachedList, static, p, err, server.Nginx)
 }
 
 func (s *suite) haproxyGet(ctx context.Context, p *started) (subject, error) {

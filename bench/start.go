@@ -57,7 +57,7 @@ func (s *suite) start(ctx context.Context, group string) error {
 			peak = append(peak, float64(used.PeakMem)/(1<<20))
 			s.say("   %s: ready in %.3f s, %.0f MiB", c.what, p.Ready.Seconds(), float64(used.Memory)/(1<<20))
 		}
-		row := report.Measure(group, "resident memory then", "MiB", memory, c.memory)
+		row := report.Measure(group, "resident memory then, "+c.what, "MiB", memory, c.memory)
 		row.Note = "peak " + report.Format(report.Median(peak), "MiB")
 		s.add(report.Measure(group, "start to ready, "+c.what, "s", ready, c.ready), row)
 	}

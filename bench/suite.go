@@ -86,7 +86,7 @@ func newSuite(ctx context.Context, o options, stderr io.Writer) (_ *suite, err e
 
 func (s *suite) close() error { return os.RemoveAll(s.work) }
 
-func (s *suite) say(format string, args ...any) { fmt.Fprintf(s.stderr, format+"\n", args...) }
+func (s *suite) say(format string, args ...any) { _, _ = fmt.Fprintf(s.stderr, format+"\n", args...) }
 
 // revision names the source that is measured.
 func (s *suite) revision(ctx context.Context) string {
@@ -110,7 +110,7 @@ func (s *suite) runGroups(ctx context.Context) error {
 	var failed []error
 	ran := false
 	for _, g := range groups() {
-		if s.only != nil && !s.only.MatchString(g.name) {
+		if !s.wants(g.name) {
 			continue
 		}
 		ran = true
@@ -134,6 +134,9 @@ func (s *suite) runGroups(ctx context.Context) error {
 	}
 	return errors.Join(failed...)
 }
+
+// wants reports whether a group is to run.
+func (s *suite) wants(group string) bool { return s.only == nil || s.only.MatchString(group) }
 
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")

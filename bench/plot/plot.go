@@ -38,14 +38,14 @@ func Draw(r report.Result, dir string) error {
 // throughput compares the rates of all servers.
 func throughput(series []report.Sample, note string) string {
 	var charts []barChart
-	for _, c := range []struct{ group, title, suffix string }{
+	for _, c := range []struct{ group, title, what string }{
 		{"list", "List of 10 categories, answers per second", " list"},
 		{"create", "Durable create, 64 connections, answers per second", " create"},
 	} {
 		chart := barChart{title: c.title}
 		for _, s := range series {
 			if s.Group == c.group && s.Connections == 64 {
-				name := strings.TrimSuffix(s.Subject, c.suffix)
+				name := strings.Replace(s.Subject, c.what, "", 1)
 				chart.bars = append(chart.bars, bar{label: labelOf(name, c.group), value: s.Rate, ours: name == "petcat"})
 			}
 		}

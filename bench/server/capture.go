@@ -46,6 +46,18 @@ func (a Answer) Size() int64 {
 // Ask sends one request over a connection of its own. A library's client would
 // change the spelling of the headers, and unpack the body.
 func Ask(ctx context.Context, method, url string, header []string, body []byte) (Answer, error) {
+	return ask(ctx, method, url, header, body, func(r io.Reader) ([]byte, error) { return io.ReadAll(r) })
+}
+
+// Glance asks like Ask for a body that nobody is to look at.
+func Glance(ctx context.Context, url string, header []string) (Answer, error) {
+	return ask(ctx, http.MethodGet, url, header, nil, func(r io.Reader) ([]byte, error) {
+		_, err := io.Copy(io.Discard, r)
+		return nil, err
+	})
+}
+
+func ask(ctx context.Context, method, url string, header []string, body []byte, take func(io.Reader) ([]byte, error)) (Answer, error) {
 	host, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", host)
@@ -70,10 +82,20 @@ func Ask(ctx context.Context, method, url string, header []string, body []byte) 
 	if _, err := conn.Write(request.Bytes()); err != nil {
 		return Answer{}, err
 	}
-	return readAnswer(bufio.NewReader(conn), method, begun)
+	r := bufio.NewReader(conn)
+	a, err := readHead(r, begun)
+	if err != nil || method == http.MethodHead || a.Status == http.StatusNotModified {
+		return a, err
+	}
+	rest, err := a.body(r)
+	if err == nil {
+		a.Body, err = take(rest)
+	}
+	return a, err
 }
 
-func readAnswer(r *bufio.Reader, method string, begun time.Time) (a Answer, err error) {
+// readHead reads an answer up to its body.
+func readHead(r *bufio.Reader, begun time.Time) (a Answer, err error) {
 	if _, err := r.Peek(1); err != nil {
 		return a, err
 	}
@@ -88,33 +110,25 @@ func readAnswer(r *bufio.Reader, method string, begun time.Time) (a Answer, err 
 	}
 	for {
 		line, err := lines.ReadLine()
-		if err != nil {
+		if err != nil || line == "" {
 			return a, err
-		}
-		if line == "" {
-			break
 		}
 		a.Header = append(a.Header, line)
 	}
+}
+
+// body returns what is to be read of the body.
+func (a Answer) body(r io.Reader) (io.Reader, error) {
 	length := a.Get("Content-Length")
-	if method == http.MethodHead || a.Status == http.StatusNotModified {
-		return a, nil
+	switch {
+	case length != "":
+		n, err := strconv.ParseInt(length, 10, 64)
+		return io.LimitReader(r, n), err
+	case strings.EqualFold(a.Get("Transfer-Encoding"), "chunked"):
+		return httputil.NewChunkedReader(r), nil
+	default:
+		return r, nil // the end of the connection is the end of the body
 	}
-	if length == "" {
-		var body io.Reader = r
-		if strings.EqualFold(a.Get("Transfer-Encoding"), "chunked") {
-			body = httputil.NewChunkedReader(r)
-		}
-		a.Body, err = io.ReadAll(body)
-		return a, err
-	}
-	n, err := strconv.Atoi(length)
-	if err != nil {
-		return a, err
-	}
-	a.Body = make([]byte, n)
-	_, err = io.ReadFull(r, a.Body)
-	return a, err
 }
 
 // own are headers that a server writes by itself.

@@ -16,11 +16,13 @@ type Static struct {
 	Header  []string // "Name: value"; without Content-Type and Content-Length
 	Body    string   // file
 	Key     string
+	// KeepOpen makes nginx keep the file open between requests, which it does
+	// not do by itself.
+	KeepOpen bool
 }
 
 // nginxConfig is how nginx is made to do as much of petcat's work as it can:
-// keys, a limit for each, and an access log that is buffered as petcat's is. All
-// that makes it fast is on.
+// keys, a limit for each, and an access log that is buffered as petcat's is.
 const nginxConfig = `
 worker_processes auto;
 daemon off;
@@ -33,8 +35,7 @@ http {
 	server_tokens off;
 	sendfile on;
 	tcp_nopush on;
-	open_file_cache max=100 inactive=1h;
-	open_file_cache_valid 1h;
+	%[7]s
 	keepalive_requests 1000000000;
 	keepalive_timeout 60s;
 	access_log %[1]s/access.log combined buffer=64k flush=200ms;
@@ -80,17 +81,21 @@ func Nginx(ctx context.Context, s Static) (*Server, error) {
 	if os.Geteuid() == 0 {
 		user = "user root;" // the workers are to read files of ours
 	}
-	dir := filepath.Join(s.Dir, "nginx")
+	name, cache := "nginx", "open_file_cache off;"
+	if s.KeepOpen {
+		name, cache = "nginx-cached", "open_file_cache max=100 inactive=1h; open_file_cache_valid 1h;"
+	}
+	dir := filepath.Join(s.Dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	config := filepath.Join(dir, "nginx.conf")
-	text := fmt.Sprintf(nginxConfig, dir, user, s.Key, address, s.Body, headers.String())
+	text := fmt.Sprintf(nginxConfig, dir, user, s.Key, address, s.Body, headers.String(), cache)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	return launch(ctx, Launch{
-		Name: "nginx", Dir: dir, Path: s.Program,
+		Name: name, Dir: dir, Path: s.Program,
 		Args: []string{"-c", config, "-p", dir, "-e", filepath.Join(dir, "error.log")},
 	}, address, "/")
 }

@@ -23,11 +23,8 @@ func Pump(ctx context.Context, r Request, l Load) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, u.RequestURI(), u.Host)
-	for _, line := range r.Header {
-		text += line + "\r\n"
-	}
-	request := []byte(text + "\r\n")
+	lines := append([]string{r.Method + " " + u.RequestURI() + " HTTP/1.1", "Host: " + u.Host}, r.Header...)
+	request := []byte(strings.Join(lines, "\r\n") + "\r\n\r\n")
 
 	var (
 		all    []time.Duration

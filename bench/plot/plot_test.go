@@ -1,0 +1,125 @@
+package plot
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"petcat/bench/report"
+)
+
+func example() report.Result {
+	r := report.Result{Date: "2026-01-31", Machine: report.Machine{CPU: `<"Fast" & hot>`}}
+	add := func(group, subject string, categories, connections int, rate float64) {
+		r.Samples = append(r.Samples, report.Sample{
+			Group: group, Subject: subject, Categories: categories, Connections: connections,
+			Round: 1, Rate: rate, CPU: 1e6 / rate, P50: 1e7 / rate, P99: 5e7 / rate,
+		})
+	}
+	add("list", "petcat list", 10, 64, 90_000)
+	add("list", "bare list", 10, 64, 100_000)
+	add("list", "nginx list, file kept open", 10, 64, 110_000)
+	for _, n := range []int{100, 10_000, 1_000_000} {
+		add("sizes", "petcat list", n, 64, 5e6/float64(n))
+		add("sizes", "bare list", n, 64, 6e6/float64(n))
+		add("sizes", "petcat 304 of "+strconv.Itoa(n), n, 64, 90_000)
+	}
+	for _, c := range []int{1, 64, 256} {
+		add("create", "petcat create", 0, c, 1000*float64(c))
+		add("create", "bare create", 0, c, 2000*float64(c))
+	}
+	return r
+}
+
+// texts returns what a picture says. It fails when that is not well-formed, or
+// draws outside of itself.
+func texts(t *testing.T, file string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(strings.NewReader(string(text)))
+	for depth := 0; ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			if depth != 0 {
+				t.Errorf("%s ends in the middle", file)
+			}
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			depth++
+			checkPlaces(t, file, token)
+		case xml.EndElement:
+			depth--
+		case xml.CharData:
+			all = append(all, strings.TrimSpace(string(token)))
+		}
+	}
+}
+
+func checkPlaces(t *testing.T, file string, e xml.StartElement) {
+	t.Helper()
+	for _, a := range e.Attr {
+		switch a.Name.Local {
+		case "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height":
+			v, err := strconv.ParseFloat(a.Value, 64)
+			if err != nil || v < 0 || v > pictureWidth {
+				t.Errorf("%s: <%s %s=%q>", file, e.Name.Local, a.Name.Local, a.Value)
+			}
+		case "points":
+			if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
+				t.Errorf("%s: <%s points=%q>", file, e.Name.Local, a.Value)
+			}
+		}
+	}
+}
+
+func TestDraw(t *testing.T) {
+	dir := t.TempDir()
+	if err := Draw(example(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string][]string{
+		"throughput.svg": {"petcat", "bare net/http", "nginx, file kept open", "bare, stores nothing", "90,000", "110,000"},
+		"cost.svg":       {"petcat", "bare, same bytes", "petcat, 304", "1,000,000"},
+		"create.svg":     {"petcat p50", "petcat p99", "bare p50, stores nothing", "1", "64"},
+	} {
+		said := strings.Join(texts(t, filepath.Join(dir, file)), "\n")
+		for _, text := range append(want, `2026-01-31, <"Fast" & hot>`) {
+			if !strings.Contains("\n"+said+"\n", "\n"+text+"\n") {
+				t.Errorf("%s does not say %q:\n%s", file, text, said)
+			}
+		}
+	}
+}
+
+func TestDrawNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := Draw(report.Result{}, dir); err != nil {
+		t.Fatal(err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
+		t.Errorf("%s was drawn of nothing", files[0].Name())
+	}
+}
+
+func TestAxis(t *testing.T) {
+	a := axis{low: 1, high: 256, from: 0, to: 80}
+	if got := a.at(16); got < 39.9 || got > 40.1 {
+		t.Errorf("16 is at %v, want 40", got)
+	}
+	if got := a.ticks(); len(got) != 5 || got[1] != 4 || got[4] != 256 {
+		t.Errorf("ticks at %v, want 1, 4, 16, 64, 256", got)
+	}
+}
