@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -8,14 +9,31 @@ import (
 	"os"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"petcat"
 )
 
 // maxBody is the largest body in bytes.
 const maxBody = 1 << 20
 
-// bodyBuffer holds one request's body. It lives in a pool.
-type bodyBuffer struct{ data []byte }
+// bodyBuffer holds one request's body, and what reads it. It lives in a pool.
+type bodyBuffer struct {
+	data   []byte
+	source bytes.Buffer // over data: the decoder reads it in place
+	json   *jsontext.Decoder
+}
+
+// decoder returns a strict decoder of the body.
+func (b *bodyBuffer) decoder() *jsontext.Decoder {
+	b.source = *bytes.NewBuffer(b.data)
+	if b.json == nil {
+		b.json = jsontext.NewDecoder(&b.source)
+	} else {
+		b.json.Reset(&b.source)
+	}
+	return b.json
+}
 
 // keepBody is the largest buffer that goes back to the pool: most bodies are
 // far smaller, and one large one must not stay in memory for ever.
@@ -23,7 +41,7 @@ const keepBody = 64 << 10
 
 // withBody reads and checks the body before the operation's handler runs: 413,
 // 415, 400.
-func withBody(s *Server, next func(e *exchange, body []byte) error) handler {
+func withBody(s *Server, next func(e *exchange, body *bodyBuffer) error) handler {
 	return func(e *exchange) error {
 		if e.r.ContentLength > maxBody {
 			return bodyTooLarge()
@@ -40,7 +58,7 @@ func withBody(s *Server, next func(e *exchange, body []byte) error) handler {
 		if err := buffer.read(e); err != nil {
 			return err
 		}
-		return next(e, buffer.data)
+		return next(e, buffer)
 	}
 }
 

@@ -33,12 +33,12 @@ func (s *Server) listCategories(e *exchange) error {
 }
 
 // createCategory answers POST /categories.
-func (s *Server) createCategory(e *exchange, body []byte) error {
+func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	key, err := idempotencyKey(e.r.Header)
 	if err != nil {
 		return err
 	}
-	category, err := decodeNewCategory(body)
+	category, err := body.decodeNewCategory()
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	encoded, err := catalog.AppendCategory(make([]byte, 0, 512), created.Category)
-	if err != nil {
+	// The body has been read; its buffer takes the answer.
+	if body.data, err = catalog.AppendCategory(body.data[:0], created.Category); err != nil {
 		return err
 	}
 	h := e.header()
@@ -59,7 +59,7 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 	if created.Replayed {
 		h["Idempotent-Replayed"] = trueValue
 	}
-	e.send(http.StatusCreated, encoded)
+	e.send(http.StatusCreated, body.data)
 	return nil
 }
 

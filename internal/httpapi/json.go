@@ -14,28 +14,25 @@ import (
 // names, no member twice, valid UTF-8, nothing after it. Members that are not
 // known are passed over. Whatever is wrong with the JSON itself is told before
 // what is wrong with a field.
-func decodeNewCategory(body []byte) (petcat.NewCategory, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+func (b *bodyBuffer) decodeNewCategory() (petcat.NewCategory, error) {
+	d := b.decoder()
 	if kind := d.PeekKind(); kind != '{' {
-		return petcat.NewCategory{}, notAnObject(d, body)
+		return petcat.NewCategory{}, notAnObject(d, b.data)
 	}
-	var name, description *string
+	var name, description text
 	var fieldError error
 	_, err := d.ReadToken() // the brace
 	for err == nil && d.PeekKind() != '}' {
-		var member jsontext.Token
-		if member, err = d.ReadToken(); err != nil {
+		var member []byte
+		if member, err = readString(d); err != nil {
 			break
 		}
-		var text *string
 		var wrong error
-		switch member.String() {
+		switch string(member) {
 		case "name":
-			text, wrong, err = readText(d, "name")
-			name = text
+			wrong, err = name.read(d, "name")
 		case "description":
-			text, wrong, err = readText(d, "description")
-			description = text
+			wrong, err = description.read(d, "description")
 		default:
 			err = d.SkipValue()
 		}
@@ -55,24 +52,50 @@ func decodeNewCategory(body []byte) (petcat.NewCategory, error) {
 	case fieldError != nil:
 		return petcat.NewCategory{}, fieldError
 	}
-	return petcat.ParseNewCategory(name, description)
+	return petcat.ParseNewCategory(name.pointer(), description.pointer())
 }
 
-// readText reads a member's value. That it is JSON but not a string is wrong;
-// that it is not JSON is err.
-func readText(d *jsontext.Decoder, field string) (text *string, wrong, err error) {
+// text is a member's value, if it was sent.
+type text struct {
+	value string
+	sent  bool
+}
+
+func (t *text) pointer() *string {
+	if !t.sent {
+		return nil
+	}
+	return &t.value
+}
+
+// read reads the value. That it is JSON but not a string is wrong; that it is
+// not JSON is err.
+func (t *text) read(d *jsontext.Decoder, field string) (wrong, err error) {
 	if d.PeekKind() != '"' {
 		if err := d.SkipValue(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		return nil, petcat.Errorf(petcat.CodeInvalidField, "%s must be a string", field), nil
+		return petcat.Errorf(petcat.CodeInvalidField, "%s must be a string", field), nil
 	}
-	token, err := d.ReadToken()
+	raw, err := readString(d)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s := token.String()
-	return &s, nil, nil
+	t.value, t.sent = string(raw), true
+	return nil, nil
+}
+
+// readString reads a string, a member's name or a value. What it returns holds
+// until the next read: most strings have no escapes and are not copied.
+func readString(d *jsontext.Decoder) ([]byte, error) {
+	quoted, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1], nil
+	}
+	return jsontext.AppendUnquote(nil, quoted)
 }
 
 func expectEnd(d *jsontext.Decoder) error {
