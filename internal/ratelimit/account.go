@@ -39,8 +39,8 @@ func (a *account) turn(now int64) (day, unused int64) {
 }
 
 // tally returns what the account has used, for the pure functions.
-func (a *account) tally(now int64, q petcat.Quota) tally {
-	return tally{now: now, quota: q, minuteUsed: a.minuteUsed, dayUsed: a.dayUsed()}
+func (a *account) tally(now int64, c Charge) Tally {
+	return Tally{Now: now, Quota: c.Quota, Part: c.Part, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}
 }
 
 // granted adds a lease. What is owed is paid from it first, so that what was
@@ -54,15 +54,15 @@ func (a *account) granted(l petcat.DayLeased) {
 	a.dayOwed -= pay
 }
 
-// leaseBlock returns how many requests are leased at a time. With a lease under
+// LeaseBlock returns how many requests are leased at a time. With a lease under
 // way when half a block is left, at most 1.5 blocks are leased and unspent, so
 // that a crash costs an account less than a hundredth of its day.
-func leaseBlock(q petcat.Quota) int64 { return max(1, q.PerDay/200) }
+func LeaseBlock(q petcat.Quota) int64 { return max(1, q.PerDay/200) }
 
 // wantsLease reports whether it is time to lease ahead. While something is owed,
 // nothing is free.
 func (a *account) wantsLease(q petcat.Quota) bool {
-	return a.lease == nil && a.dayCount < q.PerDay && a.dayFree <= leaseBlock(q)/2
+	return a.lease == nil && a.dayCount < q.PerDay && a.dayFree <= LeaseBlock(q)/2
 }
 
 // shardCount spreads the accounts so that a sweep, which holds one shard at a

@@ -8,22 +8,42 @@ import (
 
 const nanosPerSecond = int64(time.Second)
 
-// tally is what an account has used of its quota at one moment. The functions
+// Tally is what an account has used of its quota at one moment. The functions
 // of this file are pure: every limiter answers alike because it answers by them.
-type tally struct {
-	now        int64 // the limiter's clock, nanoseconds
-	quota      petcat.Quota
-	minuteUsed int64
-	dayUsed    int64
+type Tally struct {
+	Now        int64 // the limiter's clock, nanoseconds
+	Quota      petcat.Quota
+	Part       Part
+	MinuteUsed int64
+	DayUsed    int64
 }
 
-// verdict says what becomes of a request that arrives now. When both windows
+// Part is how much of a minute's quota is to be had from one limiter: less than
+// all of it while several cannot count together and each enforces its share.
+// The zero Part is all of it.
+type Part struct {
+	limited bool
+	most    int64
+}
+
+// PartOf returns a part of at most n requests.
+func PartOf(n int64) Part { return Part{limited: true, most: max(0, n)} }
+
+// Of returns how many requests of a minute's quota the part admits.
+func (p Part) Of(perMinute int64) int64 {
+	if p.limited {
+		return min(p.most, perMinute)
+	}
+	return perMinute
+}
+
+// Verdict says what becomes of a request that arrives now. When both windows
 // refuse, the day does: its reset is the later one, or it is the longer window.
-func (t tally) verdict() Verdict {
+func (t Tally) Verdict() Verdict {
 	switch {
-	case t.dayUsed >= t.quota.PerDay:
+	case t.DayUsed >= t.Quota.PerDay:
 		return DaySpent
-	case t.minuteUsed >= t.quota.PerMinute:
+	case t.MinuteUsed >= t.Part.Of(t.Quota.PerMinute):
 		return MinuteSpent
 	default:
 		return Admitted
@@ -31,29 +51,29 @@ func (t tally) verdict() Verdict {
 }
 
 // standing returns how one window stands.
-func (t tally) standing(w petcat.Window) Standing {
-	used := t.minuteUsed
-	if w == petcat.Day {
-		used = t.dayUsed
+func (t Tally) standing(w petcat.Window) Standing {
+	limit := t.Quota.In(w)
+	left := limit - t.DayUsed
+	if w == petcat.Minute {
+		left = t.Part.Of(limit) - t.MinuteUsed
 	}
-	limit := t.quota.In(w)
 	return Standing{
 		Limit:     limit,
-		Remaining: max(0, limit-used),
-		Reset:     w.Reset(w.Index(unixOf(t.now))),
+		Remaining: max(0, left),
+		Reset:     w.Reset(w.Index(unixOf(t.Now))),
 	}
 }
 
-// answer describes the tally to the caller: t is as it is after the request.
-func (t tally) answer(v Verdict, key petcat.KeyID) Decision {
-	d := Decision{Verdict: v, Now: t.now, Minute: t.standing(petcat.Minute), Day: t.standing(petcat.Day)}
+// Answer describes the tally to the caller: t is as it is after the request.
+func (t Tally) Answer(v Verdict, key petcat.KeyID) Decision {
+	d := Decision{Verdict: v, Now: t.Now, Minute: t.standing(petcat.Minute), Day: t.standing(petcat.Day)}
 	switch v {
 	case MinuteSpent:
 		d.Headline = d.Minute
-		d.RetryAfter = secondsUntil(t.now, d.Minute.Reset)
+		d.RetryAfter = secondsUntil(t.Now, d.Minute.Reset)
 	case DaySpent:
 		d.Headline = d.Day
-		d.RetryAfter = secondsUntil(t.now, d.Day.Reset) + dayJitter(key, petcat.Day.Index(unixOf(t.now)))
+		d.RetryAfter = secondsUntil(t.Now, d.Day.Reset) + dayJitter(key, petcat.Day.Index(unixOf(t.Now)))
 	default:
 		// Among windows that allow, the one with the least left; on a tie the
 		// longer one, which takes longer to refill.
@@ -65,16 +85,16 @@ func (t tally) answer(v Verdict, key petcat.KeyID) Decision {
 	return d
 }
 
-// banned describes a ban's end (a whole Unix second, after now) to the caller.
+// Banned describes a ban's end (a whole Unix second, after now) to the caller.
 // The limit shown is the minute's, for want of one that fits a ban.
-func (t tally) banned(end int64) Decision {
+func (t Tally) Banned(end int64) Decision {
 	return Decision{
 		Verdict:    Banned,
-		Now:        t.now,
+		Now:        t.Now,
 		Minute:     t.standing(petcat.Minute),
 		Day:        t.standing(petcat.Day),
-		Headline:   Standing{Limit: t.quota.PerMinute, Remaining: 0, Reset: end},
-		RetryAfter: secondsUntil(t.now, end),
+		Headline:   Standing{Limit: t.Quota.PerMinute, Remaining: 0, Reset: end},
+		RetryAfter: secondsUntil(t.Now, end),
 	}
 }
 

@@ -16,8 +16,8 @@ var (
 	errClosed = errors.New("the limiter is closed")
 )
 
-// unavailable is the answer when it cannot be known how much is left.
-func unavailable(cause error) error {
+// Unavailable is the answer when it cannot be known how much is left.
+func Unavailable(cause error) error {
 	return petcat.Errorf(petcat.CodeServiceUnavailable, "today's requests cannot be counted at the moment; retry in a few seconds").Because(cause)
 }
 
@@ -87,7 +87,7 @@ func (l *lease) want() (ask petcat.DayLease, ok bool) {
 	}
 	a := l.account
 	waiting := min(l.waiters, l.quota.PerMinute-a.minuteUsed)
-	n := a.dayOwed + max(leaseBlock(l.quota), waiting)
+	n := a.dayOwed + max(LeaseBlock(l.quota), waiting)
 	return petcat.DayLease{Account: l.id, Day: l.day, Want: n, Quota: l.quota.PerDay}, true
 }
 

@@ -11,6 +11,9 @@ type Charge struct {
 	Account petcat.AccountID
 	Key     petcat.KeyID
 	Quota   petcat.Quota // the account's, as it is now
+	// Part bounds what is to be had of the minute here. The answer's limit is
+	// the quota's all the same.
+	Part Part
 }
 
 // Verdict is what becomes of a request.

@@ -113,7 +113,7 @@ func (m *Memory) wait(ctx context.Context, s *shard, c Charge, next step) step {
 			m.errand.poke()
 		case <-ctx.Done():
 			m.leave(s, next.lease)
-			return step{err: unavailable(ctx.Err())}
+			return step{err: Unavailable(ctx.Err())}
 		}
 		next = m.try(s, c, overdue)
 	}
@@ -136,7 +136,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return step{err: unavailable(errClosed)}
+		return step{err: Unavailable(errClosed)}
 	}
 	// Read under the lock, the clock cannot run backwards for an account.
 	now := m.clock.Now()
@@ -147,20 +147,20 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	if !a.known {
 		if out := m.away.Load(); out != nil && out.blind {
 			m.askLease(s, a, c)
-			return step{err: unavailable(out.err)}
+			return step{err: Unavailable(out.err)}
 		}
 		if overdue {
-			return step{err: unavailable(errSlow)}
+			return step{err: Unavailable(errSlow)}
 		}
 		return m.awaitLease(s, a, c)
 	}
-	t := a.tally(now, c.Quota)
+	t := a.tally(now, c)
 	if len(s.offenders) > 0 && m.bans == petcat.EnforceBans {
 		if ban := s.offenders[c.Key].serving(now); ban != nil {
-			return step{decision: t.banned(ban.EndsAt.Unix())}
+			return step{decision: t.Banned(ban.EndsAt.Unix())}
 		}
 	}
-	if v := t.verdict(); v != Admitted {
+	if v := t.Verdict(); v != Admitted {
 		return m.refuse(s, c, t, v)
 	}
 	switch {
@@ -175,38 +175,33 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	if a.wantsLease(c.Quota) {
 		m.askLease(s, a, c)
 	}
-	return step{decision: a.tally(now, c.Quota).answer(Admitted, c.Key)}
+	return step{decision: a.tally(now, c).Answer(Admitted, c.Key)}
 }
 
 // refuse answers a request that a window refuses, and keeps count of those who
 // do not wait. The caller holds s.mu.
-func (m *Memory) refuse(s *shard, c Charge, t tally, v Verdict) step {
-	d := t.answer(v, c.Key)
+func (m *Memory) refuse(s *shard, c Charge, t Tally, v Verdict) step {
+	d := t.Answer(v, c.Key)
 	if m.bans == petcat.BansOff {
 		return step{decision: d}
 	}
 	o := s.offender(c.Key)
-	if o.serving(t.now) != nil {
+	if o.serving(t.Now) != nil {
 		return step{decision: d} // a ban that is only counted; nothing adds to it
 	}
 	w := petcat.Minute
 	if v == DaySpent {
 		w = petcat.Day
 	}
-	early, threshold := o.refused(t.now, w), petcat.BanThreshold(c.Quota)
-	shadow := m.bans == petcat.ShadowBans
-	if early > threshold {
-		ban := o.punish(t.now, c, early, shadow)
-		if !shadow {
-			d = t.banned(ban.EndsAt.Unix())
-		}
-		return step{decision: d, ban: &ban}
+	early := o.refused(t.Now, w)
+	if !d.Judge(c.Quota, early, m.bans) {
+		return step{decision: d}
 	}
-	// Nobody is to be warned of a ban that would not come.
-	if !shadow && 2*early >= threshold {
-		d.Warn, d.EarlyRetriesLeft = true, threshold-early
+	ban := o.punish(t.Now, c, early, m.bans)
+	if !ban.Shadow {
+		d = t.Banned(ban.EndsAt.Unix())
 	}
-	return step{decision: d}
+	return step{decision: d, ban: &ban}
 }
 
 // ApplyBan implements [Limiter]. Without enforcement, shadow bans matter only
@@ -224,6 +219,18 @@ func (m *Memory) ApplyBan(b petcat.Ban) {
 		return
 	}
 	s.offender(b.Key).apply(b, now)
+}
+
+// LastBan returns the last ban of a key, also one that ended or was lifted, for
+// as long as it matters.
+func (m *Memory) LastBan(account petcat.AccountID, key petcat.KeyID) (ban petcat.Ban, known bool) {
+	s := m.shard(account)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.offenders[key]; o != nil && o.ban != nil {
+		return *o.ban, true
+	}
+	return petcat.Ban{}, false
 }
 
 // shard returns the shard that holds an account and its keys.

@@ -90,16 +90,27 @@ func (o *offender) refused(now int64, w petcat.Window) int64 {
 	return o.recent.total
 }
 
-// punish bans the key from now on. What led to the ban is settled by it: after
-// its end, or when it is lifted, the count of early retries begins anew.
-func (o *offender) punish(now int64, c Charge, early int64, shadow bool) petcat.Ban {
-	var last petcat.Ban
-	if o.ban != nil {
-		last = *o.ban
+// Judge completes the answer to a refused request whose key has made so many
+// early retries: it warns, or returns that the key is to be banned.
+func (d *Decision) Judge(q petcat.Quota, early int64, mode petcat.BanMode) (ban bool) {
+	threshold := petcat.BanThreshold(q)
+	if early > threshold {
+		return mode != petcat.BansOff
 	}
+	// Nobody is to be warned of a ban that would not come.
+	if mode == petcat.EnforceBans && 2*early >= threshold {
+		d.Warn, d.EarlyRetriesLeft = true, threshold-early
+	}
+	return false
+}
+
+// NewBan returns the ban that so many early retries earn a key whose last ban
+// was last; the zero Ban is for a key that was never banned. It begins now, a
+// moment of the limiter's clock in nanoseconds.
+func NewBan(c Charge, last petcat.Ban, now, early int64, mode petcat.BanMode) petcat.Ban {
 	at := time.Unix(0, now).UTC()
 	level := last.Next(at)
-	ban := petcat.Ban{
+	return petcat.Ban{
 		Key:     c.Key,
 		Account: c.Account,
 		Level:   level,
@@ -108,8 +119,18 @@ func (o *offender) punish(now int64, c Charge, early int64, shadow bool) petcat.
 		StartedAt:    at.Truncate(time.Millisecond),
 		EndsAt:       ceilSecond(at.Add(petcat.BanDuration(level))),
 		EarlyRetries: int(early),
-		Shadow:       shadow,
+		Shadow:       mode == petcat.ShadowBans,
 	}
+}
+
+// punish bans the key from now on. What led to the ban is settled by it: after
+// its end, or when it is lifted, the count of early retries begins anew.
+func (o *offender) punish(now int64, c Charge, early int64, mode petcat.BanMode) petcat.Ban {
+	var last petcat.Ban
+	if o.ban != nil {
+		last = *o.ban
+	}
+	ban := NewBan(c, last, now, early, mode)
 	o.ban, o.recent = &ban, nil
 	return ban
 }

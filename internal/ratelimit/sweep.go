@@ -46,6 +46,33 @@ func (m *Memory) sweep() {
 	}
 }
 
+// Release gives back all that is leased and not used, for when others are going
+// to count for a while. What is counted of the minute stays.
+func (m *Memory) Release() {
+	for i := range m.shards {
+		if returns := m.shards[i].release(); len(returns) > 0 {
+			m.errand.giveBack(returns...)
+		}
+	}
+}
+
+// release makes the shard's accounts ask the store again before they admit.
+// Those with a lease under way, or that owe, are left to the sweep.
+func (s *shard) release() (returns []petcat.DayReturn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, a := range s.accounts {
+		if a.lease != nil || a.dayOwed > 0 {
+			continue
+		}
+		if a.dayFree > 0 {
+			returns = append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
+		}
+		a.dayCount, a.dayFree, a.known = 0, 0, false
+	}
+	return returns
+}
+
 // sweep drops the shard's idle accounts and the keys that no longer matter, and
 // returns what was leased for them and not used.
 func (s *shard) sweep(clock *Clock) (returns []petcat.DayReturn) {

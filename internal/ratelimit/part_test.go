@@ -1,0 +1,83 @@
+package ratelimit_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+func TestPart(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		part ratelimit.Part
+		want int64
+	}{
+		{"all of it", ratelimit.Part{}, 60},
+		{"a share", ratelimit.PartOf(20), 20},
+		{"never more than the quota", ratelimit.PartOf(1_000), 60},
+		{"nothing", ratelimit.PartOf(0), 0},
+		{"never less than nothing", ratelimit.PartOf(-1), 0},
+	} {
+		if got := tc.part.Of(60); got != tc.want {
+			t.Errorf("%s: %d of 60, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// A part bounds what is admitted; the plan's limit is told all the same.
+func TestSpendPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}, Part: ratelimit.PartOf(20)}
+		for n := range int64(20) {
+			d, err := r.Spend(t.Context(), c)
+			if err != nil || d.Verdict != ratelimit.Admitted || d.Headline.Limit != 60 || d.Headline.Remaining != 19-n {
+				t.Fatalf("request %d: %+v, %v", n+1, d, err)
+			}
+		}
+		d, err := r.Spend(t.Context(), c)
+		if err != nil || d.Verdict != ratelimit.MinuteSpent || d.Headline.Limit != 60 || d.Headline.Remaining != 0 {
+			t.Errorf("past the part: %+v, %v", d, err)
+		}
+	})
+}
+
+func TestReleaseGivesBackWhatIsLeased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: thou}
+		for range 7 {
+			if _, err := r.Spend(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Drain()
+		if got := r.days.Count(1, today); got <= 7 {
+			t.Fatalf("the store counts %d: nothing is leased ahead", got)
+		}
+		r.Release()
+		r.Drain()
+		if got := r.days.Count(1, today); got != 7 {
+			t.Errorf("the store counts %d after the release, want 7", got)
+		}
+		d, err := r.Spend(t.Context(), c)
+		if err != nil || d.Day.Remaining != 992 || d.Minute.Remaining != thou.PerMinute-8 {
+			t.Errorf("after the release: %+v, %v; want both windows to go on", d, err)
+		}
+	})
+}
+
+func TestLastBan(t *testing.T) {
+	r := newRig(t)
+	if _, known := r.LastBan(1, 11); known {
+		t.Error("a ban is known of a key that has none")
+	}
+	ban := petcat.Ban{Key: 11, Account: 1, Level: 2, StartedAt: noon, EndsAt: noon.Add(5 * time.Minute)}
+	r.ApplyBan(ban)
+	if got, known := r.LastBan(1, 11); !known || got != ban {
+		t.Errorf("LastBan = %+v, %v; want %+v", got, known, ban)
+	}
+}
