@@ -28,21 +28,10 @@ func TestParse(t *testing.T) {
 	if o, _, err = parse(nil, io.Discard); err != nil || o.out != "results" || o.rounds < 5 {
 		t.Errorf("without flags: %+v, %v", o, err)
 	}
-	for _, wrong := range [][]string{{"-rounds", "0"}, {"-duration", "10ms"}, {"-only", "("}, {"more"}, {"-unknown"}} {
+	for _, wrong := range [][]string{{"-rounds", "0"}, {"-duration", "10ms"}, {"-only", "("}, {"-only", "nothing of the kind"}, {"more"}, {"-unknown"}} {
 		if _, _, err := parse(wrong, io.Discard); err == nil {
 			t.Errorf("%q is taken", wrong)
 		}
-	}
-}
-
-func TestOnlyNamesGroups(t *testing.T) {
-	o, _, err := parse([]string{"-only", "nothing of the kind"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &suite{options: o, stderr: io.Discard}
-	if err := s.runGroups(t.Context()); err == nil || !strings.Contains(err.Error(), "list") {
-		t.Errorf("no group runs, and the error is %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -70,6 +71,9 @@ func parse(args []string, stderr io.Writer) (o options, draw string, err error) 
 	if *only != "" {
 		if o.only, err = regexp.Compile(*only); err != nil {
 			return o, "", fmt.Errorf("-only: %w", err)
+		}
+		if !slices.ContainsFunc(groups(), func(g group) bool { return o.only.MatchString(g.name) }) {
+			return o, "", fmt.Errorf("-only %s names no group; there are %s", *only, groupNames())
 		}
 	}
 	if o.out == "" {
