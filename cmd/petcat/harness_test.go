@@ -124,17 +124,16 @@ func (c *checked) CloseIdleConnections() { c.base.CloseIdleConnections() }
 // awaitReady waits for the line that says where the server listens.
 func (s *server) awaitReady(begin time.Time) {
 	s.t.Helper()
-	var line struct{ Listen, Admin string }
 	eventually(s.t, 20*time.Second, "the server is ready", func() bool {
 		select {
 		case <-s.ended:
 			s.t.Fatalf("the server ended with %d instead: %s", s.code, s.log)
 		default:
 		}
-		return s.log.find("ready", &line)
+		at, listen, admin := s.log.ready()
+		s.startup, s.api, s.admin = at.Sub(begin), "http://"+listen, admin
+		return !at.IsZero()
 	})
-	s.startup = s.log.at("ready").Sub(begin)
-	s.api, s.admin = "http://"+line.Listen, line.Admin
 }
 
 // signal sends a signal to a server in a process of its own.
@@ -187,29 +186,19 @@ func (s *server) kill() {
 
 // transcript is what a program writes, line by line.
 type transcript struct {
-	mu    sync.Mutex
-	text  bytes.Buffer         // guarded by mu
-	lines map[string]time.Time // guarded by mu: when a message came first
-	rest  []byte               // guarded by mu: the unfinished line
+	mu      sync.Mutex
+	text    bytes.Buffer // guarded by mu
+	readyAt time.Time    // guarded by mu: when the line that says so came
 }
+
+// readyLine marks the line in which a server says that it is ready.
+const readyLine = `"msg":"ready"`
 
 func (l *transcript) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lines == nil {
-		l.lines = make(map[string]time.Time)
-	}
-	l.rest = append(l.rest, p...)
-	for {
-		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
-		if !whole {
-			break
-		}
-		l.rest = rest
-		var entry struct{ Msg string }
-		if json.Unmarshal(line, &entry) == nil && l.lines[entry.Msg].IsZero() {
-			l.lines[entry.Msg] = time.Now()
-		}
+	if l.readyAt.IsZero() && bytes.Contains(p, []byte(readyLine)) {
+		l.readyAt = time.Now()
 	}
 	return l.text.Write(p)
 }
@@ -220,25 +209,21 @@ func (l *transcript) String() string {
 	return l.text.String()
 }
 
-// at returns when a message came first.
-func (l *transcript) at(message string) time.Time {
+// ready returns when the server said that it is ready, and what; at is zero
+// before.
+func (l *transcript) ready() (at time.Time, listen, admin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lines[message]
-}
-
-// find decodes the first line with a message.
-func (l *transcript) find(message string, into any) bool {
-	if l.at(message).IsZero() {
-		return false
+	if l.readyAt.IsZero() {
+		return at, "", ""
 	}
-	for line := range strings.Lines(l.String()) {
-		var entry struct{ Msg string }
-		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == message {
-			return json.Unmarshal([]byte(line), into) == nil
+	for line := range bytes.Lines(l.text.Bytes()) {
+		var entry struct{ Listen, Admin string }
+		if bytes.Contains(line, []byte(readyLine)) && json.Unmarshal(line, &entry) == nil {
+			return l.readyAt, entry.Listen, entry.Admin
 		}
 	}
-	return false
+	return time.Time{}, "", "" // half of the line
 }
 
 // sentences returns the lines that are not of the log: what a program says to

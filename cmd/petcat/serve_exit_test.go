@@ -23,7 +23,7 @@ func serveFails(t *testing.T, data string, flags ...string) (code int, sentences
 		ended <- run(ctx, serveFlags("serve", data, flags), environment(nil), strings.NewReader(""), &transcript{}, log)
 	}()
 	eventually(t, 20*time.Second, "it ends", func() bool {
-		if !log.at("ready").IsZero() {
+		if at, _, _ := log.ready(); !at.IsZero() {
 			t.Fatal("it serves")
 		}
 		return len(ended) > 0
