@@ -118,6 +118,7 @@ func TestExpiryNeedsNobodyToTell(t *testing.T) {
 }
 
 func TestBanIsListedAndLiftedWhileServing(t *testing.T) {
+	t.Parallel()
 	s, _, _ := administered(t)
 	id, key := s.bannedKey("impatient")
 	if got := s.bans(); len(got) != 1 || got[0].Key != id || got[0].State != "active" {

@@ -84,7 +84,6 @@ func (s *attacked) raw(t *testing.T, text string) (statuses []int) {
 }
 
 func TestGarbageIsRefused(t *testing.T) {
-	t.Parallel()
 	s := attack(t)
 	const line = "POST /v1/categories HTTP/1.1\r\nHost: pets\r\n"
 	authorized := line + "Authorization: Bearer " + s.key + "\r\n"
@@ -193,6 +192,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 // until the server hangs up. It returns how long that took and the status of
 // the answer, 0 for none.
 func (s *attacked) drip(t *testing.T, text string, rest ...string) (took time.Duration, status int) {
+	t.Helper()
 	begin := time.Now()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.api, "http://"))
 	if err != nil {

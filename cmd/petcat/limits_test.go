@@ -73,7 +73,7 @@ func TestLimitHoldsAgainstManyClients(t *testing.T) {
 // ends one.
 func dayAccount(t *testing.T, data string) (key string) {
 	t.Helper()
-	awaitRoomInDay(t, time.Minute)
+	awaitRoomInDay(t, 40*time.Second)
 	openAccount(t, data, "acme", "enterprise", "--per-minute", "1000000", "--per-day", "1000")
 	_, key = issueKey(t, data, "acme")
 	return key
@@ -119,6 +119,7 @@ func (s *server) spend(key string, most int) (admitted, unanswered int, spent bo
 // TestDayLosesNothingInOrderlyRestarts: a day of 1,000 is 1,000, however often
 // the server is restarted in it.
 func TestDayLosesNothingInOrderlyRestarts(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	s := serve(t, data)
 	key := dayAccount(t, data)

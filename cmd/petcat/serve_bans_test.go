@@ -12,6 +12,7 @@ import (
 // TestBanSurvivesRestarts: neither an orderly restart nor a kill moves a ban's
 // end.
 func TestBanSurvivesRestarts(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	s := serveProcess(t, data)
 	_, key := s.bannedKey("impatient")
@@ -45,6 +46,7 @@ func TestBanSurvivesRestarts(t *testing.T) {
 }
 
 func TestBansInShadowKeepNobodyOut(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	s := serve(t, data, "--bans", "shadow")
 	id, key := s.spentKey("impatient")
@@ -66,6 +68,7 @@ func TestBansInShadowKeepNobodyOut(t *testing.T) {
 }
 
 func TestBansOff(t *testing.T) {
+	t.Parallel()
 	s := serve(t, filepath.Join(t.TempDir(), "data"), "--bans", "off")
 	_, key := s.spentKey("impatient")
 	// Past the grace, and more than the threshold that follows.

@@ -110,6 +110,7 @@ func TestServeThatCannotStartSaysWhy(t *testing.T) {
 // changed returns a data directory whose database another program has changed.
 func changed(statement string) func(*testing.T) string {
 	return func(t *testing.T) string {
+		t.Helper()
 		data := filepath.Join(t.TempDir(), "data")
 		openAccount(t, data, "acme", "free")
 		db, err := sql.Open("sqlite", filepath.Join(data, "petcat.db"))
@@ -125,6 +126,7 @@ func changed(statement string) func(*testing.T) string {
 // byte to another, as far as it reaches.
 func damaged(from, to int64) func(*testing.T) string {
 	return func(t *testing.T) string {
+		t.Helper()
 		data := filepath.Join(t.TempDir(), "data")
 		openAccount(t, data, "acme", "free")
 		f, err := os.OpenFile(filepath.Join(data, "petcat.db"), os.O_RDWR, 0)

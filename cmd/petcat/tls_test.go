@@ -131,6 +131,7 @@ func TestTLS(t *testing.T) {
 }
 
 func TestTLSCertificateIsRenewedWithoutARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serveTLS(t, dir)
 	if got := served(t, s); got != "first" {
