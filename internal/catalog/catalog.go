@@ -3,16 +3,24 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"petcat"
 )
 
-// blockSize is how many bytes a block holds before the next one is begun. It
-// bounds what one create can cause to be copied or compressed again, and it is
-// large enough that writing a long list costs few system calls.
-const blockSize = 128 << 10
+const (
+	// blockSize is how many bytes a block holds before the next one is begun. It
+	// bounds what one create can cause to be copied or compressed again.
+	blockSize = 128 << 10
+	// extentSize is how many bytes of blocks lie next to each other in memory,
+	// so that they can be written by one system call.
+	extentSize = 1 << 20
+	// extentSlack lets the block that fills an extent be larger than blockSize
+	// by its last element: the longest texts, escaped, take less than half of it.
+	extentSlack = blockSize + 128<<10
+)
 
 // Catalog holds every category, encoded. Use [New]. It is safe for concurrent
 // use.
@@ -22,7 +30,8 @@ type Catalog struct {
 
 	mu       sync.Mutex
 	sealed   []*block        // guarded by mu; shared with snapshots, which never look past their own length
-	open     []byte          // guarded by mu; shared likewise
+	extents  [][]byte        // guarded by mu; the sealed blocks' bytes in long pieces; never changed, only replaced
+	open     []byte          // guarded by mu; shared like sealed; behind the last extent in memory, if there is one
 	size     int64           // guarded by mu; bytes in sealed and open
 	count    int64           // guarded by mu
 	revision petcat.Revision // guarded by mu
@@ -94,17 +103,36 @@ func (c *Catalog) append(category petcat.RevisedCategory) error {
 	return nil
 }
 
-// seal closes the open block. The caller holds mu.
+// seal closes the open block, and makes it a part of the last extent. The caller
+// holds mu.
 func (c *Catalog) seal() {
 	var previous *block
 	if len(c.sealed) > 0 {
 		previous = c.sealed[len(c.sealed)-1]
 	}
-	// Clipped: growing the block in place left up to as much again unused.
-	data := append(make([]byte, 0, len(c.open)), c.open...)
-	c.sealed = append(c.sealed, newBlock(data, previous))
-	// Snapshots may still read the old array, so a new one is begun.
-	c.open = make([]byte, 0, blockSize+blockSize/8)
+	extents := slices.Clone(c.extents) // snapshots hold the old one
+	last := len(extents) - 1
+	if last >= 0 && follows(c.open, extents[last]) {
+		extents[last] = extents[last][:len(extents[last])+len(c.open)]
+	} else {
+		last++
+		extents = append(extents, append(make([]byte, 0, extentSize+extentSlack), c.open...))
+	}
+	extent := extents[last]
+	start := len(extent) - len(c.open)
+	c.sealed = append(c.sealed, newBlock(extent[start:len(extent):len(extent)], previous))
+	c.extents = extents
+	c.open = nil
+	if len(extent) < extentSize {
+		c.open = extent[len(extent):]
+	}
+}
+
+// follows reports whether a block lies behind an extent in the same array, where
+// seal put its beginning unless the extent was full.
+func follows(open, extent []byte) bool {
+	behind := extent[len(extent):cap(extent)]
+	return len(open) > 0 && len(behind) >= len(open) && &behind[0] == &open[0]
 }
 
 // publish makes what was appended visible. The caller holds mu, except New.
@@ -115,6 +143,7 @@ func (c *Catalog) publish() {
 		count:    c.count,
 		size:     c.size,
 		sealed:   c.sealed,
+		extents:  c.extents,
 		open:     c.open,
 	})
 }

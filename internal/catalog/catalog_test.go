@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"context"
 	"errors"
 	"fmt"
@@ -340,9 +341,13 @@ func TestCreateCompressesOneBlockAlone(t *testing.T) {
 						t.Fatalf("part %d of %d was made again", i, len(parts))
 					}
 				}
+				// Of the plain list, all but the end is written in long pieces.
 				plain := now.Representation(catalog.Identity).Parts
-				for i, part := range plain {
-					if n := len(part); n > block+element+1 || i < len(plain)-1 && n < block {
+				if n := len(plain[len(plain)-1]); n > block+element+1 {
+					t.Fatalf("the last part has %d bytes", n)
+				}
+				for i, part := range plain[:max(0, len(plain)-2)] {
+					if n := len(part); n < extent || n > extent+block+element {
 						t.Fatalf("part %d of %d has %d bytes", i, len(plain), n)
 					}
 				}
@@ -368,5 +373,35 @@ func TestRepresentationIsMadeOnce(t *testing.T) {
 				t.Errorf("%s was made more than once", e)
 			}
 		}
+	}
+}
+
+// Blocks lie next to each other, and what a snapshot holds of them does not move
+// or change when more are written behind them.
+func TestExtents(t *testing.T) {
+	const element, n = 30_000, 150 // 4.5 MB: several extents
+	sum := func(s *catalog.Snapshot) (h [sha256.Size]byte) {
+		hash := sha256.New()
+		for _, part := range s.Representation(catalog.Identity).Parts {
+			hash.Write(part)
+		}
+		return [sha256.Size]byte(hash.Sum(nil))
+	}
+	c := catalog.New("d")
+	var snapshots []*catalog.Snapshot
+	var sums [][sha256.Size]byte
+	for i := range n {
+		c.Apply(many(i+1, i+1, element))
+		snapshots = append(snapshots, current(t, c))
+		sums = append(sums, sum(current(t, c)))
+	}
+	for i, s := range snapshots {
+		if sum(s) != sums[i] {
+			t.Fatalf("snapshot %d changed", i)
+		}
+	}
+	parts := snapshots[n-1].Representation(catalog.Identity).Parts
+	if got := bytes.Count(bytes.Join(parts, nil), []byte(`{"id":`)); got != n || len(parts) > 7 {
+		t.Errorf("%d categories are written in %d parts", got, len(parts))
 	}
 }

@@ -20,6 +20,9 @@ import (
 // block is how many bytes of JSON a block holds before the next one is begun.
 const block = 128 << 10
 
+// extent is how long the pieces are in which a long list is written.
+const extent = 1 << 20
+
 // encodings are all encodings.
 func encodings() []catalog.Encoding {
 	return []catalog.Encoding{catalog.Identity, catalog.Gzip, catalog.Zstd}

@@ -14,6 +14,7 @@ type Snapshot struct {
 	count    int64
 	size     int64
 	sealed   []*block
+	extents  [][]byte // the bytes of sealed
 	open     []byte
 
 	representations [encodings]struct {
@@ -90,7 +91,7 @@ func (s *Snapshot) tail() []byte {
 
 // parts returns the body in an encoding.
 func (s *Snapshot) parts(e Encoding) [][]byte {
-	parts := make([][]byte, 0, len(s.sealed)+2)
+	var parts [][]byte
 	switch e {
 	case Gzip:
 		parts = append(parts, gzipHeader)
@@ -106,9 +107,6 @@ func (s *Snapshot) parts(e Encoding) [][]byte {
 		}
 		return append(parts, compressZstd(s.tail()))
 	default:
-		for _, b := range s.sealed {
-			parts = append(parts, b.data)
-		}
-		return append(parts, s.tail())
+		return append(append(parts, s.extents...), s.tail())
 	}
 }
