@@ -42,6 +42,7 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 .PHONY: test
 test: need-go ## Run every test; one that misses something it needs fails
 	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) ./...
+	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 .PHONY: race
 race: need-go ## Run every test under the race detector (needs a C compiler)
