@@ -25,7 +25,6 @@ const module = "petcat"
 var planned = []string{
 	module + "/client",
 	module + "/internal/console",
-	module + "/internal/postgres",
 	module + "/internal/redislimit",
 }
 

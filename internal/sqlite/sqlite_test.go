@@ -10,7 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) storetest.Store {
+	storetest.RunOwn(t, func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) storetest.Store {
 		return openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
 	})
 }

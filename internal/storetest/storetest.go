@@ -18,7 +18,7 @@ import (
 )
 
 // Store is everything that a store implements.
-type Store interface {
+type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.CategoryStore
 	petcat.AccountStore
 	petcat.KeyStore
@@ -30,13 +30,36 @@ type Store interface {
 }
 
 // Open opens a store on the set of data that place names, an empty one the first
-// time. Several stores on the same place stand for several processes; at most one
-// of them creates categories. committed, when not nil, gets what the store hands
-// over after each commit. The test closes the store.
-type Open func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) Store
+// time. Several stores on the same place stand for several processes. The test
+// closes the store.
+type Open func(t *testing.T, place string, c clock.Clock) Store
 
-// Run runs the suite.
-func Run(t *testing.T, open Open) {
+// OpenOwn is Open for a store whose categories are created by one process alone.
+// committed, when not nil, gets what the store hands over after each commit.
+type OpenOwn func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) Store
+
+// SharedStore is a store in which several processes create categories.
+type SharedStore interface {
+	Store
+	petcat.CategoryFeed
+}
+
+// OpenShared is Open for a store that several processes share.
+type OpenShared func(t *testing.T, place string, c clock.Clock) SharedStore
+
+// RunOwn runs the suite for a store that belongs to one server.
+func RunOwn(t *testing.T, open OpenOwn) {
+	run(t, func(t *testing.T, place string, c clock.Clock) Store { return open(t, place, c, nil) })
+	t.Run("commits are handed over before the answer", func(t *testing.T) { testHandedOver(t, open) })
+}
+
+// RunShared runs the suite for a store that several servers share.
+func RunShared(t *testing.T, open OpenShared) {
+	run(t, func(t *testing.T, place string, c clock.Clock) Store { return open(t, place, c) })
+	t.Run("several nodes", func(t *testing.T) { testNodes(t, open) })
+}
+
+func run(t *testing.T, open Open) {
 	for _, suite := range []struct {
 		name string
 		run  func(*testing.T, Open)
@@ -80,7 +103,7 @@ func start(t *testing.T, open Open) *fixture {
 // another opens a second store on the same data, as another process would.
 func (f *fixture) another(t *testing.T) Store {
 	t.Helper()
-	s := f.open(t, f.place, f.clock, nil)
+	s := f.open(t, f.place, f.clock)
 	t.Cleanup(func() { closeStore(t, s) })
 	return s
 }

@@ -1,0 +1,65 @@
+package pgtest
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// process is the server's main process. Each of its connections has a process
+// and, in PostgreSQL, a group of its own.
+type process struct {
+	pid   int
+	ended chan struct{} // closed when it was waited for
+}
+
+// startProcess starts a command that dies with the test.
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	started := make(chan error)
+	p := &process{ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		// The kernel sends the signal when the thread ends that started the
+		// process, so the thread is kept.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		dieWithParent(cmd)
+		err := cmd.Start()
+		if err == nil {
+			p.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is known to whoever ended it
+		}
+	}()
+	if err := <-started; err != nil {
+		<-p.ended
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) signalMain(sig syscall.Signal) { _ = syscall.Kill(p.pid, sig) }
+
+// signal reaches the main process and its children, which it returns.
+func (p *process) signal(sig syscall.Signal) []int {
+	p.signalMain(syscall.SIGSTOP) // it would start new children in the place of lost ones
+	children := childrenOf(p.pid)
+	for _, pid := range children {
+		_ = syscall.Kill(pid, sig)
+	}
+	p.signalMain(sig)
+	return children
+}
+
+// awaitEnd waits until killed processes are gone: they hold the data that the
+// next server is to open.
+func awaitEnd(pids []int) {
+	for _, pid := range pids {
+		for running(pid) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

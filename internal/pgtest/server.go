@@ -1,0 +1,289 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Options says how a server is to be.
+type Options struct {
+	// NoSync lets the server acknowledge what is not on the disk: for tests that
+	// are about something else than durability.
+	NoSync bool
+	// Settings are put into postgresql.conf after ours.
+	Settings map[string]string
+	// InitArgs are further arguments of initdb, such as --encoding=LATIN1.
+	InitArgs []string
+}
+
+// user is the superuser's name within the server.
+const user = "petcat"
+
+// startTimeout is how long a server may take until it answers; after a kill it
+// replays its log first.
+const startTimeout = 60 * time.Second
+
+// Server is a running PostgreSQL. Use [Start].
+type Server struct {
+	bin, dir string
+	port     int
+	owner    *owner
+
+	mu        sync.Mutex
+	process   *process // guarded by mu; nil while it is stopped
+	databases int      // guarded by mu
+}
+
+// ErrNoBinaries says that PostgreSQL is not installed.
+var ErrNoBinaries = errors.New("PostgreSQL's server is not installed; on Debian: apt-get install postgresql")
+
+// Binaries returns the directory of PostgreSQL's programs, of the newest version
+// when there are several. It returns [ErrNoBinaries].
+func Binaries() (string, error) {
+	var newest string
+	version := -1
+	// Debian keeps them out of PATH, by version; others have them in PATH.
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range found {
+		dir := filepath.Dir(name)
+		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir))); err == nil && n > version {
+			newest, version = dir, n
+		}
+	}
+	if newest != "" {
+		return newest, nil
+	}
+	if name, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(name), nil
+	}
+	return "", ErrNoBinaries
+}
+
+// Start makes a fresh server and returns when it answers. [Server.Remove] ends
+// it.
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	bin, err := Binaries()
+	if err != nil {
+		return nil, err
+	}
+	// Below /tmp and not in TMPDIR: the path of a Unix socket may have 107 bytes.
+	dir, err := os.MkdirTemp("/tmp", "pgtest")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	if s.owner, err = newOwner(); err != nil {
+		return nil, err
+	}
+	if err := s.owner.give(dir); err != nil {
+		return nil, err
+	}
+	if err := s.init(ctx, o); err != nil {
+		return nil, err
+	}
+	return s, s.Start(ctx)
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// init makes the data directory and its settings.
+func (s *Server) init(ctx context.Context, o Options) error {
+	args := append([]string{
+		"--pgdata=" + s.data(), "--username=" + user, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
+	}, o.InitArgs...)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), args...)
+	cmd.Dir = s.dir
+	s.owner.runs(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("pgtest: initdb: %w: %s", err, out)
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	s.port = port
+	return s.configure(o)
+}
+
+func (s *Server) configure(o Options) error {
+	on := "on"
+	if o.NoSync {
+		on = "off"
+	}
+	var b strings.Builder
+	for _, line := range [][2]string{
+		{"listen_addresses", "127.0.0.1"},
+		{"port", strconv.Itoa(s.port)},
+		{"unix_socket_directories", s.dir},
+		{"fsync", on},
+		{"shared_buffers", "64MB"},
+		{"max_connections", "200"},
+		{"log_min_messages", "fatal"},
+		{"log_min_error_statement", "panic"},
+		// A killed server may leave its segments of shared memory behind when
+		// they are System V's or files; those of mmap go with the process.
+		{"dynamic_shared_memory_type", "mmap"},
+	} {
+		fmt.Fprintf(&b, "%s = '%s'\n", line[0], line[1])
+	}
+	for name, value := range o.Settings {
+		fmt.Fprintf(&b, "%s = '%s'\n", name, value)
+	}
+	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.String())
+	return errors.Join(err, f.Close())
+}
+
+// freePort returns a port that nobody listens on at the moment.
+func freePort(ctx context.Context) (int, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
+}
+
+// Start starts the server again after Stop or Kill, and returns when it
+// answers.
+func (s *Server) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		return errors.New("pgtest: the server runs already")
+	}
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	// Not bound to ctx: the server outlives the call.
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data()) //nolint:noctx // ended by Stop, Kill or Remove
+	cmd.Dir = s.dir
+	cmd.Stdout, cmd.Stderr = log, log
+	s.owner.runs(cmd)
+	if s.process, err = startProcess(cmd); err != nil {
+		return err
+	}
+	if err := s.awaitAnswer(ctx); err != nil {
+		s.process.signal(syscall.SIGKILL)
+		<-s.process.ended
+		s.process = nil
+		text, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("pgtest: the server does not start: %w: %s", err, text)
+	}
+	return nil
+}
+
+func (s *Server) awaitAnswer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		conn, err := pgx.Connect(ctx, s.url("postgres"))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-s.process.ended:
+			return errors.New("it ended by itself")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// url returns the address of a database on the Unix socket.
+func (s *Server) url(database string) string {
+	return (&url.URL{
+		Scheme: "postgres", Path: "/" + database,
+		RawQuery: url.Values{"host": {s.dir}, "port": {strconv.Itoa(s.port)}, "user": {user}}.Encode(),
+	}).String()
+}
+
+// Address returns the host and port of the server on the loopback network.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// ByTCP returns a database's URL for another address, such as that of a proxy.
+func ByTCP(database, address string) string {
+	u, err := url.Parse(database)
+	if err != nil {
+		panic(err) // it came from this package
+	}
+	return (&url.URL{Scheme: "postgres", User: url.User(user), Host: address, Path: u.Path, RawQuery: "sslmode=disable"}).String()
+}
+
+// Signal sends a signal to the whole server: its main process and everything
+// that serves a connection.
+func (s *Server) Signal(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		s.process.signal(sig)
+	}
+}
+
+// Suspend lets the server hang, as on a dead disk: connections are taken and
+// nothing is answered. Resume ends it.
+func (s *Server) Suspend() { s.Signal(syscall.SIGSTOP) }
+
+// Resume lets a suspended server go on.
+func (s *Server) Resume() { s.Signal(syscall.SIGCONT) }
+
+// Kill ends the server at once, as a power cut does but for what the kernel
+// holds.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Stop ends the server in order; connections are broken.
+func (s *Server) Stop() { s.end(syscall.SIGINT) }
+
+func (s *Server) end(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return
+	}
+	var killed []int
+	if sig == syscall.SIGKILL {
+		killed = s.process.signal(sig)
+	} else {
+		s.process.signalMain(sig)
+	}
+	<-s.process.ended
+	awaitEnd(killed)
+	s.process = nil
+}
+
+// Dir returns the server's folder.
+func (s *Server) Dir() string { return s.dir }
+
+// Remove ends the server and deletes everything.
+func (s *Server) Remove() error {
+	s.Resume()
+	s.Kill()
+	return os.RemoveAll(s.dir)
+}

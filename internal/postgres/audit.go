@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"petcat"
+)
+
+// detail is what an audit entry tells beyond who did what to whom. It must not
+// hold a secret.
+type detail map[string]any
+
+// record appends an audit entry to the transaction of the change it describes.
+func (t *tx) record(by petcat.Actor, action string, subject fmt.Stringer, d detail) error {
+	const insert = `INSERT INTO audit (sequence, at, actor, action, subject, detail, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	if err := t.findChain(); err != nil {
+		return err
+	}
+	if d == nil {
+		d = detail{}
+	}
+	text, err := json.Marshal(d) // members in alphabetical order
+	if err != nil {
+		return fmt.Errorf("encode the detail of %s: %w", action, err)
+	}
+	e := petcat.AuditEntry{Sequence: t.chain.sequence + 1, At: t.now, Actor: by, Action: action, Subject: subject.String(), Detail: string(text)}
+	e.Hash = e.Seal(t.chain.hash)
+	if err := t.exec(insert, e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:]); err != nil {
+		return err
+	}
+	t.chain.sequence, t.chain.hash = e.Sequence, e.Hash
+	return nil
+}
+
+// findChain reads the last entry. Other nodes append too, so it is read anew in
+// each transaction that needs it, under the lock on the counter's row.
+func (t *tx) findChain() error {
+	const query = `SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1`
+	if t.chain.known {
+		return nil
+	}
+	var hash []byte
+	ok, err := found(t.get(query, nil, &t.chain.sequence, &hash))
+	if ok {
+		copy(t.chain.hash[:], hash)
+	}
+	t.chain.known = err == nil
+	return err
+}
+
+// EachAuditEntry implements [petcat.AuditStore].
+func (s *Store) EachAuditEntry(ctx context.Context, fn func(petcat.AuditEntry) error) error {
+	const query = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit ORDER BY sequence`
+	return s.pool.each(ctx, "read the audit log", func(scan scanner) error {
+		var e petcat.AuditEntry
+		var at int64
+		var hash []byte
+		if err := scan(&e.Sequence, &at, (*string)(&e.Actor), &e.Action, &e.Subject, &e.Detail, &hash); err != nil {
+			return err
+		}
+		e.At = time.UnixMilli(at).UTC()
+		copy(e.Hash[:], hash)
+		return stop(fn(e))
+	}, query)
+}

@@ -1,0 +1,71 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"petcat"
+)
+
+const (
+	// cleanEvery is how often what has expired is deleted.
+	cleanEvery = time.Minute
+	// cleanBatch keeps each deletion under some milliseconds.
+	cleanBatch = 1000
+	// dayRetention is how long days are kept after their end, for operators'
+	// questions about the last month.
+	dayRetention = 35 * 24 * time.Hour
+)
+
+// clean deletes what has expired, until ctx ends. Every node does; what one of
+// them is deleting, the others pass over. A failure is left to the next round: the
+// deletion changes nothing that anybody can see.
+func (s *Store) clean(ctx context.Context) {
+	tick := time.NewTicker(cleanEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.cleanNow(ctx); err != nil && ctx.Err() == nil {
+			s.logger.WarnContext(ctx, "what has expired could not be deleted; trying again in a minute", "error", err)
+		}
+	}
+}
+
+// cleanNow deletes everything that has expired, in small batches.
+func (s *Store) cleanNow(ctx context.Context) error {
+	const (
+		idempotency = `DELETE FROM idempotency WHERE (account_id, key) IN
+			(SELECT account_id, key FROM idempotency WHERE created_at <= $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+		days = `DELETE FROM day_count WHERE (day, account_id) IN
+			(SELECT day, account_id FROM day_count WHERE day < $1 ORDER BY day, account_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
+	)
+	moment := now(s.clock)
+	oldest := moment.Add(-petcat.IdempotencyRetention).UnixMilli()
+	if err := s.deleteAll(ctx, idempotency, oldest); err != nil {
+		return err
+	}
+	return s.deleteAll(ctx, days, petcat.Day.Index(moment.Add(-dayRetention).Unix()))
+}
+
+// deleteAll repeats a deletion of one batch until nothing is left.
+func (s *Store) deleteAll(ctx context.Context, query string, before int64) error {
+	for {
+		var deleted int64
+		var batch pgx.Batch
+		batch.Queue(settings)
+		batch.Queue(query, before, cleanBatch).Exec(func(tag pgconn.CommandTag) error {
+			deleted = tag.RowsAffected()
+			return nil
+		})
+		if err := s.write(ctx, "delete what has expired", &batch); err != nil || deleted < cleanBatch {
+			return err
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"petcat"
+	"petcat/internal/fault"
+)
+
+// createPlain creates the categories of a group without idempotency keys. It takes
+// the numbers from the counter's row, whose lock it then holds until the commit. It
+// is one statement, so that a node that dies while it sends it holds no lock.
+const createPlain = `
+	WITH counted AS (
+		UPDATE counter SET revision = revision + $4, category_id = category_id + $4 WHERE id = 1
+		RETURNING revision - $4 AS revision, category_id - $4 AS category_id
+	), made AS (
+		INSERT INTO category (id, name, description, revision, account_id, created_at)
+		SELECT c.category_id + t.n, t.name, t.description, c.revision + t.n, t.account_id, $5
+		FROM counted AS c, unnest($1::text[], $2::text[], $3::int8[]) WITH ORDINALITY AS t (name, description, account_id, n)
+	)
+	SELECT category_id FROM counted`
+
+// createKeyed creates a group's categories: it looks for the idempotency keys that
+// earlier requests left, gives the others their ids and revisions, and writes
+// them down. It takes half as long again as createPlain.
+//
+// A key that another node wrote down while this one waited for the lock is not
+// seen, because a statement sees what was there when it began. Its row then is in
+// the way; category_id, which must not be NULL, makes the whole statement fail, and
+// it is repeated. A row that has expired is replaced.
+const createKeyed = `
+	WITH asked AS MATERIALIZED (
+		SELECT t.n, t.name, t.description, t.account_id, t.key, t.fingerprint,
+			i.category_id AS known, i.fingerprint = t.fingerprint AS same
+		FROM unnest($1::text[], $2::text[], $3::int8[], $4::text[], $5::bytea[]) WITH ORDINALITY
+			AS t (name, description, account_id, key, fingerprint, n)
+		LEFT JOIN LATERAL (
+			SELECT i.category_id, i.fingerprint FROM idempotency AS i
+			WHERE i.account_id = t.account_id AND i.key = t.key AND i.created_at > $6 LIMIT 1
+		) AS i ON true
+	), fresh AS MATERIALIZED (
+		SELECT n, name, description, account_id, key, fingerprint, row_number() OVER (ORDER BY n) AS k
+		FROM asked WHERE known IS NULL
+	), counted AS (
+		UPDATE counter SET revision = counter.revision + f.n, category_id = counter.category_id + f.n
+		FROM (SELECT count(*) AS n FROM fresh) AS f WHERE counter.id = 1
+		RETURNING counter.revision - f.n AS revision, counter.category_id - f.n AS category_id
+	), made AS (
+		INSERT INTO category (id, name, description, revision, account_id, created_at)
+		SELECT c.category_id + f.k, f.name, f.description, c.revision + f.k, f.account_id, $7
+		FROM fresh AS f, counted AS c ORDER BY f.k
+	), kept AS (
+		INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at)
+		SELECT f.account_id, f.key, f.fingerprint, c.category_id + f.k, $7
+		FROM fresh AS f, counted AS c WHERE f.key IS NOT NULL
+		ON CONFLICT (account_id, key) DO UPDATE
+		SET fingerprint = excluded.fingerprint, created_at = excluded.created_at,
+			category_id = CASE WHEN idempotency.created_at <= $6 THEN excluded.category_id END
+	)
+	SELECT a.n, a.known, a.same, c.category_id + f.k
+	FROM asked AS a LEFT JOIN fresh AS f ON f.n = a.n CROSS JOIN counted AS c ORDER BY a.n`
+
+// maxRepeats is how often a group is tried again when another node was quicker
+// with one of its keys. Each time that key is found, so another one must have been
+// overtaken; nobody has ever seen three.
+const maxRepeats = 10
+
+// commit makes a group durable. It is the committer's function.
+func (s *Store) commit(group []*createOp) error {
+	err := s.commitGroup(group)
+	if err != nil && severityOf(err) == statement && len(group) > 1 {
+		// One of them is to blame, and the others must not suffer for it: each
+		// gets a transaction of its own.
+		for _, o := range group {
+			if err = s.commitAlone(o); err != nil {
+				break
+			}
+		}
+	}
+	s.claims.release(group)
+	switch {
+	case err == nil:
+		return nil
+	case severityOf(err) == lost:
+		return unavailable("the database went away, and this write may or may not have happened; repeat it later with the same Idempotency-Key", err)
+	case severityOf(err) == statement:
+		return err
+	default:
+		return unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
+	}
+}
+
+// commitAlone commits one operation of a group whose transaction failed. An
+// error that concerns it alone becomes its outcome.
+func (s *Store) commitAlone(o *createOp) error {
+	err := s.commitGroup([]*createOp{o})
+	if err != nil && severityOf(err) == statement {
+		o.outcome = err
+		return nil
+	}
+	return err
+}
+
+func (s *Store) commitGroup(group []*createOp) error {
+	for repeats := 0; ; repeats++ {
+		err := s.create(group)
+		if !overtaken(err) || repeats == maxRepeats {
+			return err
+		}
+	}
+}
+
+// overtaken reports whether another node wrote an idempotency key down that this
+// one's statement could not see.
+func overtaken(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23502" && e.TableName == "idempotency" && e.ColumnName == "category_id"
+}
+
+// create runs a group in one transaction. Results are in the operations only when
+// it returns nil.
+func (s *Store) create(group []*createOp) error {
+	if err := fault.Hit(fault.BeforeCommit); err != nil {
+		return &lostError{err}
+	}
+	var batch pgx.Batch
+	batch.Queue(settings)
+	if slices.ContainsFunc(group, func(o *createOp) bool { return o.IdempotencyKey != "" }) {
+		queueKeyed(&batch, group, now(s.clock))
+	} else {
+		queuePlain(&batch, group, now(s.clock))
+	}
+	if err := s.writer.send(&batch); err != nil {
+		return err
+	}
+	if err := fault.Hit(fault.AfterCommitBeforeReply); err != nil {
+		return &lostError{err}
+	}
+	return nil
+}
+
+// columns are what is stored of a group, as one array for each column.
+type columns struct {
+	names        []string
+	descriptions []*string
+	accounts     []int64
+}
+
+func columnsOf(group []*createOp) columns {
+	c := columns{make([]string, len(group)), make([]*string, len(group)), make([]int64, len(group))}
+	for i, o := range group {
+		c.names[i], c.descriptions[i], c.accounts[i] = o.New.Name(), o.New.Description(), int64(o.Account)
+	}
+	return c
+}
+
+func queuePlain(batch *pgx.Batch, group []*createOp, now time.Time) {
+	c := columnsOf(group)
+	batch.Queue(createPlain, c.names, c.descriptions, c.accounts, int64(len(group)), now.UnixMilli()).QueryRow(func(row pgx.Row) error {
+		var before int64
+		if err := row.Scan(&before); err != nil {
+			return fmt.Errorf("take numbers from the table counter: %w", err)
+		}
+		for i, o := range group {
+			o.created = petcat.CreatedCategory{Category: o.New.As(petcat.CategoryID(before + int64(i) + 1))}
+		}
+		return nil
+	})
+}
+
+func queueKeyed(batch *pgx.Batch, group []*createOp, now time.Time) {
+	c := columnsOf(group)
+	keys, fingerprints := make([]*string, len(group)), make([][]byte, len(group))
+	for i, o := range group {
+		if o.IdempotencyKey != "" {
+			key := string(o.IdempotencyKey)
+			keys[i], fingerprints[i] = &key, o.fingerprint[:]
+		}
+	}
+	oldest := now.Add(-petcat.IdempotencyRetention)
+	batch.Queue(createKeyed, c.names, c.descriptions, c.accounts, keys, fingerprints, oldest.UnixMilli(), now.UnixMilli()).
+		Query(func(rows pgx.Rows) error { return readCreated(rows, group) })
+}
+
+// readCreated puts the answers into the operations.
+func readCreated(rows pgx.Rows, group []*createOp) error {
+	defer rows.Close()
+	answers := 0
+	for rows.Next() {
+		var n int64
+		var known, id *int64
+		var same *bool
+		if err := rows.Scan(&n, &known, &same, &id); err != nil {
+			return err
+		}
+		answers++
+		o := group[n-1]
+		o.outcome, o.created = nil, petcat.CreatedCategory{}
+		switch {
+		case id != nil:
+			o.created = petcat.CreatedCategory{Category: o.New.As(petcat.CategoryID(*id))}
+		case *same:
+			// The same fingerprint means the same texts.
+			o.created = petcat.CreatedCategory{Category: o.New.As(petcat.CategoryID(*known)), Replayed: true}
+		default:
+			o.outcome = petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if answers != len(group) {
+		// The counter's row is missing: the transaction has written nothing.
+		return fmt.Errorf("the database gave %d answers to %d creates; its table counter has lost its row", answers, len(group))
+	}
+	return nil
+}

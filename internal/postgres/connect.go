@@ -1,0 +1,158 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"petcat"
+)
+
+// How long things may take before the database counts as away. They add up to
+// less than the 5 s within which everything must work again after it is back.
+const (
+	connectTimeout = 2 * time.Second
+	// readTimeout bounds a read of a few rows, with the wait for a connection,
+	// and the wait for the next row of a long one.
+	readTimeout = 1500 * time.Millisecond
+	// writeTimeout bounds a write, from its first byte to its commit.
+	writeTimeout = 3 * time.Second
+)
+
+// settings begins every transaction that writes. They are the transaction's own,
+// because behind a pooler the next one may run on another connection.
+//
+//   - A commit is answered when it is on the disk; remote_apply is more, and stays.
+//   - Who waits for a lock gives up before the caller does.
+//   - A node that stops in the middle of a transaction does not hold up the others.
+const settings = `SELECT
+	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+	set_config('lock_timeout', '2000', true),
+	set_config('statement_timeout', '2500', true),
+	set_config('idle_in_transaction_session_timeout', '2000', true)`
+
+// Versions of the server: major * 10,000 + minor.
+const (
+	minVersion   = 14_00_00
+	knownVersion = 17_99_99
+)
+
+// parse reads a database's URL, and adds what connections need.
+func parse(address petcat.Secret) (*pgx.ConnConfig, error) {
+	// The driver's errors may repeat the URL, which may hold a password.
+	const form = "the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full"
+	scheme, _, found := strings.Cut(address.Reveal(), "://")
+	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
+		return nil, openErrorf(BadAddress, nil, "%s", form)
+	}
+	config, err := pgx.ParseConfig(address.Reveal())
+	if err != nil {
+		return nil, openErrorf(BadAddress, nil, "%s", form)
+	}
+	if config.ConnectTimeout == 0 || config.ConnectTimeout > connectTimeout {
+		config.ConnectTimeout = connectTimeout
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "petcat"
+	}
+	// These two are among the few that poolers pass on.
+	config.RuntimeParams["client_encoding"] = "UTF8"
+	config.RuntimeParams["timezone"] = "UTC"
+	// Of several hosts, and after a switch, the one that takes writes: a standby
+	// answers too, with lists that are out of date.
+	if config.ValidateConnect == nil {
+		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	return config, nil
+}
+
+// chooseMode makes connections use statements that are prepared once, which is
+// cheaper, when the server itself is at the other end. Behind a pooler that gives
+// each transaction another connection they would not be found again. The
+// address may choose itself, with default_query_exec_mode.
+func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, address petcat.Secret) error {
+	if u, err := url.Parse(address.Reveal()); err != nil || u.Query().Has("default_query_exec_mode") {
+		return nil
+	}
+	var pid uint32
+	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid); err != nil {
+		return err
+	}
+	// A pooler makes up the number that it tells its clients.
+	if pid != conn.PgConn().PID() {
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	return nil
+}
+
+// checkServer asks a server whether it keeps what the store promises. It returns
+// its version when that is newer than those that were tested.
+func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) {
+	const query = `SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
+		current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding'),
+		current_setting('default_transaction_isolation')`
+	var number int
+	var version, fsync, fullPages, encoding, isolation string
+	err = conn.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&number, &version, &fsync, &fullPages, &encoding, &isolation)
+	switch {
+	case err != nil:
+		return "", err
+	case number < minVersion:
+		return "", openErrorf(Unsupported, nil, "the server is PostgreSQL %s; use 14 or later", version)
+	case fsync != "on":
+		return "", openErrorf(Unsafe, nil, "the server runs with fsync=%s and would lose what it acknowledged in a power cut; set fsync = on in postgresql.conf", fsync)
+	case fullPages != "on":
+		return "", openErrorf(Unsafe, nil, "the server runs with full_page_writes=%s and may damage its data in a power cut; set full_page_writes = on in postgresql.conf", fullPages)
+	case encoding != "UTF8":
+		return "", openErrorf(Unsupported, nil, "the database's encoding is %s; make one with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'", encoding)
+	case isolation != "read committed":
+		return "", openErrorf(Unsafe, nil, "transactions are %s by default; set it back with: ALTER ROLE ... SET default_transaction_isolation = 'read committed'", isolation)
+	case number > knownVersion:
+		return version, nil
+	default:
+		return "", nil
+	}
+}
+
+// explain turns an error while opening into one sentence.
+func explain(err error, where string) error {
+	if _, ok := errors.AsType[*OpenError](err); ok || err == nil {
+		return err
+	}
+	state, severity := sqlState(err), severityOf(err)
+	switch {
+	case state == "28P01" || state == "28000" || state == "3D000" || state == "42501":
+		return openErrorf(Refused, err, "the database server at %s does not let us in (%s); check user, password, database and rights", where, message(err))
+	case state == "42P07" || state == "42710":
+		return openErrorf(Foreign, err, "the database at %s holds tables of another program (%s); use a database, or a schema, of its own", where, message(err))
+	case state == "25006" || errors.Is(err, pgconn.ErrReadOnlyConnection):
+		return openErrorf(Unwritable, err, "the database at %s cannot be written (%s); use the address of the primary server", where, message(err))
+	case state == "XX001" || state == "XX002":
+		return openErrorf(Damaged, err, "the database at %s is damaged (%s); restore a backup", where, message(err))
+	case severity != statement:
+		return openErrorf(Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, message(err))
+	default:
+		return err
+	}
+}
+
+// message returns what the server said, or else the error's text, in one line.
+func message(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		text = e.Message
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// place names a server and database for people, without a password.
+func place(config *pgx.ConnConfig) string {
+	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) + "/" + config.Database
+}

@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/pgtest"
+	"petcat/internal/storetest"
+)
+
+// server is shared by the tests that do not hurt it.
+var server pgtest.Shared
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	server.Remove()
+	if err := goleak.Find(); code == 0 && err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func TestStore(t *testing.T) {
+	pg := server.Server(t)
+	var mu sync.Mutex
+	databases := make(map[string]string) // by place
+	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) storetest.SharedStore {
+		mu.Lock()
+		url := databases[place]
+		mu.Unlock()
+		if url == "" {
+			url = pg.Database(t)
+			mu.Lock()
+			databases[place] = url
+			mu.Unlock()
+		}
+		return openAt(t, url, Options{Clock: c})
+	})
+}
+
+// openAt opens a store; the test closes it.
+func openAt(t testing.TB, url string, o Options) *Store {
+	t.Helper()
+	s, err := tryOpen(t, url, o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return s
+}
+
+func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
+	t.Helper()
+	o.URL = petcat.NewSecret(url)
+	if o.Environment == "" {
+		o.Environment = petcat.Production
+	}
+	if o.Clock == nil {
+		o.Clock = clock.NewSystem()
+	}
+	return Open(t.Context(), o)
+}
+
+func closeNow(t testing.TB, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+}
+
+func newCategory(t testing.TB, name string) petcat.NewCategory {
+	t.Helper()
+	n, err := petcat.ParseNewCategory(&name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func tryCreate(ctx context.Context, t testing.TB, s *Store, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
+	t.Helper()
+	return s.CreateCategory(ctx, petcat.CreateCategory{Account: 1, New: newCategory(t, name), IdempotencyKey: key})
+}
+
+func create(t testing.TB, s *Store, name string) petcat.Category {
+	t.Helper()
+	c, err := tryCreate(t.Context(), t, s, name, "")
+	if err != nil {
+		t.Fatalf("create %q: %v", name, err)
+	}
+	return c.Category
+}
+
+func names(t testing.TB, s *Store) []string {
+	t.Helper()
+	var all []string
+	err := s.EachCategory(t.Context(), func(c petcat.RevisedCategory) error {
+		all = append(all, c.Name)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read categories: %v", err)
+	}
+	return all
+}
+
+func wantUnavailable(t testing.TB, err error) {
+	t.Helper()
+	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		t.Fatalf("got %v, want %s", err, petcat.CodeServiceUnavailable)
+	}
+}

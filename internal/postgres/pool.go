@@ -1,0 +1,186 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// pool is the connections of everything but creates.
+type pool struct {
+	pool    *pgxpool.Pool
+	gate    gate
+	waiting atomic.Int64 // callers that wait for a connection
+}
+
+// maxWaiting is how many callers may wait for a connection. At 0.2 ms for a read
+// on each of 8 connections, the last of 256 waits for less than 10 ms: when
+// there are more, the database is too slow to be waited for.
+const maxWaiting = 256
+
+func newPool(ctx context.Context, config *pgx.ConnConfig, o Options) (*pool, error) {
+	c, err := pgxpool.ParseConfig(o.URL.Reveal())
+	if err != nil {
+		return nil, openErrorf(BadAddress, nil, "the address of the database has a wrong pool_ setting; correct it")
+	}
+	c.ConnConfig = config.Copy()
+	c.MaxConns = int32(o.PoolSize)
+	if o.PoolSize == 0 {
+		c.MaxConns = defaultPoolSize
+	}
+	// The pool would hold on to a connection that does not answer; see do.
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	p, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), c)
+	if err != nil {
+		return nil, fmt.Errorf("make the pool of connections: %w", err)
+	}
+	return &pool{pool: p, gate: gate{clock: o.Clock}}, nil
+}
+
+// closeTimeout is how long closing waits for the server's goodbye.
+const closeTimeout = 2 * time.Second
+
+func (p *pool) close() { p.pool.Close() }
+
+// read runs a read of a few rows, within readTimeout. It is run once more when
+// its connection turns out to be broken: the others of that age are as well,
+// after the server was restarted, so they are given up.
+func (p *pool) read(ctx context.Context, doing string, fn func(context.Context, *pgx.Conn) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoAnswer)
+	defer cancel()
+	err := p.do(limited, fn)
+	if severityOf(err) == lost && limited.Err() == nil {
+		p.pool.Reset()
+		err = p.do(limited, fn)
+	}
+	return translate(err, doing)
+}
+
+// do runs fn with a connection.
+func (p *pool) do(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	if err := p.gate.enter(); err != nil {
+		return err
+	}
+	err := p.doOpen(ctx, fn)
+	p.gate.leave(outcomeOf(ctx, err), err)
+	return err
+}
+
+func (p *pool) doOpen(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	c, err := p.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	err = fn(ctx, c.Conn())
+	if !c.Conn().IsClosed() {
+		c.Release()
+		return err
+	}
+	// The driver goes on for a while trying to cancel the query and to close the
+	// connection. Its place in the pool is free for another one at once.
+	_ = c.Hijack()
+	if err == nil {
+		return nil
+	}
+	return &lostError{because(ctx, err)}
+}
+
+func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	if p.waiting.Add(1) > maxWaiting {
+		p.waiting.Add(-1)
+		return nil, &unreachableError{errNoRoom}
+	}
+	defer p.waiting.Add(-1)
+	c, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return nil, &unreachableError{because(ctx, err)}
+	}
+	return c, nil
+}
+
+// because adds why a context has ended, if it has, to an error that came of it.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// scanner reads the columns of one row.
+type scanner func(into ...any) error
+
+// stopped carries an error of a caller's function past the translation of the
+// database's errors.
+type stopped struct{ error }
+
+func stop(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &stopped{err}
+}
+
+// each calls row for every row of a query, and stops at its first error. The
+// database has readTimeout for each row; how long row takes does not matter.
+func (p *pool) each(ctx context.Context, doing string, row func(scanner) error, query string, args ...any) error {
+	err := p.eachRow(ctx, row, query, args...)
+	if s, ok := errors.AsType[*stopped](err); ok {
+		return s.error
+	}
+	return translate(err, doing)
+}
+
+func (p *pool) eachRow(ctx context.Context, row func(scanner) error, query string, args ...any) error {
+	rows := 0
+	counted := func(scan scanner) error {
+		rows++
+		return row(scan)
+	}
+	try := func() error {
+		watched, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(readTimeout, func() { cancel(errNoAnswer) })
+		defer timer.Stop()
+		return p.do(watched, func(ctx context.Context, conn *pgx.Conn) error {
+			return eachRow(ctx, conn, timer, counted, query, args...)
+		})
+	}
+	err := try()
+	if severityOf(err) == lost && rows == 0 && !errors.Is(err, errNoAnswer) && ctx.Err() == nil {
+		p.pool.Reset()
+		err = try()
+	}
+	return err
+}
+
+// querier is what can be queried.
+type querier interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+}
+
+// eachRow calls row for every row. The timer, when there is one, runs while the
+// database is waited for.
+func eachRow(ctx context.Context, from querier, timer *time.Timer, row func(scanner) error, query string, args ...any) error {
+	rows, err := from.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if timer != nil {
+			timer.Stop()
+		}
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+		if timer != nil {
+			timer.Reset(readTimeout)
+		}
+	}
+	return rows.Err()
+}

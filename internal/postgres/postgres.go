@@ -1,0 +1,211 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/groupcommit"
+)
+
+// Options says how to open a Store.
+type Options struct {
+	// URL is the address, such as postgres://user:password@host/database. TLS is
+	// its sslmode, a list of hosts is tried in order.
+	URL         petcat.Secret
+	Environment petcat.Environment // "": that of the data; production for fresh data
+	Clock       clock.Clock
+	Logger      *slog.Logger // nil: no log
+	// Serving says that the caller is a server: it cleans up in the background.
+	Serving bool
+	// CommitObserved, when set, is told the size of each group of creates and how
+	// long it took.
+	CommitObserved func(group int, d time.Duration)
+	// Queue is how many creates may wait; 0: groupcommit.DefaultQueue.
+	Queue int
+	// PoolSize is how many connections there may be beside the one that creates;
+	// 0: 8. Lists share one question, so a few are enough for lookups of keys.
+	PoolSize int
+}
+
+const defaultPoolSize = 8
+
+// Store keeps everything in one PostgreSQL database, which other nodes may use
+// at the same time. It is safe for concurrent use.
+type Store struct {
+	meta   meta
+	clock  clock.Clock
+	logger *slog.Logger
+	writer *writer
+	group  *groupcommit.Committer[*createOp]
+	pool   *pool
+	claims claims
+
+	background sync.WaitGroup
+	stop       context.CancelFunc // ends the background
+	close      func()             // closes once
+}
+
+// Open connects to a database, and makes its schema or brings it up to date when
+// that is needed. It returns an [OpenError] for one that cannot be used.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	config, err := parse(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openStore(ctx, config, o)
+	if err != nil {
+		return nil, explain(err, place(config))
+	}
+	return s, nil
+}
+
+func openStore(ctx context.Context, config *pgx.ConnConfig, o Options) (*Store, error) {
+	m, err := prepare(ctx, config, o)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPool(ctx, config, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, writer: newWriter(ctx, config, o.Clock)}
+	s.claims.held = make(map[claim]struct{})
+	s.start(ctx, o)
+	return s, nil
+}
+
+// prepare checks the server, on a connection of its own, and the schema.
+func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (meta, error) {
+	conn, err := pgx.ConnectConfig(ctx, config.Copy())
+	if err != nil {
+		return meta{}, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	newer, err := checkServer(ctx, conn)
+	if err != nil {
+		return meta{}, err
+	}
+	if newer != "" {
+		o.Logger.WarnContext(ctx, "this version of PostgreSQL is newer than those that petcat was tested with", "version", newer)
+	}
+	if err := chooseMode(ctx, conn, config, o.URL); err != nil {
+		return meta{}, err
+	}
+	if err := migrate(ctx, conn, config); err != nil {
+		return meta{}, err
+	}
+	return readMeta(ctx, conn, o.Environment, o.Clock.Read().Time())
+}
+
+// start runs the writer and, for a server, the cleaning.
+func (s *Store) start(ctx context.Context, o Options) {
+	s.group = groupcommit.New(groupcommit.Options[*createOp]{
+		Commit:  s.commit,
+		Clock:   o.Clock,
+		Observe: o.CommitObserved,
+		Queue:   o.Queue,
+	})
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if o.Serving {
+		s.background.Go(func() { s.clean(ctx) })
+	}
+	s.close = sync.OnceFunc(s.shut)
+}
+
+// Close commits what is waiting and closes the connections. No other call may
+// follow or be under way.
+func (s *Store) Close() error {
+	s.close()
+	return nil
+}
+
+func (s *Store) shut() {
+	s.stop()
+	s.background.Wait()
+	s.group.Close()
+	s.writer.close()
+	s.pool.close()
+}
+
+// Dataset returns the random name that this set of data was given when it was
+// made.
+func (s *Store) Dataset() string { return s.meta.dataset }
+
+// Environment returns the environment that the data belongs to.
+func (s *Store) Environment() petcat.Environment { return s.meta.environment }
+
+// Stats is the state of a store for metrics.
+type Stats struct {
+	Waiting  int // creates in the queue
+	Capacity int // how many may be
+	// Readable and Writable say whether the database answered when it was last
+	// asked.
+	Readable, Writable bool
+	// Connections of the pool, and how many of them are in use; PoolWaiting is
+	// how many callers wait for one.
+	Connections, InUse, MaxConnections, PoolWaiting int
+}
+
+// Stats returns the state of the store.
+func (s *Store) Stats() Stats {
+	p := s.pool.pool.Stat()
+	return Stats{
+		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(),
+		Readable: s.pool.gate.open(), Writable: s.writer.gate.open(),
+		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()), MaxConnections: int(p.MaxConns()),
+		PoolWaiting: int(s.pool.waiting.Load()),
+	}
+}
+
+// Ping asks the database something, for health checks.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.pool.read(ctx, "ping", func(ctx context.Context, conn *pgx.Conn) error {
+		var one int
+		return conn.QueryRow(ctx, "SELECT 1").Scan(&one)
+	})
+}
+
+// now returns the wall clock in the precision that is stored.
+func now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
+
+// fromMillis and millis convert moments; the zero time is NULL.
+func fromMillis(ms *int64) time.Time {
+	if ms == nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(*ms).UTC()
+}
+
+func millis(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	ms := t.UnixMilli()
+	return &ms
+}
+
+// stored returns a moment in the precision that is stored.
+func stored(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+// found reports whether a row was read; an error other than its absence stays.
+func found(err error) (bool, error) {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}

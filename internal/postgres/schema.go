@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"petcat"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// versions is the table of the migrations that were made. Its name is not the
+// library's, which another program in the same schema may use.
+const versions = "petcat_schema"
+
+// migrationLock is the number of the advisory lock that who changes the schema
+// holds: "petcat" in ASCII. Such locks are each database's own.
+const migrationLock = 0x706574636174
+
+// migrate brings the schema up to date, forward only, each file in a transaction
+// of its own. Several nodes may start at once: one does it, the others wait.
+func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	target, err := lastMigration(files)
+	if err != nil {
+		return err
+	}
+	if done, err := checkSchema(ctx, conn, target, config); done || err != nil {
+		return err
+	}
+	// The lock is a transaction's and not a session's: behind a pooler, a session
+	// is nothing that one could hold. The migrations run beside it.
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+		return err
+	}
+	if done, err := checkSchema(ctx, tx, target, config); done || err != nil {
+		return err
+	}
+	return up(ctx, files, config)
+}
+
+// lastMigration returns the number of the newest migration.
+func lastMigration(files fs.FS) (last int64, err error) {
+	sources, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range sources {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, n)
+	}
+	return last, nil
+}
+
+// rowQuerier is a connection or a transaction.
+type rowQuerier interface {
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}
+
+// checkSchema reports whether the schema is the one that this program expects.
+func checkSchema(ctx context.Context, from rowQuerier, target int64, config *pgx.ConnConfig) (done bool, err error) {
+	const (
+		exists = `SELECT to_regclass('` + versions + `') IS NOT NULL`
+		query  = `SELECT coalesce(max(version_id), 0) FROM ` + versions
+	)
+	var there bool
+	if err := from.QueryRow(ctx, exists, pgx.QueryExecModeExec).Scan(&there); err != nil || !there {
+		return false, err
+	}
+	var version int64
+	if err := from.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&version); err != nil {
+		return false, err
+	}
+	if version > target {
+		return false, openErrorf(NewerSchema, nil, "the database at %s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", place(config), version, target)
+	}
+	return version == target, nil
+}
+
+// up runs the migrations. The caller holds the lock.
+func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig) error {
+	config = config.Copy()
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // each statement runs once
+	db := stdlib.OpenDB(*config)
+	defer func() { _ = db.Close() }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()), goose.WithTableName(versions))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("change the schema: %w", err)
+	}
+	return nil
+}
+
+// meta says whose data this is.
+type meta struct {
+	environment petcat.Environment
+	dataset     string // the random name of this set of data
+}
+
+// readMeta checks whose data this is, or writes it down in fresh data. Without
+// an environment, that of the data holds, and fresh data is for production.
+func readMeta(ctx context.Context, conn *pgx.Conn, env petcat.Environment, now time.Time) (meta, error) {
+	const insert = `INSERT INTO meta (name, value) VALUES ('environment', $1), ('dataset', $2), ('created_at', $3) ON CONFLICT DO NOTHING`
+	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
+	read := func() (m meta, err error) {
+		var environment string
+		err = conn.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&environment, &m.dataset)
+		m.environment = petcat.Environment(environment)
+		return m, err
+	}
+	m, err := read()
+	if errors.Is(err, pgx.ErrNoRows) {
+		fresh := cmp.Or(env, petcat.Production)
+		// Of several nodes that start at once, the first to insert decides. The
+		// rows are inserted in one order, so none of them waits for another in
+		// vain.
+		_, err := conn.Exec(ctx, insert, pgx.QueryExecModeExec, string(fresh), rand.Text(), now.UTC().Format(time.RFC3339))
+		if err != nil {
+			return meta{}, err
+		}
+		m, err = read()
+		if err != nil {
+			return meta{}, err
+		}
+	} else if err != nil {
+		return meta{}, err
+	}
+	if env != "" && m.environment != env {
+		return meta{}, openErrorf(OtherEnvironment, nil, "the data belongs to the %s environment and this is %s; choose another database, or start with --environment %s", m.environment, env, m.environment)
+	}
+	return m, nil
+}

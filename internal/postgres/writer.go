@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat/internal/clock"
+)
+
+// writer owns the one connection that creates categories. Only the committer's
+// goroutine uses it.
+type writer struct {
+	// life never ends: a group is not given up half-way because one of its callers
+	// went away.
+	life   context.Context //nolint:containedctx // the store is its own request
+	config *pgx.ConnConfig
+	clock  clock.Clock
+	gate   gate
+
+	conn *pgx.Conn     // nil: to be connected again
+	used clock.Reading // when the connection last did something
+}
+
+func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock) *writer {
+	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, gate: gate{clock: c}}
+}
+
+// idle is how long a connection may have been silent and still be trusted:
+// longer than between two groups under load. An idle one may have been cut by
+// whatever is in between, and the group that finds out would not know whether it
+// was committed.
+const idle = time.Second
+
+// connect makes sure that there is a connection that works.
+func (w *writer) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errConnected)
+	defer cancel()
+	if w.conn != nil && w.clock.Read().Since(w.used) > idle && w.conn.Ping(ctx) != nil {
+		w.disconnect()
+	}
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := pgx.ConnectConfig(ctx, w.config.Copy())
+	if err == nil {
+		// After a switch, another server may be there.
+		if _, err = checkServer(ctx, conn); err != nil {
+			w.conn = conn
+			w.disconnect()
+		}
+	}
+	if err != nil {
+		return &unreachableError{err}
+	}
+	w.conn, w.used = conn, w.clock.Read()
+	return nil
+}
+
+// disconnect throws the connection away, which rolls back whatever it had begun.
+// Saying goodbye may take long when nobody listens, so nobody waits for it.
+func (w *writer) disconnect() {
+	if w.conn == nil {
+		return
+	}
+	conn := w.conn
+	w.conn = nil
+	go closeConn(w.life, conn)
+}
+
+func closeConn(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	_ = conn.Close(ctx) // it is no longer needed, whatever comes of it
+}
+
+// close closes the connection in order.
+func (w *writer) close() {
+	if w.conn != nil {
+		closeConn(w.life, w.conn)
+		w.conn = nil
+	}
+}
+
+// send runs a batch, with the settings of a transaction before it, as one
+// transaction in one round trip. It returns after the commit.
+func (w *writer) send(batch *pgx.Batch) error {
+	if err := w.gate.enter(); err != nil {
+		return err
+	}
+	err := w.attempt(batch)
+	w.gate.leave(outcomeOf(w.life, err), err)
+	return err
+}
+
+func (w *writer) attempt(batch *pgx.Batch) error {
+	if err := w.connect(w.life); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(w.life, writeTimeout, errNoAnswer)
+	defer cancel()
+	// Closing reads the answers up to that to the commit.
+	err := w.conn.SendBatch(ctx, batch).Close()
+	w.used = w.clock.Read()
+	if err == nil {
+		return nil
+	}
+	closed := w.conn.IsClosed()
+	if closed || severityOf(err) != statement {
+		// A connection to a server that is being stopped, or that was made a
+		// standby, is of no use either.
+		w.disconnect()
+	}
+	if closed {
+		return &lostError{because(ctx, err)}
+	}
+	return err
+}
