@@ -197,7 +197,7 @@ func (n *node) observe(r *httpapi.Record) {
 }
 
 func (n *node) catalogCount() int64 {
-	s, err := n.catalog.Current(context.Background())
+	s, _, err := n.catalog.Current(context.Background())
 	if err != nil {
 		return 0
 	}

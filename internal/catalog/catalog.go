@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"petcat"
 )
@@ -46,8 +47,11 @@ func New(dataset string) *Catalog {
 	return c
 }
 
-// Current returns the list as it is now.
-func (c *Catalog) Current(context.Context) (*Snapshot, error) { return c.current.Load(), nil }
+// Current returns the list as it is now, which is never out of date: the age is
+// 0.
+func (c *Catalog) Current(context.Context) (list *Snapshot, age time.Duration, err error) {
+	return c.current.Load(), 0, nil
+}
 
 // Load fills an empty catalog from a store.
 func (c *Catalog) Load(ctx context.Context, store interface {

@@ -272,7 +272,7 @@ func TestReadersWithAWriter(t *testing.T) {
 					finished = true // and look once more
 				default:
 				}
-				s, err := c.Current(t.Context())
+				s, _, err := c.Current(t.Context())
 				if err != nil {
 					t.Error(err)
 					return

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"petcat"
 	"petcat/internal/catalog"
@@ -10,7 +11,7 @@ import (
 
 // listCategories answers GET /categories.
 func (s *Server) listCategories(e *exchange) error {
-	list, err := s.catalog.Current(e.r.Context())
+	list, age, err := s.catalog.Current(e.r.Context())
 	if err != nil {
 		return err
 	}
@@ -19,6 +20,9 @@ func (s *Server) listCategories(e *exchange) error {
 	h["ETag"] = body.ETag
 	h["Cache-Control"] = cacheList
 	h["Vary"] = varyList
+	if age > 0 {
+		h["Age"] = []string{strconv.FormatInt(wholeSeconds(age), 10)}
+	}
 	if list.Matches(e.r.Header["If-None-Match"]) {
 		e.send(http.StatusNotModified)
 		return nil
@@ -31,6 +35,10 @@ func (s *Server) listCategories(e *exchange) error {
 	e.send(http.StatusOK, body.Parts...)
 	return nil
 }
+
+// wholeSeconds rounds up, so that nothing seems younger than it is, and what is
+// not fresh never has the age 0.
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // createCategory answers POST /categories.
 func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"petcat"
 	"petcat/internal/catalog"
@@ -72,7 +73,9 @@ func TestHeadersOnTheWire(t *testing.T) {
 // brokenList fails in a way of the test's choice.
 type brokenList struct{ fail func() error }
 
-func (b brokenList) Current(context.Context) (*catalog.Snapshot, error) { return nil, b.fail() }
+func (b brokenList) Current(context.Context) (*catalog.Snapshot, time.Duration, error) {
+	return nil, 0, b.fail()
+}
 
 func TestOurOwnFailures(t *testing.T) {
 	var fail func() error

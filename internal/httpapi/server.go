@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"petcat"
 	"petcat/internal/catalog"
@@ -19,8 +20,10 @@ import (
 )
 
 type categoryList interface {
-	// Current returns a list that shows every create answered before the call.
-	Current(ctx context.Context) (*catalog.Snapshot, error)
+	// Current returns a list that shows every create answered before the call,
+	// or, while the store is away, one that was complete an age ago. The age of
+	// the former is 0.
+	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
 type categoryCreator interface {

@@ -1,0 +1,266 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+// FreshOptions says how a [Fresh] catalog works. All fields are required but
+// those with a default.
+type FreshOptions struct {
+	Feed   petcat.CategoryFeed
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// MaxStaleness is how old a list may be while the feed fails; 0 forbids it.
+	MaxStaleness time.Duration
+	// Timeout bounds one question; 2 s by default.
+	Timeout time.Duration
+}
+
+// Fresh is a catalog for servers that share a store: each list shows every
+// create that was answered before the list was asked for, by any server.
+//
+// A list waits for the answer to a question that was sent after the list had
+// arrived: was anything created after the last that is known? All lists that
+// wait share one question, and the next is sent when the last was answered; so
+// the store gets one small query per round trip, however many lists there are.
+//
+// When a question fails, everybody who waits is answered from what was last
+// known, with its age, if that is allowed. Then lists go on asking, but none
+// waits long: they need not find out one by one that the store hangs. Use
+// [NewFresh].
+type Fresh struct {
+	catalog *Catalog
+	o       FreshOptions
+
+	life context.Context //nolint:containedctx // a question belongs to no single list
+	end  context.CancelFunc
+	work sync.WaitGroup // the asker
+
+	mu        sync.Mutex
+	asking    bool            // guarded by mu; the asker runs
+	asked     clock.Reading   // guarded by mu; when the question under way was sent
+	next      *question       // guarded by mu; what waiting lists wait for; nil: none waits
+	seen      petcat.Revision // guarded by mu; nothing is missing up to it
+	seenAt    clock.Reading   // guarded by mu; when the last question that succeeded was sent
+	failure   error           // guarded by mu; of the last question; nil: it succeeded
+	failedAt  clock.Reading   // guarded by mu
+	questions uint64          // guarded by mu; sent so far
+	stale     uint64          // guarded by mu; lists that were out of date
+}
+
+// question is one that is yet to be sent, or under way.
+type question struct {
+	done chan struct{} // closed when there is an answer
+	err  error         // set before done is closed
+}
+
+// While the store is away:
+const (
+	// pause is how long nobody asks again after a failure.
+	pause = 100 * time.Millisecond
+	// patience is how long a list waits for an answer, and how old a question
+	// without one must be to be taken for a failed one.
+	patience = 250 * time.Millisecond
+)
+
+const defaultQuestionTimeout = 2 * time.Second
+
+// NewFresh returns a catalog that holds nothing yet: call Load. Close ends it.
+func NewFresh(ctx context.Context, c *Catalog, o FreshOptions) *Fresh {
+	if o.Timeout == 0 {
+		o.Timeout = defaultQuestionTimeout
+	}
+	f := &Fresh{catalog: c, o: o}
+	f.life, f.end = context.WithCancel(context.WithoutCancel(ctx))
+	return f
+}
+
+// Load fills the empty catalog from a store. No list may be asked for before.
+func (f *Fresh) Load(ctx context.Context, store interface {
+	EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error
+},
+) error {
+	asked := f.o.Clock.Read()
+	if err := f.catalog.Load(ctx, store); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen, f.seenAt = f.catalog.current.Load().Revision(), asked
+	return nil
+}
+
+// Close ends the question under way; lists that wait for it fail.
+func (f *Fresh) Close() {
+	f.mu.Lock()
+	f.end()
+	f.mu.Unlock()
+	f.work.Wait()
+}
+
+// Current returns a list that shows every create that was answered before the
+// call, by any server; its age then is 0. When the store cannot be asked, it
+// returns what was last known, and how long ago it was known to be complete, or
+// an [petcat.Error] with [petcat.CodeServiceUnavailable] when that is too long.
+func (f *Fresh) Current(ctx context.Context) (list *Snapshot, age time.Duration, err error) {
+	q, limit := f.join()
+	if q == nil {
+		return f.lastKnown()
+	}
+	var expired <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case <-q.done:
+		if q.err != nil {
+			return f.lastKnown()
+		}
+		return f.catalog.current.Load(), 0, nil
+	case <-expired:
+		return f.lastKnown()
+	case <-ctx.Done():
+		return nil, 0, fmt.Errorf("catalog: wait for what is new: %w", context.Cause(ctx))
+	}
+}
+
+// join returns the question to wait for, and for how long, 0 for as long as it
+// takes. It returns none when the store has just failed to answer another, or after Close.
+func (f *Fresh) join() (*question, time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.life.Err() != nil {
+		return nil, 0
+	}
+	var limit time.Duration
+	if f.failure != nil {
+		limit = patience
+		now := f.o.Clock.Read()
+		if now.Since(f.failedAt) < pause || f.asking && now.Since(f.asked) > patience {
+			return nil, 0
+		}
+	}
+	if f.next == nil {
+		f.next = &question{done: make(chan struct{})}
+	}
+	q := f.next
+	if !f.asking {
+		f.asking = true
+		f.work.Go(f.ask)
+	}
+	return q, limit
+}
+
+// ask sends questions as long as somebody waits for one.
+func (f *Fresh) ask() {
+	for {
+		f.mu.Lock()
+		q := f.next
+		if q == nil {
+			f.asking = false
+			f.mu.Unlock()
+			return
+		}
+		f.next = nil
+		f.asked = f.o.Clock.Read()
+		f.questions++
+		after, asked := f.seen, f.asked
+		f.mu.Unlock()
+
+		seen, err := f.askOnce(after)
+		f.answer(q, seen, asked, err)
+	}
+}
+
+// applied is how many categories are made visible at once while catching up.
+const applied = 1024
+
+// askOnce asks for everything after a revision and puts it into the catalog. What
+// came before a failure stays there: it is in order, and will not come again.
+func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
+	ctx, cancel := context.WithTimeout(f.life, f.o.Timeout)
+	defer cancel()
+	var batch []petcat.RevisedCategory
+	seen, err := f.o.Feed.CategoriesSince(ctx, after, func(c petcat.RevisedCategory) error {
+		if batch = append(batch, c); len(batch) == applied {
+			f.catalog.Apply(batch)
+			batch = batch[:0]
+		}
+		return nil
+	})
+	if len(batch) > 0 {
+		f.catalog.Apply(batch)
+	}
+	return seen, err
+}
+
+// answer ends a question. A failure is everybody's: who waits for the next
+// question need not wait for that to fail too.
+func (f *Fresh) answer(q *question, seen petcat.Revision, asked clock.Reading, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was := f.failure
+	if f.failure = err; err == nil {
+		f.seen, f.seenAt = max(f.seen, seen), asked
+	} else {
+		f.failedAt = f.o.Clock.Read()
+		if f.next != nil {
+			f.next.err = err
+			close(f.next.done)
+			f.next = nil
+		}
+	}
+	q.err = err
+	close(q.done)
+	switch {
+	case f.life.Err() != nil:
+	case was == nil && err != nil:
+		f.o.Logger.ErrorContext(f.life, "the database cannot be asked what is new; lists are answered from what was last known", "max_staleness", f.o.MaxStaleness, "error", err)
+	case was != nil && err == nil:
+		f.o.Logger.InfoContext(f.life, "the database can be asked what is new again")
+	}
+}
+
+// lastKnown returns the list as it was when the store last answered, if it may
+// still be shown.
+func (f *Fresh) lastKnown() (*Snapshot, time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// At least 1 ns: 0 is for what is known to be complete now.
+	age := max(1, f.o.Clock.Read().Since(f.seenAt))
+	if age > f.o.MaxStaleness {
+		return nil, 0, petcat.Errorf(petcat.CodeServiceUnavailable,
+			"the list cannot be brought up to date at the moment; retry later").Because(f.failure)
+	}
+	f.stale++
+	return f.catalog.current.Load(), age, nil
+}
+
+// FreshStats are for metrics.
+type FreshStats struct {
+	// Away says that the last question failed.
+	Away bool
+	// Age is how long ago the list was last known to be complete.
+	Age       time.Duration
+	Questions uint64 // sent to the store so far
+	Stale     uint64 // lists so far that were answered from what was last known
+}
+
+// Stats returns how the catalog stands.
+func (f *Fresh) Stats() FreshStats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return FreshStats{
+		Away: f.failure != nil, Age: f.o.Clock.Read().Since(f.seenAt),
+		Questions: f.questions, Stale: f.stale,
+	}
+}

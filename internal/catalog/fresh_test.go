@@ -1,0 +1,290 @@
+package catalog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/clock"
+)
+
+// feed is a store that others write to. It answers after a round trip.
+type feed struct {
+	mu         sync.Mutex
+	categories []petcat.RevisedCategory // guarded by mu
+	fail       error                    // guarded by mu; nil: it works
+	hangs      bool                     // guarded by mu; it takes questions and does not answer
+	asked      atomic.Int64
+}
+
+const roundTrip = 10 * time.Millisecond
+
+var errAway = errors.New("away")
+
+// CategoriesSince looks at what is there half a round trip after it was asked.
+func (f *feed) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
+	f.asked.Add(1)
+	time.Sleep(roundTrip / 2)
+	f.mu.Lock()
+	found, fail, hangs := f.categories, f.fail, f.hangs
+	f.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	if fail != nil {
+		return 0, fail
+	}
+	time.Sleep(roundTrip / 2)
+	for _, c := range found {
+		if c.Revision <= after {
+			continue
+		}
+		if err := fn(c); err != nil {
+			return after, err
+		}
+		after = c.Revision
+	}
+	return after, nil
+}
+
+func (f *feed) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error {
+	_, err := f.CategoriesSince(ctx, 0, fn)
+	return err
+}
+
+// create is another server's create; it is there at once.
+func (f *feed) create() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.categories = append(f.categories, revised(len(f.categories)+1, "x", nil))
+}
+
+func (f *feed) set(fail error, hangs bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail, f.hangs = fail, hangs
+}
+
+// fresh runs a test in a bubble of made-up time.
+func fresh(t *testing.T, maxStaleness time.Duration, test func(t *testing.T, f *feed, c *catalog.Fresh)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		c := catalog.NewFresh(t.Context(), catalog.New("data"), catalog.FreshOptions{
+			Feed: f, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler), MaxStaleness: maxStaleness,
+		})
+		t.Cleanup(c.Close)
+		if err := c.Load(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+		f.asked.Store(0)
+		test(t, f, c)
+	})
+}
+
+func wantList(t *testing.T, c *catalog.Fresh, count int64, age time.Duration) {
+	t.Helper()
+	s, got, err := c.Current(t.Context())
+	if err != nil {
+		t.Errorf("no list: %v", err)
+		return
+	}
+	if s.Count() != count || got != age {
+		t.Errorf("%d categories, %s old; want %d, %s old", s.Count(), got, count, age)
+	}
+}
+
+func wantNoList(t *testing.T, c *catalog.Fresh) {
+	t.Helper()
+	_, _, err := c.Current(t.Context())
+	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		t.Errorf("error %v, want %s", err, petcat.CodeServiceUnavailable)
+	}
+}
+
+// took fails the test when fn does not take exactly so long.
+func took(t *testing.T, want time.Duration, fn func()) {
+	t.Helper()
+	start := time.Now()
+	fn()
+	if got := time.Since(start); got != want {
+		t.Errorf("it took %s, want %s", got, want)
+	}
+}
+
+func TestListsShareQuestions(t *testing.T) {
+	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		var lists sync.WaitGroup
+		for i := range 1000 {
+			lists.Go(func() {
+				time.Sleep(time.Duration(i) * roundTrip / 100) // over ten round trips
+				wantList(t, c, 0, 0)
+			})
+		}
+		lists.Wait()
+		// One is under way when the last list comes, and one more is for it.
+		if got := f.asked.Load(); got > 12 {
+			t.Errorf("%d questions in eleven round trips", got)
+		}
+		time.Sleep(time.Hour)
+		if got := c.Stats(); got.Questions != uint64(f.asked.Load()) || got.Stale != 0 || got.Away {
+			t.Errorf("stats %+v after %d questions, and nobody asks in vain", got, f.asked.Load())
+		}
+	})
+}
+
+func TestQuestionUnderWayIsNotEnough(t *testing.T) {
+	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		f.create()
+		var first sync.WaitGroup
+		first.Go(func() { wantList(t, c, 1, 0) })
+		time.Sleep(roundTrip/2 + 1) // the store has looked already
+		f.create()
+		took(t, roundTrip/2-1+roundTrip, func() { wantList(t, c, 2, 0) })
+		first.Wait()
+		if got := f.asked.Load(); got != 2 {
+			t.Errorf("%d questions, want 2", got)
+		}
+	})
+}
+
+func TestCatchingUp(t *testing.T) {
+	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		const many = 5000
+		for range many {
+			f.create()
+		}
+		wantList(t, c, many, 0)
+		f.create()
+		wantList(t, c, many+1, 0)
+	})
+}
+
+func TestFeedAway(t *testing.T) {
+	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		f.create()
+		wantList(t, c, 1, 0) // asked a round trip ago
+		f.set(errAway, false)
+		f.create()
+		took(t, roundTrip/2, func() { wantList(t, c, 1, roundTrip+roundTrip/2) })
+		asked := f.asked.Load()
+		took(t, 0, func() { wantList(t, c, 1, roundTrip+roundTrip/2) })
+		if got := f.asked.Load() - asked; got != 0 {
+			t.Errorf("%d questions right after a failure", got)
+		}
+		if got := c.Stats(); !got.Away || got.Stale != 2 {
+			t.Errorf("stats %+v, want two lists that were stale", got)
+		}
+		// Whoever comes later sees for itself.
+		time.Sleep(10 * time.Second)
+		took(t, roundTrip/2, func() { wantList(t, c, 1, 10*time.Second+2*roundTrip) })
+		time.Sleep(20*time.Second - 2*roundTrip - roundTrip/2)
+		wantList(t, c, 1, 30*time.Second)
+		time.Sleep(time.Second)
+		wantNoList(t, c)
+
+		f.set(nil, false)
+		time.Sleep(100 * time.Millisecond)
+		took(t, roundTrip, func() { wantList(t, c, 2, 0) })
+		if got := c.Stats(); got.Away || got.Age != roundTrip {
+			t.Errorf("stats %+v after the feed came back", got)
+		}
+	})
+}
+
+func TestNoStaleness(t *testing.T) {
+	fresh(t, 0, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		wantList(t, c, 0, 0)
+		f.set(errAway, false)
+		wantNoList(t, c)
+		wantNoList(t, c)
+		f.set(nil, false)
+		time.Sleep(100 * time.Millisecond)
+		wantList(t, c, 0, 0)
+	})
+}
+
+// A store that takes questions and does not answer holds up the lists of its
+// first two seconds, and then nobody.
+func TestHangingFeed(t *testing.T) {
+	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		wantList(t, c, 0, 0)
+		f.set(nil, true)
+		var lists sync.WaitGroup
+		for range 10 {
+			lists.Go(func() { took(t, 2*time.Second, func() { wantList(t, c, 0, 2*time.Second+roundTrip) }) })
+			lists.Go(func() {
+				// These would wait for the next question, which is bound to fail.
+				time.Sleep(time.Second)
+				took(t, time.Second, func() { wantList(t, c, 0, 2*time.Second+roundTrip) })
+			})
+		}
+		lists.Wait()
+		time.Sleep(time.Second)
+		took(t, 250*time.Millisecond, func() { wantList(t, c, 0, 3*time.Second+260*time.Millisecond) })
+		time.Sleep(1)
+		took(t, 0, func() { wantList(t, c, 0, 3*time.Second+260*time.Millisecond+1) })
+
+		f.set(nil, false)
+		f.create()
+		time.Sleep(2 * time.Second) // the question that hung fails
+		wantList(t, c, 1, 0)
+	})
+}
+
+func TestCallerThatGoesAway(t *testing.T) {
+	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		f.set(nil, true)
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, _, err := c.Current(gone); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want the context's", err)
+		}
+	})
+}
+
+func TestClosedFreshCatalog(t *testing.T) {
+	fresh(t, 0, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		f.set(nil, true)
+		var list sync.WaitGroup
+		list.Go(func() { wantNoList(t, c) })
+		synctest.Wait()
+		took(t, roundTrip/2, c.Close) // the feed notices then
+		list.Wait()
+		wantNoList(t, c)
+	})
+}
+
+func TestOutageIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, log := &feed{}, new(bytes.Buffer)
+		c := catalog.NewFresh(t.Context(), catalog.New("data"), catalog.FreshOptions{
+			Feed: f, Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(log, nil)), MaxStaleness: time.Hour,
+		})
+		defer c.Close()
+		for range 2 {
+			f.set(errAway, false)
+			for range 10 {
+				_, _, _ = c.Current(t.Context())
+				time.Sleep(time.Second)
+			}
+			f.set(nil, false)
+			for range 10 {
+				wantList(t, c, 0, 0)
+			}
+		}
+		if lost, back := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "level=INFO"); lost != 2 || back != 2 {
+			t.Errorf("%d lines of loss and %d of return, want 2 each:\n%s", lost, back, log)
+		}
+	})
+}

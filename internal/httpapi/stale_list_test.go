@@ -1,0 +1,48 @@
+package httpapi_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/httpapi"
+)
+
+// agedList is a list with an age of the test's choice.
+type agedList struct {
+	list *catalog.Catalog
+	age  *time.Duration
+}
+
+func (l agedList) Current(ctx context.Context) (*catalog.Snapshot, time.Duration, error) {
+	snapshot, _, err := l.list.Current(ctx)
+	return snapshot, *l.age, err
+}
+
+func TestAgeOfALastKnownList(t *testing.T) {
+	var age time.Duration
+	s := start(t, func(o *httpapi.Options) { o.Catalog = agedList{catalog.New("data"), &age} })
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	etag := s.list(withKey(key)).Header.Get("ETag")
+	for _, tt := range []struct {
+		age  time.Duration
+		want []string
+	}{
+		{0, nil},
+		{1, []string{"1"}},
+		{time.Second, []string{"1"}},
+		{time.Second + 1, []string{"2"}},
+		{29500 * time.Millisecond, []string{"30"}},
+	} {
+		age = tt.age
+		for status, changes := range map[int][]request{200: {withKey(key)}, 304: {withKey(key), withHeader("If-None-Match", etag)}} {
+			a := s.list(changes...)
+			wantStatus(t, a, status)
+			if got := a.Header["Age"]; len(got) != len(tt.want) || len(got) == 1 && got[0] != tt.want[0] {
+				t.Errorf("%d of a list that is %s old: Age %q, want %q", status, tt.age, got, tt.want)
+			}
+		}
+	}
+}
