@@ -1,6 +1,9 @@
 package groupcommit
 
-import "errors"
+import (
+	"errors"
+	"runtime"
+)
 
 // poison marks an error after which nothing more may be written.
 type poison struct{ error }
@@ -39,12 +42,23 @@ func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool)
 		}
 		c.wake.Wait()
 	}
+	c.gather()
 	group = group[:cap(group)]
 	taken = group[:copy(group, c.queue)]
 	left := copy(c.queue, c.queue[len(taken):])
 	clear(c.queue[left:])
 	c.queue = c.queue[:left]
 	return taken, true
+}
+
+// gather lets those who are about to submit do so: goroutines that can run, run
+// before this one goes on. On an idle machine there are none, so nobody waits;
+// on a busy one, groups become larger and a commit is shared by more. The caller
+// holds mu.
+func (c *Committer[Op]) gather() {
+	c.mu.Unlock()
+	runtime.Gosched()
+	c.mu.Lock()
 }
 
 // commit commits one group and answers it.
