@@ -62,6 +62,9 @@ func (p *program) serve(ctx context.Context, settings Settings, ready func(*node
 	if err != nil {
 		return err
 	}
+	if _, set := p.getenv("GOGC"); !set {
+		go tuneGC(ctx)
+	}
 	failed := n.start()
 	if ready != nil {
 		err = ready(n)
