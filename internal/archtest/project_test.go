@@ -25,7 +25,6 @@ const module = "petcat"
 var planned = []string{
 	module + "/client",
 	module + "/internal/console",
-	module + "/internal/redislimit",
 }
 
 // project is the repository as the tests see it.

@@ -1,0 +1,227 @@
+package redislimit
+
+import (
+	"sync"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+// view is what this node knows of an account's minute. There may be a million
+// of them: 72 bytes each. Guarded by its shard's mu.
+type view struct {
+	minute int64 // the minute's index
+	told   int64 // its use when the server last told
+	own    int64 // what this node admitted of it by the server
+	alone  int64 // what it admitted alone
+	owed   int64 // of alone: not yet added to the server's count
+
+	// What this node may admit alone in all, since a phase of the breaker.
+	phase uint32
+	dirty bool // it is in the list of those that owe
+	most  int64
+	quota int64 // of which most is a share
+}
+
+// turn makes the view one of the minute with this index.
+func (v *view) turn(minute int64) {
+	if v.minute != minute {
+		*v = view{minute: minute, dirty: v.dirty}
+	}
+}
+
+// situation is in what a node decides alone.
+type situation struct {
+	phase  uint32  // of the breaker; 0: the server only failed to answer once
+	minute int64   // the minute's index
+	nodes  int64   // among which the quota is shared
+	begun  float64 // how much of the minute passed while all counted together, from 0 to 1
+}
+
+// mayAlone returns how much of the minute this node may admit alone in all. It
+// is settled once in each phase: what others add to the server's count later
+// is their share, and what this node adds is no longer left.
+func (v *view) mayAlone(s situation, perMinute int64) int64 {
+	switch {
+	case s.phase == 0:
+		return v.alone + v.share(s, perMinute)
+	case v.phase != s.phase:
+		v.phase, v.quota = s.phase, perMinute
+		v.most = v.alone + v.share(s, perMinute)
+	case v.quota != perMinute: // the plan changed
+		v.most += (perMinute - v.quota) / s.nodes
+		v.quota = perMinute
+	}
+	return v.most
+}
+
+// share returns how much of what is left of the minute is this node's.
+func (v *view) share(s situation, perMinute int64) int64 {
+	switch {
+	case v.told > 0:
+		// What the server said was left, divided among the nodes; a node that had
+		// less than its share of the traffic gets less, because it also knows less
+		// of what the others admitted since it was told.
+		left := max(0, perMinute-v.told-v.owed)
+		known := min(v.own+v.alone, v.told)
+		return min(left/s.nodes, int64(float64(left)*float64(known)/float64(v.told)))
+	default:
+		// Nothing is known of this minute: as if others had used it evenly.
+		return max(1, int64(float64(perMinute/s.nodes)*(1-s.begun)))
+	}
+}
+
+// views is what is known of all accounts.
+type views struct {
+	shards [256]viewShard
+
+	mu    sync.Mutex
+	dirty []petcat.AccountID // owe something; guarded by mu
+}
+
+type viewShard struct {
+	mu       sync.Mutex
+	accounts map[petcat.AccountID]*view // guarded by mu
+	_        [48]byte                   // a cache line each
+}
+
+func (vs *views) shard(id petcat.AccountID) *viewShard {
+	// Fibonacci hashing: ids are handed out in sequence.
+	return &vs.shards[uint64(id)*0x9e3779b97f4a7c15>>56]
+}
+
+// look calls fn with an account's view, under its lock.
+func (vs *views) look(id petcat.AccountID, fn func(*view)) {
+	s := vs.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.accounts[id]
+	if v == nil {
+		if s.accounts == nil {
+			s.accounts = make(map[petcat.AccountID]*view)
+		}
+		v = &view{}
+		s.accounts[id] = v
+	}
+	fn(v)
+}
+
+// told returns what the server last told of an account's minute.
+func (vs *views) told(id petcat.AccountID) (minute, used int64) {
+	s := vs.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.accounts[id]; v != nil {
+		return v.minute, v.told
+	}
+	return 0, 0
+}
+
+// answered takes note of an answer of the server.
+func (vs *views) answered(id petcat.AccountID, minute, used int64, admitted bool) {
+	vs.look(id, func(v *view) {
+		if minute < v.minute {
+			return // an answer that was overtaken
+		}
+		v.turn(minute)
+		v.told = max(v.told, used)
+		if admitted {
+			v.own++
+		}
+	})
+}
+
+// admittedAlone takes note of a request that this node admitted by itself.
+func (vs *views) admittedAlone(id petcat.AccountID, minute int64) {
+	listed := true
+	vs.look(id, func(v *view) {
+		v.turn(minute)
+		v.alone++
+		v.owed++
+		listed, v.dirty = v.dirty, true
+	})
+	if !listed {
+		vs.mu.Lock()
+		defer vs.mu.Unlock()
+		vs.dirty = append(vs.dirty, id)
+	}
+}
+
+// takeDirty returns and forgets which accounts owe.
+func (vs *views) takeDirty() []petcat.AccountID {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	ids := vs.dirty
+	vs.dirty = nil
+	return ids
+}
+
+// putDirty makes accounts owe that were taken and not settled.
+func (vs *views) putDirty(ids []petcat.AccountID) {
+	for _, id := range ids {
+		listed := true
+		vs.look(id, func(v *view) { listed, v.dirty = v.dirty, true })
+		if !listed {
+			vs.mu.Lock()
+			vs.dirty = append(vs.dirty, id)
+			vs.mu.Unlock()
+		}
+	}
+}
+
+// part returns how much of a minute's quota this node may admit alone.
+func (vs *views) part(c ratelimit.Charge, s situation) ratelimit.Part {
+	var most int64
+	vs.look(c.Account, func(v *view) {
+		v.turn(s.minute)
+		most = v.mayAlone(s, c.Quota.PerMinute)
+	})
+	return ratelimit.PartOf(most)
+}
+
+// debt is what a node admitted alone and is to tell the server.
+type debt struct {
+	account            petcat.AccountID
+	minute, told, owed int64
+}
+
+// debt returns what an account that was dirty owes.
+func (vs *views) debt(id petcat.AccountID) (d debt, owes bool) {
+	vs.look(id, func(v *view) {
+		v.dirty = false
+		d = debt{account: id, minute: v.minute, told: v.told, owed: v.owed}
+	})
+	return d, d.owed > 0
+}
+
+// settle takes note that a debt was paid, and of what the minute's use is now:
+// negative when the minute was over.
+func (vs *views) settle(d debt, used int64) {
+	vs.look(d.account, func(v *view) {
+		if v.minute == d.minute {
+			v.owed -= d.owed
+			v.told = max(v.told, used)
+		}
+	})
+}
+
+// owing reports whether there is something to be told.
+func (vs *views) owing() bool {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return len(vs.dirty) > 0
+}
+
+// sweep drops accounts without a request since a minute.
+func (vs *views) sweep(minute int64) {
+	for i := range vs.shards {
+		s := &vs.shards[i]
+		s.mu.Lock()
+		for id, v := range s.accounts {
+			if v.minute < minute && !v.dirty {
+				delete(s.accounts, id)
+			}
+		}
+		s.mu.Unlock()
+	}
+}

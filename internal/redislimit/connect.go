@@ -1,0 +1,167 @@
+package redislimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	dialTimeout = time.Second
+	// idleCheck is how long a connection may be silent before it is tried: a
+	// server that was cut off without a word keeps no connection for longer.
+	idleCheck = time.Second
+	// queueScale makes each of a server's four connections hold 2^12 commands.
+	queueScale       = 12
+	connectionsScale = 2 // 2^2
+)
+
+// clientOption returns the client's settings.
+func (l *Limiter) clientOption() rueidis.ClientOption {
+	e := l.endpoint
+	o := rueidis.ClientOption{
+		InitAddress: e.addresses,
+		Username:    e.username,
+		Password:    e.password.Reveal(),
+		SelectDB:    e.database,
+		ClientName:  l.options.Namespace,
+		TLSConfig:   e.tlsConfig(l.options.TLS),
+		Dialer:      net.Dialer{Timeout: dialTimeout, KeepAlive: idleCheck},
+
+		ConnWriteTimeout:  time.Second,
+		RingScaleEachConn: queueScale,
+		PipelineMultiplex: connectionsScale,
+		// The default buffers, half a MiB each, are for large values.
+		ReadBufferEachConn:  64 << 10,
+		WriteBufferEachConn: 64 << 10,
+		// A charge whose answer was lost must not be sent again.
+		DisableRetry:  true,
+		DisableCache:  true,
+		ClientSetInfo: []string{"petcat", ""},
+	}
+	o.ClusterOption.MaxMovedRedirections = 2
+	switch e.topology {
+	case single:
+		o.ForceSingleClient = true
+	case sentinel:
+		o.Sentinel = rueidis.SentinelOption{
+			MasterSet: e.master, Username: e.sentinelUsername, Password: e.sentinelPassword.Reveal(),
+			Dialer: o.Dialer, TLSConfig: o.TLSConfig, TopologyRefreshInterval: 5 * time.Second,
+		}
+	}
+	return o
+}
+
+// connect reaches the server, checks that it may be used, and beats once.
+func (l *Limiter) connect(ctx context.Context) error {
+	client, err := rueidis.NewClient(l.clientOption())
+	if err == nil {
+		err = l.checkServer(ctx, client)
+	}
+	if err == nil {
+		err = l.beat(ctx, client)
+	}
+	if err != nil {
+		if client != nil {
+			client.Close()
+		}
+		return err
+	}
+	l.client.Store(&client)
+	return nil
+}
+
+// unusable is why a server must not be used, however well it answers.
+type unusable struct{ error }
+
+// permanent reports whether an error will not go away by itself.
+func permanent(err error) bool {
+	if _, is := errors.AsType[unusable](err); is {
+		return true
+	}
+	if e, ok := rueidis.IsRedisErr(err); ok {
+		for _, refusal := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR invalid DB index", "ERR DB index"} {
+			if strings.HasPrefix(e.Error(), refusal) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// minMajor is the oldest major version of Redis whose commands and scripts are
+// tested here; Valkey calls itself compatible with 7.2.
+const minMajor = 7
+
+// checkServer refuses servers that would make wrong promises of ours.
+func (l *Limiter) checkServer(ctx context.Context, client rueidis.Client) error {
+	for address, node := range client.Nodes() {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		info, err := node.Do(ctx, node.B().Info().Section("server", "memory").Build()).ToString()
+		cancel()
+		if err != nil {
+			return err
+		}
+		if err := l.checkInfo(address, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Limiter) checkInfo(address, info string) error {
+	version := infoField(info, "redis_version")
+	major, _, _ := strings.Cut(version, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < minMajor {
+		return unusable{fmt.Errorf("%s runs version %q; Redis 7 or Valkey 8, or newer, is needed", address, version)}
+	}
+	switch policy := infoField(info, "maxmemory_policy"); {
+	case policy == "noeviction" || policy == "":
+	case l.options.AllowEviction:
+		l.logger.Warn("the limiter's server may throw counts away when its memory is full; set maxmemory-policy to noeviction", "address", address, "policy", policy)
+	default:
+		return unusable{fmt.Errorf("%s may throw counts away when its memory is full (maxmemory-policy is %s): set it to noeviction", address, policy)}
+	}
+	return nil
+}
+
+// infoField returns a field of an answer to INFO.
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, found := strings.CutPrefix(line, name+":"); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+const (
+	batchSize    = 1_000
+	batchTimeout = time.Second
+)
+
+// runAll runs a script many times, in as few round trips as it takes. It is
+// never on a request's way, and a batch may take longer than a command.
+func (l *Limiter) runAll(ctx context.Context, s script, calls []call) []reply {
+	replies := make([]reply, 0, len(calls))
+	for batch := range slices.Chunk(calls, batchSize) {
+		client := l.client.Load()
+		if client == nil {
+			for range batch {
+				replies = append(replies, reply{err: errNotConnected})
+			}
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+		replies = append(replies, s.runAll(ctx, *client, batch)...)
+		cancel()
+	}
+	return replies
+}

@@ -1,0 +1,17 @@
+package redislimit
+
+import (
+	"context"
+	"time"
+)
+
+// StartVirtual starts a limiter for which the server's time is the clock's. It
+// waits for the server however long a busy machine takes, unless timeout says
+// otherwise.
+func StartVirtual(ctx context.Context, o Options, timeout time.Duration) (*Limiter, error) {
+	o.virtualTime, o.timeout = true, timeout
+	return New(ctx, o)
+}
+
+// CommandTimeout is how long a request may be held up by a command.
+const CommandTimeout time.Duration = commandTimeout

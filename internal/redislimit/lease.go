@@ -1,0 +1,366 @@
+package redislimit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+const (
+	// storePatience bounds one call of the day store, as in package ratelimit.
+	storePatience = 10 * time.Second
+	// storeRetry is how long a store that failed is left alone.
+	storeRetry = time.Second
+	// leaseBatch is how many leases make one call of the store.
+	leaseBatch = 1_000
+	// grantPatience is how long the server may be away before a block that was
+	// leased for it is given up: a little less than the server remembers leases.
+	grantPatience = 100 * time.Second
+)
+
+// leaser leases blocks of days from the store and grants them to the accounts
+// on the server, one goroutine for all.
+type leaser struct {
+	l    *Limiter
+	wake chan struct{} // capacity 1
+	away atomic.Pointer[outage]
+
+	mu      sync.Mutex
+	jobs    map[petcat.AccountID]*job // guarded by mu
+	queue   []*job                    // to be asked for; guarded by mu
+	returns []petcat.DayReturn        // guarded by mu
+
+	// Of the goroutine alone.
+	refused   []*job  // the store failed to lease them
+	ungranted []grant // the server did not answer
+	serial    int64
+}
+
+// outage is what is known of a store that does not do its work.
+type outage struct {
+	err   error
+	blind bool // counts cannot be read either
+}
+
+// job is a block that this node leases for an account: one at a time.
+type job struct {
+	account petcat.AccountID
+	day     int64
+	second  int64 // when it was asked for
+
+	// Guarded by the leaser's mu.
+	quota   petcat.Quota
+	used    int64 // of the minute
+	owed    int64
+	unknown bool // the day's count is not known to the server
+	waiters int64
+	done    chan struct{} // closed after each round; made for waiters
+	sent    bool          // the server was told of the outcome, or is being told
+	again   bool          // and asked for another since, or just before
+}
+
+// grant is a block that was leased and that the server is to be told of.
+type grant struct {
+	job      *job
+	token    string
+	got      petcat.DayLeased
+	giveUpAt int64 // monotonic clock
+}
+
+func newLeaser(l *Limiter) *leaser {
+	return &leaser{l: l, wake: make(chan struct{}, 1), jobs: make(map[petcat.AccountID]*job)}
+}
+
+func (le *leaser) poke() {
+	select {
+	case le.wake <- struct{}{}:
+	default:
+	}
+}
+
+// lease begins to lease a block for an account, because the script said so.
+func (le *leaser) lease(c ratelimit.Charge, f facts) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	second := f.now / int64(time.Second)
+	j := le.jobs[c.Account]
+	if j == nil || j.day != petcat.Day.Index(second) {
+		j = &job{account: c.Account, day: petcat.Day.Index(second), second: second}
+		le.begin(j)
+	}
+	j.again = j.sent
+	j.quota, j.used, j.owed, j.unknown = c.Quota, f.minuteUsed, f.owed, f.code == codeUnknown
+}
+
+// begin puts a job in the queue. The caller holds le.mu.
+func (le *leaser) begin(j *job) {
+	le.jobs[j.account] = j
+	le.queue = append(le.queue, j)
+	le.poke()
+}
+
+func (le *leaser) giveBack(r ...petcat.DayReturn) {
+	le.mu.Lock()
+	le.returns = append(le.returns, r...)
+	le.mu.Unlock()
+	le.poke()
+}
+
+func (le *leaser) takeReturns() []petcat.DayReturn {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	returns := le.returns
+	le.returns = nil
+	return returns
+}
+
+// run is the one goroutine that talks to the store.
+func (le *leaser) run() {
+	retry := time.NewTicker(storeRetry)
+	defer retry.Stop()
+	returning := false // the store failed to take what was given back
+	for {
+		due := false
+		select {
+		case <-le.l.stopping:
+			return
+		case <-retry.C:
+			due = true
+		case <-le.wake:
+		}
+		if due {
+			le.grantAgain()
+		}
+		if due || !returning {
+			returning = le.returnAll(le.l.lifetime) != nil
+		}
+		le.mu.Lock()
+		jobs := le.queue
+		le.queue = nil
+		le.mu.Unlock()
+		if le.away.Load() != nil && !due {
+			le.goOnWithout(jobs)
+			le.refused = append(le.refused, jobs...)
+			continue
+		}
+		jobs = le.needed(jobs)
+		if jobs = append(le.refused, jobs...); len(jobs) > 0 || due && le.away.Load() != nil {
+			le.refused = le.round(jobs)
+		}
+	}
+}
+
+// needed ends the jobs whose account was granted a block since it asked, and
+// returns the others. A request may ask with an answer that a grant overtook,
+// and two blocks at once are more than a flushed server may lose.
+func (le *leaser) needed(jobs []*job) []*job {
+	calls := make([]call, len(jobs))
+	le.mu.Lock()
+	for i, j := range jobs {
+		j.sent = true
+		calls[i] = call{[]string{le.l.keys.account(j.account)}, []string{
+			le.l.node, number(j.day), number(ratelimit.LeaseBlock(j.quota) / 2),
+		}}
+	}
+	le.mu.Unlock()
+	var needed []*job
+	for i, r := range le.l.runAll(le.l.lifetime, le.l.scripts.need, calls) {
+		if r.err == nil && r.numbers[0] == 1 {
+			needed = append(needed, jobs[i])
+		} else {
+			le.finish(jobs[i])
+		}
+	}
+	le.setSent(needed, false)
+	return needed
+}
+
+// round leases for all jobs, and returns those that the store failed.
+func (le *leaser) round(jobs []*job) (refused []*job) {
+	for len(jobs) > 0 {
+		n := min(len(jobs), leaseBatch)
+		got, err := le.ask(jobs[:n])
+		if err != nil {
+			le.setAway(&outage{err: err})
+			le.goOnWithout(jobs)
+			return jobs
+		}
+		le.grantAll(jobs[:n], got)
+		jobs = jobs[n:]
+	}
+	le.setAway(nil)
+	return nil
+}
+
+func (le *leaser) ask(jobs []*job) ([]petcat.DayLeased, error) {
+	asks := make([]petcat.DayLease, len(jobs))
+	le.mu.Lock()
+	for i, j := range jobs {
+		// Requests that wait are leased for at once, as far as the minute admits
+		// them: they spend it within the same instant.
+		waiting := min(j.waiters, j.quota.PerMinute-j.used)
+		asks[i] = petcat.DayLease{
+			Account: j.account, Day: j.day, Quota: j.quota.PerDay,
+			Want: j.owed + max(ratelimit.LeaseBlock(j.quota), waiting),
+		}
+	}
+	le.mu.Unlock()
+	ctx, cancel := context.WithTimeout(le.l.lifetime, storePatience)
+	defer cancel()
+	got, err := le.l.options.Days.LeaseDays(ctx, asks)
+	if err == nil && len(got) != len(asks) {
+		err = fmt.Errorf("the store answered %d of %d leases", len(got), len(asks))
+	}
+	return got, err
+}
+
+// grantAll tells the server what was leased, and lets the waiters look again.
+func (le *leaser) grantAll(jobs []*job, got []petcat.DayLeased) {
+	giveUpAt := le.l.options.Clock.Read().Mono + int64(grantPatience)
+	grants := make([]grant, len(jobs))
+	le.setSent(jobs, true)
+	for i, j := range jobs {
+		le.serial++
+		grants[i] = grant{job: j, token: le.l.node + "_" + number(le.serial), got: got[i], giveUpAt: giveUpAt}
+	}
+	le.ungranted = append(le.ungranted, le.grant(grants)...)
+	for _, j := range jobs {
+		le.finish(j)
+	}
+}
+
+// grant sends grants, and returns those whose outcome is not known. They can be
+// sent again: the server counts a lease once.
+func (le *leaser) grant(grants []grant) (unanswered []grant) {
+	calls := make([]call, len(grants))
+	for i, g := range grants {
+		calls[i] = call{
+			keys: []string{le.l.keys.account(g.job.account), le.l.keys.lease(g.job.account, g.token)},
+			args: []string{le.l.node, number(g.job.day), number(g.got.Granted), number(g.got.Count), number(g.job.second)},
+		}
+	}
+	for i, r := range le.l.runAll(le.l.lifetime, le.l.scripts.grant, calls) {
+		switch {
+		case r.err != nil:
+			unanswered = append(unanswered, grants[i])
+		case r.numbers[0] == 1 && grants[i].got.Granted > 0:
+			le.giveBack(petcat.DayReturn{Account: grants[i].job.account, Day: grants[i].job.day, Unused: grants[i].got.Granted})
+		}
+	}
+	return unanswered
+}
+
+// grantAgain sends what was not answered. What cannot be told in time is lost
+// to its account: it may have been counted.
+func (le *leaser) grantAgain() {
+	if len(le.ungranted) == 0 || le.l.breaker.now() == alone {
+		return
+	}
+	now := le.l.options.Clock.Read().Mono
+	var still []grant
+	for _, g := range le.ungranted {
+		if now < g.giveUpAt {
+			still = append(still, g)
+		}
+	}
+	le.ungranted = le.grant(still)
+}
+
+func (le *leaser) setSent(jobs []*job, sent bool) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	for _, j := range jobs {
+		j.sent = sent
+	}
+}
+
+// finish ends a job and lets its waiters look again.
+func (le *leaser) finish(j *job) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.jobs[j.account] == j {
+		delete(le.jobs, j.account)
+		if j.again {
+			next := *j
+			next.done, next.waiters, next.owed, next.sent, next.again = nil, 0, 0, false, false
+			le.begin(&next)
+		}
+	}
+	j.release()
+}
+
+// release lets the waiters look again. The caller holds the leaser's mu.
+func (j *job) release() {
+	if j.done != nil {
+		close(j.done)
+		j.done = nil
+	}
+	j.waiters = 0
+}
+
+// goOnWithout makes accounts ready for going on without the store, as far as
+// their counts are known to the server or can be read.
+func (le *leaser) goOnWithout(jobs []*job) {
+	blind := false
+	for _, j := range jobs {
+		le.mu.Lock()
+		unknown := j.unknown
+		le.mu.Unlock()
+		if unknown && !blind {
+			count, err := le.read(j)
+			if err != nil {
+				blind = true // the others are not made to wait for the same
+				le.setAway(&outage{err: fmt.Errorf("reading the day's count: %w", err), blind: true})
+			} else {
+				le.serial++
+				le.grant([]grant{{job: j, token: le.l.node + "_" + number(le.serial), got: petcat.DayLeased{Count: count}}})
+			}
+		}
+		le.mu.Lock()
+		j.release()
+		le.mu.Unlock()
+	}
+}
+
+func (le *leaser) read(j *job) (int64, error) {
+	ctx, cancel := context.WithTimeout(le.l.lifetime, storePatience)
+	defer cancel()
+	return le.l.options.Days.DayCount(ctx, j.account, j.day)
+}
+
+// returnAll gives back what was leased and not used. What the store does not
+// take is kept for later: until then it counts as used.
+func (le *leaser) returnAll(ctx context.Context) error {
+	returns := le.takeReturns()
+	for len(returns) > 0 {
+		n := min(len(returns), leaseBatch)
+		call, cancel := context.WithTimeout(ctx, storePatience)
+		err := le.l.options.Days.ReturnDays(call, returns[:n])
+		cancel()
+		if err != nil {
+			le.mu.Lock()
+			le.returns = append(returns, le.returns...)
+			le.mu.Unlock()
+			return fmt.Errorf("giving back unused requests of the day: %w", err)
+		}
+		returns = returns[n:]
+	}
+	return nil
+}
+
+// setAway records that the store stopped or resumed doing its work.
+func (le *leaser) setAway(out *outage) {
+	before := le.away.Swap(out)
+	switch {
+	case before == nil && out != nil:
+		le.l.logger.LogAttrs(context.Background(), slog.LevelError, "days are counted without the store: it is away", slog.Any("error", out.err))
+	case before != nil && out == nil:
+		le.l.logger.LogAttrs(context.Background(), slog.LevelInfo, "days are counted in the store again")
+	}
+}

@@ -1,0 +1,190 @@
+package redislimit
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+// Options of a [Limiter].
+type Options struct {
+	// URL says where the server is; it may hold a password.
+	URL petcat.Secret
+	TLS *tls.Config // how to speak TLS where the URL asks for it; nil: as usual
+	// Namespace begins the names of all keys, so that deployments can share a
+	// server; "" is petcat.
+	Namespace string
+	Clock     clock.Clock
+	Days      petcat.DayStore
+	Bans      petcat.BanMode // "" is EnforceBans
+	// Banned is told of every ban that this node imposes; see
+	// [ratelimit.Options].
+	Banned func(petcat.Ban)
+	// LiveNodes returns how many nodes serve now, this one included. It is
+	// called on a request's way. Nil: one.
+	LiveNodes func() int
+	// AllowEviction accepts a server that may throw keys away when its memory is
+	// full, and with them counts of the running minute.
+	AllowEviction bool
+	// Observe is told how long the server took to answer a charge. It may be nil.
+	Observe func(time.Duration)
+	Logger  *slog.Logger // nil discards
+
+	// For tests: the server's time is Clock's wall clock, and how long a command
+	// may take, 0 being as usual.
+	virtualTime bool
+	timeout     time.Duration
+}
+
+// Limiter is the limiter of several nodes.
+type Limiter struct {
+	options   Options
+	endpoint  endpoint
+	keys      keyspace
+	node      string // tells this node from the others
+	scripts   scripts
+	logger    *slog.Logger
+	liveNodes func() int64
+
+	server  *serverClock
+	local   *ratelimit.Clock  // the server's time as this node knows it
+	memory  *ratelimit.Memory // decides alone, and remembers the bans
+	views   views
+	breaker *breaker
+	leaser  *leaser
+	client  atomic.Pointer[rueidis.Client] // nil until the server was reached
+	flying  atomic.Int64                   // charges that were sent and not answered
+	heard   atomic.Int64                   // how many nodes the server heard lately; 0: not known
+	staying atomic.Int64                   // how many of them are not about to leave
+	part    atomic.Int64                   // of the nodes, how many count together; 0: all
+	counts  counts
+
+	news       newsOfBans
+	stopping   chan struct{} // closed by Close
+	stop       sync.Once
+	background sync.WaitGroup
+	lifetime   context.Context // ends when Close gives up waiting
+	giveUp     context.CancelFunc
+	beatState  beatState // the beat's goroutine alone
+}
+
+var _ ratelimit.Limiter = (*Limiter)(nil)
+
+// New returns a running limiter. Close stops it. A server that does not answer
+// is no error: the limiter counts alone until it does. A server that answers
+// and must not be used is: it is too old, may evict keys, or refuses the
+// password.
+func New(ctx context.Context, o Options) (*Limiter, error) {
+	e, err := parseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	o.defaults()
+	l := &Limiter{
+		options:   o,
+		endpoint:  e,
+		keys:      keyspace(o.Namespace),
+		node:      strconv.FormatUint(rand.Uint64(), 36),
+		scripts:   newScripts(),
+		logger:    o.Logger,
+		liveNodes: func() int64 { return max(1, int64(o.LiveNodes())) },
+		server:    &serverClock{source: o.Clock, exact: o.virtualTime},
+		breaker:   newBreaker(alone),
+		stopping:  make(chan struct{}),
+	}
+	l.local = ratelimit.NewClock(l.server)
+	l.leaser = newLeaser(l)
+	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	if err := l.connect(ctx); err != nil {
+		if permanent(err) {
+			l.giveUp()
+			return nil, fmt.Errorf("the limiter's server cannot be used: %w", err)
+		}
+		l.logger.Warn("the limiter's server does not answer: this node counts alone", "error", err)
+		l.breaker.opened.Store(l.local.Now())
+	} else {
+		l.breaker.mode.Store(uint32(together))
+	}
+	l.memory = ratelimit.NewMemory(ratelimit.Options{
+		Clock: l.local, Days: o.Days, Bans: o.Bans, Banned: l.bannedAlone, Logger: o.Logger,
+	})
+	l.background.Go(l.runBeats)
+	l.background.Go(l.leaser.run)
+	return l, nil
+}
+
+func (o *Options) defaults() {
+	if o.Namespace == "" {
+		o.Namespace = "petcat"
+	}
+	if o.Bans == "" {
+		o.Bans = petcat.EnforceBans
+	}
+	if o.Banned == nil {
+		o.Banned = func(petcat.Ban) {}
+	}
+	if o.LiveNodes == nil {
+		o.LiveNodes = func() int { return 1 }
+	}
+	if o.Observe == nil {
+		o.Observe = func(time.Duration) {}
+	}
+	if o.timeout == 0 {
+		o.timeout = commandTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Spend implements [ratelimit.Limiter].
+func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	if l.breaker.now() == together {
+		if d, err, decided := l.spendTogether(ctx, c); decided {
+			return d, err
+		}
+	}
+	return l.spendAlone(ctx, c)
+}
+
+// spendAlone decides by this node's memory.
+func (l *Limiter) spendAlone(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	l.counts.alone.Add(1)
+	c.Part = l.views.part(c, l.situation())
+	d, err := l.memory.Spend(ctx, c)
+	if err == nil && d.Verdict == ratelimit.Admitted {
+		l.views.admittedAlone(c.Account, minuteOf(d.Now))
+	}
+	return d, err
+}
+
+// situation returns in what this node decides alone now.
+func (l *Limiter) situation() situation {
+	now := l.local.Now()
+	s := situation{minute: minuteOf(now), nodes: l.liveNodes()}
+	since := now
+	if l.breaker.now() != together {
+		s.phase, since = l.breaker.phase.Load(), l.breaker.opened.Load()
+	}
+	if minuteOf(since) == s.minute {
+		s.begun = float64(since-s.minute*int64(time.Minute)) / float64(time.Minute)
+	}
+	return s
+}
+
+func minuteOf(now int64) int64 { return petcat.Minute.Index(now / int64(time.Second)) }
+
+// Mode returns who decides: together, alone or joining.
+func (l *Limiter) Mode() string { return l.breaker.now().String() }

@@ -1,0 +1,33 @@
+-- What several scripts share; it is put in front of each.
+
+-- moment returns the account's time and the server's: never earlier than the
+-- account's last charge, nor than what the asking node knows to have passed.
+local function moment(fs, fn, ss, sn, ts, tn)
+  local rs, rn
+  if ts then
+    rs, rn = tonumber(ts), tonumber(tn)
+  else
+    local t = redis.call('TIME')
+    rs, rn = tonumber(t[1]), tonumber(t[2]) * 1000
+  end
+  local s, n = rs, rn
+  fs, fn = tonumber(fs), tonumber(fn)
+  if fs > s or (fs == s and fn > n) then s, n = fs, fn end
+  if ss then
+    ss, sn = tonumber(ss), tonumber(sn)
+    if ss > s or (ss == s and sn > n) then s, n = ss, sn end
+  end
+  return s, n, rs, rn
+end
+
+-- outlive makes a key live for so many seconds more, at least.
+local function outlive(key, seconds)
+  if redis.call('TTL', key) < seconds then redis.call('EXPIRE', key, seconds) end
+end
+
+-- forget drops the count of a key's early retries.
+local function forget(key)
+  local fields = {'r', 't'}
+  for i = 0, 59 do fields[i + 3] = tostring(i) end
+  redis.call('HDEL', key, unpack(fields))
+end

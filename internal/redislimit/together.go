@@ -1,0 +1,165 @@
+package redislimit
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+// flyingMost is how many charges may be under way at once. The client's queues
+// hold 16,384; past a queue's end a request would wait without a bound.
+const flyingMost = 8_192
+
+var (
+	errBusy         = errors.New("too many charges are under way")
+	errNotConnected = errors.New("not connected")
+	errStore        = errors.New("the day store did not answer in time")
+)
+
+// spendTogether decides by the server. It is not decided when the server did
+// not answer.
+func (l *Limiter) spendTogether(ctx context.Context, c ratelimit.Charge) (d ratelimit.Decision, err error, decided bool) {
+	if counting := l.part.Load(); counting > 0 {
+		if nodes := l.liveNodes(); counting < nodes {
+			c.Part = ratelimit.PartOf(max(1, c.Quota.PerMinute/nodes*counting))
+		}
+	}
+	w := wait{leaser: l.leaser, charge: c}
+	defer w.end()
+	for {
+		f, err := l.charge(ctx, c, w.overdue || l.leaser.away.Load() != nil)
+		if err != nil {
+			if ctx.Err() != nil {
+				return d, ratelimit.Unavailable(ctx.Err()), true
+			}
+			l.failed(err)
+			return d, nil, false
+		}
+		if f.code != codeUnknown && f.code != codeEmpty {
+			return l.answer(ctx, c, f), nil, true
+		}
+		if err := w.forBlock(ctx, f); err != nil {
+			return d, ratelimit.Unavailable(err), true
+		}
+		if l.breaker.now() != together {
+			return d, nil, false
+		}
+	}
+}
+
+// charge sends one charge, once.
+func (l *Limiter) charge(ctx context.Context, c ratelimit.Charge, owe bool) (facts, error) {
+	client := l.client.Load()
+	if client == nil {
+		return facts{}, errNotConnected
+	}
+	if l.flying.Add(1) > flyingMost {
+		l.flying.Add(-1)
+		return facts{}, errBusy
+	}
+	defer l.flying.Add(-1)
+	known := l.knownBan(c)
+	args := l.chargeArgs(c, owe, known)
+	keys := []string{l.keys.account(c.Account), l.keys.key(c.Account, c.Key)}
+	began := l.options.Clock.Read()
+	ctx, cancel := context.WithTimeout(ctx, l.options.timeout)
+	defer cancel()
+	r := l.scripts.spend.run(ctx, *client, call{keys, args})
+	if r.err != nil {
+		return facts{}, r.err
+	}
+	l.options.Observe(l.options.Clock.Read().Since(began))
+	f, err := parseFacts(r.numbers)
+	if err != nil {
+		return facts{}, err
+	}
+	l.breaker.succeeded()
+	l.counts.together.Add(1)
+	l.server.observe(f.server)
+	l.views.answered(c.Account, minuteOf(f.now), f.minuteUsed, f.code == codeAdmitted)
+	if f.unused > 0 {
+		l.leaser.giveBack(petcat.DayReturn{Account: c.Account, Day: f.oldDay, Unused: f.unused})
+	}
+	if f.leasing {
+		l.leaser.lease(c, f)
+	}
+	if f.ban.start > known.start {
+		l.memory.ApplyBan(f.ban.of(c, l.options.Bans))
+	}
+	return f, nil
+}
+
+func (l *Limiter) chargeArgs(c ratelimit.Charge, owe bool, known lastBan) []string {
+	floor := l.server.floor()
+	minute, told := l.views.told(c.Account)
+	args := []string{
+		l.node, modeArg(l.options.Bans),
+		number(c.Part.Of(c.Quota.PerMinute)), number(c.Quota.PerDay),
+		number(ratelimit.LeaseBlock(c.Quota) / 2), flag(owe),
+		number(floor / int64(time.Second)), number(floor % int64(time.Second)),
+		number(int64(c.Key)), number(told), number(minute),
+		number(known.start), number(known.endUnlessLifted()), number(known.level),
+	}
+	return l.withTime(args)
+}
+
+// withTime adds the time in tests, where it is made.
+func (l *Limiter) withTime(args []string) []string {
+	if !l.options.virtualTime {
+		return args
+	}
+	now := l.options.Clock.Read().Wall
+	return append(args, number(now/int64(time.Second)), number(now%int64(time.Second)))
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+func modeArg(m petcat.BanMode) string {
+	switch m {
+	case petcat.EnforceBans:
+		return "2"
+	case petcat.ShadowBans:
+		return "1"
+	default:
+		return "0"
+	}
+}
+
+// answer tells the caller what the facts mean.
+func (l *Limiter) answer(ctx context.Context, c ratelimit.Charge, f facts) ratelimit.Decision {
+	t := f.tally(c)
+	switch f.code {
+	case codeBanned:
+		return t.Banned(f.ban.end)
+	case codeMinuteSpent, codeDaySpent:
+		d := t.Answer(ratelimit.Verdict(f.code), c.Key)
+		if l.options.Bans != petcat.BansOff && d.Judge(c.Quota, f.early, l.options.Bans) {
+			l.impose(ctx, c, f, &d)
+		}
+		return d
+	default:
+		return t.Answer(ratelimit.Admitted, c.Key)
+	}
+}
+
+// failed takes note of a charge that the server did not answer.
+func (l *Limiter) failed(err error) {
+	l.counts.failures.Add(1)
+	if errors.Is(err, errBusy) {
+		return // the server is not to blame
+	}
+	if l.breaker.failed(l.local.Now()) {
+		l.logger.Error("the limiter's server is away: this node counts alone", "error", describe(err))
+	}
+}

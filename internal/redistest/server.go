@@ -1,0 +1,168 @@
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to come up on a busy machine.
+const patience = 15 * time.Second
+
+// Server is a running server.
+type Server struct {
+	tb   testing.TB
+	port int
+	args []string
+	log  string
+	cmd  *exec.Cmd // nil: it does not run
+}
+
+// Binary returns the server's program, or skips the test when there is none.
+func Binary(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{os.Getenv("PETCAT_TEST_REDIS"), "redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	const missing = "neither redis-server nor valkey-server is installed; on Debian: apt-get install redis-server"
+	if os.Getenv("PETCAT_TEST_REQUIRE") != "" {
+		tb.Fatal(missing)
+	}
+	tb.Skip(missing)
+	return ""
+}
+
+// Start starts a server with further settings, such as "--requirepass", "x". It
+// ends with the test.
+func Start(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	binary := Binary(tb)
+	for attempt := 0; ; attempt++ {
+		s := newServer(tb, binary, settings...)
+		err := s.launch()
+		if err == nil {
+			tb.Cleanup(s.end)
+			return s
+		}
+		s.end()
+		// Somebody else may have taken the port meanwhile.
+		if attempt == 3 {
+			tb.Fatalf("starting %s: %v", binary, err)
+		}
+	}
+}
+
+func newServer(tb testing.TB, binary string, settings ...string) *Server {
+	tb.Helper()
+	dir, port := tb.TempDir(), FreePort(tb)
+	s := &Server{tb: tb, port: port, log: filepath.Join(dir, "log")}
+	s.args = append([]string{
+		binary, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--logfile", s.log,
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--protected-mode", "no",
+	}, settings...)
+	return s
+}
+
+// FreePort returns a port that nobody listened on a moment ago.
+func FreePort(tb testing.TB) int {
+	tb.Helper()
+	// A cluster's second port is 10,000 higher and must exist, too.
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+		if port < 55_000 {
+			return port
+		}
+	}
+}
+
+// launch starts the process and waits until it answers.
+func (s *Server) launch() error {
+	cmd := exec.Command(s.args[0], s.args[1:]...)
+	dieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.cmd = cmd
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		// A server that wants a password is there, too.
+		reply, err := s.Do("PING")
+		if err == nil && reply == "PONG" || errors.Is(err, ErrRefused) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(s.log)
+			return fmt.Errorf("it did not answer within %s: %w\n%s", patience, err, text)
+		}
+	}
+}
+
+// Address returns host and port.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Port returns the port.
+func (s *Server) Port() int { return s.port }
+
+// URL returns the server's URL, without a password.
+func (s *Server) URL() string { return "redis://" + s.Address() }
+
+// Kill ends the server as a power cut would.
+func (s *Server) Kill() {
+	s.tb.Helper()
+	if s.cmd == nil {
+		return
+	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		s.tb.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// Restart starts the server again, empty, on the same port.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.Kill()
+	if err := s.launch(); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Hang suspends the server: it takes connections and answers nothing.
+func (s *Server) Hang() {
+	s.tb.Helper()
+	if err := suspend(s.cmd.Process); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Resume ends what Hang began.
+func (s *Server) Resume() {
+	s.tb.Helper()
+	if err := resume(s.cmd.Process); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Flush empties the server.
+func (s *Server) Flush() { s.MustDo("FLUSHALL") }
+
+func (s *Server) end() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}
