@@ -128,7 +128,7 @@ func explain(err error, where string) error {
 	}
 	state, severity := sqlState(err), severityOf(err)
 	switch {
-	case state == "28P01" || state == "28000" || state == "3D000" || state == "42501":
+	case state == "28P01" || state == "28000" || state == "3D000" || state == "3F000" || state == "42501":
 		return openErrorf(Refused, err, "the database server at %s does not let us in (%s); check user, password, database and rights", where, message(err))
 	case state == "42P07" || state == "42710":
 		return openErrorf(Foreign, err, "the database at %s holds tables of another program (%s); use a database, or a schema, of its own", where, message(err))

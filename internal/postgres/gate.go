@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -9,7 +10,8 @@ import (
 
 // gate keeps callers from piling up before a database that does not answer.
 // After a failure to reach it nobody is let through for a moment; then one at a
-// time, until one comes back with an answer.
+// time, until one comes back with an answer. The others wait a little for that
+// one's outcome.
 type gate struct {
 	clock clock.Clock
 
@@ -17,26 +19,61 @@ type gate struct {
 	closed  bool          // guarded by mu
 	since   clock.Reading // guarded by mu; the last failure
 	cause   error         // guarded by mu; of the last failure
-	probing bool          // guarded by mu; somebody was let through a closed gate
+	probe   chan struct{} // guarded by mu; closed when the one who was let through a closed gate is back; nil: nobody was
+	waiting int           // guarded by mu; for the probe
 }
 
-// probeEvery is the pause after a failure: long enough that a database that
-// starts is not stormed, and short enough that nobody notices it then.
-const probeEvery = 250 * time.Millisecond
+const (
+	// probeEvery is the pause after a failure: long enough that a database that
+	// starts is not stormed, and short enough that nobody notices it then.
+	probeEvery = 250 * time.Millisecond
+	// probePatience is how long others wait for a probe: many times what an
+	// answer takes.
+	probePatience = 250 * time.Millisecond
+)
 
 // enter returns an error when the caller is not let through. Otherwise the
 // caller must call leave.
-func (g *gate) enter() error {
+func (g *gate) enter(ctx context.Context) error {
+	for patient := true; ; patient = false {
+		probe, err := g.tryEnter(patient)
+		if probe == nil {
+			return err
+		}
+		g.await(ctx, probe)
+	}
+}
+
+// tryEnter returns neither a probe nor an error to who is let through, and a
+// probe to who may wait for it.
+func (g *gate) tryEnter(patient bool) (probe chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.closed {
-		return nil
+	switch {
+	case !g.closed:
+		return nil, nil
+	case g.probe != nil && patient && g.waiting < maxWaiting:
+		g.waiting++
+		return g.probe, nil
+	case g.probe != nil || g.clock.Read().Since(g.since) < probeEvery:
+		return nil, &unreachableError{g.cause}
+	default:
+		g.probe = make(chan struct{})
+		return nil, nil
 	}
-	if g.probing || g.clock.Read().Since(g.since) < probeEvery {
-		return &unreachableError{g.cause}
+}
+
+func (g *gate) await(ctx context.Context, probe <-chan struct{}) {
+	timer := time.NewTimer(probePatience)
+	defer timer.Stop()
+	select {
+	case <-probe:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-	g.probing = true
-	return nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting--
 }
 
 // outcome is how far a caller came.
@@ -53,11 +90,14 @@ func (g *gate) leave(o outcome, cause error) {
 	defer g.mu.Unlock()
 	switch o {
 	case answered:
-		g.closed, g.probing, g.cause = false, false, nil
+		g.closed, g.cause = false, nil
 	case noContact:
-		g.closed, g.probing, g.cause, g.since = true, false, cause, g.clock.Read()
+		g.closed, g.cause, g.since = true, cause, g.clock.Read()
 	case notAsked:
-		g.probing = false
+	}
+	if g.probe != nil {
+		close(g.probe)
+		g.probe = nil
 	}
 }
 

@@ -63,7 +63,7 @@ func (p *pool) read(ctx context.Context, doing string, fn func(context.Context, 
 
 // do runs fn with a connection.
 func (p *pool) do(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
-	if err := p.gate.enter(); err != nil {
+	if err := p.gate.enter(ctx); err != nil {
 		return err
 	}
 	err := p.doOpen(ctx, fn)

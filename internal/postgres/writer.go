@@ -27,11 +27,11 @@ func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock) *writ
 	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, gate: gate{clock: c}}
 }
 
-// idle is how long a connection may have been silent and still be trusted:
-// longer than between two groups under load. An idle one may have been cut by
-// whatever is in between, and the group that finds out would not know whether it
-// was committed.
-const idle = time.Second
+// idle is how long a connection may have been silent and still be trusted: longer
+// than between two groups under load. An idle one may have been cut, and the group
+// that finds out would not know whether it was committed; to ask first costs one
+// round trip.
+const idle = 50 * time.Millisecond
 
 // connect makes sure that there is a connection that works.
 func (w *writer) connect(ctx context.Context) error {
@@ -86,7 +86,7 @@ func (w *writer) close() {
 // send runs a batch, with the settings of a transaction before it, as one
 // transaction in one round trip. It returns after the commit.
 func (w *writer) send(batch *pgx.Batch) error {
-	if err := w.gate.enter(); err != nil {
+	if err := w.gate.enter(w.life); err != nil {
 		return err
 	}
 	err := w.attempt(batch)

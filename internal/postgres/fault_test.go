@@ -1,0 +1,425 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/pgtest"
+)
+
+// kills is how often the server is killed; PETCAT_TORTURE_KILLS makes it more.
+func kills(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("PETCAT_TORTURE_KILLS")
+	if text == "" {
+		return 5
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// load is what clients of two nodes do while the server is killed.
+type load struct {
+	t       *testing.T
+	ctx     context.Context //nolint:containedctx // the clients' life
+	stores  [2]*Store
+	clients sync.WaitGroup
+
+	mu           sync.Mutex
+	acknowledged map[petcat.CategoryID]string // guarded by mu; all creates that were answered
+	keyed        map[string]petcat.CategoryID // guarded by mu; those with an idempotency key, by name
+	wrong        atomic.Int64                 // answers that are neither a success nor a 503
+	since        atomic.Int64                 // successes since the last reset
+}
+
+// run lets clients create until ctx ends: half of them with idempotency keys,
+// repeating each create until it is answered.
+func (l *load) run() {
+	for client := range 16 {
+		store := l.stores[client%2]
+		l.clients.Go(func() {
+			for n := 0; l.ctx.Err() == nil; n++ {
+				name := fmt.Sprintf("%d/%d", client, n)
+				if client < 8 {
+					l.once(store, name)
+				} else {
+					l.untilAnswered(store, name)
+				}
+			}
+		})
+	}
+}
+
+// judge notes an answer, and reports whether it was a success.
+func (l *load) judge(name string, created petcat.CreatedCategory, err error) bool {
+	switch code := petcat.CodeOf(err); code {
+	case "":
+		l.mu.Lock()
+		l.acknowledged[created.Category.ID] = name
+		l.mu.Unlock()
+		l.since.Add(1)
+		return true
+	case petcat.CodeServiceUnavailable, petcat.CodeIdempotencyInProgress:
+		time.Sleep(5 * time.Millisecond) // a caller would wait for a second
+	default:
+		l.wrong.Add(1)
+		l.t.Errorf("create %s: %v", name, err)
+	}
+	return false
+}
+
+func (l *load) once(s *Store, name string) {
+	created, err := tryCreate(context.WithoutCancel(l.ctx), l.t, s, name, "")
+	l.judge(name, created, err)
+}
+
+// untilAnswered ends a create that was begun even after the test is over, so that
+// each key is made in the end.
+func (l *load) untilAnswered(s *Store, name string) {
+	for {
+		created, err := tryCreate(context.WithoutCancel(l.ctx), l.t, s, name, petcat.IdempotencyKey(name))
+		if l.judge(name, created, err) {
+			l.mu.Lock()
+			l.keyed[name] = created.Category.ID
+			l.mu.Unlock()
+			return
+		}
+	}
+}
+
+// A killed server loses nothing that was acknowledged, and repetitions with an
+// idempotency key make nothing twice. Both nodes work again within 5 s.
+func TestTortureKilledServer(t *testing.T) {
+	pg := pgtest.New(t, pgtest.Options{})
+	url := pg.Database(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &load{t: t, ctx: ctx, acknowledged: make(map[petcat.CategoryID]string), keyed: make(map[string]petcat.CategoryID)}
+	for i := range l.stores {
+		l.stores[i] = openAt(t, url, Options{Serving: true})
+		defer closeNow(t, l.stores[i])
+	}
+	l.run()
+	awaitSuccesses := func() {
+		l.since.Store(0)
+		start := time.Now()
+		for l.since.Load() < 200 {
+			if time.Since(start) > 5*time.Second {
+				t.Fatalf("%d creates within 5 s of the server's return", l.since.Load())
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	for range kills(t) {
+		awaitSuccesses()
+		pg.Kill()
+		if err := pg.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitSuccesses()
+	cancel()
+	l.clients.Wait()
+
+	stored := make(map[petcat.CategoryID]string)
+	times := make(map[string]int)
+	err := l.stores[0].EachCategory(t.Context(), func(c petcat.RevisedCategory) error {
+		stored[c.ID] = c.Name
+		times[c.Name]++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, name := range l.acknowledged {
+		if stored[id] != name {
+			t.Errorf("category %d was acknowledged as %q and is %q", id, name, stored[id])
+		}
+	}
+	for name, id := range l.keyed {
+		if times[name] != 1 {
+			t.Errorf("%q with an idempotency key, category %d, is there %d times", name, id, times[name])
+		}
+	}
+	t.Logf("%d kills: %d creates acknowledged, %d stored, %d with keys", kills(t), len(l.acknowledged), len(stored), len(l.keyed))
+}
+
+// within fails the test when fn takes longer.
+func within(t *testing.T, limit time.Duration, what string, fn func()) {
+	t.Helper()
+	start := time.Now()
+	fn()
+	if took := time.Since(start); took > limit {
+		t.Errorf("%s took %s, want at most %s", what, took, limit)
+	}
+}
+
+// A server that hangs makes everything fail within seconds, then at once, and
+// everything works again when it goes on.
+func TestHungServer(t *testing.T) {
+	pg := pgtest.New(t, pgtest.Options{})
+	s := openAt(t, pg.Database(t), Options{Serving: true})
+	defer closeNow(t, s)
+	create(t, s, "before")
+	pg.Suspend()
+	all := map[string]func() error{
+		"create": func() error { _, err := tryCreate(t.Context(), t, s, "during", ""); return err },
+		"feed": func() error {
+			_, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil })
+			return err
+		},
+		"changes": func() error { _, err := s.AccessChangesSince(t.Context(), 0); return err },
+		"key":     func() error { _, err := s.FindCredential(t.Context(), petcat.KeyHash{}); return err },
+		"lease": func() error {
+			_, err := s.LeaseDays(t.Context(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1}})
+			return err
+		},
+		"change": func() error { return s.SaveBan(t.Context(), petcat.Ban{Key: 1}) },
+		"each":   func() error { return s.EachAccount(t.Context(), func(petcat.Account) error { return nil }) },
+		"ping":   func() error { return s.Ping(t.Context()) },
+	}
+	var wg sync.WaitGroup
+	for range 100 { // far more than there are connections
+		for name, fn := range all {
+			wg.Go(func() {
+				within(t, 5*time.Second, name, func() {
+					if err := fn(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+						t.Errorf("%s while the server hangs: %v", name, err)
+					}
+				})
+			})
+		}
+	}
+	wg.Wait()
+	stats := s.Stats()
+	if stats.Readable || stats.Writable || stats.Waiting != 0 || stats.PoolWaiting != 0 {
+		t.Errorf("stats %+v while the server hangs", stats)
+	}
+	within(t, 3*time.Second, "everything once more", func() {
+		for name, fn := range all {
+			if err := fn(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+				t.Errorf("%s while the server hangs: %v", name, err)
+			}
+		}
+	})
+	pg.Resume()
+	recovered(t, all, 5*time.Second)
+}
+
+// recovered waits until everything works.
+func recovered(t *testing.T, all map[string]func() error, limit time.Duration) {
+	t.Helper()
+	within(t, limit, "the recovery", func() {
+		for name, fn := range all {
+			for tries := 0; petcat.CodeOf(fn()) == petcat.CodeServiceUnavailable; tries++ {
+				if tries > 1000 {
+					t.Fatalf("%s does not work again", name)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+}
+
+// After a restart, no read fails because of connections that it broke.
+func TestRestartedServer(t *testing.T) {
+	pg := pgtest.New(t, pgtest.Options{})
+	s := openAt(t, pg.Database(t), Options{Serving: true})
+	defer closeNow(t, s)
+	create(t, s, "Dogs")
+	warm := func() {
+		var wg sync.WaitGroup
+		for range 2 * defaultPoolSize {
+			wg.Go(func() {
+				if err := s.Ping(t.Context()); err != nil {
+					t.Errorf("ping: %v", err)
+				}
+				if _, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil }); err != nil {
+					t.Errorf("feed: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	warm()
+	for name, end := range map[string]func(){"stopped": pg.Stop, "killed": pg.Kill} {
+		end()
+		within(t, time.Second, "a refusal", func() { wantUnavailable(t, s.Ping(t.Context())) })
+		if err := pg.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(probeEvery)
+		warm()
+		if err := s.ReturnDays(t.Context(), []petcat.DayReturn{{Account: 1, Day: 1, Unused: 1}}); err != nil {
+			t.Errorf("%s: the first write: %v", name, err)
+		}
+	}
+	// Idle connections that were broken meanwhile do not cost a create either.
+	create(t, s, "Cats")
+	pg.Stop()
+	if err := pg.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(idle + 10*time.Millisecond)
+	create(t, s, "Birds")
+}
+
+// A transaction elsewhere that keeps the counter's row holds creates up for a
+// moment and not for ever.
+func TestLockedCounter(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	conn := connect(t, url)
+	execute(t, conn, "BEGIN")
+	execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
+	within(t, 4*time.Second, "refusing a create", func() {
+		_, err := tryCreate(t.Context(), t, s, "during", "")
+		wantUnavailable(t, err)
+	})
+	within(t, 4*time.Second, "refusing a change", func() { wantUnavailable(t, s.SaveBan(t.Context(), petcat.Ban{Key: 1})) })
+	if !s.Stats().Writable {
+		t.Error("a lock counts as the database being away")
+	}
+	execute(t, conn, "ROLLBACK")
+	create(t, s, "after")
+	if got := names(t, s); len(got) != 1 || got[0] != "after" {
+		t.Errorf("categories %q", got)
+	}
+}
+
+// A node that stops in the middle of a change does not hold up the others.
+func TestStoppedNodeLetsGo(t *testing.T) {
+	url := server.Server(t).Database(t)
+	stopping, other := openAt(t, url, Options{}), openAt(t, url, Options{})
+	defer closeNow(t, stopping)
+	defer closeNow(t, other)
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		failed <- stopping.change(t.Context(), "stop", func(*tx) error { close(entered); <-proceed; return nil })
+	}()
+	<-entered
+	for start := time.Now(); ; {
+		_, err := tryCreate(t.Context(), t, other, "Dogs", "k")
+		if err == nil {
+			break
+		}
+		wantUnavailable(t, err)
+		if time.Since(start) > 5*time.Second {
+			t.Fatal("the other node is still held up")
+		}
+	}
+	close(proceed)
+	wantUnavailable(t, <-failed)
+}
+
+// Another node that writes the same idempotency key, and has not committed yet
+// when the statement begins, is found all the same.
+func TestOvertaken(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	first := create(t, s, "Dogs")
+	for name, fingerprint := range map[string][32]byte{"the same": newCategory(t, "Dogs").Fingerprint(), "another": newCategory(t, "Cats").Fingerprint()} {
+		conn := connect(t, url)
+		execute(t, conn, "BEGIN")
+		execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
+		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (1, $1, $2, $3, $4)",
+			name, fingerprint[:], int64(first.ID), now(s.clock).UnixMilli()); err != nil {
+			t.Fatal(err)
+		}
+		var created petcat.CreatedCategory
+		var err error
+		var wg sync.WaitGroup
+		wg.Go(func() { created, err = tryCreate(t.Context(), t, s, "Dogs", petcat.IdempotencyKey(name)) })
+		awaitLock(t, url)
+		execute(t, conn, "COMMIT")
+		wg.Wait()
+		if name == "another" {
+			if petcat.CodeOf(err) != petcat.CodeIdempotencyKeyReused {
+				t.Errorf("%s request: %+v, %v", name, created, err)
+			}
+		} else if err != nil || !created.Replayed || created.Category.ID != first.ID {
+			t.Errorf("%s request: %+v, %v", name, created, err)
+		}
+	}
+	if got := names(t, s); len(got) != 1 {
+		t.Errorf("categories %q, want the first alone", got)
+	}
+	if next := create(t, s, "Birds"); next.ID != first.ID+1 {
+		t.Errorf("the next id is %d", next.ID)
+	}
+}
+
+// awaitLock returns when somebody waits for a lock.
+func awaitLock(t *testing.T, url string) {
+	t.Helper()
+	conn := connect(t, url)
+	for waiting := false; !waiting; {
+		err := conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A node whose connection is broken while it commits cannot know the outcome,
+// says so, and the repetition finds it.
+func TestBrokenConnectionsAreNoSuccess(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	killer := connect(t, url)
+	for client := range 8 {
+		wg.Go(func() {
+			for n := range 150 {
+				name := fmt.Sprintf("%d/%d", client, n)
+				for {
+					created, err := tryCreate(t.Context(), t, s, name, petcat.IdempotencyKey(name))
+					if err == nil {
+						if created.Category.Name != name {
+							t.Errorf("%s became %+v", name, created)
+						}
+						break
+					}
+					if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+						t.Errorf("%s: %v", name, err)
+						return
+					}
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			_, err := killer.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("terminate: %v", err)
+				return
+			}
+			time.Sleep(15 * time.Millisecond)
+		}
+	}()
+	wg.Wait()
+	cancel()
+	<-done
+	if got := len(names(t, s)); got != 8*150 {
+		t.Errorf("%d categories, want %d", got, 8*150)
+	}
+}

@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"petcat"
+)
+
+func TestSeverity(t *testing.T) {
+	state := func(code string) error { return &pgconn.PgError{Code: code, SeverityUnlocalized: "ERROR"} }
+	fatal := func(code string) error { return &pgconn.PgError{Code: code, SeverityUnlocalized: "FATAL"} }
+	for _, tt := range []struct {
+		name string
+		err  error
+		want severity
+		code petcat.Code // what a caller gets
+	}{
+		{"unique violation", state("23505"), statement, petcat.CodeInternalError},
+		{"syntax error", state("42601"), statement, petcat.CodeInternalError},
+		{"damaged data", state("XX001"), statement, petcat.CodeInternalError},
+		{"no state", state(""), statement, petcat.CodeInternalError},
+		{"scan error", errors.New("cannot scan"), statement, petcat.CodeInternalError},
+		{"deadlock", state("40P01"), temporary, petcat.CodeServiceUnavailable},
+		{"serialization failure", state("40001"), temporary, petcat.CodeServiceUnavailable},
+		{"lock timeout", state("55P03"), temporary, petcat.CodeServiceUnavailable},
+		{"statement timeout", state("57014"), temporary, petcat.CodeServiceUnavailable},
+		{"disk full", state("53100"), temporary, petcat.CodeServiceUnavailable},
+		{"out of memory", state("53200"), temporary, petcat.CodeServiceUnavailable},
+		{"read-only after a switch", state("25006"), temporary, petcat.CodeServiceUnavailable},
+		{"input or output error", state("58030"), temporary, petcat.CodeServiceUnavailable},
+		{"prepared statement of another connection", state("26000"), temporary, petcat.CodeServiceUnavailable},
+		{"cached plan", state("0A000"), temporary, petcat.CodeServiceUnavailable},
+		{"shutting down", fatal("57P01"), lost, petcat.CodeServiceUnavailable},
+		{"idle in transaction for long", fatal("25P03"), lost, petcat.CodeServiceUnavailable},
+		{"a statement's error, then the end", &lostError{state("23505")}, statement, petcat.CodeInternalError},
+		{"connection lost", &lostError{io.ErrUnexpectedEOF}, lost, petcat.CodeServiceUnavailable},
+		{"wrapped", fmt.Errorf("commit: %w", &lostError{io.EOF}), lost, petcat.CodeServiceUnavailable},
+		{"too many connections", &pgconn.ConnectError{Config: &pgconn.Config{}}, unreachable, petcat.CodeServiceUnavailable},
+		{"no connection", &unreachableError{errConnected}, unreachable, petcat.CodeServiceUnavailable},
+		{"no room", &unreachableError{errNoRoom}, unreachable, petcat.CodeServiceUnavailable},
+		{"of the domain", notFound("no"), statement, petcat.CodeNotFound},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, connect := errors.AsType[*pgconn.ConnectError](tt.err); connect {
+				tt.err = &unreachableError{errConnected} // its text needs an inner error
+			}
+			if got := severityOf(tt.err); got != tt.want {
+				t.Errorf("severity %d, want %d", got, tt.want)
+			}
+			if got := petcat.CodeOf(translate(tt.err, "test")); got != tt.code {
+				t.Errorf("code %s, want %s", got, tt.code)
+			}
+		})
+	}
+}
+
+func TestTranslateKeepsWhatCallersLookFor(t *testing.T) {
+	if err := translate(nil, "test"); err != nil {
+		t.Errorf("nil became %v", err)
+	}
+	if err := translate(context.Canceled, "test"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancellation became %v", err)
+	}
+	damaged, ok := errors.AsType[*OpenError](translate(&pgconn.PgError{Code: "XX001"}, "test"))
+	if !ok || damaged.Kind != Damaged {
+		t.Errorf("damage became %v", damaged)
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	alive, cancel := context.WithCancel(t.Context())
+	gone, end := context.WithCancel(t.Context())
+	end()
+	defer cancel()
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context //nolint:containedctx // a table
+		err  error
+		want outcome
+	}{
+		{"done", alive, nil, answered},
+		{"a statement's error", alive, &pgconn.PgError{Code: "23505", SeverityUnlocalized: "ERROR"}, answered},
+		{"shutting down", alive, &pgconn.PgError{Code: "57P01", SeverityUnlocalized: "FATAL"}, answered},
+		{"the caller went away", gone, &lostError{context.Canceled}, notAsked},
+		{"no room", alive, &unreachableError{errNoRoom}, notAsked},
+		{"one connection broke", alive, &lostError{io.EOF}, notAsked},
+		{"no answer in time", gone, &lostError{errNoAnswer}, noContact},
+		{"no connection in time", alive, &unreachableError{errConnected}, noContact},
+		{"refused", alive, &unreachableError{errors.New("connection refused")}, noContact},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := outcomeOf(tt.ctx, tt.err); got != tt.want {
+				t.Errorf("outcome %d, want %d", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	// The domain lets nothing pass that the database would refuse.
+	server.Server(t).Execute(t, url, "ALTER TABLE category ADD CHECK (name <> 'bad')")
+	good := func(name string, key petcat.IdempotencyKey) *createOp {
+		n := newCategory(t, name)
+		return &createOp{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key}, fingerprint: n.Fingerprint()}
+	}
+	for _, keyed := range []petcat.IdempotencyKey{"", "k"} {
+		before := len(names(t, s))
+		group := []*createOp{good("Dogs", keyed), good("bad", ""), good("Cats", "")}
+		// The committer's goroutine has nothing to do meanwhile.
+		if err := s.commit(group); err != nil {
+			t.Fatalf("the group failed: %v", err)
+		}
+		if petcat.CodeOf(group[1].outcome) != petcat.CodeInternalError {
+			t.Errorf("the bad write: %v", group[1].outcome)
+		}
+		for i, want := range map[int]petcat.CategoryID{0: petcat.CategoryID(before + 1), 2: petcat.CategoryID(before + 2)} {
+			if o := group[i]; o.outcome != nil || o.created.Replayed || o.created.Category.ID != want {
+				t.Errorf("write %d: %+v, %v, want category %d", i, o.created, o.outcome, want)
+			}
+		}
+	}
+}
+
+// holdCounter keeps the writer waiting until the returned function is called.
+func holdCounter(t *testing.T, url string) (release func()) {
+	t.Helper()
+	conn := connect(t, url)
+	execute(t, conn, "BEGIN")
+	execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
+	return func() { execute(t, conn, "ROLLBACK") }
+}
+
+func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	release := holdCounter(t, url)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := tryCreate(ctx, t, s, "Dogs", "k")
+	wantUnavailable(t, err)
+	_, err = tryCreate(t.Context(), t, s, "Dogs", "k")
+	if petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {
+		t.Fatalf("while the write waits: %v, want %s", err, petcat.CodeIdempotencyInProgress)
+	}
+	release()
+	create(t, s, "Cats") // comes after it
+	repeated, err := tryCreate(t.Context(), t, s, "Dogs", "k")
+	if err != nil || !repeated.Replayed {
+		t.Errorf("the repetition: %+v, %v, want the category that was made after all", repeated, err)
+	}
+}
+
+func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{Queue: 1})
+	release := holdCounter(t, url)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := tryCreate(gone, t, s, "held up", "")
+	wantUnavailable(t, err)
+	awaitLock(t, url)
+	_, err = tryCreate(gone, t, s, "fills the queue", "")
+	wantUnavailable(t, err)
+	for range 2 { // the second time it is not in progress either
+		_, err = tryCreate(t.Context(), t, s, "Dogs", "k")
+		wantUnavailable(t, err)
+	}
+	release()
+	closeNow(t, s) // drains the queue
+	again := openAt(t, url, Options{})
+	defer closeNow(t, again)
+	if got := strings.Join(names(t, again), ", "); got != "held up, fills the queue" {
+		t.Errorf("categories %s", got)
+	}
+}
+
+func TestCallerOfAReadThatGoesAway(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	for range 3 * defaultPoolSize { // each costs a connection at most
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Ping(gone); err == nil {
+			t.Error("somebody who is gone was answered")
+		}
+	}
+	if err := s.Ping(t.Context()); err != nil || !s.Stats().Readable {
+		t.Errorf("after callers that went away: %v, %+v", err, s.Stats())
+	}
+}
+
+func TestClean(t *testing.T) {
+	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+	url := server.Server(t).Database(t)
+	s, other := openAt(t, url, Options{Clock: c}), openAt(t, url, Options{Clock: c})
+	defer closeNow(t, s)
+	defer closeNow(t, other)
+	today := petcat.Day.Index(c.Read().Time().Unix())
+	lease := func(day int64) {
+		t.Helper()
+		if _, err := s.LeaseDays(t.Context(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn := connect(t, url)
+	count := func(table string) (n int) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	old := 2*cleanBatch + 10
+	if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) SELECT 1, n::text, '', 1, $2 FROM generate_series(1, $1::int4) AS n",
+		old, now(c).UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	lease(today - 36)
+	lease(today - 35)
+	lease(today)
+	cleanBoth := func() {
+		t.Helper()
+		var wg sync.WaitGroup
+		for _, store := range []*Store{s, other} {
+			wg.Go(func() {
+				if err := store.cleanNow(t.Context()); err != nil {
+					t.Errorf("clean: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	c.Advance(petcat.IdempotencyRetention - time.Millisecond)
+	if _, err := tryCreate(t.Context(), t, s, "young", "young"); err != nil {
+		t.Fatal(err)
+	}
+	cleanBoth()
+	if got := count("idempotency"); got != old+1 {
+		t.Errorf("%d idempotency keys before any has expired, want %d", got, old+1)
+	}
+	c.Advance(time.Millisecond)
+	cleanBoth()
+	if got := count("idempotency"); got != 1 {
+		t.Errorf("%d idempotency keys, want the young one", got)
+	}
+	if got := count("day_count"); got != 1 { // a day has passed
+		t.Errorf("%d days, want today's", got)
+	}
+}
