@@ -40,12 +40,12 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 ##@ Test
 
 .PHONY: test
-test: need-go ## Run every test; one that misses something it needs fails
+test: need-go need-servers ## Run every test; one that misses something it needs fails
 	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) ./...
 	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 .PHONY: race
-race: need-go ## Run every test under the race detector (needs a C compiler)
+race: need-go need-servers ## Run every test under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -timeout $(TEST_TIMEOUT) $(PKG)
 
@@ -54,8 +54,8 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 	@FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' scripts/fuzz $(PKG)
 
 .PHONY: torture
-torture: need-go ## Kill the server KILLS=200 times under load and look for what was lost
-	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat -run Torture -count=1 -v -timeout 2h
+torture: need-go need-servers ## Kill the server KILLS=200 times under load and look for what was lost
+	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat ./internal/postgres -run Torture -count=1 -v -timeout 2h
 
 .PHONY: bench
 bench: need-go ## Measure petcat beside its peers: table, results, plots (BENCHFLAGS='-only create')
@@ -142,3 +142,7 @@ need-go:
 .PHONY: need-npm
 need-npm:
 	@command -v npm >/dev/null || { echo "npm is not installed; the lint of the OpenAPI document needs it. On Debian: apt-get install nodejs npm" >&2; exit 1; }
+
+.PHONY: need-servers
+need-servers:
+	@scripts/need-servers
