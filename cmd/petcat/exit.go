@@ -12,6 +12,7 @@ import (
 
 	"petcat"
 	"petcat/internal/datadir"
+	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
 
@@ -69,6 +70,11 @@ func exitCode(err error) int {
 	} else if ok {
 		return exitTryLater
 	}
+	if e, ok := errors.AsType[*postgres.OpenError](err); ok && !e.Temporary() {
+		return exitConfig
+	} else if ok {
+		return exitTryLater
+	}
 	switch {
 	case is[*datadir.InUseError](err):
 		return exitTryLater
@@ -101,6 +107,9 @@ func explain(err error) string {
 		return f.text
 	}
 	if e, ok := errors.AsType[*sqlite.OpenError](err); ok {
+		return e.Message
+	}
+	if e, ok := errors.AsType[*postgres.OpenError](err); ok {
 		return e.Message
 	}
 	e, ok := errors.AsType[*petcat.Error](err)

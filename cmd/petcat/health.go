@@ -33,14 +33,17 @@ type readiness struct {
 // readiness looks at every part.
 func (n *node) readiness() (r readiness, ready bool) {
 	r = readiness{Status: "ready", Checks: map[string]string{"store": "ok", "limiter": "ok", "keyring": "ok"}}
-	if n.limiter.Stats().Degraded {
-		r.Status, r.Checks["limiter"] = "degraded", "day counts cannot be saved; counting in memory"
+	if trouble := n.limiter.trouble(); trouble != "" {
+		r.Status, r.Checks["limiter"] = "degraded", trouble
+	}
+	if !n.store.readable() || !n.store.writable() {
+		r.Status, r.Checks["store"] = "degraded", "the database does not answer; lists are what was last known, and creates fail"
 	}
 	if !n.keyring.Stats().Trusted {
 		r.Status, r.Checks["keyring"] = "degraded", "the change log cannot be read; every key is looked up in the store"
 	}
 	select {
-	case <-n.store.Failed():
+	case <-n.store.failed:
 		r.Status, r.Checks["store"] = "failed", "writing failed; a restart recovers from what is on disk"
 		return r, false
 	default:

@@ -2,22 +2,20 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"petcat"
-	"petcat/internal/catalog"
 	"petcat/internal/changelog"
 	"petcat/internal/clock"
-	"petcat/internal/datadir"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
 	"petcat/internal/ratelimit"
-	"petcat/internal/sqlite"
 )
 
 // node is one running server, wired.
@@ -27,12 +25,11 @@ type node struct {
 	health    *health
 	metrics   *metrics.Metrics
 
-	lock    *datadir.Lock
-	store   *sqlite.Store
-	catalog *catalog.Catalog
+	store   *backing
+	nodes   *nodes
 	keyring *keyring.Keyring
 	clock   *ratelimit.Clock
-	limiter *ratelimit.Memory
+	limiter *limits
 	bans    *ratelimit.BanKeeper
 
 	follow     context.CancelFunc // ends the change log's follower
@@ -78,41 +75,35 @@ func (p *program) newNode(ctx context.Context, settings Settings, log *logging.L
 	return n, nil
 }
 
-// openStore opens the data, and fills the catalog from it.
-func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) error {
-	dir, err := datadir.Open(settings.Data)
-	if err != nil {
-		return err
-	}
-	if n.lock, err = dir.LockServer(); err != nil {
-		return err
-	}
-	n.store, err = sqlite.Open(ctx, sqlite.Options{
-		Dir: dir, Environment: settings.Environment, Clock: c, Logger: n.log.Logger, Serving: true,
-		// No write can come before the catalog is there.
-		CategoriesCommitted: func(created []petcat.RevisedCategory) { n.catalog.Apply(created) },
-		CommitObserved:      n.metrics.Commit,
+// openStore opens the data, reads the list, and counts the nodes.
+func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) (err error) {
+	n.store, err = openBackend(ctx, opening{
+		settings: settings, clock: c, logger: n.log.Logger, metrics: n.metrics, node: rand.Text(),
 	})
 	if err != nil {
 		return err
 	}
-	n.catalog = catalog.New(n.store.Dataset())
-	return n.catalog.Load(ctx, n.store)
+	n.nodes = startNodes(ctx, n.store, n.log.Logger, settings.memory())
+	return nil
 }
 
 // openLimits makes the limiter, and tells it of the bans that hold.
-func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock) error {
+func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock) (err error) {
 	n.clock = ratelimit.NewClock(c)
 	n.bans = ratelimit.NewBanKeeper(n.store, n.log.Logger)
-	n.limiter = ratelimit.NewMemory(ratelimit.Options{
-		Clock: n.clock, Days: n.store, Bans: settings.Bans, Logger: n.log.Logger,
-		Banned: func(b petcat.Ban) {
+	n.limiter, err = openLimits(ctx, counting{
+		settings: settings, clock: c, limits: n.clock, days: n.store, live: n.nodes.count,
+		logger: n.log.Logger, metrics: n.metrics,
+		banned: func(b petcat.Ban) {
 			n.metrics.Banned(b.Shadow)
 			n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
 				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
 			n.bans.Banned(b)
 		},
 	})
+	if err != nil {
+		return err
+	}
 	return n.store.EachBan(ctx, func(b petcat.Ban) error {
 		n.limiter.ApplyBan(b)
 		return nil
@@ -150,7 +141,7 @@ func (n *node) followChanges(ctx context.Context, c clock.Clock) error {
 // newAPI makes the API's server.
 func (n *node) newAPI(settings Settings, c clock.Clock) error {
 	handler, err := httpapi.New(httpapi.Options{
-		Catalog: n.catalog, Store: n.store, Keyring: n.keyring, Limiter: n.limiter,
+		Catalog: n.store.list, Store: n.store, Keyring: n.keyring, Limiter: n.limiter,
 		Failures: ratelimit.NewFailureBucket(n.clock, failedPerMinute),
 		Clock:    c, Logger: n.log.Logger,
 		Observe:        n.observe,
@@ -197,7 +188,7 @@ func (n *node) observe(r *httpapi.Record) {
 }
 
 func (n *node) catalogCount() int64 {
-	s, _, err := n.catalog.Current(context.Background())
+	s, _, err := n.store.list.Current(context.Background())
 	if err != nil {
 		return 0
 	}
@@ -223,11 +214,11 @@ func (n *node) close() error {
 	if n.bans != nil {
 		n.bans.Close()
 	}
+	if n.nodes != nil {
+		n.nodes.close(ctx)
+	}
 	if n.store != nil {
 		errs = append(errs, n.store.Close())
-	}
-	if n.lock != nil {
-		errs = append(errs, n.lock.Close())
 	}
 	return errors.Join(errs...)
 }

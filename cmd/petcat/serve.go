@@ -90,8 +90,8 @@ func (n *node) wait(ctx context.Context, failed <-chan error) error {
 		return nil
 	case err := <-failed:
 		return err
-	case <-n.store.Failed():
-		return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", n.store.Err())
+	case <-n.store.failed:
+		return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", n.store.err())
 	}
 }
 

@@ -16,9 +16,11 @@ type Settings struct {
 	// Data is the data directory.
 	Data string
 	// Database is where accounts, keys and categories are kept: "sqlite" for
-	// the file in Data. Secret, because the address of a server holds a password.
+	// the file in Data, or the address of a PostgreSQL database. Secret, because
+	// the address holds a password.
 	Database petcat.Secret
-	// Limiter is where requests are counted: "memory" for this process.
+	// Limiter is where requests are counted: "memory" for this process, or the
+	// address of a Redis or Valkey server.
 	Limiter petcat.Secret
 	// Listen and AdminListen are host:port; an empty host is every address.
 	Listen, AdminListen string
@@ -45,6 +47,12 @@ type Settings struct {
 	// LogFormat is "text", "json", or "" for text on a terminal and else json.
 	LogFormat string
 }
+
+// sqlite reports whether the data is the file in the data directory.
+func (s Settings) sqlite() bool { return s.Database.Reveal() == sqliteDatabase }
+
+// memory reports whether requests are counted in this process.
+func (s Settings) memory() bool { return s.Limiter.Reveal() == memoryLimiter }
 
 // TLS reports whether the listeners speak TLS.
 func (s Settings) TLS() bool { return s.TLSCert != "" }
@@ -79,11 +87,11 @@ func settings() []setting {
 		},
 		{
 			flag: "database", env: "PETCAT_DATABASE", fallback: sqliteDatabase, secret: true,
-			usage: "`place` of accounts, keys and categories: sqlite is the file in the data directory", apply: applyDatabase,
+			usage: "`place` of accounts, keys and categories: sqlite, which is the file in the data directory, or postgres://…", apply: applyDatabase,
 		},
 		{
 			flag: "limiter", env: "PETCAT_LIMITER", fallback: memoryLimiter, secret: true,
-			usage: "`place` where requests are counted: memory is this process", apply: applyLimiter,
+			usage: "`place` where requests are counted: memory, which is this process, or redis://…", apply: applyLimiter,
 		},
 		{
 			flag: "listen", env: "PETCAT_LISTEN", fallback: ":8080",

@@ -34,9 +34,10 @@ func applyDatabase(s *Settings, value string) error {
 		s.Database = petcat.NewSecret(sqliteDatabase)
 		return nil
 	case "postgres", "postgresql":
-		return errors.New("asks for PostgreSQL, but this build keeps its data in SQLite alone; leave it out, and say with --data where the file is to be")
+		s.Database = petcat.NewSecret(value)
+		return nil
 	default:
-		return errors.New("must be sqlite, which is the file in the data directory (--data)")
+		return errors.New("must be sqlite, which is the file in the data directory (--data), or the address of a PostgreSQL database, postgres://…")
 	}
 }
 
@@ -47,9 +48,10 @@ func applyLimiter(s *Settings, value string) error {
 		s.Limiter = petcat.NewSecret(memoryLimiter)
 		return nil
 	case "redis", "rediss", "redis-sentinel", "redis-cluster":
-		return errors.New("asks for Redis, but this build counts requests in memory alone, for one server; leave it out")
+		s.Limiter = petcat.NewSecret(value)
+		return nil
 	default:
-		return errors.New("must be memory, which counts requests in this process")
+		return errors.New("must be memory, which counts requests in this process, or the address of a Redis or Valkey server: redis://…, rediss://…, redis-sentinel://… or redis-cluster://…")
 	}
 }
 

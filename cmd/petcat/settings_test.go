@@ -140,8 +140,8 @@ func TestBadSettings(t *testing.T) {
 		{"shutdown", []string{"--shutdown-timeout", "20"}, []string{"--shutdown-timeout", "30s"}},
 		{"level", []string{"--log-level", "loud"}, []string{"--log-level", "debug"}},
 		{"format", []string{"--log-format", "xml"}, []string{"--log-format", "json"}},
-		{"postgres", []string{"--database", "postgres://u:secret@h/db"}, []string{"--database", "PETCAT_DATABASE", "SQLite"}},
-		{"redis", []string{"--limiter", "rediss://:secret@h"}, []string{"--limiter", "PETCAT_LIMITER", "memory"}},
+		{"database", []string{"--database", "mysql://u:secret@h/db"}, []string{"--database", "PETCAT_DATABASE", "sqlite", "postgres://"}},
+		{"limiter", []string{"--limiter", "memcached://:secret@h"}, []string{"--limiter", "PETCAT_LIMITER", "memory", "redis://"}},
 		{"another database", []string{"--database", "host=h password=secret"}, []string{"--database", "sqlite"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"petcat"
 	"petcat/internal/datadir"
+	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
 
@@ -47,9 +48,15 @@ func (p *program) withStore(cmd *cobra.Command, data existence, fn func(context.
 	return err
 }
 
-// openStore opens the data directory beside whatever else has it open. Where
-// other kinds of database come in, this is the place that chooses.
+// openStore opens the data beside whatever else has it open.
 func (p *program) openStore(ctx context.Context, settings Settings, data existence) (store, error) {
+	environment := settings.Environment
+	if !settings.EnvironmentGiven {
+		environment = "" // the data's own, or the default for fresh data
+	}
+	if !settings.sqlite() {
+		return postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock})
+	}
 	has, err := datadir.HasData(settings.Data)
 	if err != nil {
 		return nil, err
@@ -60,10 +67,6 @@ func (p *program) openStore(ctx context.Context, settings Settings, data existen
 	dir, err := datadir.Open(settings.Data)
 	if err != nil {
 		return nil, err
-	}
-	environment := settings.Environment
-	if !settings.EnvironmentGiven {
-		environment = "" // the data's own, or the default for fresh data
 	}
 	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
 }

@@ -30,6 +30,7 @@ type Metrics struct {
 	bans      map[bool]prometheus.Counter // by shadow
 	batches   prometheus.Histogram
 	commits   prometheus.Histogram
+	charges   prometheus.Histogram
 }
 
 // NoOperation labels requests that reach no operation: without a valid key,
@@ -71,6 +72,11 @@ func New(version string) *Metrics {
 			Help:    "Time that a commit took, from its first statement until it was on disk.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15), // 0.1 ms to 1.6 s
 		}),
+		charges: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "petcat_limiter_duration_seconds",
+			Help:    "Time that the limiter's server took to decide a charge; empty when requests are counted in memory.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 10), // 0.1 ms to 51 ms
+		}),
 		durations: make(map[petcat.OperationID]prometheus.Observer),
 		counters:  make(map[petcat.OperationID]*[maxStatus]prometheus.Counter),
 		refused:   make(map[petcat.Code]prometheus.Counter),
@@ -78,7 +84,7 @@ func New(version string) *Metrics {
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.admitted, m.batches, m.commits,
+		m.requests, m.admitted, m.batches, m.commits, m.charges,
 	)
 	m.resolve()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -154,6 +160,9 @@ func (m *Metrics) Commit(writes int, took time.Duration) {
 	m.batches.Observe(float64(writes))
 	m.commits.Observe(took.Seconds())
 }
+
+// Limiter notes how long the limiter's server took to decide one charge.
+func (m *Metrics) Limiter(took time.Duration) { m.charges.Observe(took.Seconds()) }
 
 // Gauge adds a value that is read when the metrics are asked for.
 func (m *Metrics) Gauge(name, help string, read func() float64) {

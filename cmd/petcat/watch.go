@@ -1,0 +1,65 @@
+package main
+
+import (
+	"petcat/internal/catalog"
+	"petcat/internal/metrics"
+	"petcat/internal/postgres"
+	"petcat/internal/ratelimit"
+	"petcat/internal/redislimit"
+)
+
+// watch adds to the metrics what is not counted but looked up.
+func (n *node) watch() {
+	m := n.metrics
+	m.Gauge("petcat_categories", "Categories in the list.", func() float64 { return float64(n.catalogCount()) })
+	m.Gauge("petcat_store_queue", "Writes that wait for a commit.", func() float64 { return float64(n.store.waiting()) })
+	m.Gauge("petcat_store_up", "1 while the store can be written.", func() float64 { return gauge(n.store.writable()) })
+	m.Gauge("petcat_nodes", "Nodes that serve, this one included.", func() float64 { return float64(n.nodes.count()) })
+	m.Gauge("petcat_limiter_clock_ahead_seconds", "How far the limits' clock is ahead of the wall clock, which was set back.", func() float64 {
+		return n.clock.Ahead().Seconds()
+	})
+	m.Gauge("petcat_keyring_keys", "Keys in memory.", func() float64 { return float64(n.keyring.Stats().Known) })
+	m.Gauge("petcat_keyring_trusted", "1 while the keys in memory are believed, because the change log is heard.", func() float64 {
+		return gauge(n.keyring.Stats().Trusted)
+	})
+	m.Counter("petcat_keyring_lookups_total", "Keys looked up in the store.", func() float64 { return float64(n.keyring.Stats().Lookups) })
+	m.Counter("petcat_log_writes_lost_total", "Writes of the log that failed, and lines that were dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
+	n.store.watch(m)
+	n.limiter.watch(m)
+}
+
+// watchMemory adds what a limiter in memory tells.
+func watchMemory(m *metrics.Metrics, stats func() ratelimit.Stats) {
+	m.Gauge("petcat_limiter_accounts", "Accounts whose counts are in memory.", func() float64 { return float64(stats().Accounts) })
+	m.Gauge("petcat_limiter_degraded", "1 while limits are not what they should be: day counts cannot be saved, or the limiter's server is away.", func() float64 {
+		return gauge(stats().Degraded)
+	})
+}
+
+// watchRedis adds what a limiter that several nodes share tells.
+func watchRedis(m *metrics.Metrics, l *redislimit.Limiter) {
+	watchMemory(m, func() ratelimit.Stats {
+		s := l.Stats()
+		s.Memory.Degraded = s.Degraded
+		return s.Memory
+	})
+	m.Counter("petcat_limiter_together_total", "Charges that the limiter's server decided.", func() float64 { return float64(l.Stats().Together) })
+	m.Counter("petcat_limiter_alone_total", "Charges that this node decided alone, while the limiter's server was away.", func() float64 { return float64(l.Stats().Alone) })
+	m.Counter("petcat_limiter_failures_total", "Commands that the limiter's server did not answer in time.", func() float64 { return float64(l.Stats().Failures) })
+}
+
+// watchPostgres adds what a database that several nodes share tells.
+func watchPostgres(m *metrics.Metrics, st *postgres.Store, list *catalog.Fresh) {
+	m.Gauge("petcat_store_connections", "Connections to the database.", func() float64 { return float64(st.Stats().Connections) })
+	m.Gauge("petcat_store_connections_in_use", "Connections to the database that are in use.", func() float64 { return float64(st.Stats().InUse) })
+	m.Gauge("petcat_list_age_seconds", "How long ago the list was last known to show everything.", func() float64 { return list.Stats().Age.Seconds() })
+	m.Counter("petcat_list_questions_total", "Questions to the database for what was created.", func() float64 { return float64(list.Stats().Questions) })
+	m.Counter("petcat_list_stale_total", "Lists that were answered from what was last known, while the database was away.", func() float64 { return float64(list.Stats().Stale) })
+}
+
+func gauge(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}
