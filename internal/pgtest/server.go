@@ -182,7 +182,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	defer func() { _ = log.Close() }()
 	// Not bound to ctx: the server outlives the call.
-	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data()) //nolint:noctx // ended by Stop, Kill or Remove
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data())
 	cmd.Dir = s.dir
 	cmd.Stdout, cmd.Stderr = log, log
 	s.owner.runs(cmd)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
 )
@@ -45,17 +45,18 @@ const (
 )
 
 // parse reads a database's URL, and adds what connections need.
-func parse(address petcat.Secret) (*pgx.ConnConfig, error) {
+func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	// The driver's errors may repeat the URL, which may hold a password.
 	const form = "the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full"
 	scheme, _, found := strings.Cut(address.Reveal(), "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
 		return nil, openErrorf(BadAddress, nil, "%s", form)
 	}
-	config, err := pgx.ParseConfig(address.Reveal())
+	pool, err := pgxpool.ParseConfig(address.Reveal())
 	if err != nil {
 		return nil, openErrorf(BadAddress, nil, "%s", form)
 	}
+	config := pool.ConnConfig
 	if config.ConnectTimeout == 0 || config.ConnectTimeout > connectTimeout {
 		config.ConnectTimeout = connectTimeout
 	}
@@ -70,7 +71,7 @@ func parse(address petcat.Secret) (*pgx.ConnConfig, error) {
 	if config.ValidateConnect == nil {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	return config, nil
+	return pool, nil
 }
 
 // chooseMode makes connections use statements that are prepared once, which is
@@ -78,7 +79,7 @@ func parse(address petcat.Secret) (*pgx.ConnConfig, error) {
 // each transaction another connection they would not be found again. The
 // address may choose itself, with default_query_exec_mode.
 func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, address petcat.Secret) error {
-	if u, err := url.Parse(address.Reveal()); err != nil || u.Query().Has("default_query_exec_mode") {
+	if strings.Contains(address.Reveal(), "default_query_exec_mode") {
 		return nil
 	}
 	var pid uint32

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,19 +24,16 @@ type pool struct {
 // there are more, the database is too slow to be waited for.
 const maxWaiting = 256
 
-func newPool(ctx context.Context, config *pgx.ConnConfig, o Options) (*pool, error) {
-	c, err := pgxpool.ParseConfig(o.URL.Reveal())
-	if err != nil {
-		return nil, openErrorf(BadAddress, nil, "the address of the database has a wrong pool_ setting; correct it")
+func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, error) {
+	switch {
+	case o.PoolSize > 0:
+		config.MaxConns = int32(o.PoolSize)
+	case !strings.Contains(o.URL.Reveal(), "pool_max_conns"):
+		config.MaxConns = defaultPoolSize
 	}
-	c.ConnConfig = config.Copy()
-	c.MaxConns = int32(o.PoolSize)
-	if o.PoolSize == 0 {
-		c.MaxConns = defaultPoolSize
-	}
-	// The pool would hold on to a connection that does not answer; see do.
-	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
-	p, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), c)
+	// The pool would hold on to a connection that does not answer; see doOpen.
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	p, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("make the pool of connections: %w", err)
 	}
@@ -53,10 +51,17 @@ func (p *pool) close() { p.pool.Close() }
 func (p *pool) read(ctx context.Context, doing string, fn func(context.Context, *pgx.Conn) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoAnswer)
 	defer cancel()
-	err := p.do(limited, fn)
+	// The driver closes the connection of a caller who goes away in the middle,
+	// and a new one costs the server more than the rest of the read.
+	patient := func(ctx context.Context, conn *pgx.Conn) error {
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readTimeout, errNoAnswer)
+		defer cancel()
+		return fn(ctx, conn)
+	}
+	err := p.do(limited, patient)
 	if severityOf(err) == lost && limited.Err() == nil {
 		p.pool.Reset()
-		err = p.do(limited, fn)
+		err = p.do(limited, patient)
 	}
 	return translate(err, doing)
 }

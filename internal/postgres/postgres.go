@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -30,7 +31,8 @@ type Options struct {
 	// Queue is how many creates may wait; 0: groupcommit.DefaultQueue.
 	Queue int
 	// PoolSize is how many connections there may be beside the one that creates;
-	// 0: 8. Lists share one question, so a few are enough for lookups of keys.
+	// 0: pool_max_conns of the URL, or else 8. Lists share one question, so a few
+	// are enough for lookups of keys.
 	PoolSize int
 }
 
@@ -64,17 +66,18 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s, err := openStore(ctx, config, o)
 	if err != nil {
-		return nil, explain(err, place(config))
+		return nil, explain(err, place(config.ConnConfig))
 	}
 	return s, nil
 }
 
-func openStore(ctx context.Context, config *pgx.ConnConfig, o Options) (*Store, error) {
+func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, error) {
+	config := pool.ConnConfig
 	m, err := prepare(ctx, config, o)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPool(ctx, config, o)
+	p, err := newPool(ctx, pool, o)
 	if err != nil {
 		return nil, err
 	}

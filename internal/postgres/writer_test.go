@@ -109,6 +109,48 @@ func TestCallerOfAReadThatGoesAway(t *testing.T) {
 	}
 }
 
+// Callers who go away while they are waited for cost no connections.
+func TestCallersOfASlowReadThatGoAway(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url+"&pool_max_conns=3", Options{})
+	defer closeNow(t, s)
+	observer := connect(t, url)
+	started := func() (newest time.Time) {
+		const query = `SELECT max(backend_start) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petcat'`
+		if err := observer.QueryRow(t.Context(), query).Scan(&newest); err != nil {
+			t.Fatal(err)
+		}
+		return newest
+	}
+	blocker := connect(t, url)
+	lookUp := func(ctx context.Context) {
+		_, _ = s.FindCredential(ctx, petcat.KeyHash{})
+	}
+	block := func(callers int, patience time.Duration) {
+		execute(t, blocker, "BEGIN")
+		execute(t, blocker, "LOCK TABLE api_key")
+		var all sync.WaitGroup
+		for range callers {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			all.Go(func() { lookUp(ctx) })
+		}
+		awaitLock(t, url)
+		time.Sleep(40 * time.Millisecond)
+		execute(t, blocker, "ROLLBACK")
+		all.Wait()
+	}
+	block(20, time.Second) // all connections are there now
+	before := started()
+	block(20, 20*time.Millisecond)
+	if after := started(); after != before {
+		t.Errorf("a new connection was made at %s, after %s", after, before)
+	}
+	if stats := s.Stats(); stats.MaxConnections != 3 || stats.Connections > 3 {
+		t.Errorf("stats %+v, want at most 3 connections", stats)
+	}
+}
+
 func TestClean(t *testing.T) {
 	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
 	url := server.Server(t).Database(t)

@@ -164,6 +164,7 @@ func testFeedUnderLoad(t *testing.T, open OpenShared) {
 
 // follow asks the feed again and again, and once more when done is closed.
 func follow(t *testing.T, s petcat.CategoryFeed, done <-chan struct{}) (heard []petcat.RevisedCategory) {
+	t.Helper()
 	var after petcat.Revision
 	for last := false; ; {
 		var err error
@@ -189,6 +190,7 @@ func follow(t *testing.T, s petcat.CategoryFeed, done <-chan struct{}) (heard []
 // createUntilAnswered repeats a create while another one runs, as callers are told
 // to.
 func createUntilAnswered(t *testing.T, s Store, key petcat.IdempotencyKey, n petcat.NewCategory) (petcat.CreatedCategory, error) {
+	t.Helper()
 	for {
 		created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key})
 		if petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {

@@ -49,17 +49,24 @@ type OpenShared func(t *testing.T, place string, c clock.Clock) SharedStore
 
 // RunOwn runs the suite for a store that belongs to one server.
 func RunOwn(t *testing.T, open OpenOwn) {
-	run(t, func(t *testing.T, place string, c clock.Clock) Store { return open(t, place, c, nil) })
+	run(t, func(t *testing.T, place string, c clock.Clock) Store {
+		t.Helper()
+		return open(t, place, c, nil)
+	})
 	t.Run("commits are handed over before the answer", func(t *testing.T) { testHandedOver(t, open) })
 }
 
 // RunShared runs the suite for a store that several servers share.
 func RunShared(t *testing.T, open OpenShared) {
-	run(t, func(t *testing.T, place string, c clock.Clock) Store { return open(t, place, c) })
+	run(t, func(t *testing.T, place string, c clock.Clock) Store {
+		t.Helper()
+		return open(t, place, c)
+	})
 	t.Run("several nodes", func(t *testing.T) { testNodes(t, open) })
 }
 
 func run(t *testing.T, open Open) {
+	t.Helper()
 	for _, suite := range []struct {
 		name string
 		run  func(*testing.T, Open)
