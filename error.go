@@ -70,6 +70,9 @@ type Error struct {
 
 // Errorf returns an Error whose message names the field and the remedy.
 func Errorf(code Code, format string, args ...any) *Error {
+	if len(args) == 0 {
+		return &Error{Code: code, Message: format}
+	}
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 

@@ -17,7 +17,7 @@ const (
 	blockSize = 128 << 10
 	// extentSize is how many bytes of blocks lie next to each other in memory,
 	// so that they can be written by one system call.
-	extentSize = 1 << 20
+	extentSize = 4 << 20
 	// extentSlack lets the block that fills an extent be larger than blockSize
 	// by its last element: the longest texts, escaped, take less than half of it.
 	extentSlack = blockSize + 128<<10

@@ -379,7 +379,7 @@ func TestRepresentationIsMadeOnce(t *testing.T) {
 // Blocks lie next to each other, and what a snapshot holds of them does not move
 // or change when more are written behind them.
 func TestExtents(t *testing.T) {
-	const element, n = 30_000, 150 // 4.5 MB: several extents
+	const element, n = 40_000, 250 // 10 MB: several extents
 	sum := func(s *catalog.Snapshot) (h [sha256.Size]byte) {
 		hash := sha256.New()
 		for _, part := range s.Representation(catalog.Identity).Parts {
@@ -401,7 +401,7 @@ func TestExtents(t *testing.T) {
 		}
 	}
 	parts := snapshots[n-1].Representation(catalog.Identity).Parts
-	if got := bytes.Count(bytes.Join(parts, nil), []byte(`{"id":`)); got != n || len(parts) > 7 {
+	if got := bytes.Count(bytes.Join(parts, nil), []byte(`{"id":`)); got != n || len(parts) > 4 {
 		t.Errorf("%d categories are written in %d parts", got, len(parts))
 	}
 }

@@ -21,7 +21,7 @@ import (
 const block = 128 << 10
 
 // extent is how long the pieces are in which a long list is written.
-const extent = 1 << 20
+const extent = 4 << 20
 
 // encodings are all encodings.
 func encodings() []catalog.Encoding {

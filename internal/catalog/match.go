@@ -12,10 +12,7 @@ func (s *Snapshot) Matches(ifNoneMatch []string) bool {
 	if len(ifNoneMatch) == 0 {
 		return false
 	}
-	var own [encodings]string // made once: a header may name thousands
-	for e := range own {
-		own[e] = s.etag(Encoding(e))
-	}
+	own := s.etags()
 	for _, value := range ifNoneMatch {
 		for candidate := range strings.SplitSeq(value, ",") {
 			// The weak comparison is the right one here, so W/ does not matter.

@@ -25,6 +25,10 @@ type Snapshot struct {
 		once  sync.Once
 		value []byte
 	}
+	validators struct {
+		once  sync.Once
+		value [encodings]string
+	}
 }
 
 // Representation is a snapshot as it goes over the wire in one encoding. The
@@ -63,17 +67,23 @@ func (s *Snapshot) Representation(e Encoding) *Representation {
 		for _, part := range r.Parts {
 			r.Size += int64(len(part))
 		}
-		r.ETag = []string{s.etag(e)}
+		r.ETag = []string{s.etags()[e]}
 		r.ContentLength = []string{strconv.FormatInt(r.Size, 10)}
 		slot.value = r
 	})
 	return slot.value
 }
 
-// etag returns the strong validator of one encoding: two bodies with the same
+// etags returns the strong validators of the encodings: two bodies with the same
 // one are equal byte for byte.
-func (s *Snapshot) etag(e Encoding) string {
-	return `"` + s.dataset + "-" + strconv.FormatInt(int64(s.revision), 10) + e.suffix() + `"`
+func (s *Snapshot) etags() *[encodings]string {
+	v := &s.validators
+	v.once.Do(func() {
+		for e := range v.value {
+			v.value[e] = `"` + s.dataset + "-" + strconv.FormatInt(int64(s.revision), 10) + Encoding(e).suffix() + `"`
+		}
+	})
+	return &v.value
 }
 
 // tail returns the open block and the end of the list, in one piece, so that a

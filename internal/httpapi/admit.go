@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"petcat"
@@ -47,18 +47,19 @@ func (s *Server) refuseStranger(e *exchange) error {
 	return e.notCaller
 }
 
-// refusal says why a caller is refused and what it can do about it.
+// refusal says why a caller is refused and what it can do about it. Callers who
+// do not wait make many of these: they are put together without fmt.
 func refusal(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
-		return petcat.Errorf(petcat.CodeKeyBanned,
-			"this API key is banned until %s because requests went on after a 429; wait for the time in Retry-After", moment(d.Headline.Reset))
+		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: "this API key is banned until " + moment(d.Headline.Reset) +
+			" because requests went on after a 429; wait for the time in Retry-After"}
 	case ratelimit.DaySpent:
-		return petcat.Errorf(petcat.CodeDailyQuotaExceeded,
-			"all %d requests of the day are used; the next day begins at %s%s", d.Day.Limit, moment(d.Day.Reset), warning(d))
+		return &petcat.Error{Code: petcat.CodeDailyQuotaExceeded, Message: "all " + number(d.Day.Limit) +
+			" requests of the day are used; the next day begins at " + moment(d.Day.Reset) + warning(d)}
 	default:
-		return petcat.Errorf(petcat.CodeRateLimitExceeded,
-			"all %d requests of the minute are used; the next minute begins in %s%s", d.Minute.Limit, wait(d.RetryAfter), warning(d))
+		return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "all " + number(d.Minute.Limit) +
+			" requests of the minute are used; the next minute begins in " + wait(d.RetryAfter) + warning(d)}
 	}
 }
 
@@ -67,14 +68,17 @@ func warning(d ratelimit.Decision) string {
 	if !d.Warn {
 		return ""
 	}
-	return fmt.Sprintf("; wait for the time in Retry-After: after %d more early retries this key will be banned for a while", d.EarlyRetriesLeft)
+	return "; wait for the time in Retry-After: after " + number(d.EarlyRetriesLeft) +
+		" more early retries this key will be banned for a while"
 }
 
 func moment(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 func wait(seconds int64) string {
 	if seconds == 1 {
 		return "1 second"
 	}
-	return fmt.Sprintf("%d seconds", seconds)
+	return number(seconds) + " seconds"
 }

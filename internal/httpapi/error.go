@@ -84,7 +84,8 @@ func (s *Server) respondError(e *exchange, err error) {
 	if e.retryAfter > 0 {
 		h["Retry-After"] = []string{strconv.FormatInt(e.retryAfter, 10)}
 	}
-	e.send(status, appendError(nil, public, status))
+	e.scratch = appendError(e.scratch[:0], public, status)
+	e.send(status, e.scratch)
 }
 
 // appendError appends the contract's Error object.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -49,6 +48,8 @@ type exchange struct {
 	answered   bool       // the status line is out
 	broken     bool       // it failed after that
 	retryAfter int64      // seconds, for the answer to an error; 0 for none
+
+	scratch []byte // for the body of an error; written before the exchange ends
 }
 
 func (e *exchange) header() http.Header { return e.w.Header() }
@@ -66,7 +67,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 // end puts an exchange back. Nothing of it may be in use any more: header
 // values, which net/http writes later, are never part of it.
 func (s *Server) end(e *exchange) {
-	*e = exchange{}
+	*e = exchange{scratch: e.scratch[:0]}
 	s.exchanges.Put(e)
 }
 
@@ -139,15 +140,11 @@ func (s *Server) recover(next handler) handler {
 
 // remoteAddress returns the address of the connection's other end.
 func remoteAddress(r *http.Request) netip.Addr {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	address, err := netip.ParseAddr(host)
+	address, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.IPv6Unspecified() // a Unix socket, say: all its clients share a bucket
 	}
-	return address.Unmap()
+	return address.Addr().Unmap()
 }
 
 // addressText returns the client's address for the record. Without proxies it is

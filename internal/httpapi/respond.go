@@ -17,10 +17,11 @@ var (
 )
 
 // Long answers are written in pieces, each with its own time to be taken: a
-// slow reader is served as long as it reads, one that stopped is let go.
+// slow reader is served as long as it takes 35 KB a second, one that stopped is
+// let go.
 const (
-	pieceSize    = 1 << 20
-	pieceTimeout = 30 * time.Second
+	pieceSize    = 4 << 20
+	pieceTimeout = 2 * time.Minute
 )
 
 // send writes a status line and a body. Everything that goes to a caller of the

@@ -77,6 +77,7 @@ type Server struct {
 	exchanges sync.Pool
 	bodies    sync.Pool
 	policies  policies
+	strangers *policy // for callers without a valid key
 
 	instance string // begins every request id of this process
 	requests atomic.Uint64
@@ -94,7 +95,8 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures,
 		clock: o.Clock, logger: o.Logger, observe: o.Observe, documents: o.Documents, proxies: o.TrustedProxies,
-		instance: base32.HexEncoding.EncodeToString(random[:]),
+		instance:  base32.HexEncoding.EncodeToString(random[:]),
+		strangers: newAddressPolicy(o.Failures),
 	}
 	if s.observe == nil {
 		s.observe = func(*Record) {}

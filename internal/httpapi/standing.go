@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/netip"
 	"strconv"
 	"sync"
 
@@ -32,6 +33,12 @@ func newPolicy(q petcat.Quota) *policy {
 		minute: []string{strconv.FormatInt(q.PerMinute, 10)},
 		day:    []string{strconv.FormatInt(q.PerDay, 10)},
 	}
+}
+
+// newAddressPolicy returns the values for callers without a valid key.
+func newAddressPolicy(b *ratelimit.FailureBucket) *policy {
+	limit := b.Peek(netip.IPv4Unspecified()).Standing.Limit
+	return &policy{policy: []string{b.AddressPolicy()}, minute: []string{strconv.FormatInt(limit, 10)}}
 }
 
 // policies keeps them by quota. There are as many as operators have agreed on
@@ -73,8 +80,8 @@ func (s *Server) setBucketStanding(e *exchange, d ratelimit.AddressDecision) {
 	text, ends := appendHeadline(buf[:0], d.Standing)
 	e.setChanging(string(ratelimit.AppendAddressRateLimit(text, d)), ends)
 	h := e.header()
-	h[headerLimit] = []string{strconv.FormatInt(d.Standing.Limit, 10)}
-	h[headerPolicy] = []string{s.failures.AddressPolicy()}
+	h[headerLimit] = s.strangers.minute
+	h[headerPolicy] = s.strangers.policy
 }
 
 // appendHeadline appends the values of Remaining and Reset, and returns where
