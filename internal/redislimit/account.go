@@ -8,7 +8,7 @@ import (
 )
 
 // view is what this node knows of an account's minute. There may be a million
-// of them: 72 bytes each. Guarded by its shard's mu.
+// of them: 80 bytes each. Guarded by its shard's mu.
 type view struct {
 	minute int64 // the minute's index
 	told   int64 // its use when the server last told
@@ -20,6 +20,7 @@ type view struct {
 	phase uint32
 	dirty bool // it is in the list of those that owe
 	most  int64
+	basis int64 // what was told, and one: 0 is nothing yet
 	quota int64 // of which most is a share
 }
 
@@ -40,15 +41,16 @@ type situation struct {
 
 // mayAlone returns how much of the minute this node may admit alone in all. It
 // is settled once in each phase: what others add to the server's count later
-// is their share, and what this node adds is no longer left.
+// is their share, and what this node adds is no longer left. A server that comes
+// and goes without a word about the account changes nothing.
 func (v *view) mayAlone(s situation, perMinute int64) int64 {
-	switch {
-	case s.phase == 0:
-		return v.alone + v.share(s, perMinute)
-	case v.phase != s.phase:
-		v.phase, v.quota = s.phase, perMinute
+	// Where the server only failed to answer once, its next word settles anew.
+	if (s.phase == 0 || v.phase != s.phase) && v.basis != v.told+1 {
+		v.basis, v.quota = v.told+1, perMinute
 		v.most = v.alone + v.share(s, perMinute)
-	case v.quota != perMinute: // the plan changed
+	}
+	v.phase = s.phase
+	if v.quota != perMinute { // the plan changed
 		v.most += (perMinute - v.quota) / s.nodes
 		v.quota = perMinute
 	}
@@ -156,7 +158,14 @@ func (vs *views) takeDirty() []petcat.AccountID {
 	return ids
 }
 
-// putDirty makes accounts owe that were taken and not settled.
+// keepDirty puts accounts back that were taken and not looked at.
+func (vs *views) keepDirty(ids []petcat.AccountID) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.dirty = append(vs.dirty, ids...)
+}
+
+// putDirty makes accounts owe again whose debt was not settled.
 func (vs *views) putDirty(ids []petcat.AccountID) {
 	for _, id := range ids {
 		listed := true

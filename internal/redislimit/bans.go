@@ -69,7 +69,7 @@ func (l *Limiter) impose(ctx context.Context, c ratelimit.Charge, f facts, d *ra
 	if err != nil {
 		// The ban holds: this node knows it, and tells the server with the key's
 		// next request.
-		l.failed(err)
+		l.failed(l.lane(c.Account), err)
 		l.news.add(ban)
 	}
 	l.options.Banned(ban)
@@ -95,7 +95,7 @@ func (l *Limiter) ApplyBan(b petcat.Ban) {
 	if !ok {
 		return // it no longer matters
 	}
-	if l.breaker.now() == together {
+	if l.lane(b.Account).now() == together {
 		if _, _, err := l.writeBan(l.lifetime, known, nil); err == nil {
 			return
 		}

@@ -29,100 +29,142 @@ const (
 	reconnectBeats = int(2 * time.Second / beatEvery)
 )
 
-// beatState is what the beat's goroutine remembers.
-type beatState struct {
-	missing int // beats in a row in which nodes were missing
-	sweep   int
-	failed  int    // beats in a row
-	told    string // the problem that the log was told last
-}
-
 // runBeats asks the server four times a second whether it is there.
 func (l *Limiter) runBeats() {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	for {
+		timely := true
 		select {
 		case <-l.stopping:
 			return
+		case <-l.beatNow:
+			timely = false
 		case <-ticker.C:
 		}
-		l.tick()
+		l.tick(timely)
 	}
 }
 
-// tick beats once and does what follows from it.
-func (l *Limiter) tick() {
-	err := l.tryBeat()
-	before := l.breaker.now()
-	if err != nil {
-		l.beatState.failed++
-		if before == together {
-			l.failed(err)
-		} else if text := describe(err).Error(); text != l.beatState.told {
-			l.beatState.told = text
-			l.logger.Warn("the limiter's server is still away", "error", text)
+// tick beats once and does what follows from it. A beat before its time tells
+// nothing of how long the server has been back.
+func (l *Limiter) tick(timely bool) {
+	errs := l.tryBeat()
+	before := make([]mode, len(l.lanes))
+	for i, ln := range l.lanes {
+		before[i] = ln.now()
+		l.noteBeat(ln, errs[i])
+	}
+	answered := func(ln *lane) bool { return ln.missed == 0 }
+	told := l.merge(answered)
+	back := false
+	for i, ln := range l.lanes {
+		if timely && ln.beat(answered(ln)) == together && before[i] != together {
+			back = true
 		}
-		l.breaker.beat(false)
-		l.reconnect(err)
-		return
 	}
-	l.beatState.failed, l.beatState.told = 0, ""
-	if before != together || l.views.owing() {
-		l.merge()
+	if heardBy(errs) == nil {
+		l.leaser.again()
 	}
-	after := l.breaker.beat(true)
-	if after == together {
+	l.reconnect(errs)
+	if l.mode() == together {
 		l.tellBans()
 	}
-	if before != together && after == together {
+	if (back || told) && l.mode() == together {
 		l.memory.Release()
-		l.leaser.poke()
+	}
+	if back {
 		l.logger.Info("the limiter's server is back: the nodes count together")
 	}
-	if l.beatState.sweep++; l.beatState.sweep >= sweepBeats {
-		l.beatState.sweep = 0
+	if l.sinceSweep++; l.sinceSweep >= sweepBeats {
+		l.sinceSweep = 0
 		l.views.sweep(minuteOf(l.local.Now()))
 	}
 }
 
-func (l *Limiter) tryBeat() error {
-	client := l.client.Load()
-	if client == nil {
-		return l.connect(l.lifetime)
+// noteBeat takes note of whether a beat was answered.
+func (l *Limiter) noteBeat(ln *lane, err error) {
+	if err == nil {
+		ln.missed, ln.told = 0, ""
+		return
 	}
-	return l.beat(l.lifetime, *client)
+	ln.missed++
+	if ln.now() == together {
+		if ln.missed >= missesToOpen && ln.open(l.local.Now()) {
+			l.tellLost(err)
+		}
+	} else if text := describe(err).Error(); text != ln.told {
+		ln.told = text
+		l.logger.Warn("the limiter's server is still away", "error", text)
+	}
 }
 
-// beat tells the server that this node counts there, and learns what time it is
-// and how many nodes do.
-func (l *Limiter) beat(ctx context.Context, client rueidis.Client) error {
+// tryBeat beats, after it has connected if need be. It returns what each lane
+// answered.
+func (l *Limiter) tryBeat() []error {
+	client := l.client.Load()
+	if client != nil {
+		return l.beatAll(l.lifetime, *client, 0)
+	}
+	err := l.connect(l.lifetime)
+	errs := make([]error, len(l.lanes))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+// beatAll tells the server that this node counts there, and learns what time it
+// is and how many nodes do. A node that goes is not missed for a while.
+func (l *Limiter) beatAll(ctx context.Context, client rueidis.Client, leaving time.Duration) []error {
 	ctx, cancel := context.WithTimeout(ctx, l.options.timeout)
 	defer cancel()
-	r := l.scripts.beat.run(ctx, client, call{[]string{l.keys.nodes()}, []string{l.node, number(heardFor.Milliseconds()), "0"}})
-	if r.err != nil {
-		return r.err
+	calls := make([]call, len(l.lanes))
+	for i, ln := range l.lanes {
+		calls[i] = call{[]string{ln.nodes}, []string{l.node, number(heardFor.Milliseconds()), number(leaving.Milliseconds())}}
 	}
-	if !l.options.virtualTime {
-		l.server.observe(r.numbers[0]*int64(time.Second) + r.numbers[1]*int64(time.Microsecond))
+	errs := make([]error, len(l.lanes))
+	for i, r := range l.scripts.beat.runAll(ctx, client, calls) {
+		if errs[i] = r.err; r.err != nil {
+			continue
+		}
+		if !l.options.virtualTime {
+			l.server.observe(r.numbers[0]*int64(time.Second) + r.numbers[1]*int64(time.Microsecond))
+		}
+		l.lanes[i].hear(r.numbers[2], r.numbers[3], l.liveNodes())
 	}
-	heard := r.numbers[2]
-	l.heard.Store(heard)
-	l.staying.Store(r.numbers[3])
-	if heard >= l.liveNodes() {
-		l.beatState.missing = 0
-		l.part.Store(0)
-	} else if l.beatState.missing++; l.beatState.missing >= missingBeats {
-		l.part.Store(heard)
-	}
-	return nil
+	return errs
 }
 
-// reconnect makes the client anew when the server has answered errors for a
-// while, or had to be closed.
-func (l *Limiter) reconnect(err error) {
-	if _, answered := rueidis.IsRedisErr(err); !answered || l.beatState.failed%reconnectBeats != 0 {
-		return
+// heardBy returns nil when any lane answered.
+func heardBy(errs []error) error {
+	for _, err := range errs {
+		if err == nil {
+			return nil
+		}
+	}
+	return errs[0]
+}
+
+// hear takes note of how many nodes the server heard.
+func (ln *lane) hear(heard, staying, live int64) {
+	ln.heard.Store(heard)
+	ln.staying.Store(staying)
+	if heard >= live {
+		ln.missing = 0
+		ln.part.Store(0)
+	} else if ln.missing++; ln.missing >= missingBeats {
+		ln.part.Store(heard)
+	}
+}
+
+// reconnect makes the client anew when the server has answered nothing but
+// errors for a while: behind the same name may be another server by now.
+func (l *Limiter) reconnect(errs []error) {
+	for i, ln := range l.lanes {
+		if _, answered := rueidis.IsRedisErr(errs[i]); !answered || ln.missed%reconnectBeats != 0 {
+			return
+		}
 	}
 	if client := l.client.Swap(nil); client != nil {
 		l.background.Go((*client).Close)
@@ -130,15 +172,20 @@ func (l *Limiter) reconnect(err error) {
 }
 
 // merge adds what this node admitted alone in this minute to the server's
-// counts.
-func (l *Limiter) merge() {
+// counts, of accounts whose lane is there. It returns whether there was anything.
+func (l *Limiter) merge(there func(*lane) bool) bool {
 	ids := l.views.takeDirty()
 	if len(ids) == 0 {
-		return
+		return false
 	}
 	floor := l.server.floor()
 	calls, debts := make([]call, 0, len(ids)), make([]debt, 0, len(ids))
+	var away, failed []petcat.AccountID
 	for _, id := range ids {
+		if !there(l.lane(id)) {
+			away = append(away, id)
+			continue
+		}
 		d, owes := l.views.debt(id)
 		if !owes {
 			continue
@@ -149,7 +196,6 @@ func (l *Limiter) merge() {
 			number(d.minute), number(d.told), number(d.owed),
 		})})
 	}
-	var failed []petcat.AccountID
 	for i, r := range l.runAll(l.lifetime, l.scripts.merge, calls) {
 		if r.err != nil {
 			failed = append(failed, debts[i].account)
@@ -158,13 +204,8 @@ func (l *Limiter) merge() {
 		l.views.settle(debts[i], r.numbers[0])
 	}
 	l.views.putDirty(failed)
-}
-
-// leave keeps the others from missing this node while it goes.
-func (l *Limiter) leave(ctx context.Context, client rueidis.Client) {
-	ctx, cancel := context.WithTimeout(ctx, l.options.timeout)
-	defer cancel()
-	l.scripts.beat.run(ctx, client, call{[]string{l.keys.nodes()}, []string{l.node, number(heardFor.Milliseconds()), number(leaveFor.Milliseconds())}})
+	l.views.keepDirty(away)
+	return len(calls) > 0
 }
 
 // describe makes an error of the client fit to be shown. The client's errors

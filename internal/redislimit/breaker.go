@@ -29,9 +29,12 @@ const (
 	// commandTimeout is how long a command may take: some fifty times what one
 	// takes in a data centre, and as long as a request may be held up at most.
 	commandTimeout = 50 * time.Millisecond
-	// failuresToOpen is how many failures in a row send the requests elsewhere.
+	// timeoutsToOpen is how many timeouts in a row send the requests elsewhere.
 	// One alone may be a lost packet.
-	failuresToOpen = 3
+	timeoutsToOpen = 3
+	// missesToOpen is how many beats in a row do. A failure that costs no time,
+	// such as a connection that was reset, only brings the next beat forward.
+	missesToOpen = 2
 	// beatEvery is how often the server is asked whether it is there: four
 	// beats make up the second after which nodes count together again.
 	beatEvery = 250 * time.Millisecond
@@ -39,34 +42,27 @@ const (
 )
 
 // breaker keeps requests from waiting for a server that does not answer. It is
-// opened by failures of requests, and closed only by the beat, which no request
-// waits for.
+// opened by requests that waited in vain or by beats, and closed only by beats,
+// which no request waits for.
 type breaker struct {
 	mode     atomic.Uint32
-	failures atomic.Int32  // in a row
+	timeouts atomic.Int32  // in a row
 	phase    atomic.Uint32 // from 1; grows with each change of who decides
 	opened   atomic.Int64  // the local clock when the node was left alone
 	beats    int           // answered while joining; the beat's goroutine alone
 }
 
-func newBreaker(m mode) *breaker {
-	b := &breaker{}
-	b.mode.Store(uint32(m))
-	b.phase.Store(1)
-	return b
-}
-
 func (b *breaker) now() mode { return mode(b.mode.Load()) }
 
 func (b *breaker) succeeded() {
-	if b.failures.Load() != 0 {
-		b.failures.Store(0)
+	if b.timeouts.Load() != 0 {
+		b.timeouts.Store(0)
 	}
 }
 
-// failed counts a failure and returns whether it opened the breaker.
-func (b *breaker) failed(now int64) bool {
-	return b.failures.Add(1) >= failuresToOpen && b.open(now)
+// timedOut counts a timeout and returns whether it opened the breaker.
+func (b *breaker) timedOut(now int64) bool {
+	return b.timeouts.Add(1) >= timeoutsToOpen && b.open(now)
 }
 
 // open leaves the node alone, unless it is.
@@ -93,7 +89,7 @@ func (b *breaker) beat(ok bool) mode {
 		b.beats++
 	default:
 		b.beats = 0
-		b.failures.Store(0)
+		b.timeouts.Store(0)
 		b.phase.Add(1)
 		b.mode.Store(uint32(together))
 	}

@@ -29,14 +29,14 @@ func (l *Limiter) Close(ctx context.Context) error {
 		err = fmt.Errorf("closing the limiter: %w", ctx.Err())
 	}
 	if client := l.client.Load(); client != nil && err == nil {
-		if l.breaker.now() != alone {
-			l.merge()
+		l.merge(func(ln *lane) bool { return ln.now() != alone })
+		if l.mode() != alone {
 			l.tellBans()
 			if l.lastNode() {
 				l.takeAll(ctx, *client)
 			}
-			l.leave(ctx, *client)
 		}
+		l.beatAll(ctx, *client, leaveFor)
 	}
 	err = errors.Join(err, l.leaser.returnAll(ctx), l.memory.Close(ctx))
 	l.giveUp()
@@ -46,9 +46,6 @@ func (l *Limiter) Close(ctx context.Context) error {
 	}
 	return err
 }
-
-// lastNode reports whether the server hears of no other node that stays.
-func (l *Limiter) lastNode() bool { return l.staying.Load() <= 1 }
 
 // takeBudget bounds how long a closing node looks for blocks to give back: the
 // loss is a hundredth of a day, and a restart must not wait for a million keys.

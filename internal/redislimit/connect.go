@@ -59,14 +59,15 @@ func (l *Limiter) clientOption() rueidis.ClientOption {
 	return o
 }
 
-// connect reaches the server, checks that it may be used, and beats once.
+// connect reaches the server, checks that it may be used, and beats once: it is
+// reached when a part of it answers.
 func (l *Limiter) connect(ctx context.Context) error {
 	client, err := rueidis.NewClient(l.clientOption())
 	if err == nil {
 		err = l.checkServer(ctx, client)
 	}
 	if err == nil {
-		err = l.beat(ctx, client)
+		err = heardBy(l.beatAll(ctx, client, 0))
 	}
 	if err != nil {
 		if client != nil {
@@ -87,13 +88,26 @@ func permanent(err error) bool {
 		return true
 	}
 	if e, ok := rueidis.IsRedisErr(err); ok {
-		for _, refusal := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR invalid DB index", "ERR DB index"} {
-			if strings.HasPrefix(e.Error(), refusal) {
+		text := strings.TrimPrefix(e.Error(), "ERR ") // some versions of the client leave it out
+		for _, refusal := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "AUTH", "invalid DB index", "DB index", "SELECT"} {
+			if strings.HasPrefix(text, refusal) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// refusesWrites reports whether the server answered and would not write: it is
+// a replica, has no memory left, is loading, or no longer knows us.
+func refusesWrites(err error) bool {
+	e, ok := rueidis.IsRedisErr(err)
+	if !ok || e.IsTryAgain() || e.IsClusterDown() {
+		return false
+	}
+	_, moved := e.IsMoved()
+	_, ask := e.IsAsk()
+	return !moved && !ask
 }
 
 // minMajor is the oldest major version of Redis whose commands and scripts are

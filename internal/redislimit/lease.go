@@ -30,6 +30,7 @@ type leaser struct {
 	l    *Limiter
 	wake chan struct{} // capacity 1
 	away atomic.Pointer[outage]
+	late atomic.Bool // something is to be sent to the server again
 
 	mu      sync.Mutex
 	jobs    map[petcat.AccountID]*job // guarded by mu
@@ -98,6 +99,17 @@ func (le *leaser) lease(c ratelimit.Charge, f facts) {
 	j.quota, j.used, j.owed, j.unknown = c.Quota, f.minuteUsed, f.owed, f.code == codeUnknown
 }
 
+// doubt looks after a charge whose answer was lost: it may have said that this
+// node is to lease, and then others wait for that.
+func (le *leaser) doubt(c ratelimit.Charge) {
+	second := le.l.local.Now() / int64(time.Second)
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.jobs[c.Account] == nil {
+		le.begin(&job{account: c.Account, day: petcat.Day.Index(second), second: second, quota: c.Quota})
+	}
+}
+
 // begin puts a job in the queue. The caller holds le.mu.
 func (le *leaser) begin(j *job) {
 	le.jobs[j.account] = j
@@ -134,9 +146,7 @@ func (le *leaser) run() {
 			due = true
 		case <-le.wake:
 		}
-		if due {
-			le.grantAgain()
-		}
+		le.grantAgain()
 		if due || !returning {
 			returning = le.returnAll(le.l.lifetime) != nil
 		}
@@ -171,14 +181,35 @@ func (le *leaser) needed(jobs []*job) []*job {
 	le.mu.Unlock()
 	var needed []*job
 	for i, r := range le.l.runAll(le.l.lifetime, le.l.scripts.need, calls) {
-		if r.err == nil && r.numbers[0] == 1 {
+		switch {
+		case r.err != nil && le.l.lane(jobs[i].account).now() == together:
+			le.later(jobs[i])
+		case r.err == nil && r.numbers[0] == 1:
 			needed = append(needed, jobs[i])
-		} else {
+		default:
 			le.finish(jobs[i])
 		}
 	}
 	le.setSent(needed, false)
 	return needed
+}
+
+// later puts a job back in the queue, until the server answers again. Nobody
+// waits for that.
+func (le *leaser) later(j *job) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	j.sent = false
+	j.release()
+	le.queue = append(le.queue, j)
+	le.late.Store(true)
+}
+
+// again is told that the server answers, and sends it what it has missed.
+func (le *leaser) again() {
+	if le.late.Swap(false) {
+		le.poke()
+	}
 }
 
 // round leases for all jobs, and returns those that the store failed.
@@ -229,7 +260,10 @@ func (le *leaser) grantAll(jobs []*job, got []petcat.DayLeased) {
 		le.serial++
 		grants[i] = grant{job: j, token: le.l.node + "_" + number(le.serial), got: got[i], giveUpAt: giveUpAt}
 	}
-	le.ungranted = append(le.ungranted, le.grant(grants)...)
+	if unanswered := le.grant(grants); len(unanswered) > 0 {
+		le.ungranted = append(le.ungranted, unanswered...)
+		le.late.Store(true)
+	}
 	for _, j := range jobs {
 		le.finish(j)
 	}
@@ -259,7 +293,7 @@ func (le *leaser) grant(grants []grant) (unanswered []grant) {
 // grantAgain sends what was not answered. What cannot be told in time is lost
 // to its account: it may have been counted.
 func (le *leaser) grantAgain() {
-	if len(le.ungranted) == 0 || le.l.breaker.now() == alone {
+	if len(le.ungranted) == 0 || le.l.client.Load() == nil {
 		return
 	}
 	now := le.l.options.Clock.Read().Mono
@@ -270,6 +304,7 @@ func (le *leaser) grantAgain() {
 		}
 	}
 	le.ungranted = le.grant(still)
+	le.late.Store(len(le.ungranted) > 0)
 }
 
 func (le *leaser) setSent(jobs []*job, sent bool) {

@@ -58,26 +58,24 @@ type Limiter struct {
 	logger    *slog.Logger
 	liveNodes func() int64
 
-	server  *serverClock
-	local   *ratelimit.Clock  // the server's time as this node knows it
-	memory  *ratelimit.Memory // decides alone, and remembers the bans
-	views   views
-	breaker *breaker
-	leaser  *leaser
-	client  atomic.Pointer[rueidis.Client] // nil until the server was reached
-	flying  atomic.Int64                   // charges that were sent and not answered
-	heard   atomic.Int64                   // how many nodes the server heard lately; 0: not known
-	staying atomic.Int64                   // how many of them are not about to leave
-	part    atomic.Int64                   // of the nodes, how many count together; 0: all
-	counts  counts
+	server *serverClock
+	local  *ratelimit.Clock  // the server's time as this node knows it
+	memory *ratelimit.Memory // decides alone, and remembers the bans
+	views  views
+	lanes  []*lane
+	leaser *leaser
+	client atomic.Pointer[rueidis.Client] // nil until the server was reached
+	flying atomic.Int64                   // charges that were sent and not answered
+	counts counts
 
 	news       newsOfBans
+	beatNow    chan struct{} // capacity 1
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
 	background sync.WaitGroup
 	lifetime   context.Context // ends when Close gives up waiting
 	giveUp     context.CancelFunc
-	beatState  beatState // the beat's goroutine alone
+	sinceSweep int // beats; the beat's goroutine alone
 }
 
 var _ ratelimit.Limiter = (*Limiter)(nil)
@@ -101,9 +99,10 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 		logger:    o.Logger,
 		liveNodes: func() int64 { return max(1, int64(o.LiveNodes())) },
 		server:    &serverClock{source: o.Clock, exact: o.virtualTime},
-		breaker:   newBreaker(alone),
+		beatNow:   make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
 	}
+	l.lanes = newLanes(e.topology, l.keys)
 	l.local = ratelimit.NewClock(l.server)
 	l.leaser = newLeaser(l)
 	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
@@ -113,9 +112,13 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 			return nil, fmt.Errorf("the limiter's server cannot be used: %w", err)
 		}
 		l.logger.Warn("the limiter's server does not answer: this node counts alone", "error", err)
-		l.breaker.opened.Store(l.local.Now())
-	} else {
-		l.breaker.mode.Store(uint32(together))
+	}
+	for _, ln := range l.lanes {
+		if ln.heard.Load() > 0 {
+			ln.mode.Store(uint32(together))
+		} else {
+			ln.opened.Store(l.local.Now())
+		}
 	}
 	l.memory = ratelimit.NewMemory(ratelimit.Options{
 		Clock: l.local, Days: o.Days, Bans: o.Bans, Banned: l.bannedAlone, Logger: o.Logger,
@@ -151,18 +154,19 @@ func (o *Options) defaults() {
 
 // Spend implements [ratelimit.Limiter].
 func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
-	if l.breaker.now() == together {
-		if d, err, decided := l.spendTogether(ctx, c); decided {
+	ln := l.lane(c.Account)
+	if ln.now() == together {
+		if d, err, decided := l.spendTogether(ctx, ln, c); decided {
 			return d, err
 		}
 	}
-	return l.spendAlone(ctx, c)
+	return l.spendAlone(ctx, ln, c)
 }
 
 // spendAlone decides by this node's memory.
-func (l *Limiter) spendAlone(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+func (l *Limiter) spendAlone(ctx context.Context, ln *lane, c ratelimit.Charge) (ratelimit.Decision, error) {
 	l.counts.alone.Add(1)
-	c.Part = l.views.part(c, l.situation())
+	c.Part = l.views.part(c, l.situation(ln))
 	d, err := l.memory.Spend(ctx, c)
 	if err == nil && d.Verdict == ratelimit.Admitted {
 		l.views.admittedAlone(c.Account, minuteOf(d.Now))
@@ -171,12 +175,12 @@ func (l *Limiter) spendAlone(ctx context.Context, c ratelimit.Charge) (ratelimit
 }
 
 // situation returns in what this node decides alone now.
-func (l *Limiter) situation() situation {
+func (l *Limiter) situation(ln *lane) situation {
 	now := l.local.Now()
 	s := situation{minute: minuteOf(now), nodes: l.liveNodes()}
 	since := now
-	if l.breaker.now() != together {
-		s.phase, since = l.breaker.phase.Load(), l.breaker.opened.Load()
+	if ln.now() != together {
+		s.phase, since = ln.phase.Load(), ln.opened.Load()
 	}
 	if minuteOf(since) == s.minute {
 		s.begun = float64(since-s.minute*int64(time.Minute)) / float64(time.Minute)
@@ -186,5 +190,6 @@ func (l *Limiter) situation() situation {
 
 func minuteOf(now int64) int64 { return petcat.Minute.Index(now / int64(time.Second)) }
 
-// Mode returns who decides: together, alone or joining.
-func (l *Limiter) Mode() string { return l.breaker.now().String() }
+// Mode returns who decides: together, alone or joining, which is alone still. In
+// a cluster, what is true of any part of it.
+func (l *Limiter) Mode() string { return l.mode().String() }

@@ -15,7 +15,10 @@ import (
 	"petcat/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The client's refreshes of a cluster's map sleep for up to a second.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}
 
 // starter returns how the suite starts a limiter: each on keys of its own, as
 // if the server had been emptied, so that a restart forgets what the suite

@@ -135,8 +135,6 @@ func (k keyspace) lease(id petcat.AccountID, token string) string {
 	return k.account(id) + ":lease_" + token
 }
 
-func (k keyspace) nodes() string { return string(k) + ":nodes" }
-
 // code is what becomes of a charge, as the script says it.
 type code int64
 

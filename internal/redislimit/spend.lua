@@ -9,7 +9,7 @@
 --   dc     what the day store counts as used or leased; absent: not known
 --   df     leased and not spent        ow  admitted while the store was away
 --   lc     when the store last told, in seconds
---   lt ln  until when (seconds) which node is leasing: the others wait for it
+--   lt ln  until when (seconds, with a fraction) which node is leasing: the others wait for it
 --   b<key> a ban that is enforced: start (ms), end (s), level
 -- KEYS[2]  what is remembered of the key since it was refused, a hash:
 --   i0 s0 n0, i1 s1 n1  the first refusal by the minute and by the day
@@ -41,10 +41,12 @@ if tonumber(a[5]) ~= day then
 end
 
 -- One node at a time leases: each block that is leased and not spent is lost to
--- the account when the server forgets it.
+-- the account when the server forgets it. A node that leases for longer than half
+-- a second may be gone.
 local function lease()
-  if (tonumber(a[10]) or 0) > s then return 0 end
-  redis.call('HSET', id, 'lt', s + 2, 'ln', node)
+  local now = s + n / 1e9
+  if (tonumber(a[10]) or 0) > now then return 0 end
+  redis.call('HSET', id, 'lt', now + 0.5, 'ln', node)
   return 1
 end
 

@@ -21,7 +21,7 @@ type Stats struct {
 	Alone    int64 // charges that this node decided
 	Failures int64 // commands that the server did not answer in time
 	// Heard is how many nodes the server heard lately, this one included; 0
-	// before the first answer.
+	// before the first answer. In a cluster, the fewest.
 	Heard int64
 	// Memory is of the limiter that decides alone.
 	Memory ratelimit.Stats
@@ -31,13 +31,17 @@ type Stats struct {
 // few seconds.
 func (l *Limiter) Stats() Stats {
 	m := l.memory.Stats()
+	heard := l.lanes[0].heard.Load()
+	for _, ln := range l.lanes {
+		heard = min(heard, ln.heard.Load())
+	}
 	return Stats{
 		Mode:     l.Mode(),
-		Degraded: l.breaker.now() != together || l.leaser.away.Load() != nil || m.Degraded,
+		Degraded: l.mode() != together || l.leaser.away.Load() != nil || m.Degraded,
 		Together: l.counts.together.Load(),
 		Alone:    l.counts.alone.Load(),
 		Failures: l.counts.failures.Load(),
-		Heard:    l.heard.Load(),
+		Heard:    heard,
 		Memory:   m,
 	}
 }

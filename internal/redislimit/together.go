@@ -22,8 +22,8 @@ var (
 
 // spendTogether decides by the server. It is not decided when the server did
 // not answer.
-func (l *Limiter) spendTogether(ctx context.Context, c ratelimit.Charge) (d ratelimit.Decision, err error, decided bool) {
-	if counting := l.part.Load(); counting > 0 {
+func (l *Limiter) spendTogether(ctx context.Context, ln *lane, c ratelimit.Charge) (d ratelimit.Decision, err error, decided bool) {
+	if counting := ln.part.Load(); counting > 0 {
 		if nodes := l.liveNodes(); counting < nodes {
 			c.Part = ratelimit.PartOf(max(1, c.Quota.PerMinute/nodes*counting))
 		}
@@ -31,12 +31,13 @@ func (l *Limiter) spendTogether(ctx context.Context, c ratelimit.Charge) (d rate
 	w := wait{leaser: l.leaser, charge: c}
 	defer w.end()
 	for {
-		f, err := l.charge(ctx, c, w.overdue || l.leaser.away.Load() != nil)
+		f, err := l.charge(ctx, ln, c, w.overdue || l.leaser.away.Load() != nil)
 		if err != nil {
+			l.leaser.doubt(c)
 			if ctx.Err() != nil {
 				return d, ratelimit.Unavailable(ctx.Err()), true
 			}
-			l.failed(err)
+			l.failed(ln, err)
 			return d, nil, false
 		}
 		if f.code != codeUnknown && f.code != codeEmpty {
@@ -45,14 +46,14 @@ func (l *Limiter) spendTogether(ctx context.Context, c ratelimit.Charge) (d rate
 		if err := w.forBlock(ctx, f); err != nil {
 			return d, ratelimit.Unavailable(err), true
 		}
-		if l.breaker.now() != together {
+		if ln.now() != together {
 			return d, nil, false
 		}
 	}
 }
 
 // charge sends one charge, once.
-func (l *Limiter) charge(ctx context.Context, c ratelimit.Charge, owe bool) (facts, error) {
+func (l *Limiter) charge(ctx context.Context, ln *lane, c ratelimit.Charge, owe bool) (facts, error) {
 	client := l.client.Load()
 	if client == nil {
 		return facts{}, errNotConnected
@@ -77,7 +78,7 @@ func (l *Limiter) charge(ctx context.Context, c ratelimit.Charge, owe bool) (fac
 	if err != nil {
 		return facts{}, err
 	}
-	l.breaker.succeeded()
+	ln.succeeded()
 	l.counts.together.Add(1)
 	l.server.observe(f.server)
 	l.views.answered(c.Account, minuteOf(f.now), f.minuteUsed, f.code == codeAdmitted)
@@ -153,13 +154,31 @@ func (l *Limiter) answer(ctx context.Context, c ratelimit.Charge, f facts) ratel
 	}
 }
 
-// failed takes note of a charge that the server did not answer.
-func (l *Limiter) failed(err error) {
+// failed takes note of a command on a request's way that the server did not
+// answer.
+func (l *Limiter) failed(ln *lane, err error) {
 	l.counts.failures.Add(1)
-	if errors.Is(err, errBusy) {
+	var opened bool
+	switch {
+	case errors.Is(err, errBusy):
 		return // the server is not to blame
+	case errors.Is(err, context.DeadlineExceeded):
+		opened = ln.timedOut(l.local.Now())
+	case refusesWrites(err):
+		// It will refuse the next one, too, and answer those that write nothing
+		// meanwhile.
+		opened = ln.open(l.local.Now())
 	}
-	if l.breaker.failed(l.local.Now()) {
-		l.logger.Error("the limiter's server is away: this node counts alone", "error", describe(err))
+	if opened {
+		l.tellLost(err)
 	}
+	// Find out at once, and tell the server what was admitted without it.
+	select {
+	case l.beatNow <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Limiter) tellLost(err error) {
+	l.logger.Error("the limiter's server is away: this node counts alone", "error", describe(err))
 }

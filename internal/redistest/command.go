@@ -16,15 +16,17 @@ var ErrRefused = errors.New("the server refused")
 
 // Do runs one command on a connection of its own, and returns the answer as
 // text: a list's elements are separated by line feeds.
-func (s *Server) Do(args ...string) (string, error) {
+func (s *Server) Do(args ...string) (string, error) { return s.DoAs("", args...) }
+
+func (s *Server) dial() (net.Conn, error) {
 	conn, err := net.DialTimeout("tcp", s.Address(), time.Second)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
-		return "", err
-	}
+	return conn, conn.SetDeadline(time.Now().Add(2 * time.Second))
+}
+
+func ask(conn net.Conn, r *bufio.Reader, args ...string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -33,7 +35,7 @@ func (s *Server) Do(args ...string) (string, error) {
 	if _, err := io.WriteString(conn, b.String()); err != nil {
 		return "", err
 	}
-	return readReply(bufio.NewReader(conn))
+	return readReply(r)
 }
 
 // MustDo is Do for commands that must succeed.
@@ -80,4 +82,20 @@ func readReply(r *bufio.Reader) (string, error) {
 	default:
 		return "", fmt.Errorf("an answer that begins %q", line)
 	}
+}
+
+// DoAs is Do after signing in with a password, unless that is empty.
+func (s *Server) DoAs(password string, args ...string) (string, error) {
+	conn, err := s.dial()
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	if password != "" {
+		if _, err := ask(conn, r, "AUTH", password); err != nil {
+			return "", err
+		}
+	}
+	return ask(conn, r, args...)
 }

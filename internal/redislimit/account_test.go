@@ -1,0 +1,109 @@
+package redislimit
+
+import (
+	"testing"
+
+	"petcat"
+)
+
+func TestShare(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		view view
+		s    situation
+		want int64
+	}{
+		{"a new minute", view{}, situation{nodes: 3}, 20},
+		{"alone in the world", view{}, situation{nodes: 1}, 60},
+		{"more nodes than requests", view{}, situation{nodes: 100}, 1},
+		{"a minute that nothing is known of", view{}, situation{nodes: 3, begun: 0.5}, 10},
+		{"the end of such a minute", view{}, situation{nodes: 3, begun: 0.99}, 1},
+		{"half of it used, evenly", view{told: 30, own: 10}, situation{nodes: 3, begun: 0.1}, 10},
+		{"half of it used, all of it here", view{told: 30, own: 30}, situation{nodes: 3}, 10},
+		{"half of it used, little of it here", view{told: 30, own: 3}, situation{nodes: 3}, 3},
+		{"all of it used", view{told: 60, own: 20}, situation{nodes: 3}, 0},
+		{"more than all of it used", view{told: 70, own: 20}, situation{nodes: 3}, 0},
+		{"some of it not told yet", view{told: 30, own: 10, alone: 9, owed: 9}, situation{nodes: 3}, 7},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.view.share(tc.s, 60); got != tc.want {
+				t.Errorf("share = %d of 60, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// What a node may admit alone is settled when it is left alone: telling the
+// server what it admitted adds nothing, and nor does a server that comes and goes
+// without a word.
+func TestMayAloneIsSettledOnce(t *testing.T) {
+	v := view{minute: 7, told: 30, own: 10}
+	away := situation{phase: 2, minute: 7, nodes: 3}
+	step := func(what string, s situation, perMinute, want int64) {
+		t.Helper()
+		if got := v.mayAlone(s, perMinute); got != want {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
+	}
+	step("left alone", away, 60, 10)
+	v.alone, v.owed = 10, 10
+	step("having used it", away, 60, 10)
+	v.told, v.owed = 60, 0
+	step("having told the server", away, 60, 10)
+	away.phase = 4
+	step("left alone again, when nothing is left", away, 60, 10)
+	v.told = 61
+	away.phase = 6
+	step("and again", away, 60, 10)
+	step("on a larger plan", away, 90, 20)
+	away.phase = 8
+	step("after a server that said nothing", away, 90, 20)
+	v.told = 70
+	step("and that was told in the same phase", away, 90, 20)
+
+	v.turn(8)
+	away.minute = 8
+	step("in the next minute", away, 90, 30)
+}
+
+func TestViewsOwe(t *testing.T) {
+	var vs views
+	vs.answered(1, 7, 30, true)
+	if minute, used := vs.told(1); minute != 7 || used != 30 {
+		t.Errorf("told %d in minute %d, want 30 in 7", used, minute)
+	}
+	if vs.owing() {
+		t.Error("something is owed before anything was admitted alone")
+	}
+	vs.admittedAlone(1, 7)
+	vs.admittedAlone(1, 7)
+	ids := vs.takeDirty()
+	if len(ids) != 1 || vs.owing() {
+		t.Fatalf("%v owe, want account 1, once", ids)
+	}
+	d, owes := vs.debt(1)
+	if want := (debt{account: 1, minute: 7, told: 30, owed: 2}); !owes || d != want {
+		t.Errorf("debt = %+v, %v; want %+v", d, owes, want)
+	}
+	// Another request while the server is told.
+	vs.admittedAlone(1, 7)
+	vs.settle(d, 32)
+	if d, owes = vs.debt(1); !owes || d.owed != 1 || d.told != 32 {
+		t.Errorf("debt afterwards = %+v, %v; want 1", d, owes)
+	}
+	vs.putDirty([]petcat.AccountID{1})
+	vs.keepDirty(vs.takeDirty())
+	if !vs.owing() {
+		t.Error("a debt that could not be told was forgotten")
+	}
+	vs.sweep(9)
+	if _, used := vs.told(1); used != 32 {
+		t.Error("an account that owes was dropped")
+	}
+	vs.takeDirty()
+	vs.debt(1)
+	vs.sweep(9)
+	if _, used := vs.told(1); used != 0 {
+		t.Error("an idle account was kept")
+	}
+}

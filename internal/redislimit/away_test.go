@@ -1,0 +1,150 @@
+package redislimit_test
+
+import (
+	"testing"
+	"time"
+
+	"petcat/internal/clock"
+	"petcat/internal/limittest"
+	"petcat/internal/redislimit"
+	"petcat/internal/redistest"
+)
+
+// away is a way to lose the server, and to get it back.
+type away struct {
+	name  string
+	lose  func(*nodes)
+	heal  func(*nodes)
+	alone bool // the nodes notice, and decide alone
+}
+
+func aways() []away {
+	return []away{
+		{"killed", func(n *nodes) { n.server.Kill() }, func(n *nodes) { n.server.Restart() }, true},
+		{"hung", func(n *nodes) { n.server.Hang() }, func(n *nodes) { n.server.Resume() }, true},
+		{"cut off", func(n *nodes) { n.proxy.Cut() }, func(n *nodes) { n.proxy.Heal() }, true},
+		{"slow", func(n *nodes) { n.proxy.Delay(2 * tolerant) }, func(n *nodes) { n.proxy.Heal() }, true},
+		{"refused", func(n *nodes) { n.proxy.Reset() }, func(n *nodes) { n.proxy.Heal() }, true},
+		{"a replica", func(n *nodes) { n.server.MustDo("REPLICAOF", "127.0.0.1", "1") }, func(n *nodes) { n.server.MustDo("REPLICAOF", "NO", "ONE") }, true},
+		{"out of memory", func(n *nodes) { n.server.MustDo("CONFIG", "SET", "maxmemory", "1") }, func(n *nodes) { n.server.MustDo("CONFIG", "SET", "maxmemory", "0") }, true},
+		{"emptied", func(n *nodes) { n.server.Flush() }, func(*nodes) {}, false},
+		{"reset once", func(n *nodes) { n.proxy.Drop() }, func(*nodes) {}, false},
+		{"restarted empty", func(n *nodes) { n.server.Restart() }, func(*nodes) {}, false},
+		{"without its scripts", func(n *nodes) { n.server.MustDo("SCRIPT", "FLUSH") }, func(*nodes) {}, false},
+	}
+}
+
+const awayAccounts = 20
+
+// TestServerAway loses the server in the middle of a minute and gets it back in
+// the middle of another.
+func TestServerAway(t *testing.T) {
+	for _, a := range aways() {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			n := startNodes(t, 3, tolerant)
+			first := n.send(load{accounts: awayAccounts, requests: 30, quota: free})
+			a.lose(n)
+			rest := n.send(load{accounts: awayAccounts, requests: 100, quota: free})
+			for i := range first {
+				first[i] += rest[i]
+			}
+			n.check("in the minute of the switch", first, 30, 63)
+			if a.alone {
+				n.wait("alone")
+				n.clock.Advance(time.Minute)
+				n.check("in a minute without the server", n.send(load{accounts: awayAccounts, requests: 100, quota: free}), 60, 60)
+				n.clock.Advance(time.Minute)
+				half := n.send(load{accounts: awayAccounts, requests: 15, quota: free})
+				a.heal(n)
+				n.wait("together")
+				rest := n.send(load{accounts: awayAccounts, requests: 100, quota: free})
+				for i := range half {
+					half[i] += rest[i]
+				}
+				n.check("in the minute of the return", half, 57, 63)
+			}
+			n.wait("together")
+			n.clock.Advance(time.Minute)
+			n.check("in the minute after", n.send(load{accounts: awayAccounts, requests: 100, quota: free}), 60, 60)
+			n.drainDays()
+		})
+	}
+}
+
+// TestNobodyIsHeldUp: however the server is lost, a request waits for it for as
+// long as a command may take, and only at first.
+func TestNobodyIsHeldUp(t *testing.T) {
+	for _, a := range aways() {
+		t.Run(a.name, func(t *testing.T) {
+			n := startNodes(t, 3, 0)
+			n.send(load{accounts: awayAccounts, requests: 30, quota: free})
+			calm := n.slowest()
+			a.lose(n)
+			n.send(load{accounts: awayAccounts, requests: 100, quota: free})
+			lost := n.slowest()
+			n.Logf("99 in 100 requests took up to %s; %s when the server was lost", calm, lost)
+			if lost > calm+redislimit.CommandTimeout+busy {
+				t.Errorf("99 in 100 requests took up to %s when the server was lost, %s before", lost, calm)
+			}
+			if a.alone {
+				n.wait("alone")
+				n.slowest()
+				n.send(load{accounts: awayAccounts, requests: 100, quota: free})
+				if later := n.slowest(); later > busy {
+					t.Errorf("99 in 100 requests took up to %s without the server", later)
+				}
+			}
+		})
+	}
+}
+
+// busy is what a busy machine adds to a wait.
+const busy = 30 * time.Millisecond
+
+func (n *nodes) check(when string, admitted []int64, least, most int64) {
+	n.Helper()
+	n.Logf("%s: %v", when, admitted)
+	for i, got := range admitted {
+		if got < least || got > most {
+			n.Errorf("%s account %d was admitted %d times, want %d to %d", when, i+1, got, least, most)
+		}
+	}
+}
+
+// drainDays spends the rest of the accounts' days. Not one request more is to be
+// had, and at most a hundredth less for each time that the server lost what it
+// held.
+func (n *nodes) drainDays() {
+	n.Helper()
+	for range 20 {
+		n.clock.Advance(time.Minute)
+		n.send(load{accounts: awayAccounts, requests: 66, quota: free})
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range awayAccounts {
+		if got := n.total[i]; got > free.PerDay || got < free.PerDay*99/100 {
+			n.Errorf("account %d was admitted %d times on one day, want %d to %d", i+1, got, free.PerDay*99/100, free.PerDay)
+		}
+	}
+}
+
+// A node that starts without a server counts alone until there is one.
+func TestStartWithoutServer(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	n := &nodes{TB: t, server: server, clock: clock.NewManual(start), days: limittest.NewDays(), total: make(map[int]int64)}
+	n.proxy = redistest.NewProxy(t, server.Address())
+	n.add(1, tolerant)
+	if mode := n.all[0].Mode(); mode != "alone" {
+		t.Errorf("the node counts %s, want alone", mode)
+	}
+	n.clock.Advance(time.Minute)
+	n.check("without a server", n.send(load{accounts: 5, requests: 100, quota: free}), 60, 60)
+	server.Restart()
+	n.wait("together")
+	n.check("in the same minute", n.send(load{accounts: 5, requests: 100, quota: free}), 0, 0)
+	n.clock.Advance(time.Minute)
+	n.check("with it", n.send(load{accounts: 5, requests: 100, quota: free}), 60, 60)
+}
