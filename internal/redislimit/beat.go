@@ -56,7 +56,7 @@ func (l *Limiter) tick(timely bool) {
 		l.noteBeat(ln, errs[i])
 	}
 	answered := func(ln *lane) bool { return ln.missed == 0 }
-	told := l.merge(answered)
+	told := l.merge(l.working, answered)
 	back := false
 	for i, ln := range l.lanes {
 		if timely && ln.beat(answered(ln)) == together && before[i] != together {
@@ -104,9 +104,9 @@ func (l *Limiter) noteBeat(ln *lane, err error) {
 func (l *Limiter) tryBeat() []error {
 	client := l.client.Load()
 	if client != nil {
-		return l.beatAll(l.lifetime, *client, 0)
+		return l.beatAll(l.working, *client, 0)
 	}
-	err := l.connect(l.lifetime)
+	err := l.connect(l.working)
 	errs := make([]error, len(l.lanes))
 	for i := range errs {
 		errs[i] = err
@@ -167,13 +167,13 @@ func (l *Limiter) reconnect(errs []error) {
 		}
 	}
 	if client := l.client.Swap(nil); client != nil {
-		l.background.Go((*client).Close)
+		hangUp(*client)
 	}
 }
 
 // merge adds what this node admitted alone in this minute to the server's
 // counts, of accounts whose lane is there. It returns whether there was anything.
-func (l *Limiter) merge(there func(*lane) bool) bool {
+func (l *Limiter) merge(ctx context.Context, there func(*lane) bool) bool {
 	ids := l.views.takeDirty()
 	if len(ids) == 0 {
 		return false
@@ -196,7 +196,7 @@ func (l *Limiter) merge(there func(*lane) bool) bool {
 			number(d.minute), number(d.told), number(d.owed),
 		})})
 	}
-	for i, r := range l.runAll(l.lifetime, l.scripts.merge, calls) {
+	for i, r := range l.runAll(ctx, l.scripts.merge, calls) {
 		if r.err != nil {
 			failed = append(failed, debts[i].account)
 			continue

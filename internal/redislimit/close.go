@@ -17,6 +17,7 @@ import (
 // and not spent; the others leave it to those who go on.
 func (l *Limiter) Close(ctx context.Context) error {
 	l.stop.Do(func() { close(l.stopping) })
+	l.halt()
 	idle := make(chan struct{})
 	go func() {
 		l.background.Wait()
@@ -29,7 +30,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 		err = fmt.Errorf("closing the limiter: %w", ctx.Err())
 	}
 	if client := l.client.Load(); client != nil && err == nil {
-		l.merge(func(ln *lane) bool { return ln.now() != alone })
+		l.merge(l.lifetime, func(ln *lane) bool { return ln.now() != alone })
 		if l.mode() != alone {
 			l.tellBans()
 			if l.lastNode() {
@@ -42,9 +43,26 @@ func (l *Limiter) Close(ctx context.Context) error {
 	l.giveUp()
 	<-idle
 	if client := l.client.Swap(nil); client != nil {
-		(*client).Close()
+		hangUp(*client)
 	}
 	return err
+}
+
+// hangUpPatience is how long a client may take to close. It waits for what a
+// server that hangs has not answered, until its connections give up.
+const hangUpPatience = 100 * time.Millisecond
+
+// hangUp closes a client. One that takes longer is left to end by itself.
+func hangUp(client rueidis.Client) {
+	closed := make(chan struct{})
+	go func() {
+		client.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(hangUpPatience):
+	}
 }
 
 // takeBudget bounds how long a closing node looks for blocks to give back: the

@@ -3,6 +3,8 @@ package redislimit
 import (
 	"context"
 	"time"
+
+	"petcat/internal/ratelimit"
 )
 
 // StartVirtual starts a limiter for which the server's time is the clock's. It
@@ -15,3 +17,11 @@ func StartVirtual(ctx context.Context, o Options, timeout time.Duration) (*Limit
 
 // CommandTimeout is how long a request may be held up by a command.
 const CommandTimeout time.Duration = commandTimeout
+
+// SpendHash is the name under which the server knows the script of a charge.
+func SpendHash() string { return newScripts().spend.hash }
+
+// SpendArgs is what the script of a charge is given.
+func SpendArgs(l *Limiter, c ratelimit.Charge) []string {
+	return l.chargeArgs(c, true, lastBan{})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,6 +171,13 @@ func (le *leaser) run() {
 // returns the others. A request may ask with an answer that a grant overtook,
 // and two blocks at once are more than a flushed server may lose.
 func (le *leaser) needed(jobs []*job) []*job {
+	jobs = slices.DeleteFunc(jobs, func(j *job) bool {
+		lost := le.l.lane(j.account).now() == alone
+		if lost {
+			le.finish(j)
+		}
+		return lost
+	})
 	calls := make([]call, len(jobs))
 	le.mu.Lock()
 	for i, j := range jobs {
@@ -180,7 +188,7 @@ func (le *leaser) needed(jobs []*job) []*job {
 	}
 	le.mu.Unlock()
 	var needed []*job
-	for i, r := range le.l.runAll(le.l.lifetime, le.l.scripts.need, calls) {
+	for i, r := range le.l.runAll(le.l.working, le.l.scripts.need, calls) {
 		switch {
 		case r.err != nil && le.l.lane(jobs[i].account).now() == together:
 			le.later(jobs[i])

@@ -75,6 +75,8 @@ type Limiter struct {
 	background sync.WaitGroup
 	lifetime   context.Context // ends when Close gives up waiting
 	giveUp     context.CancelFunc
+	working    context.Context // of the background's calls that can be broken off; ends with Close
+	halt       context.CancelFunc
 	sinceSweep int // beats; the beat's goroutine alone
 }
 
@@ -106,6 +108,7 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 	l.local = ratelimit.NewClock(l.server)
 	l.leaser = newLeaser(l)
 	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	l.working, l.halt = context.WithCancel(l.lifetime)
 	if err := l.connect(ctx); err != nil {
 		if permanent(err) {
 			l.giveUp()

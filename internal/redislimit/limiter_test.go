@@ -42,4 +42,7 @@ func starter(server *redistest.Server) limittest.New {
 	}
 }
 
-func TestLimiter(t *testing.T) { limittest.Run(t, starter(redistest.Start(t))) }
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	limittest.Run(t, starter(redistest.Start(t)))
+}

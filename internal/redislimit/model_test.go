@@ -20,6 +20,7 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Parallel()
 	start := starter(redistest.Start(t))
 	for i, mode := range []petcat.BanMode{petcat.EnforceBans, petcat.ShadowBans, petcat.BansOff} {
 		t.Run(string(mode), func(t *testing.T) {
