@@ -39,6 +39,7 @@ const awayAccounts = 20
 // TestServerAway loses the server in the middle of a minute and gets it back in
 // the middle of another.
 func TestServerAway(t *testing.T) {
+	t.Parallel()
 	for _, a := range aways() {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()

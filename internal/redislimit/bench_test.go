@@ -32,7 +32,7 @@ func BenchmarkSpend(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = l.Close(context.Background()) })
+	b.Cleanup(func() { _ = l.Close(context.WithoutCancel(b.Context())) })
 	spend := func(account int64) {
 		if _, err := l.Spend(b.Context(), ratelimit.Charge{Account: petcat.AccountID(account), Key: petcat.KeyID(account), Quota: quota}); err != nil {
 			b.Error(err)

@@ -11,7 +11,8 @@ func newTestBreaker() *breaker {
 func TestBreakerOpensAfterTimeoutsInARow(t *testing.T) {
 	b := newTestBreaker()
 	for i := range 10 {
-		if b.timedOut(1) || b.timedOut(1) {
+		first, second := b.timedOut(1), b.timedOut(2)
+		if first || second {
 			t.Fatalf("round %d: opened by two timeouts", i)
 		}
 		b.succeeded()
@@ -41,8 +42,14 @@ func TestBreakerClosesByTheBeatAlone(t *testing.T) {
 		want mode
 	}{
 		{false, alone},
-		{true, joining}, {true, joining}, {false, alone}, // it was a flicker
-		{true, joining}, {true, joining}, {true, joining}, {true, joining}, {true, together},
+		{true, joining},
+		{true, joining},
+		{false, alone}, // it was a flicker
+		{true, joining},
+		{true, joining},
+		{true, joining},
+		{true, joining},
+		{true, together},
 		{true, together},
 		{false, together}, // it closes, and does not open
 	} {

@@ -50,6 +50,7 @@ func (l *Limiter) clientOption() rueidis.ClientOption {
 	switch e.topology {
 	case single:
 		o.ForceSingleClient = true
+	case cluster:
 	case sentinel:
 		o.Sentinel = rueidis.SentinelOption{
 			MasterSet: e.master, Username: e.sentinelUsername, Password: e.sentinelPassword.Reveal(),

@@ -21,7 +21,7 @@
 // A command that is not answered within 50 ms is given up, and the request is
 // decided by this node alone: by a [ratelimit.Memory] that admits this node's
 // share of the minute, the quota divided by the nodes that are live, and leases
-// its days from the same store. After a few failures nothing is sent any more
+// its days from the same store. After a few of those nothing is sent any more
 // but a beat four times a second. In the minute of the switch the share is cut
 // from what the server last said was left, so that an account that was active
 // on this node gets no more than its limit. What a node admitted alone is

@@ -81,11 +81,12 @@ func slotOf(tag string) uint16 {
 func (l *Limiter) mode() mode {
 	worst := together
 	for _, ln := range l.lanes {
-		switch m := ln.now(); {
-		case m == alone:
+		switch ln.now() {
+		case alone:
 			return alone
-		case m == joining:
+		case joining:
 			worst = joining
+		case together:
 		}
 	}
 	return worst

@@ -20,9 +20,6 @@ const (
 	storeRetry = time.Second
 	// leaseBatch is how many leases make one call of the store.
 	leaseBatch = 1_000
-	// grantPatience is how long the server may be away before a block that was
-	// leased for it is given up: a little less than the server remembers leases.
-	grantPatience = 100 * time.Second
 )
 
 // leaser leases blocks of days from the store and grants them to the accounts
@@ -65,14 +62,6 @@ type job struct {
 	done    chan struct{} // closed after each round; made for waiters
 	sent    bool          // the server was told of the outcome, or is being told
 	again   bool          // and asked for another since, or just before
-}
-
-// grant is a block that was leased and that the server is to be told of.
-type grant struct {
-	job      *job
-	token    string
-	got      petcat.DayLeased
-	giveUpAt int64 // monotonic clock
 }
 
 func newLeaser(l *Limiter) *leaser {
@@ -259,62 +248,6 @@ func (le *leaser) ask(jobs []*job) ([]petcat.DayLeased, error) {
 	return got, err
 }
 
-// grantAll tells the server what was leased, and lets the waiters look again.
-func (le *leaser) grantAll(jobs []*job, got []petcat.DayLeased) {
-	giveUpAt := le.l.options.Clock.Read().Mono + int64(grantPatience)
-	grants := make([]grant, len(jobs))
-	le.setSent(jobs, true)
-	for i, j := range jobs {
-		le.serial++
-		grants[i] = grant{job: j, token: le.l.node + "_" + number(le.serial), got: got[i], giveUpAt: giveUpAt}
-	}
-	if unanswered := le.grant(grants); len(unanswered) > 0 {
-		le.ungranted = append(le.ungranted, unanswered...)
-		le.late.Store(true)
-	}
-	for _, j := range jobs {
-		le.finish(j)
-	}
-}
-
-// grant sends grants, and returns those whose outcome is not known. They can be
-// sent again: the server counts a lease once.
-func (le *leaser) grant(grants []grant) (unanswered []grant) {
-	calls := make([]call, len(grants))
-	for i, g := range grants {
-		calls[i] = call{
-			keys: []string{le.l.keys.account(g.job.account), le.l.keys.lease(g.job.account, g.token)},
-			args: []string{le.l.node, number(g.job.day), number(g.got.Granted), number(g.got.Count), number(g.job.second)},
-		}
-	}
-	for i, r := range le.l.runAll(le.l.lifetime, le.l.scripts.grant, calls) {
-		switch {
-		case r.err != nil:
-			unanswered = append(unanswered, grants[i])
-		case r.numbers[0] == 1 && grants[i].got.Granted > 0:
-			le.giveBack(petcat.DayReturn{Account: grants[i].job.account, Day: grants[i].job.day, Unused: grants[i].got.Granted})
-		}
-	}
-	return unanswered
-}
-
-// grantAgain sends what was not answered. What cannot be told in time is lost
-// to its account: it may have been counted.
-func (le *leaser) grantAgain() {
-	if len(le.ungranted) == 0 || le.l.client.Load() == nil {
-		return
-	}
-	now := le.l.options.Clock.Read().Mono
-	var still []grant
-	for _, g := range le.ungranted {
-		if now < g.giveUpAt {
-			still = append(still, g)
-		}
-	}
-	le.ungranted = le.grant(still)
-	le.late.Store(len(le.ungranted) > 0)
-}
-
 func (le *leaser) setSent(jobs []*job, sent bool) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -402,8 +335,8 @@ func (le *leaser) setAway(out *outage) {
 	before := le.away.Swap(out)
 	switch {
 	case before == nil && out != nil:
-		le.l.logger.LogAttrs(context.Background(), slog.LevelError, "days are counted without the store: it is away", slog.Any("error", out.err))
+		le.l.logger.LogAttrs(le.l.lifetime, slog.LevelError, "days are counted without the store: it is away", slog.Any("error", out.err))
 	case before != nil && out == nil:
-		le.l.logger.LogAttrs(context.Background(), slog.LevelInfo, "days are counted in the store again")
+		le.l.logger.LogAttrs(le.l.lifetime, slog.LevelInfo, "days are counted in the store again")
 	}
 }

@@ -73,9 +73,9 @@ type Limiter struct {
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
 	background sync.WaitGroup
-	lifetime   context.Context // ends when Close gives up waiting
+	lifetime   context.Context //nolint:containedctx // of the background: ends when Close gives up waiting
 	giveUp     context.CancelFunc
-	working    context.Context // of the background's calls that can be broken off; ends with Close
+	working    context.Context //nolint:containedctx // of the background's calls that can be broken off: ends with Close
 	halt       context.CancelFunc
 	sinceSweep int // beats; the beat's goroutine alone
 }

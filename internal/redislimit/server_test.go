@@ -27,7 +27,7 @@ func TestServerTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close(context.Background())
+	defer l.Close(t.Context())
 	before := time.Now()
 	d, err := l.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: free})
 	if err != nil {
@@ -46,7 +46,7 @@ func startOn(t *testing.T, url string, change func(*redislimit.Options)) (*redis
 	}
 	l, err := redislimit.New(t.Context(), o)
 	if err == nil {
-		t.Cleanup(func() { _ = l.Close(context.Background()) })
+		t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
 	}
 	return l, err
 }
@@ -195,7 +195,7 @@ func TestStoreAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close(context.Background())
+	defer l.Close(t.Context())
 	spend := func(account int64) (ratelimit.Decision, error) {
 		return l.Spend(t.Context(), ratelimit.Charge{
 			Account: petcat.AccountID(account), Key: petcat.KeyID(account), Quota: petcat.Quota{PerMinute: 10_000, PerDay: 1_000},
@@ -228,7 +228,7 @@ func TestStoreAway(t *testing.T) {
 		_, err := spend(1)
 		return err == nil && n.days.Count(1, today) >= 301 && !l.Stats().Degraded
 	})
-	admitted := int64(0)
+	var admitted int64
 	for {
 		d, err := spend(1)
 		if err != nil {

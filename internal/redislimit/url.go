@@ -112,8 +112,10 @@ func (e *endpoint) hosts(list string) error {
 		if address == "" {
 			return errors.New("has no host")
 		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
+		if _, named, err := net.SplitHostPort(address); err != nil {
 			address = net.JoinHostPort(strings.Trim(address, "[]"), port)
+		} else if _, err := strconv.ParseUint(named, 10, 16); err != nil {
+			return errors.New("has a port that is not a number up to 65535")
 		}
 		e.addresses = append(e.addresses, address)
 	}

@@ -45,7 +45,7 @@ func TestParseURLRefuses(t *testing.T) {
 	const planted = "hunter2"
 	for _, url := range []string{
 		"", planted, "http://:" + planted + "@host", "redis://:" + planted + "@", "redis://:" + planted + "%zz@host",
-		"redis://:" + planted + "@a,b", "redis://:" + planted + "@host/x" + planted, "redis://host/-1",
+		"redis://:" + planted + "@a,b", "redis://:" + planted + "@host/x" + planted, "redis://host/-1", "redis://:" + planted + "@host:x" + planted, "redis://host:65536",
 		"redis-sentinel://:" + planted + "@host", "redis-cluster://:" + planted + "@host/2",
 		"redis://host?" + planted + "=1", "redis://host?tls=" + planted, "redis://host?a=%zz" + planted, "redis-cluster://a,,b",
 	} {

@@ -90,7 +90,7 @@ func (s *Server) DoAs(password string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	r := bufio.NewReader(conn)
 	if password != "" {
 		if _, err := ask(conn, r, "AUTH", password); err != nil {

@@ -134,8 +134,10 @@ func (p *Proxy) forget(c net.Conn) {
 
 // copy passes on what comes until either side ends, which ends the other.
 func (p *Proxy) copy(to, from net.Conn, answer bool) {
-	defer to.Close()
-	defer from.Close()
+	defer func() {
+		_ = to.Close()
+		_ = from.Close()
+	}()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -1,0 +1,89 @@
+package redistest_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat/internal/redistest"
+)
+
+func TestServer(t *testing.T) {
+	s := redistest.Start(t)
+	s.MustDo("SET", "a", "1")
+	if got := s.MustDo("MGET", "a", "b"); got != "1\n" {
+		t.Errorf("MGET answers %q", got)
+	}
+	if _, err := s.Do("NONSENSE"); err == nil || !strings.Contains(err.Error(), "unknown command") {
+		t.Errorf("NONSENSE: %v", err)
+	}
+
+	s.Hang()
+	if _, err := s.Do("PING"); err == nil {
+		t.Error("a server that hangs answers")
+	}
+	s.Resume()
+	if got := s.MustDo("GET", "a"); got != "1" {
+		t.Errorf("after hanging it holds %q", got)
+	}
+
+	s.Kill()
+	if _, err := s.Do("PING"); err == nil {
+		t.Error("a server that was killed answers")
+	}
+	s.Restart()
+	if got := s.MustDo("GET", "a"); got != "" {
+		t.Errorf("after a restart it holds %q", got)
+	}
+}
+
+func TestProxy(t *testing.T) {
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Address())
+	var conn net.Conn
+	dial := func() {
+		t.Helper()
+		var err error
+		if conn, err = net.Dial("tcp", p.Address()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	ping := func(patience time.Duration) error {
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+			return err
+		}
+		_, err := io.ReadFull(conn, make([]byte, len("+PONG\r\n")))
+		return err
+	}
+	dial()
+	if err := ping(time.Second); err != nil {
+		t.Fatalf("through the proxy: %v", err)
+	}
+	p.Delay(200 * time.Millisecond)
+	if err := ping(100 * time.Millisecond); err == nil {
+		t.Error("an answer that is delayed came at once")
+	}
+	p.Cut()
+	dial()
+	if err := ping(100 * time.Millisecond); err == nil {
+		t.Error("an answer came through a cut")
+	}
+	p.Heal()
+	dial()
+	if err := ping(time.Second); err != nil {
+		t.Errorf("after the cut: %v", err)
+	}
+	p.Drop()
+	if err := ping(time.Second); err == nil {
+		t.Error("a connection that was reset answers")
+	}
+	p.Reset()
+	dial()
+	if err := ping(time.Second); err == nil {
+		t.Error("a connection that was refused answers")
+	}
+}
