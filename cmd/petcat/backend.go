@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"petcat"
@@ -15,7 +16,7 @@ import (
 )
 
 // backend is where a server keeps its data.
-type backend interface { //nolint:interfacebloat // a sum of small ones
+type backend interface {
 	store
 	petcat.CategoryStore
 	petcat.DayStore
@@ -50,8 +51,8 @@ type backing struct {
 
 func (b *backing) Close() error {
 	var first error
-	for i := len(b.closers) - 1; i >= 0; i-- {
-		if err := b.closers[i](); first == nil {
+	for _, closer := range slices.Backward(b.closers) {
+		if err := closer(); first == nil {
 			first = err
 		}
 	}

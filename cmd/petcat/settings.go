@@ -49,10 +49,10 @@ type Settings struct {
 }
 
 // sqlite reports whether the data is the file in the data directory.
-func (s Settings) sqlite() bool { return s.Database.Reveal() == sqliteDatabase }
+func (s Settings) sqlite() bool { return s.Database.IsZero() || s.Database.Reveal() == sqliteDatabase }
 
 // memory reports whether requests are counted in this process.
-func (s Settings) memory() bool { return s.Limiter.Reveal() == memoryLimiter }
+func (s Settings) memory() bool { return s.Limiter.IsZero() || s.Limiter.Reveal() == memoryLimiter }
 
 // TLS reports whether the listeners speak TLS.
 func (s Settings) TLS() bool { return s.TLSCert != "" }
