@@ -21,6 +21,9 @@ func (o *createOp) claim() claim { return claim{account: o.Account, key: o.Idemp
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
+	if err := s.writer.gate.hopeless(); err != nil {
+		return petcat.CreatedCategory{}, translate(err, "create category")
+	}
 	o := &createOp{CreateCategory: c}
 	if c.IdempotencyKey != "" {
 		o.fingerprint = c.New.Fingerprint()

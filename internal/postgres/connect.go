@@ -144,11 +144,17 @@ func explain(err error, where string) error {
 	}
 }
 
-// message returns what the server said, or else the error's text, in one line.
+// message returns what the server said, or what the network did, or else the
+// error's text, in one line. The driver repeats the network's once for each way
+// that it tried.
 func message(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		text = e.Message
+	} else if e, ok := errors.AsType[*net.DNSError](err); ok {
+		text = e.Err
+	} else if e, ok := errors.AsType[*net.OpError](err); ok {
+		text = e.Err.Error()
 	}
 	return strings.Join(strings.Fields(text), " ")
 }

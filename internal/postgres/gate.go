@@ -76,6 +76,18 @@ func (g *gate) await(ctx context.Context, probe <-chan struct{}) {
 	g.waiting--
 }
 
+// hopeless returns an error while somebody who was let through a closed gate is
+// not back: who would queue behind that attempt may wait for long, and is better
+// told now.
+func (g *gate) hopeless() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed && g.probe != nil {
+		return &unreachableError{g.cause}
+	}
+	return nil
+}
+
 // outcome is how far a caller came.
 type outcome int
 

@@ -51,6 +51,36 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// Who would queue behind an attempt is told at once.
+func TestGateIsHopelessWhileSomebodyTries(t *testing.T) {
+	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+	g := gate{clock: c}
+	away := errors.New("away")
+	want := func(what string, hopeless bool) {
+		t.Helper()
+		err := g.hopeless()
+		if (err != nil) != hopeless || hopeless && (!errors.Is(err, away) || severityOf(err) != unreachable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	want("at first", false)
+	g.leave(noContact, away)
+	c.Advance(time.Hour)
+	want("long after a failure, for somebody has to try", false)
+	if err := g.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want("while somebody tries", true)
+	g.leave(noContact, away)
+	want("when it has failed", false)
+	c.Advance(probeEvery)
+	if err := g.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.leave(answered, nil)
+	want("after an answer", false)
+}
+
 // Who comes while somebody tries is not refused before it is known how that went.
 func TestGateWaitsForTheProbe(t *testing.T) {
 	away := errors.New("away")
