@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -59,6 +60,10 @@ func NeedNoError(t testing.TB, err error) {
 	}
 }
 
+// dropTimeout bounds the end of a database: a test that failed may have left the
+// server suspended.
+const dropTimeout = 10 * time.Second
+
 // Database makes an empty database for a test and returns its URL. It is dropped
 // when the test ends.
 func (s *Server) Database(t testing.TB) string {
@@ -69,12 +74,14 @@ func (s *Server) Database(t testing.TB) string {
 	s.mu.Unlock()
 	s.Execute(t, "postgres", "CREATE DATABASE "+name)
 	t.Cleanup(func() {
-		conn, err := pgx.Connect(context.WithoutCancel(t.Context()), s.url("postgres"))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), dropTimeout)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, s.url("postgres"))
 		if err != nil {
 			return // the test ended the server
 		}
-		defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-		_, _ = conn.Exec(context.WithoutCancel(t.Context()), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+		defer func() { _ = conn.Close(ctx) }()
+		_, _ = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	})
 	return s.url(name)
 }
