@@ -18,7 +18,7 @@ func banKey(t *testing.T, start, end time.Time, shadow bool) (data string) {
 	mustRun(t, "account", "create", "acme", "--plan", "free", "--data", data)
 	mustRun(t, "key", "create", "acme", "--data", data)
 	p := &program{clock: clock.NewSystem()}
-	st, err := p.openStore(t.Context(), Settings{Data: data}, mustExist)
+	st, err := p.openStore(t.Context(), Settings{Data: data, Database: petcat.NewSecret(sqliteDatabase)}, mustExist)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (c counting) redis(ctx context.Context) (*limits, error) {
 		Observe: func(took time.Duration) { c.metrics.Limiter(took) },
 	})
 	if err != nil {
-		return nil, configErrorf("the limiter cannot be used: %w", err)
+		return nil, configErrorf("%w; see --limiter (PETCAT_LIMITER)", err)
 	}
 	return &limits{
 		Limiter: l,
