@@ -111,6 +111,25 @@ func refusesWrites(err error) bool {
 	return !moved && !ask
 }
 
+// inWords says what a server refused to somebody who sets one up; its own words
+// are for those who write clients.
+func inWords(err error) error {
+	e, ok := rueidis.IsRedisErr(err)
+	if !ok {
+		return err
+	}
+	switch kind, _, _ := strings.Cut(e.Error(), " "); kind {
+	case "NOAUTH":
+		return errors.New("it wants a password (NOAUTH)")
+	case "WRONGPASS":
+		return errors.New("it refuses the user or the password (WRONGPASS)")
+	case "NOPERM":
+		return errors.New("it gives the user too few rights (NOPERM)")
+	default:
+		return err
+	}
+}
+
 // minMajor is the oldest major version of Redis whose commands and scripts are
 // tested here; Valkey calls itself compatible with 7.2.
 const minMajor = 7

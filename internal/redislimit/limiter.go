@@ -112,7 +112,7 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 	if err := l.connect(ctx); err != nil {
 		if permanent(err) {
 			l.giveUp()
-			return nil, fmt.Errorf("the limiter's server cannot be used: %w", err)
+			return nil, fmt.Errorf("the limiter's server cannot be used: %w", inWords(err))
 		}
 		l.logger.Warn("the limiter's server does not answer: this node counts alone", "error", err)
 	}
