@@ -113,6 +113,16 @@ func (g *gate) leave(o outcome, cause error) {
 	}
 }
 
+// reopen notes that the database was reached by another way. Somebody who is on
+// the way tells for himself.
+func (g *gate) reopen() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.probe == nil {
+		g.closed, g.cause = false, nil
+	}
+}
+
 // open reports whether the database was there when it was last asked.
 func (g *gate) open() bool {
 	g.mu.Lock()

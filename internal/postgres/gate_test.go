@@ -51,6 +51,27 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// What was reached by another way is taken to be there, unless somebody is about
+// to find out.
+func TestGateIsReopened(t *testing.T) {
+	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+	g := gate{clock: c}
+	g.leave(noContact, errors.New("away"))
+	g.reopen()
+	if !g.open() {
+		t.Error("it stays closed")
+	}
+	g.leave(noContact, errors.New("away"))
+	c.Advance(probeEvery)
+	if err := g.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.reopen()
+	if g.open() {
+		t.Error("it is opened over the head of somebody who tries")
+	}
+}
+
 // Who would queue behind an attempt is told at once.
 func TestGateIsHopelessWhileSomebodyTries(t *testing.T) {
 	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))

@@ -26,7 +26,10 @@ func (s *Store) Beat(ctx context.Context, node string) (live int, err error) {
 	var batch pgx.Batch
 	batch.Queue(settings)
 	batch.Queue(beat, node).QueryRow(func(row pgx.Row) error { return row.Scan(&live) })
-	err = s.write(ctx, "count the nodes", &batch)
+	if err = s.write(ctx, "count the nodes", &batch); err == nil {
+		// A node on which nobody creates would never find out otherwise.
+		s.writer.gate.reopen()
+	}
 	return live, err
 }
 
