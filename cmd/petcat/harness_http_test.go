@@ -236,7 +236,7 @@ func newCaller(t testing.TB, data string) (key string) {
 func petcatDoes(t testing.TB, data string, args ...string) (stdout string) {
 	t.Helper()
 	var out, errs strings.Builder
-	if code := run(t.Context(), append(args, "--data", data), environment(nil), strings.NewReader(""), &out, &errs); code != exitDone {
+	if code := run(t.Context(), append(args, placeFlags(data)...), environment(nil), strings.NewReader(""), &out, &errs); code != exitDone {
 		t.Fatalf("petcat %s: exit code %d: %s", strings.Join(args, " "), code, errs.String())
 	}
 	return out.String()

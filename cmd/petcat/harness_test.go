@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,12 +21,14 @@ import (
 // server is the whole program, serving: a process of its own where signals and
 // kills matter, else in the test's process.
 type server struct {
-	t    testing.TB
+	t testing.TB
+	// data is where the data is: a directory, or the URL of a database.
 	data string
 	// client checks every answer of the API.
 	client *http.Client
 	// api and admin are where it listens, without a slash at the end.
 	api, admin string
+	begun      time.Time
 	// startup is how long it took until the log said that it is ready.
 	startup time.Duration
 	log     *transcript
@@ -37,12 +40,19 @@ type server struct {
 	code    int // how it ended, -1 by a signal; set before ended is closed
 }
 
+// placeFlags say where the data is.
+func placeFlags(data string) []string {
+	if strings.Contains(data, "://") {
+		return []string{"--database", data}
+	}
+	return []string{"--data", data}
+}
+
 // serveFlags let a server choose free ports and stop quickly.
 func serveFlags(command, data string, more []string) []string {
-	return append([]string{
-		command, "--data", data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-		"--log-format", "json", "--shutdown-timeout", "2s",
-	}, more...)
+	return slices.Concat([]string{command}, placeFlags(data), []string{
+		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json", "--shutdown-timeout", "2s",
+	}, more)
 }
 
 // serve starts a server in this process and waits until it is ready.
@@ -51,12 +61,11 @@ func serve(t testing.TB, data string, flags ...string) *server {
 	s := newServer(t, data)
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
-	begin := time.Now()
 	go func() {
 		defer close(s.ended)
 		s.code = run(ctx, serveFlags("serve", data, flags), environment(nil), strings.NewReader(""), s.stdout, s.log)
 	}()
-	s.awaitReady(begin)
+	s.awaitReady()
 	return s
 }
 
@@ -64,12 +73,19 @@ func serve(t testing.TB, data string, flags ...string) *server {
 // program when it is called petcat.
 func serveProcess(t testing.TB, data string, flags ...string) *server {
 	t.Helper()
-	s := startProcess(t, data, serveFlags("serve", data, flags)...)
+	return startProcess(t, data, serveFlags("serve", data, flags)...)
+}
+
+// startProcess starts a command that serves, and waits until it is ready.
+func startProcess(t testing.TB, data string, args ...string) *server {
+	t.Helper()
+	s := launchProcess(t, data, args...)
+	s.awaitReady()
 	return s
 }
 
-// startProcess starts a command that serves.
-func startProcess(t testing.TB, data string, args ...string) *server {
+// launchProcess is startProcess without the wait.
+func launchProcess(t testing.TB, data string, args ...string) *server {
 	t.Helper()
 	s := newServer(t, data)
 	executable, err := os.Executable()
@@ -79,7 +95,6 @@ func startProcess(t testing.TB, data string, args ...string) *server {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	cmd.Stdout, cmd.Stderr = s.stdout, s.log
 	cmd.SysProcAttr = diesWithTest()
-	begin := time.Now()
 	must(t, cmd.Start())
 	s.process = cmd.Process
 	go func() {
@@ -87,13 +102,12 @@ func startProcess(t testing.TB, data string, args ...string) *server {
 		_ = cmd.Wait() // the code says how it went
 		s.code = cmd.ProcessState.ExitCode()
 	}()
-	s.awaitReady(begin)
 	return s
 }
 
 func newServer(t testing.TB, data string) *server {
 	t.Helper()
-	s := &server{t: t, data: data, log: &transcript{}, stdout: &transcript{}, ended: make(chan struct{}), client: newClient(t)}
+	s := &server{t: t, data: data, log: &transcript{}, stdout: &transcript{}, ended: make(chan struct{}), client: newClient(t), begun: time.Now()}
 	t.Cleanup(func() {
 		s.client.CloseIdleConnections()
 		s.kill()
@@ -122,7 +136,7 @@ type checked struct {
 func (c *checked) CloseIdleConnections() { c.base.CloseIdleConnections() }
 
 // awaitReady waits for the line that says where the server listens.
-func (s *server) awaitReady(begin time.Time) {
+func (s *server) awaitReady() {
 	s.t.Helper()
 	eventually(s.t, 20*time.Second, "the server is ready", func() bool {
 		select {
@@ -131,7 +145,7 @@ func (s *server) awaitReady(begin time.Time) {
 		default:
 		}
 		at, listen, admin := s.log.ready()
-		s.startup, s.api, s.admin = at.Sub(begin), "http://"+listen, admin
+		s.startup, s.api, s.admin = at.Sub(s.begun), "http://"+listen, admin
 		return !at.IsZero()
 	})
 }

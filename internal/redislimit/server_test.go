@@ -170,10 +170,10 @@ func TestEveryKeyExpires(t *testing.T) {
 // A charge whose answer is lost is not sent again: the server counts it once,
 // and this node, which admitted it, tells the server once.
 func TestLostAnswerChargesOnce(t *testing.T) {
-	n := startNodes(t, 1, 0)
+	n := startNodes(t, 1, tolerant)
 	key := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 	n.spend(0, key, ratelimit.Admitted)
-	n.proxy.Delay(200 * time.Millisecond)
+	n.proxy.Delay(2 * tolerant)
 	n.spend(0, key, ratelimit.Admitted)
 	n.proxy.Heal()
 	n.wait("together")
