@@ -38,6 +38,53 @@ func TestServerTime(t *testing.T) {
 	}
 }
 
+// Three nodes whose own clocks are all wrong, on the server's time: in each
+// minute of the server exactly the limit.
+func TestServerTimeOnThreeNodes(t *testing.T) {
+	server, days := redistest.Start(t), limittest.NewDays()
+	var all []*redislimit.Limiter
+	for i := range 3 {
+		l, err := startOn(t, server.URL(), func(o *redislimit.Options) {
+			o.Clock, o.Days = clock.NewManual(start.AddDate(0, 0, i)), days.Process()
+			o.LiveNodes = func() int { return 3 }
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	var mu sync.Mutex
+	admitted, refused := make(map[int64]int), make(map[int64]int)
+	var senders sync.WaitGroup
+	for _, l := range all {
+		senders.Go(func() {
+			for range 100 {
+				d, err := l.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: free})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if d.Verdict == ratelimit.Admitted {
+					admitted[d.Minute.Reset]++
+				} else {
+					refused[d.Minute.Reset]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	senders.Wait()
+	for minute, n := range admitted {
+		if n > 60 || n < 60 && refused[minute] > 0 {
+			t.Errorf("in the minute that ends at %d, %d were admitted and %d refused, want 60", minute, n, refused[minute])
+		}
+	}
+	if len(refused) == 0 {
+		t.Error("nothing was refused")
+	}
+}
+
 func startOn(t *testing.T, url string, change func(*redislimit.Options)) (*redislimit.Limiter, error) {
 	t.Helper()
 	o := redislimit.Options{URL: petcat.NewSecret(url), Clock: clock.NewSystem(), Days: limittest.NewDays().Process()}
@@ -177,11 +224,19 @@ func TestLostAnswerChargesOnce(t *testing.T) {
 	n.spend(0, key, ratelimit.Admitted)
 	n.proxy.Heal()
 	n.wait("together")
-	used := func() string { return n.server.MustDo("HGET", "petcat:{acct_1}", "mu") }
-	eventually(t, "both are told", func() bool { return used() == "3" })
+	used := func() int {
+		count, err := strconv.Atoi(n.server.MustDo("HGET", "petcat:{acct_1}", "mu"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	eventually(t, "the server is told", func() bool { return used() > 1 })
 	time.Sleep(time.Second) // whatever else would send it again
-	if got := used(); got != "3" {
-		t.Errorf("the server counts %s, want 3: one, the one whose answer was lost, and the same told by the node", got)
+	// One, the one whose answer was lost unless it never left, and the same told by
+	// the node.
+	if got := used(); got > 3 {
+		t.Errorf("the server counts %d, want at most 3", got)
 	}
 }
 
