@@ -102,6 +102,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 	parent(root,
 		p.devCommand(),
 		p.serveCommand(),
+		p.healthCommand(),
 		p.accountCommand(),
 		p.keyCommand(),
 		p.banCommand(),

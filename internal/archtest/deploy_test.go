@@ -94,7 +94,7 @@ func TestDeployParses(t *testing.T) {
 }
 
 // command finds the commands of the program in comments and scripts.
-var command = regexp.MustCompile(`\bpetcat (?:serve|dev|account|key|ban|plan|config)\b.*`)
+var command = regexp.MustCompile(`\bpetcat (?:serve|health|dev|account|key|ban|plan|config)\b.*`)
 
 // TestDeployNamesSettingsThatExist: a misspelt variable is only warned about,
 // and a misspelt flag keeps a node from starting.

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// healthPatience is how long a node may take to say how it is: it looks nothing
+// up for that, so one that takes longer is not well.
+const healthPatience = 2 * time.Second
+
+// maxReadiness is far above what a node says of itself.
+const maxReadiness = 64 << 10
+
+// healthCommand asks the node on this machine whether requests should be sent to
+// it: for images without a shell, and for scripts.
+func (p *program) healthCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "health",
+		GroupID: groupRun,
+		Short:   "Ask the node on this machine whether it is ready",
+		Long: `Ask the node that runs on this machine with the same settings whether requests
+should be sent to it. The exit code is 0 when it is ready or degraded, which is
+that it answers but something it needs is away, and 1 when it is not ready or
+does not answer within 2 s.`,
+		Args: arguments(),
+	}
+	// Those of the listeners: they are checked together.
+	registerFlags(cmd, "listen", "admin-listen", "admin-allow-plaintext", "tls-cert", "tls-key")
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		settings, err := loadSettings(cmd, p.getenv)
+		if err != nil {
+			return err
+		}
+		url, err := readyzURL(settings)
+		if err != nil {
+			return err
+		}
+		r, ready, err := askReadiness(cmd.Context(), url)
+		if err != nil {
+			return err
+		}
+		if err := p.printReadiness(r, *asJSON); err != nil {
+			return err
+		}
+		if !ready {
+			return &failure{code: exitFailed, text: fmt.Sprintf("the node is %s: send it no requests", r.Status)}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// readyzURL returns where the node of this machine says how it is.
+func readyzURL(settings Settings) (string, error) {
+	host, port, err := net.SplitHostPort(settings.AdminListen)
+	if err != nil || port == "0" {
+		return "", configErrorf("--admin-listen (PETCAT_ADMIN_LISTEN) lets the system choose a port (%s); say which port it is: --admin-listen 127.0.0.1:8081", settings.AdminListen)
+	}
+	// An address that means all of this machine's is no address to call.
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	scheme := "http"
+	if settings.TLS() && !isLoopback(settings.AdminListen) { // as in listen
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port) + "/readyz", nil
+}
+
+// askReadiness asks one node.
+func askReadiness(ctx context.Context, url string) (r readiness, ready bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return r, false, fmt.Errorf("ask %s: %w", url, err)
+	}
+	client := http.Client{Transport: &http.Transport{
+		// The node is on this machine, where no proxy is to be asked.
+		Proxy: nil,
+		// It is called by the name of this machine, for which no certificate was
+		// made, and it is told nothing.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // as above
+	}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(request)
+	if err != nil {
+		return r, false, fmt.Errorf("no node answers here (%w); start one with petcat serve, or say with --admin-listen where its health is", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxReadiness))
+	if err == nil {
+		err = json.Unmarshal(body, &r)
+	}
+	if err != nil || r.Status == "" {
+		return r, false, fmt.Errorf("what answers at %s is not petcat's health; say with --admin-listen where that is", url)
+	}
+	return r, answer.StatusCode == http.StatusOK, nil
+}
+
+func (p *program) printReadiness(r readiness, asJSON bool) error {
+	if asJSON {
+		return p.printJSON(r)
+	}
+	rows := [][]string{{"status", r.Status}}
+	parts := make([]string, 0, len(r.Checks))
+	for part := range r.Checks {
+		parts = append(parts, part)
+	}
+	slices.Sort(parts)
+	for _, part := range parts {
+		rows = append(rows, []string{part, r.Checks[part]})
+	}
+	return p.printColumns(rows)
+}
