@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	neturl "net/url"
 	"slices"
 	"time"
 
@@ -96,8 +98,11 @@ func askReadiness(ctx context.Context, url string) (r readiness, ready bool, err
 	}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)
+	if e, ok := errors.AsType[*neturl.Error](err); ok {
+		err = e.Err // without the address, which is said below
+	}
 	if err != nil {
-		return r, false, fmt.Errorf("no node answers here (%w); start one with petcat serve, or say with --admin-listen where its health is", err)
+		return r, false, fmt.Errorf("no node answers at %s (%w); start one with petcat serve, or say with --admin-listen where its health is", url, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxReadiness))

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# Starts three nodes of petcat and a proxy before them on this machine, to see how
+# several nodes work together, and stops all of them on Ctrl-C.
+#
+#   export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat PETCAT_LIMITER=redis://localhost
+#   deploy/proxy/three-nodes.sh [PORT]
+#
+# The API is at PORT, 8080 by default; the nodes take PORT + 21 to 23, and their
+# health and metrics PORT + 121 to 123: 8101 to 8103, and 8201 to 8203. Further
+# settings of petcat come from the environment, such as PETCAT_LOG_LEVEL=info for
+# a line for each request, which tells what node answered it.
+#
+# The program is what PETCAT says, bin/petcat of this repository, or else the one
+# in PATH.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+config=$root/deploy/proxy/three-nodes.cfg
+
+fail() { # exit code, sentence
+	echo "three-nodes: $2" >&2
+	exit "$1"
+}
+
+export API_PORT=${1:-8080}
+[[ $API_PORT =~ ^[0-9]{1,5}$ ]] && ((API_PORT >= 1 && API_PORT <= 65535 - 123)) ||
+	fail 2 "$API_PORT is no port that leaves room for those of the nodes; say deploy/proxy/three-nodes.sh 8080"
+[[ ${PETCAT_DATABASE:-}${PETCAT_DATABASE_FILE:-} && ${PETCAT_LIMITER:-}${PETCAT_LIMITER_FILE:-} ]] ||
+	fail 78 "several nodes share a database and the counts; say where they are: export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat PETCAT_LIMITER=redis://localhost"
+# Debian keeps it where only root looks.
+PATH=$PATH:/usr/sbin:/usr/local/sbin
+command -v haproxy >/dev/null || fail 1 "haproxy is not installed; on Debian: apt-get install haproxy"
+petcat=${PETCAT:-$root/bin/petcat}
+[[ -x $petcat ]] || petcat=$(command -v petcat) ||
+	fail 1 "there is no bin/petcat yet, and no petcat in PATH; build it first: make build"
+
+for n in 1 2 3; do
+	export "NODE_$n=$((API_PORT + 20 + n))" "ADMIN_$n=$((API_PORT + 120 + n))"
+done
+
+# Each job is a process group of its own: Ctrl-C comes here alone, so that what is
+# stopped is stopped in order, and once.
+set -m
+exec 3>&2
+pids=()   # of the nodes that run; the index is their number
+proxy=    # of the proxy
+started=  # the API has answered
+code=0
+
+# stop ends the nodes first, which finish what they have begun, and then the proxy.
+stop() {
+	trap '' INT TERM EXIT
+	((${#pids[@]} == 0)) || echo "stopping the nodes" >&3
+	for n in "${!pids[@]}"; do kill -TERM "${pids[n]}" 2>/dev/null || true; done
+	for n in "${!pids[@]}"; do wait "${pids[n]}" 2>/dev/null || note $?; done
+	if [[ $proxy ]]; then
+		kill -TERM "$proxy" 2>/dev/null || true
+		wait "$proxy" 2>/dev/null || true
+	fi
+	exit "$code"
+}
+note() { ((code != 0)) || code=$1; }
+trap stop INT TERM EXIT
+
+# label puts before each line who said it, but for what haproxy says twice. It ends
+# with who writes there.
+label() {
+	trap '' INT TERM
+	local line
+	while IFS= read -r line; do
+		[[ $line == '[NOTICE]'* || $line == '[WARNING]'* ]] || printf '%s: %s\n' "$1" "$line"
+	done
+}
+
+for n in 1 2 3; do
+	listen=NODE_$n admin=ADMIN_$n
+	PETCAT_LOG_LEVEL=${PETCAT_LOG_LEVEL:-warn} PETCAT_LOG_FORMAT=${PETCAT_LOG_FORMAT:-text} \
+		PETCAT_PUBLIC_URL=${PETCAT_PUBLIC_URL:-http://localhost:$API_PORT} \
+		"$petcat" serve --listen "127.0.0.1:${!listen}" --admin-listen "127.0.0.1:${!admin}" --trusted-proxies 127.0.0.1 \
+		</dev/null > >(label "node $n") 2>&1 &
+	pids[n]=$!
+done
+# ready starts the proxy when all nodes are ready, so that it does not say of each
+# that it is away, and succeeds when that one can be reached, too.
+ready() {
+	local n admin
+	for n in 1 2 3; do
+		admin=ADMIN_$n
+		"$petcat" health --admin-listen "127.0.0.1:${!admin}" >/dev/null 2>&1 || return 1
+	done
+	if [[ ! $proxy ]]; then
+		haproxy -db -f "$config" </dev/null > >(label proxy) 2>&1 &
+		proxy=$!
+	fi
+	(: <"/dev/tcp/127.0.0.1/$API_PORT") 2>/dev/null
+}
+
+# who_ended takes note of nodes that have ended. The others go on: that is what
+# there are several for.
+who_ended() {
+	local n ended
+	for n in "${!pids[@]}"; do
+		kill -0 "${pids[n]}" 2>/dev/null && continue
+		ended=0
+		wait "${pids[n]}" 2>/dev/null || ended=$?
+		unset 'pids[n]'
+		echo "node $n has ended with $ended" >&3
+		[[ $started ]] || { note "$ended"; exit; }
+	done
+	if [[ $proxy ]] && ! kill -0 "$proxy" 2>/dev/null; then
+		wait "$proxy" || note $?
+		proxy=
+		echo "the proxy has ended" >&3
+		exit
+	fi
+	if ((${#pids[@]} == 0)); then
+		note 1
+		exit
+	fi
+}
+
+# Not heard from here on but by >&3: what the shell says of a job that was killed,
+# which is all of its command.
+exec 2>/dev/null
+while :; do
+	who_ended
+	if [[ ! $started ]] && ready; then
+		started=yes
+		cat <<TEXT
+
+Three nodes are ready; the API is at http://localhost:$API_PORT. In another terminal, with the same PETCAT_DATABASE:
+
+  $petcat account create acme --plan free
+  $petcat key create acme
+  curl -i -H "Authorization: Bearer KEY" http://localhost:$API_PORT/v1/categories
+
+Ask the nodes themselves at 127.0.0.1:$NODE_1, $NODE_2 and $NODE_3; their metrics are at :$ADMIN_1, $ADMIN_2 and $ADMIN_3, path /metrics.
+Kill one of them to see what the others do: kill -9 ${pids[*]:0:1}
+Ctrl-C stops all.
+
+TEXT
+	fi
+	# In the background, because what a trap waits for is the foreground.
+	sleep 0.3 &
+	wait $! || true
+done
