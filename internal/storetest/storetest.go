@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
+	"petcat/internal/backup"
 	"petcat/internal/clock"
 )
 
@@ -26,6 +27,8 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.DayStore
 	petcat.AccessStore
 	petcat.AuditStore
+	backup.Source
+	backup.Target
 	io.Closer
 }
 
@@ -80,6 +83,7 @@ func run(t *testing.T, open Open) {
 		{"access", testAccess},
 		{"audit", testAudit},
 		{"reopen", testReopen},
+		{"backup", testBackup},
 	} {
 		t.Run(suite.name, func(t *testing.T) { suite.run(t, open) })
 	}

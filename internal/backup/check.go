@@ -1,0 +1,235 @@
+package backup
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"petcat"
+)
+
+// maxFindings is how many findings are kept: after so many, one knows enough.
+const maxFindings = 20
+
+// Checker is a [Sink] that looks for what a store never writes: numbers that would
+// be given out again, rows that refer to nothing, an audit log that was altered.
+// The zero value is ready. It remembers which accounts, keys and categories there
+// are as ranges of their ids, which have few gaps if any.
+type Checker struct {
+	header     Header
+	rows       map[Kind]int64
+	kind       Kind
+	last       [2]any // the key of the row before, of the same kind
+	accounts   idSet
+	keys       idSet
+	categories idSet
+	revision   int64 // of the last category
+	sequence   int64 // of the last audit entry
+	chain      [sha256.Size]byte
+	findings   []string
+	more       int
+}
+
+// Begin implements [Sink].
+func (c *Checker) Begin(h Header) error {
+	c.header, c.rows = h, make(map[Kind]int64)
+	return nil
+}
+
+// Row implements [Sink].
+func (c *Checker) Row(k Kind, v []any) error {
+	c.rows[k]++
+	switch k {
+	case Accounts:
+		c.account(v)
+	case Keys:
+		c.key(v)
+	case Bans:
+		c.ban(v)
+	case Categories:
+		c.category(v)
+	case IdempotencyKeys:
+		c.idempotency(v)
+	case DayCounts:
+		c.day(v)
+	case AuditEntries:
+		c.audit(v)
+	}
+	return nil
+}
+
+// Header returns what the source said about itself.
+func (c *Checker) Header() Header { return c.header }
+
+// Findings returns one sentence for each fault, none when all is well. All rows
+// must have been told.
+func (c *Checker) Findings() []string {
+	all := c.findings
+	for _, k := range Kinds() {
+		if c.rows[k] != c.header.Rows[k] {
+			all = append(all, fmt.Sprintf("there are %d %s where %d were counted", c.rows[k], k, c.header.Rows[k]))
+		}
+	}
+	if c.more > 0 {
+		all = append(all, fmt.Sprintf("there are %d more faults of such kinds", c.more))
+	}
+	return all
+}
+
+// that says what is wrong unless it is right.
+func (c *Checker) that(right bool, format string, args ...any) {
+	switch {
+	case right:
+	case len(c.findings) < maxFindings:
+		c.findings = append(c.findings, fmt.Sprintf(format, args...))
+	default:
+		c.more++
+	}
+}
+
+// ascends looks whether a row's key is behind the one before.
+func (c *Checker) ascends(k Kind, key ...any) {
+	var now [2]any
+	copy(now[:], key)
+	if k == c.kind {
+		c.that(compareKeys(c.last, now) < 0, "the %s %v and %v are out of order, or one is there twice", k, c.last, now)
+	}
+	c.kind, c.last = k, now
+}
+
+func compareKeys(a, b [2]any) int {
+	for i := range a {
+		var order int
+		switch x := a[i].(type) {
+		case int64:
+			order = cmp.Compare(x, b[i].(int64))
+		case string:
+			order = cmp.Compare(x, b[i].(string))
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+func (c *Checker) accessRevision(what fmt.Stringer, revision int64) {
+	c.that(revision > 0 && revision <= int64(c.header.AccessRevision), "%s has the revision %d, and the last one of its kind is %d: servers would miss its next change", what, revision, c.header.AccessRevision)
+}
+
+func (c *Checker) account(v []any) {
+	id := petcat.AccountID(v[0].(int64))
+	c.ascends(Accounts, v[0])
+	c.accounts.add(int64(id))
+	c.that(id > 0 && id <= c.header.LastAccount, "%s is behind the last id given out, %d, which would be given out again", id, c.header.LastAccount)
+	quota := petcat.Quota{PerMinute: v[3].(int64), PerDay: v[4].(int64)}
+	plan := petcat.Plan(v[2].(string))
+	published, fixed := plan.Quota()
+	c.that(fixed && quota == published || plan == petcat.Enterprise && min(quota.PerMinute, quota.PerDay) > 0, "%s is on the plan %q with the quotas %d and %d, which do not fit", id, plan, quota.PerMinute, quota.PerDay)
+	c.accessRevision(id, v[7].(int64))
+}
+
+func (c *Checker) key(v []any) {
+	id, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
+	c.ascends(Keys, v[0])
+	c.keys.add(int64(id))
+	c.that(id > 0 && id <= c.header.LastKey, "%s is behind the last id given out, %d, which would be given out again", id, c.header.LastKey)
+	c.that(c.accounts.has(int64(account)), "%s belongs to %s, which is not there", id, account)
+	c.that(len(v[2].([]byte)) == sha256.Size, "%s has a hash of %d bytes", id, len(v[2].([]byte)))
+	c.accessRevision(id, v[10].(int64))
+}
+
+func (c *Checker) ban(v []any) {
+	key, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
+	c.ascends(Bans, v[0])
+	c.that(c.keys.has(int64(key)), "a ban is of %s, which is not there", key)
+	c.that(c.accounts.has(int64(account)), "the ban of %s names %s, which is not there", key, account)
+	c.that(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), "the ban of %s has the level %d", key, v[2])
+	c.accessRevision(key, v[9].(int64))
+}
+
+// maxID is the first id that not every JSON number type can hold.
+const maxID = 1 << 53
+
+func (c *Checker) category(v []any) {
+	id, revision := v[0].(int64), v[3].(int64)
+	c.ascends(Categories, id)
+	c.categories.add(id)
+	c.that(id > 0 && id <= int64(c.header.LastCategory) && id < maxID, "category %d is behind the last id given out, %d, which would be given out again", id, c.header.LastCategory)
+	c.that(revision > c.revision && revision <= int64(c.header.Revision), "category %d has the revision %d after %d, and the last one is %d: lists would miss it", id, revision, c.revision, c.header.Revision)
+	c.revision = revision
+	name, _ := v[1].(string)
+	var description *string
+	if text, ok := v[2].(string); ok {
+		description = &text
+	}
+	_, err := petcat.ParseNewCategory(&name, description)
+	c.that(err == nil, "category %d breaks a rule: %s", id, messageOf(err))
+	c.that(c.accounts.has(v[4].(int64)), "category %d was created by %s, which is not there", id, petcat.AccountID(v[4].(int64)))
+}
+
+func messageOf(err error) string {
+	if e, ok := errors.AsType[*petcat.Error](err); ok {
+		return e.Message
+	}
+	return ""
+}
+
+func (c *Checker) idempotency(v []any) {
+	account, category := petcat.AccountID(v[0].(int64)), v[3].(int64)
+	c.ascends(IdempotencyKeys, v[0], v[1])
+	c.that(c.accounts.has(int64(account)), "an idempotency key belongs to %s, which is not there", account)
+	c.that(c.categories.has(category), "an idempotency key of %s stands for category %d, which is not there", account, category)
+	c.that(len(v[2].([]byte)) == sha256.Size, "an idempotency key of %s has a fingerprint of %d bytes", account, len(v[2].([]byte)))
+}
+
+func (c *Checker) day(v []any) {
+	account := petcat.AccountID(v[1].(int64))
+	c.ascends(DayCounts, v[0], v[1])
+	c.that(c.accounts.has(int64(account)), "day %d is counted for %s, which is not there", v[0], account)
+	c.that(v[2].(int64) >= 0, "the count of %s on day %d is %d", account, v[0], v[2])
+}
+
+func (c *Checker) audit(v []any) {
+	e := petcat.AuditEntry{
+		Sequence: v[0].(int64), At: time.UnixMilli(v[1].(int64)).UTC(), Actor: petcat.Actor(v[2].(string)),
+		Action: v[3].(string), Subject: v[4].(string), Detail: v[5].(string),
+	}
+	c.that(e.Sequence == c.sequence+1, "audit entry %d follows %d: what was between them is gone", e.Sequence, c.sequence)
+	hash, _ := v[6].([]byte)
+	sealed := e.Seal(c.chain)
+	c.that(string(hash) == string(sealed[:]), "audit entry %d does not carry the hash that it must have: it, or one before it, was altered", e.Sequence)
+	c.sequence = e.Sequence
+	// What follows an altered entry is judged by what that one says, so that one
+	// fault is told once.
+	copy(c.chain[:], hash)
+}
+
+// idSet is a set of ids that come in ascending order.
+type idSet struct{ ranges [][2]int64 }
+
+func (s *idSet) add(id int64) {
+	if n := len(s.ranges); n > 0 && s.ranges[n-1][1]+1 == id {
+		s.ranges[n-1][1] = id
+		return
+	}
+	s.ranges = append(s.ranges, [2]int64{id, id})
+}
+
+func (s *idSet) has(id int64) bool {
+	low, high := 0, len(s.ranges)
+	for low < high {
+		middle := (low + high) / 2
+		switch r := s.ranges[middle]; {
+		case id < r[0]:
+			high = middle
+		case id > r[1]:
+			low = middle + 1
+		default:
+			return true
+		}
+	}
+	return false
+}

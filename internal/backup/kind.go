@@ -1,0 +1,114 @@
+package backup
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Kind is a kind of rows. The numbers are part of the format.
+type Kind uint8
+
+// The kinds, in the order in which they are told: what a row refers to comes
+// before it.
+const (
+	Accounts Kind = iota + 1
+	Keys
+	Bans
+	Categories
+	IdempotencyKeys
+	DayCounts
+	AuditEntries
+)
+
+// Kinds returns the kinds in their order.
+func Kinds() []Kind {
+	return []Kind{Accounts, Keys, Bans, Categories, IdempotencyKeys, DayCounts, AuditEntries}
+}
+
+// kindNames are how people and the header call the kinds.
+var kindNames = [...]string{
+	Accounts: "accounts", Keys: "keys", Bans: "bans", Categories: "categories",
+	IdempotencyKeys: "idempotency_keys", DayCounts: "day_counts", AuditEntries: "audit_entries",
+}
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// MarshalText makes the kind's name the name of a member in JSON.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name.
+func (k *Kind) UnmarshalText(text []byte) error {
+	i := slices.Index(kindNames[:], string(text))
+	if i < 1 {
+		return fmt.Errorf("there is no kind %q", text)
+	}
+	*k = Kind(i)
+	return nil
+}
+
+// Type is what a column holds.
+type Type uint8
+
+// The types, with the Go types of their values.
+const (
+	Integer Type = iota + 1 // int64
+	Text                    // string
+	Bytes                   // []byte
+	Boolean                 // bool
+)
+
+// Column is one value of a row.
+type Column struct {
+	Name string
+	Type Type
+	// Optional values may be nil.
+	Optional bool
+}
+
+// Columns returns what a row of the kind holds, in the order of the format.
+// Moments are Unix milliseconds, days are counted from the epoch, a revision is
+// that of the row's last change.
+func (k Kind) Columns() []Column {
+	integer := func(name string) Column { return Column{Name: name, Type: Integer} }
+	moment := func(name string) Column { return Column{Name: name, Type: Integer, Optional: true} }
+	text := func(name string) Column { return Column{Name: name, Type: Text} }
+	bytes := func(name string) Column { return Column{Name: name, Type: Bytes} }
+	switch k {
+	case Accounts:
+		return []Column{
+			integer("id"), text("name"), text("plan"), integer("per_minute"), integer("per_day"),
+			integer("created_at"), moment("closed_at"), integer("revision"),
+		}
+	case Keys:
+		return []Column{
+			integer("id"), integer("account_id"), bytes("hash"), text("label"), text("hint"), integer("created_at"),
+			moment("expires_at"), moment("disabled_at"), moment("revoked_at"), integer("successor_id"), integer("revision"),
+		}
+	case Bans:
+		return []Column{
+			integer("key_id"), integer("account_id"), integer("level"), integer("started_at"), integer("ends_at"),
+			integer("early_retries"), {Name: "shadow", Type: Boolean}, moment("lifted_at"), text("lifted_by"), integer("revision"),
+		}
+	case Categories:
+		return []Column{
+			integer("id"), text("name"), {Name: "description", Type: Text, Optional: true},
+			integer("revision"), integer("account_id"), integer("created_at"),
+		}
+	case IdempotencyKeys:
+		return []Column{integer("account_id"), text("key"), bytes("fingerprint"), integer("category_id"), integer("created_at")}
+	case DayCounts:
+		return []Column{integer("day"), integer("account_id"), integer("count")}
+	case AuditEntries:
+		return []Column{
+			integer("sequence"), integer("at"), text("actor"), text("action"), text("subject"), text("detail"), bytes("hash"),
+		}
+	default:
+		return nil
+	}
+}
