@@ -42,8 +42,15 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 	}
 }
 
-// completeNoFiles keeps shells from offering files as arguments: no command
-// takes one.
+// completeFiles offers files as the arguments of cmd.
+func completeFiles(cmd *cobra.Command) {
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+}
+
+// completeNoFiles keeps shells from offering files as arguments, but to commands
+// that say themselves what they take.
 func completeNoFiles(cmd *cobra.Command) {
 	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -65,6 +65,7 @@ func (p *program) run(ctx context.Context) int {
 const (
 	groupRun    = "run"
 	groupManage = "manage"
+	groupKeep   = "keep"
 	groupAbout  = "about"
 )
 
@@ -96,6 +97,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run the service:"},
 		&cobra.Group{ID: groupManage, Title: "Manage accounts and keys:"},
+		&cobra.Group{ID: groupKeep, Title: "Keep and move the data:"},
 		&cobra.Group{ID: groupAbout, Title: "About this program:"},
 	)
 	root.SetHelpCommand(helpCommand())
@@ -107,6 +109,9 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 		p.keyCommand(),
 		p.banCommand(),
 		p.planCommand(),
+		p.backupCommand(),
+		p.restoreCommand(),
+		p.verifyCommand(),
 		p.configCommand(),
 		p.completionCommand(),
 		p.versionCommand(),

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/backup"
 	"petcat/internal/datadir"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
@@ -21,6 +22,23 @@ type store interface {
 	// made for it.
 	Environment() petcat.Environment
 	Close() error
+}
+
+// archive is a store as a whole, for what copies, fills or checks all of it.
+type archive interface {
+	backup.Source
+	backup.Target
+	// Integrity returns one sentence for each damage that the database finds.
+	Integrity(ctx context.Context) (findings []string, err error)
+	// Environment returns the environment that the data belongs to.
+	Environment() petcat.Environment
+	Close() error
+}
+
+// openedStore is what both kinds of stores are.
+type openedStore interface {
+	store
+	archive
 }
 
 // existence says whether a command may begin a data directory.
@@ -49,7 +67,7 @@ func (p *program) withStore(cmd *cobra.Command, data existence, fn func(context.
 }
 
 // openStore opens the data beside whatever else has it open.
-func (p *program) openStore(ctx context.Context, settings Settings, data existence) (store, error) {
+func (p *program) openStore(ctx context.Context, settings Settings, data existence) (openedStore, error) {
 	environment := settings.Environment
 	if !settings.EnvironmentGiven {
 		environment = "" // the data's own, or the default for fresh data

@@ -113,17 +113,3 @@ func (e *Error) Error() string { return "the backup " + e.Message }
 func damagedf(format string, args ...any) error {
 	return &Error{Kind: Damaged, Message: "is cut or damaged (" + fmt.Sprintf(format, args...) + "); use another copy"}
 }
-
-// Observed returns a sink that calls each after every row that to has taken.
-func Observed(to Sink, each func()) Sink { return &observed{Sink: to, each: each} }
-
-type observed struct {
-	Sink
-	each func()
-}
-
-func (o *observed) Row(k Kind, values []any) error {
-	err := o.Sink.Row(k, values)
-	o.each()
-	return err
-}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"petcat/internal/backup"
+)
+
+// dash is what stands for stdin and stdout in the place of a file's name.
+const dash = "-"
+
+func (p *program) backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "backup FILE",
+		Short:   "Copy everything into a file, while the service runs",
+		GroupID: groupKeep,
+		Long: `Copy everything into a file, while the service runs: accounts, hashes of keys,
+bans, categories, idempotency keys, day counts and the audit log, as of one moment.
+The file holds no key, but names of customers: it is readable by its owner alone.
+
+petcat restore makes the same deployment of it, on SQLite or on PostgreSQL. With -
+the copy goes to stdout.`,
+		Example: `  petcat backup /var/backups/petcat-2026-11-21.backup
+  petcat backup - | ssh vault 'cat > petcat.backup'`,
+		Args: arguments("FILE"),
+	}
+	completeFiles(cmd)
+	registerStoreFlags(cmd)
+	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
+	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		out, err := p.openOutput(args[0], *force, *asJSON)
+		if err != nil {
+			return err
+		}
+		defer out.discard()
+		r := report{File: args[0], verb: "Backed up", done: "to " + args[0]}
+		if args[0] == dash {
+			r.done = "to stdout"
+		}
+		begun := p.clock.Read()
+		bar := p.newProgress("copied", !*asJSON && !*quiet)
+		err = p.withArchive(cmd, func(ctx context.Context, st archive) error {
+			w := backup.NewWriter(out, build().Version)
+			err := st.Backup(ctx, &shown{Sink: w, bar: bar})
+			bar.end()
+			if err != nil {
+				return err
+			}
+			r.Header, r.Size, err = w.Finish()
+			return err
+		})
+		if err == nil {
+			err = out.keep()
+		}
+		if err != nil {
+			return err
+		}
+		r.Seconds = p.clock.Read().Since(begun).Seconds()
+		to := p.stdout
+		if args[0] == dash {
+			to = p.stderr
+		}
+		return p.printReport(to, r, *asJSON, *quiet)
+	}
+	return cmd
+}
+
+func quietFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("quiet", false, "print nothing but what went wrong")
+}
+
+// withArchive is withStore for all of the data.
+func (p *program) withArchive(cmd *cobra.Command, fn func(context.Context, archive) error) error {
+	settings, err := loadSettings(cmd, p.getenv)
+	if err != nil {
+		return err
+	}
+	st, err := p.openStore(cmd.Context(), settings, mustExist)
+	if err != nil {
+		return err
+	}
+	return closing(st, fn(cmd.Context(), st))
+}
+
+// closing closes a store; err is what went wrong before.
+func closing(st io.Closer, err error) error {
+	if closeErr := st.Close(); err == nil && closeErr != nil {
+		return fmt.Errorf("close the store: %w", closeErr)
+	}
+	return err
+}
+
+// shown shows on a bar how far a copy is.
+type shown struct {
+	backup.Sink
+	bar *progress
+}
+
+func (s *shown) Begin(h backup.Header) error {
+	s.bar.begin(h.Total())
+	return s.Sink.Begin(h)
+}
+
+func (s *shown) Row(k backup.Kind, values []any) error {
+	s.bar.step()
+	return s.Sink.Row(k, values)
+}
+
+// fileError turns an error that names no file into one that does.
+func fileError(name string, err error) error {
+	e, ok := errors.AsType[*backup.Error](err)
+	if !ok {
+		return err
+	}
+	if name == dash {
+		name = "what comes from stdin"
+	}
+	code := exitFailed
+	if e.Kind == backup.Newer {
+		code = exitConfig
+	}
+	return &failure{code: code, text: name + " " + e.Message, cause: err}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// output is where a backup goes. A file appears under its name only when it is
+// complete and on the disk.
+type output struct {
+	io.Writer
+	path string
+	file *os.File // beside path; nil for stdout, and when it is done with
+}
+
+func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
+	if path == dash {
+		switch {
+		case asJSON:
+			return nil, usageErrorf("with --json, stdout is for the report; name a file")
+		case p.isTerminal(p.stdout):
+			return nil, usageErrorf("a backup is no text for a terminal; name a file, or send stdout elsewhere")
+		}
+		return &output{Writer: p.stdout}, nil
+	}
+	if err := checkNew(path, force); err != nil {
+		return nil, err
+	}
+	// Beside it, because only within a file system can a file be renamed. It is
+	// made with the mode 0600.
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usageErrorf("there is no directory %s; make it first", filepath.Dir(path))
+	case err != nil:
+		return nil, configErrorf("no file can be made in %s (%w); let this user write there, or name another place", filepath.Dir(path), reason(err))
+	}
+	return &output{Writer: file, path: path, file: file}, nil
+}
+
+// checkNew refuses to write over what is there.
+func checkNew(path string, force bool) error {
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return usageErrorf("%s is a directory; name a file in it", path)
+	case err == nil && !force:
+		return usageErrorf("%s exists; choose another name, or replace it with --force", path)
+	default:
+		return nil // what is wrong with the place shows when the file is made
+	}
+}
+
+// reason strips the path from a system error: the sentence names it already.
+func reason(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// Write writes through to the file; its errors name the file that was asked for.
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if err != nil {
+		err = o.failed(err)
+	}
+	return n, err
+}
+
+func (o *output) failed(err error) error {
+	if o.path == "" {
+		return fmt.Errorf("the backup cannot be written to stdout: %w", reason(err))
+	}
+	return fmt.Errorf("%s cannot be written, and nothing of it was kept: %w", o.path, reason(err))
+}
+
+// keep makes the file durable and gives it its name.
+func (o *output) keep() error {
+	if o.file == nil {
+		return nil
+	}
+	file := o.file
+	if err := file.Sync(); err != nil {
+		return o.failed(err)
+	}
+	if err := file.Close(); err != nil {
+		return o.failed(err)
+	}
+	if err := os.Rename(file.Name(), o.path); err != nil {
+		return o.failed(err)
+	}
+	o.file = nil
+	// A name is durable when its directory is.
+	directory, err := os.Open(filepath.Dir(o.path))
+	if err != nil {
+		return o.failed(err)
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}
+
+// discard removes a file that was not kept.
+func (o *output) discard() {
+	if o.file == nil {
+		return
+	}
+	_ = o.file.Close() // it may be closed already
+	_ = os.Remove(o.file.Name())
+}
+
+// input is where a backup comes from.
+type input struct {
+	io.Reader
+	name string
+	file *os.File // nil: it can be read but once
+	done func() error
+}
+
+func (p *program) openInput(path string) (*input, error) {
+	if path == dash {
+		return &input{Reader: p.stdin, name: path, done: func() error { return nil }}, nil
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageErrorf("there is no file %s; name one that petcat backup wrote", path)
+	}
+	if err != nil {
+		return nil, configErrorf("%s cannot be read: %w", path, reason(err))
+	}
+	in := &input{Reader: file, name: path, done: file.Close}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, file.Close())
+	case info.IsDir():
+		_ = file.Close()
+		return nil, usageErrorf("%s is a directory; name a file that petcat backup wrote", path)
+	case info.Mode().IsRegular():
+		in.file = file
+	}
+	return in, nil
+}

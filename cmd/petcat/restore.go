@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+	"petcat/internal/backup"
+	"petcat/internal/datadir"
+	"petcat/internal/postgres"
+	"petcat/internal/sqlite"
+)
+
+func (p *program) restoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "restore FILE",
+		Short:   "Make a deployment of a backup, on SQLite or on PostgreSQL",
+		GroupID: groupKeep,
+		Long: `Make a deployment of a backup, on SQLite or on PostgreSQL, whichever it was made
+of: the same ids, keys, plans, bans, day counts and idempotency keys. It goes into a
+data directory or a database without data, all of it or, when anything fails,
+nothing, while no server uses the place. With - the backup comes from stdin.
+
+To move a deployment: stop it, back it up, restore it at the new place, serve there.`,
+		Example: `  petcat restore petcat.backup --data ./new
+  petcat restore petcat.backup --database postgres://petcat:PASSWORD@db/petcat`,
+		Args: arguments("FILE"),
+	}
+	completeFiles(cmd)
+	registerStoreFlags(cmd)
+	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		settings, err := loadSettings(cmd, p.getenv)
+		if err != nil {
+			return err
+		}
+		in, err := p.openInput(args[0])
+		if err != nil {
+			return err
+		}
+		defer func() { _ = in.done() }()
+		begun := p.clock.Read()
+		h, size, err := p.restore(cmd.Context(), settings, in, !*asJSON && !*quiet)
+		if err != nil {
+			return fileError(args[0], err)
+		}
+		return p.printReport(p.stdout, report{
+			Header: h, File: args[0], Size: size, Seconds: p.clock.Read().Since(begun).Seconds(),
+			verb: "Restored", done: "into " + settings.place(),
+		}, *asJSON, *quiet)
+	}
+	return cmd
+}
+
+// place names where the data is, for people.
+func (s Settings) place() string {
+	if s.sqlite() {
+		return s.Data
+	}
+	return "the PostgreSQL database"
+}
+
+// restore reads a file twice: first to see that it is whole, before anything is
+// touched.
+func (p *program) restore(ctx context.Context, settings Settings, in *input, show bool) (backup.Header, int64, error) {
+	if in.file != nil {
+		bar := p.newProgress("checked", show)
+		if _, err := p.tell(ctx, in, bar, nothing{}); err != nil {
+			return backup.Header{}, 0, err
+		}
+		if _, err := in.file.Seek(0, io.SeekStart); err != nil {
+			return backup.Header{}, 0, fmt.Errorf("read %s again: %w", in.name, err)
+		}
+	}
+	counted := &counter{Reader: in.Reader}
+	r, err := backup.NewReader(counted)
+	if err != nil {
+		return backup.Header{}, 0, err
+	}
+	defer r.Close()
+	bar := p.newProgress("restored", show)
+	bar.begin(r.Header().Total())
+	r.Observe = bar.step
+	err = p.restoreInto(ctx, settings, r)
+	bar.end()
+	return r.Header(), counted.size, explainRestore(err, settings)
+}
+
+// restoreInto opens the place as a server would, so that there is no other.
+func (p *program) restoreInto(ctx context.Context, settings Settings, r *backup.Reader) error {
+	environment := r.Header().Environment
+	if !settings.sqlite() {
+		st, err := postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock})
+		if err != nil {
+			return err
+		}
+		return closing(st, st.Restore(ctx, actor(), r))
+	}
+	dir, err := datadir.Open(settings.Data)
+	if err != nil {
+		return err
+	}
+	lock, err := dir.LockServer()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	st, err := sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
+	if err != nil {
+		return err
+	}
+	return closing(st, st.Restore(ctx, actor(), r))
+}
+
+// explainRestore says what to do about an error of the place.
+func explainRestore(err error, settings Settings) error {
+	place := settings.place()
+	sqliteError, _ := errors.AsType[*sqlite.OpenError](err)
+	postgresError, _ := errors.AsType[*postgres.OpenError](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, backup.ErrNotEmpty),
+		sqliteError != nil && sqliteError.Kind == sqlite.OtherEnvironment,
+		postgresError != nil && postgresError.Kind == postgres.OtherEnvironment:
+		return configErrorf("there is data in %s already; restore into a new data directory (--data) or an empty database (--database)", place)
+	case errors.Is(err, backup.ErrInUse):
+		return tryLaterf("a server uses %s; stop it, and restore again (one that was killed counts for 10 s)", place)
+	case sqliteError == nil && postgresError == nil && petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
+		return tryLaterf("%s cannot be written, and nothing was kept (%w); bring it back or make room, and restore again", place, petcat.Public(err).Unwrap())
+	default:
+		return err
+	}
+}
+
+// tell hands a backup to a sink, and returns its size.
+func (p *program) tell(ctx context.Context, in *input, bar *progress, to backup.Sink) (int64, error) {
+	counted := &counter{Reader: in.Reader, ctx: ctx}
+	r, err := backup.NewReader(counted)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	err = r.Tell(&shown{Sink: to, bar: bar})
+	bar.end()
+	return counted.size, err
+}
+
+// nothing is a sink for who wants to know but whether a file is whole.
+type nothing struct{}
+
+func (nothing) Begin(backup.Header) error    { return nil }
+func (nothing) Row(backup.Kind, []any) error { return nil }
+
+// counter counts the bytes of a stream, and ends it with its context.
+type counter struct {
+	io.Reader
+	ctx  context.Context //nolint:containedctx // the stream lives no longer than the command
+	size int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	if c.ctx != nil && c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	n, err := c.Reader.Read(b)
+	c.size += int64(n)
+	return n, err
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"petcat/internal/backup"
+)
+
+func (p *program) verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "verify [FILE]",
+		Short:   "Look for damage in the data, or in a backup",
+		GroupID: groupKeep,
+		Long: `Look for damage in the data, while the service runs, or in a backup: a file that is
+cut or altered, numbers that would be given out twice, rows that refer to nothing,
+an audit log in which something was changed or removed; of an embedded database,
+also the file itself. Every row is read. With - the backup comes from stdin.
+
+Each fault is one line on stdout, and the exit code is then 1.`,
+		Args: arguments("[FILE]"),
+	}
+	completeFiles(cmd)
+	registerStoreFlags(cmd)
+	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		bar := p.newProgress("checked", !*asJSON && !*quiet)
+		begun := p.clock.Read()
+		r := report{verb: "Checked", done: "in place"}
+		var err error
+		if len(args) == 1 {
+			r.File, r.done = args[0], "from "+args[0]
+			err = p.verifyFile(cmd.Context(), args[0], bar, &r)
+		} else {
+			err = p.withArchive(cmd, func(ctx context.Context, st archive) error { return verifyStore(ctx, st, bar, &r) })
+		}
+		if err != nil {
+			return err
+		}
+		r.Seconds = p.clock.Read().Since(begun).Seconds()
+		if err := p.printReport(p.stdout, r, *asJSON, *quiet); err != nil {
+			return err
+		}
+		return p.printFindings(*r.Findings, *asJSON, *quiet)
+	}
+	return cmd
+}
+
+func (p *program) verifyFile(ctx context.Context, path string, bar *progress, r *report) error {
+	in, err := p.openInput(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.done() }()
+	var c backup.Checker
+	if r.Size, err = p.tell(ctx, in, bar, &c); err != nil {
+		return fileError(path, err)
+	}
+	r.found(c.Header(), c.Findings())
+	return nil
+}
+
+// verifyStore checks what a backup would hold, and what only the database can
+// see.
+func verifyStore(ctx context.Context, st archive, bar *progress, r *report) error {
+	damage, err := st.Integrity(ctx)
+	if err != nil {
+		return err
+	}
+	var c backup.Checker
+	err = st.Backup(ctx, &shown{Sink: &c, bar: bar})
+	bar.end()
+	switch {
+	case err == nil:
+		r.found(c.Header(), append(damage, c.Findings()...))
+		return nil
+	case len(damage) > 0: // is why
+		r.found(c.Header(), append(damage, "not every row can be read: "+explain(err)))
+		return nil
+	default:
+		return err
+	}
+}
+
+// found puts what was checked into a report.
+func (r *report) found(h backup.Header, findings []string) {
+	r.Header = h
+	if findings == nil {
+		findings = []string{}
+	}
+	r.Findings = &findings
+}
+
+// printFindings says what is wrong, and fails if anything is.
+func (p *program) printFindings(findings []string, asJSON, quiet bool) error {
+	if len(findings) == 0 {
+		if asJSON || quiet {
+			return nil
+		}
+		return p.sayApart("No faults.")
+	}
+	for _, finding := range findings {
+		if asJSON {
+			break
+		}
+		if err := p.say("fault: %s", finding); err != nil {
+			return err
+		}
+	}
+	return &failure{code: exitFailed, text: fmt.Sprintf("faults were found: %d; keep a copy of everything, find out who or what caused them, and restore a backup from before", len(findings))}
+}
