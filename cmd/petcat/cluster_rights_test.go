@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told finds a block of docs/scaling.md.
+func told(t *testing.T, pattern string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/scaling.md")
+	must(t, err)
+	found := regexp.MustCompile(pattern).FindStringSubmatch(string(text))
+	if found == nil {
+		t.Fatalf("docs/scaling.md has nothing like %s", pattern)
+	}
+	return found[1]
+}
+
+// TestClusterWithFewRights: the rights that docs/scaling.md names are enough, in
+// PostgreSQL and in Redis, for everything that a node does.
+func TestClusterWithFewRights(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	grants := told(t, "(?s)```sql\n(CREATE ROLE node_of_petcat.*?)```")
+	acl := told(t, `\n(ACL SETUSER petcat [^\n]+)\n`)
+	role := fmt.Sprint("node", time.Now().UnixNano()) // goes with the server
+	runner := strings.Replace(c.database, "user=petcat", "user="+role, 1)
+	if runner == c.database {
+		t.Fatalf("the address %s names no user", c.database)
+	}
+
+	// Only who owns the tables may make them.
+	c.postgres.Execute(t, "postgres", "CREATE ROLE "+role+" LOGIN")
+	code, said := serveFails(t, runner)
+	if code != exitConfig {
+		t.Errorf("on an empty database it ended with %d", code)
+	}
+	wantOneSentence(t, said, "rights")
+	c.startOne().mustStop()
+	c.nodes = nil
+	c.postgres.Execute(t, "postgres", "DROP ROLE "+role)
+	c.postgres.Execute(t, c.database, strings.ReplaceAll(grants, "node_of_petcat", role))
+
+	c.redis.MustDo(strings.Fields(acl)...)
+	address := "redis://petcat:PASSWORD@" + c.redis.Address()
+	s := serveProcess(t, runner, "--limiter", address)
+	key := c.newKey("patient", unlimited...)
+	small := c.newKey("impatient", "enterprise", "--per-minute", "2", "--per-day", "20")
+	petcatDoes(t, runner, "account", "list")
+	lapse(heardWithin)
+	s.mustCreate(key, "dog")
+	// Charged, refused, an early retry, and banned.
+	eventually(t, 20*time.Second, "the key is banned", func() bool {
+		return s.list(small).code() == "key_banned"
+	})
+	if r := s.readiness(); r.Status != "ready" {
+		t.Errorf("/readyz says %v", r)
+	}
+	wantStatus(t, s.list(key), http.StatusOK)
+	s.mustStop()
+	// The last node gives back what is left of the days.
+	if denied := c.redis.MustDo("ACL", "LOG"); denied != "" {
+		t.Errorf("the server denied something: %s", denied)
+	}
+}

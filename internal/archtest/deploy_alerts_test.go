@@ -1,0 +1,24 @@
+package archtest
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestAlertsFire runs the tests of the alerts: one that never fires looks like
+// one that never had to.
+func TestAlertsFire(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed; on Debian: apt-get install --no-install-recommends prometheus")
+	}
+	dir := filepath.Join(loadProject(t).root, "deploy/prometheus")
+	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = dir
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, said)
+		}
+	}
+}
