@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,28 @@ type subject struct {
 	body       []byte
 	categories int
 	pump       bool // wrk cannot send it
+	// beside are processes of the same service, whose use counts as the first's.
+	beside []*server.Process
+	// meter reads what only grows, by name: what it grew by is in the samples.
+	meter func(context.Context) (map[string]float64, error)
+}
+
+// usage is what the subject's processes have taken so far.
+func (sub subject) usage() (server.Usage, error) {
+	total, err := sub.process.Usage()
+	for _, p := range sub.beside {
+		u, err1 := p.Usage()
+		total = server.Usage{CPU: total.CPU + u.CPU, Memory: total.Memory + u.Memory, PeakMem: total.PeakMem + u.PeakMem}
+		err = errors.Join(err, err1)
+	}
+	return total, err
+}
+
+func (sub subject) read(ctx context.Context) (map[string]float64, error) {
+	if sub.meter == nil {
+		return nil, nil //nolint:nilnil // there is nothing to read
+	}
+	return sub.meter(ctx)
 }
 
 // measured are the samples of some subjects, by name.
@@ -75,7 +98,11 @@ func (s *suite) compare(ctx context.Context, group string, conns int, subjects .
 
 // sample is one round of one subject.
 func (s *suite) sample(ctx context.Context, sub subject, conns int, size int64) (report.Sample, error) {
-	before, err := sub.process.Usage()
+	meterBefore, err := sub.read(ctx)
+	if err != nil {
+		return report.Sample{}, err
+	}
+	before, err := sub.usage()
 	if err != nil {
 		return report.Sample{}, err
 	}
@@ -83,7 +110,11 @@ func (s *suite) sample(ctx context.Context, sub subject, conns int, size int64) 
 	if err != nil {
 		return report.Sample{}, err
 	}
-	after, err := sub.process.Usage()
+	after, err := sub.usage()
+	if err != nil {
+		return report.Sample{}, err
+	}
+	meterAfter, err := sub.read(ctx)
 	if err != nil {
 		return report.Sample{}, err
 	}
@@ -98,6 +129,12 @@ func (s *suite) sample(ctx context.Context, sub subject, conns int, size int64) 
 		P99:        micros(result.P99),
 		PeakMemory: float64(after.PeakMem) / (1 << 20),
 		AnswerSize: size, LoadGen: "wrk",
+	}
+	for name := range meterAfter {
+		if sample.Meters == nil {
+			sample.Meters = map[string]float64{}
+		}
+		sample.Meters[name] = (meterAfter[name] - meterBefore[name]) / result.Duration.Seconds()
 	}
 	if sub.pump {
 		sample.LoadGen = "pump"

@@ -46,6 +46,10 @@ func groups() []group {
 		{"binary", (*suite).binary, false},
 		{"limiter", (*suite).limiter, false},
 		{"compression", (*suite).compression, true},
+		{"nodes-decision", (*suite).nodesDecision, false},
+		{"nodes-list", (*suite).nodesList, true},
+		{"nodes-create", (*suite).nodesCreate, true},
+		{"nodes-three", (*suite).nodesThree, true},
 	}
 }
 

@@ -33,6 +33,7 @@ func (s *suite) findTools(ctx context.Context) error {
 	for name, flag := range packaged() {
 		s.tools[name] = findPackaged(ctx, name, flag)
 	}
+	s.findServers(ctx)
 	s.say("== building petcat, the bare server and PocketBase (the first time takes minutes)")
 	version := "-s -w -X main.version=" + s.revision(ctx)
 	for _, b := range []struct{ name, dir, pkg, ldflags string }{
@@ -144,7 +145,7 @@ func keepServicesDown() (undo func()) {
 // programs lists what took part, for the report.
 func (s *suite) programs() []report.Peer {
 	var peers []report.Peer
-	for _, name := range []string{"petcat", "bare", "nginx", "haproxy", "pocketbase", "wrk"} {
+	for _, name := range []string{"petcat", "bare", "nginx", "haproxy", "pocketbase", "wrk", "postgres", "redis", "redis-benchmark"} {
 		t := s.tools[name]
 		peers = append(peers, report.Peer{Name: name, Version: t.version, Absent: t.absent})
 	}

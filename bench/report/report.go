@@ -49,6 +49,8 @@ type Sample struct {
 	PeakMemory  float64 `json:"peak_mib"`     // of the server, so far
 	LoadGen     string  `json:"generator"`    // wrk, or pump for what wrk cannot send
 	AnswerSize  int64   `json:"answer_bytes"` // header and body
+	// Meters are what else was counted during the round, per second.
+	Meters map[string]float64 `json:"per_second,omitempty"`
 }
 
 // Median returns the middle of the values, the mean of the two in the middle

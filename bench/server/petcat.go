@@ -5,14 +5,26 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 )
 
-// Petcat is petcat's real program and a data directory.
+// Petcat is petcat's real program, and where its data are.
 type Petcat struct {
 	Program string
-	Data    string
+	Data    string // the data directory, of one node
 	Dir     string // of logs
+	// Database and Limiter are the URLs of what several nodes share: PostgreSQL
+	// and Redis. They take the place of the data directory.
+	Database, Limiter string
+}
+
+// place are the flags that say where the data are.
+func (p Petcat) place() []string {
+	if p.Database != "" {
+		return []string{"--database", p.Database}
+	}
+	return []string{"--data", p.Data}
 }
 
 // Unlimited are quotas that no measurement reaches.
@@ -36,7 +48,7 @@ func (p Petcat) CreateKey(ctx context.Context, account, quota string) (key strin
 }
 
 func (p Petcat) run(ctx context.Context, args ...string) ([]byte, error) {
-	out, err := exec.CommandContext(ctx, p.Program, append(args, "--data", p.Data, "--json")...).Output()
+	out, err := exec.CommandContext(ctx, p.Program, slices.Concat(args, p.place(), []string{"--json"})...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("petcat %v: %w: %s", args, err, stderrOf(err))
 	}
@@ -68,13 +80,16 @@ func (p Petcat) Serve(ctx context.Context) (*PetcatServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	args := append([]string{"serve"}, p.place()...)
+	if p.Limiter != "" {
+		args = append(args, "--limiter", p.Limiter, "--trusted-proxies", "127.0.0.1")
+	}
 	begun := time.Now()
 	process, err := startProcess(ctx, Launch{
 		Name: "petcat", Dir: p.Dir, Path: p.Program,
-		Args: []string{
-			"serve", "--data", p.Data, "--listen", api, "--admin-listen", admin,
-			"--log-format", "json", "--log-level", "info", "--bans", "enforce", "--shutdown-timeout", "2s",
-		},
+		Args: append(args,
+			"--listen", api, "--admin-listen", admin,
+			"--log-format", "json", "--log-level", "info", "--bans", "enforce", "--shutdown-timeout", "2s"),
 	})
 	if err != nil {
 		return nil, err

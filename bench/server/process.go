@@ -21,6 +21,7 @@ type Process struct {
 	PID  int
 	name string
 	log  string // file
+	stop syscall.Signal
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when it has ended
 	err  error         // how it ended; valid once gone is closed
@@ -32,6 +33,9 @@ type Launch struct {
 	Dir  string // where its log goes, and its working directory
 	Path string
 	Args []string
+	Env  []string       // beyond this process's own
+	Stop syscall.Signal // which ends it in order; 0 for SIGTERM
+	User *syscall.Credential
 }
 
 // startProcess starts a program. What it writes goes to a file.
@@ -44,12 +48,19 @@ func startProcess(ctx context.Context, l Launch) (*Process, error) {
 	defer func() { _ = out.Close() }() // the child has its own
 	cmd := exec.CommandContext(ctx, l.Path, l.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = l.Dir, out, out
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Env = append(os.Environ(), l.Env...)
+	if l.User != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: l.User}
+	}
+	if l.Stop == 0 {
+		l.Stop = syscall.SIGTERM
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(l.Stop) }
 	cmd.WaitDelay = stopTimeout
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.Name, err)
 	}
-	p := &Process{PID: cmd.Process.Pid, name: l.Name, log: logFile, cmd: cmd, gone: make(chan struct{})}
+	p := &Process{PID: cmd.Process.Pid, name: l.Name, log: logFile, stop: l.Stop, cmd: cmd, gone: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
 		close(p.gone)
@@ -64,7 +75,7 @@ const (
 
 // Stop ends the program and waits until it has gone.
 func (p *Process) Stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have gone already
+	_ = p.cmd.Process.Signal(p.stop) // it may have gone already
 	select {
 	case <-p.gone:
 	case <-time.After(stopTimeout):

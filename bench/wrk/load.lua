@@ -1,5 +1,13 @@
 -- Sends one request again and again, and prints what came of it as one line.
 -- Arguments: METHOD, a file with the body or "-", then headers as "Name: value".
+-- {n} in a header becomes something else in each request.
+
+local threads = 0
+
+function setup(thread)
+  threads = threads + 1
+  thread:set("thread", threads)
+end
 
 function init(args)
   wrk.method = args[1]
@@ -11,6 +19,15 @@ function init(args)
   for i = 3, #args do
     local name, value = args[i]:match("^([^:]+):%s*(.*)$")
     wrk.headers[name] = value
+  end
+  local text = wrk.format()
+  local first, last = text:find("{n}", 1, true)
+  if first then
+    local before, after, sent = text:sub(1, first - 1) .. thread .. "-", text:sub(last + 1), 0
+    function request()
+      sent = sent + 1
+      return before .. sent .. after
+    end
   end
 end
 

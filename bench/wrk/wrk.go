@@ -26,9 +26,13 @@ const threads = 2
 type Request struct {
 	Method   string
 	URL      string
-	Header   []string // "Name: value"
+	Header   []string // "Name: value"; [Unique] becomes something else in each request
 	BodyFile string   // "" for no body
 }
+
+// Unique in a header's value stands for something that no other request of any run
+// has.
+const Unique = "{unique}"
 
 // Errors counts what did not go well. Status counts answers of 400 and above.
 type Errors struct {
@@ -92,7 +96,11 @@ func Run(ctx context.Context, r Request, l Load) (Result, error) {
 		"--timeout", "60s",
 		"--latency", "--script", file, r.URL, "--", r.Method, body,
 	}
-	cmd := exec.CommandContext(ctx, l.Program, append(args, r.Header...)...)
+	unique := strconv.FormatInt(time.Now().UnixNano(), 36) + "-{n}"
+	for _, line := range r.Header {
+		args = append(args, strings.ReplaceAll(line, Unique, unique))
+	}
+	cmd := exec.CommandContext(ctx, l.Program, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -3,7 +3,9 @@ package wrk
 import (
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,5 +91,42 @@ func TestPump(t *testing.T) {
 	}
 	if got.Errors.Status != got.Requests {
 		t.Errorf("%d of %d answers are noticed to be errors", got.Errors.Status, got.Requests)
+	}
+}
+
+// The servers behind several nodes remember what they were sent, so each request
+// needs something of its own, also in the next run.
+func TestUnique(t *testing.T) {
+	program, err := exec.LookPath("wrk")
+	if err != nil {
+		t.Skip("wrk is not installed")
+	}
+	var mu sync.Mutex
+	seen := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.Header.Get("Idempotency-Key")]++
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer server.Close()
+	r := Request{Method: "POST", URL: server.URL, Header: []string{"Idempotency-Key: " + Unique}}
+	var sent int64
+	for range 2 {
+		got, err := Run(t.Context(), r, Load{Program: program, Connections: 4, Duration: time.Second, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent += got.Requests
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if sent < 10 || int64(len(seen)) < sent {
+		t.Errorf("%d requests had %d keys", sent, len(seen))
+	}
+	for key, times := range seen {
+		if times > 1 || key == "" || strings.ContainsAny(key, "{}") {
+			t.Fatalf("%q was sent %d times", key, times)
+		}
 	}
 }
