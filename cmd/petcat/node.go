@@ -64,7 +64,7 @@ func (p *program) newNode(ctx context.Context, settings Settings, log *logging.L
 	if err = n.openLimits(ctx, settings, p.clock); err != nil {
 		return nil, err
 	}
-	if err = n.followChanges(ctx, p.clock); err != nil {
+	if err = n.followChanges(ctx, settings, p.clock); err != nil {
 		return nil, err
 	}
 	n.watch()
@@ -112,8 +112,10 @@ func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock)
 
 // followChanges makes the keyring and the limiter hear of what other processes
 // change.
-func (n *node) followChanges(ctx context.Context, c clock.Clock) error {
-	n.keyring = keyring.New(keyring.Options{Environment: n.store.Environment(), Store: n.store, Clock: c})
+func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clock) error {
+	n.keyring = keyring.New(keyring.Options{
+		Environment: n.store.Environment(), Store: n.store, Clock: c, MaxEntries: settings.KeysInMemory,
+	})
 	follower, err := changelog.Start(ctx, changelog.Options{
 		Store: n.store, Clock: c, Logger: n.log.Logger,
 		Apply: func(change petcat.AccessChange) {

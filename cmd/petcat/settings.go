@@ -38,6 +38,8 @@ type Settings struct {
 	// TrustedProxies are whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 	Bans           petcat.BanMode
+	// KeysInMemory is how many keys a node keeps in memory.
+	KeysInMemory int
 	// MaxStaleness is how old a list may be while the database is away; 0
 	// forbids it.
 	MaxStaleness time.Duration
@@ -130,6 +132,10 @@ func settings() []setting {
 			flag: "bans", env: "PETCAT_BANS", fallback: string(petcat.EnforceBans),
 			choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)},
 			usage:   "`mode` of bans: enforce, shadow (count and report only) or off", apply: applyBans,
+		},
+		{
+			flag: "keys-in-memory", env: "PETCAT_KEYS_IN_MEMORY", fallback: "100000",
+			usage: "`number` of keys that a node keeps in memory; others are looked up", apply: applyKeysInMemory,
 		},
 		{
 			flag: "max-staleness", env: "PETCAT_MAX_STALENESS", fallback: "30s",

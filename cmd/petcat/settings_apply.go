@@ -143,6 +143,22 @@ func applyBans(s *Settings, value string) error {
 	return nil
 }
 
+// The bounds of --keys-in-memory: fewer make no sense, and more than are counted
+// on anywhere are a slip of the finger.
+const (
+	minKeysInMemory = 1_000
+	maxKeysInMemory = 100_000_000
+)
+
+func applyKeysInMemory(s *Settings, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < minKeysInMemory || n > maxKeysInMemory {
+		return fmt.Errorf("must be a number from %d to %d (got %q)", minKeysInMemory, maxKeysInMemory, value)
+	}
+	s.KeysInMemory = n
+	return nil
+}
+
 func applyMaxStaleness(s *Settings, value string) (err error) {
 	s.MaxStaleness, err = parseSpan(value)
 	return err

@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 		Data: "./data", Database: petcat.NewSecret("sqlite"), Limiter: petcat.NewSecret("memory"),
 		Listen: ":8080", AdminListen: "127.0.0.1:8081",
 		Environment: petcat.Production, Bans: petcat.EnforceBans,
-		MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second,
+		KeysInMemory: 100_000, MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second,
 	}
 	if diff := cmp.Diff(want, got, compareSettings...); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -136,6 +136,7 @@ func TestBadSettings(t *testing.T) {
 		{"half of TLS", []string{"--tls-key", "k.pem"}, []string{"--tls-cert", "--tls-key", "together"}},
 		{"proxies", []string{"--trusted-proxies", "10.0.0.0/33"}, []string{"--trusted-proxies", "10.0.0.0/8"}},
 		{"bans", []string{"--bans", "on"}, []string{"--bans", "shadow"}},
+		{"keys in memory", []string{"--keys-in-memory", "1"}, []string{"--keys-in-memory", "1000"}},
 		{"staleness", []string{"--max-staleness", "-1s"}, []string{"--max-staleness", "30s"}},
 		{"shutdown", []string{"--shutdown-timeout", "20"}, []string{"--shutdown-timeout", "30s"}},
 		{"level", []string{"--log-level", "loud"}, []string{"--log-level", "debug"}},

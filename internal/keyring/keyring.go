@@ -30,7 +30,7 @@ type Options struct {
 	Store       credentials
 	Clock       clock.Clock
 	// MaxEntries bounds how many keys are kept in memory, and how many unknown
-	// ones; 100,000 by default, some 40 MB.
+	// ones; 100,000 by default, some 40 MB with both. A test holds the bytes of one.
 	MaxEntries int
 	// Trust is how long the keyring believes what it kept without hearing from
 	// the change log; 30 s by default.
