@@ -27,7 +27,7 @@ nothing, while no server uses the place. With - the backup comes from stdin.
 
 To move a deployment: stop it, back it up, restore it at the new place, serve there.`,
 		Example: `  petcat restore petcat.backup --data ./new
-  petcat restore petcat.backup --database postgres://petcat:PASSWORD@db/petcat`,
+  petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 		Args: arguments("FILE"),
 	}
 	completeFiles(cmd)
@@ -109,7 +109,7 @@ func (p *program) restoreInto(ctx context.Context, settings Settings, r *backup.
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	st, err := sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
+	st, err := sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock, Serving: true})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"petcat/internal/backup"
 )
 
 // TestKeysAreNowhere sends a key in every way that a client may get wrong, and
@@ -63,6 +66,7 @@ func TestKeysAreNowhere(t *testing.T) {
 	wantNoSecretInFiles(t, data, key, revoked)
 	s.mustStop()
 	wantNoSecretInFiles(t, data, key, revoked)
+	wantNoSecret(t, "a backup", rowsAsText(t, data), key, revoked)
 	wantNoSecret(t, "the log", s.log.String()+s.stdout.String(), key, revoked)
 	for _, command := range [][]string{{"key", "list"}, {"key", "list", "--json"}, {"account", "show", "acme", "--json"}} {
 		wantNoSecret(t, strings.Join(command, " "), petcatDoes(t, data, command...), key, revoked)
@@ -97,9 +101,42 @@ func TestKeyWouldBeFound(t *testing.T) {
 	s.mustStop()
 	stored, err := os.ReadFile(filepath.Join(data, "petcat.db"))
 	must(t, err)
-	if secretIn(string(a.body), key) < 0 || secretIn(string(stored), key) < 0 {
+	if secretIn(string(a.body), key) < 0 || secretIn(string(stored), key) < 0 || secretIn(rowsAsText(t, data), key) < 0 {
 		t.Error("a key that is there is not found")
 	}
+}
+
+// rowsAsText returns what is in a backup, which is compressed in the file.
+func rowsAsText(t *testing.T, data string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "a.backup")
+	petcatDoes(t, data, "backup", file)
+	f, err := os.Open(file)
+	must(t, err)
+	defer f.Close()
+	r, err := backup.NewReader(f)
+	must(t, err)
+	defer r.Close()
+	var text strings.Builder
+	must(t, r.Tell(&textSink{&text}))
+	return text.String()
+}
+
+type textSink struct{ *strings.Builder }
+
+func (s *textSink) Begin(h backup.Header) error {
+	_, err := fmt.Fprintf(s, "%+v\n", h)
+	return err
+}
+
+func (s *textSink) Row(k backup.Kind, values []any) error {
+	for _, v := range values {
+		if b, ok := v.([]byte); ok {
+			v = string(b)
+		}
+		_, _ = fmt.Fprintln(s, k, v)
+	}
+	return nil
 }
 
 // wantNoSecretInFiles looks through every byte of the data, and at who may read

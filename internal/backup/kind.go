@@ -93,11 +93,14 @@ func (k Kind) Columns() []Column {
 	case Bans:
 		return []Column{
 			integer("key_id"), integer("account_id"), integer("level"), integer("started_at"), integer("ends_at"),
-			integer("early_retries"), {Name: "shadow", Type: Boolean}, moment("lifted_at"), text("lifted_by"), integer("revision"),
+			integer("early_retries"),
+			{Name: "shadow", Type: Boolean},
+			moment("lifted_at"), text("lifted_by"), integer("revision"),
 		}
 	case Categories:
 		return []Column{
-			integer("id"), text("name"), {Name: "description", Type: Text, Optional: true},
+			integer("id"), text("name"),
+			{Name: "description", Type: Text, Optional: true},
 			integer("revision"), integer("account_id"), integer("created_at"),
 		}
 	case IdempotencyKeys:

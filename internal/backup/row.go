@@ -28,7 +28,7 @@ func appendRow(to []byte, k Kind, columns []Column, values []any) ([]byte, error
 				continue
 			}
 		}
-		ok := true
+		var ok bool
 		switch v := values[i].(type) {
 		case int64:
 			to, ok = binary.AppendVarint(to, v), c.Type == Integer
@@ -38,8 +38,6 @@ func appendRow(to []byte, k Kind, columns []Column, values []any) ([]byte, error
 			to, ok = append(binary.AppendUvarint(to, uint64(len(v))), v...), c.Type == Bytes && len(v) <= maxValue
 		case bool:
 			to, ok = append(to, boolByte(v)), c.Type == Boolean
-		default:
-			ok = false
 		}
 		if !ok {
 			return nil, fmt.Errorf("backup: %s of %s cannot be a %T", c.Name, k, values[i])

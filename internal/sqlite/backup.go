@@ -155,11 +155,23 @@ func backupRows(ctx context.Context, raw any, k backup.Kind, to backup.Sink) (st
 	}
 }
 
-// Restore implements [backup.Target]. The caller holds the directory's server
-// lock.
+// Restore implements [backup.Target]. The store is open for serving: so the
+// write-ahead log is empty when it begins.
 func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reader) error {
 	// Who goes away stops the restore, and waits until it has stopped.
-	return s.change(context.WithoutCancel(ctx), "restore", func(t *tx) error {
+	patient := context.WithoutCancel(ctx)
+	err := s.restore(ctx, patient, by, from)
+	if err != nil {
+		// What failed may have filled the disk with a log of nothing. It goes when
+		// the connection that writes is the last to be closed, so there has to be
+		// one again.
+		_ = s.change(patient, "connect again", func(*tx) error { return nil })
+	}
+	return err
+}
+
+func (s *Store) restore(ctx, patient context.Context, by petcat.Actor, from *backup.Reader) error {
+	return s.change(patient, "restore", func(t *tx) error {
 		if err := t.wantEmpty(); err != nil {
 			return err
 		}

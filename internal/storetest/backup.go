@@ -136,7 +136,8 @@ func furnish(t *testing.T, open Open) *household {
 	h.keep = category(t, " Cats\u00a0", &long)
 	h.kept = h.createOne(t, h.keep, "keep")
 	must2(t)(f.LeaseDays(t.Context(), []petcat.DayLease{
-		{Account: h.free.ID, Day: today(f), Want: 900, Quota: 1_000}, {Account: shop.ID, Day: today(f), Want: 5, Quota: 10},
+		{Account: h.free.ID, Day: today(f), Want: 900, Quota: 1_000},
+		{Account: shop.ID, Day: today(f), Want: 5, Quota: 10},
 		{Account: h.free.ID, Day: today(f) - 1, Want: 1_000, Quota: 1_000},
 	}))
 	return h

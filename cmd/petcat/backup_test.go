@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat/internal/backup"
+	"petcat/internal/clock"
+)
+
+// ends runs a command and returns how it ended.
+func ends(t testing.TB, command, argument string, flags ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	code = run(t.Context(), slices.Concat([]string{command, argument}, flags), environment(nil), strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// backedUp returns a backup of a small deployment.
+func backedUp(t *testing.T) (file string) {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	newCaller(t, data)
+	file = filepath.Join(t.TempDir(), "a.backup")
+	petcatDoes(t, data, "backup", file)
+	return file
+}
+
+// TestBackupMistakes: one sentence each, with the remedy and the right exit code,
+// and nothing is made.
+func TestBackupMistakes(t *testing.T) {
+	good := backedUp(t)
+	text, err := os.ReadFile(good)
+	must(t, err)
+	empty := t.TempDir()
+	file := func(name string, content []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		must(t, os.WriteFile(path, content, 0o600))
+		return path
+	}
+	taken := filepath.Join(t.TempDir(), "data")
+	openAccount(t, taken, "mine", "free")
+	away := []string{"--database", "postgres://petcat@127.0.0.1:1/petcat?connect_timeout=1"}
+	at := func(name string) []string { return []string{"--data", filepath.Join(empty, name)} }
+	for _, c := range []struct {
+		name, command, argument string
+		flags                   []string
+		code                    int
+		says                    string
+	}{
+		{"no data", "backup", filepath.Join(empty, "a.backup"), at("none"), exitConfig, "there is no data in"},
+		{"file exists", "backup", good, []string{"--data", taken}, exitUsage, "exists; choose another name, or replace it with --force"},
+		{"to a directory", "backup", empty, []string{"--data", taken}, exitUsage, "is a directory; name a file in it"},
+		{"no directory", "backup", filepath.Join(empty, "no", "a.backup"), []string{"--data", taken}, exitUsage, "there is no directory"},
+		{"report and copy on stdout", "backup", "-", []string{"--json", "--data", taken}, exitUsage, "name a file"},
+		{"database away", "backup", filepath.Join(empty, "a.backup"), away, exitTryLater, "cannot be reached"},
+		{"no file", "restore", filepath.Join(empty, "no"), at("data"), exitUsage, "there is no file"},
+		{"from a directory", "restore", empty, at("data"), exitUsage, "is a directory"},
+		{"another file", "restore", file("x", []byte("SQLite format 3\x00 and more, and more, and more")), at("data"), exitFailed, "is not a backup of petcat"},
+		{"nothing on stdin", "restore", "-", at("data"), exitFailed, "what comes from stdin is not a backup of petcat"},
+		{"newer", "restore", file("x", bytes.Replace(text, []byte("backup 1\n"), []byte("backup 9\n"), 1)), at("data"), exitConfig, "written by a newer petcat (its format is 9, this program knows 1)"},
+		{"cut", "restore", file("x", text[:len(text)-1]), at("data"), exitFailed, "is cut or damaged"},
+		{"altered", "restore", file("x", slices.Concat(text[:len(text)-1], []byte{text[len(text)-1] ^ 1})), at("data"), exitFailed, "is cut or damaged"},
+		{"over data", "restore", good, []string{"--data", taken}, exitConfig, "there is data in " + taken + " already; restore into a new data directory"},
+		{"restore, database away", "restore", good, away, exitTryLater, "cannot be reached"},
+		{"verify cut", "verify", file("x", text[:len(text)/2]), nil, exitFailed, "is cut or damaged"},
+		{"verify nothing", "verify", filepath.Join(empty, "no"), nil, exitUsage, "there is no file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := ends(t, c.command, c.argument, c.flags...)
+			if code != c.code || stdout != "" || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("ended with %d, stdout %q, stderr %q; want %d and %q", code, stdout, stderr, c.code, c.says)
+			}
+		})
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) != 0 {
+		t.Errorf("what was refused left %v, %v", left, err)
+	}
+}
+
+func TestRestoreFromAPipe(t *testing.T) {
+	text, err := os.ReadFile(backedUp(t))
+	must(t, err)
+	data := filepath.Join(t.TempDir(), "data")
+	for _, c := range []struct {
+		name string
+		text []byte
+		want int
+	}{
+		{"cut", text[:len(text)-9], exitFailed},
+		{"whole", text, exitDone},
+	} {
+		var out, errs strings.Builder
+		code := run(t.Context(), []string{"restore", "-", "--data", data}, environment(nil), bytes.NewReader(c.text), &out, &errs)
+		if code != c.want {
+			t.Fatalf("%s: ended with %d: %s", c.name, code, errs.String())
+		}
+	}
+	var piped, errs strings.Builder
+	if code := run(t.Context(), []string{"backup", "-", "--data", data}, environment(nil), strings.NewReader(""), &piped, &errs); code != exitDone {
+		t.Fatalf("backup to stdout ended with %d: %s", code, errs.String())
+	}
+	if !strings.HasPrefix(piped.String(), "petcat backup 1\n") || !strings.HasPrefix(errs.String(), "Backed up production data") {
+		t.Errorf("stdout begins %.40q, stderr is %q", piped.String(), errs.String())
+	}
+}
+
+// TestVerifyFindsWhatWasAltered: somebody edited the database with another tool.
+func TestVerifyFindsWhatWasAltered(t *testing.T) {
+	postgres := sharedPostgres.Server(t)
+	database := postgres.Database(t)
+	newCaller(t, database)
+	if text := petcatDoes(t, database, "verify"); !strings.HasSuffix(text, "\nNo faults.\n") {
+		t.Errorf("verify says %q", text)
+	}
+	postgres.Execute(t, database, `UPDATE audit SET actor = 'cli:nobody' WHERE sequence = 1; UPDATE counter SET key_id = 0`)
+	code, stdout, stderr := ends(t, "verify", "--database", database)
+	if code != exitFailed || !strings.Contains(stderr, "faults were found: 2; ") {
+		t.Errorf("verify ended with %d: %s", code, stderr)
+	}
+	for _, want := range []string{"fault: key_1 is behind the last id given out, 0", "fault: audit entry 1 does not carry the hash"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("verify did not say %q:\n%s", want, stdout)
+		}
+	}
+	_, stdout, _ = ends(t, "verify", "--json", "--database", database)
+	var r report
+	must(t, json.Unmarshal([]byte(stdout), &r))
+	if len(*r.Findings) != 2 {
+		t.Errorf("verify --json found %q", *r.Findings)
+	}
+}
+
+// manyRows writes a backup of so many categories, accounts, keys and day counts.
+func manyRows(t testing.TB, rows int64) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "many.backup")
+	f, err := os.Create(file)
+	must(t, err)
+	defer f.Close()
+	w := backup.NewWriter(f, "test")
+	must(t, w.Begin(backup.Header{
+		TakenAt: time.Unix(1, 0).UTC(), Environment: "production", Dataset: "D", Revision: 3 * 1 << 40, AccessRevision: 1 << 40,
+		LastCategory: 1 << 41, LastAccount: 1 << 42, LastKey: 1 << 43,
+		Rows: map[backup.Kind]int64{backup.Accounts: rows, backup.Keys: rows, backup.Categories: rows, backup.DayCounts: rows},
+	}))
+	day := time.Now().Unix() / 86_400
+	kinds := []struct {
+		kind backup.Kind
+		row  func(id int64) []any
+	}{
+		{backup.Accounts, func(id int64) []any {
+			return []any{id, "account " + grouped(id), "free", int64(60), int64(1_000), int64(5), nil, 2*id - 1}
+		}},
+		{backup.Keys, func(id int64) []any {
+			return []any{id, id, hashOf(id), "", "hint", int64(5), nil, nil, nil, int64(0), 2 * id}
+		}},
+		{backup.Categories, func(id int64) []any {
+			return []any{id, "category " + grouped(id), nil, 1<<40 + id, 1 + id%rows, int64(5)}
+		}},
+		{backup.DayCounts, func(id int64) []any { return []any{day, id, id % 1_000} }},
+	}
+	for _, k := range kinds {
+		for id := int64(1); id <= rows; id++ {
+			must(t, w.Row(k.kind, k.row(id)))
+		}
+	}
+	_, _, err = w.Finish()
+	must(t, err)
+	return file
+}
+
+// hashOf stands for the hash of a key: as many bytes, in no order.
+func hashOf(id int64) []byte {
+	h := make([]byte, 0, 32)
+	for n := uint64(id); len(h) < 32; n = n*6364136223846793005 + 1442695040888963407 {
+		h = append(h, byte(n>>56))
+	}
+	return h
+}
+
+// processOf returns a command that runs this program in a process of its own.
+func processOf(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	executable, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(executable, args...)
+	cmd.Args[0] = "petcat"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	cmd.SysProcAttr = diesWithTest()
+	return cmd
+}
+
+// rowsIn returns how many rows a place has.
+func rowsIn(t *testing.T, data string) int64 {
+	t.Helper()
+	var r report
+	must(t, json.Unmarshal([]byte(petcatDoes(t, data, "verify", "--json")), &r))
+	return r.Total()
+}
+
+// TestKilledRestoreLeavesNothing: a restore that is killed at any moment leaves an
+// empty place, or a full one; and an empty one takes the backup again.
+func TestKilledRestoreLeavesNothing(t *testing.T) {
+	t.Parallel()
+	const rows = 20_000
+	file := manyRows(t, rows)
+	for name, place := range map[string]func() string{
+		"SQLite":     func() string { return filepath.Join(t.TempDir(), "data") },
+		"PostgreSQL": func() string { return sharedPostgres.Server(t).Database(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := place()
+			begun := time.Now()
+			petcatDoes(t, data, "restore", file)
+			took := time.Since(begun)
+			data = place()
+			killed := 0
+			for i := range 6 {
+				cmd := processOf(t, append([]string{"restore", file}, placeFlags(data)...)...)
+				must(t, cmd.Start())
+				lapse(took * time.Duration(i+1) / 8)
+				_ = cmd.Process.Kill() // it may have ended already
+				if cmd.Wait() != nil {
+					killed++
+				}
+				found := int64(0)
+				if _, err := os.Stat(filepath.Join(data, "petcat.db")); err == nil || strings.Contains(data, "://") {
+					found = rowsIn(t, data)
+				}
+				switch found {
+				case 0:
+				case 4*rows + 1: // it was quicker than the kill
+					data = place()
+				default:
+					t.Fatalf("a restore that was killed left %d rows", found)
+				}
+			}
+			if killed == 0 {
+				t.Error("no restore was killed")
+			}
+			petcatDoes(t, data, "restore", file)
+			if got := rowsIn(t, data); got != 4*rows+1 {
+				t.Errorf("after all kills there are %d rows", got)
+			}
+		})
+	}
+}
+
+func TestBackupAndRestoreWithoutRoom(t *testing.T) {
+	file := manyRows(t, 30_000)
+	volume := disk(t, 8<<20)
+	data := filepath.Join(volume, "data")
+	code, _, text := ends(t, "restore", file, "--data", data)
+	if code != exitTryLater || !strings.Contains(text, "cannot be written, and nothing was kept") || !strings.Contains(text, "make room") {
+		t.Errorf("restore without room ended with %d: %s", code, text)
+	}
+	if info, err := os.Stat(filepath.Join(data, "petcat.db-wal")); err == nil && info.Size() > 1<<20 {
+		t.Errorf("restore without room left a log of %d bytes", info.Size())
+	}
+	if got := rowsIn(t, data); got != 0 {
+		t.Errorf("restore without room left %d rows", got)
+	}
+	petcatDoes(t, data, "restore", backedUp(t)) // there is room for this one
+
+	// The other way round: the data is elsewhere, and the backup has no room.
+	elsewhere := filepath.Join(t.TempDir(), "data")
+	petcatDoes(t, elsewhere, "restore", file)
+	ballast := fill(t, volume)
+	before := names(t, volume)
+	target := filepath.Join(volume, "a.backup")
+	code, _, text = ends(t, "backup", target, "--data", elsewhere)
+	if code != exitFailed || !strings.Contains(text, target+" cannot be written, and nothing of it was kept: no space left") {
+		t.Errorf("backup without room ended with %d: %s", code, text)
+	}
+	if diff := cmp.Diff(before, names(t, volume)); diff != "" {
+		t.Errorf("backup without room left something (-want +got):\n%s", diff)
+	}
+	must(t, os.Remove(ballast))
+	petcatDoes(t, elsewhere, "backup", target)
+	info, err := os.Stat(target)
+	must(t, err)
+	if info.Mode() != 0o600 {
+		t.Errorf("the backup has the mode %v", info.Mode())
+	}
+}
+
+func names(t *testing.T, directory string) (all []string) {
+	t.Helper()
+	must(t, filepath.WalkDir(directory, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all = append(all, name)
+		}
+		return err
+	}))
+	return all
+}
+
+// TestProgress: a bar on a terminal, lines elsewhere, and neither too often.
+func TestProgress(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		terminal bool
+		show     bool
+		want     string
+	}{
+		{"terminal", true, true, "\r[############............]  50%, 512 of 1,024 rows copied, 51/s, 10s left\x1b[K" +
+			"\r[########################] 100%, 1,024 of 1,024 rows copied, 51/s, 0s left\x1b[K\r\x1b[K"},
+		{"elsewhere", false, true, " 50%, 512 of 1,024 rows copied, 51/s, 10s left\n100%, 1,024 of 1,024 rows copied, 51/s, 0s left\n"},
+		{"nobody", true, false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var shown strings.Builder
+			wall := clock.NewManual(time.Unix(0, 0))
+			p := &program{stderr: &shown, clock: wall, isTerminal: func(any) bool { return c.terminal }}
+			bar := p.newProgress("copied", c.show)
+			bar.begin(1_024)
+			for n := range 1_024 {
+				if n%512 == 511 {
+					wall.Advance(10 * time.Second)
+				}
+				bar.step()
+			}
+			bar.end()
+			if diff := cmp.Diff(c.want, shown.String()); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1_000: "1,000", 1_234_567: "1,234,567", -1_000: "-1,000", -100: "-100"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d is written %q, want %q", n, got, want)
+		}
+	}
+}
