@@ -197,12 +197,11 @@ func (s *suite) nodesList(ctx context.Context, group string) error {
 
 // The names of three nodes' subjects.
 const (
-	oneDirect    = "one node"
-	oneBehind    = "one node behind haproxy"
-	threeBehind  = "three nodes behind haproxy"
-	threeConfig  = "deploy/proxy/three-nodes.cfg"
-	threeNodes   = 3
-	threeCreates = ", create"
+	oneDirect   = "one node"
+	oneBehind   = "one node behind haproxy"
+	threeBehind = "three nodes behind haproxy"
+	threeConfig = "deploy/proxy/three-nodes.cfg"
+	threeNodes  = 3
 )
 
 // nodesThree shows what three nodes and their proxy do on one machine, beside one
@@ -265,7 +264,7 @@ func (s *suite) nodesThree(ctx context.Context, group string) error {
 		sub.status, sub.body, sub.categories = 201, body, 0
 		sub.request = wrk.Request{Method: "POST", URL: sub.request.URL, BodyFile: bodyFile, Header: []string{first.bearer(), contentType}}
 	}
-	return s.threeRows(ctx, group, create, threeCreates, subjects)
+	return s.threeRows(ctx, group, create, ", create", subjects)
 }
 
 // threeRows measures and compares with the one node and with the one behind a

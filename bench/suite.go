@@ -31,25 +31,26 @@ type group struct {
 	name string
 	run  func(*suite, context.Context, string) error
 	load bool // needs wrk
+	long bool // not in a quick run, unless it is asked for by name
 }
 
 // groups are in the order in which they run. Those that change the data that
 // several use come last.
 func groups() []group {
 	return []group{
-		{"list", (*suite).list, true},
-		{"sizes", (*suite).sizes, true},
-		{"answers", (*suite).answers, true},
-		{"create", (*suite).creates, true},
-		{"one", (*suite).oneConnection, true},
-		{"start", (*suite).start, false},
-		{"binary", (*suite).binary, false},
-		{"limiter", (*suite).limiter, false},
-		{"compression", (*suite).compression, true},
-		{"nodes-decision", (*suite).nodesDecision, false},
-		{"nodes-list", (*suite).nodesList, true},
-		{"nodes-create", (*suite).nodesCreate, true},
-		{"nodes-three", (*suite).nodesThree, true},
+		{"list", (*suite).list, true, false},
+		{"sizes", (*suite).sizes, true, false},
+		{"answers", (*suite).answers, true, false},
+		{"create", (*suite).creates, true, false},
+		{"one", (*suite).oneConnection, true, false},
+		{"start", (*suite).start, false, false},
+		{"binary", (*suite).binary, false, false},
+		{"limiter", (*suite).limiter, false, false},
+		{"compression", (*suite).compression, true, false},
+		{"nodes-decision", (*suite).nodesDecision, false, true},
+		{"nodes-list", (*suite).nodesList, true, false},
+		{"nodes-create", (*suite).nodesCreate, true, false},
+		{"nodes-three", (*suite).nodesThree, true, true},
 	}
 }
 
@@ -114,6 +115,10 @@ func (s *suite) runGroups(ctx context.Context) error {
 	var failed []error
 	for _, g := range groups() {
 		if !s.wants(g.name) {
+			continue
+		}
+		if g.long && s.quick && s.only == nil {
+			s.say("== %s: left out of a quick run; it runs with -only %[1]s", g.name)
 			continue
 		}
 		s.say("== %s", g.name)

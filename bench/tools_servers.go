@@ -4,6 +4,8 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"petcat/bench/server"
 )
@@ -27,14 +29,9 @@ func (s *suite) findServers(ctx context.Context) {
 	s.tools["redis-benchmark"] = firstOf(ctx, "redis-benchmark", "valkey-benchmark")
 }
 
-// wantsServers reports whether a group is to run that several nodes take part in.
+// wantsServers reports whether a group is to run in which several nodes take part.
 func (s *suite) wantsServers() bool {
-	for _, g := range []string{"nodes-decision", "nodes-list", "nodes-create", "nodes-three"} {
-		if s.wants(g) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(groups(), func(g group) bool { return strings.HasPrefix(g.name, "nodes-") && s.wants(g.name) })
 }
 
 // firstOf finds the first of some programs that do the same.
