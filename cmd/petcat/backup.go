@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +37,7 @@ the copy goes to stdout.`,
 	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
 	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		defer interruptible(cmd)()
 		out, err := p.openOutput(args[0], *force, *asJSON)
 		if err != nil {
 			return err
@@ -69,6 +73,15 @@ the copy goes to stdout.`,
 		return p.printReport(to, r, *asJSON, *quiet)
 	}
 	return cmd
+}
+
+// interruptible lets a signal end a command in order, so that it leaves nothing
+// half done behind; a second one ends it at once.
+func interruptible(cmd *cobra.Command) (done func()) {
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	cmd.SetContext(ctx)
+	return stop
 }
 
 func quietFlag(cmd *cobra.Command) *bool {

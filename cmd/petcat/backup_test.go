@@ -258,6 +258,40 @@ func TestKilledRestoreLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestInterruptedBackupLeavesNothing: whoever gives up finds no half file, and no
+// half restore.
+func TestInterruptedBackupLeavesNothing(t *testing.T) {
+	t.Parallel()
+	file := manyRows(t, 100_000)
+	data := filepath.Join(t.TempDir(), "data")
+	place := t.TempDir()
+	stopped := func(begun func() bool, args ...string) {
+		t.Helper()
+		var stderr strings.Builder
+		cmd := processOf(t, append(args, "--data", data)...)
+		cmd.Stderr = &stderr
+		must(t, cmd.Start())
+		eventually(t, 20*time.Second, args[0]+" is under way", begun)
+		must(t, cmd.Process.Signal(os.Interrupt))
+		_ = cmd.Wait() // its code says how it went
+		if code := cmd.ProcessState.ExitCode(); code != exitFailed || stderr.String() != "petcat: interrupted\n" {
+			t.Errorf("%s, interrupted, ended with %d: %s", args[0], code, stderr.String())
+		}
+	}
+	stopped(func() bool {
+		_, err := os.Stat(filepath.Join(data, "petcat.db-wal"))
+		return err == nil
+	}, "restore", file)
+	if got := rowsIn(t, data); got != 0 {
+		t.Errorf("an interrupted restore left %d rows", got)
+	}
+	petcatDoes(t, data, "restore", file)
+	stopped(func() bool { return len(names(t, place)) > 0 }, "backup", filepath.Join(place, "a.backup"))
+	if left := names(t, place); len(left) != 0 {
+		t.Errorf("an interrupted backup left %v", left)
+	}
+}
+
 func TestBackupAndRestoreWithoutRoom(t *testing.T) {
 	file := manyRows(t, 30_000)
 	volume := disk(t, 8<<20)

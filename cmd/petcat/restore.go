@@ -34,6 +34,7 @@ To move a deployment: stop it, back it up, restore it at the new place, serve th
 	registerStoreFlags(cmd)
 	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		defer interruptible(cmd)()
 		settings, err := loadSettings(cmd, p.getenv)
 		if err != nil {
 			return err
@@ -124,6 +125,10 @@ func explainRestore(err error, settings Settings) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("restore: %w", context.Canceled)
+	case errors.Is(err, backup.ErrUnknown):
+		return tryLaterf("the last answer of %s was lost, so it has all of the backup or nothing; bring it back and see with petcat verify (%w)", place, err)
 	case errors.Is(err, backup.ErrNotEmpty),
 		sqliteError != nil && sqliteError.Kind == sqlite.OtherEnvironment,
 		postgresError != nil && postgresError.Kind == postgres.OtherEnvironment:

@@ -26,6 +26,7 @@ Each fault is one line on stdout, and the exit code is then 1.`,
 	registerStoreFlags(cmd)
 	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		defer interruptible(cmd)()
 		bar := p.newProgress("checked", !*asJSON && !*quiet)
 		begun := p.clock.Read()
 		r := report{verb: "Checked", done: "in place"}

@@ -80,14 +80,17 @@ type Target interface {
 	// Restore fills an empty store with everything that a reader has, in one
 	// transaction that commits only after the reader found the file whole, and
 	// appends an audit entry. It returns [ErrNotEmpty], [ErrInUse], an error of the
-	// reader, or the store's; after any of them, nothing was written.
+	// reader, or the store's; after any of them but [ErrUnknown], nothing was
+	// written.
 	Restore(ctx context.Context, by petcat.Actor, from *Reader) error
 }
 
-// Why a store cannot be restored into.
+// Why a restore failed.
 var (
 	ErrNotEmpty = errors.New("there is data already")
 	ErrInUse    = errors.New("a server uses the data")
+	// ErrUnknown says that the commit was sent and its answer lost.
+	ErrUnknown = errors.New("nobody knows whether the restore was committed")
 )
 
 // ErrorKind says what is wrong with a file.

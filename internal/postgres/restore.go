@@ -20,6 +20,7 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reade
 	watched, watch := newWatch(ctx)
 	defer watch.end()
 	rows := &rowSource{from: from, watch: watch}
+	committing := false
 	err := s.pool.do(watched, func(ctx context.Context, conn *pgx.Conn) error {
 		t, err := begin(ctx, conn, now(s.clock))
 		if err != nil {
@@ -29,8 +30,12 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reade
 			_ = t.tx.Rollback(context.WithoutCancel(ctx))
 			return err
 		}
+		committing = true
 		return t.tx.Commit(ctx)
 	})
+	if committing && err != nil && severityOf(err) != statement {
+		return errors.Join(backup.ErrUnknown, translate(err, "commit the restore"))
+	}
 	if rows.err != nil {
 		return rows.err // whatever the server made of it
 	}

@@ -161,6 +161,9 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reade
 	// Who goes away stops the restore, and waits until it has stopped.
 	patient := context.WithoutCancel(ctx)
 	err := s.restore(ctx, patient, by, from)
+	if isCommitError(err) {
+		return errors.Join(backup.ErrUnknown, err)
+	}
 	if err != nil {
 		// What failed may have filled the disk with a log of nothing. It goes when
 		// the connection that writes is the last to be closed, so there has to be
