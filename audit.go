@@ -47,6 +47,21 @@ func (e AuditEntry) Seal(previous [sha256.Size]byte) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
+// AuditChain is the end of an audit log; the zero value that of an empty one.
+type AuditChain struct {
+	Sequence int64
+	Hash     [sha256.Size]byte
+}
+
+// Append returns e as the entry that follows, with its sequence and hash, and
+// moves the end to it.
+func (c *AuditChain) Append(e AuditEntry) AuditEntry {
+	e.Sequence = c.Sequence + 1
+	e.Hash = e.Seal(c.Hash)
+	c.Sequence, c.Hash = e.Sequence, e.Hash
+	return e
+}
+
 // AuditStore reads the audit entries.
 type AuditStore interface {
 	// EachAuditEntry calls fn for every entry, oldest first, and stops at the

@@ -46,3 +46,15 @@ func TestAuditSealSurvivesTheStore(t *testing.T) {
 		t.Errorf("sealed %x, now %x", read.Hash, got)
 	}
 }
+
+func TestAuditChainAppends(t *testing.T) {
+	var chain petcat.AuditChain
+	var previous [sha256.Size]byte
+	for n := int64(1); n <= 3; n++ {
+		e := chain.Append(petcat.AuditEntry{At: noon, Actor: "cli:ann", Action: "key.revoke"})
+		if e.Sequence != n || e.Hash != e.Seal(previous) || chain.Hash != e.Hash {
+			t.Errorf("entry %d is %+v, and the chain ends with %+v", n, e, chain)
+		}
+		previous = e.Hash
+	}
+}

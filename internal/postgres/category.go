@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"petcat"
+	"petcat/internal/claim"
 	"petcat/internal/groupcommit"
 )
 
@@ -17,7 +18,9 @@ type createOp struct {
 	outcome     error // of this operation alone
 }
 
-func (o *createOp) claim() claim { return claim{account: o.Account, key: o.IdempotencyKey} }
+func (o *createOp) claim() claim.Claim {
+	return claim.Claim{Account: o.Account, Key: o.IdempotencyKey}
+}
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
@@ -27,13 +30,13 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 	o := &createOp{CreateCategory: c}
 	if c.IdempotencyKey != "" {
 		o.fingerprint = c.New.Fingerprint()
-		if !s.claims.take(o.claim()) {
+		if !s.claims.Take(o.claim()) {
 			return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
 		}
 	}
 	if err := s.group.Submit(ctx, o); err != nil {
 		if c.IdempotencyKey != "" && errors.Is(err, groupcommit.ErrRefused) {
-			s.claims.drop(claim{account: c.Account, key: c.IdempotencyKey})
+			s.claims.Drop(claim.Claim{Account: c.Account, Key: c.IdempotencyKey})
 		}
 		return petcat.CreatedCategory{}, translate(err, "create category")
 	}

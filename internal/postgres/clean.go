@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// cleanEvery is how often what has expired is deleted.
-	cleanEvery = time.Minute
 	// cleanBatch keeps each deletion under some milliseconds.
 	cleanBatch = 1000
 	// dayRetention is how long days are kept after their end, for operators'
@@ -20,25 +18,8 @@ const (
 	dayRetention = 35 * 24 * time.Hour
 )
 
-// clean deletes what has expired, until ctx ends. Every node does; what one of
-// them is deleting, the others pass over. A failure is left to the next round: the
-// deletion changes nothing that anybody can see.
-func (s *Store) clean(ctx context.Context) {
-	tick := time.NewTicker(cleanEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := s.cleanNow(ctx); err != nil && ctx.Err() == nil {
-			s.logger.WarnContext(ctx, "what has expired could not be deleted; trying again in a minute", "error", err)
-		}
-	}
-}
-
-// cleanNow deletes everything that has expired, in small batches.
+// cleanNow deletes everything that has expired, in small batches. Every node
+// does; what one of them is deleting, the others pass over.
 func (s *Store) cleanNow(ctx context.Context) error {
 	const (
 		idempotency = `DELETE FROM idempotency WHERE (account_id, key) IN

@@ -84,7 +84,7 @@ func (s *Store) commit(group []*createOp) error {
 			}
 		}
 	}
-	s.claims.release(group)
+	s.release(group)
 	switch {
 	case err == nil:
 		return nil

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
+	"petcat/internal/claim"
+	"petcat/internal/cleaner"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
 )
@@ -47,7 +49,7 @@ type Store struct {
 	writer *writer
 	group  *groupcommit.Committer[*createOp]
 	pool   *pool
-	claims claims
+	claims claim.Set
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
@@ -82,7 +84,6 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 		return nil, err
 	}
 	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, writer: newWriter(ctx, config, o.Clock)}
-	s.claims.held = make(map[claim]struct{})
 	s.start(ctx, o)
 	return s, nil
 }
@@ -120,7 +121,7 @@ func (s *Store) start(ctx context.Context, o Options) {
 	})
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Serving {
-		s.background.Go(func() { s.clean(ctx) })
+		s.background.Go(func() { cleaner.Run(ctx, s.logger, s.cleanNow) })
 	}
 	s.close = sync.OnceFunc(s.shut)
 }

@@ -2,11 +2,12 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"petcat"
 )
 
 // tx is the transaction of one change of an account, a key or a ban. It holds the
@@ -27,9 +28,8 @@ type counters struct {
 
 // chain is the end of the audit log, read when it is first needed.
 type chain struct {
-	known    bool
-	sequence int64
-	hash     [sha256.Size]byte
+	known bool
+	end   petcat.AuditChain
 }
 
 // change runs fn in a transaction. Whatever fn writes to its surroundings counts

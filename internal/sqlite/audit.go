@@ -26,13 +26,8 @@ func (t *tx) record(by petcat.Actor, action string, subject fmt.Stringer, d deta
 	if err != nil {
 		return fmt.Errorf("encode the detail of %s: %w", action, err)
 	}
-	e := petcat.AuditEntry{Sequence: t.chain.sequence + 1, At: t.now, Actor: by, Action: action, Subject: subject.String(), Detail: string(text)}
-	e.Hash = e.Seal(t.chain.hash)
-	if err := t.exec(insert, e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:]); err != nil {
-		return err
-	}
-	t.chain.sequence, t.chain.hash = e.Sequence, e.Hash
-	return nil
+	e := t.chain.end.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject.String(), Detail: string(text)})
+	return t.exec(insert, e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:])
 }
 
 // findChain reads the last entry. Other processes append too, so it is read anew
@@ -43,9 +38,9 @@ func (t *tx) findChain() error {
 		return nil
 	}
 	var hash []byte
-	ok, err := found(t.get(query, nil, &t.chain.sequence, &hash))
+	ok, err := found(t.get(query, nil, &t.chain.end.Sequence, &hash))
 	if ok {
-		copy(t.chain.hash[:], hash)
+		copy(t.chain.end.Hash[:], hash)
 	}
 	t.chain.known = err == nil
 	return err

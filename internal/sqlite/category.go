@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"petcat"
+	"petcat/internal/claim"
 	"petcat/internal/groupcommit"
 )
 
@@ -19,20 +20,22 @@ type createOp struct {
 	created     petcat.CreatedCategory
 }
 
-func (o *createOp) claim() claim { return claim{account: o.Account, key: o.IdempotencyKey} }
+func (o *createOp) claim() claim.Claim {
+	return claim.Claim{Account: o.Account, Key: o.IdempotencyKey}
+}
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	o := &op{create: createOp{CreateCategory: c}}
 	if c.IdempotencyKey != "" {
 		o.create.fingerprint = c.New.Fingerprint()
-		if !s.claims.take(o.create.claim()) {
+		if !s.claims.Take(o.create.claim()) {
 			return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
 		}
 	}
 	if err := s.group.Submit(ctx, o); err != nil {
 		if c.IdempotencyKey != "" && errors.Is(err, groupcommit.ErrRefused) {
-			s.claims.drop(claim{account: c.Account, key: c.IdempotencyKey})
+			s.claims.Drop(claim.Claim{Account: c.Account, Key: c.IdempotencyKey})
 		}
 		return petcat.CreatedCategory{}, translate(err, "create category")
 	}

@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// cleanEvery is how often what has expired is deleted.
-	cleanEvery = time.Minute
 	// cleanBatch keeps each deletion under a millisecond: it shares its
 	// transaction with creates that somebody waits for.
 	cleanBatch = 500
@@ -17,23 +15,6 @@ const (
 	// questions about the last month.
 	dayRetention = 35 * 24 * time.Hour
 )
-
-// clean deletes what has expired, until ctx ends. A failure is left to the next
-// round: the deletion changes nothing that anybody can see.
-func (s *Store) clean(ctx context.Context) {
-	tick := time.NewTicker(cleanEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := s.cleanNow(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Warn("what has expired could not be deleted; trying again in a minute", "error", err)
-		}
-	}
-}
 
 // cleanNow deletes everything that has expired, in small batches between which
 // other writes get their turn.

@@ -20,7 +20,7 @@ func (s *Store) commit(group []*op) error {
 			}
 		}
 	}
-	s.claims.release(group)
+	s.release(group)
 	switch {
 	case err == nil:
 		return nil

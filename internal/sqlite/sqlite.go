@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/claim"
+	"petcat/internal/cleaner"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/groupcommit"
@@ -45,7 +47,7 @@ type Store struct {
 	writer  *writer
 	group   *groupcommit.Committer[*op]
 	readers *sql.DB
-	claims  claims
+	claims  claim.Set
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
@@ -109,7 +111,6 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 		return nil, errors.Join(err, readers.Close())
 	}
 	s := &Store{path: path, meta: m, clock: o.Clock, logger: o.Logger, writer: w, readers: readers}
-	s.claims.held = make(map[claim]struct{})
 	s.start(o)
 	return s, nil
 }
@@ -126,7 +127,7 @@ func (s *Store) start(o Options) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(s.writer.life)
 	if o.Serving {
-		s.background.Go(func() { s.clean(ctx) })
+		s.background.Go(func() { cleaner.Run(ctx, s.logger, s.cleanNow) })
 	}
 	s.close = sync.OnceValue(s.shut)
 }

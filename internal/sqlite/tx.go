@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"time"
@@ -29,9 +28,8 @@ type counters struct {
 
 // chain is the end of the audit log, read when it is first needed.
 type chain struct {
-	known    bool
-	sequence int64
-	hash     [sha256.Size]byte
+	known bool
+	end   petcat.AuditChain
 }
 
 func begin(w *writer) (*tx, error) {
