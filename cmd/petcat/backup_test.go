@@ -141,6 +141,21 @@ func TestVerifyFindsWhatWasAltered(t *testing.T) {
 	}
 }
 
+// TestVerifyFindsDamageOfTheFile: the disk changed pages of the embedded database.
+func TestVerifyFindsDamageOfTheFile(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	petcatDoes(t, data, "restore", manyRows(t, 5_000))
+	path := filepath.Join(data, "petcat.db")
+	text, err := os.ReadFile(path)
+	must(t, err)
+	clear(text[len(text)/2 : len(text)/2+64<<10])
+	must(t, os.WriteFile(path, text, 0o600))
+	code, stdout, stderr := ends(t, "verify", "--data", data)
+	if code != exitFailed || !strings.Contains(stdout, "fault: the file is damaged: ") || !strings.Contains(stderr, "faults were found: ") {
+		t.Errorf("verify ended with %d: %s%s", code, last(stdout, 500), stderr)
+	}
+}
+
 // manyRows writes a backup of so many categories, accounts, keys and day counts.
 func manyRows(t testing.TB, rows int64) (file string) {
 	t.Helper()

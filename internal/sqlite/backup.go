@@ -245,6 +245,10 @@ func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
 		findings = append(findings, "the file is damaged: "+text)
 		return nil
 	}, pages)
+	if e, ok := errors.AsType[*OpenError](err); ok && e.Kind == Damaged {
+		// Some damage stops the look itself.
+		return append(findings, "the file is damaged: "+e.Unwrap().Error()), nil
+	}
 	if err != nil {
 		return findings, err
 	}
