@@ -16,6 +16,8 @@ import (
 type listeners struct {
 	api, admin net.Listener
 	adminTLS   bool
+	// plain is the API's listener when it has no TLS: it keeps the timeouts.
+	plain *socket.Listener
 }
 
 // listen opens both sockets.
@@ -36,13 +38,15 @@ func listen(ctx context.Context, settings Settings) (*listeners, error) {
 		_ = l.api.Close()
 		return nil, err
 	}
-	l.api = socket.New(l.api)
+	if settings.TLS() {
+		l.api = tls.NewListener(socket.New(l.api, socket.Timeouts{}), certificates.config())
+	} else {
+		l.plain = socket.New(l.api, socket.Timeouts{Header: headerTimeout, Body: bodyTimeout, Write: writeTimeout, Idle: idleTimeout})
+		l.api = l.plain
+	}
 	// Only a listener that others can reach needs TLS; on the loopback it would
 	// be in the way of those who collect metrics there.
 	l.adminTLS = settings.TLS() && !isLoopback(settings.AdminListen)
-	if settings.TLS() {
-		l.api = tls.NewListener(l.api, certificates.config())
-	}
 	if l.adminTLS {
 		l.admin = tls.NewListener(l.admin, certificates.config())
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -38,15 +39,16 @@ type node struct {
 	unused     unused
 }
 
-// Timeouts and bounds of the sockets. A body has what the headers left of the
-// 10 s; long answers get more time piece by piece.
+// Timeouts and bounds of the sockets. Where net/http keeps them, with TLS and on
+// the admin listener, a body has what the headers left of the 10 s; long answers
+// get more time piece by piece.
 const (
-	headerTimeout  = 5 * time.Second
-	requestTimeout = 10 * time.Second
-	writeTimeout   = 30 * time.Second
-	idleTimeout    = time.Minute
-	headerBytes    = 16 << 10
-	http2Streams   = 100
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 10 * time.Second
+	writeTimeout  = 30 * time.Second
+	idleTimeout   = time.Minute
+	headerBytes   = 16 << 10
+	http2Streams  = 100
 )
 
 // newNode wires a server from the inside out. What it has opened is closed
@@ -154,6 +156,20 @@ func (n *node) newAPI(settings Settings, c clock.Clock) error {
 		return err
 	}
 	n.api = n.newServer(n.listeners.api.Addr().String(), handler)
+	if plain := n.listeners.plain; plain != nil {
+		// The listener keeps the timeouts, for less.
+		n.api.ReadHeaderTimeout, n.api.ReadTimeout, n.api.WriteTimeout, n.api.IdleTimeout = 0, 0, 0, 0
+		n.api.ConnState = func(c net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateActive:
+				plain.Answering(c)
+			case http.StateIdle:
+				plain.Resting(c)
+			default:
+			}
+			n.unused.note(c, state)
+		}
+	}
 	return nil
 }
 
@@ -165,7 +181,7 @@ func (n *node) newServer(address string, handler http.Handler) *http.Server {
 		Addr:                         address,
 		Handler:                      handler,
 		ReadHeaderTimeout:            headerTimeout,
-		ReadTimeout:                  requestTimeout,
+		ReadTimeout:                  bodyTimeout,
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               headerBytes,

@@ -14,9 +14,14 @@ type conn struct {
 	// passed says that the last read was one that was passed over. Reads do
 	// not overlap, so they need no lock for it.
 	passed bool
+	// resting says that no byte of the next request has come. It belongs to the
+	// goroutine that serves the connection: while a connection rests, nobody
+	// else reads.
+	resting bool
 
 	mu          sync.Mutex
 	read, write deadline // guarded by mu
+	phase       deadline // of reads, by what the client is doing; guarded by mu
 }
 
 // deadline is when reads or writes are to end.
@@ -37,7 +42,51 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	c.passed = false
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if c.resting && n > 0 {
+		c.resting = false
+		c.begin()
+	}
+	return n, err
+}
+
+// begin notes that a request has begun: its headers are to come.
+func (c *conn) begin() {
+	at := c.listener.after(c.listener.timeouts.Header)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.move(&c.phase, at, c.Conn.SetReadDeadline)
+}
+
+// answer notes that the headers are complete: a body may follow, and the answer.
+func (c *conn) answer() {
+	c.resting = false // the request may have been in the reader's buffer already
+	read, write := c.listener.after(c.listener.timeouts.Body), c.listener.after(c.listener.timeouts.Write)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.move(&c.phase, read, c.Conn.SetReadDeadline)
+	c.move(&c.write, write, c.Conn.SetWriteDeadline)
+}
+
+// rest notes that the answer has been written. Part of the next request may be
+// in the reader's buffer already; it then has the time of an idle connection.
+func (c *conn) rest() {
+	c.resting = true
+	at := c.listener.after(c.listener.timeouts.Idle)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.move(&c.phase, at, c.Conn.SetReadDeadline)
+	c.move(&c.write, 0, c.Conn.SetWriteDeadline)
+}
+
+// move replaces a deadline, and makes the connection good again when the one
+// before has fired. The caller holds mu.
+func (c *conn) move(d *deadline, at time.Duration, below func(time.Time) error) {
+	fired := d.fired
+	d.at, d.fired = at, false
+	if fired {
+		_ = below(time.Time{}) // it fails on closed connections alone
+	}
 }
 
 // Close closes the connection.
@@ -90,9 +139,11 @@ func (c *conn) set(d *deadline, t time.Time, below func(time.Time) error) error 
 func (c *conn) fire(now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.read.due(now) {
-		c.read.fired = true
-		_ = c.Conn.SetReadDeadline(longAgo) // it fails on closed connections alone
+	for _, d := range [...]*deadline{&c.read, &c.phase} {
+		if d.due(now) {
+			d.fired = true
+			_ = c.Conn.SetReadDeadline(longAgo) // it fails on closed connections alone
+		}
 	}
 	if c.write.due(now) {
 		c.write.fired = true

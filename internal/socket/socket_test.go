@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // pair returns both ends of a connection; the server's is the one under test.
 func pair(t *testing.T) (server, client net.Conn) {
 	t.Helper()
-	l := socket.New(listen(t))
+	l := socket.New(listen(t), socket.Timeouts{})
 	accepted := make(chan net.Conn, 1)
 	go func() {
 		c, err := l.Accept()
@@ -122,16 +122,26 @@ func TestReadOfOneByte(t *testing.T) {
 	}
 }
 
-// net/http behaves over these connections as it does over others.
+// net/http behaves over these connections as it does over others, whoever keeps
+// the timeouts.
 func TestHTTP(t *testing.T) {
-	l := socket.New(listen(t))
-	server := &http.Server{
-		ReadHeaderTimeout: 300 * time.Millisecond, IdleTimeout: 300 * time.Millisecond, WriteTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			_, _ = fmt.Fprintf(w, "%s %s %d", r.URL.Path, body, len(r.Header.Get("X-Long")))
-		}),
-	}
+	const short = 300 * time.Millisecond
+	t.Run("timeouts of net/http", func(t *testing.T) {
+		testHTTP(t, socket.New(listen(t), socket.Timeouts{}), &http.Server{
+			ReadHeaderTimeout: short, IdleTimeout: short, WriteTimeout: time.Minute,
+		})
+	})
+	t.Run("timeouts of the listener", func(t *testing.T) {
+		l := socket.New(listen(t), socket.Timeouts{Header: short, Body: short, Write: time.Minute, Idle: short})
+		testHTTP(t, l, &http.Server{ConnState: note(l)})
+	})
+}
+
+func testHTTP(t *testing.T, l *socket.Listener, server *http.Server) {
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%s %s %d", r.URL.Path, body, len(r.Header.Get("X-Long")))
+	})
 	var done sync.WaitGroup
 	done.Go(func() { _ = server.Serve(l) })
 	t.Cleanup(func() {
@@ -195,6 +205,148 @@ func TestHTTP(t *testing.T) {
 			if _, err := io.ReadAll(r); err != nil {
 				t.Errorf("after %q the connection stays open: %v", sent, err)
 			}
+		}
+	})
+}
+
+// note tells a listener what net/http knows.
+func note(l *socket.Listener) func(net.Conn, http.ConnState) {
+	return func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateActive:
+			l.Answering(c)
+		case http.StateIdle:
+			l.Resting(c)
+		default:
+		}
+	}
+}
+
+// phases is a server whose listener keeps the timeouts: one of them is short.
+func phases(t *testing.T, timeouts socket.Timeouts, handler http.HandlerFunc) (dial func() net.Conn) {
+	t.Helper()
+	l := socket.New(listen(t), timeouts)
+	server := &http.Server{Handler: handler, ConnState: note(l)}
+	var done sync.WaitGroup
+	done.Go(func() { _ = server.Serve(l) })
+	t.Cleanup(func() {
+		_ = server.Close()
+		done.Wait()
+	})
+	return func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+		return c
+	}
+}
+
+// Each phase of a connection ends by its own timeout, not early, and at most two
+// ticks late; a connection that has moved on is measured anew.
+func TestTimeouts(t *testing.T) {
+	const (
+		short    = 400 * time.Millisecond
+		long     = time.Minute
+		whole    = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+		bodyless = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12"
+	)
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			w.WriteHeader(http.StatusRequestTimeout)
+		}
+	}
+	// ended returns how long the connection stays open after what was sent.
+	ended := func(t *testing.T, c net.Conn, texts ...string) time.Duration {
+		t.Helper()
+		r := bufio.NewReader(c)
+		for _, text := range texts {
+			_, _ = io.WriteString(c, text)
+			if text == whole {
+				res, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+			}
+		}
+		begin := time.Now()
+		if _, err := io.Copy(io.Discard, r); err != nil {
+			t.Fatalf("after %v: %v", time.Since(begin), err)
+		}
+		return time.Since(begin)
+	}
+	for _, c := range []struct {
+		name     string
+		timeouts socket.Timeouts
+		texts    []string
+	}{
+		{"header, of a new connection", socket.Timeouts{Header: short, Body: long, Write: long, Idle: long}, nil},
+		{"header, begun", socket.Timeouts{Header: short, Body: long, Write: long, Idle: long}, []string{"GET /"}},
+		{"header, of a second request", socket.Timeouts{Header: short, Body: long, Write: long, Idle: long}, []string{whole, "G"}},
+		{"body", socket.Timeouts{Header: long, Body: short, Write: long, Idle: long}, []string{bodyless}},
+		{"body, of a second request", socket.Timeouts{Header: long, Body: short, Write: long, Idle: long}, []string{whole, bodyless}},
+		{"idle", socket.Timeouts{Header: long, Body: long, Write: long, Idle: short}, []string{whole, whole}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			// One tick more, for a busy machine; and what net/http waits before it
+			// closes on an answer to a request that it did not read, half a second.
+			took := ended(t, phases(t, c.timeouts, echo)(), c.texts...)
+			if took < short-20*time.Millisecond || took > short+3*socket.Tick+500*time.Millisecond {
+				t.Errorf("it ended after %v, want about %v", took, short)
+			}
+		})
+	}
+
+	t.Run("write", func(t *testing.T) {
+		t.Parallel()
+		failed := make(chan error, 1)
+		dial := phases(t, socket.Timeouts{Header: long, Body: long, Write: short, Idle: long}, func(w http.ResponseWriter, _ *http.Request) {
+			_, err := w.Write(make([]byte, 64<<20)) // nobody reads
+			failed <- err
+		})
+		_, _ = io.WriteString(dial(), whole)
+		wantTimeout(t, <-failed)
+	})
+	t.Run("write, with more time for a long answer", func(t *testing.T) {
+		t.Parallel()
+		dial := phases(t, socket.Timeouts{Header: long, Body: long, Write: short, Idle: long}, func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(long))
+			_, _ = w.Write(make([]byte, 64<<20))
+		})
+		c := dial()
+		_, _ = io.WriteString(c, whole)
+		<-time.After(short + 3*socket.Tick)
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if err != nil || n != 64<<20 {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+	t.Run("a handler that takes longer than the body may does not cost the connection", func(t *testing.T) {
+		t.Parallel()
+		dial := phases(t, socket.Timeouts{Header: short, Body: short, Write: long, Idle: long}, func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/a" {
+				<-time.After(short + 3*socket.Tick)
+			}
+		})
+		c := dial()
+		r := bufio.NewReader(c)
+		for _, path := range []string{"/a", "/b", "/a", "/b"} {
+			_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+			res, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			_ = res.Body.Close()
 		}
 	})
 }
