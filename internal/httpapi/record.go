@@ -61,6 +61,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e.start = s.clock.Read()
 	e.Method, e.Path = r.Method, r.URL.Path
 	e.RequestID = s.requestID(r)
+	e.header()["Date"] = s.dates.of(e.start)
 	return e
 }
 

@@ -77,6 +77,7 @@ type Server struct {
 	exchanges sync.Pool
 	bodies    sync.Pool
 	policies  policies
+	dates     dates
 	strangers *policy // for callers without a valid key
 
 	instance string // begins every request id of this process

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"petcat"
 	"petcat/internal/ratelimit"
@@ -23,12 +24,14 @@ const (
 
 // policy holds the header values that follow from a quota alone.
 type policy struct {
+	quota       petcat.Quota
 	policy      []string
 	minute, day []string // the limits
 }
 
 func newPolicy(q petcat.Quota) *policy {
 	return &policy{
+		quota:  q,
 		policy: []string{ratelimit.Policy(q)},
 		minute: []string{strconv.FormatInt(q.PerMinute, 10)},
 		day:    []string{strconv.FormatInt(q.PerDay, 10)},
@@ -42,15 +45,24 @@ func newAddressPolicy(b *ratelimit.FailureBucket) *policy {
 }
 
 // policies keeps them by quota. There are as many as operators have agreed on
-// quotas, so they are never dropped.
-type policies struct{ byQuota sync.Map }
+// quotas, so they are never dropped. The last is kept at hand: those who call
+// often call again.
+type policies struct {
+	last    atomic.Pointer[policy]
+	byQuota sync.Map
+}
 
 func (p *policies) of(q petcat.Quota) *policy {
-	if known, ok := p.byQuota.Load(q); ok {
-		return known.(*policy)
+	if last := p.last.Load(); last != nil && last.quota == q {
+		return last
 	}
-	fresh, _ := p.byQuota.LoadOrStore(q, newPolicy(q))
-	return fresh.(*policy)
+	known, ok := p.byQuota.Load(q)
+	if !ok {
+		known, _ = p.byQuota.LoadOrStore(q, newPolicy(q))
+	}
+	found := known.(*policy)
+	p.last.Store(found)
+	return found
 }
 
 // setStanding puts the headers of a decision in place.

@@ -22,15 +22,20 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests  *prometheus.CounterVec
-	durations map[petcat.OperationID]prometheus.Observer
-	counters  map[petcat.OperationID]*[maxStatus]prometheus.Counter
-	admitted  prometheus.Counter
-	refused   map[petcat.Code]prometheus.Counter
-	bans      map[bool]prometheus.Counter // by shadow
-	batches   prometheus.Histogram
-	commits   prometheus.Histogram
-	charges   prometheus.Histogram
+	requests   *prometheus.CounterVec
+	operations map[petcat.OperationID]*operation
+	admitted   prometheus.Counter
+	refused    map[petcat.Code]prometheus.Counter
+	bans       map[bool]prometheus.Counter // by shadow
+	batches    prometheus.Histogram
+	commits    prometheus.Histogram
+	charges    prometheus.Histogram
+}
+
+// operation is what is counted of one operation.
+type operation struct {
+	answers   [maxStatus]prometheus.Counter // by status
+	durations prometheus.Observer
 }
 
 // NoOperation labels requests that reach no operation: without a valid key,
@@ -77,10 +82,9 @@ func New(version string) *Metrics {
 			Help:    "Time that the limiter's server took to decide a charge; empty when requests are counted in memory.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 10), // 0.1 ms to 51 ms
 		}),
-		durations: make(map[petcat.OperationID]prometheus.Observer),
-		counters:  make(map[petcat.OperationID]*[maxStatus]prometheus.Counter),
-		refused:   make(map[petcat.Code]prometheus.Counter),
-		bans:      make(map[bool]prometheus.Counter),
+		operations: make(map[petcat.OperationID]*operation),
+		refused:    make(map[petcat.Code]prometheus.Counter),
+		bans:       make(map[bool]prometheus.Counter),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -116,12 +120,12 @@ func (m *Metrics) resolve() {
 	for _, o := range petcat.Operations() {
 		operations = append(operations, o.ID)
 	}
-	for _, o := range operations {
-		m.durations[o] = durations.WithLabelValues(string(o))
-		m.counters[o] = new([maxStatus]prometheus.Counter)
+	for _, id := range operations {
+		o := &operation{durations: durations.WithLabelValues(string(id))}
 		for _, status := range statuses {
-			m.counters[o][status] = m.requests.WithLabelValues(string(o), strconv.Itoa(status))
+			o.answers[status] = m.requests.WithLabelValues(string(id), strconv.Itoa(status))
 		}
+		m.operations[id] = o
 	}
 	for _, code := range refusals {
 		m.refused[code] = refused.WithLabelValues(string(code))
@@ -132,17 +136,17 @@ func (m *Metrics) resolve() {
 
 // Request counts one answered request. Code is "" unless the answer is an
 // error.
-func (m *Metrics) Request(operation petcat.OperationID, status int, code petcat.Code, admitted bool, took time.Duration) {
-	counters, ok := m.counters[operation]
+func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, admitted bool, took time.Duration) {
+	o, ok := m.operations[id]
 	if !ok {
-		operation, counters = NoOperation, m.counters[NoOperation]
+		id, o = NoOperation, m.operations[NoOperation]
 	}
-	if status >= 0 && status < maxStatus && counters[status] != nil {
-		counters[status].Inc()
+	if status >= 0 && status < maxStatus && o.answers[status] != nil {
+		o.answers[status].Inc()
 	} else {
-		m.requests.WithLabelValues(string(operation), strconv.Itoa(status)).Inc()
+		m.requests.WithLabelValues(string(id), strconv.Itoa(status)).Inc()
 	}
-	m.durations[operation].Observe(took.Seconds())
+	o.durations.Observe(took.Seconds())
 	if admitted {
 		m.admitted.Inc()
 		return

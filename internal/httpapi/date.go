@@ -1,0 +1,29 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"petcat/internal/clock"
+)
+
+// dates makes the Date header, once per second. net/http would read the clock
+// and write the date for each answer.
+type dates struct{ last atomic.Pointer[date] }
+
+type date struct {
+	second int64
+	value  []string
+}
+
+// of returns the header's value at a moment.
+func (d *dates) of(now clock.Reading) []string {
+	second := now.Wall / int64(time.Second)
+	last := d.last.Load()
+	if last == nil || last.second != second {
+		last = &date{second: second, value: []string{now.Time().Format(http.TimeFormat)}}
+		d.last.Store(last)
+	}
+	return last.value
+}
