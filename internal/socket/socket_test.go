@@ -138,6 +138,7 @@ func TestHTTP(t *testing.T) {
 }
 
 func testHTTP(t *testing.T, l *socket.Listener, server *http.Server) {
+	t.Helper()
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = fmt.Fprintf(w, "%s %s %d", r.URL.Path, body, len(r.Header.Get("X-Long")))
@@ -247,6 +248,7 @@ func phases(t *testing.T, timeouts socket.Timeouts, handler http.HandlerFunc) (d
 // Each phase of a connection ends by its own timeout, not early, and at most two
 // ticks late; a connection that has moved on is measured anew.
 func TestTimeouts(t *testing.T) {
+	t.Parallel()
 	const (
 		short    = 400 * time.Millisecond
 		long     = time.Minute
