@@ -21,6 +21,28 @@ func Unavailable(cause error) error {
 	return petcat.Errorf(petcat.CodeServiceUnavailable, "today's requests cannot be counted at the moment; retry in a few seconds").Because(cause)
 }
 
+// StoreAway reports whether days are counted without the store.
+func (m *Memory) StoreAway() bool { return m.away.Load() != nil }
+
+// Learn tells what was used of an account's day when somebody else counted it
+// last. It holds while the store has not told: an account that is known goes on
+// without the store, as far as its quota reaches, and owes.
+func (m *Memory) Learn(id petcat.AccountID, day, used int64) {
+	s := m.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	a := s.account(id)
+	if over, unused := a.turn(m.clock.Now()); unused > 0 {
+		m.errand.giveBack(petcat.DayReturn{Account: id, Day: over, Unused: unused})
+	}
+	if !a.known && int64(a.day) == day {
+		a.known, a.dayCount = true, used
+	}
+}
+
 // lease is a block that an account asks the store for. An account has at most
 // one; when the day turns it is cut off from its account, and what it brings
 // goes back.

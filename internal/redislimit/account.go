@@ -7,14 +7,17 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// view is what this node knows of an account's minute. There may be a million
-// of them: 80 bytes each. Guarded by its shard's mu.
+// view is what this node knows of an account's minute and day. There may be a
+// million of them: 96 bytes each. Guarded by its shard's mu.
 type view struct {
 	minute int64 // the minute's index
 	told   int64 // its use when the server last told
 	own    int64 // what this node admitted of it by the server
 	alone  int64 // what it admitted alone
 	owed   int64 // of alone: not yet added to the server's count
+
+	day     int64 // the day's index
+	dayUsed int64 // its use when the server last told
 
 	// What this node may admit alone in all, since a phase of the breaker.
 	phase uint32
@@ -27,7 +30,7 @@ type view struct {
 // turn makes the view one of the minute with this index.
 func (v *view) turn(minute int64) {
 	if v.minute != minute {
-		*v = view{minute: minute, dirty: v.dirty}
+		*v = view{minute: minute, dirty: v.dirty, day: v.day, dayUsed: v.dayUsed}
 	}
 }
 
@@ -120,17 +123,32 @@ func (vs *views) told(id petcat.AccountID) (minute, used int64) {
 }
 
 // answered takes note of an answer of the server.
-func (vs *views) answered(id petcat.AccountID, minute, used int64, admitted bool) {
+func (vs *views) answered(id petcat.AccountID, f facts) {
+	minute, day := minuteOf(f.now), dayOf(f.now)
 	vs.look(id, func(v *view) {
 		if minute < v.minute {
 			return // an answer that was overtaken
 		}
 		v.turn(minute)
-		v.told = max(v.told, used)
-		if admitted {
+		v.told = max(v.told, f.minuteUsed)
+		if f.code == codeAdmitted {
 			v.own++
 		}
+		if f.code != codeUnknown && day >= v.day {
+			v.day, v.dayUsed = day, f.dayUsed
+		}
 	})
+}
+
+// today returns what the server last told of an account's day.
+func (vs *views) today(id petcat.AccountID, day int64) (used int64, known bool) {
+	s := vs.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.accounts[id]; v != nil && v.day == day {
+		return v.dayUsed, true
+	}
+	return 0, false
 }
 
 // admittedAlone takes note of a request that this node admitted by itself.
@@ -221,13 +239,17 @@ func (vs *views) owing() bool {
 	return len(vs.dirty) > 0
 }
 
-// sweep drops accounts without a request since a minute.
+// idleMinutes is how long an account is remembered that sends nothing. Its day
+// is asked for when neither the server nor the day store can tell it.
+const idleMinutes = 10
+
+// sweep drops accounts that have sent nothing for a while.
 func (vs *views) sweep(minute int64) {
 	for i := range vs.shards {
 		s := &vs.shards[i]
 		s.mu.Lock()
 		for id, v := range s.accounts {
-			if v.minute < minute && !v.dirty {
+			if v.minute < minute-idleMinutes && !v.dirty {
 				delete(s.accounts, id)
 			}
 		}

@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"testing"
+	"time"
 
 	"petcat"
 )
@@ -68,9 +69,15 @@ func TestMayAloneIsSettledOnce(t *testing.T) {
 
 func TestViewsOwe(t *testing.T) {
 	var vs views
-	vs.answered(1, 7, 30, true)
+	vs.answered(1, facts{now: 7 * int64(time.Minute), minuteUsed: 30, code: codeAdmitted, dayUsed: 300})
 	if minute, used := vs.told(1); minute != 7 || used != 30 {
 		t.Errorf("told %d in minute %d, want 30 in 7", used, minute)
+	}
+	if used, known := vs.today(1, 0); !known || used != 300 {
+		t.Errorf("%d of the day, %v; want 300", used, known)
+	}
+	if _, known := vs.today(1, 1); known {
+		t.Error("the next day's use is known")
 	}
 	if vs.owing() {
 		t.Error("something is owed before anything was admitted alone")
@@ -96,13 +103,18 @@ func TestViewsOwe(t *testing.T) {
 	if !vs.owing() {
 		t.Error("a debt that could not be told was forgotten")
 	}
-	vs.sweep(9)
+	const later = 7 + idleMinutes + 1
+	vs.sweep(later)
 	if _, used := vs.told(1); used != 32 {
 		t.Error("an account that owes was dropped")
 	}
 	vs.takeDirty()
 	vs.debt(1)
-	vs.sweep(9)
+	vs.sweep(later - 1)
+	if _, known := vs.today(1, 0); !known {
+		t.Error("an account that was there a while ago was dropped")
+	}
+	vs.sweep(later)
 	if _, used := vs.told(1); used != 0 {
 		t.Error("an idle account was kept")
 	}

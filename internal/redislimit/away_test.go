@@ -1,6 +1,9 @@
 package redislimit_test
 
 import (
+	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,6 +132,82 @@ func (n *nodes) drainDays() {
 		if got := n.total[i]; got > free.PerDay || got < free.PerDay*99/100 {
 			n.Errorf("account %d was admitted %d times on one day, want %d to %d", i+1, got, free.PerDay*99/100, free.PerDay)
 		}
+	}
+}
+
+// TestServerAndStoreAway loses the server while the day store is away: who was
+// there before goes on, and what was admitted is counted in the end.
+func TestServerAndStoreAway(t *testing.T) {
+	t.Parallel()
+	for _, a := range aways() {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			n := startNodes(t, 3, tolerant)
+			first := n.send(load{accounts: awayAccounts, requests: 30, quota: free})
+			n.breakStores(limittest.Faults{Write: errStoreAway, Read: errStoreAway})
+			a.lose(n)
+			stop := n.letTimePass() // nodes wait for each other for a time
+			rest := n.send(load{accounts: awayAccounts, requests: 100, quota: free})
+			for i := range first {
+				first[i] += rest[i]
+			}
+			stop()
+			most := int64(63)
+			if !a.alone {
+				// An empty server that cannot be told the day: each request is decided
+				// alone, and what the others admitted is told a beat later.
+				most = 66
+			}
+			n.check("in the minute of the switch", first, 30, most)
+			n.clock.Advance(time.Minute)
+			if a.alone {
+				n.wait("alone")
+				n.check("in a minute without both", n.send(load{accounts: awayAccounts, requests: 100, quota: free}), 60, 60)
+			}
+			a.heal(n)
+			n.wait("together")
+			n.breakStores(limittest.Faults{})
+			n.clock.Advance(time.Minute)
+			eventually(n, "days counted in the store", func() bool {
+				n.send(load{accounts: awayAccounts, requests: 1, quota: free})
+				return !slices.ContainsFunc(n.all, func(l *redislimit.Limiter) bool { return l.Stats().Degraded })
+			})
+			<-time.After(redislimit.SettleTime) // on the machine's clock, as beats are
+			n.clock.Advance(time.Minute)
+			n.check("in the minute after", n.send(load{accounts: awayAccounts, requests: 100, quota: free}), 60, 60)
+			n.drainDays()
+		})
+	}
+}
+
+// letTimePass moves the clock as fast as the machine's, until stop is called.
+func (n *nodes) letTimePass() (stop func()) {
+	const step = 20 * time.Millisecond
+	end := make(chan struct{})
+	var passing sync.WaitGroup
+	passing.Go(func() {
+		ticker := time.NewTicker(step)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-ticker.C:
+				n.clock.Advance(step)
+			}
+		}
+	})
+	return func() {
+		close(end)
+		passing.Wait()
+	}
+}
+
+var errStoreAway = errors.New("the store is away")
+
+func (n *nodes) breakStores(f limittest.Faults) {
+	for _, s := range n.stores {
+		s.Break(f)
 	}
 }
 

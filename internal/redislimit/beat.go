@@ -70,7 +70,7 @@ func (l *Limiter) tick(timely bool) {
 	if l.mode() == together {
 		l.tellBans()
 	}
-	if (back || told) && l.mode() == together {
+	if settled := l.settled(); (back || told || settled) && l.mode() == together {
 		l.memory.Release()
 	}
 	if back {
@@ -80,6 +80,27 @@ func (l *Limiter) tick(timely bool) {
 		l.sinceSweep = 0
 		l.views.sweep(minuteOf(l.local.Now()))
 	}
+}
+
+// settleBeats is how long a day store that is back may take to be asked for all
+// that this node owes: its memory asks once a second.
+const settleBeats = int(3 * time.Second / beatEvery)
+
+// settled reports, once, that this node's memory has paid a day store that is
+// back what it owed. With that it leased more than it needs.
+func (l *Limiter) settled() bool {
+	before := l.storeAway
+	l.storeAway = l.memory.StoreAway()
+	switch {
+	case l.storeAway:
+		l.settling = 0
+	case before:
+		l.settling = settleBeats
+	case l.settling > 0:
+		l.settling--
+		return l.settling == 0
+	}
+	return false
 }
 
 // noteBeat takes note of whether a beat was answered.

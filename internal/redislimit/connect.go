@@ -31,7 +31,7 @@ func (l *Limiter) clientOption() rueidis.ClientOption {
 		Username:    e.username,
 		Password:    e.password.Reveal(),
 		SelectDB:    e.database,
-		ClientName:  l.options.Namespace,
+		ClientName:  "petcat",
 		TLSConfig:   e.tlsConfig(l.options.TLS),
 		Dialer:      net.Dialer{Timeout: dialTimeout, KeepAlive: idleCheck},
 

@@ -32,7 +32,9 @@
 // shares of the minute to them.
 //
 // When the day store is away too, see package ratelimit: what is known goes on,
-// and only accounts whose day is not known get an error.
+// and is owed to the store. What this node does not know of a day it takes from
+// what the server told last, within ten minutes. Only accounts that are new to the node
+// then get an error.
 //
 // # Bans
 //

@@ -25,3 +25,6 @@ func SpendHash() string { return newScripts().spend.hash }
 func SpendArgs(l *Limiter, c ratelimit.Charge) []string {
 	return l.chargeArgs(c, true, lastBan{})
 }
+
+// SettleTime is how long after its store is back a node has settled with it.
+const SettleTime = time.Duration(settleBeats+6) * beatEvery

@@ -77,7 +77,11 @@ type Limiter struct {
 	giveUp     context.CancelFunc
 	working    context.Context //nolint:containedctx // of the background's calls that can be broken off: ends with Close
 	halt       context.CancelFunc
-	sinceSweep int // beats; the beat's goroutine alone
+
+	// Of the beat's goroutine alone.
+	sinceSweep int  // beats
+	storeAway  bool // memory counted without the store at the last beat
+	settling   int  // beats until memory has settled with the store that is back; 0: it has
 }
 
 var _ ratelimit.Limiter = (*Limiter)(nil)
@@ -171,6 +175,14 @@ func (l *Limiter) spendAlone(ctx context.Context, ln *lane, c ratelimit.Charge) 
 	l.counts.alone.Add(1)
 	c.Part = l.views.part(c, l.situation(ln))
 	d, err := l.memory.Spend(ctx, c)
+	if err != nil && ctx.Err() == nil {
+		// The store cannot tell the day. What the server told last will do.
+		day := dayOf(l.local.Now())
+		if used, known := l.views.today(c.Account, day); known {
+			l.memory.Learn(c.Account, day, used)
+			d, err = l.memory.Spend(ctx, c)
+		}
+	}
 	if err == nil && d.Verdict == ratelimit.Admitted {
 		l.views.admittedAlone(c.Account, minuteOf(d.Now))
 	}
@@ -192,6 +204,8 @@ func (l *Limiter) situation(ln *lane) situation {
 }
 
 func minuteOf(now int64) int64 { return petcat.Minute.Index(now / int64(time.Second)) }
+
+func dayOf(now int64) int64 { return petcat.Day.Index(now / int64(time.Second)) }
 
 // Mode returns who decides: together, alone or joining, which is alone still. In
 // a cluster, what is true of any part of it.

@@ -31,6 +31,7 @@ type nodes struct {
 	proxy  *redistest.Proxy
 	clock  *clock.Manual
 	days   *limittest.Days
+	stores []*limittest.Process // each node's way to days
 	all    []*redislimit.Limiter
 	bans   atomic.Int64
 
@@ -61,8 +62,10 @@ func (n *nodes) add(count int, timeout time.Duration) {
 	if url == "" {
 		url = n.proxy.URL()
 	}
+	store := n.days.Process()
+	n.stores = append(n.stores, store)
 	l, err := redislimit.StartVirtual(n.Context(), redislimit.Options{
-		URL: petcat.NewSecret(url), Clock: n.clock, Days: n.days.Process(),
+		URL: petcat.NewSecret(url), Clock: n.clock, Days: store,
 		LiveNodes: func() int { return count },
 		Banned:    func(petcat.Ban) { n.bans.Add(1) },
 	}, timeout)

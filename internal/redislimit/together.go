@@ -44,7 +44,9 @@ func (l *Limiter) spendTogether(ctx context.Context, ln *lane, c ratelimit.Charg
 			return l.answer(ctx, c, f), nil, true
 		}
 		if err := w.forBlock(ctx, f); err != nil {
-			return d, ratelimit.Unavailable(err), true
+			// A server that was emptied may have told this node before.
+			_, known := l.views.today(c.Account, dayOf(f.now))
+			return d, ratelimit.Unavailable(err), !known || ctx.Err() != nil
 		}
 		if ln.now() != together {
 			return d, nil, false
@@ -81,7 +83,7 @@ func (l *Limiter) charge(ctx context.Context, ln *lane, c ratelimit.Charge, owe 
 	ln.succeeded()
 	l.counts.together.Add(1)
 	l.server.observe(f.server)
-	l.views.answered(c.Account, minuteOf(f.now), f.minuteUsed, f.code == codeAdmitted)
+	l.views.answered(c.Account, f)
 	if f.unused > 0 {
 		l.leaser.giveBack(petcat.DayReturn{Account: c.Account, Day: f.oldDay, Unused: f.unused})
 	}
