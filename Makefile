@@ -55,7 +55,7 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 
 .PHONY: torture
 torture: need-go need-servers ## Kill the server KILLS=200 times under load and look for what was lost
-	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat ./internal/postgres -run Torture -count=1 -v -timeout 2h
+	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat ./internal/postgres -run 'Torture|Cluster' -count=1 -v -timeout 2h
 
 .PHONY: bench
 bench: need-go ## Measure petcat beside its peers: table, results, plots (BENCHFLAGS='-only create')

@@ -48,9 +48,9 @@ func code(key string, want petcat.Code) func(*server) bool {
 	return func(s *server) bool { return s.list(key).code() == want }
 }
 
-// TestClusterTortureRevocations: a key that is revoked is refused on all nodes
+// TestClusterRevocations: a key that is revoked is refused on all nodes
 // within a second, every time.
-func TestClusterTortureRevocations(t *testing.T) {
+func TestClusterRevocations(t *testing.T) {
 	t.Parallel()
 	times := often(t, 20, 1_000)
 	c := newCluster(t)
@@ -68,8 +68,8 @@ func TestClusterTortureRevocations(t *testing.T) {
 	c.mustStop()
 }
 
-// TestClusterTortureAccessChanges: so do the other changes.
-func TestClusterTortureAccessChanges(t *testing.T) {
+// TestClusterAccessChanges: so do the other changes.
+func TestClusterAccessChanges(t *testing.T) {
 	t.Parallel()
 	times := often(t, 3, 100)
 	c := newCluster(t)

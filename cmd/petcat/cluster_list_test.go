@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestClusterTortureFreshLists: what one node has created is in the next list of
+// TestClusterFreshLists: what one node has created is in the next list of
 // any other, every time, while others create and list too.
-func TestClusterTortureFreshLists(t *testing.T) {
+func TestClusterFreshLists(t *testing.T) {
 	const clients = 4
 	times := often(t, 1_000, 10_000)
 	c := newCluster(t)

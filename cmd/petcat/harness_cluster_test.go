@@ -36,6 +36,15 @@ func newCluster(t *testing.T) *cluster {
 	return newClusterOn(t, sharedPostgres.Server(t))
 }
 
+// newClusterApart is newCluster with a PostgreSQL of its own.
+func newClusterApart(t *testing.T) *cluster {
+	t.Helper()
+	redistest.Binary(t)
+	c := newClusterOn(t, pgtest.New(t, pgtest.Options{}))
+	t.Cleanup(c.postgres.Resume) // what cleans up afterwards would hang, too
+	return c
+}
+
 func newClusterOn(t *testing.T, postgres *pgtest.Server) *cluster {
 	t.Helper()
 	return &cluster{t: t, postgres: postgres, redis: redistest.Start(t), database: postgres.Database(t)}
@@ -133,6 +142,16 @@ func (c *cluster) mustStop() {
 func (c *cluster) newCaller() (key string) {
 	c.t.Helper()
 	return newCaller(c.t, c.database)
+}
+
+// remember lets every node keep a key in memory: first it forgets what it looked
+// up before it heard that the key was made.
+func (c *cluster) remember(key string) {
+	c.t.Helper()
+	lapse(heardWithin)
+	for _, s := range c.nodes {
+		wantStatus(c.t, s.list(key), http.StatusOK)
+	}
 }
 
 // newKey makes an account, and returns a key for it; plan is what follows --plan.

@@ -26,6 +26,7 @@ type counting struct {
 	clock    clock.Clock
 	limits   *ratelimit.Clock
 	days     petcat.DayStore
+	dataset  string     // names the data whose accounts are counted
 	live     func() int // nodes
 	banned   func(petcat.Ban)
 	logger   *slog.Logger
@@ -58,9 +59,15 @@ func (c counting) memory() *limits {
 	}
 }
 
+// limiterNamespace begins the names of all that petcat keeps on a Redis server;
+// the name of the data follows, because accounts have the same numbers in
+// production and in staging.
+const limiterNamespace = "petcat:"
+
 func (c counting) redis(ctx context.Context) (*limits, error) {
 	l, err := redislimit.New(ctx, redislimit.Options{
-		URL: c.settings.Limiter, Clock: c.clock, Days: c.days, Bans: c.settings.Bans, Banned: c.banned,
+		URL: c.settings.Limiter, Namespace: limiterNamespace + c.dataset, AllowEviction: c.settings.LimiterAllowEviction,
+		Clock: c.clock, Days: c.days, Bans: c.settings.Bans, Banned: c.banned,
 		LiveNodes: c.live, Logger: c.logger,
 		Observe: func(took time.Duration) { c.metrics.Limiter(took) },
 	})

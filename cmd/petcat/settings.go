@@ -22,6 +22,8 @@ type Settings struct {
 	// Limiter is where requests are counted: "memory" for this process, or the
 	// address of a Redis or Valkey server.
 	Limiter petcat.Secret
+	// LimiterAllowEviction accepts a server that may throw counts away.
+	LimiterAllowEviction bool
 	// Listen and AdminListen are host:port; an empty host is every address.
 	Listen, AdminListen string
 	// AdminAllowPlaintext lets the admin listener serve others without TLS.
@@ -94,6 +96,10 @@ func settings() []setting {
 		{
 			flag: "limiter", env: "PETCAT_LIMITER", fallback: memoryLimiter, secret: true,
 			usage: "`place` where requests are counted: memory, which is this process, or redis://…", apply: applyLimiter,
+		},
+		{
+			flag: "limiter-allow-eviction", env: "PETCAT_LIMITER_ALLOW_EVICTION", fallback: "false", boolean: true,
+			usage: "only warn of a limiter's server that may throw counts away when its memory is full", apply: applyLimiterAllowEviction,
 		},
 		{
 			flag: "listen", env: "PETCAT_LISTEN", fallback: ":8080",

@@ -79,11 +79,19 @@ func parseAddress(value string) (string, error) {
 }
 
 func applyAdminAllowPlaintext(s *Settings, value string) error {
-	allowed, err := strconv.ParseBool(value)
+	return applyBool(&s.AdminAllowPlaintext, value)
+}
+
+func applyLimiterAllowEviction(s *Settings, value string) error {
+	return applyBool(&s.LimiterAllowEviction, value)
+}
+
+func applyBool(setting *bool, value string) error {
+	given, err := strconv.ParseBool(value)
 	if err != nil {
 		return fmt.Errorf("must be true or false (got %q)", value)
 	}
-	s.AdminAllowPlaintext = allowed
+	*setting = given
 	return nil
 }
 
