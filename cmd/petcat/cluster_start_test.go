@@ -56,6 +56,25 @@ func secretly(t *testing.T, address, password string) string {
 	return u.String()
 }
 
+// TestClustersShareARedis: deployments whose accounts have the same numbers do not
+// count for each other, on a server that is accepted although it may evict.
+func TestClustersShareARedis(t *testing.T) {
+	t.Parallel()
+	shared := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
+	for range 2 {
+		c := newCluster(t)
+		s := c.startOne("--limiter", shared.URL(), "--limiter-allow-eviction")
+		key := c.newKey("first", "free")
+		if left := s.list(key).number(t, "X-RateLimit-Remaining"); left != 59 {
+			t.Errorf("the first answer says that %d requests are left; want 59", left)
+		}
+		if !strings.Contains(s.log.String(), "throw counts away") {
+			t.Error("the log does not warn")
+		}
+		c.mustStop()
+	}
+}
+
 // TestClusterThatCannotStartSaysWhy: one sentence that names the remedy and not
 // the password, and an exit code that tells a supervisor whether to try again.
 func TestClusterThatCannotStartSaysWhy(t *testing.T) {
