@@ -64,6 +64,7 @@ func TestTLS(t *testing.T) {
 		{"another's name", "localhost", roots, "alone", "not localhost"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			var log bytes.Buffer
 			l, err := redislimit.New(t.Context(), redislimit.Options{
 				URL:    petcat.NewSecret(fmt.Sprintf("rediss://:s3cret@%s:%d", tc.host, port)),
