@@ -16,6 +16,7 @@ func (f *fails) Helper()      {}
 func (f *fails) Error(...any) { f.failed = true }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	says := func(text string) func() string { return func() string { return text } }
 	for _, tc := range []struct {
 		name   string
