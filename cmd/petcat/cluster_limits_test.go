@@ -47,8 +47,9 @@ func (c *cluster) decidedAlone() (count float64) {
 func (c *cluster) minuteIsExact(what string, spread spread) {
 	c.t.Helper()
 	const accounts, each, clients, limit = 3, 100, 64, 60
-	c.exactly(what, limit, func(i int) (admitted []int) {
-		keys := c.newKeys(fmt.Sprintf("%s %d of %d nodes ", what, i, len(c.nodes)), accounts, "free")
+	c.exactly(what, limit, func(int) (admitted []int) {
+		c.bursts++
+		keys := c.newKeys(fmt.Sprintf("%s, burst %d ", what, c.bursts), accounts, "free")
 		awaitRoomInMinute(c.t, 5*time.Second)
 		y := newTally(c.t)
 		burst{nodes: c.nodes, keys: keys, each: each, clients: clients, spread: spread}.send(y.ask)

@@ -23,6 +23,7 @@ type cluster struct {
 	redis    *redistest.Server
 	database string    // its URL
 	nodes    []*server // those that are to be alive
+	bursts   int       // so far; they name accounts
 }
 
 // sharedPostgres serves the tests that do not hurt it.
