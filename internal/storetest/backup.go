@@ -265,7 +265,9 @@ func testBackupUnderLoad(t *testing.T, open Open) {
 	}
 	var last []byte
 	var seen petcat.Revision
-	for range 10 {
+	// The writers may be slow to begin on a busy machine: backups go on until there
+	// was something to see.
+	for taken := 0; (taken < 10 || seen < 10) && !t.Failed(); taken++ {
 		last = take(t, f)
 		h := wantSound(t, last)
 		if h.Rows[backup.IdempotencyKeys] != h.Rows[backup.Categories] || h.Rows[backup.AuditEntries] != h.Rows[backup.Keys]+1 {
@@ -278,9 +280,6 @@ func testBackupUnderLoad(t *testing.T, open Open) {
 	}
 	cancel()
 	writers.Wait()
-	if seen < 10 {
-		t.Errorf("only %d writes happened", seen)
-	}
 	other := start(t, open)
 	if err := restore(t, other, last); err != nil {
 		t.Fatal(err)
