@@ -53,9 +53,9 @@ func (l *Limiter) tick(timely bool) {
 	before := make([]mode, len(l.lanes))
 	for i, ln := range l.lanes {
 		before[i] = ln.now()
-		l.noteBeat(ln, errs[i])
+		l.noteBeat(ln, errs[i], timely)
 	}
-	answered := func(ln *lane) bool { return ln.missed == 0 }
+	answered := func(ln *lane) bool { return ln.answered }
 	told := l.merge(l.working, answered)
 	back := false
 	for i, ln := range l.lanes {
@@ -103,10 +103,16 @@ func (l *Limiter) settled() bool {
 	return false
 }
 
-// noteBeat takes note of whether a beat was answered.
-func (l *Limiter) noteBeat(ln *lane, err error) {
-	if err == nil {
+// noteBeat takes note of whether a beat was answered. One before its time is not
+// missed: a server that restarts is back before the next, and a node that left the
+// others for that would count on its own for a second while they go on together.
+func (l *Limiter) noteBeat(ln *lane, err error, timely bool) {
+	ln.answered = err == nil
+	if ln.answered {
 		ln.missed, ln.told = 0, ""
+		return
+	}
+	if !timely {
 		return
 	}
 	ln.missed++
@@ -183,7 +189,7 @@ func (ln *lane) hear(heard, staying, live int64) {
 // errors for a while: behind the same name may be another server by now.
 func (l *Limiter) reconnect(errs []error) {
 	for i, ln := range l.lanes {
-		if _, answered := rueidis.IsRedisErr(errs[i]); !answered || ln.missed%reconnectBeats != 0 {
+		if _, answered := rueidis.IsRedisErr(errs[i]); !answered || ln.missed == 0 || ln.missed%reconnectBeats != 0 {
 			return
 		}
 	}

@@ -32,8 +32,9 @@ const (
 	// timeoutsToOpen is how many timeouts in a row send the requests elsewhere.
 	// One alone may be a lost packet.
 	timeoutsToOpen = 3
-	// missesToOpen is how many beats in a row do. A failure that costs no time,
-	// such as a connection that was reset, only brings the next beat forward.
+	// missesToOpen is how many beats in a row do, each in its time. A failure that
+	// costs no time, such as a connection that was reset, only asks in between
+	// whether the server is back.
 	missesToOpen = 2
 	// beatEvery is how often the server is asked whether it is there: four
 	// beats make up the second after which nodes count together again.

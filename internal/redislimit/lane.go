@@ -20,9 +20,10 @@ type lane struct {
 	part    atomic.Int64 // of the nodes, how many count together; 0: all
 
 	// Of the beat's goroutine alone.
-	missing int    // beats in a row in which nodes were missing
-	missed  int    // beats in a row that were not answered
-	told    string // the problem that the log was told last
+	missing  int    // beats in a row in which nodes were missing
+	answered bool   // the last beat was
+	missed   int    // beats in a row, each in its time, that were not answered
+	told     string // the problem that the log was told last
 }
 
 const (
