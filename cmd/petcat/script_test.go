@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 // sideBySide is how many tests run at once that may.
-const sideBySide = 6
+const sideBySide = 4
 
 // suite is all tests; it removes in the end what they share.
 type suite struct{ *testing.M }
