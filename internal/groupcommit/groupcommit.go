@@ -1,4 +1,4 @@
-// Package groupcommit turns many concurrent writes into few transactions: one
+// Package groupcommit turns many concurrent writes into few transactions: a
 // goroutine takes whatever is waiting, commits it as one group, and answers
 // everybody. A disk that syncs 8,000 times a second then makes many times as
 // many writes durable, and a lone writer waits for nobody, because there is no
@@ -33,9 +33,13 @@ const DefaultMaxGroup = 256
 type Options[Op any] struct {
 	// Commit makes a group durable. The results of single operations belong into
 	// the operations; an error is the result of all of them. The slice is reused
-	// once Commit has returned. It is called by one goroutine at a time.
+	// once Commit has returned. It is called by Concurrent goroutines at most.
 	Commit func(group []Op) error
-	Clock  clock.Clock
+	// Concurrent is how many groups may be under way at once; 0: one. More are of
+	// use where a group takes long because its answer is far away, and where no
+	// group minds being overtaken.
+	Concurrent int
+	Clock      clock.Clock
 	// Observe, when set, is told the size of each group and how long its commit
 	// took, also when it failed.
 	Observe  func(group int, d time.Duration)
@@ -48,14 +52,14 @@ type Committer[Op any] struct {
 	options Options[Op]
 	waiters sync.Pool // of *waiter[Op]
 	failed  chan struct{}
-	done    chan struct{}
-	ops     []Op // the group being committed; used by run alone
+	running sync.WaitGroup
 
-	mu      sync.Mutex
-	wake    sync.Cond     // the queue got its first operation, or closed changed
-	queue   []*waiter[Op] // guarded by mu; in the order of arrival
-	closed  bool          // guarded by mu
-	failure error         // guarded by mu; set once, before failed is closed
+	mu        sync.Mutex
+	wake      sync.Cond     // the queue is no longer empty, or closed changed
+	queue     []*waiter[Op] // guarded by mu; in the order of arrival
+	closed    bool          // guarded by mu
+	gathering bool          // guarded by mu; one of the goroutines is about to take the queue
+	failure   error         // guarded by mu; set once, before failed is closed
 }
 
 // waiter is one call of Submit.
@@ -74,10 +78,12 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 	if o.MaxGroup == 0 {
 		o.MaxGroup = DefaultMaxGroup
 	}
-	c := &Committer[Op]{options: o, failed: make(chan struct{}), done: make(chan struct{})}
+	c := &Committer[Op]{options: o, failed: make(chan struct{})}
 	c.wake.L = &c.mu
 	c.waiters.New = func() any { return &waiter[Op]{result: make(chan error, 1)} }
-	go c.run()
+	for range max(1, o.Concurrent) {
+		c.running.Go(c.run)
+	}
 	return c
 }
 
@@ -159,11 +165,11 @@ func (c *Committer[Op]) Err() error {
 }
 
 // Close takes no more operations, waits until those in the queue are committed
-// and answered, and ends the goroutine. Closing twice is allowed.
+// and answered, and ends its goroutines. Closing twice is allowed.
 func (c *Committer[Op]) Close() {
 	c.mu.Lock()
 	c.closed = true
-	c.wake.Signal()
+	c.wake.Broadcast()
 	c.mu.Unlock()
-	<-c.done
+	c.running.Wait()
 }

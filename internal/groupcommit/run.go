@@ -16,16 +16,16 @@ func (p *poison) Unwrap() error { return p.error }
 // promise out of nothing.
 func Poison(err error) error { return &poison{err} }
 
-// run is the committer's goroutine.
+// run is a goroutine of the committer.
 func (c *Committer[Op]) run() {
-	defer close(c.done)
 	group := make([]*waiter[Op], 0, c.options.MaxGroup)
+	ops := make([]Op, 0, c.options.MaxGroup)
 	for {
 		var ok bool
 		if group, ok = c.take(group); !ok {
 			return
 		}
-		c.commit(group)
+		c.commit(group, ops)
 		clear(group)
 	}
 }
@@ -36,8 +36,8 @@ func (c *Committer[Op]) run() {
 func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.queue) == 0 {
-		if c.closed {
+	for len(c.queue) == 0 || c.gathering {
+		if c.closed && len(c.queue) == 0 {
 			return nil, false
 		}
 		c.wake.Wait()
@@ -48,35 +48,52 @@ func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool)
 	left := copy(c.queue, c.queue[len(taken):])
 	clear(c.queue[left:])
 	c.queue = c.queue[:left]
+	switch {
+	case c.closed:
+		c.wake.Broadcast() // those that saw the queue filled may go, too
+	case left > 0:
+		c.wake.Signal()
+	}
 	return taken, true
 }
 
 // gather lets those who are about to submit do so: goroutines that can run, run
 // before this one goes on. On an idle machine there are none, so nobody waits;
-// on a busy one, groups become larger and a commit is shared by more. The caller
-// holds mu.
+// on a busy one, groups become larger and a commit is shared by more. Others of
+// the committer's goroutines leave the queue alone meanwhile. The caller holds mu.
 func (c *Committer[Op]) gather() {
+	c.gathering = true
 	c.mu.Unlock()
 	runtime.Gosched()
 	c.mu.Lock()
+	c.gathering = false
 }
 
 // commit commits one group and answers it.
-func (c *Committer[Op]) commit(group []*waiter[Op]) {
+func (c *Committer[Op]) commit(group []*waiter[Op], ops []Op) {
 	err := c.Err()
 	if err != nil {
 		err = stopped(err)
 	} else {
-		err = c.attempt(group)
+		err = c.attempt(group, ops)
 	}
 	for _, w := range group {
 		w.result <- err
 	}
 }
 
+// stopFor stops the committer for good.
+func (c *Committer[Op]) stopFor(failure error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		c.failure = failure
+		close(c.failed)
+	}
+}
+
 // attempt calls the commit function and stops the committer when it must.
-func (c *Committer[Op]) attempt(group []*waiter[Op]) error {
-	ops := c.ops[:0]
+func (c *Committer[Op]) attempt(group []*waiter[Op], ops []Op) error {
 	for _, w := range group {
 		ops = append(ops, w.op)
 	}
@@ -86,12 +103,8 @@ func (c *Committer[Op]) attempt(group []*waiter[Op]) error {
 		c.options.Observe(len(ops), c.options.Clock.Read().Since(start))
 	}
 	clear(ops)
-	c.ops = ops
 	if p, ok := errors.AsType[*poison](err); ok {
-		c.mu.Lock()
-		c.failure = p.error
-		c.mu.Unlock()
-		close(c.failed)
+		c.stopFor(p.error)
 		return p.error
 	}
 	return err
