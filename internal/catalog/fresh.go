@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -163,6 +164,8 @@ func (f *Fresh) join() (*question, time.Duration) {
 // ask sends questions as long as somebody waits for one.
 func (f *Fresh) ask() {
 	for {
+		// Lists that can join do so first; on an idle machine there are none.
+		runtime.Gosched()
 		f.mu.Lock()
 		q := f.next
 		if q == nil {
