@@ -42,6 +42,9 @@ func (l *Limiter) Close(ctx context.Context) error {
 	err = errors.Join(err, l.leaser.returnAll(ctx), l.memory.Close(ctx))
 	l.giveUp()
 	<-idle
+	if l.orders != nil {
+		l.orders.Close()
+	}
 	if client := l.client.Swap(nil); client != nil {
 		hangUp(*client)
 	}

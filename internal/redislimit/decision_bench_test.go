@@ -135,8 +135,8 @@ func redisBenchmark(b *testing.B, args []string) float64 {
 
 // scriptCalls returns how many scripts the server was asked to run, those of the
 // node's beats among them. The limiter sends nothing else on a request's way.
-func scriptCalls(b *testing.B, server *redistest.Server) (calls int64) {
-	b.Helper()
+func scriptCalls(tb testing.TB, server *redistest.Server) (calls int64) {
+	tb.Helper()
 	for line := range strings.Lines(server.MustDo("INFO", "commandstats")) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), ":calls=")
 		if name != "cmdstat_evalsha" && name != "cmdstat_eval" {
@@ -145,7 +145,7 @@ func scriptCalls(b *testing.B, server *redistest.Server) (calls int64) {
 		number, _, _ := strings.Cut(rest, ",")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			b.Fatalf("%q: %v", line, err)
+			tb.Fatalf("%q: %v", line, err)
 		}
 		calls += n
 	}

@@ -1,12 +1,13 @@
 // Package redislimit is the [ratelimit.Limiter] of several nodes: they count
 // together on a Redis or Valkey server, alone, under Sentinel or in a cluster.
 //
-// A decision is one script and one round trip. The script charges both windows
-// or neither, by the server's clock, and returns facts; what the caller is told
-// is worked out from them by the functions of package ratelimit, so that the
-// answers are those of a single node. All keys of an account are in one hash
-// slot, and every key expires. No script is ever sent again after its answer
-// was lost, because that could charge twice.
+// A decision is one script and one round trip, which requests that come in
+// together share, except in a cluster, where their accounts are in different
+// slots. The script charges both windows or neither, by the server's clock, and
+// returns facts; what the caller is told is worked out from them by the functions
+// of package ratelimit, so that the answers are those of a single node. All keys
+// of an account are in one hash slot, and every key expires. No script is ever
+// sent again after its answer was lost, because that could charge twice.
 //
 // # The day
 //
@@ -18,8 +19,8 @@
 //
 // # When the server is away
 //
-// A command that is not answered within 50 ms is given up, and the request is
-// decided by this node alone: by a [ratelimit.Memory] that admits this node's
+// A request that has waited for 50 ms is given up, whether for the answer or to be
+// sent, and is decided by this node alone: by a [ratelimit.Memory] that admits this node's
 // share of the minute, the quota divided by the nodes that are live, and leases
 // its days from the same store. After a few of those nothing is sent any more
 // but a beat four times a second. In the minute of the switch the share is cut

@@ -23,7 +23,7 @@ func SpendHash() string { return newScripts().spend.hash }
 
 // SpendArgs is what the script of a charge is given.
 func SpendArgs(l *Limiter, c ratelimit.Charge) []string {
-	return l.chargeArgs(c, true, lastBan{})
+	return l.callOf([]*order{{charge: c, owe: true}}).args
 }
 
 // SettleTime is how long after its store is back a node has settled with it.

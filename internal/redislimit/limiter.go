@@ -15,6 +15,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/groupcommit"
 	"petcat/internal/ratelimit"
 )
 
@@ -64,6 +65,7 @@ type Limiter struct {
 	views  views
 	lanes  []*lane
 	leaser *leaser
+	orders *groupcommit.Committer[*order] // nil in a cluster
 	client atomic.Pointer[rueidis.Client] // nil until the server was reached
 	flying atomic.Int64                   // charges that were sent and not answered
 	counts counts
@@ -130,6 +132,7 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 	l.memory = ratelimit.NewMemory(ratelimit.Options{
 		Clock: l.local, Days: o.Days, Bans: o.Bans, Banned: l.bannedAlone, Logger: o.Logger,
 	})
+	l.orders = l.newOrders()
 	l.background.Go(l.runBeats)
 	l.background.Go(l.leaser.run)
 	return l, nil

@@ -1,15 +1,16 @@
 -- What several scripts share; it is put in front of each.
 
--- moment returns the account's time and the server's: never earlier than the
--- account's last charge, nor than what the asking node knows to have passed.
-local function moment(fs, fn, ss, sn, ts, tn)
-  local rs, rn
-  if ts then
-    rs, rn = tonumber(ts), tonumber(tn)
-  else
-    local t = redis.call('TIME')
-    rs, rn = tonumber(t[1]), tonumber(t[2]) * 1000
-  end
+-- server_time returns the server's time in seconds and nanoseconds, or in tests
+-- the one that is made.
+local function server_time(ts, tn)
+  if ts then return tonumber(ts), tonumber(tn) end
+  local t = redis.call('TIME')
+  return tonumber(t[1]), tonumber(t[2]) * 1000
+end
+
+-- moment returns an account's time: never earlier than its last charge, nor than
+-- what the asking node knows to have passed at the server.
+local function moment(fs, fn, ss, sn, rs, rn)
   local s, n = rs, rn
   fs, fn = tonumber(fs), tonumber(fn)
   if fs > s or (fs == s and fn > n) then s, n = fs, fn end
@@ -17,7 +18,7 @@ local function moment(fs, fn, ss, sn, ts, tn)
     ss, sn = tonumber(ss), tonumber(sn)
     if ss > s or (ss == s and sn > n) then s, n = ss, sn end
   end
-  return s, n, rs, rn
+  return s, n
 end
 
 -- outlive makes a key live for so many seconds more, at least.

@@ -75,11 +75,15 @@ func (s script) inFull(b rueidis.Builder, c call) rueidis.Completed {
 
 // run runs the script once.
 func (s script) run(ctx context.Context, client rueidis.Client, c call) reply {
+	return replyOf(s.do(ctx, client, c))
+}
+
+func (s script) do(ctx context.Context, client rueidis.Client, c call) rueidis.RedisResult {
 	result := client.Do(ctx, s.byHash(client.B(), c))
 	if isUnknownScript(result) {
 		result = client.Do(ctx, s.inFull(client.B(), c))
 	}
-	return replyOf(result)
+	return result
 }
 
 // runAll runs the script with each of the calls, in one round trip. It is never
@@ -147,7 +151,7 @@ const (
 	codeEmpty   // the leased block is used up
 )
 
-// facts is what the script of a charge returns.
+// facts is what the script of charges returns for each.
 type facts struct {
 	code       code
 	now        int64 // the account's time, nanoseconds
@@ -173,7 +177,11 @@ type lastBan struct {
 
 const shortFacts, allFacts = 6, 16
 
-func parseFacts(v []int64) (facts, error) {
+func parseFacts(m rueidis.RedisMessage) (facts, error) {
+	v, err := m.AsIntSlice()
+	if err != nil {
+		return facts{}, err
+	}
 	if len(v) != shortFacts && len(v) != allFacts {
 		return facts{}, fmt.Errorf("the server answered a charge with %d numbers", len(v))
 	}

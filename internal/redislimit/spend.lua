@@ -1,8 +1,9 @@
--- spend decides one request: charged to both windows or to neither, in one step.
--- It returns facts; what the caller is told is worked out from them elsewhere, by
--- the functions that all limiters share.
+-- spend decides requests, one after the other, each charged to both windows or to
+-- neither, all in one step. It returns facts of each; what the callers are told is
+-- worked out from them elsewhere, by the functions that all limiters share.
 --
--- KEYS[1]  the account's counts, a hash:
+-- KEYS, two for each request:
+-- the account's counts, a hash:
 --   s n    its clock: the latest moment at which it was charged, seconds and nanoseconds
 --   mi mu  the minute's index, and what was used of it
 --   di     the day's index; of that day:
@@ -11,133 +12,143 @@
 --   lc     when the store last told, in seconds
 --   lt ln  until when (seconds, with a fraction) which node is leasing: the others wait for it
 --   b<key> a ban that is enforced: start (ms), end (s), level
--- KEYS[2]  what is remembered of the key since it was refused, a hash:
+-- what is remembered of the key since it was refused, a hash:
 --   i0 s0 n0, i1 s1 n1  the first refusal by the minute and by the day
 --   r t 0..59           early retries: the newest second, their sum, and the count of each second
 --   bs be bv bl         its last ban: start (ms), end (s), level, when it was lifted (ms) or 0
--- ARGV  1 node  2 0: bans off, 1: shadow, 2: enforce  3 minute quota  4 day quota
---       5 lease ahead when so little is left  6 1: the store is away, admit without it
---       7 8 no earlier than this  9 key  10 11 the minute's use that this node was told last, and its index
---       12 13 the key's last ban as this node knows it: start (ms), end (s) or 0 when it was lifted, 14 its level
---       15 16 in tests: the time
-local id, node = KEYS[1], ARGV[1]
-local a = redis.call('HMGET', id, 's', 'n', 'mi', 'mu', 'di', 'dc', 'df', 'ow', 'lc', 'lt', 'b' .. ARGV[9])
-local s, n, rs, rn = moment(ARGV[7], ARGV[8], a[1], a[2], ARGV[15], ARGV[16])
-local minute, day = math.floor(s / 60), math.floor(s / 86400)
+-- ARGV  1 node  2 0: bans off, 1: shadow, 2: enforce  3 4 no earlier than this; for each request:
+--       1 minute quota  2 day quota  3 lease ahead when so little is left  4 1: the store is away, admit without it
+--       5 key  6 7 the minute's use that this node was told last, and its index
+--       8 9 the key's last ban as this node knows it: start (ms), end (s) or 0 when it was lifted, 10 its level
+--       and in tests: the time
+local common, each, requests = 4, 10, #KEYS / 2
+local node, mode = ARGV[1], ARGV[2]
+local rs, rn = server_time(ARGV[common + requests * each + 1], ARGV[common + requests * each + 2])
 
--- A server that was emptied or took over from another may have forgotten what
--- it told this node: the larger count holds.
-local mu = tonumber(a[3]) == minute and tonumber(a[4]) or 0
-if tonumber(ARGV[11]) == minute then mu = math.max(mu, tonumber(ARGV[10])) end
+-- v is where the request's arguments begin, less one.
+local function spend(id, key, v)
+  local perminute, perday, ban = tonumber(ARGV[v + 1]), tonumber(ARGV[v + 2]), 'b' .. ARGV[v + 5]
+  local a = redis.call('HMGET', id, 's', 'n', 'mi', 'mu', 'di', 'dc', 'df', 'ow', 'lc', 'lt', ban)
+  local s, n = moment(ARGV[3], ARGV[4], a[1], a[2], rs, rn)
+  local minute, day = math.floor(s / 60), math.floor(s / 86400)
 
-local oldday, unused = 0, 0
-local dc, df, ow = tonumber(a[6]), tonumber(a[7]) or 0, tonumber(a[8]) or 0
-if tonumber(a[5]) ~= day then
-  if a[5] and df > 0 then oldday, unused = tonumber(a[5]), df end
-  dc, df, ow = nil, 0, 0
-  redis.call('HSET', id, 'di', day, 'df', 0, 'ow', 0)
-  redis.call('HDEL', id, 'dc', 'lc')
-  outlive(id, (day + 1) * 86400 - s + 43200)
-end
+  -- A server that was emptied or took over from another may have forgotten what
+  -- it told this node: the larger count holds.
+  local mu = tonumber(a[3]) == minute and tonumber(a[4]) or 0
+  if tonumber(ARGV[v + 7]) == minute then mu = math.max(mu, tonumber(ARGV[v + 6])) end
 
--- One node at a time leases: each block that is leased and not spent is lost to
--- the account when the server forgets it. A node that leases for longer than half
--- a second may be gone.
-local function lease()
-  local now = s + n / 1e9
-  if (tonumber(a[10]) or 0) > now then return 0 end
-  redis.call('HSET', id, 'lt', now + 0.5, 'ln', node)
-  return 1
-end
-
-local early, bs, be, bv, bl = 0, 0, 0, 0, 0
-local function facts(code, leasing)
-  return {code, s, n, mu, dc and dc - df + ow or 0, leasing, rs, rn, oldday, unused, ow, early, bs, be, bv, bl}
-end
-
-if not dc then return facts(4, lease()) end
-
-if ARGV[2] == '2' then
-  if a[11] then
-    local x, y, z = string.match(a[11], '^(%d+) (%d+) (%d+)$')
-    bs, be, bv = tonumber(x), tonumber(y), tonumber(z)
+  local oldday, unused = 0, 0
+  local dc, df, ow = tonumber(a[6]), tonumber(a[7]) or 0, tonumber(a[8]) or 0
+  if tonumber(a[5]) ~= day then
+    if a[5] and df > 0 then oldday, unused = tonumber(a[5]), df end
+    dc, df, ow = nil, 0, 0
+    redis.call('HSET', id, 'di', day, 'df', 0, 'ow', 0)
+    redis.call('HDEL', id, 'dc', 'lc')
+    outlive(id, (day + 1) * 86400 - s + 43200)
   end
-  local ks, ke = tonumber(ARGV[12]), tonumber(ARGV[13])
-  if ks > bs or (ks == bs and ke == 0) then
-    bs, be, bv = ks, ke, tonumber(ARGV[14])
-    if ke > s then
-      redis.call('HSET', id, 'b' .. ARGV[9], bs .. ' ' .. be .. ' ' .. bv)
-      outlive(id, be - s + 3600)
-    elseif a[11] then
-      redis.call('HDEL', id, 'b' .. ARGV[9])
+
+  -- One node at a time leases: each block that is leased and not spent is lost to
+  -- the account when the server forgets it. A node that leases for longer than half
+  -- a second may be gone.
+  local function lease()
+    local now = s + n / 1e9
+    if (tonumber(a[10]) or 0) > now then return 0 end
+    redis.call('HSET', id, 'lt', now + 0.5, 'ln', node)
+    return 1
+  end
+
+  local early, bs, be, bv, bl = 0, 0, 0, 0, 0
+  local function facts(code, leasing)
+    return {code, s, n, mu, dc and dc - df + ow or 0, leasing, rs, rn, oldday, unused, ow, early, bs, be, bv, bl}
+  end
+
+  if not dc then return facts(4, lease()) end
+
+  if mode == '2' then
+    if a[11] then
+      local x, y, z = string.match(a[11], '^(%d+) (%d+) (%d+)$')
+      bs, be, bv = tonumber(x), tonumber(y), tonumber(z)
     end
+    local ks, ke = tonumber(ARGV[v + 8]), tonumber(ARGV[v + 9])
+    if ks > bs or (ks == bs and ke == 0) then
+      bs, be, bv = ks, ke, tonumber(ARGV[v + 10])
+      if ke > s then
+        redis.call('HSET', id, ban, bs .. ' ' .. be .. ' ' .. bv)
+        outlive(id, be - s + 3600)
+      elseif a[11] then
+        redis.call('HDEL', id, ban)
+      end
+    end
+    if s < be then return facts(3, 0) end
+    if be > 0 and a[11] then redis.call('HDEL', id, ban) end
   end
-  if s < be then return facts(3, 0) end
-  if be > 0 and a[11] then redis.call('HDEL', id, 'b' .. ARGV[9]) end
-end
 
-if dc - df + ow < tonumber(ARGV[4]) and mu < tonumber(ARGV[3]) then
-  if df > 0 then
-    df = df - 1
-  elseif ARGV[6] == '1' then
-    ow = ow + 1
-    redis.call('HSET', id, 'ow', ow)
-  else
-    return facts(5, lease())
+  if dc - df + ow < perday and mu < perminute then
+    if df > 0 then
+      df = df - 1
+    elseif ARGV[v + 4] == '1' then
+      ow = ow + 1
+      redis.call('HSET', id, 'ow', ow)
+    else
+      return facts(5, lease())
+    end
+    mu = mu + 1
+    redis.call('HSET', id, 's', s, 'n', n, 'mi', minute, 'mu', mu, 'df', df)
+    local leasing = 0
+    if df <= tonumber(ARGV[v + 3]) and dc < perday then leasing = lease() end
+    if rs == s and rn == n and ow == 0 then return {0, s, n, mu, dc - df, leasing} end
+    return facts(0, leasing)
   end
-  mu = mu + 1
-  redis.call('HSET', id, 's', s, 'n', n, 'mi', minute, 'mu', mu, 'df', df)
-  local leasing = 0
-  if df <= tonumber(ARGV[5]) and dc < tonumber(ARGV[4]) then leasing = lease() end
-  if rs == s and rn == n and ow == 0 then return {0, s, n, mu, dc - df, leasing} end
-  return facts(0, leasing)
-end
 
-local code, leasing = 1, 0
-if dc - df + ow >= tonumber(ARGV[4]) then
-  code = 2
-  -- Others may have given something back since the store was asked.
-  if s - (tonumber(a[9]) or 0) >= 15 then leasing = lease() end
-end
-if ARGV[2] == '0' then return facts(code, leasing) end
+  local code, leasing = 1, 0
+  if dc - df + ow >= perday then
+    code = 2
+    -- Others may have given something back since the store was asked.
+    if s - (tonumber(a[9]) or 0) >= 15 then leasing = lease() end
+  end
+  if mode == '0' then return facts(code, leasing) end
 
-local key = KEYS[2]
-local w, index = '0', minute
-if code == 2 then w, index = '1', day end
-local o = redis.call('HMGET', key, 'i' .. w, 's' .. w, 'n' .. w, 'r', 't', 'bs', 'be', 'bv', 'bl')
-if o[6] and tonumber(o[6]) >= bs then
-  bs, be, bv, bl = tonumber(o[6]), tonumber(o[7]), tonumber(o[8]), tonumber(o[9])
-  -- A ban that is only counted: nothing adds to it.
-  if bl == 0 and s < be then return facts(code, leasing) end
-end
+  local w, index = '0', minute
+  if code == 2 then w, index = '1', day end
+  local o = redis.call('HMGET', key, 'i' .. w, 's' .. w, 'n' .. w, 'r', 't', 'bs', 'be', 'bv', 'bl')
+  if o[6] and tonumber(o[6]) >= bs then
+    bs, be, bv, bl = tonumber(o[6]), tonumber(o[7]), tonumber(o[8]), tonumber(o[9])
+    -- A ban that is only counted: nothing adds to it.
+    if bl == 0 and s < be then return facts(code, leasing) end
+  end
 
-local fs, fn = tonumber(o[2]), tonumber(o[3])
-if tonumber(o[1]) ~= index then
-  fs, fn = s, n
-  redis.call('HSET', key, 'i' .. w, index, 's' .. w, s, 'n' .. w, n)
-  outlive(key, (day + 1) * 86400 - s + 3600)
-end
-local newest = tonumber(o[4])
-if newest then
-  early = tonumber(o[5])
-  if s - newest >= 60 then
-    forget(key)
-    newest, early = nil, 0
-  else
-    for second = newest + 1, s do
-      local slot = tostring(second % 60)
-      local count = redis.call('HGET', key, slot)
-      if count then
-        early = early - tonumber(count)
-        redis.call('HDEL', key, slot)
+  local fs, fn = tonumber(o[2]), tonumber(o[3])
+  if tonumber(o[1]) ~= index then
+    fs, fn = s, n
+    redis.call('HSET', key, 'i' .. w, index, 's' .. w, s, 'n' .. w, n)
+    outlive(key, (day + 1) * 86400 - s + 3600)
+  end
+  local newest = tonumber(o[4])
+  if newest then
+    early = tonumber(o[5])
+    if s - newest >= 60 then
+      forget(key)
+      newest, early = nil, 0
+    else
+      for second = newest + 1, s do
+        local slot = tostring(second % 60)
+        local count = redis.call('HGET', key, slot)
+        if count then
+          early = early - tonumber(count)
+          redis.call('HDEL', key, slot)
+        end
       end
     end
   end
+  if (s - fs) * 1e9 + (n - fn) > 2e9 then
+    early = early + 1
+    redis.call('HINCRBY', key, tostring(s % 60), 1)
+    newest = newest or s
+  end
+  if newest then redis.call('HSET', key, 'r', math.max(s, newest), 't', early) end
+  return facts(code, leasing)
 end
-if (s - fs) * 1e9 + (n - fn) > 2e9 then
-  early = early + 1
-  redis.call('HINCRBY', key, tostring(s % 60), 1)
-  newest = newest or s
-end
-if newest then redis.call('HSET', key, 'r', math.max(s, newest), 't', early) end
-return facts(code, leasing)
+
+local answers = {}
+for i = 1, requests do answers[i] = spend(KEYS[2 * i - 1], KEYS[2 * i], common + (i - 1) * each) end
+return answers

@@ -3,8 +3,6 @@ package redislimit
 import (
 	"context"
 	"errors"
-	"strconv"
-	"time"
 
 	"petcat"
 	"petcat/internal/ratelimit"
@@ -54,35 +52,21 @@ func (l *Limiter) spendTogether(ctx context.Context, ln *lane, c ratelimit.Charg
 	}
 }
 
-// charge sends one charge, once.
+// charge has one charge decided, once.
 func (l *Limiter) charge(ctx context.Context, ln *lane, c ratelimit.Charge, owe bool) (facts, error) {
-	client := l.client.Load()
-	if client == nil {
-		return facts{}, errNotConnected
-	}
 	if l.flying.Add(1) > flyingMost {
 		l.flying.Add(-1)
 		return facts{}, errBusy
 	}
 	defer l.flying.Add(-1)
-	known := l.knownBan(c)
-	args := l.chargeArgs(c, owe, known)
-	keys := []string{l.keys.account(c.Account), l.keys.key(c.Account, c.Key)}
-	began := l.options.Clock.Read()
-	ctx, cancel := context.WithTimeout(ctx, l.options.timeout)
-	defer cancel()
-	r := l.scripts.spend.run(ctx, *client, call{keys, args})
-	if r.err != nil {
-		return facts{}, r.err
-	}
-	l.options.Observe(l.options.Clock.Read().Since(began))
-	f, err := parseFacts(r.numbers)
-	if err != nil {
+	o := &order{charge: c, owe: owe, known: l.knownBan(c), since: l.options.Clock.Read()}
+	if err := l.place(ctx, o); err != nil {
 		return facts{}, err
 	}
+	l.options.Observe(l.options.Clock.Read().Since(o.since))
+	f := o.facts
 	ln.succeeded()
 	l.counts.together.Add(1)
-	l.server.observe(f.server)
 	l.views.answered(c.Account, f)
 	if f.unused > 0 {
 		l.leaser.giveBack(petcat.DayReturn{Account: c.Account, Day: f.oldDay, Unused: f.unused})
@@ -90,53 +74,10 @@ func (l *Limiter) charge(ctx context.Context, ln *lane, c ratelimit.Charge, owe 
 	if f.leasing {
 		l.leaser.lease(c, f)
 	}
-	if f.ban.start > known.start {
+	if f.ban.start > o.known.start {
 		l.memory.ApplyBan(f.ban.of(c, l.options.Bans))
 	}
 	return f, nil
-}
-
-func (l *Limiter) chargeArgs(c ratelimit.Charge, owe bool, known lastBan) []string {
-	floor := l.server.floor()
-	minute, told := l.views.told(c.Account)
-	args := []string{
-		l.node, modeArg(l.options.Bans),
-		number(c.Part.Of(c.Quota.PerMinute)), number(c.Quota.PerDay),
-		number(ratelimit.LeaseBlock(c.Quota) / 2), flag(owe),
-		number(floor / int64(time.Second)), number(floor % int64(time.Second)),
-		number(int64(c.Key)), number(told), number(minute),
-		number(known.start), number(known.endUnlessLifted()), number(known.level),
-	}
-	return l.withTime(args)
-}
-
-// withTime adds the time in tests, where it is made.
-func (l *Limiter) withTime(args []string) []string {
-	if !l.options.virtualTime {
-		return args
-	}
-	now := l.options.Clock.Read().Wall
-	return append(args, number(now/int64(time.Second)), number(now%int64(time.Second)))
-}
-
-func number(n int64) string { return strconv.FormatInt(n, 10) }
-
-func flag(on bool) string {
-	if on {
-		return "1"
-	}
-	return "0"
-}
-
-func modeArg(m petcat.BanMode) string {
-	switch m {
-	case petcat.EnforceBans:
-		return "2"
-	case petcat.ShadowBans:
-		return "1"
-	default:
-		return "0"
-	}
 }
 
 // answer tells the caller what the facts mean.

@@ -1,0 +1,170 @@
+package redislimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/groupcommit"
+	"petcat/internal/ratelimit"
+)
+
+// order is a charge on its way to the server and back.
+type order struct {
+	charge ratelimit.Charge
+	owe    bool    // admit it without the store
+	known  lastBan // the key's last ban as this node knows it
+	since  clock.Reading
+	facts  facts // the answer
+}
+
+const (
+	// callsAtOnce is how many calls of the script are under way at once. Orders
+	// that come in meanwhile share the next: so few make it worth a call, which
+	// costs both sides several times what a decision does, and so many that
+	// nobody waits for longer than a fraction of a round trip to be sent.
+	callsAtOnce = 2
+	// ordersInCall is how many orders share a call at most: some 300 µs of the
+	// server's time, for which nobody else is served.
+	ordersInCall = 64
+)
+
+// newOrders returns what brings orders together. In a cluster a call can have
+// the keys of one hash slot only, which are those of hardly more than one
+// account: there each order is a call of its own, and it returns nil.
+func (l *Limiter) newOrders() *groupcommit.Committer[*order] {
+	if l.endpoint.topology == cluster {
+		return nil
+	}
+	return groupcommit.New(groupcommit.Options[*order]{
+		Commit: func(group []*order) error { return l.send(l.lifetime, group) },
+		Clock:  l.options.Clock, Concurrent: callsAtOnce, MaxGroup: ordersInCall, Queue: flyingMost,
+	})
+}
+
+// place has an order carried out. Of one whose caller's context ended nobody
+// knows whether it was.
+func (l *Limiter) place(ctx context.Context, o *order) error {
+	if l.orders == nil {
+		return l.send(ctx, []*order{o})
+	}
+	err := l.orders.Submit(ctx, o)
+	if errors.Is(err, groupcommit.ErrRefused) {
+		return errBusy
+	}
+	return err
+}
+
+// send has orders carried out in one call, once. None takes longer than a command
+// may, its wait for the call included.
+func (l *Limiter) send(ctx context.Context, orders []*order) error {
+	client := l.client.Load()
+	if client == nil {
+		return errNotConnected
+	}
+	patience := l.options.timeout
+	if !l.options.virtualTime {
+		patience -= l.options.Clock.Read().Since(orders[0].since)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answers, err := l.ask(ctx, *client, l.callOf(orders))
+	if err != nil {
+		return err
+	}
+	if len(answers) != len(orders) {
+		return fmt.Errorf("the server answered %d of %d charges", len(answers), len(orders))
+	}
+	for i, o := range orders {
+		if o.facts, err = parseFacts(answers[i]); err != nil {
+			return err
+		}
+	}
+	l.server.observe(orders[0].facts.server)
+	return nil
+}
+
+// ask runs the script. It returns when ctx ends, which the client does not do while
+// it connects to a server that is slow to greet.
+func (l *Limiter) ask(ctx context.Context, client rueidis.Client, c call) ([]rueidis.RedisMessage, error) {
+	type outcome struct {
+		answers []rueidis.RedisMessage
+		err     error
+	}
+	asked := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		o.answers, o.err = l.scripts.spend.do(ctx, client, c).ToArray()
+		asked <- o
+	}()
+	select {
+	case o := <-asked:
+		return o.answers, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Of the script's arguments, how many are common to all orders of a call, and
+// how many each has; in tests there is also the time.
+const commonArgs, orderArgs, timeArgs = 4, 10, 2
+
+// callOf returns what the script is run with; spend.lua names the arguments.
+func (l *Limiter) callOf(orders []*order) call {
+	floor := l.server.floor()
+	c := call{
+		keys: make([]string, 0, 2*len(orders)),
+		args: make([]string, 0, commonArgs+orderArgs*len(orders)+timeArgs),
+	}
+	c.args = append(c.args,
+		l.node, modeArg(l.options.Bans),
+		number(floor/int64(time.Second)), number(floor%int64(time.Second)),
+	)
+	for _, o := range orders {
+		minute, told := l.views.told(o.charge.Account)
+		c.keys = append(c.keys, l.keys.account(o.charge.Account), l.keys.key(o.charge.Account, o.charge.Key))
+		c.args = append(c.args,
+			number(o.charge.Part.Of(o.charge.Quota.PerMinute)), number(o.charge.Quota.PerDay),
+			number(ratelimit.LeaseBlock(o.charge.Quota)/2), flag(o.owe),
+			number(int64(o.charge.Key)), number(told), number(minute),
+			number(o.known.start), number(o.known.endUnlessLifted()), number(o.known.level),
+		)
+	}
+	c.args = l.withTime(c.args)
+	return c
+}
+
+// withTime adds the time in tests, where it is made.
+func (l *Limiter) withTime(args []string) []string {
+	if !l.options.virtualTime {
+		return args
+	}
+	now := l.options.Clock.Read().Wall
+	return append(args, number(now/int64(time.Second)), number(now%int64(time.Second)))
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+func modeArg(m petcat.BanMode) string {
+	switch m {
+	case petcat.EnforceBans:
+		return "2"
+	case petcat.ShadowBans:
+		return "1"
+	default:
+		return "0"
+	}
+}

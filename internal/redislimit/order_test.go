@@ -1,0 +1,123 @@
+package redislimit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+	"petcat/internal/redislimit"
+	"petcat/internal/redistest"
+)
+
+// distant starts a limiter whose server is behind a proxy, so far away as it is told
+// to be later. Its first request has leased a block of each account's day.
+func distant(t *testing.T, accounts int64) (*redislimit.Limiter, *redistest.Server, *redistest.Proxy) {
+	t.Helper()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Address())
+	l, err := startOn(t, proxy.URL(), func(*redislimit.Options) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range accounts {
+		if _, err := l.Spend(t.Context(), chargeOf(id+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l, server, proxy
+}
+
+func chargeOf(account int64) ratelimit.Charge {
+	return ratelimit.Charge{
+		Account: petcat.AccountID(account), Key: petcat.KeyID(account), Quota: petcat.Quota{PerMinute: 10_000, PerDay: 1_000_000},
+	}
+}
+
+// spendAtOnce sends one request of each account at the same time, and returns how
+// long each took.
+func spendAtOnce(t *testing.T, l *redislimit.Limiter, accounts int64) []time.Duration {
+	t.Helper()
+	waits := make([]time.Duration, accounts)
+	var senders sync.WaitGroup
+	for id := range accounts {
+		senders.Go(func() {
+			began := time.Now()
+			d, err := l.Spend(t.Context(), chargeOf(id+1))
+			waits[id] = time.Since(began)
+			if err != nil || d.Verdict != ratelimit.Admitted {
+				t.Errorf("account %d: %v, %v", id+1, d.Verdict, err)
+			}
+		})
+	}
+	senders.Wait()
+	return waits
+}
+
+// TestRequestsShareCalls: those that come while others are asked for are asked for
+// together, and each is charged once.
+func TestRequestsShareCalls(t *testing.T) {
+	const accounts = 100
+	l, server, proxy := distant(t, accounts)
+	proxy.Delay(15 * time.Millisecond)
+	before, alone := scriptCalls(t, server), l.Stats().Alone
+	spendAtOnce(t, l, accounts)
+	// Two calls of those that came first, and two or three of the others; beats.
+	if calls := scriptCalls(t, server) - before; calls > 12 {
+		t.Errorf("%d requests were asked for by %d calls", accounts, calls)
+	}
+	if n := l.Stats().Alone - alone; n > 0 {
+		t.Fatalf("%d requests were decided without the server", n)
+	}
+	for _, account := range []string{"1", "2", "50", "100"} {
+		if used := server.MustDo("HGET", "petcat:{acct_"+account+"}", "mu"); used != "2" && used != "1" {
+			t.Errorf("account %s was charged %s requests of the minute, want 2, or 1 if it has just begun", account, used)
+		}
+	}
+}
+
+// TestWaitForACallCounts: who waited for a call does not get the time of a command
+// on top of that.
+func TestWaitForACallCounts(t *testing.T) {
+	const accounts = 600 // more than go into the calls that are under way
+	l, _, proxy := distant(t, accounts)
+	proxy.Delay(redislimit.CommandTimeout * 3 / 4)
+	slowest := slices.Max(spendAtOnce(t, l, accounts))
+	if slowest > redislimit.CommandTimeout+busy {
+		t.Errorf("a request took %s; a command may take %s", slowest, redislimit.CommandTimeout)
+	}
+	t.Logf("the slowest of %d requests took %s", accounts, slowest)
+}
+
+// TestCallerGoesAway: nobody is held by a server that hangs, and those who share
+// the call are not affected.
+func TestCallerGoesAway(t *testing.T) {
+	l, _, proxy := distant(t, 2)
+	proxy.Delay(redislimit.CommandTimeout / 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := l.Spend(ctx, chargeOf(1))
+		gone <- err
+	}()
+	stays := make(chan error, 1)
+	go func() {
+		_, err := l.Spend(t.Context(), chargeOf(2))
+		stays <- err
+	}()
+	time.Sleep(5 * time.Millisecond)
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) || petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		t.Errorf("who went away got %v", err)
+	}
+	if err := <-stays; err != nil {
+		t.Errorf("who stayed got %v", err)
+	}
+	if n := l.Stats().Failures; n > 0 {
+		t.Errorf("%d commands are said to have failed", n)
+	}
+}
