@@ -15,10 +15,14 @@ import (
 
 // createPlain creates the categories of a group without idempotency keys. It takes
 // the numbers from the counter's row, whose lock it then holds until the commit. It
-// is one statement, so that a node that dies while it sends it holds no lock.
+// is one statement, so that a node that dies while it sends it holds no lock, and
+// the whole transaction: it looks for the row with the settings that others begin
+// with, which are in force before the row is locked. A statement of their own for
+// them takes a fifth of the time that a group takes.
 const createPlain = `
 	WITH counted AS (
-		UPDATE counter SET revision = revision + $4, category_id = category_id + $4 WHERE id = 1
+		UPDATE counter SET revision = revision + $4, category_id = category_id + $4
+		WHERE id = 1 AND ` + durably + ` <> '' AND ` + impatiently + ` <> ''
 		RETURNING revision - $4 AS revision, category_id - $4 AS category_id
 	), made AS (
 		INSERT INTO category (id, name, description, revision, account_id, created_at)
@@ -50,7 +54,8 @@ const createKeyed = `
 		FROM asked WHERE known IS NULL
 	), counted AS (
 		UPDATE counter SET revision = counter.revision + f.n, category_id = counter.category_id + f.n
-		FROM (SELECT count(*) AS n FROM fresh) AS f WHERE counter.id = 1
+		FROM (SELECT count(*) AS n FROM fresh) AS f
+		WHERE counter.id = 1 AND ` + durably + ` <> '' AND ` + impatiently + ` <> ''
 		RETURNING counter.revision - f.n AS revision, counter.category_id - f.n AS category_id
 	), made AS (
 		INSERT INTO category (id, name, description, revision, account_id, created_at)
@@ -131,7 +136,6 @@ func (s *Store) create(group []*createOp) error {
 		return &lostError{err}
 	}
 	var batch pgx.Batch
-	batch.Queue(settings)
 	if slices.ContainsFunc(group, func(o *createOp) bool { return o.IdempotencyKey != "" }) {
 		queueKeyed(&batch, group, now(s.clock))
 	} else {

@@ -26,17 +26,19 @@ const (
 	writeTimeout = 3 * time.Second
 )
 
-// settings begins every transaction that writes. They are the transaction's own,
+// What every transaction that writes sets. Settings are the transaction's own,
 // because behind a pooler the next one may run on another connection.
-//
-//   - A commit is answered when it is on the disk; remote_apply is more, and stays.
-//   - Who waits for a lock gives up before the caller does.
-//   - A node that stops in the middle of a transaction does not hold up the others.
-const settings = `SELECT
-	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
-	set_config('lock_timeout', '2000', true),
+const (
+	// A commit is answered when it is on the disk; remote_apply is more, and stays.
+	durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
+	// Who waits for a lock gives up before the caller does.
+	impatiently = `set_config('lock_timeout', '2000', true)`
+	// settings begins a transaction. A node that stops in the middle of one does not
+	// hold up the others.
+	settings = `SELECT ` + durably + `, ` + impatiently + `,
 	set_config('statement_timeout', '2500', true),
 	set_config('idle_in_transaction_session_timeout', '2000', true)`
+)
 
 // Versions of the server: major * 10,000 + minor.
 const (

@@ -137,13 +137,18 @@ func TestSettingsOfWrites(t *testing.T) {
 			t.Errorf("with %s: synchronous_commit = %s and lock_timeout = %s, %v; want %s", weaker, got, timeout, err, want)
 		}
 		// The writer's: a trigger sees the settings of the transaction it runs in.
-		server.Server(t).Execute(t, url, `CREATE TABLE IF NOT EXISTS seen (setting text);
-			CREATE OR REPLACE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS
-				$$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
-			CREATE OR REPLACE TRIGGER look AFTER INSERT ON category EXECUTE FUNCTION look(); TRUNCATE seen`)
-		create(t, s, "Dogs")
-		if err := connect(t, url).QueryRow(t.Context(), "SELECT setting FROM seen").Scan(&got); err != nil || got != want {
-			t.Errorf("with %s: the writer commits with %s, %v; want %s", weaker, got, err, want)
+		server.Server(t).Execute(t, url, `CREATE TABLE IF NOT EXISTS seen (setting text, timeout text);
+			CREATE OR REPLACE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				INSERT INTO seen VALUES (current_setting('synchronous_commit'), current_setting('lock_timeout')); RETURN NULL; END $$;
+			CREATE OR REPLACE TRIGGER look AFTER INSERT ON category EXECUTE FUNCTION look()`)
+		for _, key := range []string{"", "key-" + weaker} {
+			server.Server(t).Execute(t, url, "TRUNCATE seen")
+			if _, err := tryCreate(t.Context(), t, s, "Dogs", petcat.IdempotencyKey(key)); err != nil {
+				t.Fatal(err)
+			}
+			if err := connect(t, url).QueryRow(t.Context(), "SELECT setting, timeout FROM seen").Scan(&got, &timeout); err != nil || got != want || timeout != "2s" {
+				t.Errorf("with %s, key %q: the writer commits with %s and waits for a lock for %s, %v; want %s and 2s", weaker, key, got, timeout, err, want)
+			}
 		}
 		closeNow(t, s)
 	}

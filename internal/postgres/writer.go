@@ -83,7 +83,7 @@ func (w *writer) close() {
 	}
 }
 
-// send runs a batch, with the settings of a transaction before it, as one
+// send runs a batch, which is to make the settings of a transaction, as one
 // transaction in one round trip. It returns after the commit.
 func (w *writer) send(batch *pgx.Batch) error {
 	if err := w.gate.enter(w.life); err != nil {
