@@ -12,13 +12,25 @@ end
 -- what the asking node knows to have passed at the server.
 local function moment(fs, fn, ss, sn, rs, rn)
   local s, n = rs, rn
-  fs, fn = tonumber(fs), tonumber(fn)
   if fs > s or (fs == s and fn > n) then s, n = fs, fn end
-  if ss then
-    ss, sn = tonumber(ss), tonumber(sn)
-    if ss > s or (ss == s and sn > n) then s, n = ss, sn end
-  end
+  if ss > s or (ss == s and sn > n) then s, n = ss, sn end
   return s, n
+end
+
+-- counts unpacks an account's counts. They are one field, because eight fields take
+-- a third of a decision's time. Who changes what they are changes the field's name:
+-- counts that are not there are asked for anew, as from a server that was emptied.
+--   s n    the account's clock: the latest moment at which it was charged, seconds and nanoseconds
+--   mu     what was used of the minute that its clock is in
+--   di     the day's index, or -1; of that day:
+--   dc     what the day store counts as used or leased; -1: not known
+--   df     leased and not spent
+--   ow     admitted while the store was away
+--   lc     when the store last told, in seconds
+local packed = cmsgpack.pack
+local function counts(c)
+  if c then return cmsgpack.unpack(c) end
+  return 0, 0, 0, -1, -1, 0, 0, 0
 end
 
 -- outlive makes a key live for so many seconds more, at least.

@@ -225,7 +225,7 @@ func TestLostAnswerChargesOnce(t *testing.T) {
 	n.proxy.Heal()
 	n.wait("together")
 	used := func() int {
-		count, err := strconv.Atoi(n.server.MustDo("HGET", "petcat:{acct_1}", "mu"))
+		count, err := minuteUsed(n.server, "1")
 		if err != nil {
 			t.Fatal(err)
 		}

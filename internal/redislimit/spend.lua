@@ -4,12 +4,7 @@
 --
 -- KEYS, two for each request:
 -- the account's counts, a hash:
---   s n    its clock: the latest moment at which it was charged, seconds and nanoseconds
---   mi mu  the minute's index, and what was used of it
---   di     the day's index; of that day:
---   dc     what the day store counts as used or leased; absent: not known
---   df     leased and not spent        ow  admitted while the store was away
---   lc     when the store last told, in seconds
+--   c      the counts that every charge needs: see counts in prelude.lua
 --   lt ln  until when (seconds, with a fraction) which node is leasing: the others wait for it
 --   b<key> a ban that is enforced: start (ms), end (s), level
 -- what is remembered of the key since it was refused, a hash:
@@ -23,27 +18,27 @@
 --       and in tests: the time
 local common, each, requests = 4, 10, #KEYS / 2
 local node, mode = ARGV[1], ARGV[2]
+local fs, fn = tonumber(ARGV[3]), tonumber(ARGV[4])
 local rs, rn = server_time(ARGV[common + requests * each + 1], ARGV[common + requests * each + 2])
 
 -- v is where the request's arguments begin, less one.
 local function spend(id, key, v)
   local perminute, perday, ban = tonumber(ARGV[v + 1]), tonumber(ARGV[v + 2]), 'b' .. ARGV[v + 5]
-  local a = redis.call('HMGET', id, 's', 'n', 'mi', 'mu', 'di', 'dc', 'df', 'ow', 'lc', 'lt', ban)
-  local s, n = moment(ARGV[3], ARGV[4], a[1], a[2], rs, rn)
+  local a = redis.call('HMGET', id, 'c', 'lt', ban)
+  local ss, sn, su, di, dc, df, ow, lc = counts(a[1])
+  local s, n = moment(fs, fn, ss, sn, rs, rn)
   local minute, day = math.floor(s / 60), math.floor(s / 86400)
 
   -- A server that was emptied or took over from another may have forgotten what
   -- it told this node: the larger count holds.
-  local mu = tonumber(a[3]) == minute and tonumber(a[4]) or 0
+  local mu = math.floor(ss / 60) == minute and su or 0
   if tonumber(ARGV[v + 7]) == minute then mu = math.max(mu, tonumber(ARGV[v + 6])) end
 
   local oldday, unused = 0, 0
-  local dc, df, ow = tonumber(a[6]), tonumber(a[7]) or 0, tonumber(a[8]) or 0
-  if tonumber(a[5]) ~= day then
-    if a[5] and df > 0 then oldday, unused = tonumber(a[5]), df end
-    dc, df, ow = nil, 0, 0
-    redis.call('HSET', id, 'di', day, 'df', 0, 'ow', 0)
-    redis.call('HDEL', id, 'dc', 'lc')
+  if di ~= day then
+    if df > 0 then oldday, unused = di, df end
+    di, dc, df, ow, lc = day, -1, 0, 0, 0
+    redis.call('HSET', id, 'c', packed(ss, sn, su, di, dc, df, ow, lc))
     outlive(id, (day + 1) * 86400 - s + 43200)
   end
 
@@ -52,21 +47,21 @@ local function spend(id, key, v)
   -- a second may be gone.
   local function lease()
     local now = s + n / 1e9
-    if (tonumber(a[10]) or 0) > now then return 0 end
+    if (tonumber(a[2]) or 0) > now then return 0 end
     redis.call('HSET', id, 'lt', now + 0.5, 'ln', node)
     return 1
   end
 
   local early, bs, be, bv, bl = 0, 0, 0, 0, 0
   local function facts(code, leasing)
-    return {code, s, n, mu, dc and dc - df + ow or 0, leasing, rs, rn, oldday, unused, ow, early, bs, be, bv, bl}
+    return {code, s, n, mu, dc >= 0 and dc - df + ow or 0, leasing, rs, rn, oldday, unused, ow, early, bs, be, bv, bl}
   end
 
-  if not dc then return facts(4, lease()) end
+  if dc < 0 then return facts(4, lease()) end
 
   if mode == '2' then
-    if a[11] then
-      local x, y, z = string.match(a[11], '^(%d+) (%d+) (%d+)$')
+    if a[3] then
+      local x, y, z = string.match(a[3], '^(%d+) (%d+) (%d+)$')
       bs, be, bv = tonumber(x), tonumber(y), tonumber(z)
     end
     local ks, ke = tonumber(ARGV[v + 8]), tonumber(ARGV[v + 9])
@@ -75,12 +70,12 @@ local function spend(id, key, v)
       if ke > s then
         redis.call('HSET', id, ban, bs .. ' ' .. be .. ' ' .. bv)
         outlive(id, be - s + 3600)
-      elseif a[11] then
+      elseif a[3] then
         redis.call('HDEL', id, ban)
       end
     end
     if s < be then return facts(3, 0) end
-    if be > 0 and a[11] then redis.call('HDEL', id, ban) end
+    if be > 0 and a[3] then redis.call('HDEL', id, ban) end
   end
 
   if dc - df + ow < perday and mu < perminute then
@@ -88,12 +83,11 @@ local function spend(id, key, v)
       df = df - 1
     elseif ARGV[v + 4] == '1' then
       ow = ow + 1
-      redis.call('HSET', id, 'ow', ow)
     else
       return facts(5, lease())
     end
     mu = mu + 1
-    redis.call('HSET', id, 's', s, 'n', n, 'mi', minute, 'mu', mu, 'df', df)
+    redis.call('HSET', id, 'c', packed(s, n, mu, di, dc, df, ow, lc))
     local leasing = 0
     if df <= tonumber(ARGV[v + 3]) and dc < perday then leasing = lease() end
     if rs == s and rn == n and ow == 0 then return {0, s, n, mu, dc - df, leasing} end
@@ -104,7 +98,7 @@ local function spend(id, key, v)
   if dc - df + ow >= perday then
     code = 2
     -- Others may have given something back since the store was asked.
-    if s - (tonumber(a[9]) or 0) >= 15 then leasing = lease() end
+    if s - lc >= 15 then leasing = lease() end
   end
   if mode == '0' then return facts(code, leasing) end
 
