@@ -49,6 +49,10 @@ race: need-go need-servers ## Run every test under the race detector (needs a C 
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -timeout $(TEST_TIMEOUT) $(PKG)
 
+.PHONY: test-versions
+test-versions: need-go need-servers ## Test with each PostgreSQL, Redis and Valkey that is promised (VERSIONS='postgres-16 valkey-8')
+	@VERSIONS='$(VERSIONS)' TEST_TIMEOUT=$(TEST_TIMEOUT) scripts/server-versions
+
 .PHONY: fuzz
 fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./... where)
 	@FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' scripts/fuzz $(PKG)

@@ -1,6 +1,7 @@
 // Package pgtest runs a PostgreSQL server of its own for tests, from the
-// binaries of the machine, in a folder of its own, and can kill, suspend and
-// restart it. It listens on a Unix socket and on a loopback port that was free.
+// binaries of the machine, or those in the folder that PETCAT_TEST_POSTGRES
+// names, in a folder of its own, and can kill, suspend and restart it. It listens
+// on a Unix socket and on a loopback port that was free.
 //
 // It refuses to touch any other server: nothing that the machine runs is used,
 // and everything is gone when the tests end. As root, who may not run

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -71,5 +72,22 @@ func TestNothingIsLeft(t *testing.T) {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is left: %v", dir, err)
 		}
+	}
+}
+
+func TestNamedBinaries(t *testing.T) {
+	t.Setenv("PETCAT_TEST_POSTGRES", "")
+	installed, err := pgtest.Binaries()
+	pgtest.NeedNoError(t, err)
+	named := t.TempDir()
+	t.Setenv("PETCAT_TEST_POSTGRES", named)
+	if got, err := pgtest.Binaries(); err == nil || errors.Is(err, pgtest.ErrNoBinaries) {
+		t.Errorf("a folder without programs: %q, %v", got, err)
+	}
+	if err := os.Symlink(filepath.Join(installed, "initdb"), filepath.Join(named, "initdb")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pgtest.Binaries(); got != named || err != nil {
+		t.Errorf("a folder with programs: %q, %v; want %q", got, err, named)
 	}
 }

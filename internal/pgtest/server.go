@@ -50,9 +50,18 @@ type Server struct {
 // ErrNoBinaries says that PostgreSQL is not installed.
 var ErrNoBinaries = errors.New("PostgreSQL's server is not installed; on Debian: apt-get install postgresql")
 
-// Binaries returns the directory of PostgreSQL's programs, of the newest version
-// when there are several. It returns [ErrNoBinaries].
+// Binaries returns the directory of PostgreSQL's programs: the one that
+// PETCAT_TEST_POSTGRES names, or else of the newest version that is installed. It
+// returns [ErrNoBinaries].
 func Binaries() (string, error) {
+	if dir := os.Getenv("PETCAT_TEST_POSTGRES"); dir != "" {
+		// Not some other version in its place: whoever names one wants to know
+		// about that one.
+		if _, err := exec.LookPath(filepath.Join(dir, "initdb")); err != nil {
+			return "", fmt.Errorf("PETCAT_TEST_POSTGRES is to name the folder of PostgreSQL's programs: %w", err)
+		}
+		return dir, nil
+	}
 	var newest string
 	version := -1
 	// Debian keeps them out of PATH, by version; others have them in PATH.

@@ -24,11 +24,21 @@ type Server struct {
 	cmd  *exec.Cmd // nil: it does not run
 }
 
-// Binary returns the server's program, or skips the test when there is none.
+// Binary returns the server's program: the one that PETCAT_TEST_REDIS names, or
+// else the one that is installed. It skips the test when there is none.
 func Binary(tb testing.TB) string {
 	tb.Helper()
-	for _, name := range []string{os.Getenv("PETCAT_TEST_REDIS"), "redis-server", "valkey-server"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
+	if name := os.Getenv("PETCAT_TEST_REDIS"); name != "" {
+		// Not some other version in its place: whoever names one wants to know
+		// about that one.
+		path, err := exec.LookPath(name)
+		if err != nil {
+			tb.Fatalf("PETCAT_TEST_REDIS is to name the program of Redis or Valkey: %v", err)
+		}
+		return path
+	}
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
