@@ -77,6 +77,13 @@ const createKeyed = `
 // overtaken; nobody has ever seen three.
 const maxRepeats = 10
 
+// maxVictims is how often a group is tried again after a deadlock. Creates take
+// their locks in one order, so they meet one with somebody else's change of the
+// schema only; it has the table that it waited for then, and of the three that a
+// create uses there are two at which they can meet. The server takes a second to
+// notice each.
+const maxVictims = 2
+
 // commit makes a group durable. It is the committer's function.
 func (s *Store) commit(group []*createOp) error {
 	err := s.commitGroup(group)
@@ -114,13 +121,20 @@ func (s *Store) commitAlone(o *createOp) error {
 }
 
 func (s *Store) commitGroup(group []*createOp) error {
-	for repeats := 0; ; repeats++ {
+	for repeats, victims := 0, 0; ; repeats++ {
 		err := s.create(group)
-		if !overtaken(err) || repeats == maxRepeats {
+		if victim(err) {
+			victims++
+		}
+		if !overtaken(err) && !victim(err) || repeats == maxRepeats || victims > maxVictims {
 			return err
 		}
 	}
 }
+
+// victim reports whether the server ended the transaction so that another one,
+// each waiting for the other, could go on.
+func victim(err error) bool { return sqlState(err) == "40P01" }
 
 // overtaken reports whether another node wrote an idempotency key down that this
 // one's statement could not see.

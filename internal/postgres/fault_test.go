@@ -363,6 +363,32 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// Who changes the schema by hand, table by table, does not take the locks in the
+// order in which creates do: one of the two has to begin again, and it is not the
+// caller who does.
+func TestCreateSurvivesADeadlock(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	for i, key := range []petcat.IdempotencyKey{"", "k"} {
+		conn := connect(t, url)
+		execute(t, conn, "SET deadlock_timeout = '1min'") // so that the server ends the other
+		execute(t, conn, "BEGIN")
+		execute(t, conn, "LOCK TABLE category IN ACCESS EXCLUSIVE MODE")
+		var created petcat.CreatedCategory
+		var err error
+		var wg sync.WaitGroup
+		wg.Go(func() { created, err = tryCreate(t.Context(), t, s, "Dogs", key) })
+		awaitLock(t, url)
+		execute(t, conn, "LOCK TABLE counter IN ACCESS EXCLUSIVE MODE")
+		execute(t, conn, "COMMIT")
+		wg.Wait()
+		if want := petcat.CategoryID(i + 1); err != nil || created.Category.ID != want || created.Replayed {
+			t.Errorf("with key %q: %+v, %v; want id %d", key, created, err, want)
+		}
+	}
+}
+
 // awaitLock returns when somebody waits for a lock.
 func awaitLock(t *testing.T, url string) {
 	t.Helper()
