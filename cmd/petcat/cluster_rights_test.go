@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"petcat/internal/redistest"
 )
 
 // told finds a block of docs/scaling.md.
@@ -69,4 +71,55 @@ func TestClusterWithFewRights(t *testing.T) {
 	if denied := c.redis.MustDo("ACL", "LOG"); denied != "" {
 		t.Errorf("the server denied something: %s", denied)
 	}
+}
+
+// TestClusterWithFewRightsUnder: the rights in Redis are enough under Sentinel and
+// in a cluster, too, with what docs/scaling.md says is to be added.
+func TestClusterWithFewRightsUnder(t *testing.T) {
+	t.Parallel()
+	acl := told(t, `\n(ACL SETUSER petcat [^\n]+)\n`)
+	allow := func(rights string, servers ...*redistest.Server) {
+		for _, s := range servers {
+			s.MustDo(strings.Fields(rights)...)
+		}
+	}
+	// check starts a node, hurts the servers, and wants those that are left to have
+	// denied nothing.
+	check := func(t *testing.T, limiter string, hurt func(), left ...*redistest.Server) {
+		t.Helper()
+		database := sharedPostgres.Server(t).Database(t)
+		s := serveProcess(t, database, "--limiter", limiter)
+		key := newCaller(t, database)
+		lapse(heardWithin)
+		s.mustCreate(key, "dog")
+		if r := s.readiness(); r.Status != "ready" {
+			t.Errorf("/readyz says %v", r)
+		}
+		hurt()
+		wantStatus(t, s.list(key), http.StatusOK)
+		eventually(t, 30*time.Second, "all is well", func() bool { return s.readiness().Status == "ready" })
+		wantStatus(t, s.list(key), http.StatusOK)
+		s.mustStop()
+		for _, s := range left {
+			if denied := s.MustDo("ACL", "LOG"); denied != "" {
+				t.Errorf("a server denied something: %s", denied)
+			}
+		}
+	}
+
+	t.Run("Sentinel", func(t *testing.T) {
+		t.Parallel()
+		x := redistest.StartSentinel(t)
+		allow(acl+" "+told(t, "under Sentinel `([^`]+)`"), x.Primary, x.Replica)
+		allow(told(t, `\n(ACL SETUSER watcher [^\n]+)\n`), x.Watcher)
+		limiter := strings.Replace(x.URL(), "://", "://petcat:PASSWORD@", 1) + "&sentinel_username=watcher&sentinel_password=PASSWORD"
+		check(t, limiter, x.Primary.Kill, x.Replica, x.Watcher)
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		x := redistest.StartCluster(t)
+		allow(acl+" "+told(t, "in a cluster add `([^`]+)`"), x.Servers...)
+		limiter := strings.Replace(x.URL(), "://", "://petcat:PASSWORD@", 1)
+		check(t, limiter, func() {}, x.Servers...)
+	})
 }

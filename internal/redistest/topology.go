@@ -12,8 +12,7 @@ import (
 
 // Sentinel is a primary, a replica, and a Sentinel that watches them.
 type Sentinel struct {
-	Primary, Replica *Server
-	watcher          *Server
+	Primary, Replica, Watcher *Server
 }
 
 // MasterName is what Sentinels call what they watch here.
@@ -25,31 +24,31 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	primary := Start(tb, "--repl-diskless-sync-delay", "0")
 	replica := Start(tb, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port()))
-	s := &Sentinel{Primary: primary, Replica: replica, watcher: newServer(tb, Binary(tb))}
+	s := &Sentinel{Primary: primary, Replica: replica, Watcher: newServer(tb, Binary(tb))}
 	file := filepath.Join(tb.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("port %d\nbind 127.0.0.1\nprotected-mode no\nsentinel monitor %s 127.0.0.1 %d 1\n"+
 		"sentinel down-after-milliseconds %s 1000\nsentinel failover-timeout %s 2000\n",
-		s.watcher.Port(), MasterName, primary.Port(), MasterName, MasterName)
+		s.Watcher.Port(), MasterName, primary.Port(), MasterName, MasterName)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	s.watcher.args = []string{s.watcher.args[0], file, "--sentinel"}
-	if err := s.watcher.launch(); err != nil {
+	s.Watcher.args = []string{s.Watcher.args[0], file, "--sentinel"}
+	if err := s.Watcher.launch(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(s.watcher.end)
+	tb.Cleanup(s.Watcher.end)
 	primary.until("the replica follows", func() bool {
 		return strings.Contains(replica.MustDo("INFO", "replication"), "master_link_status:up")
 	})
 	primary.until("the Sentinel knows the replica", func() bool {
-		return strings.Contains(s.watcher.MustDo("SENTINEL", "replicas", MasterName), strconv.Itoa(replica.Port()))
+		return strings.Contains(s.Watcher.MustDo("SENTINEL", "replicas", MasterName), strconv.Itoa(replica.Port()))
 	})
 	return s
 }
 
 // URL returns the URL of what the Sentinel watches.
 func (s *Sentinel) URL() string {
-	return "redis-sentinel://" + s.watcher.Address() + "?master=" + MasterName
+	return "redis-sentinel://" + s.Watcher.Address() + "?master=" + MasterName
 }
 
 // Cluster is three primaries that share the hash slots.
