@@ -3,9 +3,6 @@ package redislimit_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"regexp"
-	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -21,8 +18,7 @@ import (
 const benchSenders = 64
 
 // BenchmarkSpend measures decisions by a server on the same machine: of one
-// sender after the other, and of many at once, for accounts of their own. The
-// last is what redis-benchmark reaches with the same script.
+// sender after the other, and of many at once, for accounts of their own.
 func BenchmarkSpend(b *testing.B) {
 	server := redistest.Start(b)
 	quota := petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota}
@@ -55,31 +51,5 @@ func BenchmarkSpend(b *testing.B) {
 			}
 		})
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
-	})
-	b.Run("redis-benchmark", func(b *testing.B) {
-		path, err := exec.LookPath("redis-benchmark")
-		if err != nil {
-			b.Skip("redis-benchmark is not installed")
-		}
-		spend(1)
-		hash := redislimit.SpendHash()
-		args := append([]string{
-			"-p", strconv.Itoa(server.Port()), "-c", strconv.Itoa(benchSenders), "-n", strconv.Itoa(max(b.N, 1_000)),
-			"evalsha", hash, "2", "petcat:{acct_1}", "petcat:{acct_1}:key_1",
-		}, redislimit.SpendArgs(l, ratelimit.Charge{Account: 1, Key: 1, Quota: quota})...)
-		out, err := exec.Command(path, args...).Output()
-		if err != nil {
-			b.Fatalf("%v\n%s", err, out)
-		}
-		m := regexp.MustCompile(`([0-9.]+) requests per second`).FindAllSubmatch(out, -1)
-		if m == nil {
-			b.Fatalf("no figure in:\n%s", out)
-		}
-		rate, err := strconv.ParseFloat(string(m[len(m)-1][1]), 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(rate, "decisions/s")
-		b.ReportMetric(0, "ns/op")
 	})
 }

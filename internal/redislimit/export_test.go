@@ -2,6 +2,8 @@ package redislimit
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"petcat/internal/ratelimit"
@@ -18,12 +20,15 @@ func StartVirtual(ctx context.Context, o Options, timeout time.Duration) (*Limit
 // CommandTimeout is how long a request may be held up by a command.
 const CommandTimeout time.Duration = commandTimeout
 
-// SpendHash is the name under which the server knows the script of a charge.
-func SpendHash() string { return newScripts().spend.hash }
-
-// SpendArgs is what the script of a charge is given.
-func SpendArgs(l *Limiter, c ratelimit.Charge) []string {
-	return l.callOf([]*order{{charge: c, owe: true}}).args
+// SpendScript is the script of a charge with its numbers in it, in place of the
+// argument that holds them, and its other arguments.
+func SpendScript(l *Limiter, c ratelimit.Charge) (source string, args []string) {
+	given := l.callOf([]*order{{charge: c, owe: true}}).args
+	var numbers strings.Builder
+	for _, b := range []byte(given[2]) {
+		fmt.Fprintf(&numbers, `\%03d`, b)
+	}
+	return "ARGV[3] = '" + numbers.String() + "'\n" + newScripts().spend.source, given[:2]
 }
 
 // SettleTime is how long after its store is back a node has settled with it.

@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -111,33 +112,39 @@ func (l *Limiter) ask(ctx context.Context, client rueidis.Client, c call) ([]rue
 	}
 }
 
-// Of the script's arguments, how many are common to all orders of a call, and
-// how many each has; in tests there is also the time.
-const commonArgs, orderArgs, timeArgs = 4, 10, 2
-
-// callOf returns what the script is run with; spend.lua names the arguments.
+// callOf returns what the script is run with; spend.lua names the numbers.
 func (l *Limiter) callOf(orders []*order) call {
 	floor := l.server.floor()
-	c := call{
-		keys: make([]string, 0, 2*len(orders)),
-		args: make([]string, 0, commonArgs+orderArgs*len(orders)+timeArgs),
-	}
-	c.args = append(c.args,
-		l.node, modeArg(l.options.Bans),
-		number(floor/int64(time.Second)), number(floor%int64(time.Second)),
-	)
+	const commonNumbers, orderNumbers = 2, 10
+	numbers := make([]byte, 0, 8*(commonNumbers+orderNumbers*len(orders)))
+	keys := make([]string, 0, 2*len(orders))
+	numbers = appendNumbers(numbers, floor/int64(time.Second), floor%int64(time.Second))
 	for _, o := range orders {
 		minute, told := l.views.told(o.charge.Account)
-		c.keys = append(c.keys, l.keys.account(o.charge.Account), l.keys.key(o.charge.Account, o.charge.Key))
-		c.args = append(c.args,
-			number(o.charge.Part.Of(o.charge.Quota.PerMinute)), number(o.charge.Quota.PerDay),
-			number(ratelimit.LeaseBlock(o.charge.Quota)/2), flag(o.owe),
-			number(int64(o.charge.Key)), number(told), number(minute),
-			number(o.known.start), number(o.known.endUnlessLifted()), number(o.known.level),
+		keys = append(keys, l.keys.account(o.charge.Account), l.keys.key(o.charge.Account, o.charge.Key))
+		numbers = appendNumbers(numbers,
+			o.charge.Part.Of(o.charge.Quota.PerMinute), o.charge.Quota.PerDay,
+			ratelimit.LeaseBlock(o.charge.Quota)/2, oneIf(o.owe),
+			int64(o.charge.Key), told, minute,
+			o.known.start, o.known.endUnlessLifted(), o.known.level,
 		)
 	}
-	c.args = l.withTime(c.args)
-	return c
+	return call{keys, l.withTime([]string{l.node, modeArg(l.options.Bans), string(numbers)})}
+}
+
+// appendNumbers packs numbers as the script of charges reads them.
+func appendNumbers(b []byte, numbers ...int64) []byte {
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+func oneIf(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
 }
 
 // withTime adds the time in tests, where it is made.
@@ -150,13 +157,6 @@ func (l *Limiter) withTime(args []string) []string {
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
-
-func flag(on bool) string {
-	if on {
-		return "1"
-	}
-	return "0"
-}
 
 func modeArg(m petcat.BanMode) string {
 	switch m {

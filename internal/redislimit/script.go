@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // as below
 	_ "embed"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -175,21 +176,27 @@ type lastBan struct {
 	lifted int64 // Unix milliseconds, or 0
 }
 
+// shortFacts and allFacts are how many numbers the script packs into an answer: the
+// first of them tell all that there is when nothing is unusual.
 const shortFacts, allFacts = 6, 16
 
 func parseFacts(m rueidis.RedisMessage) (facts, error) {
-	v, err := m.AsIntSlice()
+	packed, err := m.ToString()
 	if err != nil {
 		return facts{}, err
 	}
-	if len(v) != shortFacts && len(v) != allFacts {
-		return facts{}, fmt.Errorf("the server answered a charge with %d numbers", len(v))
+	if len(packed) != 8*shortFacts && len(packed) != 8*allFacts {
+		return facts{}, fmt.Errorf("the server answered a charge with %d bytes", len(packed))
+	}
+	var v [allFacts]int64
+	for i := range len(packed) / 8 {
+		v[i] = int64(binary.LittleEndian.Uint64([]byte(packed[8*i : 8*i+8])))
 	}
 	f := facts{
 		code: code(v[0]), now: v[1]*1e9 + v[2], minuteUsed: v[3], dayUsed: v[4], leasing: v[5] == 1,
 	}
 	f.server = f.now
-	if len(v) == allFacts {
+	if len(packed) == 8*allFacts {
 		f.server = v[6]*1e9 + v[7]
 		f.oldDay, f.unused, f.owed, f.early = v[8], v[9], v[10], v[11]
 		f.ban = lastBan{start: v[12], end: v[13], level: v[14], lifted: v[15]}

@@ -1,5 +1,5 @@
 -- spend decides requests, one after the other, each charged to both windows or to
--- neither, all in one step. It returns facts of each; what the callers are told is
+-- neither, all in one step. It returns facts of each, packed like the numbers it is given; what the callers are told is
 -- worked out from them elsewhere, by the functions that all limiters share.
 --
 -- KEYS, two for each request:
@@ -11,19 +11,22 @@
 --   i0 s0 n0, i1 s1 n1  the first refusal by the minute and by the day
 --   r t 0..59           early retries: the newest second, their sum, and the count of each second
 --   bs be bv bl         its last ban: start (ms), end (s), level, when it was lifted (ms) or 0
--- ARGV  1 node  2 0: bans off, 1: shadow, 2: enforce  3 4 no earlier than this; for each request:
---       1 minute quota  2 day quota  3 lease ahead when so little is left  4 1: the store is away, admit without it
---       5 key  6 7 the minute's use that this node was told last, and its index
---       8 9 the key's last ban as this node knows it: start (ms), end (s) or 0 when it was lifted, 10 its level
---       and in tests: the time
-local common, each, requests = 4, 10, #KEYS / 2
-local node, mode = ARGV[1], ARGV[2]
-local fs, fn = tonumber(ARGV[3]), tonumber(ARGV[4])
-local rs, rn = server_time(ARGV[common + requests * each + 1], ARGV[common + requests * each + 2])
+-- ARGV  1 node  2 0: bans off, 1: shadow, 2: enforce  3 numbers of eight bytes each, because reading texts takes
+--       longer than deciding; and in tests: the time
+-- The numbers are two, the time that it is at least; and for each request:
+--       perminute perday  its quotas          ahead  lease when so little is left
+--       owe       1: the store is away, admit without it
+--       keyid     its key
+--       told tm   the minute's use that this node was told last, and that minute's index
+--       ks ke kv  the key's last ban as this node knows it: start (ms), end (s) or 0 when it was lifted, level
+local node, mode, numbers = ARGV[1], ARGV[2], ARGV[3]
+local fs, fn = struct.unpack('<i8i8', numbers)
+local rs, rn = server_time(ARGV[4], ARGV[5])
 
--- v is where the request's arguments begin, less one.
-local function spend(id, key, v)
-  local perminute, perday, ban = tonumber(ARGV[v + 1]), tonumber(ARGV[v + 2]), 'b' .. ARGV[v + 5]
+-- at is where the request's numbers begin.
+local function spend(id, key, at)
+  local perminute, perday, ahead, owe, keyid, told, tm, ks, ke, kv = struct.unpack('<i8i8i8i8i8i8i8i8i8i8', numbers, at)
+  local ban = 'b' .. keyid
   local a = redis.call('HMGET', id, 'c', 'lt', ban)
   local ss, sn, su, di, dc, df, ow, lc = counts(a[1])
   local s, n = moment(fs, fn, ss, sn, rs, rn)
@@ -32,7 +35,7 @@ local function spend(id, key, v)
   -- A server that was emptied or took over from another may have forgotten what
   -- it told this node: the larger count holds.
   local mu = math.floor(ss / 60) == minute and su or 0
-  if tonumber(ARGV[v + 7]) == minute then mu = math.max(mu, tonumber(ARGV[v + 6])) end
+  if tm == minute then mu = math.max(mu, told) end
 
   local oldday, unused = 0, 0
   if di ~= day then
@@ -54,7 +57,8 @@ local function spend(id, key, v)
 
   local early, bs, be, bv, bl = 0, 0, 0, 0, 0
   local function facts(code, leasing)
-    return {code, s, n, mu, dc >= 0 and dc - df + ow or 0, leasing, rs, rn, oldday, unused, ow, early, bs, be, bv, bl}
+    return struct.pack('<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8', code, s, n, mu, dc >= 0 and dc - df + ow or 0, leasing,
+      rs, rn, oldday, unused, ow, early, bs, be, bv, bl)
   end
 
   if dc < 0 then return facts(4, lease()) end
@@ -64,9 +68,8 @@ local function spend(id, key, v)
       local x, y, z = string.match(a[3], '^(%d+) (%d+) (%d+)$')
       bs, be, bv = tonumber(x), tonumber(y), tonumber(z)
     end
-    local ks, ke = tonumber(ARGV[v + 8]), tonumber(ARGV[v + 9])
     if ks > bs or (ks == bs and ke == 0) then
-      bs, be, bv = ks, ke, tonumber(ARGV[v + 10])
+      bs, be, bv = ks, ke, kv
       if ke > s then
         redis.call('HSET', id, ban, bs .. ' ' .. be .. ' ' .. bv)
         outlive(id, be - s + 3600)
@@ -81,7 +84,7 @@ local function spend(id, key, v)
   if dc - df + ow < perday and mu < perminute then
     if df > 0 then
       df = df - 1
-    elseif ARGV[v + 4] == '1' then
+    elseif owe == 1 then
       ow = ow + 1
     else
       return facts(5, lease())
@@ -89,8 +92,8 @@ local function spend(id, key, v)
     mu = mu + 1
     redis.call('HSET', id, 'c', packed(s, n, mu, di, dc, df, ow, lc))
     local leasing = 0
-    if df <= tonumber(ARGV[v + 3]) and dc < perday then leasing = lease() end
-    if rs == s and rn == n and ow == 0 then return {0, s, n, mu, dc - df, leasing} end
+    if df <= ahead and dc < perday then leasing = lease() end
+    if rs == s and rn == n and ow == 0 then return struct.pack('<i8i8i8i8i8i8', 0, s, n, mu, dc - df, leasing) end
     return facts(0, leasing)
   end
 
@@ -144,5 +147,5 @@ local function spend(id, key, v)
 end
 
 local answers = {}
-for i = 1, requests do answers[i] = spend(KEYS[2 * i - 1], KEYS[2 * i], common + (i - 1) * each) end
+for i = 1, #KEYS / 2 do answers[i] = spend(KEYS[2 * i - 1], KEYS[2 * i], 17 + 80 * (i - 1)) end
 return answers
