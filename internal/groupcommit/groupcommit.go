@@ -33,13 +33,17 @@ const DefaultMaxGroup = 256
 type Options[Op any] struct {
 	// Commit makes a group durable. The results of single operations belong into
 	// the operations; an error is the result of all of them. The slice is reused
-	// once Commit has returned. It is called by Concurrent goroutines at most.
+	// once Commit has returned.
 	Commit func(group []Op) error
 	// Concurrent is how many groups may be under way at once; 0: one. More are of
 	// use where a group takes long because its answer is far away, and where no
 	// group minds being overtaken.
 	Concurrent int
-	Clock      clock.Clock
+	// ConcurrentFull is how many may be when those that join them are full: where
+	// groups wait for a distant answer, so that distance does not bound how many
+	// operations get through. 0: as many as Concurrent.
+	ConcurrentFull int
+	Clock          clock.Clock
 	// Observe, when set, is told the size of each group and how long its commit
 	// took, also when it failed.
 	Observe  func(group int, d time.Duration)
@@ -59,6 +63,7 @@ type Committer[Op any] struct {
 	queue     []*waiter[Op] // guarded by mu; in the order of arrival
 	closed    bool          // guarded by mu
 	gathering bool          // guarded by mu; one of the goroutines is about to take the queue
+	underway  int           // guarded by mu; groups that were taken and not answered yet
 	failure   error         // guarded by mu; set once, before failed is closed
 }
 
@@ -78,10 +83,12 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 	if o.MaxGroup == 0 {
 		o.MaxGroup = DefaultMaxGroup
 	}
+	o.Concurrent = max(1, o.Concurrent)
+	o.ConcurrentFull = max(o.Concurrent, o.ConcurrentFull)
 	c := &Committer[Op]{options: o, failed: make(chan struct{})}
 	c.wake.L = &c.mu
 	c.waiters.New = func() any { return &waiter[Op]{result: make(chan error, 1)} }
-	for range max(1, o.Concurrent) {
+	for range o.ConcurrentFull {
 		c.running.Go(c.run)
 	}
 	return c
@@ -133,7 +140,8 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 		return petcat.Errorf(petcat.CodeServiceUnavailable, "too many writes are waiting; retry in a moment").Because(ErrRefused)
 	}
 	c.queue = append(c.queue, w)
-	if len(c.queue) == 1 {
+	// Who ends a group looks for the next one by itself.
+	if n := len(c.queue); (n == 1 || n == c.options.MaxGroup) && c.ripe() {
 		c.wake.Signal()
 	}
 	return nil

@@ -27,6 +27,21 @@ func (c *Committer[Op]) run() {
 		}
 		c.commit(group, ops)
 		clear(group)
+		c.mu.Lock()
+		c.underway--
+		c.mu.Unlock()
+	}
+}
+
+// ripe reports whether a group may be taken from the queue. The caller holds mu.
+func (c *Committer[Op]) ripe() bool {
+	switch {
+	case c.gathering || len(c.queue) == 0:
+		return false
+	case len(c.queue) >= c.options.MaxGroup:
+		return c.underway < c.options.ConcurrentFull
+	default:
+		return c.underway < c.options.Concurrent
 	}
 }
 
@@ -36,12 +51,13 @@ func (c *Committer[Op]) run() {
 func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.queue) == 0 || c.gathering {
+	for !c.ripe() {
 		if c.closed && len(c.queue) == 0 {
 			return nil, false
 		}
 		c.wake.Wait()
 	}
+	c.underway++
 	c.gather()
 	group = group[:cap(group)]
 	taken = group[:copy(group, c.queue)]
