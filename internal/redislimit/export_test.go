@@ -31,5 +31,17 @@ func SpendScript(l *Limiter, c ratelimit.Charge) (source string, args []string) 
 	return "ARGV[3] = '" + numbers.String() + "'\n" + newScripts().spend.source, given[:2]
 }
 
+// LoseCall has so many requests learn that the call which they shared was not
+// answered in time.
+func LoseCall(l *Limiter, requests int) {
+	lost := &lostCall{error: context.DeadlineExceeded}
+	for range requests {
+		l.failed(l.lanes[0], lost)
+	}
+}
+
+// ForgetApart makes a limiter forget that its server is part of a cluster.
+func ForgetApart(l *Limiter) { l.apart.Store(false) }
+
 // SettleTime is how long after its store is back a node has settled with it.
 const SettleTime = time.Duration(settleBeats+6) * beatEvery

@@ -39,7 +39,8 @@ type Options struct {
 	// AllowEviction accepts a server that may throw keys away when its memory is
 	// full, and with them counts of the running minute.
 	AllowEviction bool
-	// Observe is told how long the server took to answer a charge. It may be nil.
+	// Observe is told how long it took the server to answer a charge, with the wait
+	// for the call. It may be nil.
 	Observe func(time.Duration)
 	Logger  *slog.Logger // nil discards
 
@@ -66,6 +67,7 @@ type Limiter struct {
 	lanes  []*lane
 	leaser *leaser
 	orders *groupcommit.Committer[*order] // nil in a cluster
+	apart  atomic.Bool                    // the server turned out to be in a cluster: no call is shared
 	client atomic.Pointer[rueidis.Client] // nil until the server was reached
 	flying atomic.Int64                   // charges that were sent and not answered
 	counts counts

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -87,10 +88,66 @@ func TestRequestsShareCalls(t *testing.T) {
 	}
 }
 
+// TestDistance: how far away the server is does not bound how many requests get
+// through, only how long each takes.
+func TestDistance(t *testing.T) {
+	const accounts = 1_000
+	l, _, proxy := distant(t, accounts)
+	proxy.Delay(redislimit.CommandTimeout / 5)
+	before := l.Stats().Alone
+	spendAtOnce(t, l, accounts)
+	// Two calls at a time would leave two in three behind.
+	if n := l.Stats().Alone - before; n > accounts/4 {
+		t.Errorf("%d of %d requests were decided without the server", n, accounts)
+	}
+}
+
+// TestOneLostCall: it counts once, however many shared it.
+func TestOneLostCall(t *testing.T) {
+	l, _, _ := distant(t, 1)
+	redislimit.LoseCall(l, 100)
+	if s := l.Stats(); l.Mode() != "together" || s.Failures != 1 {
+		t.Errorf("after a lost call it counts %s, and says that %d failed", l.Mode(), s.Failures)
+	}
+	redislimit.LoseCall(l, 1)
+	redislimit.LoseCall(l, 1)
+	if l.Mode() != "alone" {
+		t.Errorf("after three lost calls it counts %s", l.Mode())
+	}
+}
+
+// TestPartOfAClusterByItsOwnURL: requests do not share calls then, also when the
+// server hides what it is.
+func TestPartOfAClusterByItsOwnURL(t *testing.T) {
+	const accounts = 100
+	server := redistest.Start(t, "--cluster-enabled", "yes")
+	server.MustDo("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	server.Until("the cluster is complete", func() bool {
+		return strings.Contains(server.MustDo("CLUSTER", "INFO"), "cluster_state:ok")
+	})
+	l, err := startOn(t, server.URL(), func(*redislimit.Options) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range int64(accounts) {
+		if _, err := l.Spend(t.Context(), chargeOf(id+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := l.Stats()
+	for range 3 {
+		spendAtOnce(t, l, accounts)
+		redislimit.ForgetApart(l)
+	}
+	if s := l.Stats(); s.Alone != before.Alone || s.Failures != before.Failures {
+		t.Errorf("%d requests were decided without the server, and %d calls failed", s.Alone-before.Alone, s.Failures-before.Failures)
+	}
+}
+
 // TestWaitForACallCounts: who waited for a call does not get the time of a command
 // on top of that.
 func TestWaitForACallCounts(t *testing.T) {
-	const accounts = 600 // more than go into the calls that are under way
+	const accounts = 600 // so that some are left over when the full calls are under way
 	l, _, proxy := distant(t, accounts)
 	proxy.Delay(redislimit.CommandTimeout * 3 / 4)
 	slowest := slices.Max(spendAtOnce(t, l, accounts))

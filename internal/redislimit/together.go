@@ -100,10 +100,15 @@ func (l *Limiter) answer(ctx context.Context, c ratelimit.Charge, f facts) ratel
 // failed takes note of a command on a request's way that the server did not
 // answer.
 func (l *Limiter) failed(ln *lane, err error) {
-	l.counts.failures.Add(1)
+	if e, ok := errors.AsType[*lostCall](err); ok {
+		if e.noted.Swap(true) {
+			return // by another that shared the call
+		}
+		err = e.error
+	}
 	var opened bool
 	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, errBusy), errors.Is(err, errLate):
 		return // the server is not to blame
 	case errors.Is(err, context.DeadlineExceeded):
 		opened = ln.timedOut(l.local.Now())
@@ -115,6 +120,7 @@ func (l *Limiter) failed(ln *lane, err error) {
 	if opened {
 		l.tellLost(err)
 	}
+	l.counts.failures.Add(1)
 	// Find out at once, and tell the server what was admitted without it.
 	select {
 	case l.beatNow <- struct{}{}:

@@ -37,10 +37,10 @@ func StartSentinel(tb testing.TB) *Sentinel {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(s.Watcher.end)
-	primary.until("the replica follows", func() bool {
+	primary.Until("the replica follows", func() bool {
 		return strings.Contains(replica.MustDo("INFO", "replication"), "master_link_status:up")
 	})
-	primary.until("the Sentinel knows the replica", func() bool {
+	primary.Until("the Sentinel knows the replica", func() bool {
 		return strings.Contains(s.Watcher.MustDo("SENTINEL", "replicas", MasterName), strconv.Itoa(replica.Port()))
 	})
 	return s
@@ -68,7 +68,7 @@ func StartCluster(tb testing.TB) *Cluster {
 		c.Servers[0].MustDo("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(s.Port()))
 	}
 	for _, s := range c.Servers {
-		s.until("the cluster is complete", func() bool {
+		s.Until("the cluster is complete", func() bool {
 			info := s.MustDo("CLUSTER", "INFO")
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") &&
 				strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots))
@@ -86,7 +86,8 @@ func (c *Cluster) URL() string {
 	return "redis-cluster://" + strings.Join(addresses, ",")
 }
 
-func (s *Server) until(what string, holds func() bool) {
+// Until waits until something holds.
+func (s *Server) Until(what string, holds func() bool) {
 	s.tb.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
