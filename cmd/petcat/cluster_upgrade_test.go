@@ -13,7 +13,7 @@ import (
 // laterSchema is what a later version may do to a schema: it only adds, and takes
 // its locks in the order in which a create does.
 const laterSchema = `
-	LOCK TABLE counter, category, idempotency IN ACCESS EXCLUSIVE MODE;
+	LOCK TABLE idempotency, counter, category IN ACCESS EXCLUSIVE MODE;
 	DO $$ DECLARE name text; BEGIN
 		FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'petcat_schema' LOOP
 			EXECUTE format('ALTER TABLE %I ADD COLUMN later text NOT NULL DEFAULT ''later''', name);

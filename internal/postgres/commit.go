@@ -16,13 +16,13 @@ import (
 // createPlain creates the categories of a group without idempotency keys. It takes
 // the numbers from the counter's row, whose lock it then holds until the commit. It
 // is one statement, so that a node that dies while it sends it holds no lock, and
-// the whole transaction: it looks for the row with the settings that others begin
-// with, which are in force before the row is locked. A statement of their own for
-// them takes a fifth of the time that a group takes.
+// most often the whole transaction, which it makes durable itself: a statement of
+// its own for settings takes a fifth of the time that a group takes. The writer
+// sees to the others.
 const createPlain = `
 	WITH counted AS (
 		UPDATE counter SET revision = revision + $4, category_id = category_id + $4
-		WHERE id = 1 AND ` + durably + ` <> '' AND ` + impatiently + ` <> ''
+		WHERE id = 1 AND ` + durably + ` <> ''
 		RETURNING revision - $4 AS revision, category_id - $4 AS category_id
 	), made AS (
 		INSERT INTO category (id, name, description, revision, account_id, created_at)
@@ -55,7 +55,7 @@ const createKeyed = `
 	), counted AS (
 		UPDATE counter SET revision = counter.revision + f.n, category_id = counter.category_id + f.n
 		FROM (SELECT count(*) AS n FROM fresh) AS f
-		WHERE counter.id = 1 AND ` + durably + ` <> '' AND ` + impatiently + ` <> ''
+		WHERE counter.id = 1 AND ` + durably + ` <> ''
 		RETURNING counter.revision - f.n AS revision, counter.category_id - f.n AS category_id
 	), made AS (
 		INSERT INTO category (id, name, description, revision, account_id, created_at)
@@ -77,9 +77,9 @@ const createKeyed = `
 // overtaken; nobody has ever seen three.
 const maxRepeats = 10
 
-// maxVictims is how often a group is tried again after a deadlock. Creates take
-// their locks in one order, so they meet one with somebody else's change of the
-// schema only; it has the table that it waited for then, and of the three that a
+// maxVictims is how often a group is tried again after a deadlock. Creates wait for
+// each other at the counter's row only, so they meet one with somebody else's change
+// of the schema; it has the table that it waited for then, and of the three that a
 // create uses there are two at which they can meet. The server takes a second to
 // notice each.
 const maxVictims = 2

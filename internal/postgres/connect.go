@@ -26,24 +26,28 @@ const (
 	writeTimeout = 3 * time.Second
 )
 
-// What every transaction that writes sets. Settings are the transaction's own,
-// because behind a pooler the next one may run on another connection.
+// What transactions that write set. Settings are the transaction's own, because
+// behind a pooler the next one may run on another connection.
 const (
 	// A commit is answered when it is on the disk; remote_apply is more, and stays.
 	durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
-	// Who waits for a lock gives up before the caller does.
-	impatiently = `set_config('lock_timeout', '2000', true)`
-	// settings begins a transaction. A node that stops in the middle of one does not
-	// hold up the others.
-	settings = `SELECT ` + durably + `, ` + impatiently + `,
+	// settings begins a transaction. Who waits for a lock gives up before the caller
+	// does. A node that stops in the middle of one does not hold up the others.
+	settings = `SELECT ` + durably + `,
+	set_config('lock_timeout', '2000', true),
 	set_config('statement_timeout', '2500', true),
 	set_config('idle_in_transaction_session_timeout', '2000', true)`
+	// sessionSettings are the connection's, and are made, and told of by a row, only
+	// when the server itself is at the other end: $1 is the process that the
+	// connection was told to be with.
+	sessionSettings = `SELECT set_config('lock_timeout', '2000', false), set_config('statement_timeout', '2500', false)
+	WHERE pg_backend_pid() = $1::int8`
 )
 
 // Versions of the server: major * 10,000 + minor.
 const (
 	minVersion   = 14_00_00
-	knownVersion = 17_99_99
+	knownVersion = 18_99_99
 )
 
 // parse reads a database's URL, and adds what connections need.

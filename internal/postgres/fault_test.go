@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -360,6 +361,80 @@ func TestOvertaken(t *testing.T) {
 	}
 	if next := create(t, s, "Birds"); next.ID != first.ID+1 {
 		t.Errorf("the next id is %d", next.ID)
+	}
+}
+
+// A create that waits for a table, which somebody changes, is refused by the server
+// before its caller gives up: it is certain that nothing happened, and nothing
+// happens later.
+func TestCreateWaitsForATable(t *testing.T) {
+	url := server.Server(t).Database(t)
+	address, _ := startPooler(t, url)
+	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
+		s := openAt(t, url, Options{})
+		defer closeNow(t, s)
+		for _, key := range []petcat.IdempotencyKey{"", "k"} {
+			for _, table := range []string{"counter", "category"} {
+				conn := connect(t, url)
+				execute(t, conn, "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
+				began := time.Now()
+				_, err := tryCreate(t.Context(), t, s, "Dogs", key)
+				if took := time.Since(began); sqlState(err) != "55P03" || took > writeTimeout-200*time.Millisecond {
+					t.Errorf("%s, with key %q and without the table %s: %v after %s; want it refused by the server, after 2 s", name, key, table, err, took)
+				}
+				execute(t, conn, "COMMIT")
+			}
+		}
+		if got := names(t, s); len(got) > 0 {
+			t.Errorf("%s: categories %q, want none", name, got)
+		}
+	}
+}
+
+// A migration that takes its locks in the order that CONTRIBUTING.md tells meets no
+// deadlock, whatever creates are under way and queue behind it.
+func TestMigrationMeetsNoDeadlock(t *testing.T) {
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := regexp.MustCompile("`(LOCK TABLE [^`]+)`").FindSubmatch(text)
+	if lock == nil {
+		t.Fatal("CONTRIBUTING.md tells no order of locks")
+	}
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	for _, keys := range [][2]petcat.IdempotencyKey{{"", ""}, {"k", "l"}} {
+		if _, err := tryCreate(t.Context(), t, s, "Dogs", keys[0]); err != nil { // connects, and prepares the statement
+			t.Fatal(err)
+		}
+		underway, migration, watcher := connect(t, url), connect(t, url), connect(t, url)
+		execute(t, migration, "SET deadlock_timeout = '10ms'") // it would be ended, and be seen to be
+		execute(t, underway, "BEGIN; UPDATE counter SET revision = revision; INSERT INTO category SELECT 1000000, 'x', NULL, 1000000, 1, 0 WHERE false")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := migration.Exec(t.Context(), "BEGIN; "+string(lock[1])+"; COMMIT"); err != nil {
+				t.Errorf("with key %q: the migration: %v", keys[1], err)
+			}
+		})
+		awaitLock(t, url)
+		wg.Go(func() {
+			if _, err := tryCreate(t.Context(), t, s, "Dogs", keys[1]); err != nil {
+				t.Errorf("with key %q: %v", keys[1], err)
+			}
+		})
+		for waiting := 0; waiting < 2; {
+			if err := watcher.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		execute(t, underway, "COMMIT")
+		wg.Wait()
+		if took := time.Since(began); took > 800*time.Millisecond {
+			t.Errorf("with key %q: it took %s: there was a deadlock", keys[1], took)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,7 @@ type writer struct {
 	gate   gate
 
 	conn *pgx.Conn     // nil: to be connected again
+	own  bool          // the connection's settings are the writer's own: no pooler is between
 	used clock.Reading // when the connection last did something
 }
 
@@ -46,7 +48,7 @@ func (w *writer) connect(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, w.config.Copy())
 	if err == nil {
 		// After a switch, another server may be there.
-		if _, err = checkServer(ctx, conn); err != nil {
+		if err = w.prepare(ctx, conn); err != nil {
 			w.conn = conn
 			w.disconnect()
 		}
@@ -56,6 +58,16 @@ func (w *writer) connect(ctx context.Context) error {
 	}
 	w.conn, w.used = conn, w.clock.Read()
 	return nil
+}
+
+// prepare looks whether a connection is of use, and makes its settings.
+func (w *writer) prepare(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := checkServer(ctx, conn); err != nil {
+		return err
+	}
+	made, err := conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec, int64(conn.PgConn().PID()))
+	w.own = made.RowsAffected() == 1
+	return err
 }
 
 // disconnect throws the connection away, which rolls back whatever it had begun.
@@ -83,8 +95,8 @@ func (w *writer) close() {
 	}
 }
 
-// send runs a batch, which is to make the settings of a transaction, as one
-// transaction in one round trip. It returns after the commit.
+// send runs a batch, which is to make itself durable, as one transaction in one
+// round trip. It returns after the commit.
 func (w *writer) send(batch *pgx.Batch) error {
 	if err := w.gate.enter(w.life); err != nil {
 		return err
@@ -100,6 +112,10 @@ func (w *writer) attempt(batch *pgx.Batch) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(w.life, writeTimeout, errNoAnswer)
 	defer cancel()
+	if !w.own {
+		// The lock of a table is waited for before anything in the statement runs.
+		batch.QueuedQueries = slices.Insert(batch.QueuedQueries, 0, &pgx.QueuedQuery{SQL: settings})
+	}
 	// Closing reads the answers up to that to the commit.
 	err := w.conn.SendBatch(ctx, batch).Close()
 	w.used = w.clock.Read()
