@@ -60,17 +60,19 @@ type Limiter struct {
 	logger    *slog.Logger
 	liveNodes func() int64
 
-	server *serverClock
-	local  *ratelimit.Clock  // the server's time as this node knows it
-	memory *ratelimit.Memory // decides alone, and remembers the bans
-	views  views
-	lanes  []*lane
-	leaser *leaser
-	orders *groupcommit.Committer[*order] // nil in a cluster
-	apart  atomic.Bool                    // the server turned out to be in a cluster: no call is shared
-	client atomic.Pointer[rueidis.Client] // nil until the server was reached
-	flying atomic.Int64                   // charges that were sent and not answered
-	counts counts
+	// stopwatch times what callers wait, which is real also where the time is not.
+	stopwatch clock.Clock
+	server    *serverClock
+	local     *ratelimit.Clock  // the server's time as this node knows it
+	memory    *ratelimit.Memory // decides alone, and remembers the bans
+	views     views
+	lanes     []*lane
+	leaser    *leaser
+	orders    *groupcommit.Committer[*order] // nil in a cluster
+	apart     atomic.Bool                    // the server turned out to be in a cluster: no call is shared
+	client    atomic.Pointer[rueidis.Client] // nil until the server was reached
+	flying    atomic.Int64                   // charges that were sent and not answered
+	counts    counts
 
 	news       newsOfBans
 	beatNow    chan struct{} // capacity 1
@@ -108,6 +110,7 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 		scripts:   newScripts(),
 		logger:    o.Logger,
 		liveNodes: func() int64 { return max(1, int64(o.LiveNodes())) },
+		stopwatch: clock.NewSystem(),
 		server:    &serverClock{source: o.Clock, exact: o.virtualTime},
 		beatNow:   make(chan struct{}, 1),
 		stopping:  make(chan struct{}),

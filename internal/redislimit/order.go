@@ -22,11 +22,11 @@ import (
 // order is a charge on its way to the server and back.
 type order struct {
 	charge ratelimit.Charge
-	owe    bool    // admit it without the store
-	known  lastBan // the key's last ban as this node knows it
-	since  clock.Reading
-	facts  facts // the answer
-	err    error // why there is none, where that is not the same for all of a call
+	owe    bool          // admit it without the store
+	known  lastBan       // the key's last ban as this node knows it
+	since  clock.Reading // of the stopwatch
+	facts  facts         // the answer
+	err    error         // why there is none, where that is not the same for all of a call
 }
 
 const (
@@ -130,10 +130,7 @@ func (l *Limiter) send(ctx context.Context, orders []*order) error {
 // charged all the same.
 func (l *Limiter) inTime(orders []*order) ([]*order, time.Duration) {
 	patience := l.options.timeout
-	if l.options.virtualTime {
-		return orders, patience
-	}
-	now, left := l.options.Clock.Read(), patience
+	now, left := l.stopwatch.Read(), patience
 	timely := orders[:0]
 	for _, o := range orders {
 		waited := now.Since(o.since)

@@ -59,11 +59,11 @@ func (l *Limiter) charge(ctx context.Context, ln *lane, c ratelimit.Charge, owe 
 		return facts{}, errBusy
 	}
 	defer l.flying.Add(-1)
-	o := &order{charge: c, owe: owe, known: l.knownBan(c), since: l.options.Clock.Read()}
+	o := &order{charge: c, owe: owe, known: l.knownBan(c), since: l.stopwatch.Read()}
 	if err := l.place(ctx, o); err != nil {
 		return facts{}, err
 	}
-	l.options.Observe(l.options.Clock.Read().Since(o.since))
+	l.options.Observe(l.stopwatch.Read().Since(o.since))
 	f := o.facts
 	ln.succeeded()
 	l.counts.together.Add(1)
