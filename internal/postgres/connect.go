@@ -37,11 +37,8 @@ const (
 	set_config('lock_timeout', '2000', true),
 	set_config('statement_timeout', '2500', true),
 	set_config('idle_in_transaction_session_timeout', '2000', true)`
-	// sessionSettings are the connection's, and are made, and told of by a row, only
-	// when the server itself is at the other end: $1 is the process that the
-	// connection was told to be with.
-	sessionSettings = `SELECT set_config('lock_timeout', '2000', false), set_config('statement_timeout', '2500', false)
-	WHERE pg_backend_pid() = $1::int8`
+	// sessionSettings are a connection's: no pooler may be between.
+	sessionSettings = `SELECT set_config('lock_timeout', '2000', false), set_config('statement_timeout', '2500', false)`
 )
 
 // Versions of the server: major * 10,000 + minor.
@@ -88,15 +85,20 @@ func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, add
 	if strings.Contains(address.Reveal(), "default_query_exec_mode") {
 		return nil
 	}
-	var pid uint32
-	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid); err != nil {
-		return err
-	}
-	// A pooler makes up the number that it tells its clients.
-	if pid != conn.PgConn().PID() {
+	direct, err := isDirect(ctx, conn)
+	if err == nil && !direct {
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
-	return nil
+	return err
+}
+
+// isDirect reports whether the server itself is at the other end, and no pooler
+// that gives each transaction another connection.
+func isDirect(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	var pid uint32
+	err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
+	// A pooler makes up the number that it tells its clients.
+	return pid == conn.PgConn().PID(), err
 }
 
 // checkServer asks a server whether it keeps what the store promises. It returns

@@ -65,8 +65,10 @@ func (w *writer) prepare(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := checkServer(ctx, conn); err != nil {
 		return err
 	}
-	made, err := conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec, int64(conn.PgConn().PID()))
-	w.own = made.RowsAffected() == 1
+	var err error
+	if w.own, err = isDirect(ctx, conn); err == nil && w.own {
+		_, err = conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec)
+	}
 	return err
 }
 
