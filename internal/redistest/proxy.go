@@ -99,20 +99,19 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
+	// Kept before it is looked at: Reset drops it, or it is refused here.
+	p.keep(client)
+	defer p.forget(client)
 	if s, _ := p.now(); s.refuse {
 		_ = client.(*net.TCPConn).SetLinger(0)
-		_ = client.Close()
 		return
 	}
 	server, err := net.DialTimeout("tcp", p.target, time.Second)
 	if err != nil {
-		_ = client.Close()
 		return
 	}
-	for _, c := range []net.Conn{client, server} {
-		p.keep(c)
-		defer p.forget(c)
-	}
+	p.keep(server)
+	defer p.forget(server)
 	var both sync.WaitGroup
 	both.Go(func() { p.copy(server, client, false) })
 	both.Go(func() { p.copy(client, server, true) })
@@ -170,7 +169,6 @@ func (p *Proxy) pass(to io.Writer, piece []byte, answer bool) bool {
 
 func (p *Proxy) close() {
 	_ = p.listener.Close()
-	p.Heal()
-	p.drop()
+	p.Reset()
 	p.done.Wait()
 }
