@@ -42,9 +42,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 	err = errors.Join(err, l.leaser.returnAll(ctx), l.memory.Close(ctx))
 	l.giveUp()
 	<-idle
-	if l.orders != nil {
-		l.orders.Close()
-	}
+	l.orders.Close()
 	if client := l.client.Swap(nil); client != nil {
 		hangUp(*client)
 	}

@@ -156,7 +156,7 @@ func (l *Limiter) checkInfo(address, info string) error {
 	if n, err := strconv.Atoi(major); err != nil || n < minMajor {
 		return unusable{fmt.Errorf("%s runs version %q; Redis 7 or Valkey 8, or newer, is needed", address, version)}
 	}
-	if l.endpoint.topology != cluster && infoField(info, "redis_mode") == "cluster" && !l.apart.Swap(true) {
+	if infoField(info, "redis_mode") == "cluster" && !l.apart.Swap(true) {
 		l.logger.Warn(apartWarning, "address", address)
 	}
 	switch policy := infoField(info, "maxmemory_policy"); {

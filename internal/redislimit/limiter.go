@@ -68,11 +68,13 @@ type Limiter struct {
 	views     views
 	lanes     []*lane
 	leaser    *leaser
-	orders    *groupcommit.Committer[*order] // nil in a cluster
-	apart     atomic.Bool                    // the server turned out to be in a cluster: no call is shared
-	client    atomic.Pointer[rueidis.Client] // nil until the server was reached
-	flying    atomic.Int64                   // charges that were sent and not answered
-	counts    counts
+	orders    *groupcommit.Committer[*order]
+	// apart: no call is shared. In a cluster one can have the keys of one hash slot
+	// only, which are those of hardly more than one account.
+	apart  atomic.Bool
+	client atomic.Pointer[rueidis.Client] // nil until the server was reached
+	flying atomic.Int64                   // charges that were sent and not answered
+	counts counts
 
 	news       newsOfBans
 	beatNow    chan struct{} // capacity 1
@@ -115,6 +117,7 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 		beatNow:   make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
 	}
+	l.apart.Store(e.topology == cluster)
 	l.lanes = newLanes(e.topology, l.keys)
 	l.local = ratelimit.NewClock(l.server)
 	l.leaser = newLeaser(l)

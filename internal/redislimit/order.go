@@ -57,13 +57,8 @@ type lostCall struct {
 
 func (e *lostCall) Unwrap() error { return e.error }
 
-// newOrders returns what brings orders together. In a cluster a call can have
-// the keys of one hash slot only, which are those of hardly more than one
-// account: there each order is a call of its own, and it returns nil.
+// newOrders returns what brings orders together.
 func (l *Limiter) newOrders() *groupcommit.Committer[*order] {
-	if l.endpoint.topology == cluster {
-		return nil
-	}
 	return groupcommit.New(groupcommit.Options[*order]{
 		Commit:     func(group []*order) error { return l.send(l.lifetime, group) },
 		Clock:      l.options.Clock,
@@ -74,11 +69,8 @@ func (l *Limiter) newOrders() *groupcommit.Committer[*order] {
 // place has an order carried out. Of one whose caller's context ended nobody
 // knows whether it was.
 func (l *Limiter) place(ctx context.Context, o *order) error {
-	if l.orders == nil || l.apart.Load() {
-		if err := l.send(ctx, []*order{o}); err != nil {
-			return err
-		}
-		return o.err
+	if l.apart.Load() {
+		return l.sendAlone(ctx, o)
 	}
 	err := l.orders.Submit(ctx, o)
 	switch {
@@ -152,13 +144,17 @@ func (l *Limiter) sendApart(ctx context.Context, orders []*order) {
 	}
 	var all sync.WaitGroup
 	for _, o := range orders {
-		all.Go(func() {
-			if err := l.send(ctx, []*order{o}); err != nil {
-				o.err = err
-			}
-		})
+		all.Go(func() { o.err = l.sendAlone(ctx, o) })
 	}
 	all.Wait()
+}
+
+// sendAlone has an order carried out in a call of its own.
+func (l *Limiter) sendAlone(ctx context.Context, o *order) error {
+	if err := l.send(ctx, []*order{o}); err != nil {
+		return err
+	}
+	return o.err
 }
 
 const apartWarning = "the limiter's server is part of a cluster, so that requests cannot share calls; give the URL of the cluster, redis-cluster://"

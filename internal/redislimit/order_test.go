@@ -26,12 +26,18 @@ func distant(t *testing.T, accounts int64) (*redislimit.Limiter, *redistest.Serv
 	if err != nil {
 		t.Fatal(err)
 	}
+	spendInTurn(t, l, accounts)
+	return l, server, proxy
+}
+
+// spendInTurn sends one request of each account after the other.
+func spendInTurn(t *testing.T, l *redislimit.Limiter, accounts int64) {
+	t.Helper()
 	for id := range accounts {
 		if _, err := l.Spend(t.Context(), chargeOf(id+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return l, server, proxy
 }
 
 func chargeOf(account int64) ratelimit.Charge {
@@ -129,11 +135,7 @@ func TestPartOfAClusterByItsOwnURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id := range int64(accounts) {
-		if _, err := l.Spend(t.Context(), chargeOf(id+1)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	spendInTurn(t, l, accounts)
 	before := l.Stats()
 	for range 3 {
 		spendAtOnce(t, l, accounts)

@@ -12,7 +12,7 @@
 --   r t 0..59           early retries: the newest second, their sum, and the count of each second
 --   bs be bv bl         its last ban: start (ms), end (s), level, when it was lifted (ms) or 0
 -- ARGV  1 node  2 0: bans off, 1: shadow, 2: enforce  3 numbers of eight bytes each, because reading texts takes
---       longer than deciding; and in tests: the time
+--       a fifth of a decision's time; and in tests: the time
 -- The numbers are two, the time that it is at least; and for each request:
 --       perminute perday  its quotas          ahead  lease when so little is left
 --       owe       1: the store is away, admit without it
