@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -221,17 +220,6 @@ func oneIf(on bool) int64 {
 	}
 	return 0
 }
-
-// withTime adds the time in tests, where it is made.
-func (l *Limiter) withTime(args []string) []string {
-	if !l.options.virtualTime {
-		return args
-	}
-	now := l.options.Clock.Read().Wall
-	return append(args, number(now/int64(time.Second)), number(now%int64(time.Second)))
-}
-
-func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 func modeArg(m petcat.BanMode) string {
 	switch m {

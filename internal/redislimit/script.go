@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -113,6 +114,17 @@ func replyOf(r rueidis.RedisResult) reply {
 	numbers, err := r.AsIntSlice()
 	return reply{numbers, err}
 }
+
+// withTime adds the time in tests, where it is made.
+func (l *Limiter) withTime(args []string) []string {
+	if !l.options.virtualTime {
+		return args
+	}
+	now := l.options.Clock.Read().Wall
+	return append(args, number(now/int64(time.Second)), number(now%int64(time.Second)))
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 // keyspace names keys. All keys of an account have the account in braces, so
 // that a cluster keeps them together.
