@@ -69,22 +69,23 @@ func TestClusterLosesRedis(t *testing.T) {
 func (x *switching) suffers(l loss) {
 	x.t.Helper()
 	const accounts, clients, before, after = 6, 8, 24, 100
-	keys := x.newKeys(fmt.Sprint(l.name, x.losses), accounts, "free")
-	spend := func(each int) {
+	name := fmt.Sprint(l.name, x.losses)
+	keys, others := x.newKeys(name, accounts, "free"), x.newKeys(name+"calm", accounts, "free")
+	spend := func(keys []string, each int) {
 		burst{nodes: x.nodes, keys: keys, each: each, clients: clients, spread: even}.send(x.free.ask)
 	}
-	awaitRoomInMinute(x.t, 6*time.Second)
+	awaitRoomInMinute(x.t, 8*time.Second)
 	_, _ = x.stream.lap()
-	lapse(time.Second)
+	spend(others, before+after) // what follows waits for the machine as this does
 	calm, _ := x.stream.lap()
-	spend(before)
+	spend(keys, before)
 	l.lose()
 	x.losses++
-	spend(after)
+	spend(keys, after)
 	lapse(time.Second) // the stream goes on without it
 	l.heal()
 	back := x.awaitWell(10 * time.Second)
-	spend(after)
+	spend(keys, after)
 	p99, answers := x.stream.lap()
 	var admitted []int
 	for _, key := range keys {

@@ -260,7 +260,7 @@ func TestRestartedServer(t *testing.T) {
 		if err := pg.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(probeEvery)
+		recovered(t, map[string]func() error{"ping": func() error { return s.Ping(t.Context()) }}, 5*time.Second)
 		warm()
 		if err := s.ReturnDays(t.Context(), []petcat.DayReturn{{Account: 1, Day: 1, Unused: 1}}); err != nil {
 			t.Errorf("%s: the first write: %v", name, err)
