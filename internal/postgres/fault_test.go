@@ -276,6 +276,43 @@ func TestRestartedServer(t *testing.T) {
 	create(t, s, "Birds")
 }
 
+// A server has all connections of its pool before anybody needs them, and again
+// when it has lost them. Whoever serves nobody makes those that he needs.
+func TestServerKeepsItsConnections(t *testing.T) {
+	const size = 5
+	pg := pgtest.New(t, pgtest.Options{})
+	url := pg.Database(t)
+	s := openAt(t, url, Options{Serving: true, PoolSize: size})
+	defer closeNow(t, s)
+	all := func() {
+		t.Helper()
+		for end := time.Now().Add(2 * refillEvery); s.Stats().Connections != size; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("there are %d connections, want %d", s.Stats().Connections, size)
+			}
+		}
+	}
+	all()
+	pg.Kill()
+	wantUnavailable(t, s.Ping(t.Context())) // which notices
+	if n := s.Stats().Connections; n == size {
+		t.Errorf("%d connections are left to a server that was killed", n)
+	}
+	if err := pg.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all()
+
+	command := openAt(t, url, Options{PoolSize: size})
+	defer closeNow(t, command)
+	if err := command.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := command.Stats().Connections; n != 1 {
+		t.Errorf("one read of a command took %d connections", n)
+	}
+}
+
 // A transaction elsewhere that keeps the counter's row holds creates up for a
 // moment and not for ever.
 func TestLockedCounter(t *testing.T) {

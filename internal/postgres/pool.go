@@ -24,12 +24,21 @@ type pool struct {
 // there are more, the database is too slow to be waited for.
 const maxWaiting = 256
 
+// refillEvery is how often a server's pool makes the connections that it has lost.
+const refillEvery = 5 * time.Second
+
 func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, error) {
 	switch {
 	case o.PoolSize > 0:
 		config.MaxConns = int32(o.PoolSize)
 	case !strings.Contains(o.URL.Reveal(), "pool_max_conns"):
 		config.MaxConns = defaultPoolSize
+	}
+	// Who finds none idle would wait for a new one, for a second on a busy machine,
+	// also when others come free meanwhile. So a server has all of them all the time.
+	if o.Serving && !strings.Contains(o.URL.Reveal(), "pool_min_conns") {
+		config.MinConns = config.MaxConns
+		config.HealthCheckPeriod = refillEvery
 	}
 	// The pool would hold on to a connection that does not answer; see doOpen.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
