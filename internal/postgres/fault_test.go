@@ -414,10 +414,18 @@ func TestCreateWaitsForATable(t *testing.T) {
 			for _, table := range []string{"counter", "category"} {
 				conn := connect(t, url)
 				execute(t, conn, "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
-				began := time.Now()
-				_, err := tryCreate(t.Context(), t, s, "Dogs", key)
-				if took := time.Since(began); sqlState(err) != "55P03" || took > writeTimeout-200*time.Millisecond {
-					t.Errorf("%s, with key %q and without the table %s: %v after %s; want it refused by the server, after 2 s", name, key, table, err, took)
+				for attempt := 1; ; attempt++ {
+					began := time.Now()
+					_, err := tryCreate(t.Context(), t, s, "Dogs", key)
+					took := time.Since(began)
+					if sqlState(err) == "55P03" && took <= writeTimeout-200*time.Millisecond {
+						break
+					}
+					// A busy machine may be late, settings that are too long always are.
+					if sqlState(err) != "55P03" || attempt == 3 {
+						t.Errorf("%s, with key %q and without the table %s: %v after %s; want it refused by the server, after 2 s", name, key, table, err, took)
+						break
+					}
 				}
 				execute(t, conn, "COMMIT")
 			}
