@@ -11,36 +11,14 @@ import (
 	"petcat"
 )
 
-// laps is how long each of many answers took.
-type laps struct {
-	mu   sync.Mutex
-	took []time.Duration // since the last lap; guarded by mu
-}
-
-func (l *laps) add(took time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.took = append(l.took, took)
-}
-
-// lap returns how long 99 in 100 answers took since the last lap, and how many
-// there were.
-func (l *laps) lap() (p99 time.Duration, answers int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	took := l.took
-	l.took = nil
-	return percentile(took, 99), len(took)
-}
-
 // tally is what became of the requests of several accounts, by account and by
 // the end of the window that each answer names.
 type tally struct {
-	t    testing.TB
-	laps laps // of what was answered
+	t testing.TB
 
 	mu         sync.Mutex
 	windows    map[string]map[int64]*window // by key, then by X-RateLimit-Reset; guarded by mu
+	took       []time.Duration              // of those that were answered; guarded by mu
 	unanswered map[string]int               // by key; guarded by mu
 }
 
@@ -63,9 +41,9 @@ func (y *tally) ask(s *server, key string) {
 
 func (y *tally) note(key string, a *answer, took time.Duration) {
 	end := a.number(y.t, "X-RateLimit-Reset")
-	y.laps.add(took)
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	y.took = append(y.took, took)
 	if y.windows[key] == nil {
 		y.windows[key] = make(map[int64]*window)
 	}
@@ -82,6 +60,16 @@ func (y *tally) note(key string, a *answer, took time.Duration) {
 	default:
 		y.t.Errorf("%d %.300s", a.StatusCode, a.body)
 	}
+}
+
+// lap returns how long 99 in 100 answers took since the last lap, and how many
+// there were.
+func (y *tally) lap() (p99 time.Duration, answers int) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	took := y.took
+	y.took = nil
+	return percentile(took, 99), len(took)
 }
 
 // admitted returns how many requests with a key were admitted in all.
