@@ -35,6 +35,10 @@ type Options[Op any] struct {
 	// the operations; an error is the result of all of them. The slice is reused
 	// once Commit has returned.
 	Commit func(group []Op) error
+	// Expired, when set, is asked about each operation when its turn comes, and says
+	// why it has waited too long. The operation is then answered at once, with that
+	// error, instead of when the rest of its group is.
+	Expired func(op Op, now clock.Reading) error
 	// Concurrent is how many groups may be under way at once; 0: one. More are of
 	// use where a group takes long because its answer is far away, and where no
 	// group minds being overtaken.

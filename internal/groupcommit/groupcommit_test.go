@@ -341,6 +341,49 @@ func TestFullGroups(t *testing.T) {
 	})
 }
 
+// TestExpired: who has waited too long is told so when his turn comes, not when
+// those are answered whose turn came at the same time.
+func TestExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := errors.New("late")
+		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}
+		c := start(groupcommit.Options[int]{Commit: l.commit, Expired: func(op int, _ clock.Reading) error {
+			if op%2 == 1 {
+				return late
+			}
+			return nil
+		}})
+		first := submit(t.Context(), c, 0)
+		<-l.begun
+		late1, timely, late3 := submit(t.Context(), c, 1), submit(t.Context(), c, 2), submit(t.Context(), c, 3)
+		l.proceed <- nil
+		synctest.Wait()
+		if diff := cmp.Diff([]int{2}, <-l.begun); diff != "" {
+			t.Errorf("the next group (-want +got):\n%s", diff)
+		}
+		for _, result := range []<-chan error{late1, late3} {
+			select {
+			case err := <-result:
+				if !errors.Is(err, late) {
+					t.Errorf("who was late got %v", err)
+				}
+			default:
+				t.Error("who was late waits for the others")
+			}
+		}
+		l.proceed <- nil
+		for _, result := range []<-chan error{first, timely} {
+			if err := <-result; err != nil {
+				t.Errorf("who was not late got %v", err)
+			}
+		}
+		if err := c.Submit(t.Context(), 5); !errors.Is(err, late) { // nobody else is in its group
+			t.Errorf("who was late got %v", err)
+		}
+		c.Close()
+	})
+}
+
 func TestConcurrentGroupsFailForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}

@@ -25,7 +25,9 @@ func (c *Committer[Op]) run() {
 		if group, ok = c.take(group); !ok {
 			return
 		}
-		c.commit(group, ops)
+		if timely := c.expire(group); len(timely) > 0 {
+			c.commit(timely, ops)
+		}
 		clear(group)
 		c.mu.Lock()
 		c.underway--
@@ -83,6 +85,24 @@ func (c *Committer[Op]) gather() {
 	runtime.Gosched()
 	c.mu.Lock()
 	c.gathering = false
+}
+
+// expire answers the operations of a group that have waited too long, and returns
+// the others, at the front of the group.
+func (c *Committer[Op]) expire(group []*waiter[Op]) (timely []*waiter[Op]) {
+	if c.options.Expired == nil {
+		return group
+	}
+	now := c.options.Clock.Read()
+	timely = group[:0]
+	for _, w := range group {
+		if err := c.options.Expired(w.op, now); err != nil {
+			w.result <- err
+			continue
+		}
+		timely = append(timely, w)
+	}
+	return timely
 }
 
 // commit commits one group and answers it.

@@ -59,8 +59,8 @@ func (e *lostCall) Unwrap() error { return e.error }
 // newOrders returns what brings orders together.
 func (l *Limiter) newOrders() *groupcommit.Committer[*order] {
 	return groupcommit.New(groupcommit.Options[*order]{
-		Commit:     func(group []*order) error { return l.send(l.lifetime, group) },
-		Clock:      l.options.Clock,
+		Commit: func(group []*order) error { return l.send(l.lifetime, group) },
+		Clock:  l.stopwatch, Expired: l.late,
 		Concurrent: callsAtOnce, ConcurrentFull: fullCallsAtOnce, MaxGroup: ordersInCall, Queue: flyingMost,
 	})
 }
@@ -89,11 +89,7 @@ func (l *Limiter) send(ctx context.Context, orders []*order) error {
 	if client == nil {
 		return errNotConnected
 	}
-	orders, patience := l.inTime(orders)
-	if len(orders) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, l.patience(orders))
 	defer cancel()
 	answers, err := l.ask(ctx, *client, l.callOf(orders))
 	if isCrossSlot(err) && len(orders) > 1 {
@@ -115,24 +111,24 @@ func (l *Limiter) send(ctx context.Context, orders []*order) error {
 	return nil
 }
 
-// inTime returns the orders that can be answered in time, and how long the call may
-// take. Who has waited for half of the time is told so: a call would have too
-// little time, for him and for those who share it, and who is not answered is
+// late tells an order that has waited for half of its time: a call would have too
+// little left, for it and for those that share it, and who is not answered is
 // charged all the same.
-func (l *Limiter) inTime(orders []*order) ([]*order, time.Duration) {
-	patience := l.options.timeout
-	now, left := l.stopwatch.Read(), patience
-	timely := orders[:0]
-	for _, o := range orders {
-		waited := now.Since(o.since)
-		if waited > patience/2 {
-			o.err = errLate
-			continue
-		}
-		left = min(left, patience-waited)
-		timely = append(timely, o)
+func (l *Limiter) late(o *order, now clock.Reading) error {
+	if now.Since(o.since) > l.options.timeout/2 {
+		return errLate
 	}
-	return timely, left
+	return nil
+}
+
+// patience returns how long a call may take: as long as the order that has waited
+// longest still has time.
+func (l *Limiter) patience(orders []*order) time.Duration {
+	now, left := l.stopwatch.Read(), l.options.timeout
+	for _, o := range orders {
+		left = min(left, l.options.timeout-now.Since(o.since))
+	}
+	return left
 }
 
 // sendApart has orders carried out one by one from now on, because the server is
@@ -148,8 +144,12 @@ func (l *Limiter) sendApart(ctx context.Context, orders []*order) {
 	all.Wait()
 }
 
-// sendAlone has an order carried out in a call of its own.
+// sendAlone has an order carried out in a call of its own, if it is not late for
+// that: another call may have been refused before.
 func (l *Limiter) sendAlone(ctx context.Context, o *order) error {
+	if err := l.late(o, l.stopwatch.Read()); err != nil {
+		return err
+	}
 	if err := l.send(ctx, []*order{o}); err != nil {
 		return err
 	}
