@@ -131,7 +131,7 @@ func (l *Limiter) noteBeat(ln *lane, err error, timely bool) {
 func (l *Limiter) tryBeat() []error {
 	client := l.client.Load()
 	if client != nil {
-		return l.beatAll(l.working, *client, 0)
+		return l.beatAll(l.working, *client, l.options.timeout, 0)
 	}
 	err := l.connect(l.working)
 	errs := make([]error, len(l.lanes))
@@ -142,9 +142,10 @@ func (l *Limiter) tryBeat() []error {
 }
 
 // beatAll tells the server that this node counts there, and learns what time it
-// is and how many nodes do. A node that goes is not missed for a while.
-func (l *Limiter) beatAll(ctx context.Context, client rueidis.Client, leaving time.Duration) []error {
-	ctx, cancel := context.WithTimeout(ctx, l.options.timeout)
+// is and how many nodes do. It waits for answers for as long as patience. A node
+// that goes, leaving, is not missed for so long.
+func (l *Limiter) beatAll(ctx context.Context, client rueidis.Client, patience, leaving time.Duration) []error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	calls := make([]call, len(l.lanes))
 	for i, ln := range l.lanes {

@@ -37,7 +37,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 				l.takeAll(ctx, *client)
 			}
 		}
-		l.beatAll(ctx, *client, leaveFor)
+		l.beatAll(ctx, *client, l.options.timeout, leaveFor)
 	}
 	err = errors.Join(err, l.leaser.returnAll(ctx), l.memory.Close(ctx))
 	l.giveUp()

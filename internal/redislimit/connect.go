@@ -68,7 +68,8 @@ func (l *Limiter) connect(ctx context.Context) error {
 		err = l.checkServer(ctx, client)
 	}
 	if err == nil {
-		err = heardBy(l.beatAll(ctx, client, 0))
+		// The servers of a cluster are only connected to now.
+		err = heardBy(l.beatAll(ctx, client, dialTimeout, 0))
 	}
 	if err != nil {
 		if client != nil {
@@ -184,8 +185,8 @@ const (
 	batchTimeout = time.Second
 )
 
-// runAll runs a script many times, in as few round trips as it takes. It is
-// never on a request's way, and a batch may take longer than a command.
+// runAll runs a script many times, in as few round trips as it takes. A batch may
+// take longer than a command: no request waits for it so long.
 func (l *Limiter) runAll(ctx context.Context, s script, calls []call) []reply {
 	replies := make([]reply, 0, len(calls))
 	for batch := range slices.Chunk(calls, batchSize) {
