@@ -2,6 +2,7 @@ package redislimit_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"petcat/internal/clock"
 	"petcat/internal/limittest"
+	"petcat/internal/ratelimit"
 	"petcat/internal/redislimit"
 	"petcat/internal/redistest"
 )
@@ -103,6 +105,41 @@ func TestNobodyIsHeldUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNobodyWaitsForAGrant: who waits for a block of the day, which the server is to
+// be told of first, does not wait for a server that hangs any longer than others.
+func TestNobodyWaitsForAGrant(t *testing.T) {
+	n := startNodes(t, 1, 0)
+	n.breakStores(limittest.Faults{Hang: true})
+	send := func(account int64) <-chan error {
+		answer := make(chan error, 1)
+		go func() {
+			d, err := n.all[0].Spend(n.Context(), chargeOf(account))
+			if err == nil && d.Verdict != ratelimit.Admitted {
+				err = fmt.Errorf("verdict %v", d.Verdict)
+			}
+			answer <- err
+		}()
+		return answer
+	}
+	first, second := send(1), send(2)
+	eventually(n, "two requests wait for blocks", func() bool { return redislimit.WaitForBlocks(n.all[0]) == 2 })
+	n.server.Hang()
+	defer n.server.Resume()
+	began := time.Now()
+	n.breakStores(limittest.Faults{}) // a block is leased, and granted to a server that hangs
+	for _, answer := range []<-chan error{first, second} {
+		select {
+		case err := <-answer:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(redislimit.BatchTimeout / 2):
+			t.Error("who waits for a block waits for a server that hangs")
+		}
+	}
+	t.Logf("they waited for %s", time.Since(began))
 }
 
 // busy is what a busy machine adds to a wait.

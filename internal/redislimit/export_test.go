@@ -31,6 +31,19 @@ func SpendScript(l *Limiter, c ratelimit.Charge) (source string, args []string) 
 	return "ARGV[3] = '" + numbers.String() + "'\n" + newScripts().spend.source, given[:2]
 }
 
+// BatchTimeout is how long the server may take to be told of blocks.
+const BatchTimeout time.Duration = batchTimeout
+
+// WaitForBlocks returns how many requests wait for a block that this node leases.
+func WaitForBlocks(l *Limiter) (waiters int64) {
+	l.leaser.mu.Lock()
+	defer l.leaser.mu.Unlock()
+	for _, j := range l.leaser.jobs {
+		waiters += j.waiters
+	}
+	return waiters
+}
+
 // LoseCall has so many requests learn that the call which they shared was not
 // answered in time.
 func LoseCall(l *Limiter, requests int) {

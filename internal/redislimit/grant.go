@@ -46,7 +46,7 @@ func (le *leaser) grant(grants []grant) (unanswered []grant) {
 			args: []string{le.l.node, number(g.job.day), number(g.got.Granted), number(g.got.Count), number(g.job.second)},
 		}
 	}
-	replies := le.l.runAll(le.l.lifetime, le.l.scripts.grant, calls)
+	replies := le.runAll(le.l.lifetime, le.l.scripts.grant, calls)
 	for i, g := range grants {
 		switch r := replies[i]; {
 		case r.err != nil:

@@ -34,6 +34,7 @@ type leaser struct {
 	jobs    map[petcat.AccountID]*job // guarded by mu
 	queue   []*job                    // to be asked for; guarded by mu
 	returns []petcat.DayReturn        // guarded by mu
+	held    bool                      // the server is late with an answer; guarded by mu
 
 	// Of the goroutine alone.
 	refused   []*job  // the store failed to lease them
@@ -177,7 +178,7 @@ func (le *leaser) needed(jobs []*job) []*job {
 	}
 	le.mu.Unlock()
 	var needed []*job
-	for i, r := range le.l.runAll(le.l.working, le.l.scripts.need, calls) {
+	for i, r := range le.runAll(le.l.working, le.l.scripts.need, calls) {
 		switch {
 		case r.err != nil && le.l.lane(jobs[i].account).now() == together:
 			le.later(jobs[i])
@@ -246,6 +247,39 @@ func (le *leaser) ask(jobs []*job) ([]petcat.DayLeased, error) {
 		err = fmt.Errorf("the store answered %d of %d leases", len(got), len(asks))
 	}
 	return got, err
+}
+
+// runAll runs a script on the server. Requests do not wait for that for longer
+// than a command may take: those that wait for a block are let go then.
+func (le *leaser) runAll(ctx context.Context, s script, calls []call) []reply {
+	answered := false // guarded by le.mu
+	timer := time.AfterFunc(le.l.options.timeout, func() {
+		le.mu.Lock()
+		defer le.mu.Unlock()
+		if answered {
+			return
+		}
+		le.held = true
+		for _, j := range le.jobs {
+			j.release()
+		}
+	})
+	replies := le.l.runAll(ctx, s, calls)
+	timer.Stop()
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	answered, le.held = true, false
+	return replies
+}
+
+// heldUp returns errLate while the server keeps the leaser waiting.
+func (le *leaser) heldUp() error {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.held {
+		return errLate
+	}
+	return nil
 }
 
 func (le *leaser) setSent(jobs []*job, sent bool) {

@@ -42,8 +42,8 @@ const (
 	fullCallsAtOnce = 32
 )
 
-// errLate says that an order waited for a call for so long that there is too
-// little time left for an answer. It was not sent.
+// errLate says that a request waited for a call, or for a block that the server is
+// to be told of, for so long that it goes on without. Nothing was charged.
 var errLate = errors.New("too long a wait for a call")
 
 // lostCall says why the server decided nothing of a call. All its orders have the

@@ -88,8 +88,7 @@ func (s script) do(ctx context.Context, client rueidis.Client, c call) rueidis.R
 	return result
 }
 
-// runAll runs the script with each of the calls, in one round trip. It is never
-// on a request's way.
+// runAll runs the script with each of the calls, in one round trip.
 func (s script) runAll(ctx context.Context, client rueidis.Client, calls []call) []reply {
 	commands := make([]rueidis.Completed, len(calls))
 	for i, c := range calls {

@@ -41,7 +41,9 @@ func (l *Limiter) spendTogether(ctx context.Context, ln *lane, c ratelimit.Charg
 		if f.code != codeUnknown && f.code != codeEmpty {
 			return l.answer(ctx, c, f), nil, true
 		}
-		if err := w.forBlock(ctx, f); err != nil {
+		if err := w.forBlock(ctx, f); errors.Is(err, errLate) {
+			return d, nil, false
+		} else if err != nil {
 			// A server that was emptied may have told this node before.
 			_, known := l.views.today(c.Account, dayOf(f.now))
 			return d, ratelimit.Unavailable(err), !known || ctx.Err() != nil

@@ -33,7 +33,8 @@ func (w *wait) end() {
 }
 
 // forBlock waits until it makes sense to charge again. The error says why it
-// cannot be known how much is left.
+// cannot be known how much is left, or is errLate: the server keeps the leaser
+// waiting for longer than a command may take.
 func (w *wait) forBlock(ctx context.Context, f facts) error {
 	if f.code == codeUnknown {
 		if out := w.leaser.away.Load(); out != nil && out.blind {
@@ -47,7 +48,10 @@ func (w *wait) forBlock(ctx context.Context, f facts) error {
 		w.patience = time.NewTimer(leasePatience)
 		w.look = firstLook
 	}
-	done := w.leaser.join(w.charge.Account)
+	done, err := w.leaser.join(w.charge.Account)
+	if err != nil {
+		return err
+	}
 	if done == nil {
 		timer := time.NewTimer(w.look)
 		defer timer.Stop()
@@ -62,7 +66,7 @@ func (w *wait) forBlock(ctx context.Context, f facts) error {
 	} else {
 		select {
 		case <-done:
-			return nil
+			return w.leaser.heldUp()
 		case <-w.patience.C:
 			w.leaser.setAway(&outage{err: errStore, blind: true})
 			w.leaser.poke()
@@ -75,17 +79,21 @@ func (w *wait) forBlock(ctx context.Context, f facts) error {
 }
 
 // join makes a request one of those that wait for this node's lease. It returns
-// nil when this node leases nothing for the account.
-func (le *leaser) join(id petcat.AccountID) <-chan struct{} {
+// nil when this node leases nothing for the account, and errLate when they are not
+// to wait.
+func (le *leaser) join(id petcat.AccountID) (<-chan struct{}, error) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	j := le.jobs[id]
 	if j == nil {
-		return nil
+		return nil, nil
+	}
+	if le.held {
+		return nil, errLate
 	}
 	if j.done == nil {
 		j.done = make(chan struct{})
 	}
 	j.waiters++
-	return j.done
+	return j.done, nil
 }
