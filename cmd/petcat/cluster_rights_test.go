@@ -62,9 +62,7 @@ func TestClusterWithFewRights(t *testing.T) {
 	eventually(t, 20*time.Second, "the key is banned", func() bool {
 		return s.list(small).code() == "key_banned"
 	})
-	if r := s.readiness(); r.Status != "ready" {
-		t.Errorf("/readyz says %v", r)
-	}
+	s.awaitWell(10 * time.Second)
 	wantStatus(t, s.list(key), http.StatusOK)
 	s.mustStop()
 	// The last node gives back what is left of the days.
@@ -92,12 +90,10 @@ func TestClusterWithFewRightsUnder(t *testing.T) {
 		key := newCaller(t, database)
 		lapse(heardWithin)
 		s.mustCreate(key, "dog")
-		if r := s.readiness(); r.Status != "ready" {
-			t.Errorf("/readyz says %v", r)
-		}
+		s.awaitWell(10 * time.Second)
 		hurt()
 		wantStatus(t, s.list(key), http.StatusOK)
-		eventually(t, 30*time.Second, "all is well", func() bool { return s.readiness().Status == "ready" })
+		s.awaitWell(30 * time.Second)
 		wantStatus(t, s.list(key), http.StatusOK)
 		s.mustStop()
 		for _, s := range left {

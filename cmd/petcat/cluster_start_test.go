@@ -141,7 +141,7 @@ func TestClusterTellsNoPassword(t *testing.T) {
 	_, ready := s.ask("/readyz")
 	redis.Restart()
 	must(t, pg.Start(t.Context()))
-	eventually(t, 10*time.Second, "all is well", func() bool { return s.readiness().Status == "ready" })
+	s.awaitWell(10 * time.Second)
 	s.mustStop()
 	for where, text := range map[string]string{"the log": s.log.String(), "the metrics": metrics, "/readyz": ready, "stdout": s.stdout.String()} {
 		if strings.Contains(text, hunter2) {

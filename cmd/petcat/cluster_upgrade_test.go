@@ -69,9 +69,7 @@ func TestClusterUpgrade(t *testing.T) {
 
 	for _, s := range c.nodes {
 		book.check(s.categories(unseen))
-		if r := s.readiness(); r.Status != "ready" {
-			t.Errorf("/readyz says %v", r)
-		}
+		s.awaitWell(10 * time.Second)
 	}
 	if v := book.verdict(); v != (verdict{}) {
 		t.Error(v)

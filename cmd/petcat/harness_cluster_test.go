@@ -103,8 +103,7 @@ func (c *cluster) awaitNodes(patience time.Duration, count int) time.Duration {
 func (c *cluster) awaitWell(patience time.Duration) time.Duration {
 	c.t.Helper()
 	begin := time.Now()
-	well := func(s *server) bool { return s.readiness().Status == "ready" }
-	if !within(patience, func() bool { return c.all(well) }) {
+	if !within(patience, func() bool { return c.all((*server).well) }) {
 		for _, s := range c.nodes {
 			c.t.Logf("/readyz says %v", s.readiness())
 		}
@@ -178,6 +177,17 @@ func (s *server) readiness() (r readiness) {
 	_, body := s.ask("/readyz")
 	must(s.t, json.Unmarshal([]byte(body), &r))
 	return r
+}
+
+func (s *server) well() bool { return s.readiness().Status == "ready" }
+
+// awaitWell waits until the server says that all is well. On a busy machine its
+// limiter may be late for a moment at any time.
+func (s *server) awaitWell(patience time.Duration) {
+	s.t.Helper()
+	if !within(patience, s.well) {
+		s.t.Fatalf("not all is well after %s: /readyz says %v", patience, s.readiness())
+	}
 }
 
 // impatient returns a client of the server that waits no longer than this.
