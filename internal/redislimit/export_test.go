@@ -17,8 +17,8 @@ func StartVirtual(ctx context.Context, o Options, timeout time.Duration) (*Limit
 	return New(ctx, o)
 }
 
-// CommandTimeout is how long a request may be held up by a command.
-const CommandTimeout time.Duration = commandTimeout
+// Patient makes commands take as long as timeout.
+func Patient(o *Options, timeout time.Duration) { o.timeout = timeout }
 
 // SpendScript is the script of a charge with its numbers in it, in place of the
 // argument that holds them, and its other arguments.

@@ -16,13 +16,14 @@ import (
 	"petcat/internal/redistest"
 )
 
-// distant starts a limiter whose server is behind a proxy, so far away as it is told
-// to be later. Its first request has leased a block of each account's day.
+// distant starts an unhurried limiter whose server is behind a proxy, so far away as
+// it is told to be later. Its first request has leased a block of each account's
+// day.
 func distant(t *testing.T, accounts int64) (*redislimit.Limiter, *redistest.Server, *redistest.Proxy) {
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Address())
-	l, err := startOn(t, proxy.URL(), func(*redislimit.Options) {})
+	l, err := startOn(t, proxy.URL(), func(o *redislimit.Options) { redislimit.Patient(o, unhurried) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func minuteUsed(server *redistest.Server, account string) (int, error) {
 func TestRequestsShareCalls(t *testing.T) {
 	const accounts = 100
 	l, server, proxy := distant(t, accounts)
-	proxy.Delay(redislimit.CommandTimeout / 10) // some wait for two calls, and all of them in time, on a busy machine too
+	proxy.Delay(unhurried / 10) // some wait for two calls, and all of them in time
 	before, alone := scriptCalls(t, server), l.Stats().Alone
 	spendAtOnce(t, l, accounts)
 	// Two calls of those that came first, and two or three of the others; beats.
@@ -99,7 +100,7 @@ func TestRequestsShareCalls(t *testing.T) {
 func TestDistance(t *testing.T) {
 	const accounts = 1_000
 	l, _, proxy := distant(t, accounts)
-	proxy.Delay(redislimit.CommandTimeout / 5)
+	proxy.Delay(unhurried / 5)
 	before := l.Stats().Alone
 	spendAtOnce(t, l, accounts)
 	// Two calls at a time would leave two in three behind.
@@ -151,10 +152,10 @@ func TestPartOfAClusterByItsOwnURL(t *testing.T) {
 func TestWaitForACallCounts(t *testing.T) {
 	const accounts = 600 // so that some are left over when the full calls are under way
 	l, _, proxy := distant(t, accounts)
-	proxy.Delay(redislimit.CommandTimeout * 3 / 4)
+	proxy.Delay(unhurried * 3 / 4)
 	slowest := slices.Max(spendAtOnce(t, l, accounts))
-	if slowest > redislimit.CommandTimeout+busy {
-		t.Errorf("a request took %s; a command may take %s", slowest, redislimit.CommandTimeout)
+	if slowest > unhurried+busy {
+		t.Errorf("a request took %s; a command may take %s", slowest, unhurried)
 	}
 	t.Logf("the slowest of %d requests took %s", accounts, slowest)
 }
@@ -163,7 +164,7 @@ func TestWaitForACallCounts(t *testing.T) {
 // the call are not affected.
 func TestCallerGoesAway(t *testing.T) {
 	l, _, proxy := distant(t, 2)
-	proxy.Delay(redislimit.CommandTimeout / 2)
+	proxy.Delay(unhurried / 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
