@@ -20,11 +20,12 @@ type view struct {
 	dayUsed int64 // its use when the server last told
 
 	// What this node may admit alone in all, since a phase of the breaker.
-	phase uint32
-	dirty bool // it is in the list of those that owe
-	most  int64
-	basis int64 // what was told, and one: 0 is nothing yet
-	quota int64 // of which most is a share
+	phase   uint32
+	dirty   bool // it is in the list of those that owe
+	decided bool // the server decided a request since that was settled
+	most    int64
+	basis   int64 // what was told, and one: 0 is nothing yet
+	quota   int64 // of which most is a share
 }
 
 // turn makes the view one of the minute with this index.
@@ -36,7 +37,7 @@ func (v *view) turn(minute int64) {
 
 // situation is in what a node decides alone.
 type situation struct {
-	phase  uint32  // of the breaker; 0: the server only failed to answer once
+	phase  uint32  // of the breaker; 0: the server only failed to decide once
 	minute int64   // the minute's index
 	nodes  int64   // among which the quota is shared
 	begun  float64 // how much of the minute passed while all counted together, from 0 to 1
@@ -47,12 +48,15 @@ type situation struct {
 // is their share, and what this node adds is no longer left. A server that comes
 // and goes without a word about the account changes nothing.
 func (v *view) mayAlone(s situation, perMinute int64) int64 {
-	// Where the server only failed to answer once, its next word settles anew.
-	if (s.phase == 0 || v.phase != s.phase) && v.basis != v.told+1 {
+	// Where the server only failed to decide once, its next decision settles anew.
+	// One that was emptied and cannot be told the day answers and decides nothing:
+	// in the counts that it tells is missing what other nodes are about to add.
+	anew := v.phase != s.phase || v.basis == 0 || s.phase == 0 && v.decided
+	if anew && v.basis != v.told+1 {
 		v.basis, v.quota = v.told+1, perMinute
 		v.most = v.alone + v.share(s, perMinute)
 	}
-	v.phase = s.phase
+	v.phase, v.decided = s.phase, false
 	if v.quota != perMinute { // the plan changed
 		v.most += (perMinute - v.quota) / s.nodes
 		v.quota = perMinute
@@ -133,6 +137,9 @@ func (vs *views) answered(id petcat.AccountID, f facts) {
 		v.told = max(v.told, f.minuteUsed)
 		if f.code == codeAdmitted {
 			v.own++
+		}
+		if f.code != codeUnknown && f.code != codeEmpty {
+			v.decided = true
 		}
 		if f.code != codeUnknown && day >= v.day {
 			v.day, v.dayUsed = day, f.dayUsed

@@ -67,6 +67,44 @@ func TestMayAloneIsSettledOnce(t *testing.T) {
 	step("in the next minute", away, 90, 30)
 }
 
+// A server that is there and decides nothing is no reason to settle anew: each node
+// would take its share of what it does not know that the others take.
+func TestMayAloneWaitsForADecision(t *testing.T) {
+	const account, perMinute = 1, 60
+	var vs views
+	now := 7 * int64(time.Minute)
+	answer := func(c code, used int64) {
+		vs.answered(account, facts{now: now, minuteUsed: used, code: c})
+	}
+	want := func(what string, phase uint32, want int64) {
+		t.Helper()
+		vs.look(account, func(v *view) {
+			if got := v.mayAlone(situation{phase: phase, minute: 7, nodes: 3}, perMinute); got != want {
+				t.Errorf("%s: %d, want %d", what, got, want)
+			}
+		})
+	}
+	for used := range int64(30) {
+		answer(codeAdmitted, used+1)
+	}
+	answer(codeUnknown, 30)
+	want("the server was emptied", 0, 10)
+	for range 10 {
+		vs.admittedAlone(account, 7)
+	}
+	d, _ := vs.debt(account)
+	vs.settle(d, 45) // another node has told the server, a third has not
+	answer(codeUnknown, 45)
+	want("having told it", 0, 10)
+	answer(codeEmpty, 50)
+	want("without a block of the day", 0, 10)
+	answer(codeAdmitted, 54)
+	want("after a decision", 0, 10+2)
+	answer(codeMinuteSpent, 60)
+	want("with nothing left", 0, 10)
+	want("left alone then", 2, 10)
+}
+
 func TestViewsOwe(t *testing.T) {
 	var vs views
 	vs.answered(1, facts{now: 7 * int64(time.Minute), minuteUsed: 30, code: codeAdmitted, dayUsed: 300})
