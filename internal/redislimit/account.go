@@ -138,9 +138,7 @@ func (vs *views) answered(id petcat.AccountID, f facts) {
 		if f.code == codeAdmitted {
 			v.own++
 		}
-		if f.code != codeUnknown && f.code != codeEmpty {
-			v.decided = true
-		}
+		v.decided = v.decided || f.code.decided()
 		if f.code != codeUnknown && day >= v.day {
 			v.day, v.dayUsed = day, f.dayUsed
 		}

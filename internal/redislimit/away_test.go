@@ -110,7 +110,7 @@ func TestNobodyIsHeldUp(t *testing.T) {
 // TestNobodyWaitsForAGrant: who waits for a block of the day, which the server is to
 // be told of first, does not wait for a server that hangs any longer than others.
 func TestNobodyWaitsForAGrant(t *testing.T) {
-	n := startNodes(t, 1, 0)
+	n := startNodes(t, 1, redislimit.BatchTimeout/4)
 	n.breakStores(limittest.Faults{Hang: true})
 	send := func(account int64) <-chan error {
 		answer := make(chan error, 1)

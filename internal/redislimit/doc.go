@@ -19,8 +19,9 @@
 //
 // # When the server is away
 //
-// A request that has waited for 50 ms is given up, whether for the answer or to be
-// sent, and is decided by this node alone: by a [ratelimit.Memory] that admits this node's
+// A request that has waited for 50 ms is given up, whether for the answer, to be
+// sent, or for the server to be told of a block of the day, and is decided by this
+// node alone: by a [ratelimit.Memory] that admits this node's
 // share of the minute, the quota divided by the nodes that are live, and leases
 // its days from the same store. After a few of those nothing is sent any more
 // but a beat four times a second. In the minute of the switch the share is cut

@@ -150,10 +150,7 @@ func (l *Limiter) sendAlone(ctx context.Context, o *order) error {
 	if err := l.late(o, l.stopwatch.Read()); err != nil {
 		return err
 	}
-	if err := l.send(ctx, []*order{o}); err != nil {
-		return err
-	}
-	return o.err
+	return l.send(ctx, []*order{o})
 }
 
 const apartWarning = "the limiter's server is part of a cluster, so that requests cannot share calls; give the URL of the cluster, redis-cluster://"

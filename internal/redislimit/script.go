@@ -163,6 +163,9 @@ const (
 	codeEmpty   // the leased block is used up
 )
 
+// decided reports whether the charge was: admitted or refused.
+func (c code) decided() bool { return c != codeUnknown && c != codeEmpty }
+
 // facts is what the script of charges returns for each.
 type facts struct {
 	code       code

@@ -38,7 +38,7 @@ func (l *Limiter) spendTogether(ctx context.Context, ln *lane, c ratelimit.Charg
 			l.failed(ln, err)
 			return d, nil, false
 		}
-		if f.code != codeUnknown && f.code != codeEmpty {
+		if f.code.decided() {
 			return l.answer(ctx, c, f), nil, true
 		}
 		if err := w.forBlock(ctx, f); errors.Is(err, errLate) {
