@@ -14,7 +14,10 @@ type view struct {
 	told   int64 // its use when the server last told
 	own    int64 // what this node admitted of it by the server
 	alone  int64 // what it admitted alone
-	owed   int64 // of alone: not yet added to the server's count
+	merged int64 // of alone: part of what the server told
+
+	flying int32 // charges that were sent and not answered
+	beside int32 // how many of them there were when the server last told
 
 	day     int64 // the day's index
 	dayUsed int64 // its use when the server last told
@@ -28,10 +31,13 @@ type view struct {
 	quota   int64 // of which most is a share
 }
 
+// owed is what this node admitted alone and the server does not count yet.
+func (v *view) owed() int64 { return v.alone - v.merged }
+
 // turn makes the view one of the minute with this index.
 func (v *view) turn(minute int64) {
 	if v.minute != minute {
-		*v = view{minute: minute, dirty: v.dirty, day: v.day, dayUsed: v.dayUsed}
+		*v = view{minute: minute, dirty: v.dirty, flying: v.flying, day: v.day, dayUsed: v.dayUsed}
 	}
 }
 
@@ -71,12 +77,15 @@ func (v *view) share(s situation, perMinute int64) int64 {
 		// What the server said was left, divided among the nodes; a node that had
 		// less than its share of the traffic gets less, because it also knows less
 		// of what the others admitted since it was told.
-		left := max(0, perMinute-v.told-v.owed)
+		left := max(0, perMinute-v.told-v.owed())
 		known := min(v.own+v.alone, v.told)
-		return min(left/s.nodes, int64(float64(left)*float64(known)/float64(v.told)))
+		most := min(left/s.nodes, int64(float64(left)*float64(known)/float64(v.told)))
+		// Others had as much under way then, and may have been answered since.
+		return max(0, most-int64(v.beside))
 	default:
 		// Nothing is known of this minute: as if others had used it evenly.
-		return max(1, int64(float64(perMinute/s.nodes)*(1-s.begun)))
+		most := int64(float64(perMinute/s.nodes) * (1 - s.begun))
+		return max(1, most-int64(v.flying))
 	}
 }
 
@@ -115,26 +124,31 @@ func (vs *views) look(id petcat.AccountID, fn func(*view)) {
 	fn(v)
 }
 
-// told returns what the server last told of an account's minute.
-func (vs *views) told(id petcat.AccountID) (minute, used int64) {
-	s := vs.shard(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v := s.accounts[id]; v != nil {
-		return v.minute, v.told
-	}
-	return 0, 0
+// sent takes note that a charge is sent, and returns what the server last told of
+// the account's minute. Then follows answered or lost.
+func (vs *views) sent(id petcat.AccountID) (minute, told int64) {
+	vs.look(id, func(v *view) {
+		v.flying++
+		minute, told = v.minute, v.told
+	})
+	return minute, told
+}
+
+// lost takes note that a charge was not answered.
+func (vs *views) lost(id petcat.AccountID) {
+	vs.look(id, func(v *view) { v.flying-- })
 }
 
 // answered takes note of an answer of the server.
 func (vs *views) answered(id petcat.AccountID, f facts) {
 	minute, day := minuteOf(f.now), dayOf(f.now)
 	vs.look(id, func(v *view) {
+		v.flying--
 		if minute < v.minute {
 			return // an answer that was overtaken
 		}
 		v.turn(minute)
-		v.told = max(v.told, f.minuteUsed)
+		v.told, v.beside = max(v.told, f.minuteUsed), v.flying
 		if f.code == codeAdmitted {
 			v.own++
 		}
@@ -162,7 +176,6 @@ func (vs *views) admittedAlone(id petcat.AccountID, minute int64) {
 	vs.look(id, func(v *view) {
 		v.turn(minute)
 		v.alone++
-		v.owed++
 		listed, v.dirty = v.dirty, true
 	})
 	if !listed {
@@ -211,27 +224,48 @@ func (vs *views) part(c ratelimit.Charge, s situation) ratelimit.Part {
 	return ratelimit.PartOf(most)
 }
 
+// reserve takes one of what this node may admit alone, for a request that the server
+// is to admit. It reports whether there was one.
+func (vs *views) reserve(c ratelimit.Charge, s situation) (reserved bool) {
+	vs.look(c.Account, func(v *view) {
+		v.turn(s.minute)
+		if reserved = v.mayAlone(s, c.Quota.PerMinute) > v.alone; reserved {
+			v.most--
+		}
+	})
+	return reserved
+}
+
+// release gives back what was reserved in a situation, if it is that still.
+func (vs *views) release(id petcat.AccountID, s situation) {
+	vs.look(id, func(v *view) {
+		if v.minute == s.minute && v.phase == s.phase {
+			v.most++
+		}
+	})
+}
+
 // debt is what a node admitted alone and is to tell the server.
 type debt struct {
-	account            petcat.AccountID
-	minute, told, owed int64
+	account                     petcat.AccountID
+	minute, told, alone, merged int64 // as in view
 }
 
 // debt returns what an account that was dirty owes.
 func (vs *views) debt(id petcat.AccountID) (d debt, owes bool) {
 	vs.look(id, func(v *view) {
 		v.dirty = false
-		d = debt{account: id, minute: v.minute, told: v.told, owed: v.owed}
+		d = debt{account: id, minute: v.minute, told: v.told, alone: v.alone, merged: v.merged}
 	})
-	return d, d.owed > 0
+	return d, d.alone > d.merged
 }
 
-// settle takes note that a debt was paid, and of what the minute's use is now:
-// negative when the minute was over.
+// settle takes note that the server counts what was owed, and of what the minute's
+// use is now: negative when the minute was over.
 func (vs *views) settle(d debt, used int64) {
 	vs.look(d.account, func(v *view) {
 		if v.minute == d.minute {
-			v.owed -= d.owed
+			v.merged = max(v.merged, d.alone)
 			v.told = max(v.told, used)
 		}
 	})

@@ -24,7 +24,11 @@ func TestShare(t *testing.T) {
 		{"half of it used, little of it here", view{told: 30, own: 3}, situation{nodes: 3}, 3},
 		{"all of it used", view{told: 60, own: 20}, situation{nodes: 3}, 0},
 		{"more than all of it used", view{told: 70, own: 20}, situation{nodes: 3}, 0},
-		{"some of it not told yet", view{told: 30, own: 10, alone: 9, owed: 9}, situation{nodes: 3}, 7},
+		{"more under way then", view{told: 30, own: 10, beside: 4}, situation{nodes: 3}, 6},
+		{"more under way than is left", view{told: 54, own: 18, beside: 4}, situation{nodes: 3}, 0},
+		{"nothing known, more under way", view{flying: 4}, situation{nodes: 3}, 16},
+		{"nothing known, all of it under way", view{flying: 40}, situation{nodes: 3}, 1},
+		{"some of it not told yet", view{told: 30, own: 10, alone: 9}, situation{nodes: 3}, 7},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := tc.view.share(tc.s, 60); got != tc.want {
@@ -47,9 +51,9 @@ func TestMayAloneIsSettledOnce(t *testing.T) {
 		}
 	}
 	step("left alone", away, 60, 10)
-	v.alone, v.owed = 10, 10
+	v.alone = 10
 	step("having used it", away, 60, 10)
-	v.told, v.owed = 60, 0
+	v.told, v.merged = 60, 10
 	step("having told the server", away, 60, 10)
 	away.phase = 4
 	step("left alone again, when nothing is left", away, 60, 10)
@@ -74,6 +78,7 @@ func TestMayAloneWaitsForADecision(t *testing.T) {
 	var vs views
 	now := 7 * int64(time.Minute)
 	answer := func(c code, used int64) {
+		vs.sent(account)
 		vs.answered(account, facts{now: now, minuteUsed: used, code: c})
 	}
 	want := func(what string, phase uint32, want int64) {
@@ -105,10 +110,46 @@ func TestMayAloneWaitsForADecision(t *testing.T) {
 	want("left alone then", 2, 10)
 }
 
+// What was under way with the last answer is what others may have been answered
+// since; and is not when it comes back lost.
+func TestViewsCountWhatIsUnderWay(t *testing.T) {
+	const account = 1
+	var vs views
+	want := func(what string, flying, beside int32) {
+		t.Helper()
+		vs.look(account, func(v *view) {
+			if v.flying != flying || v.beside != beside {
+				t.Errorf("%s: %d under way, %d with the last answer; want %d and %d", what, v.flying, v.beside, flying, beside)
+			}
+		})
+	}
+	answer := func(minute int64) {
+		vs.answered(account, facts{now: minute * int64(time.Minute), code: codeAdmitted})
+	}
+	for range 4 {
+		vs.sent(account)
+	}
+	answer(7)
+	want("one of four answered", 3, 3)
+	vs.lost(account)
+	want("one lost", 2, 3)
+	answer(8)
+	want("one answered in the next minute", 1, 1)
+	answer(7)
+	want("an answer that was overtaken", 0, 1)
+}
+
+// told returns what the server last told of an account's minute.
+func told(vs *views, id petcat.AccountID) (minute, used int64) {
+	vs.look(id, func(v *view) { minute, used = v.minute, v.told })
+	return minute, used
+}
+
 func TestViewsOwe(t *testing.T) {
 	var vs views
+	vs.sent(1)
 	vs.answered(1, facts{now: 7 * int64(time.Minute), minuteUsed: 30, code: codeAdmitted, dayUsed: 300})
-	if minute, used := vs.told(1); minute != 7 || used != 30 {
+	if minute, used := told(&vs, 1); minute != 7 || used != 30 {
 		t.Errorf("told %d in minute %d, want 30 in 7", used, minute)
 	}
 	if used, known := vs.today(1, 0); !known || used != 300 {
@@ -127,13 +168,13 @@ func TestViewsOwe(t *testing.T) {
 		t.Fatalf("%v owe, want account 1, once", ids)
 	}
 	d, owes := vs.debt(1)
-	if want := (debt{account: 1, minute: 7, told: 30, owed: 2}); !owes || d != want {
+	if want := (debt{account: 1, minute: 7, told: 30, alone: 2}); !owes || d != want {
 		t.Errorf("debt = %+v, %v; want %+v", d, owes, want)
 	}
 	// Another request while the server is told.
 	vs.admittedAlone(1, 7)
 	vs.settle(d, 32)
-	if d, owes = vs.debt(1); !owes || d.owed != 1 || d.told != 32 {
+	if d, owes = vs.debt(1); !owes || d.alone != 3 || d.merged != 2 || d.told != 32 {
 		t.Errorf("debt afterwards = %+v, %v; want 1", d, owes)
 	}
 	vs.putDirty([]petcat.AccountID{1})
@@ -143,7 +184,7 @@ func TestViewsOwe(t *testing.T) {
 	}
 	const later = 7 + idleMinutes + 1
 	vs.sweep(later)
-	if _, used := vs.told(1); used != 32 {
+	if _, used := told(&vs, 1); used != 32 {
 		t.Error("an account that owes was dropped")
 	}
 	vs.takeDirty()
@@ -153,7 +194,7 @@ func TestViewsOwe(t *testing.T) {
 		t.Error("an account that was there a while ago was dropped")
 	}
 	vs.sweep(later)
-	if _, used := vs.told(1); used != 0 {
+	if _, used := told(&vs, 1); used != 0 {
 		t.Error("an idle account was kept")
 	}
 }

@@ -80,6 +80,38 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
+// TestServerStalls has the server hang for a moment while accounts spend their
+// minute: whether the nodes notice, and which of them do, it is spent once.
+func TestServerStalls(t *testing.T) {
+	for _, tc := range []struct {
+		nodes int
+		skew  bool
+	}{{3, true}, {5, false}} {
+		t.Run(fmt.Sprintf("%d nodes, skew %v", tc.nodes, tc.skew), func(t *testing.T) {
+			n := startNodes(t, tc.nodes, 0)
+			for stall := range 12 {
+				// The minute is spent in some 20 ms; nodes doubt a server that hangs
+				// after 50 ms, and count alone for a while after 150.
+				after := time.Duration(stall%6+1) * 3 * time.Millisecond
+				hang := time.Duration(60+15*stall) * time.Millisecond
+				var stalled sync.WaitGroup
+				stalled.Go(func() {
+					<-time.After(after)
+					n.server.Hang()
+					<-time.After(hang)
+					n.server.Resume()
+				})
+				admitted := n.send(load{accounts: 3, requests: 100, quota: free, skew: tc.skew, rest: 5 * time.Millisecond})
+				stalled.Wait()
+				n.check(fmt.Sprintf("when the server hung for %s after %s", hang, after), admitted, 1, 63)
+				n.wait("together")
+				n.clock.Advance(time.Minute)
+			}
+			n.check("in the minute after", n.send(load{accounts: 3, requests: 100, quota: free, skew: tc.skew}), 60, 60)
+		})
+	}
+}
+
 // TestNobodyIsHeldUp: however the server is lost, a request waits for it for as
 // long as a command may take, and only at first.
 func TestNobodyIsHeldUp(t *testing.T) {

@@ -3,12 +3,11 @@ package redislimit
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
-
-	"petcat"
 )
 
 const (
@@ -56,29 +55,62 @@ func (l *Limiter) tick(timely bool) {
 		l.noteBeat(ln, errs[i], timely)
 	}
 	answered := func(ln *lane) bool { return ln.answered }
-	told := l.merge(l.working, answered)
+	l.merge(l.working, answered)
 	back := false
 	for i, ln := range l.lanes {
-		if timely && ln.beat(answered(ln)) == together && before[i] != together {
+		if answered(ln) {
+			ln.doubted.Store(0)
+			if timely {
+				ln.leaveShares(l.liveNodes())
+			}
+		}
+		if ln.beat(answered(ln), timely) == together && before[i] != together {
 			back = true
 		}
 	}
 	if heardBy(errs) == nil {
 		l.leaser.again()
 	}
+	if l.probing() {
+		time.AfterFunc(probePause, l.beatSoon)
+	}
 	l.reconnect(errs)
 	if l.mode() == together {
 		l.tellBans()
 	}
-	if settled := l.settled(); (back || told || settled) && l.mode() == together {
-		l.memory.Release()
-	}
+	l.releaseBlocks(timely)
 	if back {
 		l.logger.Info("the limiter's server is back: the nodes count together")
 	}
 	if l.sinceSweep++; l.sinceSweep >= sweepBeats {
 		l.sinceSweep = 0
 		l.views.sweep(minuteOf(l.local.Now()))
+	}
+}
+
+// probing reports whether the next beat is not to wait for its time.
+func (l *Limiter) probing() bool {
+	now := l.local.Now()
+	return slices.ContainsFunc(l.lanes, func(ln *lane) bool { return ln.probing(now) })
+}
+
+// beatSoon has the server asked before the next beat's time.
+func (l *Limiter) beatSoon() {
+	select {
+	case l.beatNow <- struct{}{}:
+	default:
+	}
+}
+
+// releaseBlocks gives back what this node's memory leased to decide alone, once the
+// server decides again.
+func (l *Limiter) releaseBlocks(timely bool) {
+	settled := l.settled()
+	if settled {
+		l.leased.Store(true)
+	}
+	if timely && l.mode() == together && !l.probing() && l.leased.Swap(false) {
+		l.memory.Release()
 	}
 }
 
@@ -111,6 +143,9 @@ func (l *Limiter) noteBeat(ln *lane, err error, timely bool) {
 	if ln.answered {
 		ln.missed, ln.told = 0, ""
 		return
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ln.doubted.Load() != 0 && ln.timedOut(l.local.Now()) {
+		l.tellLost(err)
 	}
 	if !timely {
 		return
@@ -159,7 +194,8 @@ func (l *Limiter) beatAll(ctx context.Context, client rueidis.Client, patience, 
 		if !l.options.virtualTime {
 			l.server.observe(r.numbers[0]*int64(time.Second) + r.numbers[1]*int64(time.Microsecond))
 		}
-		l.lanes[i].hear(r.numbers[2], r.numbers[3], l.liveNodes())
+		l.lanes[i].heard.Store(r.numbers[2])
+		l.lanes[i].staying.Store(r.numbers[3])
 	}
 	return errs
 }
@@ -174,11 +210,10 @@ func heardBy(errs []error) error {
 	return errs[0]
 }
 
-// hear takes note of how many nodes the server heard.
-func (ln *lane) hear(heard, staying, live int64) {
-	ln.heard.Store(heard)
-	ln.staying.Store(staying)
-	if heard >= live {
+// leaveShares leaves nodes their shares that the server has not heard for several
+// beats, each in its time.
+func (ln *lane) leaveShares(live int64) {
+	if heard := ln.heard.Load(); heard >= live {
 		ln.missing = 0
 		ln.part.Store(0)
 	} else if ln.missing++; ln.missing >= missingBeats {
@@ -197,43 +232,6 @@ func (l *Limiter) reconnect(errs []error) {
 	if client := l.client.Swap(nil); client != nil {
 		hangUp(*client)
 	}
-}
-
-// merge adds what this node admitted alone in this minute to the server's
-// counts, of accounts whose lane is there. It returns whether there was anything.
-func (l *Limiter) merge(ctx context.Context, there func(*lane) bool) bool {
-	ids := l.views.takeDirty()
-	if len(ids) == 0 {
-		return false
-	}
-	floor := l.server.floor()
-	calls, debts := make([]call, 0, len(ids)), make([]debt, 0, len(ids))
-	var away, failed []petcat.AccountID
-	for _, id := range ids {
-		if !there(l.lane(id)) {
-			away = append(away, id)
-			continue
-		}
-		d, owes := l.views.debt(id)
-		if !owes {
-			continue
-		}
-		debts = append(debts, d)
-		calls = append(calls, call{[]string{l.keys.account(id)}, l.withTime([]string{
-			number(floor / int64(time.Second)), number(floor % int64(time.Second)),
-			number(d.minute), number(d.told), number(d.owed),
-		})})
-	}
-	for i, r := range l.runAll(ctx, l.scripts.merge, calls) {
-		if r.err != nil {
-			failed = append(failed, debts[i].account)
-			continue
-		}
-		l.views.settle(debts[i], r.numbers[0])
-	}
-	l.views.putDirty(failed)
-	l.views.keepDirty(away)
-	return len(calls) > 0
 }
 
 // describe makes an error of the client fit to be shown. The client's errors

@@ -38,22 +38,27 @@ func TestBreakerClosesByTheBeatAlone(t *testing.T) {
 	}
 	b.succeeded() // a late answer
 	for i, step := range []struct {
-		ok   bool
-		want mode
+		ok, timely bool
+		want       mode
 	}{
-		{false, alone},
-		{true, joining},
-		{true, joining},
-		{false, alone}, // it was a flicker
-		{true, joining},
-		{true, joining},
-		{true, joining},
-		{true, joining},
-		{true, together},
-		{true, together},
-		{false, together}, // it closes, and does not open
+		{false, true, alone},
+		{false, false, alone},
+		{true, true, joining},
+		{true, true, joining},
+		{false, false, joining}, // only one that comes in its time tells how long
+		{false, true, alone},    // it was a flicker
+		{true, false, joining},
+		{true, true, joining},
+		{true, false, joining},
+		{true, true, joining},
+		{true, true, joining},
+		{true, true, joining},
+		{true, false, joining},
+		{true, true, together},
+		{true, true, together},
+		{false, true, together}, // it closes, and does not open
 	} {
-		if got := b.beat(step.ok); got != step.want {
+		if got := b.beat(step.ok, step.timely); got != step.want {
 			t.Fatalf("beat %d: %s, want %s", i+1, got, step.want)
 		}
 	}

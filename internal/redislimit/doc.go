@@ -6,8 +6,9 @@
 // slots. The script charges both windows or neither, by the server's clock, and
 // returns facts; what the caller is told is worked out from them by the functions
 // of package ratelimit, so that the answers are those of a single node. All keys
-// of an account are in one hash slot, and every key expires. No script is ever
-// sent again after its answer was lost, because that could charge twice.
+// of an account are in one hash slot, and every key expires. No charge is ever
+// sent again after its answer was lost, because that could charge twice; what is
+// sent again has a name by which the server knows it.
 //
 // # The day
 //
@@ -21,14 +22,16 @@
 //
 // A request that has waited for 50 ms is given up, whether for the answer, to be
 // sent, or for the server to be told of a block of the day, and is decided by this
-// node alone: by a [ratelimit.Memory] that admits this node's
-// share of the minute, the quota divided by the nodes that are live, and leases
-// its days from the same store. After a few of those nothing is sent any more
-// but a beat four times a second. In the minute of the switch the share is cut
-// from what the server last said was left, so that an account that was active
-// on this node gets no more than its limit. What a node admitted alone is
-// added to the server's count once it answers again; the nodes count together
-// again when it has done so for a second.
+// node alone: by a [ratelimit.Memory] that admits this node's share of the minute,
+// the quota divided by the nodes that are live, and leases its days from the same
+// store. Pauses of this process do not count as waiting. Nothing more is sent then
+// but what this node admitted alone, and beats, until one is answered; when none is
+// for about a tenth of a second, this node counts alone. In the minute of the
+// switch the share is cut from what the server last said was left, so that an
+// account that was active on this node gets no more than its limit. What a node
+// admitted alone is added to the server's count once it answers again, and then
+// the server decides again, for a second within the node's share, because others
+// may not have told yet.
 //
 // Nodes that the server does not hear from count alone. The others leave their
 // shares of the minute to them.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"petcat"
 	"petcat/internal/ratelimit"
 )
 
@@ -47,7 +48,7 @@ func WaitForBlocks(l *Limiter) (waiters int64) {
 // LoseCall has so many requests learn that the call which they shared was not
 // answered in time.
 func LoseCall(l *Limiter, requests int) {
-	lost := &lostCall{error: context.DeadlineExceeded}
+	lost := &lostCall{error: context.DeadlineExceeded, first: true}
 	for range requests {
 		l.failed(l.lanes[0], lost)
 	}
@@ -58,3 +59,21 @@ func ForgetApart(l *Limiter) { l.apart.Store(false) }
 
 // SettleTime is how long after its store is back a node has settled with it.
 const SettleTime = time.Duration(settleBeats+6) * beatEvery
+
+// Trusts reports whether requests are sent to the server.
+func Trusts(l *Limiter) bool { return l.lanes[0].trusted() }
+
+// AdmitAlone has a node note that it admitted a request without the server.
+func AdmitAlone(l *Limiter, id petcat.AccountID) {
+	l.views.admittedAlone(id, minuteOf(l.local.Now()))
+}
+
+// Merge tells the server what the node admitted alone; when the node was told
+// nothing, lost says so, it will tell it again.
+func Merge(l *Limiter, id petcat.AccountID, lost bool) {
+	l.merge(l.lifetime, func(*lane) bool { return true })
+	if lost {
+		l.views.look(id, func(v *view) { v.merged, v.told = 0, 0 })
+		l.views.putDirty([]petcat.AccountID{id})
+	}
+}

@@ -252,22 +252,31 @@ func (le *leaser) ask(jobs []*job) ([]petcat.DayLeased, error) {
 // runAll runs a script on the server. Requests do not wait for that for longer
 // than a command may take: those that wait for a block are let go then.
 func (le *leaser) runAll(ctx context.Context, s script, calls []call) []reply {
-	answered := false // guarded by le.mu
-	timer := time.AfterFunc(le.l.options.timeout, func() {
+	answered := false     // guarded by le.mu
+	var timer *time.Timer // guarded by le.mu
+	began := le.l.stopwatch.Read()
+	look := func() {
 		le.mu.Lock()
 		defer le.mu.Unlock()
 		if answered {
+			return
+		}
+		if left := le.l.options.timeout - le.l.stopwatch.Read().Since(began); left > 0 {
+			timer.Reset(min(left, le.l.stopwatch.every))
 			return
 		}
 		le.held = true
 		for _, j := range le.jobs {
 			j.release()
 		}
-	})
+	}
+	le.mu.Lock()
+	timer = time.AfterFunc(le.l.stopwatch.every, look)
+	le.mu.Unlock()
 	replies := le.l.runAll(ctx, s, calls)
-	timer.Stop()
 	le.mu.Lock()
 	defer le.mu.Unlock()
+	timer.Stop()
 	answered, le.held = true, false
 	return replies
 }

@@ -60,8 +60,7 @@ type Limiter struct {
 	logger    *slog.Logger
 	liveNodes func() int64
 
-	// stopwatch times what callers wait, which is real also where the time is not.
-	stopwatch clock.Clock
+	stopwatch *stopwatch
 	server    *serverClock
 	local     *ratelimit.Clock  // the server's time as this node knows it
 	memory    *ratelimit.Memory // decides alone, and remembers the bans
@@ -76,8 +75,11 @@ type Limiter struct {
 	flying atomic.Int64                   // charges that were sent and not answered
 	counts counts
 
-	news       newsOfBans
+	news   newsOfBans
+	leased atomic.Bool // the memory may have leased blocks of days since it last released them
+
 	beatNow    chan struct{} // capacity 1
+	mergeNow   chan struct{} // capacity 1
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
 	background sync.WaitGroup
@@ -112,9 +114,10 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 		scripts:   newScripts(),
 		logger:    o.Logger,
 		liveNodes: func() int64 { return max(1, int64(o.LiveNodes())) },
-		stopwatch: clock.NewSystem(),
+		stopwatch: newStopwatch(clock.NewSystem(), o.timeout),
 		server:    &serverClock{source: o.Clock, exact: o.virtualTime},
 		beatNow:   make(chan struct{}, 1),
+		mergeNow:  make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
 	}
 	l.apart.Store(e.topology == cluster)
@@ -142,6 +145,7 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 	})
 	l.orders = l.newOrders()
 	l.background.Go(l.runBeats)
+	l.background.Go(l.runMerges)
 	l.background.Go(l.leaser.run)
 	return l, nil
 }
@@ -173,17 +177,36 @@ func (o *Options) defaults() {
 // Spend implements [ratelimit.Limiter].
 func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
 	ln := l.lane(c.Account)
-	if ln.now() == together {
-		if d, err, decided := l.spendTogether(ctx, ln, c); decided {
+	if ln.trusted() {
+		if d, err, decided := l.spendShared(ctx, ln, c); decided {
 			return d, err
 		}
 	}
 	return l.spendAlone(ctx, ln, c)
 }
 
+// spendShared decides by the server; while this node is joining the others, of
+// whom some may not have told yet what they admitted alone, within the share that
+// it may admit alone.
+func (l *Limiter) spendShared(ctx context.Context, ln *lane, c ratelimit.Charge) (d ratelimit.Decision, err error, decided bool) {
+	if ln.now() == together {
+		return l.spendTogether(ctx, ln, c)
+	}
+	s := l.situation(ln)
+	if !l.views.reserve(c, s) {
+		return d, nil, false
+	}
+	d, err, decided = l.spendTogether(ctx, ln, c)
+	if !decided || err != nil || d.Verdict != ratelimit.Admitted {
+		l.views.release(c.Account, s)
+	}
+	return d, err, decided
+}
+
 // spendAlone decides by this node's memory.
 func (l *Limiter) spendAlone(ctx context.Context, ln *lane, c ratelimit.Charge) (ratelimit.Decision, error) {
 	l.counts.alone.Add(1)
+	defer l.leased.Store(true)
 	c.Part = l.views.part(c, l.situation(ln))
 	d, err := l.memory.Spend(ctx, c)
 	if err != nil && ctx.Err() == nil {
@@ -196,6 +219,9 @@ func (l *Limiter) spendAlone(ctx context.Context, ln *lane, c ratelimit.Charge) 
 	}
 	if err == nil && d.Verdict == ratelimit.Admitted {
 		l.views.admittedAlone(c.Account, minuteOf(d.Now))
+		if ln.now() != alone {
+			l.mergeSoon()
+		}
 	}
 	return d, err
 }
@@ -207,6 +233,8 @@ func (l *Limiter) situation(ln *lane) situation {
 	since := now
 	if ln.now() != together {
 		s.phase, since = ln.phase.Load(), ln.opened.Load()
+	} else if doubted := ln.doubted.Load(); doubted != 0 {
+		since = doubted
 	}
 	if minuteOf(since) == s.minute {
 		s.begun = float64(since-s.minute*int64(time.Minute)) / float64(time.Minute)
@@ -218,6 +246,6 @@ func minuteOf(now int64) int64 { return petcat.Minute.Index(now / int64(time.Sec
 
 func dayOf(now int64) int64 { return petcat.Day.Index(now / int64(time.Second)) }
 
-// Mode returns who decides: together, alone or joining, which is alone still. In
-// a cluster, what is true of any part of it.
+// Mode returns who decides: together, alone or joining, which is the server within
+// what this node may admit alone. In a cluster, what is true of any part of it.
 func (l *Limiter) Mode() string { return l.mode().String() }

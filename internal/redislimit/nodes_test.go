@@ -3,6 +3,7 @@ package redislimit_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -83,6 +84,8 @@ type load struct {
 	quota    petcat.Quota
 	skew     bool // nine of ten requests go to the first node
 	single   bool // all of them do
+	// rest is how long a sender rests at most after each request.
+	rest time.Duration
 }
 
 // send sends a load and returns how many requests of each account were admitted.
@@ -118,6 +121,9 @@ func (n *nodes) send(o load) []int64 {
 				}
 				if d.Verdict == ratelimit.Admitted {
 					admitted[account].Add(1)
+				}
+				if o.rest > 0 {
+					time.Sleep(rand.N(o.rest))
 				}
 			}
 			n.mu.Lock()
@@ -163,7 +169,9 @@ func eventually(t testing.TB, what string, holds func() bool) {
 func (n *nodes) wait(mode string) {
 	n.Helper()
 	eventually(n, "all nodes "+mode, func() bool {
-		return !slices.ContainsFunc(n.all, func(l *redislimit.Limiter) bool { return l.Mode() != mode })
+		return !slices.ContainsFunc(n.all, func(l *redislimit.Limiter) bool {
+			return l.Mode() != mode || mode == "together" && !redislimit.Trusts(l)
+		})
 	})
 }
 

@@ -24,6 +24,8 @@ type order struct {
 	owe    bool          // admit it without the store
 	known  lastBan       // the key's last ban as this node knows it
 	since  clock.Reading // of the stopwatch
+	minute int64         // of which the server last told
+	told   int64         // its use then
 	facts  facts         // the answer
 	err    error         // why there is none, where that is not the same for all of a call
 }
@@ -51,6 +53,7 @@ var errLate = errors.New("too long a wait for a call")
 type lostCall struct {
 	error
 
+	first bool // the server was not doubted before
 	noted atomic.Bool
 }
 
@@ -89,46 +92,78 @@ func (l *Limiter) send(ctx context.Context, orders []*order) error {
 	if client == nil {
 		return errNotConnected
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.patience(orders))
-	defer cancel()
-	answers, err := l.ask(ctx, *client, l.callOf(orders))
-	if isCrossSlot(err) && len(orders) > 1 {
-		l.sendApart(ctx, orders)
-		return nil
+	for _, o := range orders {
+		o.minute, o.told = l.views.sent(o.charge.Account)
+	}
+	answers, err := l.ask(ctx, *client, l.callOf(orders), eldest(orders))
+	if err == nil {
+		err = takeAnswers(orders, answers)
 	}
 	if err != nil {
-		return &lostCall{error: err}
-	}
-	if len(answers) != len(orders) {
-		return &lostCall{error: fmt.Errorf("the server answered %d of %d charges", len(answers), len(orders))}
-	}
-	for i, o := range orders {
-		if o.facts, err = parseFacts(answers[i]); err != nil {
-			return &lostCall{error: err}
+		for _, o := range orders {
+			l.views.lost(o.charge.Account)
 		}
+		if isCrossSlot(err) && len(orders) > 1 {
+			l.sendApart(ctx, orders)
+			return nil
+		}
+		lost := &lostCall{error: err}
+		if errors.Is(err, context.DeadlineExceeded) {
+			lost.first = l.doubt(orders)
+		}
+		return lost
+	}
+	for _, o := range orders {
+		l.views.answered(o.charge.Account, o.facts)
 	}
 	l.server.observe(orders[0].facts.server)
 	return nil
 }
 
+// doubt sends no more to the server until a beat is answered. It returns whether
+// that is new.
+func (l *Limiter) doubt(orders []*order) (first bool) {
+	now := l.local.Now()
+	for _, o := range orders {
+		if l.lane(o.charge.Account).doubted.CompareAndSwap(0, now) {
+			first = true
+		}
+	}
+	return first
+}
+
+// takeAnswers gives each order its answer.
+func takeAnswers(orders []*order, answers []rueidis.RedisMessage) (err error) {
+	if len(answers) != len(orders) {
+		return fmt.Errorf("the server answered %d of %d charges", len(answers), len(orders))
+	}
+	for i, o := range orders {
+		if o.facts, err = parseFacts(answers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // late tells an order that has waited for half of its time: a call would have too
 // little left, for it and for those that share it, and who is not answered is
-// charged all the same.
+// charged all the same. So it does when the server is doubted or away.
 func (l *Limiter) late(o *order, now clock.Reading) error {
-	if now.Since(o.since) > l.options.timeout/2 {
+	if now.Since(o.since) > l.options.timeout/2 || !l.lane(o.charge.Account).trusted() {
 		return errLate
 	}
 	return nil
 }
 
-// patience returns how long a call may take: as long as the order that has waited
-// longest still has time.
-func (l *Limiter) patience(orders []*order) time.Duration {
-	now, left := l.stopwatch.Read(), l.options.timeout
+// eldest returns since when the order waits that has waited longest.
+func eldest(orders []*order) clock.Reading {
+	since := orders[0].since
 	for _, o := range orders {
-		left = min(left, l.options.timeout-now.Since(o.since))
+		if o.since.Mono < since.Mono {
+			since = o.since
+		}
 	}
-	return left
+	return since
 }
 
 // sendApart has orders carried out one by one from now on, because the server is
@@ -162,24 +197,41 @@ func isCrossSlot(err error) bool {
 	return ok && strings.HasPrefix(e.Error(), "CROSSSLOT")
 }
 
-// ask runs the script. It returns when ctx ends, which the client does not do while
-// it connects to a server that is slow to greet.
-func (l *Limiter) ask(ctx context.Context, client rueidis.Client, c call) ([]rueidis.RedisMessage, error) {
+// answerTimeout is how long an answer is listened for. It is that much longer than
+// a command may take because of pauses of this process, which do not count.
+const answerTimeout = time.Second
+
+// ask runs the script. It waits until a command that began at since has taken as
+// long as it may, which the client does not do while it connects to a server that
+// is slow to greet.
+func (l *Limiter) ask(ctx context.Context, client rueidis.Client, c call, since clock.Reading) ([]rueidis.RedisMessage, error) {
 	type outcome struct {
 		answers []rueidis.RedisMessage
 		err     error
 	}
+	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, l.options.timeout))
+	defer cancel()
 	asked := make(chan outcome, 1)
 	go func() {
 		var o outcome
 		o.answers, o.err = l.scripts.spend.do(ctx, client, c).ToArray()
 		asked <- o
 	}()
-	select {
-	case o := <-asked:
-		return o.answers, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	look := time.NewTimer(l.stopwatch.every)
+	defer look.Stop()
+	for {
+		select {
+		case o := <-asked:
+			return o.answers, o.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-look.C:
+			left := l.options.timeout - l.stopwatch.Read().Since(since)
+			if left <= 0 {
+				return nil, context.DeadlineExceeded
+			}
+			look.Reset(min(left, l.stopwatch.every))
+		}
 	}
 }
 
@@ -191,12 +243,11 @@ func (l *Limiter) callOf(orders []*order) call {
 	keys := make([]string, 0, 2*len(orders))
 	numbers = appendNumbers(numbers, floor/int64(time.Second), floor%int64(time.Second))
 	for _, o := range orders {
-		minute, told := l.views.told(o.charge.Account)
 		keys = append(keys, l.keys.account(o.charge.Account), l.keys.key(o.charge.Account, o.charge.Key))
 		numbers = appendNumbers(numbers,
 			o.charge.Part.Of(o.charge.Quota.PerMinute), o.charge.Quota.PerDay,
 			ratelimit.LeaseBlock(o.charge.Quota)/2, oneIf(o.owe),
-			int64(o.charge.Key), told, minute,
+			int64(o.charge.Key), o.told, o.minute,
 			o.known.start, o.known.endUnlessLifted(), o.known.level,
 		)
 	}

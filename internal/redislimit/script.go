@@ -151,6 +151,11 @@ func (k keyspace) lease(id petcat.AccountID, token string) string {
 	return k.account(id) + ":lease_" + token
 }
 
+// alone is the key of what a node admitted by itself in a minute.
+func (k keyspace) alone(id petcat.AccountID, node string, minute int64) string {
+	return k.account(id) + ":alone_" + node + "_" + number(minute)
+}
+
 // code is what becomes of a charge, as the script says it.
 type code int64
 

@@ -240,6 +240,25 @@ func TestLostAnswerChargesOnce(t *testing.T) {
 	}
 }
 
+// TestToldAgainCountsOnce: what a node admitted alone is counted once, also when the
+// answer of the server that counted it was lost.
+func TestToldAgainCountsOnce(t *testing.T) {
+	n := startNodes(t, 2, 10*time.Second)
+	n.spend(0, ratelimit.Charge{Account: 1, Key: 1, Quota: free}, ratelimit.Admitted)
+	for _, l := range n.all {
+		for range 3 {
+			redislimit.AdmitAlone(l, 1)
+		}
+		redislimit.Merge(l, 1, true)
+		redislimit.AdmitAlone(l, 1)
+		redislimit.Merge(l, 1, true)
+		redislimit.Merge(l, 1, false)
+	}
+	if used, err := minuteUsed(n.server, "1"); err != nil || used != 1+2*4 {
+		t.Errorf("the server counts %d, %v; want one that it admitted, and four of each of two nodes", used, err)
+	}
+}
+
 // TestStoreAway: without the day store the nodes go on, and owe.
 func TestStoreAway(t *testing.T) {
 	n := startNodes(t, 1, 10*time.Second)

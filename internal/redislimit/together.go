@@ -48,7 +48,7 @@ func (l *Limiter) spendTogether(ctx context.Context, ln *lane, c ratelimit.Charg
 			_, known := l.views.today(c.Account, dayOf(f.now))
 			return d, ratelimit.Unavailable(err), !known || ctx.Err() != nil
 		}
-		if ln.now() != together {
+		if !ln.trusted() {
 			return d, nil, false
 		}
 	}
@@ -69,7 +69,6 @@ func (l *Limiter) charge(ctx context.Context, ln *lane, c ratelimit.Charge, owe 
 	f := o.facts
 	ln.succeeded()
 	l.counts.together.Add(1)
-	l.views.answered(c.Account, f)
 	if f.unused > 0 {
 		l.leaser.giveBack(petcat.DayReturn{Account: c.Account, Day: f.oldDay, Unused: f.unused})
 	}
@@ -102,18 +101,20 @@ func (l *Limiter) answer(ctx context.Context, c ratelimit.Charge, f facts) ratel
 // failed takes note of a command on a request's way that the server did not
 // answer.
 func (l *Limiter) failed(ln *lane, err error) {
+	first := false
 	if e, ok := errors.AsType[*lostCall](err); ok {
 		if e.noted.Swap(true) {
 			return // by another that shared the call
 		}
-		err = e.error
+		first, err = e.first, e.error
 	}
 	var opened bool
 	switch {
-	case errors.Is(err, errBusy), errors.Is(err, errLate):
+	case errors.Is(err, errBusy), errors.Is(err, errLate), errors.Is(err, context.Canceled):
 		return // the server is not to blame
 	case errors.Is(err, context.DeadlineExceeded):
-		opened = ln.timedOut(l.local.Now())
+		// Those that were under way at the same time are lost for the same reason.
+		opened = first && ln.timedOut(l.local.Now())
 	case refusesWrites(err):
 		// It will refuse the next one, too, and answer those that write nothing
 		// meanwhile.
@@ -124,10 +125,7 @@ func (l *Limiter) failed(ln *lane, err error) {
 	}
 	l.counts.failures.Add(1)
 	// Find out at once, and tell the server what was admitted without it.
-	select {
-	case l.beatNow <- struct{}{}:
-	default:
-	}
+	l.beatSoon()
 }
 
 func (l *Limiter) tellLost(err error) {
