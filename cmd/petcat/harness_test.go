@@ -112,7 +112,7 @@ func newServer(t testing.TB, data string) *server {
 		s.client.CloseIdleConnections()
 		s.kill()
 		if t.Failed() {
-			t.Logf("log of the server:\n%s", last(s.log.String(), 4000))
+			t.Logf("log of the server, without what went well:\n%s", last(s.log.events(), 4000))
 		}
 	})
 	return s
@@ -221,6 +221,22 @@ func (l *transcript) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// events returns the log without requests that were answered as requests are: there
+// may be thousands.
+func (l *transcript) events() string {
+	var events strings.Builder
+	for line := range strings.Lines(l.String()) {
+		var entry struct {
+			Msg    string
+			Status int
+		}
+		if json.Unmarshal([]byte(line), &entry) != nil || entry.Msg != "request" || entry.Status >= http.StatusInternalServerError {
+			events.WriteString(line)
+		}
+	}
+	return events.String()
 }
 
 // ready returns when the server said that it is ready, and what; at is zero
