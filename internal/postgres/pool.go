@@ -118,11 +118,18 @@ func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 // because adds why a context has ended, if it has, to an error that came of it.
+// Only a caller's end is a [context.Canceled]: what was cancelled because the
+// database did not answer was not interrupted.
 func because(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
+		return err
+	case errors.Is(err, context.Canceled) && !errors.Is(cause, context.Canceled):
+		return fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // as above
+	default:
 		return fmt.Errorf("%w: %w", cause, err)
 	}
-	return err
 }
 
 // scanner reads the columns of one row.

@@ -73,6 +73,41 @@ func TestTranslateKeepsWhatCallersLookFor(t *testing.T) {
 	}
 }
 
+// Who reads an error must not take a database that did not answer for a caller who
+// went away: a command would say that it was interrupted.
+func TestOnlyCallersCancel(t *testing.T) {
+	stopped := func(cause error) context.Context {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		return ctx
+	}
+	failed := &pgconn.PgError{Code: "57014"}
+	for _, tt := range []struct {
+		name     string
+		ctx      context.Context //nolint:containedctx // a table
+		err      error
+		is       []error
+		canceled bool
+	}{
+		{"nothing ended", t.Context(), failed, []error{failed}, false},
+		{"the caller went away", stopped(nil), fmt.Errorf("timeout: %w", context.Canceled), nil, true},
+		{"no answer", stopped(errNoAnswer), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoAnswer}, false},
+		{"no answer but an error", stopped(errNoAnswer), failed, []error{errNoAnswer, failed}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := translate(&lostError{because(tt.ctx, tt.err)}, "test")
+			for _, want := range tt.is {
+				if !errors.Is(err, want) {
+					t.Errorf("%v is not %v", err, want)
+				}
+			}
+			if got := errors.Is(err, context.Canceled); got != tt.canceled {
+				t.Errorf("%v is a cancellation: %v, want %v", err, got, tt.canceled)
+			}
+		})
+	}
+}
+
 func TestOutcome(t *testing.T) {
 	alive, cancel := context.WithCancel(t.Context())
 	gone, end := context.WithCancel(t.Context())
