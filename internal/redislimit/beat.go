@@ -105,8 +105,7 @@ func (l *Limiter) beatSoon() {
 // releaseBlocks gives back what this node's memory leased to decide alone, once the
 // server decides again.
 func (l *Limiter) releaseBlocks(timely bool) {
-	settled := l.settled()
-	if settled {
+	if l.settled() {
 		l.leased.Store(true)
 	}
 	if timely && l.mode() == together && !l.probing() && l.leased.Swap(false) {

@@ -68,8 +68,8 @@ func AdmitAlone(l *Limiter, id petcat.AccountID) {
 	l.views.admittedAlone(id, minuteOf(l.local.Now()))
 }
 
-// Merge tells the server what the node admitted alone; when the node was told
-// nothing, lost says so, it will tell it again.
+// Merge tells the server what the node admitted alone. When the answer is lost, the
+// node does not know of it, and will tell the same again.
 func Merge(l *Limiter, id petcat.AccountID, lost bool) {
 	l.merge(l.lifetime, func(*lane) bool { return true })
 	if lost {

@@ -261,8 +261,8 @@ func (le *leaser) runAll(ctx context.Context, s script, calls []call) []reply {
 		if answered {
 			return
 		}
-		if left := le.l.options.timeout - le.l.stopwatch.Read().Since(began); left > 0 {
-			timer.Reset(min(left, le.l.stopwatch.every))
+		if next := le.l.stopwatch.nextLook(began); next > 0 {
+			timer.Reset(next)
 			return
 		}
 		le.held = true

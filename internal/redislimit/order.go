@@ -226,11 +226,11 @@ func (l *Limiter) ask(ctx context.Context, client rueidis.Client, c call, since 
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-look.C:
-			left := l.options.timeout - l.stopwatch.Read().Since(since)
-			if left <= 0 {
+			next := l.stopwatch.nextLook(since)
+			if next <= 0 {
 				return nil, context.DeadlineExceeded
 			}
-			look.Reset(min(left, l.stopwatch.every))
+			look.Reset(next)
 		}
 	}
 }

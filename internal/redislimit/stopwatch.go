@@ -17,9 +17,10 @@ import (
 // Who waits looks at it every so often; where nobody has looked for long, the
 // process stood still.
 type stopwatch struct {
-	source clock.Clock
-	every  time.Duration // how often who waits looks
-	pause  time.Duration // a longer time without a look is a pause, and counts as every
+	source  clock.Clock
+	timeout time.Duration // how long requests wait
+	every   time.Duration // how often who waits looks
+	pause   time.Duration // a longer time without a look is a pause, and counts as every
 
 	last atomic.Int64 // the source's time at the last look
 
@@ -29,7 +30,7 @@ type stopwatch struct {
 
 // newStopwatch returns a stopwatch for waits that are as long as timeout.
 func newStopwatch(source clock.Clock, timeout time.Duration) *stopwatch {
-	s := &stopwatch{source: source, every: timeout / 5, pause: timeout / 2}
+	s := &stopwatch{source: source, timeout: timeout, every: timeout / 5, pause: timeout / 2}
 	s.last.Store(source.Read().Mono)
 	return s
 }
@@ -44,6 +45,12 @@ func (s *stopwatch) Read() clock.Reading {
 	}
 	r.Mono -= s.skipped.Load()
 	return r
+}
+
+// nextLook returns how long who has waited since then is to go on before the next
+// look; it is not positive when that was long enough.
+func (s *stopwatch) nextLook(since clock.Reading) time.Duration {
+	return min(s.timeout-s.Read().Since(since), s.every)
 }
 
 // skip takes a pause out that ended just before now. Who looks at the same time
