@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,7 +75,15 @@ func TestClusterRevocations(t *testing.T) {
 func TestClusterAccessChanges(t *testing.T) {
 	times := often(t, 3, 100)
 	c := newCluster(t)
-	c.start(3, "--bans", "off") // these callers do not wait
+	// These callers do not wait. Each of their requests has an address of its own:
+	// polling with a disabled key would spend what one address may try.
+	c.start(3, "--bans", "off", "--trusted-proxies", "127.0.0.1/32")
+	var address atomic.Uint32
+	answered := func(s *server, key string) petcat.Code {
+		var ip [4]byte
+		binary.BigEndian.PutUint32(ip[:], 0x0a000000+address.Add(1)) // 10.0.0.0/8
+		return s.list(key, withHeader("X-Forwarded-For", netip.AddrFrom4(ip).String())).code()
+	}
 	openAccount(t, c.database, "acme", unlimited...)
 	id, key := issueKey(t, c.database, "acme")
 	keys, plans := &heard{t: t}, &heard{t: t}
@@ -85,8 +96,8 @@ func TestClusterAccessChanges(t *testing.T) {
 		wantStatus(t, s.list(key), http.StatusOK)
 	}
 	for range times {
-		keys.runs(c, code(key, petcat.CodeDisabledAPIKey), "key", "disable", id)
-		keys.runs(c, code(key, ""), "key", "enable", id)
+		keys.runs(c, func(s *server) bool { return answered(s, key) == petcat.CodeDisabledAPIKey }, "key", "disable", id)
+		keys.runs(c, func(s *server) bool { return answered(s, key) == "" }, "key", "enable", id)
 		setPlan(1_000_000)
 		setPlan(2_000_000)
 	}
