@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"petcat/internal/tooltest"
 )
 
 // readmeDatabase finds what the README lets a stranger tell psql.
@@ -63,9 +65,7 @@ func threeNodes(t *testing.T, port int, variables ...string) *server {
 	t.Helper()
 	// Where Debian has it, and where only root looks.
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
-	if _, err := exec.LookPath("haproxy"); err != nil {
-		t.Skip("haproxy is not installed; on Debian: apt-get install haproxy")
-	}
+	tooltest.Find(t, "haproxy", "haproxy")
 	program, err := exec.LookPath("petcat") // this test binary, by its other name
 	must(t, err)
 	s := newServer(t, "")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"petcat/internal/apicheck"
+	"petcat/internal/tooltest"
 )
 
 // startDev starts petcat dev and returns what it shows.
@@ -44,9 +45,7 @@ func TestDevShowsWhatWorks(t *testing.T) {
 	if len(commands) != 2 {
 		t.Fatalf("it offers %q", commands)
 	}
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed")
-	}
+	tooltest.Find(t, "curl", "curl")
 	for i, want := range []int{http.StatusOK, http.StatusCreated} {
 		sent := time.Now().Unix()
 		out, err := exec.Command("sh", "-c", commands[i]).Output()

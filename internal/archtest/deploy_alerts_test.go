@@ -4,15 +4,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"petcat/internal/tooltest"
 )
 
 // TestAlertsFire runs the tests of the alerts: one that never fires looks like
 // one that never had to.
 func TestAlertsFire(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed; on Debian: apt-get install --no-install-recommends prometheus")
-	}
+	promtool := tooltest.Find(t, "promtool", "prometheus")
 	dir := filepath.Join(loadProject(t).root, "deploy/prometheus")
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
 		cmd := exec.CommandContext(t.Context(), promtool, args...)

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"petcat/internal/tooltest"
 )
 
 // Shared is one server for all tests of a package, started by the first that
@@ -53,8 +54,8 @@ func NeedNoError(t testing.TB, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrNoBinaries) && os.Getenv("PETCAT_TEST_REQUIRE") == "":
-		t.Skip(err)
+	case errors.Is(err, ErrNoBinaries):
+		tooltest.Missing(t, err.Error())
 	default:
 		t.Fatal(err)
 	}

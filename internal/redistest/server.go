@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"petcat/internal/tooltest"
 )
 
 // patience is how long a server may take to come up on a busy machine.
@@ -42,11 +44,7 @@ func Binary(tb testing.TB) string {
 			return path
 		}
 	}
-	const missing = "neither redis-server nor valkey-server is installed; on Debian: apt-get install redis-server"
-	if os.Getenv("PETCAT_TEST_REQUIRE") != "" {
-		tb.Fatal(missing)
-	}
-	tb.Skip(missing)
+	tooltest.Missing(tb, "neither redis-server nor valkey-server is installed; on Debian: apt-get install redis-server")
 	return ""
 }
 
