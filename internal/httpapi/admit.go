@@ -52,7 +52,12 @@ func (s *Server) refuseStranger(e *exchange) error {
 func refusal(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
-		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: "this API key is banned until " + moment(d.Headline.Reset) +
+		banned := "this API key is banned until "
+		if d.Headline == d.Minute || d.Headline == d.Day {
+			// A window that is spent refuses for longer than the ban.
+			banned = "this API key is banned, and its account's requests are used up until "
+		}
+		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: banned + moment(d.Headline.Reset) +
 			" because requests went on after a 429; wait for the time in Retry-After"}
 	case ratelimit.DaySpent:
 		return &petcat.Error{Code: petcat.CodeDailyQuotaExceeded, Message: "all " + number(d.Day.Limit) +
@@ -68,17 +73,20 @@ func warning(d ratelimit.Decision) string {
 	if !d.Warn {
 		return ""
 	}
-	return "; wait for the time in Retry-After: after " + number(d.EarlyRetriesLeft) +
-		" more early retries this key will be banned for a while"
+	return "; wait for the time in Retry-After: after " + count(d.EarlyRetriesLeft, "more early retry", "more early retries") +
+		" this key will be banned for a while"
 }
 
 func moment(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-func wait(seconds int64) string {
-	if seconds == 1 {
-		return "1 second"
+func wait(seconds int64) string { return count(seconds, "second", "seconds") }
+
+// count returns a number with what it counts.
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	return number(seconds) + " seconds"
+	return number(n) + " " + many
 }

@@ -145,8 +145,11 @@ func TestBan(t *testing.T) {
 		for i := 1; i <= 30; i++ {
 			a := s.list(withKey(key))
 			wantError(t, a, 429, petcat.CodeRateLimitExceeded)
-			if warned := strings.Contains(string(a.body), "more early retries"); warned != (i >= 15) {
+			if warned := strings.Contains(string(a.body), "more early retr"); warned != (i >= 15) {
 				t.Errorf("early retry %d: %s", i, a.body)
+			}
+			if i == 29 {
+				wantMessage(t, a, "after 1 more early retry this key")
 			}
 		}
 	})
@@ -160,6 +163,15 @@ func TestBan(t *testing.T) {
 			wantMessage(t, a, end.Format(time.RFC3339))
 		}
 		wantStatus(t, s.list(withKey(sibling)), 200)
+	})
+	t.Run("429 banned while the day is spent", func(t *testing.T) {
+		small, id := s.key(s.account("small", petcat.Enterprise, 60, 1))
+		wantStatus(t, s.list(withKey(small)), 200)
+		s.limiter.ApplyBan(petcat.Ban{Key: id, Account: 3, Level: 1, StartedAt: s.clock.Read().Time(), EndsAt: end})
+		a := s.list(withKey(small))
+		wantError(t, a, 429, petcat.CodeKeyBanned)
+		wantHeadline(t, a, 1, 0, noon.Truncate(24*time.Hour).Add(24*time.Hour))
+		wantMessage(t, a, "used up until 2026-03-15T00:00:00Z")
 	})
 	t.Run("its end is as announced", func(t *testing.T) {
 		s.clock.Advance(time.Minute - time.Nanosecond)

@@ -24,6 +24,7 @@ func (r *rig) offend(c ratelimit.Charge) {
 
 func testBans(t *testing.T, start New) {
 	t.Run("enforce", func(t *testing.T) { testEnforcedBan(t, start) })
+	t.Run("beside spent windows", func(t *testing.T) { testBanBesideWindows(t, start) })
 	t.Run("ladder", func(t *testing.T) { testLadder(t, start) })
 	t.Run("mercy", func(t *testing.T) { testMercy(t, start) })
 	t.Run("modes", func(t *testing.T) { testBanModes(t, start) })
@@ -44,10 +45,10 @@ func testEnforcedBan(t *testing.T, start New) {
 	wantEqual(t, "bans at the threshold", len(r.reported()), 0)
 
 	d = r.spendTimes(1, spender, ratelimit.Banned)
-	// The ban's minute began at 10:00:20.000000001 and ends with a whole second.
+	// The ban's minute began at 10:00:20.000000001 and ends with a whole second. The
+	// spent day ends later, and that is what the caller is told.
 	end := unix(10, 1, 21)
-	wantStanding(t, "Headline", d.Headline, ratelimit.Standing{Limit: 60, Remaining: 0, Reset: end})
-	wantEqual(t, "RetryAfter", d.RetryAfter, 61)
+	wantStanding(t, "Headline", d.Headline, ratelimit.Standing{Limit: 1, Remaining: 0, Reset: unix(24, 0, 0)})
 	wantStanding(t, "Minute", d.Minute, ratelimit.Standing{Limit: 60, Remaining: 59, Reset: unix(10, 1, 0)})
 
 	bans := r.reported()
@@ -68,14 +69,49 @@ func testEnforcedBan(t *testing.T, start New) {
 	sibling.Key, sibling.Quota = 12, free
 	wantEqual(t, "Day.Remaining of another key", r.spendTimes(1, sibling, ratelimit.Admitted).Day.Remaining, 998)
 	r.clock.Advance(30 * time.Second)
+	spender := spender
+	spender.Quota = free // a plan change: now it is the ban alone that refuses
 	d = r.spendTimes(500, spender, ratelimit.Banned)
-	wantEqual(t, "Reset after hammering", d.Headline.Reset, end)
+	wantStanding(t, "Headline after hammering", d.Headline, ratelimit.Standing{Limit: 60, Remaining: 0, Reset: end})
+	wantEqual(t, "RetryAfter", d.RetryAfter, 31)
 	r.clock.Advance(31*time.Second - 2*time.Nanosecond)
 	wantEqual(t, "RetryAfter just before the end", r.spendTimes(1, spender, ratelimit.Banned).RetryAfter, 1)
 	r.clock.Advance(time.Nanosecond)
+	spender.Quota.PerDay = 1
 	d = r.spendTimes(1, spender, ratelimit.DaySpent)
 	wantEqual(t, "Warn after the ban", d.Warn, false)
 	wantEqual(t, "bans", len(r.reported()), 1)
+}
+
+// testBanBesideWindows: who is told to come back when a ban ends must not be
+// refused then by a window that was spent all the while.
+func testBanBesideWindows(t *testing.T, start New) {
+	banned := ratelimit.Charge{Account: 1, Key: 11, Quota: petcat.Quota{PerMinute: 2, PerDay: 3}}
+	sibling := banned
+	sibling.Key = 12
+	r := newRig(t, start, petcat.EnforceBans)
+	end := origin.Add(65 * time.Second) // 10:01:23
+	r.limiter.ApplyBan(petcat.Ban{Key: banned.Key, Account: 1, Level: 2, StartedAt: origin, EndsAt: end})
+
+	r.spendTimes(2, sibling, ratelimit.Admitted)
+	d := r.spendTimes(1, banned, ratelimit.Banned)
+	wantStanding(t, "the minute ends before the ban", d.Headline, ratelimit.Standing{Limit: 2, Remaining: 0, Reset: end.Unix()})
+	wantEqual(t, "RetryAfter", d.RetryAfter, 65)
+
+	r.clock.Advance(42 * time.Second)
+	sibling.Quota.PerDay, banned.Quota.PerDay = 1_000, 1_000
+	r.spendTimes(2, sibling, ratelimit.Admitted)
+	d = r.spendTimes(1, banned, ratelimit.Banned)
+	wantStanding(t, "the minute ends after the ban", d.Headline, ratelimit.Standing{Limit: 2, Remaining: 0, Reset: unix(10, 2, 0)})
+	wantEqual(t, "RetryAfter", d.RetryAfter, 60)
+
+	sibling.Quota.PerDay, banned.Quota.PerDay = 4, 4
+	day := r.spendTimes(1, sibling, ratelimit.DaySpent)
+	d = r.spendTimes(1, banned, ratelimit.Banned)
+	wantStanding(t, "the day ends after the ban", d.Headline, day.Headline)
+	if d.RetryAfter < day.Day.Reset-d.Now/1e9 || d.RetryAfter > day.Day.Reset-d.Now/1e9+60 {
+		t.Errorf("RetryAfter %d, and the day ends at %d", d.RetryAfter, day.Day.Reset)
+	}
 }
 
 func testLadder(t *testing.T, start New) {
@@ -84,11 +120,13 @@ func testLadder(t *testing.T, start New) {
 	for i, want := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 6 * time.Hour} {
 		r.spendTimes(30, spender, ratelimit.DaySpent)
 		d := r.spendTimes(1, spender, ratelimit.Banned)
-		if lasts := time.Unix(d.Headline.Reset, 0).Sub(time.Unix(0, d.Now)); lasts < want || lasts >= want+time.Second {
+		ban := r.reported()[i]
+		lasts := ban.EndsAt.Sub(time.Unix(0, d.Now))
+		if lasts < want || lasts >= want+time.Second {
 			t.Errorf("ban %d lasts %s, want %s", i+1, lasts, want)
 		}
-		wantEqual(t, "Level", r.reported()[i].Level, min(i+1, petcat.MaxBanLevel))
-		r.clock.Advance(time.Duration(d.RetryAfter) * time.Second)
+		wantEqual(t, "Level", ban.Level, min(i+1, petcat.MaxBanLevel))
+		r.clock.Advance(lasts)
 	}
 	// 10:00 and 13 h 21 min of bans: still the same day, level 5. Three clean days
 	// take three levels, so that the next ban is of the third.

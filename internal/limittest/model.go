@@ -243,6 +243,11 @@ func (m *model) bannedAnswer(a *modelAccount, k *modelKey, c ratelimit.Charge) r
 	d := m.standings(a, c)
 	d.Verdict = ratelimit.Banned
 	d.Headline = ratelimit.Standing{Limit: c.Quota.PerMinute, Reset: k.ban.EndsAt.Unix()}
+	for _, w := range []ratelimit.Standing{d.Minute, d.Day} {
+		if w.Remaining == 0 && w.Reset >= d.Headline.Reset {
+			d.Headline = w
+		}
+	}
 	d.RetryAfter = m.wait(d.Headline.Reset)
 	return d
 }

@@ -85,17 +85,18 @@ func (t Tally) Answer(v Verdict, key petcat.KeyID) Decision {
 	return d
 }
 
-// Banned describes a ban's end (a whole Unix second, after now) to the caller.
-// The limit shown is the minute's, for want of one that fits a ban.
-func (t Tally) Banned(end int64) Decision {
-	return Decision{
-		Verdict:    Banned,
-		Now:        t.Now,
-		Minute:     t.standing(petcat.Minute),
-		Day:        t.standing(petcat.Day),
-		Headline:   Standing{Limit: t.Quota.PerMinute, Remaining: 0, Reset: end},
-		RetryAfter: secondsUntil(t.Now, end),
+// Banned describes a ban's end (a whole Unix second, after now) to the caller,
+// or the end of a window that is spent, if that is no earlier: who comes back
+// then is not refused once more. The limit shown with a ban's end is the minute's, for
+// want of one that fits a ban.
+func (t Tally) Banned(end int64, key petcat.KeyID) Decision {
+	d := t.Answer(t.Verdict(), key)
+	if d.Verdict == Admitted || d.Headline.Reset < end {
+		d.Headline = Standing{Limit: t.Quota.PerMinute, Remaining: 0, Reset: end}
+		d.RetryAfter = secondsUntil(t.Now, end)
 	}
+	d.Verdict = Banned
+	return d
 }
 
 // maxDayJitter is in seconds. All days end at the same instant; without it all

@@ -42,7 +42,7 @@ type Decision struct {
 	Now         int64
 	Minute, Day Standing
 	// Headline is what X-RateLimit-Limit, -Remaining and -Reset show: the most
-	// restrictive window, or the end of the ban.
+	// restrictive window, or the end of the ban, whichever refuses for longer.
 	Headline Standing
 	// RetryAfter is in whole seconds, at least 1, and never earlier than
 	// Headline.Reset; 0 when the request was admitted.

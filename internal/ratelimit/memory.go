@@ -157,7 +157,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	t := a.tally(now, c)
 	if len(s.offenders) > 0 && m.bans == petcat.EnforceBans {
 		if ban := s.offenders[c.Key].serving(now); ban != nil {
-			return step{decision: t.Banned(ban.EndsAt.Unix())}
+			return step{decision: t.Banned(ban.EndsAt.Unix(), c.Key)}
 		}
 	}
 	if v := t.Verdict(); v != Admitted {
@@ -199,7 +199,7 @@ func (m *Memory) refuse(s *shard, c Charge, t Tally, v Verdict) step {
 	}
 	ban := o.punish(t.Now, c, early, m.bans)
 	if !ban.Shadow {
-		d = t.Banned(ban.EndsAt.Unix())
+		d = t.Banned(ban.EndsAt.Unix(), c.Key)
 	}
 	return step{decision: d, ban: &ban}
 }

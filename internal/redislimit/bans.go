@@ -61,7 +61,7 @@ func (l *Limiter) impose(ctx context.Context, c ratelimit.Charge, f facts, d *ra
 	now, imposed, err := l.writeBan(ctx, ban, &f.ban)
 	if err == nil && !imposed {
 		if now.lifted == 0 && now.end > f.now/int64(time.Second) && l.options.Bans == petcat.EnforceBans {
-			*d = f.tally(c).Banned(now.end)
+			*d = f.tally(c).Banned(now.end, c.Key)
 		}
 		return
 	}
@@ -74,7 +74,7 @@ func (l *Limiter) impose(ctx context.Context, c ratelimit.Charge, f facts, d *ra
 	}
 	l.options.Banned(ban)
 	if !ban.Shadow {
-		*d = f.tally(c).Banned(ban.EndsAt.Unix())
+		*d = f.tally(c).Banned(ban.EndsAt.Unix(), c.Key)
 	}
 }
 

@@ -50,9 +50,12 @@ func TestBansHoldOnAllNodes(t *testing.T) {
 	if got := n.bans.Load(); got != 1 {
 		t.Errorf("%d bans were told of, want 1", got)
 	}
-	end := n.spend(0, spent, ratelimit.Banned).Headline.Reset
+	// With the day spent, its end is told. On another plan, it is the ban's.
+	banned := spent
+	banned.Quota = free
+	end := n.spend(0, banned, ratelimit.Banned).Headline.Reset
 	for node := range 3 {
-		if got := n.spend(node, spent, ratelimit.Banned).Headline.Reset; got != end {
+		if got := n.spend(node, banned, ratelimit.Banned).Headline.Reset; got != end {
 			t.Errorf("node %d ends the ban at %d, want %d", node+1, got, end)
 		}
 	}

@@ -86,7 +86,7 @@ func (l *Limiter) answer(ctx context.Context, c ratelimit.Charge, f facts) ratel
 	t := f.tally(c)
 	switch f.code {
 	case codeBanned:
-		return t.Banned(f.ban.end)
+		return t.Banned(f.ban.end, c.Key)
 	case codeMinuteSpent, codeDaySpent:
 		d := t.Answer(ratelimit.Verdict(f.code), c.Key)
 		if l.options.Bans != petcat.BansOff && d.Judge(c.Quota, f.early, l.options.Bans) {
