@@ -1,6 +1,9 @@
 package petcat
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // IdempotencyKey is a caller's own name for a request, so that repeating the
 // request cannot repeat its effect. It is unique within an account.
@@ -9,13 +12,24 @@ type IdempotencyKey string
 // IdempotencyRetention is how long a key is remembered.
 const IdempotencyRetention = 24 * time.Hour
 
-// MaxIdempotencyKey is the longest key in bytes.
+// MaxIdempotencyKey is the longest key in bytes, quotes around it not counted.
 const MaxIdempotencyKey = 255
 
-// ParseIdempotencyKey checks the value of an Idempotency-Key header. The value
-// is opaque: quotes, if there are any, are part of it. It returns an [Error]
-// with [CodeInvalidField].
+// ParseIdempotencyKey reads the value of an Idempotency-Key header. The IETF
+// draft writes the key as a structured field's string, in double quotes; most
+// clients write it bare. Both are the same key. It returns an [Error] with
+// [CodeInvalidField].
 func ParseIdempotencyKey(s string) (IdempotencyKey, error) {
+	if strings.HasPrefix(s, `"`) {
+		unquoted, ok := unquote(s)
+		if !ok {
+			return "", Errorf(CodeInvalidField,
+				`Idempotency-Key begins with a quote: send the key bare, or as one string "..." with \ before each quote and backslash in it`)
+		}
+		s = unquoted
+	} else if strings.Contains(s, `"`) {
+		return "", Errorf(CodeInvalidField, "Idempotency-Key has a quote in it: put quotes around the whole key, or leave them out")
+	}
 	ok := len(s) >= 1 && len(s) <= MaxIdempotencyKey
 	for i := 0; ok && i < len(s); i++ {
 		ok = s[i] > ' ' && s[i] <= '~'
@@ -24,4 +38,24 @@ func ParseIdempotencyKey(s string) (IdempotencyKey, error) {
 		return "", Errorf(CodeInvalidField, "Idempotency-Key must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
 	}
 	return IdempotencyKey(s), nil
+}
+
+// unquote returns what a structured field's string stands for (RFC 9651, section
+// 4.2.5): a backslash stands before a quote or a backslash, and nothing follows
+// the closing quote.
+func unquote(s string) (text string, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			return b.String(), i == len(s)-1
+		case '\\':
+			i++
+			if i == len(s) || s[i] != '"' && s[i] != '\\' {
+				return "", false
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return "", false
 }

@@ -146,6 +146,11 @@ func TestCreateCategoryIdempotency(t *testing.T) {
 			}
 		}
 	})
+	t.Run("201 replayed without the quotes", func(t *testing.T) {
+		a := s.create(`{"name":"dog","description":"d"}`, withKey(key), withHeader("Idempotency-Key", "8e03978e-40d5-43dd-bc93-6894a57f9324"))
+		wantStatus(t, a, 201)
+		wantHeader(t, a, "Idempotent-Replayed", "true")
+	})
 	t.Run("422 another body", func(t *testing.T) {
 		for _, body := range []string{`{"name":"cat","description":"d"}`, `{"name":"dog"}`, `{"name":"dog","description":""}`} {
 			wantError(t, s.create(body, withKey(key), once), 422, petcat.CodeIdempotencyKeyReused)
@@ -157,7 +162,7 @@ func TestCreateCategoryIdempotency(t *testing.T) {
 		wantHeader(t, a, "Idempotent-Replayed", "")
 	})
 	t.Run("400 bad key", func(t *testing.T) {
-		for _, bad := range []string{"", "a b", "é", strings.Repeat("k", 256)} {
+		for _, bad := range []string{"", "a b", "é", strings.Repeat("k", 256), `"half`} {
 			a := s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", bad))
 			wantError(t, a, 400, petcat.CodeInvalidField)
 			wantMessage(t, a, "Idempotency-Key")
