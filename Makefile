@@ -40,12 +40,12 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 ##@ Test
 
 .PHONY: test
-test: need-go need-servers ## Run every test; one that misses something it needs fails
+test: need-go need-servers ## Run all tests in their short forms; one that misses a program fails
 	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) ./...
 	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 .PHONY: race
-race: need-go need-servers ## Run every test under the race detector (needs a C compiler)
+race: need-go need-servers ## Run the same tests under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -timeout $(TEST_TIMEOUT) $(PKG)
 
@@ -58,7 +58,7 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 	@FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' scripts/fuzz $(PKG)
 
 .PHONY: torture
-torture: need-go need-servers ## Kill the server KILLS=200 times under load and look for what was lost
+torture: need-go need-servers ## Run the tests of kills and clusters in their long forms (KILLS=200)
 	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat ./internal/postgres -run 'Torture|Cluster' -count=1 -v -timeout 2h
 
 .PHONY: bench
