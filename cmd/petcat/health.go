@@ -32,6 +32,9 @@ type readiness struct {
 
 // readiness looks at every part.
 func (n *node) readiness() (r readiness, ready bool) {
+	if phase(n.health.phase.Load()) == starting { // nothing can be looked at yet
+		return readiness{Status: "starting", Checks: map[string]string{}}, false
+	}
 	r = readiness{Status: "ready", Checks: map[string]string{"store": "ok", "limiter": "ok", "keyring": "ok"}}
 	if trouble := n.limiter.trouble(); trouble != "" {
 		r.Status, r.Checks["limiter"] = "degraded", trouble
@@ -48,16 +51,11 @@ func (n *node) readiness() (r readiness, ready bool) {
 		return r, false
 	default:
 	}
-	switch phase(n.health.phase.Load()) {
-	case starting:
-		r.Status = "starting"
-		return r, false
-	case draining:
+	if phase(n.health.phase.Load()) == draining {
 		r.Status = "draining"
 		return r, false
-	default:
-		return r, true
 	}
+	return r, true
 }
 
 // readyz answers 200 while requests should be sent here, else 503.

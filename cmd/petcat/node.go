@@ -33,9 +33,12 @@ type node struct {
 	limiter *limits
 	bans    *ratelimit.BanKeeper
 
-	follow     context.CancelFunc // ends the change log's follower
-	followed   chan struct{}      // closed when it has ended
+	follow   context.CancelFunc // ends the change log's follower
+	followed chan struct{}      // closed when it has ended
+
 	api, admin *http.Server
+	handler    swap            // of the API's server
+	options    httpapi.Options // of the API, but for what must be loaded
 	unused     unused
 }
 
@@ -51,30 +54,47 @@ const (
 	http2Streams  = 100
 )
 
-// newNode wires a server from the inside out. What it has opened is closed
-// again when it fails.
-func (p *program) newNode(ctx context.Context, settings Settings, log *logging.Log, l *listeners) (_ *node, err error) {
-	n := &node{log: log, listeners: l, health: &health{}, metrics: metrics.New(build().Version)}
-	defer func() {
-		if err != nil {
-			_ = n.close()
-		}
-	}()
-	if err = n.openStore(ctx, settings, p.clock); err != nil {
-		return nil, err
+// newNode makes the servers of a node, which answer that it is starting until
+// its data has been loaded.
+func (p *program) newNode(settings Settings, log *logging.Log, l *listeners) *node {
+	n := &node{log: log, listeners: l, health: &health{}, metrics: metrics.New(build().Version), clock: ratelimit.NewClock(p.clock)}
+	n.options = httpapi.Options{
+		Failures: ratelimit.NewFailureBucket(n.clock, failedPerMinute),
+		Clock:    p.clock, Logger: log.Logger, Observe: n.observe,
+		Documents: documents(l.publicURL(settings)), TrustedProxies: settings.TrustedProxies,
 	}
-	if err = n.openLimits(ctx, settings, p.clock); err != nil {
-		return nil, err
+	n.metrics.Gauge("petcat_ready", "1 while requests should be sent here: what /readyz answers.", func() float64 {
+		_, ready := n.readiness()
+		return gauge(ready)
+	})
+	n.handler.set(httpapi.Starting(n.options))
+	n.api = n.newAPIServer()
+	n.admin = n.newServer(l.admin.Addr().String(), adminHandler(n, settings.AdminListen))
+	return n
+}
+
+// load wires what serves requests, from the inside out, and lets the API's
+// server use it. After an error, close closes what was opened.
+func (n *node) load(ctx context.Context, settings Settings, c clock.Clock) error {
+	if err := n.openStore(ctx, settings, c); err != nil {
+		return err
 	}
-	if err = n.followChanges(ctx, settings, p.clock); err != nil {
-		return nil, err
+	if err := n.openLimits(ctx, settings, c); err != nil {
+		return err
+	}
+	if err := n.followChanges(ctx, settings, c); err != nil {
+		return err
 	}
 	n.watch()
-	if err = n.newAPI(settings, p.clock); err != nil {
-		return nil, err
+	options := n.options
+	options.Catalog, options.Store, options.Keyring, options.Limiter = n.store.list, n.store, n.keyring, n.limiter
+	handler, err := httpapi.New(options)
+	if err != nil {
+		return err
 	}
-	n.admin = n.newServer(l.admin.Addr().String(), adminHandler(n))
-	return n, nil
+	n.handler.set(handler)
+	n.health.ready()
+	return nil
 }
 
 // openStore opens the data, reads the list, and counts the nodes.
@@ -91,7 +111,6 @@ func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) 
 
 // openLimits makes the limiter, and tells it of the bans that hold.
 func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock) (err error) {
-	n.clock = ratelimit.NewClock(c)
 	n.bans = ratelimit.NewBanKeeper(n.store, n.log.Logger)
 	n.limiter, err = openLimits(ctx, counting{
 		settings: settings, clock: c, limits: n.clock, days: n.store, dataset: n.store.Dataset(), live: n.nodes.count,
@@ -142,24 +161,13 @@ func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clo
 	return nil
 }
 
-// newAPI makes the API's server.
-func (n *node) newAPI(settings Settings, c clock.Clock) error {
-	handler, err := httpapi.New(httpapi.Options{
-		Catalog: n.store.list, Store: n.store, Keyring: n.keyring, Limiter: n.limiter,
-		Failures: ratelimit.NewFailureBucket(n.clock, failedPerMinute),
-		Clock:    c, Logger: n.log.Logger,
-		Observe:        n.observe,
-		Documents:      documents(n.listeners.publicURL(settings)),
-		TrustedProxies: settings.TrustedProxies,
-	})
-	if err != nil {
-		return err
-	}
-	n.api = n.newServer(n.listeners.api.Addr().String(), handler)
+// newAPIServer makes the API's server.
+func (n *node) newAPIServer() *http.Server {
+	server := n.newServer(n.listeners.api.Addr().String(), &n.handler)
 	if plain := n.listeners.plain; plain != nil {
 		// The listener keeps the timeouts, for less.
-		n.api.ReadHeaderTimeout, n.api.ReadTimeout, n.api.WriteTimeout, n.api.IdleTimeout = 0, 0, 0, 0
-		n.api.ConnState = func(c net.Conn, state http.ConnState) {
+		server.ReadHeaderTimeout, server.ReadTimeout, server.WriteTimeout, server.IdleTimeout = 0, 0, 0, 0
+		server.ConnState = func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateActive:
 				plain.Answering(c)
@@ -170,7 +178,7 @@ func (n *node) newAPI(settings Settings, c clock.Clock) error {
 			n.unused.note(c, state)
 		}
 	}
-	return nil
+	return server
 }
 
 // failedPerMinute is how many wrong keys an address may try.
@@ -216,8 +224,8 @@ func (n *node) catalogCount() int64 {
 // closeTimeout bounds what a node still has to write when it stops.
 const closeTimeout = 10 * time.Second
 
-// close lets go of everything, in the reverse order of newNode. It may be
-// called on a node that is only half made.
+// close lets go of everything, in the reverse order of load. It may be called on
+// a node that is only half loaded.
 func (n *node) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

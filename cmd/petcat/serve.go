@@ -58,14 +58,15 @@ func (p *program) serve(ctx context.Context, settings Settings, ready func(*node
 	}
 	defer listeners.Close()
 
-	n, err := p.newNode(ctx, settings, log, listeners)
-	if err != nil {
+	n := p.newNode(settings, log, listeners)
+	failed := n.start()
+	if err = n.load(ctx, settings, p.clock); err != nil {
+		n.abandon()
 		return err
 	}
 	if _, set := p.getenv("GOGC"); !set {
 		go tuneGC(ctx)
 	}
-	failed := n.start()
 	if ready != nil {
 		err = ready(n)
 	}
@@ -126,6 +127,13 @@ func (n *node) shutdown(timeout time.Duration) error {
 	return errors.Join(errs...)
 }
 
+// abandon ends a node whose data could not be loaded: that is what is reported.
+func (n *node) abandon() {
+	_ = n.api.Close()
+	_ = n.close()
+	_ = n.admin.Close()
+}
+
 // newLog returns the log of a server, on the error stream.
 func (p *program) newLog(settings Settings) *logging.Log {
 	format := logging.Format(settings.LogFormat)
@@ -149,6 +157,5 @@ func (n *node) start() <-chan error {
 	}
 	go serve(n.admin, func() error { return n.admin.Serve(n.listeners.admin) })
 	go serve(n.api, func() error { return n.api.Serve(n.listeners.api) })
-	n.health.ready()
 	return failed
 }

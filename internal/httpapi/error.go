@@ -59,7 +59,7 @@ func (s *Server) respondError(e *exchange, err error) {
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was given up")
 	}
 	status := statusOf(public.Code)
-	if status >= http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError && !e.expected {
 		s.logFailure(e, public.Code, err)
 	}
 	e.Code = public.Code

@@ -47,6 +47,7 @@ type exchange struct {
 	limitsSet  bool       // the limits' headers are in place
 	answered   bool       // the status line is out
 	broken     bool       // it failed after that
+	expected   bool       // an error that it answers with is no failure, and not logged as one
 	retryAfter int64      // seconds, for the answer to an error; 0 for none
 
 	scratch []byte // for the body of an error; written before the exchange ends

@@ -89,10 +89,15 @@ func New(o Options) (*Server, error) {
 	if o.Catalog == nil || o.Store == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Clock == nil || o.Logger == nil {
 		return nil, errors.New("httpapi: a required option is missing")
 	}
+	s := newServer(o)
+	s.route(petcat.Operations())
+	return s, nil
+}
+
+// newServer returns a server without routes.
+func newServer(o Options) *Server {
 	var random [5]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(random[:]) // it never fails, by its documentation
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures,
 		clock: o.Clock, logger: o.Logger, observe: o.Observe, documents: o.Documents, proxies: o.TrustedProxies,
@@ -104,6 +109,5 @@ func New(o Options) (*Server, error) {
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.bodies.New = func() any { return new(bodyBuffer) }
-	s.route(petcat.Operations())
-	return s, nil
+	return s
 }
