@@ -46,9 +46,9 @@ func (a *Access) appendJSON(dst []byte, stamp *stamp) []byte {
 	dst = append(dst, `","level":"INFO","msg":"request","request_id":"`...)
 	dst = append(dst, a.RequestID...)
 	dst = append(dst, `","method":`...)
-	dst = appendQuoted(dst, a.Method)
+	dst = appendSent(dst, a.Method, maxMethod)
 	dst = append(dst, `,"path":`...)
-	dst = appendQuoted(dst, a.Path)
+	dst = appendSent(dst, a.Path, maxPath)
 	if a.Operation != "" {
 		dst = append(dst, `,"operation":"`...)
 		dst = append(dst, a.Operation...)
@@ -83,9 +83,9 @@ func (a *Access) appendText(dst []byte, stamp *stamp) []byte {
 	dst = append(dst, " level=INFO msg=request request_id="...)
 	dst = append(dst, a.RequestID...)
 	dst = append(dst, " method="...)
-	dst = appendQuoted(dst, a.Method)
+	dst = appendSent(dst, a.Method, maxMethod)
 	dst = append(dst, " path="...)
-	dst = appendQuoted(dst, a.Path)
+	dst = appendSent(dst, a.Path, maxPath)
 	if a.Operation != "" {
 		dst = append(dst, " operation="...)
 		dst = append(dst, a.Operation...)
