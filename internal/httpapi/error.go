@@ -105,7 +105,7 @@ func appendError(dst []byte, public *petcat.Error, status int) []byte {
 // logFailure logs what went wrong on our side, with the cause that the caller
 // does not see.
 func (s *Server) logFailure(e *exchange, code petcat.Code, err error) {
-	attrs := []any{"request_id", e.RequestID, "method", e.Method, "operation", e.Operation, "code", code, "error", err}
+	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", code, "error", err}
 	if p, ok := errors.AsType[*panicked](err); ok {
 		attrs = append(attrs, "stack", string(p.stack))
 	}

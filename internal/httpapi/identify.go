@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"petcat"
@@ -25,7 +26,7 @@ func (s *Server) identify(next handler) handler {
 // ways that RFC offers, a form field and a query parameter, are refused: they
 // end up in logs.
 func bearer(r *http.Request) (string, error) {
-	if r.URL.RawQuery != "" && queryHoldsKey(r.URL.RawQuery) {
+	if holdsKey(r.URL.Path) || r.URL.RawQuery != "" && (holdsKey(r.URL.RawQuery) || namesKey(r.URL.RawQuery)) {
 		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "an API key must not be in the URL, where logs keep it: send Authorization: Bearer <API_KEY>, and replace this key")
 	}
 	values := r.Header["Authorization"]
@@ -48,15 +49,53 @@ func bearer(r *http.Request) (string, error) {
 	return credential, nil
 }
 
-// queryHoldsKey reports whether a query string carries a credential: a
-// parameter of a name that is used for one, or anything that begins like a key.
-func queryHoldsKey(query string) bool {
-	if strings.Contains(query, "pck_live_") || strings.Contains(query, "pck_test_") {
-		return true
+// escapings is how often a part of a URL is unescaped in the search for keys:
+// once as usual, and again for clients and proxies that escape what is escaped.
+const escapings = 4
+
+// holdsKey reports whether a part of a URL holds what begins like a key, escaped
+// or not.
+func holdsKey(s string) bool {
+	for range escapings {
+		if strings.Contains(s, "pck_live_") || strings.Contains(s, "pck_test_") {
+			return true
+		}
+		if strings.IndexByte(s, '%') < 0 {
+			return false
+		}
+		s = unescape(s)
 	}
+	return false
+}
+
+// unescape replaces the escapes of a URL, and leaves alone what is none.
+func unescape(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		before, rest, found := strings.Cut(s, "%")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		s = rest
+		if len(rest) >= 2 {
+			if c, err := strconv.ParseUint(rest[:2], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				s = rest[2:]
+				continue
+			}
+		}
+		b.WriteByte('%')
+	}
+	return b.String()
+}
+
+// namesKey reports whether a query has a parameter of a name that is used for
+// credentials.
+func namesKey(query string) bool {
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(parameter, "=")
-		switch strings.ToLower(name) {
+		switch strings.ToLower(unescape(name)) {
 		case "access_token", "api_key", "apikey", "api-key":
 			if value != "" {
 				return true

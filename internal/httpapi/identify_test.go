@@ -28,6 +28,12 @@ func TestIdentify(t *testing.T) {
 		}
 	})
 
+	t.Run("200 with what is no key in the URL", func(t *testing.T) {
+		for _, query := range []string{"?q=pck", "?q=a%26api_key%3Db", "?%", "?%%%", "?q=%2", "?api_key=", "?q=pc%256b"} {
+			wantStatus(t, s.do("GET", "/v1/categories"+query, nil, withKey(key)), 200)
+		}
+	})
+
 	last := key[len(key)-1:]
 	other := "0"
 	if last == other {
@@ -55,6 +61,15 @@ func TestIdentify(t *testing.T) {
 		{"64 KiB is below 16 KiB of headers, 8 KiB", "", header("Bearer " + strings.Repeat("x", 8<<10)), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query as access_token", "?access_token=abc", func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query, escaped", "?x=pck%5Flive%5F" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query, another letter escaped", "?x=%70ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query, escaped twice", "?x=%2570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query, escaped three times", "?x=%252570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query, beside a broken escape", "?y=%zz%2&x=pck%5flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query as access%5Ftoken", "?access%5Ftoken=abc", withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the path", "/" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the path, escaped twice", "/%2570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query beside a good header", "?x=" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 	} {
 		t.Run("401 "+c.name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func (s *Server) clientAddress(e *exchange) netip.Addr {
 		if err != nil {
 			break // the proxy did not write that
 		}
-		e.address = hop.Unmap()
+		e.address = hop.Unmap().WithZone("") // a zone is a text of any length
 		if !s.trusted(e.address) {
 			break
 		}
