@@ -123,7 +123,7 @@ func (c *Checker) account(v []any) {
 	id := petcat.AccountID(v[0].(int64))
 	c.ascends(Accounts, v[0])
 	c.accounts.add(int64(id))
-	c.that(id > 0 && id <= c.header.LastAccount, "%s is behind the last id given out, %d, which would be given out again", id, c.header.LastAccount)
+	c.that(id > 0 && id <= c.header.LastAccount, "%s is behind the last id given out, %s, which would be given out again", id, c.header.LastAccount)
 	quota := petcat.Quota{PerMinute: v[3].(int64), PerDay: v[4].(int64)}
 	plan := petcat.Plan(v[2].(string))
 	published, fixed := plan.Quota()
@@ -135,7 +135,7 @@ func (c *Checker) key(v []any) {
 	id, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
 	c.ascends(Keys, v[0])
 	c.keys.add(int64(id))
-	c.that(id > 0 && id <= c.header.LastKey, "%s is behind the last id given out, %d, which would be given out again", id, c.header.LastKey)
+	c.that(id > 0 && id <= c.header.LastKey, "%s is behind the last id given out, %s, which would be given out again", id, c.header.LastKey)
 	c.that(c.accounts.has(int64(account)), "%s belongs to %s, which is not there", id, account)
 	c.that(len(v[2].([]byte)) == sha256.Size, "%s has a hash of %d bytes", id, len(v[2].([]byte)))
 	c.accessRevision(id, v[10].(int64))

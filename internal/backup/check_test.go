@@ -34,8 +34,8 @@ func TestCheckerFindsEveryFault(t *testing.T) {
 		plant func(h *Header, rows []row)
 		want  string
 	}{
-		"account behind the counter":  {func(h *Header, _ []row) { h.LastAccount = 2 }, "acct_3 is behind the last id given out, 2"},
-		"key behind the counter":      {func(h *Header, _ []row) { h.LastKey = 0 }, "key_1 is behind the last id given out, 0"},
+		"account behind the counter":  {func(h *Header, _ []row) { h.LastAccount = 2 }, "acct_3 is behind the last id given out, acct_2"},
+		"key behind the counter":      {func(h *Header, _ []row) { h.LastKey = 0 }, "key_1 is behind the last id given out, key_0"},
 		"category behind the counter": {func(h *Header, _ []row) { h.LastCategory = 1 }, "category 2 is behind the last id given out, 1"},
 		"access revision":             {func(h *Header, _ []row) { h.AccessRevision = 3 }, "key_1 has the revision 4, and the last one of its kind is 3"},
 		"revision":                    {func(h *Header, _ []row) { h.Revision = 5 }, "category 2 has the revision 6 after 5, and the last one is 5"},

@@ -53,12 +53,24 @@ type Log struct {
 // New returns a log that writes to w.
 func New(w io.Writer, level slog.Level, format Format) *Log {
 	b := newBuffer(w)
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: named}
 	var handler slog.Handler = slog.NewTextHandler(b, options)
 	if format == JSON {
 		handler = slog.NewJSONHandler(b, options)
 	}
 	return &Log{Logger: slog.New(urgent{Handler: handler, buffer: b}), buffer: b, format: format, level: level}
+}
+
+// named shows what has a text of its own by that text in either format, such as
+// the ids of accounts and keys: the JSON handler alone would show their numbers.
+func named(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindAny {
+		return a
+	}
+	if v, ok := a.Value.Any().(fmt.Stringer); ok {
+		a.Value = slog.StringValue(v.String())
+	}
+	return a
 }
 
 // Lost returns how often lines were lost: writes that failed, each of one line or

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"petcat"
 	"petcat/internal/logging"
 )
 
@@ -397,3 +398,19 @@ func BenchmarkAccess(b *testing.B) {
 type discard struct{}
 
 func (*discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestIDs: every line shows ids as the access log and the commands do.
+func TestIDs(t *testing.T) {
+	for _, format := range formats() {
+		var to sink
+		log := logging.New(&to, slog.LevelInfo, format)
+		log.Info("a key was banned", "key", petcat.KeyID(2), "account", petcat.AccountID(12))
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := fields(t, format, to.lines()[0])
+		if got["key"] != "key_2" || got["account"] != "acct_12" {
+			t.Errorf("%s: the line is %s", format, to.text())
+		}
+	}
+}
