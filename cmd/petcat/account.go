@@ -209,5 +209,5 @@ func (p *program) accountCloseCommand() *cobra.Command {
 
 // yesFlag adds --yes to a command that cannot be undone.
 func yesFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().BoolP("yes", "y", false, "do not ask, even on a terminal")
+	return cmd.Flags().BoolP("yes", "y", false, "do not ask; required without a terminal")
 }

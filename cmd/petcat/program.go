@@ -152,13 +152,19 @@ func isTerminal(stream any) bool {
 	return ok && f != nil && isatty.IsTerminal(f.Fd())
 }
 
-var errNotConfirmed = errors.New("not confirmed, so nothing was changed; answer y, or pass --yes")
+var (
+	errNotConfirmed = errors.New("not confirmed, so nothing was changed; answer y, or pass --yes")
+	errNobodyToAsk  = usageErrorf("this cannot be undone, and without a terminal nobody can be asked; pass --yes to do it")
+)
 
-// confirm asks before something that cannot be undone. Only somebody at a
-// terminal is asked: a script has nobody to answer.
+// confirm asks before something that cannot be undone. Without a terminal there
+// is nobody to ask, so --yes has to say it.
 func (p *program) confirm(yes bool, question string) error {
-	if yes || !p.isTerminal(p.stdin) {
+	if yes {
 		return nil
+	}
+	if !p.isTerminal(p.stdin) {
+		return errNobodyToAsk
 	}
 	_, _ = fmt.Fprintf(p.stderr, "%s [y/N] ", printable(question))
 	answer, err := readLine(p.stdin)
