@@ -26,6 +26,8 @@ GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 OASDIFF   := go tool -modfile=tools/tools.mod oasdiff
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
+# What the program compiles for besides this machine.
+PLATFORMS := windows/amd64 darwin/arm64 linux/arm64
 
 ##@ Run
 
@@ -80,7 +82,7 @@ bench-compare: need-go ## Compare the Go benchmarks with another revision: BASE=
 ##@ Check
 
 .PHONY: check
-check: fmt-check vet lint tidy-check gen-check contract vuln ## Run every check that is not a test
+check: fmt-check vet cross lint tidy-check gen-check contract vuln ## Run every check that is not a test
 
 .PHONY: fmt
 fmt: need-go ## Format the Go files
@@ -93,6 +95,13 @@ fmt-check: need-go ## Fail when a Go file is not formatted (the first run compil
 .PHONY: vet
 vet: need-go ## Run go vet
 	go vet ./...
+
+.PHONY: cross
+cross: need-go ## Compile for other platforms (the first run takes minutes)
+	@for platform in $(PLATFORMS); do \
+		echo "go build for $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/petcat || exit; \
+	done
 
 .PHONY: lint
 lint: need-go ## Run the linters of .golangci.yml (the first run compiles them: minutes)

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The lock files. They are never removed: a lock on a removed file guards
@@ -23,6 +21,9 @@ const (
 // lockPoll is how often a lock that somebody else holds is tried again. A change
 // of the schema takes milliseconds, and nobody feels 10 more of them.
 const lockPoll = 10 * time.Millisecond
+
+// errLocked is what tryLock returns while somebody else holds the lock.
+var errLocked = errors.New("locked")
 
 // Lock is held until it is closed, or its process ends in whatever way.
 type Lock struct{ file *os.File }
@@ -52,10 +53,10 @@ func (d *Dir) LockServer() (*Lock, error) {
 	if err != nil {
 		return nil, &UnusableError{Path: d.path, cause: reason(err)}
 	}
-	if err := flock(file); err != nil {
+	if err := tryLock(file); err != nil {
 		process := readProcess(file)
 		_ = file.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, errLocked) {
 			return nil, &InUseError{Path: d.path, Process: process}
 		}
 		return nil, &UnusableError{Path: d.path, cause: err}
@@ -77,11 +78,11 @@ func (d *Dir) LockMigration(ctx context.Context) (*Lock, error) {
 	poll := time.NewTicker(lockPoll)
 	defer poll.Stop()
 	for {
-		err := flock(file)
+		err := tryLock(file)
 		if err == nil {
 			return &Lock{file: file}, nil
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, errLocked) {
 			_ = file.Close()
 			return nil, &UnusableError{Path: d.path, cause: err}
 		}
@@ -90,17 +91,6 @@ func (d *Dir) LockMigration(ctx context.Context) (*Lock, error) {
 		case <-ctx.Done():
 			_ = file.Close()
 			return nil, fmt.Errorf("wait for another process that changes the schema in %s: %w", d.path, ctx.Err())
-		}
-	}
-}
-
-// flock tries to get the lock. Each open file has its own, so that it also keeps
-// two parts of one process apart.
-func flock(file *os.File) error {
-	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
 		}
 	}
 }

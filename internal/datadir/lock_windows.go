@@ -1,0 +1,22 @@
+package datadir
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// tryLock tries to get the lock, and returns errLocked while somebody else holds
+// it. Each open file has its own, so that it also keeps two parts of one process
+// apart. Windows lets nobody else read what is locked, so the lock is on one byte
+// far behind the process id that the file holds.
+func tryLock(file *os.File) error {
+	at := windows.Overlapped{OffsetHigh: math.MaxInt32}
+	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return errLocked
+	}
+	return err
+}
