@@ -24,11 +24,11 @@ func TestHeaderExamplesTellOneStory(t *testing.T) {
 	minuteEnd := petcat.Minute.Reset(petcat.Minute.Index(now))
 	dayEnd := petcat.Day.Reset(petcat.Day.Index(now))
 	account := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, free.PerMinute, free.PerDay)
-	const address = `"minute";q=600;w=60`
+	const address = `"address";q=600;w=60`
 	both := func(minute, day int64) string {
 		return fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=%d`, minute, minuteEnd-now, day, dayEnd-now)
 	}
-	failed := func(left int64) string { return fmt.Sprintf(`"minute";r=%d;t=%d`, left, minuteEnd-now) }
+	failed := func(left int64) string { return fmt.Sprintf(`"address";r=%d;t=%d`, left, minuteEnd-now) }
 
 	for _, c := range []struct {
 		story                   string

@@ -106,7 +106,8 @@ func TestRightAnswersPass(t *testing.T) {
 		}
 	}
 	for name, a := range map[string]*answer{
-		"a bucket of one window":  right(401).set("RateLimit", `"minute";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`),
+		"an address":              right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"address";q=600;w=60`),
+		"a day that is not known": right(503).set("RateLimit", `"minute";r=0;t=42`).set("X-RateLimit-Remaining", "0"),
 		"nothing left":            right(200).set("X-RateLimit-Remaining", "0"),
 		"everything left":         right(401).set("X-RateLimit-Remaining", "60"),
 		"waiting longer":          right(429).set("Retry-After", "90"),
@@ -145,6 +146,8 @@ func TestDoctoredAnswersAreFound(t *testing.T) {
 		{"RateLimit of another draft", right(200).set("RateLimit", "limit=60, remaining=59, reset=42"), "RateLimit is"},
 		{"RateLimit without the day's name", right(200).set("RateLimit", `"minute";r=59;t=42, r=999;t=9`), "RateLimit is"},
 		{"no RateLimit-Policy", right(200).set("RateLimit-Policy", ""), "RateLimit-Policy is"},
+		{"an address under the name of an account's window", right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`), "RateLimit-Policy is"},
+		{"an address beside a policy of an account", right(401).set("RateLimit", `"address";r=600;t=42`), "RateLimit and RateLimit-Policy"},
 		{"policy of another window", right(200).set("RateLimit-Policy", `"minute";q=60;w=61`), "RateLimit-Policy is"},
 		{"no request id", right(200).set("X-Request-Id", ""), "no X-Request-Id"},
 

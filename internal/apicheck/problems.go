@@ -7,13 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"petcat"
 )
 
 var (
-	statePattern  = regexp.MustCompile(`^"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?$`)
-	policyPattern = regexp.MustCompile(`^"minute";q=\d+;w=60(, "day";q=\d+;w=86400)?$`)
+	statePattern  = regexp.MustCompile(`^("address";r=\d+;t=\d+|"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?)$`)
+	policyPattern = regexp.MustCompile(`^("address";q=\d+;w=60|"minute";q=\d+;w=60, "day";q=\d+;w=86400)$`)
 )
 
 // Problems returns what is wrong with an answer; sent and received are the Unix
@@ -70,6 +71,9 @@ func (p *problems) limits(status int, sent, received int64) {
 	}
 	if policy := p.h.Get("RateLimit-Policy"); !policyPattern.MatchString(policy) {
 		p.addf("RateLimit-Policy is %q", policy)
+	}
+	if strings.HasPrefix(p.h.Get("RateLimit"), `"address"`) != strings.HasPrefix(p.h.Get("RateLimit-Policy"), `"address"`) {
+		p.addf("RateLimit and RateLimit-Policy speak of different policies")
 	}
 	if status != http.StatusTooManyRequests {
 		return

@@ -69,7 +69,11 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.broken = true
 		return
 	}
-	if !e.limitsSet {
+	switch {
+	case e.limitsSet:
+	case e.caller != nil:
+		s.setUncountedStanding(e)
+	default:
 		s.setAddressStanding(e)
 	}
 	h := e.header()

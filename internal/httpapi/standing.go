@@ -96,6 +96,19 @@ func (s *Server) setBucketStanding(e *exchange, d ratelimit.AddressDecision) {
 	h[headerPolicy] = s.strangers.policy
 }
 
+// setUncountedStanding tells a caller whose counts cannot be known its own quota,
+// and that nothing is to be had of it for now. It says nothing of the day.
+func (s *Server) setUncountedStanding(e *exchange) {
+	p := s.policies.of(e.caller.Quota)
+	minute := s.failures.Peek(s.clientAddress(e)) // for the limiter's time: all minutes end alike
+	standing := ratelimit.Standing{Limit: p.quota.PerMinute, Remaining: 0, Reset: minute.Standing.Reset}
+	text, ends := appendHeadline(nil, standing)
+	e.setChanging(string(ratelimit.AppendMinuteRateLimit(text, standing, minute.Now)), ends)
+	h := e.header()
+	h[headerLimit] = p.minute
+	h[headerPolicy] = p.policy
+}
+
 // appendHeadline appends the values of Remaining and Reset, and returns where
 // each of them ends.
 func appendHeadline(dst []byte, headline ratelimit.Standing) (text []byte, ends [2]int) {

@@ -15,49 +15,59 @@ func Policy(q petcat.Quota) string { return string(AppendPolicy(nil, q)) }
 
 // AppendPolicy appends what [Policy] returns.
 func AppendPolicy(dst []byte, q petcat.Quota) []byte {
-	dst = appendPolicy(dst, petcat.Minute, q.PerMinute)
+	dst = appendPolicy(dst, petcat.Minute.String(), q.PerMinute, petcat.Minute)
 	dst = append(dst, ", "...)
-	return appendPolicy(dst, petcat.Day, q.PerDay)
+	return appendPolicy(dst, petcat.Day.String(), q.PerDay, petcat.Day)
 }
 
 // AppendRateLimit appends the value of RateLimit for a decision, such as
 // "minute";r=59;t=42, "day";r=999;t=33961.
 func AppendRateLimit(dst []byte, d Decision) []byte {
-	dst = appendStanding(dst, petcat.Minute, d.Minute, d.Now)
+	dst = appendStanding(dst, petcat.Minute.String(), d.Minute, d.Now)
 	dst = append(dst, ", "...)
-	return appendStanding(dst, petcat.Day, d.Day, d.Now)
+	return appendStanding(dst, petcat.Day.String(), d.Day, d.Now)
 }
 
+// addressPolicy names the policy of a [FailureBucket]. It is not "minute": an
+// account's minute is another quota, and clients keep them apart by their names.
+const addressPolicy = "address"
+
 // AddressPolicy returns the value of RateLimit-Policy for callers without a
-// valid key.
+// valid key, such as "address";q=600;w=60.
 func (b *FailureBucket) AddressPolicy() string {
-	return string(appendPolicy(nil, petcat.Minute, b.limit))
+	return string(appendPolicy(nil, addressPolicy, b.limit, petcat.Minute))
 }
 
 // AppendAddressRateLimit appends the value of RateLimit for a caller without a
-// valid key.
+// valid key, such as "address";r=599;t=42.
 func AppendAddressRateLimit(dst []byte, d AddressDecision) []byte {
-	return appendStanding(dst, petcat.Minute, d.Standing, d.Now)
+	return appendStanding(dst, addressPolicy, d.Standing, d.Now)
 }
 
-func appendPolicy(dst []byte, w petcat.Window, quota int64) []byte {
-	dst = appendName(dst, w)
+// AppendMinuteRateLimit appends the value of RateLimit for an account of which
+// no more than the minute is known; now is in nanoseconds.
+func AppendMinuteRateLimit(dst []byte, minute Standing, now int64) []byte {
+	return appendStanding(dst, petcat.Minute.String(), minute, now)
+}
+
+func appendPolicy(dst []byte, name string, quota int64, w petcat.Window) []byte {
+	dst = appendName(dst, name)
 	dst = append(dst, ";q="...)
 	dst = strconv.AppendInt(dst, quota, 10)
 	dst = append(dst, ";w="...)
 	return strconv.AppendInt(dst, w.Seconds(), 10)
 }
 
-func appendStanding(dst []byte, w petcat.Window, s Standing, now int64) []byte {
-	dst = appendName(dst, w)
+func appendStanding(dst []byte, name string, s Standing, now int64) []byte {
+	dst = appendName(dst, name)
 	dst = append(dst, ";r="...)
 	dst = strconv.AppendInt(dst, s.Remaining, 10)
 	dst = append(dst, ";t="...)
 	return strconv.AppendInt(dst, secondsUntil(now, s.Reset), 10)
 }
 
-func appendName(dst []byte, w petcat.Window) []byte {
+func appendName(dst []byte, name string) []byte {
 	dst = append(dst, '"')
-	dst = append(dst, w.String()...)
+	dst = append(dst, name...)
 	return append(dst, '"')
 }

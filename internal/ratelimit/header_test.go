@@ -19,9 +19,9 @@ func TestHeaders(t *testing.T) {
 	want(t, "RateLimit-Policy", ratelimit.Policy(petcat.Quota{PerMinute: 60, PerDay: 1_000}), `"minute";q=60;w=60, "day";q=1000;w=86400`)
 
 	b, _ := newBucket(0)
-	want(t, "RateLimit-Policy of an address", b.AddressPolicy(), `"minute";q=600;w=60`)
+	want(t, "RateLimit-Policy of an address", b.AddressPolicy(), `"address";q=600;w=60`)
 	a := ratelimit.AddressDecision{Now: now, Standing: ratelimit.Standing{Limit: 600, Remaining: 599, Reset: noon.Unix() + 60}}
-	want(t, "RateLimit of an address", string(ratelimit.AppendAddressRateLimit(nil, a)), `"minute";r=599;t=42`)
+	want(t, "RateLimit of an address", string(ratelimit.AppendAddressRateLimit(nil, a)), `"address";r=599;t=42`)
 }
 
 // FuzzRateLimit: whatever the numbers, the value reads back as two items with

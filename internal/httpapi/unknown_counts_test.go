@@ -1,0 +1,54 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
+	"petcat/internal/ratelimit"
+)
+
+// blind is a limiter that cannot know how much is left.
+type blind struct{}
+
+func (blind) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, ratelimit.Unavailable(errors.New("no database"))
+}
+
+// closed is a keyring that cannot check any key.
+type closed struct{}
+
+func (closed) Identify(context.Context, string, clock.Reading) (*keyring.Caller, error) {
+	return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later")
+}
+
+// A 503 shows nobody's quota as the caller's: the caller's own where it is
+// known whose it is, else the address's under the address's name.
+func TestHeadersWhileCountsAreUnknown(t *testing.T) {
+	t.Parallel()
+	minute := noon.Truncate(time.Minute).Add(time.Minute)
+	t.Run("503 the counts are not known", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, func(o *httpapi.Options) { o.Limiter = blind{} })
+		key, _ := s.key(s.account("free", petcat.Free))
+		a := s.list(withKey(key))
+		wantError(t, a, 503, petcat.CodeServiceUnavailable)
+		wantHeadline(t, a, 60, 0, minute)
+		wantHeader(t, a, "RateLimit", `"minute";r=0;t=42`)
+		wantHeader(t, a, "RateLimit-Policy", `"minute";q=60;w=60, "day";q=1000;w=86400`)
+	})
+	t.Run("503 the key cannot be checked", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, func(o *httpapi.Options) { o.Keyring = closed{} })
+		a := s.list(withKey("pck_live_whatever"))
+		wantError(t, a, 503, petcat.CodeServiceUnavailable)
+		wantHeadline(t, a, 600, 600, minute)
+		wantHeader(t, a, "RateLimit", `"address";r=600;t=42`)
+		wantHeader(t, a, "RateLimit-Policy", `"address";q=600;w=60`)
+	})
+}
