@@ -75,7 +75,7 @@ func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // validate checks the answer of an operation against the interface document.
 func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) error {
-	path, below := strings.CutPrefix(r.URL.Path, "/v1")
+	path, below := strings.CutPrefix(r.URL.EscapedPath(), "/v1")
 	if !below {
 		return nil
 	}

@@ -86,7 +86,8 @@ func TestCreateCategory(t *testing.T) {
 		{"single quotes", `{'name':'a'}`, petcat.CodeMalformedJSON, "byte"},
 		{"form", `name=dog`, petcat.CodeMalformedJSON, "byte"},
 		{"malformed before wrong", `{"name":5,}`, petcat.CodeMalformedJSON, "byte"},
-		{"too deep", `{"name":"a","z":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, petcat.CodeMalformedJSON, "byte"},
+		{"too deep", `{"name":"a","z":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, petcat.CodeMalformedJSON, "more than 10000 deep"},
+		{"too deep in an array", strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), petcat.CodeMalformedJSON, "more than 10000 deep"},
 	} {
 		t.Run("400 "+c.name, func(t *testing.T) {
 			a := s.create(c.body, withKey(key))
@@ -111,15 +112,35 @@ func TestCreateCategory(t *testing.T) {
 		for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "application/jsonx", "json", "application/problem+json"} {
 			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), withHeader("Content-Type", kind))
 			wantError(t, a, 415, petcat.CodeUnsupportedMediaType)
+			wantMessage(t, a, "send the header Content-Type: application/json")
+			if shown := strings.Contains(string(a.body), "its Content-Type is "+kind+";"); shown != strings.Contains(kind, "/") {
+				t.Errorf("%s: %s", kind, a.body)
+			}
+			wantHeader(t, a, "Accept-Encoding", "")
 		}
-		for _, kind := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json;charset=latin1; x=y", ""} {
+		for _, kind := range []string{"text/" + key, "text/x<y", "text/" + x(80)} {
+			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), withHeader("Content-Type", kind))
+			wantError(t, a, 415, petcat.CodeUnsupportedMediaType)
+			if strings.Contains(string(a.body), "text/") {
+				t.Errorf("%s: %s", kind, a.body)
+			}
+		}
+		twice := s.create(`{"name":"n"}`, withKey(key), withHeader("Content-Type", "application/json"))
+		wantError(t, twice, 415, petcat.CodeUnsupportedMediaType)
+		wantMessage(t, twice, "exactly one Content-Type")
+		for _, kind := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json;charset=latin1; x=y", "application/json; a=1; a=2", "application/json ;", ""} {
 			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), func(r *http.Request) {
 				r.Header.Set("Content-Type", kind)
 			})
 			wantStatus(t, a, 201)
 		}
-		zipped := s.create(`{"name":"n"}`, withKey(key), withHeader("Content-Encoding", "gzip"))
-		wantError(t, zipped, 415, petcat.CodeUnsupportedMediaType)
+		for _, codings := range [][]string{{"gzip"}, {"identity", "gzip"}, {"identity, gzip"}, {"", "br"}} {
+			a := s.create(`{"name":"n"}`, withKey(key), func(r *http.Request) { r.Header["Content-Encoding"] = codings })
+			wantError(t, a, 415, petcat.CodeUnsupportedMediaType)
+			wantHeader(t, a, "Accept-Encoding", "identity")
+		}
+		plain := s.create(`{"name":"n"}`, withKey(key), func(r *http.Request) { r.Header["Content-Encoding"] = []string{"", "Identity, identity"} })
+		wantStatus(t, plain, 201)
 	})
 }
 

@@ -27,8 +27,13 @@ func TestDispatch(t *testing.T) {
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 
 	t.Run("404", func(t *testing.T) {
-		for _, path := range []string{"/v1", "/v1/", "/v1/pets", "/v1/categories/", "/v1/categories//", "/v1//categories", "/v1/categories/../categories", "/v1/%2e%2e/x", "/v1/Categories"} {
+		for _, path := range []string{"/v1", "/v1/", "/v1/pets", "/v1/categories/", "/v1/categories//", "/v1//categories", "/v1/categories/../categories", "/v1/%2e%2e/x", "/v1/Categories", "/v1/%2Fcategories", "/v1/categories%2f", "/v1/categories%2F1"} {
 			wantError(t, s.do("GET", path, nil, withKey(key)), 404, petcat.CodeNotFound)
+		}
+	})
+	t.Run("200 however it is written", func(t *testing.T) {
+		for _, path := range []string{"/v1/%63ategories", "/%761/categories", "/v%31/categorie%73"} {
+			wantStatus(t, s.do("GET", path, nil, withKey(key)), 200)
 		}
 	})
 	t.Run("405", func(t *testing.T) {
@@ -44,7 +49,7 @@ func TestDispatch(t *testing.T) {
 		post := s.do("POST", "/openapi.json", nil)
 		wantError(t, post, 405, petcat.CodeMethodNotAllowed)
 		wantHeader(t, post, "Allow", "GET, HEAD")
-		for _, path := range []string{"/", "/v2/categories", "/v1x", "/categories", "//v1/categories", "/docs", "/openapi.json/x"} {
+		for _, path := range []string{"/", "/v2/categories", "/v1x", "/categories", "//v1/categories", "/docs", "/openapi.json/x", "/v1%2Fcategories", "/v1%2fcategories", "/docs%2Ffile.css", "/%6Fpenapi.json%2F"} {
 			wantError(t, s.do("GET", path, nil), 404, petcat.CodeNotFound)
 		}
 	})

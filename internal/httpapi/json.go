@@ -126,6 +126,9 @@ func notAnObject(d *jsontext.Decoder, body []byte) error {
 	return petcat.Errorf(petcat.CodeInvalidBody, `the body must be a JSON object such as {"name": "dog"}`)
 }
 
+// tooDeep is the text of an error that the decoder does not export.
+const tooDeep = "exceeded max depth"
+
 // malformed says what is wrong with a JSON text without repeating any of it.
 func malformed(err error) error {
 	syntax, located := errors.AsType[*jsontext.SyntacticError](err)
@@ -136,6 +139,8 @@ func malformed(err error) error {
 		return petcat.Errorf(petcat.CodeMalformedJSON, "the body ends in the middle of the JSON text").Because(err)
 	case errors.Is(err, errTrailing):
 		return petcat.Errorf(petcat.CodeMalformedJSON, "the body must hold one JSON object and nothing after it")
+	case located && syntax.Err.Error() == tooDeep:
+		return petcat.Errorf(petcat.CodeMalformedJSON, "the body nests objects and arrays more than 10000 deep").Because(err)
 	case located:
 		return petcat.Errorf(petcat.CodeMalformedJSON, "the body is not well-formed JSON in UTF-8 (near byte %d)", syntax.ByteOffset).Because(err)
 	default:

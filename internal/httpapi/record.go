@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 type Record struct {
 	RequestID string
 	Method    string
-	Path      string // of the URL, without the query
+	Path      string // of the URL, without the query; see requestPath
 	API       bool   // under /v1
 	Operation petcat.OperationID
 	Account   petcat.AccountID // 0 when nobody was identified
@@ -60,10 +61,19 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	e.w, e.r = w, r
 	e.start = s.clock.Read()
-	e.Method, e.Path = r.Method, r.URL.Path
+	e.Method, e.Path = r.Method, requestPath(r.URL)
 	e.RequestID = s.requestID(r)
 	e.header()["Date"] = s.dates.of(e.start)
 	return e
+}
+
+// requestPath returns a URL's path as it is matched: unescaped, unless that would
+// make a slash that separates nothing one that does (RFC 3986, section 2.2).
+func requestPath(u *url.URL) string {
+	if u.RawPath != "" && (strings.Contains(u.RawPath, "%2F") || strings.Contains(u.RawPath, "%2f")) {
+		return u.RawPath
+	}
+	return u.Path
 }
 
 // end puts an exchange back. Nothing of it may be in use any more: header
@@ -107,7 +117,7 @@ func (s *Server) record(next handler) handler {
 		if err != nil {
 			s.respondError(e, err)
 		}
-		e.API = e.path != "" || e.r.URL.Path == basePath
+		e.API = e.path != "" || e.Path == basePath
 		if e.caller != nil {
 			e.Account, e.Key = e.caller.Account, e.caller.Key
 		}

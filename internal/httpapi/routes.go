@@ -36,7 +36,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.begin(w, r)
 	defer s.end(e)
 	chain := s.outside
-	if path, ok := strings.CutPrefix(r.URL.Path, basePath); ok && (path == "" || path[0] == '/') {
+	if path, ok := strings.CutPrefix(e.Path, basePath); ok && (path == "" || path[0] == '/') {
 		e.path = path
 		chain = s.api
 	}
@@ -46,11 +46,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // document serves what needs no key.
 func (s *Server) document(e *exchange) error {
-	h, ok := s.documents[e.r.URL.Path]
+	h, ok := s.documents[e.Path]
 	if !ok {
 		// A folder serves what is below it.
-		if i := strings.IndexByte(strings.TrimPrefix(e.r.URL.Path, "/"), '/'); i >= 0 {
-			h, ok = s.documents[e.r.URL.Path[:i+2]]
+		if i := strings.IndexByte(strings.TrimPrefix(e.Path, "/"), '/'); i >= 0 {
+			h, ok = s.documents[e.Path[:i+2]]
 		}
 	}
 	if !ok {

@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"strings"
+
+	"petcat"
+)
+
+// acceptIdentity tells who sent a compressed body what to send instead (RFC
+// 9110, section 15.5.16).
+var acceptIdentity = []string{"identity"}
+
+// checkMediaType accepts JSON, whatever its parameters, and no statement at all.
+func checkMediaType(e *exchange) error {
+	h := e.r.Header
+	if compressed(h["Content-Encoding"]) {
+		e.header()["Accept-Encoding"] = acceptIdentity
+		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
+	}
+	values := h["Content-Type"]
+	if len(values) == 0 || len(values) == 1 && (values[0] == "" || values[0] == "application/json") {
+		return nil
+	}
+	if len(values) > 1 {
+		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "send exactly one Content-Type header: application/json")
+	}
+	kind, _, _ := strings.Cut(values[0], ";")
+	kind = strings.ToLower(strings.Trim(kind, " \t"))
+	if kind == "application/json" {
+		return nil
+	}
+	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON%s; send the header Content-Type: application/json", received(kind))
+}
+
+// compressed reports whether a body has a content coding, in any of the lines
+// that name some.
+func compressed(contentEncoding []string) bool {
+	for _, value := range contentEncoding {
+		for coding := range strings.SplitSeq(value, ",") {
+			coding = strings.Trim(coding, " \t")
+			if coding != "" && !strings.EqualFold(coding, "identity") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// longestKind is longer than any media type that clients send by mistake.
+const longestKind = 60
+
+// received says which media type was announced, if that can be shown.
+func received(kind string) string {
+	if len(kind) > longestKind || holdsKey(kind) || strings.Count(kind, "/") != 1 || strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz0123456789.+-/") != "" {
+		return ""
+	}
+	return ", and its Content-Type is " + kind
+}
