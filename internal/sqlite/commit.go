@@ -20,6 +20,9 @@ func (s *Store) commit(group []*op) error {
 			}
 		}
 	}
+	if err == nil && s.serving {
+		err = s.checkpoint()
+	}
 	s.release(group)
 	switch {
 	case err == nil:
@@ -44,6 +47,20 @@ func (s *Store) commitAlone(o *op) error {
 		return nil
 	}
 	return err
+}
+
+// checkpoint keeps the log short. Without room that has to wait.
+func (s *Store) checkpoint() error {
+	err := s.writer.checkpoint()
+	switch {
+	case err == nil:
+		return nil
+	case severityOf(err) == temporary:
+		s.logger.Warn("the write-ahead log could not be moved into the database, and grows until it can be; nothing is lost", "error", err)
+		return nil
+	default:
+		return &commitError{err}
+	}
 }
 
 // commitError is an error after which nobody knows whether the group is durable.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	driversqlite "modernc.org/sqlite"
 )
@@ -15,20 +16,22 @@ import (
 // are part of the name that every connection is opened by. The journal mode is a
 // property of the file: see prepare.
 
-func writerPragmas() []string {
-	// The log is moved into the database every 1,000 pages, 4 MB: larger ones are
-	// not faster, because a log that is used again needs no growing file.
-	return append(commonPragmas(), "wal_autocheckpoint(1000)")
-}
+func writerPragmas() []string { return commonPragmas(patience) }
 
-func readerPragmas() []string { return append(commonPragmas(), "query_only(ON)") }
+func readerPragmas() []string { return append(commonPragmas(patience), "query_only(ON)") }
 
-func commonPragmas() []string {
-	// 5 s is longer than any transaction of another process lasts.
-	return []string{"busy_timeout(5000)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)"}
+// commonPragmas are those of every connection; it waits so long for locks.
+func commonPragmas(wait time.Duration) []string {
+	return []string{
+		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)",
+		"wal_autocheckpoint(0)", // see checkpoint.go
+	}
 }
 
 const (
+	// patience is how long a lock is waited for that another process holds: longer
+	// than any of its transactions lasts.
+	patience = 5 * time.Second
 	// maxReaders is how many reads run at once. Lists are answered from memory:
 	// only lookups of unknown keys and the operators' commands read here.
 	maxReaders = 4

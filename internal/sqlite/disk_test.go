@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -137,22 +136,4 @@ func TestDiskErrorStopsWritingForGood(t *testing.T) {
 		t.Errorf("after the next start there is %q", got)
 	}
 	create(t, s, "next")
-}
-
-func TestStartAfterACrashEmptiesTheLog(t *testing.T) {
-	dir := t.TempDir()
-	s := openAt(t, dir, Options{})
-	create(t, s, "Dogs")
-	// What a crash leaves: the files as they are now.
-	crashed := t.TempDir()
-	for _, name := range []string{database, database + "-wal"} {
-		write(t, filepath.Join(crashed, name), read(t, filepath.Join(dir, name)))
-	}
-	closeNow(t, s)
-	again := openAt(t, crashed, Options{Serving: true})
-	defer closeNow(t, again)
-	if size := again.Stats().WALBytes; size != 0 {
-		t.Errorf("the log has %d bytes after the start", size)
-	}
-	wantNames(t, again, "Dogs")
 }

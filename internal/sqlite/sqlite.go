@@ -44,6 +44,7 @@ type Store struct {
 	meta    meta
 	clock   clock.Clock
 	logger  *slog.Logger
+	serving bool
 	writer  *writer
 	group   *groupcommit.Committer[*op]
 	readers *sql.DB
@@ -78,10 +79,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func openStore(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	refused, err := settleFor(ctx, path, o.Serving)
+	if err != nil {
+		return nil, err
+	}
 	w, err := newWriter(ctx, path, o.Clock)
 	if err != nil {
 		return nil, err
 	}
+	w.refused = refused
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
@@ -94,15 +100,6 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err := w.connect(ctx); err != nil {
 		return nil, err
 	}
-	if o.Serving {
-		// A log that was left by a process whose sync failed may hold commits
-		// that are in memory only, and a power cut would then take everything
-		// that is appended after them. Moving them into the database writes and
-		// syncs them anew.
-		if err := w.checkpoint(ctx); err != nil {
-			return nil, err
-		}
-	}
 	readers, err := open(dsn(path, "ro", readerPragmas()), maxReaders)
 	if err != nil {
 		return nil, err
@@ -110,7 +107,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err := readers.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
-	s := &Store{path: path, meta: m, clock: o.Clock, logger: o.Logger, writer: w, readers: readers}
+	s := &Store{path: path, meta: m, clock: o.Clock, logger: o.Logger, serving: o.Serving, writer: w, readers: readers}
 	s.start(o)
 	return s, nil
 }
@@ -146,7 +143,10 @@ func (s *Store) shut() error {
 		// they cannot.
 		return errors.Join(s.writer.close(), s.readers.Close())
 	}
-	return translate(errors.Join(s.readers.Close(), s.writer.close()), "close")
+	if err := errors.Join(s.readers.Close(), s.writer.close()); err != nil {
+		return translate(err, "close")
+	}
+	return s.settleAtClose()
 }
 
 // Dataset returns the random name that this set of data was given when it was

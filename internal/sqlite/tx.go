@@ -35,7 +35,7 @@ type chain struct {
 func begin(w *writer) (*tx, error) {
 	const query = `SELECT revision, access_revision, category_id, account_id, key_id FROM counter WHERE id = 1`
 	t := &tx{writer: w, now: now(w.clock)}
-	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := w.lock(); err != nil {
 		return nil, err
 	}
 	c := &t.counters

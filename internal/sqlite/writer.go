@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -57,10 +58,13 @@ type writer struct {
 	file      os.FileInfo // what path named when the store was opened
 	db        *sql.DB
 	clock     clock.Clock
+	patience  time.Duration        // how long the lock is waited for
 	conn      *sql.Conn            // nil: to be connected again
 	prepared  map[string]*sql.Stmt // on conn, by their text
 	committed func([]petcat.RevisedCategory)
 	created   []petcat.RevisedCategory // of the group under way
+	tried     int                      // how many pages the log had when moving it was last tried
+	refused   error                    // why nothing may be written, nil for most
 }
 
 func newWriter(ctx context.Context, path string, c clock.Clock) (*writer, error) {
@@ -72,7 +76,7 @@ func newWriter(ctx context.Context, path string, c clock.Clock) (*writer, error)
 	if err != nil {
 		return nil, err
 	}
-	return &writer{life: context.WithoutCancel(ctx), path: path, file: file, db: db, clock: c}, nil
+	return &writer{life: context.WithoutCancel(ctx), path: path, file: file, db: db, clock: c, patience: patience}, nil
 }
 
 func (w *writer) connect(ctx context.Context) error {
@@ -81,6 +85,10 @@ func (w *writer) connect(ctx context.Context) error {
 		return err
 	}
 	if err := checkDurability(ctx, conn); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	// From here on lock waits, and nothing else has to.
+	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return errors.Join(err, conn.Close())
 	}
 	w.conn, w.prepared = conn, make(map[string]*sql.Stmt)
@@ -120,9 +128,41 @@ func (w *writer) checkFile() error {
 	return nil
 }
 
-// checkpoint moves the write-ahead log into the database and empties it.
-func (w *writer) checkpoint(ctx context.Context) error {
-	_, err := w.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+// lockPoll is how often the lock of the database is tried again.
+const lockPoll = time.Millisecond
+
+// lock begins a transaction, with the database's lock for writing. SQLite's own
+// way to wait sleeps longer and longer, and misses the gaps between the
+// transactions of a busy server.
+func (w *writer) lock() error {
+	if w.refused != nil {
+		return w.refused
+	}
+	err := w.tryLock()
+	if !isBusy(err) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(w.life, w.patience)
+	defer cancel()
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for isBusy(err) {
+		select {
+		case <-poll.C:
+			err = w.tryLock()
+		case <-ctx.Done():
+			return err
+		}
+	}
+	return err
+}
+
+func (w *writer) tryLock() error {
+	stmt, err := w.prepare("BEGIN IMMEDIATE") //nolint:sqlclosecheck // closed with its connection
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(w.life)
 	return err
 }
 

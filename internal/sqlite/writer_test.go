@@ -88,7 +88,7 @@ func TestLockedDatabaseHealsByItself(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir, Options{})
 	defer closeNow(t, s)
-	if err := s.change(t.Context(), "be impatient", func(tx *tx) error { return tx.exec("PRAGMA busy_timeout = 1") }); err != nil {
+	if err := s.change(t.Context(), "be impatient", func(tx *tx) error { tx.patience = lockPoll; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	other, err := open(dsn(filepath.Join(dir, database), "rw", nil), 1)
