@@ -128,7 +128,7 @@ func TestVerifyFindsWhatWasAltered(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "faults were found: 2; ") {
 		t.Errorf("verify ended with %d: %s", code, stderr)
 	}
-	for _, want := range []string{"fault: key_1 is behind the last id given out, 0", "fault: audit entry 1 does not carry the hash"} {
+	for _, want := range []string{"fault: key_1 is behind the last id given out, key_0", "fault: audit entry 1 does not carry the hash"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("verify did not say %q:\n%s", want, stdout)
 		}
