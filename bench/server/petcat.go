@@ -30,9 +30,12 @@ func (p Petcat) place() []string {
 // Unlimited are quotas that no measurement reaches.
 const Unlimited = "1000000000000"
 
-// CreateKey makes an account with a quota for the minute and the day, and returns
-// its key.
+// CreateKey makes an account with a quota for the minute and the day, and the
+// deployment when there is none, and returns its key.
 func (p Petcat) CreateKey(ctx context.Context, account, quota string) (key string, err error) {
+	if _, err := p.run(ctx, "init"); err != nil {
+		return "", err
+	}
 	if _, err := p.run(ctx, "account", "create", account, "--plan", "enterprise", "--per-minute", quota, "--per-day", quota); err != nil {
 		return "", err
 	}

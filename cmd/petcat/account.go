@@ -31,8 +31,8 @@ func (p *program) accountCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME --plan PLAN",
 		Short: "Create an account",
-		Long: `Create an account. When the data directory does not exist yet, it is made, for the
-environment that --environment names.`,
+		Long: `Create an account. With --environment, only if the data belongs to that
+environment.`,
 		Example: `  petcat account create acme --plan free
   petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
 		Args: arguments("NAME"),
@@ -49,7 +49,7 @@ environment that --environment names.`,
 		if err != nil {
 			return usage(err)
 		}
-		return p.withStore(cmd, mayCreate, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.CreateAccount(ctx, actor(), asked)
 			if err != nil {
 				return err
@@ -75,7 +75,7 @@ func (p *program) accountListCommand() *cobra.Command {
 	registerStoreFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			documents, rows := []accountJSON{}, [][]string{}
 			err := st.EachAccount(ctx, func(a petcat.Account) error {
 				documents = append(documents, accountDocument(a))
@@ -109,7 +109,7 @@ func (p *program) accountShowCommand() *cobra.Command {
 	registerStoreFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.FindAccount(ctx, args[0])
 			if err != nil {
 				return err
@@ -160,7 +160,7 @@ given as --plan.`,
 		if err != nil {
 			return err
 		}
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.FindAccount(ctx, args[0])
 			if err != nil {
 				return err
@@ -187,7 +187,7 @@ func (p *program) accountCloseCommand() *cobra.Command {
 	registerStoreFlags(cmd)
 	asJSON, yes := jsonFlag(cmd), yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.FindAccount(ctx, args[0])
 			if err != nil {
 				return err

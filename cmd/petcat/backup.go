@@ -90,7 +90,7 @@ func quietFlag(cmd *cobra.Command) *bool {
 
 // withArchive is withStore for all of the data.
 func (p *program) withArchive(cmd *cobra.Command, fn func(context.Context, archive) error) error {
-	settings, err := loadSettings(cmd, p.getenv)
+	settings, err := p.storeSettings(cmd)
 	if err != nil {
 		return err
 	}

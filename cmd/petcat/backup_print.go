@@ -15,7 +15,8 @@ import (
 type report struct {
 	backup.Header
 	File     string    `json:"file,omitempty"`
-	Size     int64     `json:"size,omitempty"` // of the file, in bytes
+	Place    string    `json:"place,omitempty"` // what was restored into
+	Size     int64     `json:"size,omitempty"`  // of the file, in bytes
 	Seconds  float64   `json:"seconds"`
 	Findings *[]string `json:"findings,omitempty"` // of verify alone
 

@@ -64,7 +64,7 @@ func (p *program) banListCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	all := cmd.Flags().Bool("all", false, "list the last ban of every key, ended and lifted ones too")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			now := p.now()
 			documents, rows := []banJSON{}, [][]string{}
 			err := st.EachBan(ctx, func(b petcat.Ban) error {
@@ -109,7 +109,7 @@ func (p *program) banLiftCommand() *cobra.Command {
 		if err != nil {
 			return usage(err)
 		}
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			b, err := st.LiftBan(ctx, actor(), id)
 			if err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 func banKey(t *testing.T, start, end time.Time, shadow bool) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
-	mustRun(t, "account", "create", "acme", "--plan", "free", "--data", data)
+	openAccount(t, data, "acme", "free")
 	mustRun(t, "key", "create", "acme", "--data", data)
 	p := &program{clock: clock.NewSystem()}
 	st, err := p.openStore(t.Context(), Settings{Data: data, Database: petcat.NewSecret(sqliteDatabase)}, mustExist)

@@ -80,7 +80,7 @@ func TestClustersShareARedis(t *testing.T) {
 func TestClusterThatCannotStartSaysWhy(t *testing.T) {
 	pg, right := withPassword(t)
 	open := pg.Database(t)
-	petcatDoes(t, right, "account", "create", "acme", "--plan", "free", "--environment", "production")
+	petcatDoes(t, right, "init", "--environment", "production")
 	evicting := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	locked := redistest.Start(t, "--requirepass", "another")
 	unsafe := pgtest.New(t, pgtest.Options{NoSync: true}).Database(t)

@@ -207,9 +207,11 @@ func (a *answer) dayLeft(t testing.TB) int64 {
 	return n
 }
 
-// openAccount makes an account; plan is what follows --plan.
+// openAccount makes an account, and the deployment when there is none; plan is
+// what follows --plan.
 func openAccount(t testing.TB, data, name string, plan ...string) {
 	t.Helper()
+	petcatDoes(t, data, "init")
 	petcatDoes(t, data, append([]string{"account", "create", name, "--plan"}, plan...)...)
 }
 

@@ -48,7 +48,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 				return usageErrorf("--expires %v", err)
 			}
 		}
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.FindAccount(ctx, args[0])
 			if err != nil {
 				return err
@@ -80,7 +80,7 @@ func (p *program) keyListCommand() *cobra.Command {
 	registerStoreFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			var account petcat.AccountID // 0: all
 			if len(args) == 1 {
 				a, err := st.FindAccount(ctx, args[0])
@@ -130,7 +130,7 @@ new key gets the old one's label, and as long a life as the old one was given.`,
 		if err != nil {
 			return usageErrorf("--overlap %v", err)
 		}
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			generated, err := petcat.GenerateKey(st.Environment(), p.random)
 			if err != nil {
 				return err
@@ -185,7 +185,7 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 				return err
 			}
 		}
-		return p.withStore(cmd, mustExist, func(ctx context.Context, st store) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			k, err := st.ChangeKey(ctx, actor(), id, action)
 			if err != nil {
 				return err

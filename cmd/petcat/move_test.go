@@ -65,7 +65,7 @@ func TestMovingHouse(t *testing.T) {
 
 	database := sharedPostgres.Server(t).Database(t)
 	said := move(t, first, database)
-	for _, line := range []string{"Restored production data", "into the PostgreSQL database", "accounts ", "keys ", "bans ", "categories ", "day counts "} {
+	for _, line := range []string{"Restored production data", "into the PostgreSQL database at /", "accounts ", "keys ", "bans ", "categories ", "day counts "} {
 		if !strings.Contains(said, line) {
 			t.Errorf("restore said nothing of %q:\n%s", line, said)
 		}

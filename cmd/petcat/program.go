@@ -77,12 +77,13 @@ func (p *program) rootCommand() *cobra.Command {
 		Long: `The Pet Category Service, and the tool that manages it.
 
 First steps:
-  petcat account create acme --plan free    an account on the Free plan
+  petcat serve                              the service, on port 8080, with its data in ./data
+  petcat account create acme --plan free    in another terminal there: an account on the Free plan
   petcat key create acme                    its API key, shown this once
-  petcat serve                              the service, on port 8080
 
-Settings come from the flag, then from the environment, then from the default;
-petcat config shows what holds and where it came from.
+Every command works on the data that --data or PETCAT_DATA names, ./data by
+default. Settings come from the flag, then from the environment, then from the
+default; petcat config shows which value holds and where it came from.
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configuration.`,
 		// Without a template of its own: one would link text/template, and with
@@ -104,6 +105,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 	parent(root,
 		p.devCommand(),
 		p.serveCommand(),
+		p.initCommand(),
 		p.healthCommand(),
 		p.accountCommand(),
 		p.keyCommand(),

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +37,7 @@ To move a deployment: stop it, back it up, restore it at the new place, serve th
 	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		defer interruptible(cmd)()
-		settings, err := loadSettings(cmd, p.getenv)
+		settings, err := p.storeSettings(cmd)
 		if err != nil {
 			return err
 		}
@@ -50,7 +52,7 @@ To move a deployment: stop it, back it up, restore it at the new place, serve th
 			return fileError(args[0], err)
 		}
 		return p.printReport(p.stdout, report{
-			Header: h, File: args[0], Size: size, Seconds: p.clock.Read().Since(begun).Seconds(),
+			Header: h, File: args[0], Place: settings.place(), Size: size, Seconds: p.clock.Read().Since(begun).Seconds(),
 			verb: "Restored", done: "into " + settings.place(),
 		}, *asJSON, *quiet)
 	}
@@ -59,10 +61,13 @@ To move a deployment: stop it, back it up, restore it at the new place, serve th
 
 // place names where the data is, for people.
 func (s Settings) place() string {
-	if s.sqlite() {
-		return s.Data
+	if !s.sqlite() {
+		return "the PostgreSQL database at " + postgres.Place(s.Database)
 	}
-	return "the PostgreSQL database"
+	if absolute, err := filepath.Abs(s.Data); err == nil {
+		return absolute
+	}
+	return s.Data
 }
 
 // restore reads a file twice: first to see that it is whole, before anything is
@@ -83,12 +88,23 @@ func (p *program) restore(ctx context.Context, settings Settings, in *input, sho
 		return backup.Header{}, 0, err
 	}
 	defer r.Close()
+	h := r.Header()
 	bar := p.newProgress("restored", show)
-	bar.begin(r.Header().Total())
-	r.Observe = bar.step
+	bar.begin(h.Total())
+	// The place was accepted and nothing is written yet: who sees the wrong one can
+	// stop it.
+	announce := sync.OnceFunc(func() {
+		if show {
+			_ = p.say("Restoring %s data of %s into %s.", h.Environment, timestamp(h.TakenAt), settings.place())
+		}
+	})
+	r.Observe = func() {
+		announce()
+		bar.step()
+	}
 	err = p.restoreInto(ctx, settings, r)
 	bar.end()
-	return r.Header(), counted.size, explainRestore(err, settings)
+	return h, counted.size, explainRestore(err, settings)
 }
 
 // restoreInto opens the place as a server would, so that there is no other.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +40,9 @@ type openedStore interface {
 	archive
 }
 
-// existence says whether a command may begin a data directory.
+// existence says whether a command may make a new deployment. Only those that say
+// so do: what is typed with the wrong --data must not make keys that no server
+// knows.
 type existence bool
 
 const (
@@ -49,21 +50,32 @@ const (
 	mayCreate existence = true
 )
 
-// withStore opens the store that the flags of cmd name and lets fn work on it.
-func (p *program) withStore(cmd *cobra.Command, data existence, fn func(context.Context, store) error) error {
+// storeSettings returns the settings of a command that works on the data beside a
+// server. A flag that names a directory while the environment names a database
+// could be meant either way, so it is refused: otherwise what is meant for one
+// deployment would change another.
+func (p *program) storeSettings(cmd *cobra.Command) (Settings, error) {
 	settings, err := loadSettings(cmd, p.getenv)
 	if err != nil {
-		return err
+		return Settings{}, err
 	}
-	st, err := p.openStore(cmd.Context(), settings, data)
+	if cmd.Flags().Changed("data") && !cmd.Flags().Changed("database") && !settings.sqlite() {
+		return Settings{}, usageErrorf("--data names a directory and the environment names a database (PETCAT_DATABASE or PETCAT_DATABASE_FILE); pass --database sqlite for the directory, or leave out --data for the database")
+	}
+	return settings, nil
+}
+
+// withStore opens the store that the flags of cmd name and lets fn work on it.
+func (p *program) withStore(cmd *cobra.Command, fn func(context.Context, store) error) error {
+	settings, err := p.storeSettings(cmd)
 	if err != nil {
 		return err
 	}
-	err = fn(cmd.Context(), st)
-	if closeErr := st.Close(); err == nil && closeErr != nil {
-		return fmt.Errorf("close the store: %w", closeErr)
+	st, err := p.openStore(cmd.Context(), settings, mustExist)
+	if err != nil {
+		return err
 	}
-	return err
+	return closing(st, fn(cmd.Context(), st))
 }
 
 // openStore opens the data beside whatever else has it open.
@@ -80,7 +92,7 @@ func (p *program) openStore(ctx context.Context, settings Settings, data existen
 		return nil, err
 	}
 	if !has && data == mustExist {
-		return nil, configErrorf("there is no data in %s; say with --data where it is, or begin with: petcat account create NAME --plan free", settings.Data)
+		return nil, noDataError(settings)
 	}
 	dir, err := datadir.Open(settings.Data)
 	if err != nil {

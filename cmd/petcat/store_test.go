@@ -45,7 +45,7 @@ func TestManagementWorksBesideAServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	mustRun(t, "account", "create", "acme", "--plan", "free", "--data", data)
+	openAccount(t, data, "acme", "free")
 	mustRun(t, "key", "create", "acme", "--data", data)
 	if got := mustRun(t, "key", "list", "--data", data); !strings.Contains(got, "key_1") {
 		t.Errorf("key list shows %q", got)
@@ -53,16 +53,19 @@ func TestManagementWorksBesideAServer(t *testing.T) {
 }
 
 // The first use of a data directory may be several at once, as when a script
-// makes all its accounts in parallel: each gets its own id.
+// makes all its accounts in parallel: the deployment is made once, and each
+// account gets its own id.
 func TestFirstAccountsAtOnce(t *testing.T) {
 	const accounts = 8
 	data := filepath.Join(t.TempDir(), "data")
 	var started sync.WaitGroup
 	for i := range accounts {
 		started.Go(func() {
-			code, _, stderr := petcatRuns(t, "account", "create", fmt.Sprintf("name%d", i), "--plan", "free", "--data", data)
-			if code != exitDone {
-				t.Errorf("account create: exit code %d: %s", code, stderr)
+			name := fmt.Sprintf("name%d", i)
+			for _, args := range [][]string{{"init"}, {"account", "create", name, "--plan", "free"}} {
+				if code, _, stderr := petcatRuns(t, append(args, "--data", data)...); code != exitDone {
+					t.Errorf("petcat %s: exit code %d: %s", args, code, stderr)
+				}
 			}
 		})
 	}
@@ -77,7 +80,7 @@ func TestFirstAccountsAtOnce(t *testing.T) {
 
 func TestSecretThatCannotBeShown(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	mustRun(t, "account", "create", "acme", "--plan", "free", "--data", data)
+	openAccount(t, data, "acme", "free")
 	var errs bytes.Buffer
 	code := run(t.Context(), []string{"key", "create", "acme", "--data", data}, environment(nil), strings.NewReader(""), fullDisk{}, &errs)
 	if code != exitFailed || !strings.Contains(errs.String(), "key_1 was created but could not be shown, so it is of no use; revoke it") {

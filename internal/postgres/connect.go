@@ -167,6 +167,16 @@ func message(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
+// Place names the server and the database of an address for people, without a
+// password; "" when the address cannot be read.
+func Place(address petcat.Secret) string {
+	config, err := parse(address)
+	if err != nil {
+		return ""
+	}
+	return place(config.ConnConfig)
+}
+
 // place names a server and database for people, without a password.
 func place(config *pgx.ConnConfig) string {
 	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) + "/" + config.Database

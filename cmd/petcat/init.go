@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) initCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "init",
+		Short:   "Make a new deployment, without data, before the first start",
+		GroupID: groupRun,
+		Long: `Make a new deployment, without data, so that accounts can be created before the
+first start. petcat serve makes one, too, when there is none. The environment that
+--environment names is kept with the data and cannot be changed later. When there is
+a deployment of that environment already, nothing is changed.`,
+		Example: `  petcat init --data /var/lib/petcat --environment staging`,
+		Args:    arguments(),
+	}
+	registerStoreFlags(cmd)
+	registerFlags(cmd, "environment")
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		settings, err := p.storeSettings(cmd)
+		if err != nil {
+			return err
+		}
+		st, err := p.openStore(cmd.Context(), settings, mayCreate)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closing(st, nil)) }()
+		if *asJSON {
+			return p.printJSON(struct {
+				Place       string `json:"place"`
+				Environment string `json:"environment"`
+			}{settings.place(), string(st.Environment())})
+		}
+		return p.say("There is a %s deployment in %s.", st.Environment(), settings.place())
+	}
+	return cmd
+}
+
+// noDataError says that there is no deployment where the settings point.
+func noDataError(settings Settings) error {
+	return configErrorf("there is no data in %s; say with --data (PETCAT_DATA) or --database (PETCAT_DATABASE) where it is, or make a new deployment there with petcat serve or petcat init", settings.place())
+}
