@@ -7,14 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // output is where a backup goes. A file appears under its name only when it is
 // complete and on the disk.
 type output struct {
 	io.Writer
-	path string
-	file *os.File // beside path; nil for stdout, and when it is done with
+	path    string
+	replace bool     // what has the name already
+	file    *os.File // beside path; nil for stdout, and when it is done with
 }
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
@@ -39,7 +41,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	case err != nil:
 		return nil, configErrorf("no file can be made in %s (%w); let this user write there, or name another place", filepath.Dir(path), reason(err))
 	}
-	return &output{Writer: file, path: path, file: file}, nil
+	return &output{Writer: file, path: path, replace: force, file: file}, nil
 }
 
 // checkNew refuses to write over what is there.
@@ -48,10 +50,14 @@ func checkNew(path string, force bool) error {
 	case err == nil && info.IsDir():
 		return usageErrorf("%s is a directory; name a file in it", path)
 	case err == nil && !force:
-		return usageErrorf("%s exists; choose another name, or replace it with --force", path)
+		return existsError(path)
 	default:
 		return nil // what is wrong with the place shows when the file is made
 	}
+}
+
+func existsError(path string) error {
+	return usageErrorf("%s exists; choose another name, or replace it with --force", path)
 }
 
 // reason strips the path from a system error: the sentence names it already.
@@ -90,14 +96,59 @@ func (o *output) keep() error {
 	if err := file.Close(); err != nil {
 		return o.failed(err)
 	}
-	if err := os.Rename(file.Name(), o.path); err != nil {
+	name := takeName
+	if o.replace {
+		name = os.Rename
+	}
+	switch err := name(file.Name(), o.path); {
+	case errors.Is(err, fs.ErrExist):
+		return existsError(o.path)
+	case err != nil:
 		return o.failed(err)
 	}
 	o.file = nil
-	// A name is durable when its directory is.
-	directory, err := os.Open(filepath.Dir(o.path))
-	if err != nil {
+	if err := syncDirectory(filepath.Dir(o.path)); err != nil {
 		return o.failed(err)
+	}
+	return nil
+}
+
+// takeName renames a file, but never over another one: that may have been made
+// since the backup began.
+func takeName(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil:
+		return os.Remove(from)
+	case errors.Is(err, fs.ErrExist):
+		return err
+	default:
+		return takeNameAlone(from, to) // a file system without hard links
+	}
+}
+
+// takeNameAlone is takeName without hard links: whoever makes the name first has
+// it, and for a moment it names an empty file.
+func takeNameAlone(from, to string) error {
+	placeholder, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(placeholder.Close(), os.Rename(from, to))
+	if err != nil {
+		_ = os.Remove(to)
+	}
+	return err
+}
+
+// syncDirectory makes the names in a directory durable, where that takes a call.
+func syncDirectory(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
 	}
 	return errors.Join(directory.Sync(), directory.Close())
 }

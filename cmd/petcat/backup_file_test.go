@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBackupReplacesNothing: also what was made while the backup ran stays, unless
+// --force was given.
+func TestBackupReplacesNothing(t *testing.T) {
+	for _, force := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "a.backup")
+		p := &program{isTerminal: func(any) bool { return false }}
+		out, err := p.openOutput(path, force, false)
+		must(t, err)
+		_, err = out.Write([]byte("new"))
+		must(t, err)
+		must(t, os.WriteFile(path, []byte("old"), 0o600))
+		err = out.keep()
+		out.discard()
+		want := "new"
+		if !force {
+			want = "old"
+			if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "a.backup exists; choose another name") {
+				t.Errorf("keep = %v", err)
+			}
+		} else {
+			must(t, err)
+		}
+		wantOnly(t, dir, "a.backup", want)
+	}
+}
+
+// TestTakeName: a file gets a free name and no other, with hard links and without.
+func TestTakeName(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	for name, take := range map[string]func(from, to string) error{"link": takeName, "without links": takeNameAlone} {
+		must(t, os.WriteFile(from, []byte("new"), 0o600))
+		must(t, take(from, to))
+		wantOnly(t, dir, "to", "new")
+		must(t, os.WriteFile(from, []byte("newer"), 0o600))
+		if err := take(from, to); !os.IsExist(err) {
+			t.Errorf("%s: a taken name: %v", name, err)
+		}
+		must(t, os.Remove(from))
+		wantOnly(t, dir, "to", "new")
+		must(t, os.Remove(to))
+	}
+}
+
+func wantOnly(t *testing.T, dir, name, content string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	got, err := os.ReadFile(filepath.Join(dir, name))
+	must(t, err)
+	if len(entries) != 1 || string(got) != content {
+		t.Errorf("there are %v, and %s holds %q; want it alone, with %q", entries, name, got, content)
+	}
+}
