@@ -1,6 +1,9 @@
 package petcat
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // DayLease asks for a block of an account's requests of one UTC day, to be
 // handed out later from memory. Leasing ahead is how a day's count survives a
@@ -26,14 +29,45 @@ type DayReturn struct {
 	Unused  int64
 }
 
+// DayCall names a call that changes counts, so that it can be made again when
+// its outcome is not known: a store does it once. A caller makes one call at a
+// time, and makes the same one, with the same number and the same contents, until
+// it is answered.
+type DayCall struct {
+	Caller string // unique, for leases or for returns, in one process
+	Number int64  // from 1, one more for each call of the caller
+}
+
 // DayStore keeps how much of each account's day is used or leased.
 type DayStore interface {
 	// LeaseDays grants leases durably: the answers are in the order of the
 	// questions. The counts of a day never pass the quota that came with the
-	// lease.
-	LeaseDays(ctx context.Context, leases []DayLease) ([]DayLeased, error)
-	// ReturnDays gives unused requests back.
-	ReturnDays(ctx context.Context, returns []DayReturn) error
+	// lease. No two leases of a call may be of the same account's same day. A call
+	// that was done grants what it granted then, and tells the counts as they are
+	// now. One with a number below the caller's last is an error and grants
+	// nothing: it was overtaken on its way.
+	LeaseDays(ctx context.Context, call DayCall, leases []DayLease) ([]DayLeased, error)
+	// ReturnDays gives unused requests back. A call that was done, or that was
+	// overtaken, changes nothing.
+	ReturnDays(ctx context.Context, call DayCall, returns []DayReturn) error
 	// DayCount returns how much is used or leased.
 	DayCount(ctx context.Context, account AccountID, day int64) (int64, error)
+}
+
+// CheckDayLeases returns an error when two leases of a call are of the same
+// account's same day.
+func CheckDayLeases(leases []DayLease) error {
+	type key struct {
+		account AccountID
+		day     int64
+	}
+	seen := make(map[key]bool, len(leases))
+	for _, l := range leases {
+		k := key{l.Account, l.Day}
+		if seen[k] {
+			return fmt.Errorf("two leases of one call are of %s and day %d", l.Account, l.Day)
+		}
+		seen[k] = true
+	}
+	return nil
 }

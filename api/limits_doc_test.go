@@ -121,7 +121,7 @@ func newDays() days {
 	return d
 }
 
-func (d days) LeaseDays(_ context.Context, asks []petcat.DayLease) ([]petcat.DayLeased, error) {
+func (d days) LeaseDays(_ context.Context, _ petcat.DayCall, asks []petcat.DayLease) ([]petcat.DayLeased, error) {
 	count := <-d.count
 	defer func() { d.count <- count }()
 	granted := make([]petcat.DayLeased, len(asks))
@@ -133,7 +133,7 @@ func (d days) LeaseDays(_ context.Context, asks []petcat.DayLease) ([]petcat.Day
 	return granted, nil
 }
 
-func (d days) ReturnDays(_ context.Context, returns []petcat.DayReturn) error {
+func (d days) ReturnDays(_ context.Context, _ petcat.DayCall, returns []petcat.DayReturn) error {
 	count := <-d.count
 	for _, r := range returns {
 		count -= r.Unused

@@ -3,6 +3,7 @@ package limittest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"petcat"
@@ -14,8 +15,9 @@ var ErrCrashed = errors.New("limittest: the process has crashed")
 // Days is a [petcat.DayStore] in memory that outlives the processes that use it.
 type Days struct {
 	mu     sync.Mutex
-	counts map[dayKey]int64 // guarded by mu
-	calls  int              // guarded by mu
+	counts map[dayKey]int64       // guarded by mu
+	done   map[string]dayCallDone // each caller's last call; guarded by mu
+	calls  int                    // guarded by mu
 }
 
 type dayKey struct {
@@ -23,8 +25,16 @@ type dayKey struct {
 	day     int64
 }
 
+// dayCallDone is a call that was done.
+type dayCallDone struct {
+	number  int64
+	granted []int64
+}
+
 // NewDays returns an empty store.
-func NewDays() *Days { return &Days{counts: make(map[dayKey]int64)} }
+func NewDays() *Days {
+	return &Days{counts: make(map[dayKey]int64), done: make(map[string]dayCallDone)}
+}
 
 // Count returns how much of an account's day is used or leased.
 func (d *Days) Count(account petcat.AccountID, day int64) int64 {
@@ -57,7 +67,8 @@ type Faults struct {
 	Write error // what LeaseDays and ReturnDays answer
 	Read  error // what DayCount answers
 	Hang  bool  // every call waits until Hang ends or its context does
-	// LoseAnswer makes LeaseDays do its work and then answer with Write.
+	// LoseAnswer makes LeaseDays and ReturnDays do their work and then answer with
+	// Write.
 	LoseAnswer bool
 }
 
@@ -93,45 +104,75 @@ func (p *Process) enter(ctx context.Context) (Faults, error) {
 }
 
 // LeaseDays implements [petcat.DayStore].
-func (p *Process) LeaseDays(ctx context.Context, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
-	if _, err := p.enter(ctx); err != nil {
-		return nil, err
-	}
-	// Held to the end, so that nothing is granted once Crash has returned.
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.faults.Write != nil && !p.faults.LoseAnswer {
-		return nil, p.faults.Write
-	}
-	p.days.mu.Lock()
-	defer p.days.mu.Unlock()
-	p.days.calls++
-	got := make([]petcat.DayLeased, len(leases))
-	for i, l := range leases {
-		k := dayKey{l.Account, l.Day}
-		granted := max(0, min(l.Want, l.Quota-p.days.counts[k]))
-		p.days.counts[k] += granted
-		got[i] = petcat.DayLeased{Granted: granted, Count: p.days.counts[k]}
-	}
-	return got, p.faults.Write
+func (p *Process) LeaseDays(ctx context.Context, call petcat.DayCall, leases []petcat.DayLease) (got []petcat.DayLeased, err error) {
+	err = p.write(ctx, func(d *Days) error {
+		d.calls++
+		got, err = d.lease(call, leases)
+		return err
+	})
+	return got, err
 }
 
 // ReturnDays implements [petcat.DayStore].
-func (p *Process) ReturnDays(ctx context.Context, returns []petcat.DayReturn) error {
+func (p *Process) ReturnDays(ctx context.Context, call petcat.DayCall, returns []petcat.DayReturn) error {
+	return p.write(ctx, func(d *Days) error {
+		if d.done[call.Caller].number >= call.Number {
+			return nil
+		}
+		for _, r := range returns {
+			d.counts[dayKey{r.Account, r.Day}] -= r.Unused
+		}
+		d.done[call.Caller] = dayCallDone{number: call.Number}
+		return nil
+	})
+}
+
+// write does what changes the days, as far as the faults let it.
+func (p *Process) write(ctx context.Context, change func(*Days) error) error {
 	if _, err := p.enter(ctx); err != nil {
 		return err
 	}
+	// Held to the end, so that nothing is changed once Crash has returned.
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.faults.Write != nil {
+	if p.faults.Write != nil && !p.faults.LoseAnswer {
 		return p.faults.Write
 	}
 	p.days.mu.Lock()
 	defer p.days.mu.Unlock()
-	for _, r := range returns {
-		p.days.counts[dayKey{r.Account, r.Day}] -= r.Unused
+	if err := change(p.days); err != nil {
+		return err
 	}
-	return nil
+	return p.faults.Write
+}
+
+// lease grants leases, once for each call. The caller holds d.mu.
+func (d *Days) lease(call petcat.DayCall, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
+	last := d.done[call.Caller]
+	if err := petcat.CheckDayLeases(leases); err != nil {
+		return nil, err
+	}
+	switch {
+	case last.number > call.Number:
+		return nil, fmt.Errorf("limittest: call %d was overtaken by call %d", call.Number, last.number)
+	case last.number == call.Number && len(last.granted) != len(leases):
+		return nil, fmt.Errorf("limittest: call %d had %d leases, and now has %d", call.Number, len(last.granted), len(leases))
+	}
+	again := last.number == call.Number
+	got := make([]petcat.DayLeased, len(leases))
+	granted := make([]int64, len(leases))
+	for i, l := range leases {
+		k := dayKey{l.Account, l.Day}
+		if again {
+			granted[i] = last.granted[i]
+		} else {
+			granted[i] = max(0, min(l.Want, l.Quota-d.counts[k]))
+			d.counts[k] += granted[i]
+		}
+		got[i] = petcat.DayLeased{Granted: granted[i], Count: d.counts[k]}
+	}
+	d.done[call.Caller] = dayCallDone{number: call.Number, granted: granted}
+	return got, nil
 }
 
 // DayCount implements [petcat.DayStore].

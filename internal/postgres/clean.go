@@ -14,7 +14,8 @@ const (
 	// cleanBatch keeps each deletion under some milliseconds.
 	cleanBatch = 1000
 	// dayRetention is how long days are kept after their end, for operators'
-	// questions about the last month.
+	// questions about the last month, and how long the calls that changed them are
+	// known.
 	dayRetention = 35 * 24 * time.Hour
 )
 
@@ -26,13 +27,19 @@ func (s *Store) cleanNow(ctx context.Context) error {
 			(SELECT account_id, key FROM idempotency WHERE created_at <= $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 		days = `DELETE FROM day_count WHERE (day, account_id) IN
 			(SELECT day, account_id FROM day_count WHERE day < $1 ORDER BY day, account_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
+		calls = `DELETE FROM day_call WHERE caller IN
+			(SELECT caller FROM day_call WHERE made_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
 	)
 	moment := now(s.clock)
 	oldest := moment.Add(-petcat.IdempotencyRetention).UnixMilli()
 	if err := s.deleteAll(ctx, idempotency, oldest); err != nil {
 		return err
 	}
-	return s.deleteAll(ctx, days, petcat.Day.Index(moment.Add(-dayRetention).Unix()))
+	forgotten := moment.Add(-dayRetention)
+	if err := s.deleteAll(ctx, days, petcat.Day.Index(forgotten.Unix())); err != nil {
+		return err
+	}
+	return s.deleteAll(ctx, calls, forgotten.UnixMilli())
 }
 
 // deleteAll repeats a deletion of one batch until nothing is left.

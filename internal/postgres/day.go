@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -19,91 +20,106 @@ func compareDays(a, b dayKey) int {
 	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.account, b.account))
 }
 
+// The statements of a call. A row that is not there cannot be locked, so it is made
+// first; each statement sees what others committed while the one before waited for
+// them. Who makes a call again waits for the lock of the first one, should that still
+// be on its way, and then sees that it was done.
+const (
+	makeDayCall = `INSERT INTO day_call (caller, number, granted, made_at) VALUES ($1, 0, '{}', $2) ON CONFLICT (caller) DO NOTHING`
+	lockDayCall = `SELECT number FROM day_call WHERE caller = $1 FOR UPDATE`
+)
+
 // LeaseDays implements [petcat.DayStore]. The counter's row has no part in it.
-func (s *Store) LeaseDays(ctx context.Context, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
-	// A row that is not there cannot be locked, so it is made first. The second
-	// statement sees what others committed while the first one waited for them.
+func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
 	const insert = `INSERT INTO day_count (day, account_id, count)
 		SELECT day, account_id, 0 FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS t (day, account_id, n) ORDER BY n
 		ON CONFLICT (day, account_id) DO NOTHING`
-	const lease = `WITH locked AS MATERIALIZED (
-			SELECT d.day, d.account_id, greatest(0, least(t.want, t.quota - d.count)) AS granted, t.n
+	const lease = `WITH call AS MATERIALIZED (
+			SELECT number, granted FROM day_call WHERE caller = $5
+		), locked AS MATERIALIZED (
+			SELECT d.day, d.account_id, d.count, greatest(0, least(t.want, t.quota - d.count)) AS granted, t.n
 			FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[]) WITH ORDINALITY AS t (day, account_id, want, quota, n)
 			JOIN day_count AS d ON d.day = t.day AND d.account_id = t.account_id
 			ORDER BY d.day, d.account_id FOR UPDATE OF d
+		), counted AS (
+			UPDATE day_count AS d SET count = d.count + l.granted FROM locked AS l
+			WHERE d.day = l.day AND d.account_id = l.account_id AND l.granted > 0 AND (SELECT number FROM call) < $6
+		), kept AS (
+			UPDATE day_call SET number = $6, made_at = $7, granted = (SELECT array_agg(granted ORDER BY n) FROM locked)
+			WHERE caller = $5 AND number < $6
 		)
-		UPDATE day_count AS d SET count = d.count + l.granted FROM locked AS l
-		WHERE d.day = l.day AND d.account_id = l.account_id
-		RETURNING l.n, l.granted, d.count`
+		SELECT l.n, CASE WHEN c.number < $6 THEN l.granted ELSE c.granted[l.n] END,
+			l.count + CASE WHEN c.number < $6 THEN l.granted ELSE 0 END
+		FROM locked AS l CROSS JOIN call AS c`
 	if len(leases) == 0 {
 		return nil, nil
+	}
+	if err := petcat.CheckDayLeases(leases); err != nil {
+		return nil, err
 	}
 	if err := fault.Hit(fault.LeaseWrite); err != nil {
 		return nil, err
 	}
-	answers := make([]petcat.DayLeased, len(leases))
-	var batch pgx.Batch
-	batch.Queue(settings)
-	for i, round := range rounds(leases) {
-		days, accounts, wants, quotas := make([]int64, len(round)), make([]int64, len(round)), make([]int64, len(round)), make([]int64, len(round))
-		for j, at := range round {
-			l := leases[at]
-			days[j], accounts[j], wants[j], quotas[j] = l.Day, int64(l.Account), l.Want, l.Quota
-		}
-		if i == 0 { // every row is in the first round
-			batch.Queue(insert, days, accounts)
-		}
-		batch.Queue(lease, days, accounts, wants, quotas).Query(rowsOf(func(scan scanner) error {
-			var n int64
-			var a petcat.DayLeased
-			err := scan(&n, &a.Granted, &a.Count)
-			if err == nil {
-				answers[round[n-1]] = a
-			}
-			return err
-		}))
+	order := rowOrder(leases)
+	days, accounts, wants, quotas := make([]int64, len(order)), make([]int64, len(order)), make([]int64, len(order)), make([]int64, len(order))
+	for j, at := range order {
+		l := leases[at]
+		days[j], accounts[j], wants[j], quotas[j] = l.Day, int64(l.Account), l.Want, l.Quota
 	}
-	if err := s.write(ctx, "lease days", &batch); err != nil {
+	answers := make([]petcat.DayLeased, len(leases))
+	number, batch := s.beginDayCall(call)
+	batch.Queue(insert, days, accounts)
+	batch.Queue(lease, days, accounts, wants, quotas, call.Caller, call.Number, now(s.clock).UnixMilli()).Query(rowsOf(func(scan scanner) error {
+		var n int64
+		var a petcat.DayLeased
+		err := scan(&n, &a.Granted, &a.Count)
+		if err == nil {
+			answers[order[n-1]] = a
+		}
+		return err
+	}))
+	if err := s.write(ctx, "lease days", batch); err != nil {
 		return nil, err
+	}
+	if *number > call.Number {
+		return nil, fmt.Errorf("postgres: lease days: call %d was overtaken by call %d", call.Number, *number)
 	}
 	return answers, nil
 }
 
-// rounds returns the places of the leases, in the order of their rows, so that no
-// round has a row twice and what is asked first is granted first.
-func rounds(leases []petcat.DayLease) [][]int {
+// beginDayCall returns a batch that begins with taking the caller's row, and where it
+// puts the number of the caller's last call.
+func (s *Store) beginDayCall(call petcat.DayCall) (number *int64, batch *pgx.Batch) {
+	number, batch = new(int64), &pgx.Batch{}
+	batch.Queue(settings)
+	batch.Queue(makeDayCall, call.Caller, now(s.clock).UnixMilli())
+	batch.Queue(lockDayCall, call.Caller).QueryRow(func(row pgx.Row) error { return row.Scan(number) })
+	return number, batch
+}
+
+// rowOrder returns the places of the leases, in the order of their rows.
+func rowOrder(leases []petcat.DayLease) []int {
 	order := make([]int, len(leases))
 	for i := range order {
 		order[i] = i
 	}
 	key := func(i int) dayKey { return dayKey{leases[i].Day, int64(leases[i].Account)} }
-	slices.SortStableFunc(order, func(a, b int) int { return compareDays(key(a), key(b)) })
-	var all [][]int
-	round := 0
-	for i, at := range order {
-		if i > 0 && key(order[i-1]) == key(at) {
-			round++
-		} else {
-			round = 0
-		}
-		if round == len(all) {
-			all = append(all, nil)
-		}
-		all[round] = append(all[round], at)
-	}
-	return all
+	slices.SortFunc(order, func(a, b int) int { return compareDays(key(a), key(b)) })
+	return order
 }
 
 // ReturnDays implements [petcat.DayStore].
-func (s *Store) ReturnDays(ctx context.Context, returns []petcat.DayReturn) error {
-	const update = `WITH locked AS MATERIALIZED (
+func (s *Store) ReturnDays(ctx context.Context, call petcat.DayCall, returns []petcat.DayReturn) error {
+	const update = `WITH kept AS (
+			UPDATE day_call SET number = $5, made_at = $6 WHERE caller = $4 AND number < $5 RETURNING number
+		), locked AS MATERIALIZED (
 			SELECT d.day, d.account_id, t.unused
 			FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS t (day, account_id, unused)
 			JOIN day_count AS d ON d.day = t.day AND d.account_id = t.account_id
 			ORDER BY d.day, d.account_id FOR UPDATE OF d
 		)
 		UPDATE day_count AS d SET count = greatest(0, d.count - l.unused) FROM locked AS l
-		WHERE d.day = l.day AND d.account_id = l.account_id`
+		WHERE d.day = l.day AND d.account_id = l.account_id AND EXISTS (SELECT FROM kept)`
 	unused := make(map[dayKey]int64)
 	for _, r := range returns {
 		unused[dayKey{r.Day, int64(r.Account)}] += max(0, r.Unused)
@@ -115,10 +131,9 @@ func (s *Store) ReturnDays(ctx context.Context, returns []petcat.DayReturn) erro
 	for k, n := range unused {
 		days, accounts, counts = append(days, k.day), append(accounts, k.account), append(counts, n)
 	}
-	var batch pgx.Batch
-	batch.Queue(settings)
-	batch.Queue(update, days, accounts, counts)
-	return s.write(ctx, "return days", &batch)
+	_, batch := s.beginDayCall(call)
+	batch.Queue(update, days, accounts, counts, call.Caller, call.Number, now(s.clock).UnixMilli())
+	return s.write(ctx, "return days", batch)
 }
 
 // write runs a batch as one transaction in one round trip.

@@ -183,7 +183,7 @@ func TestHungServer(t *testing.T) {
 		"changes": func() error { _, err := s.AccessChangesSince(t.Context(), 0); return err },
 		"key":     func() error { _, err := s.FindCredential(t.Context(), petcat.KeyHash{}); return err },
 		"lease": func() error {
-			_, err := s.LeaseDays(t.Context(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1}})
+			_, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1}})
 			return err
 		},
 		"change": func() error { return s.SaveBan(t.Context(), petcat.Ban{Key: 1}) },
@@ -262,7 +262,7 @@ func TestRestartedServer(t *testing.T) {
 		}
 		recovered(t, map[string]func() error{"ping": func() error { return s.Ping(t.Context()) }}, 5*time.Second)
 		warm()
-		if err := s.ReturnDays(t.Context(), []petcat.DayReturn{{Account: 1, Day: 1, Unused: 1}}); err != nil {
+		if err := s.ReturnDays(t.Context(), aDayCall(), []petcat.DayReturn{{Account: 1, Day: 1, Unused: 1}}); err != nil {
 			t.Errorf("%s: the first write: %v", name, err)
 		}
 	}

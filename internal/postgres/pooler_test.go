@@ -231,7 +231,7 @@ func TestBehindAPooler(t *testing.T) {
 				if _, err := s.AccessChangesSince(t.Context(), 0); err != nil {
 					t.Errorf("changes: %v", err)
 				}
-				if _, err := s.LeaseDays(t.Context(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1000}}); err != nil {
+				if _, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1000}}); err != nil {
 					t.Errorf("lease: %v", err)
 				}
 			}

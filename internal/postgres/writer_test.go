@@ -160,7 +160,7 @@ func TestClean(t *testing.T) {
 	today := petcat.Day.Index(c.Read().Time().Unix())
 	lease := func(day int64) {
 		t.Helper()
-		if _, err := s.LeaseDays(t.Context(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
+		if _, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,5 +207,13 @@ func TestClean(t *testing.T) {
 	}
 	if got := count("day_count"); got != 1 { // a day has passed
 		t.Errorf("%d days, want today's", got)
+	}
+	if got := count("day_call"); got != 3 {
+		t.Errorf("%d calls about days, want all 3", got)
+	}
+	c.Advance(dayRetention)
+	cleanBoth()
+	if got := count("day_call"); got != 0 {
+		t.Errorf("%d calls about days of long ago, want none", got)
 	}
 }

@@ -19,6 +19,7 @@ type account struct {
 	lease    *lease // the one lease that is asked for, or nil
 	day      int32  // index of the day that the above counts; lasts 5 million years
 	known    bool   // dayCount was told by the store
+	stale    bool   // requests of the day were given back since then
 }
 
 func (a *account) dayUsed() int64 { return a.dayCount - a.dayFree + a.dayOwed }
@@ -32,7 +33,7 @@ func (a *account) turn(now int64) (day, unused int64) {
 	}
 	if today := int32(petcat.Day.Index(unix)); a.day != today {
 		day, unused = int64(a.day), a.dayFree
-		a.day, a.known, a.lease = today, false, nil
+		a.day, a.known, a.stale, a.lease = today, false, false, nil
 		a.dayCount, a.dayFree, a.dayOwed = 0, 0, 0
 	}
 	return day, unused
@@ -46,7 +47,7 @@ func (a *account) tally(now int64, c Charge) Tally {
 // granted adds a lease. What is owed is paid from it first, so that what was
 // used stays used.
 func (a *account) granted(l petcat.DayLeased) {
-	a.known = true
+	a.known, a.stale = true, false
 	a.dayCount = l.Count
 	a.dayFree += l.Granted
 	pay := min(a.dayOwed, a.dayFree)

@@ -45,7 +45,9 @@
 // it is back; it is asked about every second. When it cannot be read either,
 // that holds for the accounts that are known; others get an error with
 // [petcat.CodeServiceUnavailable], never a refusal, because it is not their
-// fault. A store that hangs is treated so after 2 s. A crash during such a time
+// fault. A store that hangs is treated so after 2 s. A store that does its work and
+// cannot say so is asked the same again, by the call's number, until it says so: what
+// it leased then is leased once, and what it took back was taken back once. A crash during such a time
 // forgets what was admitted in it, so that the day's quota can then be passed
 // by as much. [Stats] and the log say when it is so.
 //

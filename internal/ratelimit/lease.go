@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,11 +116,11 @@ func (l *lease) want() (ask petcat.DayLease, ok bool) {
 
 // errands is what the store is to be asked, in the order in which it came up.
 type errands struct {
-	wake chan struct{} // capacity 1
+	wake    chan struct{} // capacity 1
+	returns *DayReturns
 
-	mu      sync.Mutex
-	leases  []*lease           // guarded by mu
-	returns []petcat.DayReturn // guarded by mu
+	mu     sync.Mutex
+	leases []*lease // guarded by mu
 }
 
 func (e *errands) poke() {
@@ -137,45 +138,28 @@ func (e *errands) ask(l *lease) {
 }
 
 func (e *errands) giveBack(r ...petcat.DayReturn) {
-	e.mu.Lock()
-	e.returns = append(e.returns, r...)
-	e.mu.Unlock()
+	e.returns.Add(r...)
 	e.poke()
 }
 
-// take returns and forgets what came up.
-func (e *errands) take() (leases []*lease, returns []petcat.DayReturn) {
+// takeLeases returns and forgets which leases came up.
+func (e *errands) takeLeases() []*lease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	leases, returns = e.leases, e.returns
-	e.leases, e.returns = nil, nil
-	return leases, returns
+	leases := e.leases
+	e.leases = nil
+	return leases
 }
 
-// backlog returns how many returns wait for the store.
-func (e *errands) backlog() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.returns)
-}
-
-const (
-	// errandRetry is how long a store that failed is left alone.
-	errandRetry = time.Second
-	// storePatience bounds one call of the store. It is longer than a request
-	// waits: a slow answer still tells what was leased.
-	storePatience = 10 * time.Second
-	// errandBatch is how many leases make one call, so that the first of a
-	// midnight's many do not wait for the last.
-	errandBatch = 1_000
-)
+// errandRetry is how long a store that failed is left alone.
+const errandRetry = time.Second
 
 // runErrands is the one goroutine that talks to the store.
 func (m *Memory) runErrands() {
 	retry := time.NewTimer(errandRetry)
 	retry.Stop()
 	defer retry.Stop()
-	var refused []*lease // the store failed to grant them; oldest first
+	var refused []*lease // not asked for yet, because the store failed; oldest first
 	failing := false     // retry is set
 	for {
 		due := false
@@ -186,17 +170,13 @@ func (m *Memory) runErrands() {
 			due = true
 		case <-m.errand.wake:
 		}
-		leases, returns := m.errand.take()
-		if failing && !due {
-			m.requeue(returns)
-			returns = nil
-			if out := m.away.Load(); out != nil {
-				m.goOnWithout(leases, out.blind)
-				refused = append(refused, leases...)
-				continue
-			}
+		leases, rest := m.errand.takeLeases(), failing && !due
+		if out := m.away.Load(); rest && out != nil {
+			m.goOnWithout(leases, out.blind)
+			refused = append(refused, leases...)
+			continue
 		}
-		returned := m.giveBack(m.storeCtx, returns)
+		returned := rest || m.giveBack(m.storeCtx)
 		var leased bool
 		refused, leased = m.lease(append(refused, leases...))
 		if !returned || !leased {
@@ -208,74 +188,57 @@ func (m *Memory) runErrands() {
 	}
 }
 
-// requeue keeps returns for the next attempt, without waking anybody for them.
-func (m *Memory) requeue(returns []petcat.DayReturn) {
-	m.errand.mu.Lock()
-	defer m.errand.mu.Unlock()
-	m.errand.returns = append(returns, m.errand.returns...)
-}
-
 // giveBack returns what was leased and not used. What the store does not take
-// is kept for later: until then it counts as used, so no quota is passed.
-func (m *Memory) giveBack(ctx context.Context, returns []petcat.DayReturn) bool {
-	for len(returns) > 0 {
-		n := min(len(returns), errandBatch)
-		if err := m.call(ctx, func(ctx context.Context) error { return m.days.ReturnDays(ctx, returns[:n]) }); err != nil {
-			m.logger.Warn("unused requests of the day could not be given back", "accounts", len(returns), "error", err)
-			m.requeue(returns)
-			return false
-		}
-		returns = returns[n:]
+// counts as used until it does.
+func (m *Memory) giveBack(ctx context.Context) bool {
+	if err := m.errand.returns.Send(ctx, m.gaveBack); err != nil {
+		m.logger.Warn("unused requests of the day could not be given back", "accounts", m.errand.returns.Backlog(), "error", err)
+		return false
 	}
 	return true
 }
 
-// lease asks the store for leases, and returns those that it failed to grant.
+// gaveBack makes accounts that have come back meanwhile ask again when their day
+// seems spent: the count that they know may hold what was given back.
+func (m *Memory) gaveBack(returns []petcat.DayReturn) {
+	for _, r := range returns {
+		s := m.shard(r.Account)
+		s.mu.Lock()
+		if a := s.accounts[r.Account]; a != nil && int64(a.day) == r.Day {
+			a.stale = true
+		}
+		s.mu.Unlock()
+	}
+}
+
+// lease asks the store for leases, and returns those that it was not asked for
+// because it failed. A call that was not answered comes first.
 func (m *Memory) lease(leases []*lease) (refused []*lease, ok bool) {
-	for len(leases) > 0 {
-		n := min(len(leases), errandBatch)
-		asked, err := m.leaseBatch(leases[:n])
+	for len(leases) > 0 || len(m.leases.Waiting()) > 0 {
+		if len(m.leases.Waiting()) == 0 {
+			n := min(len(leases), DayBatch)
+			for _, l := range leases[:n] {
+				if ask, ok := l.want(); ok {
+					m.leases.Add(ask, l)
+				}
+			}
+			leases = leases[n:]
+			continue
+		}
+		asked, got, err := m.leases.Ask(m.storeCtx)
 		if err != nil {
 			// The rest of the queue would meet the same failure, one time-out
 			// after the other.
-			refused = append(asked, leases[n:]...)
 			m.setAway(&outage{err: err})
-			m.goOnWithout(refused, false)
-			return refused, false
+			m.goOnWithout(slices.Concat(m.leases.Waiting(), leases), false)
+			return leases, false
 		}
-		leases = leases[n:]
+		for i, l := range asked {
+			m.settle(l, got[i])
+		}
 	}
 	m.setAway(nil)
 	return nil, true
-}
-
-// leaseBatch makes one call. It returns the leases that were asked for.
-func (m *Memory) leaseBatch(leases []*lease) (asked []*lease, err error) {
-	asks := make([]petcat.DayLease, 0, len(leases))
-	asked = make([]*lease, 0, len(leases))
-	for _, l := range leases {
-		if ask, ok := l.want(); ok {
-			asks, asked = append(asks, ask), append(asked, l)
-		}
-	}
-	if len(asks) == 0 {
-		return nil, nil
-	}
-	var got []petcat.DayLeased
-	err = m.call(m.storeCtx, func(ctx context.Context) (err error) {
-		got, err = m.days.LeaseDays(ctx, asks)
-		return err
-	})
-	if err == nil && len(got) != len(asks) {
-		err = fmt.Errorf("the store answered %d of %d leases", len(got), len(asks))
-	}
-	if err != nil {
-		return asked, fmt.Errorf("leasing requests of the day: %w", err)
-	}
-	for i, l := range asked {
-		m.settle(l, got[i])
-	}
-	return asked, nil
 }
 
 // settle hands a granted lease to its account, or back to the store when the
@@ -284,8 +247,13 @@ func (m *Memory) settle(l *lease, got petcat.DayLeased) {
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
 	if l.current() {
-		l.account.granted(got)
-		l.account.lease = nil
+		a := l.account
+		a.granted(got)
+		a.lease = nil
+		if a.dayOwed > 0 && a.dayCount < l.quota.PerDay {
+			// More was admitted since the store was first asked.
+			m.askLease(l.shard, a, Charge{Account: l.id, Quota: l.quota})
+		}
 	} else if got.Granted > 0 {
 		m.errand.giveBack(petcat.DayReturn{Account: l.id, Day: l.day, Unused: got.Granted})
 	}

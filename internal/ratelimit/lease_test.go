@@ -3,6 +3,8 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,6 +69,15 @@ func (r *rig) unavailable(ctx context.Context, t *testing.T, account petcat.Acco
 	}
 }
 
+// daySpent sends a request that the day must refuse.
+func (r *rig) daySpent(t *testing.T, account petcat.AccountID) {
+	t.Helper()
+	d, err := r.Spend(t.Context(), ratelimit.Charge{Account: account, Key: 1, Quota: thou})
+	if err != nil || d.Verdict != ratelimit.DaySpent {
+		t.Fatalf("Spend = %+v, %v; want the day spent", d, err)
+	}
+}
+
 func want[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -127,10 +138,7 @@ func TestStoreRefusesWrites(t *testing.T) {
 
 		// The quota holds without the store too.
 		r.admit(t, 490, 1)
-		d, err := r.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: thou})
-		if err != nil || d.Verdict != ratelimit.DaySpent {
-			t.Fatalf("Spend = %+v, %v; want the day spent", d, err)
-		}
+		r.daySpent(t, 1)
 
 		r.store.Break(limittest.Faults{})
 		time.Sleep(2 * time.Second)
@@ -197,32 +205,132 @@ func TestStoreHangs(t *testing.T) {
 	})
 }
 
-// A lease whose answer is lost is lost: the account may get less, never more.
+// A store that does its work and cannot say so leases one block, however often it is
+// asked, and takes nothing back twice.
 func TestStoreLosesAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.admit(t, 10, 1)
+		synctest.Wait()
+		leased := r.days.Count(1, today)
 		r.store.Break(limittest.Faults{Write: errDisk, LoseAnswer: true})
 		r.admit(t, 20, 1)
+		time.Sleep(5 * time.Minute) // asked for again every second
+		if got := r.days.Count(1, today); got > leased+5 {
+			t.Errorf("the store counts %d after lost answers, want a block of 5 more than %d", got, leased)
+		}
 		r.store.Break(limittest.Faults{})
 		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		admitted := int64(30)
-		for {
-			d, err := r.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: thou})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Verdict != ratelimit.Admitted {
-				break
-			}
-			admitted++
-		}
-		if admitted > 1_000 || admitted < 950 {
-			t.Errorf("%d admitted of 1000", admitted)
-		}
+		r.admit(t, 970, 1)
+		r.daySpent(t, 1)
 		want(t, "the store's count", r.days.Count(1, today), 1_000)
+
+		// The same with what is given back.
+		r.admit(t, 12, 2)
+		r.store.Break(limittest.Faults{Write: errDisk, LoseAnswer: true})
+		r.clock.Advance(11 * time.Minute)
+		r.Sweep()
+		time.Sleep(5 * time.Minute)
+		want(t, "the store's count of what was given back", r.days.Count(2, today), 12)
 	})
+}
+
+// What is given back late is to be had, though the day seemed spent before.
+func TestReturnIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.admit(t, 2, 1)
+		r.store.Break(limittest.Faults{Write: errDisk})
+		r.clock.Advance(11 * time.Minute)
+		r.Sweep() // gives 3 back, in vain
+		synctest.Wait()
+		r.store.Break(limittest.Faults{})
+		r.admit(t, 995, 1)
+		r.daySpent(t, 1)
+		time.Sleep(2 * time.Second)
+		r.admit(t, 3, 1)
+		r.daySpent(t, 1)
+	})
+}
+
+// Whatever becomes of the store's calls, an account never gets more than its day, and
+// all of it once the store answers again.
+func TestUnknownOutcomes(t *testing.T) {
+	for range 40 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testUnknownOutcomes(t, rand.New(rand.NewPCG(seed, 0))) })
+		})
+	}
+}
+
+func testUnknownOutcomes(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	type account struct {
+		id  petcat.AccountID
+		day int64
+	}
+	quota := petcat.Quota{PerMinute: 100_000, PerDay: []int64{3, 150, 1_000, 10_000}[random.IntN(4)]}
+	admitted := make(map[account]int64)
+	r := &rig{clock: clock.NewManual(noon), days: limittest.NewDays()}
+	store := limittest.NewUnreliable(r.days.Process(), random)
+	begin := func() {
+		r.Memory = ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(r.clock), Days: store})
+	}
+	begin()
+	spend := func(n int, id petcat.AccountID) {
+		for range n {
+			d, err := r.Spend(t.Context(), ratelimit.Charge{Account: id, Key: 1, Quota: quota})
+			if err == nil && d.Verdict == ratelimit.Admitted {
+				a := account{id, petcat.Day.Index(time.Unix(0, d.Now).Unix())}
+				if admitted[a]++; admitted[a] > quota.PerDay {
+					t.Fatalf("%d admitted of %d", admitted[a], quota.PerDay)
+				}
+			}
+		}
+	}
+	for range 150 {
+		switch random.IntN(12) {
+		case 0, 1:
+			store.Trouble(true)
+		case 2:
+			store.Trouble(false)
+		case 3:
+			r.clock.Advance(time.Duration(random.IntN(20)) * time.Minute)
+			r.Sweep()
+		case 4:
+			r.clock.Advance(time.Duration(random.IntN(3)) * time.Hour)
+		case 5:
+			time.Sleep(time.Duration(random.IntN(40)) * time.Second)
+		case 6:
+			if random.IntN(4) == 0 { // another process, when all is well
+				store.Trouble(false)
+				time.Sleep(30 * time.Second)
+				if err := r.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				begin()
+			}
+		default:
+			spend(1+random.IntN(max(2, int(quota.PerDay)/20)), petcat.AccountID(1+random.IntN(3)))
+		}
+	}
+	store.Trouble(false)
+	time.Sleep(30 * time.Second)
+	today := petcat.Day.Index(r.clock.Read().Time().Unix())
+	for id := range petcat.AccountID(3) {
+		spend(int(quota.PerDay)+1, id+1)
+		want(t, "admitted in all", admitted[account{id + 1, today}], quota.PerDay)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for a, n := range admitted {
+		// What is owed of a day that is over is not told.
+		if got := r.days.Count(a.id, a.day); got > n || a.day == today && got < n {
+			t.Errorf("the store counts %d of account %d on day %d, want %d", got, a.id, a.day-today, n)
+		}
+	}
 }
 
 func TestCallerGivesUp(t *testing.T) {

@@ -33,6 +33,7 @@ type Memory struct {
 
 	shards [shardCount]shard
 	errand errands
+	leases *DayLeases[*lease]     // of the errands' goroutine, and of Close after it
 	away   atomic.Pointer[outage] // nil while the store does its work
 
 	stopping   chan struct{} // closed by Close
@@ -60,7 +61,8 @@ func NewMemory(o Options) *Memory {
 		bans:     o.Bans,
 		banned:   o.Banned,
 		logger:   o.Logger,
-		errand:   errands{wake: make(chan struct{}, 1)},
+		errand:   errands{wake: make(chan struct{}, 1), returns: NewDayReturns(o.Days)},
+		leases:   NewDayLeases[*lease](o.Days),
 		stopping: make(chan struct{}),
 	}
 	if m.bans == "" {
@@ -160,7 +162,11 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 			return step{decision: t.Banned(ban.EndsAt.Unix(), c.Key)}
 		}
 	}
-	if v := t.Verdict(); v != Admitted {
+	v := t.Verdict()
+	if v == DaySpent && a.stale && !overdue && m.away.Load() == nil {
+		return m.awaitLease(s, a, c)
+	}
+	if v != Admitted {
 		return m.refuse(s, c, t, v)
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 // measurement sees the limiter alone.
 type leaseAll struct{ petcat.DayStore }
 
-func (leaseAll) LeaseDays(_ context.Context, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
+func (leaseAll) LeaseDays(_ context.Context, _ petcat.DayCall, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
 	got := make([]petcat.DayLeased, len(leases))
 	for i, l := range leases {
 		got[i] = petcat.DayLeased{Granted: l.Want, Count: l.Want}
@@ -18,4 +18,4 @@ func (leaseAll) LeaseDays(_ context.Context, leases []petcat.DayLease) ([]petcat
 	return got, nil
 }
 
-func (leaseAll) ReturnDays(context.Context, []petcat.DayReturn) error { return nil }
+func (leaseAll) ReturnDays(context.Context, petcat.DayCall, []petcat.DayReturn) error { return nil }

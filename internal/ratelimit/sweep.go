@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"petcat"
@@ -37,7 +38,7 @@ func (m *Memory) runSweeps() {
 // sweep drops what is idle and gives back what was leased for it.
 func (m *Memory) sweep() {
 	for i := range m.shards {
-		if m.errand.backlog() > maxBacklog {
+		if m.errand.returns.Backlog() > maxBacklog {
 			return
 		}
 		if returns := m.shards[i].sweep(m.clock); len(returns) > 0 {
@@ -129,18 +130,35 @@ func (m *Memory) Close(ctx context.Context) error {
 		return fmt.Errorf("closing the limiter: %w", ctx.Err())
 	}
 	defer m.giveUp()
+	unanswered := m.askAgain(ctx)
 	owed, returns := m.collect()
-	_, earlier := m.errand.take()
-	var err error
-	if !m.giveBack(ctx, append(earlier, returns...)) {
-		err = errors.New("giving back unused requests of the day failed")
+	m.errand.returns.Add(returns...)
+	if !m.giveBack(ctx) {
+		return errors.New("giving back unused requests of the day failed")
 	}
-	for len(owed) > 0 && err == nil {
-		n := min(len(owed), errandBatch)
-		if _, failed := m.days.LeaseDays(ctx, owed[:n]); failed != nil {
-			err = fmt.Errorf("recording requests that were admitted while the store was away: %w", failed)
+	if unanswered != nil {
+		return unanswered
+	}
+	for owed := range slices.Chunk(owed, DayBatch) {
+		for _, ask := range owed {
+			m.leases.Add(ask, nil)
 		}
-		owed = owed[n:]
+		if _, _, err := m.leases.Ask(ctx); err != nil {
+			return fmt.Errorf("recording requests that were admitted while the store was away: %w", err)
+		}
+	}
+	return nil
+}
+
+// askAgain makes the call of the store that was not answered, so that what it
+// granted can be given back.
+func (m *Memory) askAgain(ctx context.Context) error {
+	if len(m.leases.Waiting()) == 0 {
+		return nil
+	}
+	asked, got, err := m.leases.Ask(ctx)
+	for i, l := range asked {
+		m.settle(l, got[i])
 	}
 	return err
 }

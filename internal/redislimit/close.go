@@ -39,7 +39,10 @@ func (l *Limiter) Close(ctx context.Context) error {
 		}
 		l.beatAll(ctx, *client, l.options.timeout, leaveFor)
 	}
-	err = errors.Join(err, l.leaser.returnAll(ctx), l.memory.Close(ctx))
+	if err == nil {
+		err = l.leaser.returns.Send(ctx, nil)
+	}
+	err = errors.Join(err, l.memory.Close(ctx))
 	l.giveUp()
 	<-idle
 	l.orders.Close()

@@ -16,7 +16,8 @@
 // the quota, is leased by one node at a time and spent by all through the
 // server. A server that is flushed, or fails over to a replica that lags,
 // loses at most what is left of the block: an account may get a hundredth less
-// than its day, never more than that too much.
+// than its day, never more than that too much. A call of the store that was not
+// answered is made again by its number, as in package ratelimit.
 //
 // # When the server is away
 //

@@ -14,30 +14,29 @@ import (
 )
 
 const (
-	// storePatience bounds one call of the day store, as in package ratelimit.
+	// storePatience bounds one read of the day store.
 	storePatience = 10 * time.Second
 	// storeRetry is how long a store that failed is left alone.
 	storeRetry = time.Second
-	// leaseBatch is how many leases make one call of the store.
-	leaseBatch = 1_000
 )
 
 // leaser leases blocks of days from the store and grants them to the accounts
 // on the server, one goroutine for all.
 type leaser struct {
-	l    *Limiter
-	wake chan struct{} // capacity 1
-	away atomic.Pointer[outage]
-	late atomic.Bool // something is to be sent to the server again
+	l       *Limiter
+	wake    chan struct{} // capacity 1
+	returns *ratelimit.DayReturns
+	away    atomic.Pointer[outage]
+	late    atomic.Bool // something is to be sent to the server again
 
-	mu      sync.Mutex
-	jobs    map[petcat.AccountID]*job // guarded by mu
-	queue   []*job                    // to be asked for; guarded by mu
-	returns []petcat.DayReturn        // guarded by mu
-	held    bool                      // the server is late with an answer; guarded by mu
+	mu    sync.Mutex
+	jobs  map[petcat.AccountID]*job // guarded by mu
+	queue []*job                    // to be asked for; guarded by mu
+	held  bool                      // the server is late with an answer; guarded by mu
 
 	// Of the goroutine alone.
-	refused   []*job  // the store failed to lease them
+	leases    *ratelimit.DayLeases[*job]
+	refused   []*job  // the store failed, and was not asked for them
 	ungranted []grant // the server did not answer
 	serial    int64
 }
@@ -66,7 +65,11 @@ type job struct {
 }
 
 func newLeaser(l *Limiter) *leaser {
-	return &leaser{l: l, wake: make(chan struct{}, 1), jobs: make(map[petcat.AccountID]*job)}
+	days := l.options.Days
+	return &leaser{
+		l: l, wake: make(chan struct{}, 1), jobs: make(map[petcat.AccountID]*job),
+		leases: ratelimit.NewDayLeases[*job](days), returns: ratelimit.NewDayReturns(days),
+	}
 }
 
 func (le *leaser) poke() {
@@ -108,19 +111,9 @@ func (le *leaser) begin(j *job) {
 	le.poke()
 }
 
-func (le *leaser) giveBack(r ...petcat.DayReturn) {
-	le.mu.Lock()
-	le.returns = append(le.returns, r...)
-	le.mu.Unlock()
+func (le *leaser) giveBack(r petcat.DayReturn) {
+	le.returns.Add(r)
 	le.poke()
-}
-
-func (le *leaser) takeReturns() []petcat.DayReturn {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	returns := le.returns
-	le.returns = nil
-	return returns
 }
 
 // run is the one goroutine that talks to the store.
@@ -139,7 +132,7 @@ func (le *leaser) run() {
 		}
 		le.grantAgain()
 		if due || !returning {
-			returning = le.returnAll(le.l.lifetime) != nil
+			returning = le.returns.Send(le.l.lifetime, nil) != nil
 		}
 		le.mu.Lock()
 		jobs := le.queue
@@ -151,7 +144,7 @@ func (le *leaser) run() {
 			continue
 		}
 		jobs = le.needed(jobs)
-		if jobs = append(le.refused, jobs...); len(jobs) > 0 || due && le.away.Load() != nil {
+		if jobs = append(le.refused, jobs...); len(jobs) > 0 || len(le.leases.Waiting()) > 0 || due && le.away.Load() != nil {
 			le.refused = le.round(jobs)
 		}
 	}
@@ -210,43 +203,40 @@ func (le *leaser) again() {
 	}
 }
 
-// round leases for all jobs, and returns those that the store failed.
+// round leases for all jobs, and returns those that the store was not asked for
+// because it failed. A call that it did not answer comes first.
 func (le *leaser) round(jobs []*job) (refused []*job) {
-	for len(jobs) > 0 {
-		n := min(len(jobs), leaseBatch)
-		got, err := le.ask(jobs[:n])
+	for len(jobs) > 0 || len(le.leases.Waiting()) > 0 {
+		if len(le.leases.Waiting()) == 0 {
+			n := min(len(jobs), ratelimit.DayBatch)
+			le.add(jobs[:n])
+			jobs = jobs[n:]
+		}
+		asked, got, err := le.leases.Ask(le.l.lifetime)
 		if err != nil {
 			le.setAway(&outage{err: err})
-			le.goOnWithout(jobs)
+			le.goOnWithout(slices.Concat(le.leases.Waiting(), jobs))
 			return jobs
 		}
-		le.grantAll(jobs[:n], got)
-		jobs = jobs[n:]
+		le.grantAll(asked, got)
 	}
 	le.setAway(nil)
 	return nil
 }
 
-func (le *leaser) ask(jobs []*job) ([]petcat.DayLeased, error) {
-	asks := make([]petcat.DayLease, len(jobs))
+// add puts jobs into the next call of the store.
+func (le *leaser) add(jobs []*job) {
 	le.mu.Lock()
-	for i, j := range jobs {
+	defer le.mu.Unlock()
+	for _, j := range jobs {
 		// Requests that wait are leased for at once, as far as the minute admits
 		// them: they spend it within the same instant.
 		waiting := min(j.waiters, j.quota.PerMinute-j.used)
-		asks[i] = petcat.DayLease{
+		le.leases.Add(petcat.DayLease{
 			Account: j.account, Day: j.day, Quota: j.quota.PerDay,
 			Want: j.owed + max(ratelimit.LeaseBlock(j.quota), waiting),
-		}
+		}, j)
 	}
-	le.mu.Unlock()
-	ctx, cancel := context.WithTimeout(le.l.lifetime, storePatience)
-	defer cancel()
-	got, err := le.l.options.Days.LeaseDays(ctx, asks)
-	if err == nil && len(got) != len(asks) {
-		err = fmt.Errorf("the store answered %d of %d leases", len(got), len(asks))
-	}
-	return got, err
 }
 
 // runAll runs a script on the server. Requests do not wait for that for longer
@@ -351,26 +341,6 @@ func (le *leaser) read(j *job) (int64, error) {
 	ctx, cancel := context.WithTimeout(le.l.lifetime, storePatience)
 	defer cancel()
 	return le.l.options.Days.DayCount(ctx, j.account, j.day)
-}
-
-// returnAll gives back what was leased and not used. What the store does not
-// take is kept for later: until then it counts as used.
-func (le *leaser) returnAll(ctx context.Context) error {
-	returns := le.takeReturns()
-	for len(returns) > 0 {
-		n := min(len(returns), leaseBatch)
-		call, cancel := context.WithTimeout(ctx, storePatience)
-		err := le.l.options.Days.ReturnDays(call, returns[:n])
-		cancel()
-		if err != nil {
-			le.mu.Lock()
-			le.returns = append(returns, le.returns...)
-			le.mu.Unlock()
-			return fmt.Errorf("giving back unused requests of the day: %w", err)
-		}
-		returns = returns[n:]
-	}
-	return nil
 }
 
 // setAway records that the store stopped or resumed doing its work.

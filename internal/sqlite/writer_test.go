@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -234,7 +235,7 @@ func TestClean(t *testing.T) {
 	today := petcat.Day.Index(c.Read().Time().Unix())
 	lease := func(day int64) {
 		t.Helper()
-		if _, err := s.LeaseDays(t.Context(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
+		if _, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,4 +274,17 @@ func TestClean(t *testing.T) {
 	if got := count("day_count"); got != 1 { // a day has passed
 		t.Errorf("%d days, want today's", got)
 	}
+	if got := count("day_call"); got != 3 {
+		t.Errorf("%d calls about days, want all 3", got)
+	}
+	c.Advance(dayRetention)
+	if err := s.cleanNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := count("day_call"); got != 0 {
+		t.Errorf("%d calls about days of long ago, want none", got)
+	}
 }
+
+// aDayCall returns the first call of a caller of its own.
+func aDayCall() petcat.DayCall { return petcat.DayCall{Caller: rand.Text(), Number: 1} }

@@ -135,7 +135,7 @@ func furnish(t *testing.T, open Open) *household {
 	h.createOne(t, category(t, "Dogs", &empty), "")
 	h.keep = category(t, " Cats\u00a0", &long)
 	h.kept = h.createOne(t, h.keep, "keep")
-	must2(t)(f.LeaseDays(t.Context(), []petcat.DayLease{
+	must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{
 		{Account: h.free.ID, Day: today(f), Want: 900, Quota: 1_000},
 		{Account: shop.ID, Day: today(f), Want: 5, Quota: 10},
 		{Account: h.free.ID, Day: today(f) - 1, Want: 1_000, Quota: 1_000},
@@ -212,7 +212,7 @@ func (h *household) wantLifeGoesOn(t *testing.T, moved *fixture, before contents
 	wantEqual(t, "the replay", petcat.CreatedCategory{Category: h.keep.As(h.kept), Replayed: true}, must(t, replay, err))
 	_, err = moved.CreateCategory(t.Context(), petcat.CreateCategory{Account: h.free.ID, New: category(t, "other", nil), IdempotencyKey: "keep"})
 	wantCode(t, err, petcat.CodeIdempotencyKeyReused)
-	leases, err := moved.LeaseDays(t.Context(), []petcat.DayLease{{Account: h.free.ID, Day: today(h.fixture), Want: 200, Quota: 1_000}})
+	leases, err := moved.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: h.free.ID, Day: today(h.fixture), Want: 200, Quota: 1_000}})
 	wantEqual(t, "the rest of the day", []petcat.DayLeased{{Granted: 100, Count: 1_000}}, must(t, leases, err))
 
 	last := before.Categories[len(before.Categories)-1]

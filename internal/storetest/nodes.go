@@ -289,7 +289,7 @@ func testDaysOnNodes(t *testing.T, open OpenShared) {
 						id := petcat.AccountID(1 + (a*(2*worker+1)+i*13+r)%accounts)
 						leases = append(leases, petcat.DayLease{Account: id, Day: today, Want: 7, Quota: quota})
 					}
-					answers, err := store.LeaseDays(t.Context(), leases)
+					answers, err := store.LeaseDays(t.Context(), aDayCall(), leases)
 					if err != nil {
 						t.Errorf("lease: %v", err)
 						return
@@ -302,7 +302,7 @@ func testDaysOnNodes(t *testing.T, open OpenShared) {
 						returns = append(returns, petcat.DayReturn{Account: leases[n].Account, Day: today, Unused: a.Granted / 3})
 					}
 					mu.Unlock()
-					if err := store.ReturnDays(t.Context(), returns); err != nil {
+					if err := store.ReturnDays(t.Context(), aDayCall(), returns); err != nil {
 						t.Errorf("return: %v", err)
 						return
 					}

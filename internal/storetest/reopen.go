@@ -42,7 +42,7 @@ func testReopen(t *testing.T, open Open) {
 	if err := f.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: noon, EndsAt: noon.Add(time.Hour), EarlyRetries: 31}); err != nil {
 		t.Fatal(err)
 	}
-	must2(t)(f.LeaseDays(t.Context(), []petcat.DayLease{{Account: a.ID, Day: petcat.Day.Index(noon.Unix()), Want: 7, Quota: 10}}))
+	must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: a.ID, Day: petcat.Day.Index(noon.Unix()), Want: 7, Quota: 10}}))
 	for _, name := range []string{"Dogs", "Cats"} {
 		must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, name, nil)}))
 	}
