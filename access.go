@@ -26,9 +26,12 @@ type AccessStore interface {
 	// Revision returns the revision of the last write, by this process or
 	// another.
 	Revision(ctx context.Context) (Revision, error)
-	// FindCredential returns an [Error] with [CodeNotFound] for a hash that no
-	// key has.
-	FindCredential(ctx context.Context, hash KeyHash) (Credential, error)
+	// FindCredentials returns the holders of those hashes that a key has, in one
+	// question however many there are.
+	FindCredentials(ctx context.Context, hashes []KeyHash) (map[KeyHash]Credential, error)
+	// EachKeyHash calls fn for the hash of every key that was ever created, in any
+	// order, and stops at the first error that fn returns.
+	EachKeyHash(ctx context.Context, fn func(KeyHash) error) error
 	// AccessChangesSince returns everything that changed after a revision, by
 	// this process and by others.
 	AccessChangesSince(ctx context.Context, after Revision) (AccessChange, error)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"petcat"
@@ -33,8 +34,8 @@ type node struct {
 	limiter *limits
 	bans    *ratelimit.BanKeeper
 
-	follow   context.CancelFunc // ends the change log's follower
-	followed chan struct{}      // closed when it has ended
+	follow    context.CancelFunc // ends those who follow what changes
+	following sync.WaitGroup
 
 	api, admin *http.Server
 	handler    swap            // of the API's server
@@ -134,10 +135,13 @@ func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock)
 // followChanges makes the keyring and the limiter hear of what other processes
 // change.
 func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clock) error {
+	var follower *changelog.Follower
 	n.keyring = keyring.New(keyring.Options{
 		Environment: n.store.Environment(), Store: n.store, Clock: c, MaxEntries: settings.KeysInMemory,
+		CatchUp: func(ctx context.Context) error { return follower.CatchUp(ctx) },
 	})
-	follower, err := changelog.Start(ctx, changelog.Options{
+	var err error
+	follower, err = changelog.Start(ctx, changelog.Options{
 		Store: n.store, Clock: c, Logger: n.log.Logger,
 		Apply: func(change petcat.AccessChange) {
 			n.keyring.Apply(change)
@@ -152,12 +156,9 @@ func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clo
 	}
 	// The follower outlives ctx: requests in flight go on being checked until
 	// the node closes.
-	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	n.follow, n.followed = cancel, make(chan struct{})
-	go func() {
-		defer close(n.followed)
-		follower.Run(following)
-	}()
+	ctx, n.follow = context.WithCancel(context.WithoutCancel(ctx))
+	n.following.Go(func() { follower.Run(ctx) })
+	n.following.Go(func() { n.keyring.Learn(ctx) })
 	return nil
 }
 
@@ -232,7 +233,8 @@ func (n *node) close() error {
 	var errs []error
 	if n.follow != nil {
 		n.follow()
-		<-n.followed
+		n.following.Wait()
+		n.keyring.Close()
 	}
 	if n.limiter != nil {
 		errs = append(errs, n.limiter.Close(ctx))

@@ -2,16 +2,19 @@
 // to keys, accounts and bans, such as an operator's command line, and hands it
 // to those who keep such things in memory.
 //
-// It polls: a question that finds nothing new is one read of one row. It
-// refuses to guess: when the store cannot be read, nothing is handed over and
+// It polls: a question that finds nothing new is one read of one row. Who cannot
+// wait for the next asks it to catch up; all who do so at a time share one
+// question. It refuses to guess: when the store cannot be read, nothing is handed over and
 // [Options.Heard] is not called, so that whoever trusts it knows how old its
 // knowledge is. It begins where it left off when the store is back.
 package changelog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"petcat"
@@ -43,10 +46,27 @@ type Options struct {
 
 // Follower reads the change log. Use [Start].
 type Follower struct {
-	o    Options
-	seen petcat.Revision
-	away bool
+	o       Options
+	seen    petcat.Revision
+	away    bool
+	wake    chan struct{} // somebody waits for the next question
+	stopped chan struct{} // closed when Run has returned
+
+	mu   sync.Mutex
+	next *question // guarded by mu; what those who catch up wait for; nil: none does
 }
+
+// question is one that is yet to be sent, or under way.
+type question struct {
+	done chan struct{} // closed when what it brought has been applied
+	err  error         // set before done is closed
+}
+
+// pace is the pause after a question: a flood of callers who cannot wait costs
+// the store at most 200 questions a second.
+const pace = 5 * time.Millisecond
+
+var errStopped = errors.New("the change log is no longer followed")
 
 // Start reads where the log stands. What changed before is not handed over:
 // nobody has read the older state yet. Then call Run.
@@ -61,11 +81,12 @@ func Start(ctx context.Context, o Options) (*Follower, error) {
 	if err != nil {
 		return nil, fmt.Errorf("changelog: read the revision: %w", err)
 	}
-	return &Follower{o: o, seen: revision}, nil
+	return &Follower{o: o, seen: revision, wake: make(chan struct{}, 1), stopped: make(chan struct{})}, nil
 }
 
 // Run follows the log until ctx ends.
 func (f *Follower) Run(ctx context.Context) {
+	defer close(f.stopped)
 	ticker := time.NewTicker(f.o.Interval)
 	defer ticker.Stop()
 	for {
@@ -73,12 +94,50 @@ func (f *Follower) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			f.poll(ctx)
+		case <-f.wake:
+		}
+		f.mu.Lock()
+		q := f.next
+		f.next = nil
+		f.mu.Unlock()
+		err := f.poll(ctx)
+		if q == nil {
+			continue
+		}
+		q.err = err
+		close(q.done)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pace):
 		}
 	}
 }
 
-func (f *Follower) poll(ctx context.Context) {
+// CatchUp returns nil once everything that was committed before the call has been
+// applied: it waits for the answer to a question that was sent after the call.
+func (f *Follower) CatchUp(ctx context.Context) error {
+	f.mu.Lock()
+	if f.next == nil {
+		f.next = &question{done: make(chan struct{})}
+	}
+	q := f.next
+	f.mu.Unlock()
+	select {
+	case f.wake <- struct{}{}:
+	default: // it is awake
+	}
+	select {
+	case <-q.done:
+		return q.err
+	case <-f.stopped:
+		return errStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// poll asks once.
+func (f *Follower) poll(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, f.o.Timeout)
 	defer cancel()
 	asked := f.o.Clock.Read()
@@ -88,7 +147,7 @@ func (f *Follower) poll(ctx context.Context) {
 			f.away = true
 			f.o.Logger.ErrorContext(ctx, "the change log cannot be read; trying again", "error", err)
 		}
-		return
+		return err
 	}
 	if f.away {
 		f.away = false
@@ -99,4 +158,5 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 	f.seen = max(f.seen, change.Revision)
 	f.o.Heard(asked)
+	return nil
 }

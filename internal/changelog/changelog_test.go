@@ -89,6 +89,7 @@ type follower struct {
 	log    *log
 	did    []string     // guarded by log.mu
 	output bytes.Buffer // read only when the bubble stands still
+	run    *changelog.Follower
 	cancel context.CancelFunc
 	ended  atomic.Bool
 }
@@ -115,6 +116,7 @@ func follow(t *testing.T, l *log) *follower {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.run = run
 	go func() { run.Run(ctx); f.ended.Store(true) }()
 	synctest.Wait() // Run waits for its first question
 	return f
@@ -206,6 +208,83 @@ func TestHeardTellsWhenItWasAsked(t *testing.T) {
 	inBubble(t, &log{slow: 150 * time.Millisecond}, func(f *follower) {
 		f.pass(350 * time.Millisecond)
 		f.wantDone("heard 200ms")
+	})
+}
+
+// catchUp calls CatchUp so many times at once, and returns how they ended.
+func (f *follower) catchUp(ctx context.Context, callers int) <-chan error {
+	results := make(chan error, callers)
+	for range callers {
+		go func() { results <- f.run.CatchUp(ctx) }()
+	}
+	synctest.Wait()
+	return results
+}
+
+func TestCatchUp(t *testing.T) {
+	inBubble(t, &log{slow: 50 * time.Millisecond}, func(f *follower) {
+		first := f.catchUp(f.t.Context(), 1)
+		f.log.change(1, 0)
+		// The question under way may have been answered before the change.
+		others := f.catchUp(f.t.Context(), 100)
+		f.pass(50 * time.Millisecond)
+		if len(first) != 1 || len(others) != 0 {
+			t.Fatalf("after one question %d and %d of 1 and 100 have their answer", len(first), len(others))
+		}
+		f.pass(100 * time.Millisecond)
+		f.wantDone("heard 0s", "apply 1", "heard 100ms") // of the clock that is put forward
+		if len(others) != 100 || <-first != nil || <-others != nil {
+			t.Errorf("%d of 100 have their answer", len(others)+1)
+		}
+	})
+}
+
+func TestCatchUpIsPaced(t *testing.T) {
+	inBubble(t, &log{}, func(f *follower) {
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for range 200 {
+					if err := f.run.CatchUp(f.t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		began := time.Now()
+		all.Wait()
+		if took := time.Since(began); took < 900*time.Millisecond || took > 1100*time.Millisecond {
+			t.Errorf("200 rounds took %s, want 5 ms between two", took)
+		}
+		if n := len(f.log.asked); n > 206 {
+			t.Errorf("%d questions in a second", n)
+		}
+	})
+}
+
+func TestCatchUpFails(t *testing.T) {
+	inBubble(t, &log{slow: 50 * time.Millisecond}, func(f *follower) {
+		away := errors.New("away")
+		f.log.set(func() { f.log.away = away })
+		result := f.catchUp(f.t.Context(), 1)
+		f.pass(100 * time.Millisecond)
+		if err := <-result; !errors.Is(err, away) {
+			t.Errorf("the store is away: %v", err)
+		}
+		ctx, cancel := context.WithCancel(f.t.Context())
+		result = f.catchUp(ctx, 1)
+		cancel()
+		if err := <-result; !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who went away: %v", err)
+		}
+		result = f.catchUp(f.t.Context(), 1)
+		f.cancel()
+		if err := <-result; err == nil {
+			t.Error("nobody follows, and everything is known")
+		}
+		if err := f.run.CatchUp(f.t.Context()); err == nil {
+			t.Error("nobody follows any more, and everything is known")
+		}
 	})
 }
 

@@ -39,8 +39,12 @@ func newInProcess(t testing.TB) *inProcess {
 	must(t, err)
 	p := &inProcess{catalog: catalog.New("d"), key: key}
 	at := clock.NewManual(noon)
+	keys := keyring.New(keyring.Options{
+		Environment: petcat.Production, Store: p, Clock: at, CatchUp: func(context.Context) error { return nil },
+	})
+	keys.Learn(t.Context())
 	p.handler, err = httpapi.New(httpapi.Options{
-		Catalog: p.catalog, Store: p, Keyring: keyring.New(keyring.Options{Environment: petcat.Production, Store: p, Clock: at}),
+		Catalog: p.catalog, Store: p, Keyring: keys,
 		Limiter: unlimited{}, Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(at), 1<<40),
 		Clock: at, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -53,14 +57,21 @@ func (p *inProcess) CreateCategory(_ context.Context, c petcat.CreateCategory) (
 	return petcat.CreatedCategory{Category: c.New.As(1)}, nil
 }
 
-func (p *inProcess) FindCredential(_ context.Context, hash petcat.KeyHash) (petcat.Credential, error) {
-	if hash != p.key.Hash {
-		return petcat.Credential{}, petcat.Errorf(petcat.CodeNotFound, "no key has this hash")
+func (p *inProcess) FindCredentials(_ context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
+	found := make(map[petcat.KeyHash]petcat.Credential)
+	for _, hash := range hashes {
+		if hash == p.key.Hash {
+			found[hash] = petcat.Credential{
+				Key:     petcat.Key{ID: 1, Account: 1},
+				Account: petcat.Account{ID: 1, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
+			}
+		}
 	}
-	return petcat.Credential{
-		Key:     petcat.Key{ID: 1, Account: 1},
-		Account: petcat.Account{ID: 1, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
-	}, nil
+	return found, nil
+}
+
+func (p *inProcess) EachKeyHash(_ context.Context, fn func(petcat.KeyHash) error) error {
+	return fn(p.key.Hash)
 }
 
 // unlimited admits everything, always as the first request of the day.

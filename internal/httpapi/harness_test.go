@@ -71,7 +71,15 @@ func start(t *testing.T, change ...func(*httpapi.Options)) *service {
 			}
 		},
 	})
-	s.keyring = keyring.New(keyring.Options{Environment: petcat.Production, Store: s.store, Clock: s.clock})
+	s.keyring = keyring.New(keyring.Options{
+		Environment: petcat.Production, Store: s.store, Clock: s.clock,
+		CatchUp: func(ctx context.Context) error {
+			change, err := s.store.AccessChangesSince(ctx, 0)
+			s.keyring.Apply(petcat.AccessChange{Keys: change.Keys})
+			return err
+		},
+	})
+	s.keyring.Learn(t.Context())
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
 		Failures: ratelimit.NewFailureBucket(limits, 600),
@@ -89,6 +97,7 @@ func start(t *testing.T, change ...func(*httpapi.Options)) *service {
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		server.Close()
+		s.keyring.Close()
 		must(t, s.limiter.Close(context.WithoutCancel(t.Context())))
 		must(t, s.store.Close())
 	})

@@ -1,8 +1,13 @@
 // Package keyring answers who is calling: it turns a credential into an account
 // with its plan, from memory where it can.
 //
-// It refuses, without a look at the store, whatever cannot be a key. What it
-// looked up it keeps, whether there was such a key or not, in bounded memory.
+// It refuses, without a look at the store, whatever cannot be a key. Of every key
+// that exists it has a few bits in memory: a key that is not among them does not
+// exist, which it says once it has read the change log to its end, because the
+// key may have been made a moment ago. So those who guess at keys all share one
+// small question to the store at a time. What may exist is looked up, together
+// with all others that are waited for, and kept in bounded memory.
+//
 // The change log tells it what to forget; when it has not heard from the change
 // log for [Options.Trust], it stops believing what it kept and asks the store
 // for every request, and when the store does not answer either, nobody gets in:
@@ -11,7 +16,6 @@ package keyring
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +25,8 @@ import (
 
 // credentials is where keys are looked up.
 type credentials interface {
-	FindCredential(ctx context.Context, hash petcat.KeyHash) (petcat.Credential, error)
+	FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error)
+	EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) error
 }
 
 // Options for a [Keyring]. All fields are required but those with a default.
@@ -29,13 +34,16 @@ type Options struct {
 	Environment petcat.Environment
 	Store       credentials
 	Clock       clock.Clock
-	// MaxEntries bounds how many keys are kept in memory, and how many unknown
-	// ones; 100,000 by default, some 40 MB with both. A test holds the bytes of one.
+	// CatchUp returns nil once everything that was committed before the call has
+	// been handed to Apply.
+	CatchUp func(ctx context.Context) error
+	// MaxEntries bounds how many keys are kept in memory; 100,000 by default, some
+	// 20 MB. A test holds the bytes of one.
 	MaxEntries int
 	// Trust is how long the keyring believes what it kept without hearing from
 	// the change log; 30 s by default.
 	Trust time.Duration
-	// LookupTimeout bounds one question to the store; 2 s by default.
+	// LookupTimeout bounds how long a caller waits for the store; 2 s by default.
 	LookupTimeout time.Duration
 }
 
@@ -44,18 +52,22 @@ type Keyring struct {
 	environment   petcat.Environment
 	store         credentials
 	clock         clock.Clock
+	catchUp       func(ctx context.Context) error
 	trust         time.Duration
 	lookupTimeout time.Duration
 
-	known, unknown *cache
+	issued  filter // every key that exists
+	known   *cache // those that were looked up
+	lookups lookups
 	// generation grows before anything is forgotten: a look-up that began
 	// before must not be kept, because it may have seen the state before.
 	generation atomic.Uint64
 	heardAt    atomic.Int64 // monotonic nanoseconds
-	lookups    atomic.Uint64
+	lookedUp   atomic.Uint64
 }
 
-// New returns a keyring that has just heard from the change log.
+// New returns a keyring that has just heard from the change log. Call Learn beside
+// it, and Close in the end.
 func New(o Options) *Keyring {
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 100_000
@@ -67,13 +79,39 @@ func New(o Options) *Keyring {
 		o.LookupTimeout = 2 * time.Second
 	}
 	k := &Keyring{
-		environment: o.Environment, store: o.Store, clock: o.Clock,
-		trust: o.Trust, lookupTimeout: o.LookupTimeout,
-		known: newCache(o.MaxEntries), unknown: newCache(o.MaxEntries),
+		environment: o.Environment, store: o.Store, clock: o.Clock, catchUp: o.CatchUp,
+		trust: o.Trust, lookupTimeout: o.LookupTimeout, known: newCache(o.MaxEntries),
 	}
 	k.heardAt.Store(o.Clock.Read().Mono)
 	return k
 }
+
+// learnAgain is the pause before all keys are read again after a failure.
+const learnAgain = time.Second
+
+// Learn reads which keys exist, and tries again until it has or ctx ends. The
+// change log must be followed from a revision that was read before. Until Learn
+// returns, every key that is not in memory is looked up, as if it might exist.
+func (k *Keyring) Learn(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := k.store.EachKeyHash(ctx, func(hash petcat.KeyHash) error {
+			k.issued.add(&hash)
+			return nil
+		})
+		if err == nil {
+			k.issued.complete.Store(true)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(learnAgain): // whoever follows the change log tells the log
+		}
+	}
+}
+
+// Close waits for the question to the store that is under way. Nobody may ask for
+// more.
+func (k *Keyring) Close() { k.lookups.running.Wait() }
 
 // Caller is who a credential belongs to.
 type Caller struct {
@@ -111,9 +149,9 @@ func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Rea
 		if caller := k.known.get(hash); caller != nil {
 			return caller, caller.err(now)
 		}
-		if k.unknown.get(hash) != nil {
-			return nil, errUnknown()
-		}
+	}
+	if err := k.mayExist(ctx, hash); err != nil {
+		return nil, err
 	}
 	caller, err := k.lookUp(ctx, hash)
 	if err != nil {
@@ -122,43 +160,33 @@ func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Rea
 	return caller, caller.err(now)
 }
 
-func errUnknown() error {
+// mayExist returns an error when there is certainly no such key, or when that
+// cannot be known. A caller who does not wait is told what is known without.
+func (k *Keyring) mayExist(ctx context.Context, hash petcat.KeyHash) error {
+	if k.issued.holds(&hash) {
+		return nil
+	}
+	patient, cancel := context.WithTimeoutCause(ctx, k.lookupTimeout, errNoAnswer)
+	defer cancel()
+	err := k.catchUp(patient)
+	switch {
+	case err == nil && k.issued.holds(&hash):
+		return nil
+	case err == nil:
+		return errUnknown()
+	case ctx.Err() != nil:
+		return errUnknown().Because(context.Cause(ctx))
+	default:
+		return errUnavailable(err)
+	}
+}
+
+func errUnknown() *petcat.Error {
 	return petcat.Errorf(petcat.CodeInvalidAPIKey, "the API key is not valid; send the whole key, as it was shown when it was created")
 }
 
-// lookUp asks the store, and keeps the answer unless something changed
-// meanwhile.
-func (k *Keyring) lookUp(ctx context.Context, hash petcat.KeyHash) (*Caller, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.lookupTimeout)
-	defer cancel()
-	k.lookups.Add(1)
-	generation := k.generation.Load()
-	found, err := k.store.FindCredential(ctx, hash)
-	switch {
-	case petcat.CodeOf(err) == petcat.CodeNotFound:
-		k.keep(k.unknown, &Caller{hash: hash}, generation)
-		return nil, errUnknown()
-	case errors.Is(err, context.Canceled):
-		return nil, err
-	case err != nil:
-		return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later").Because(err)
-	}
-	caller := newCaller(hash, found)
-	k.keep(k.known, caller, generation)
-	return caller, nil
-}
-
-// keep puts an answer into a cache, unless something was forgotten since the
-// look-up began, in the given generation.
-func (k *Keyring) keep(in *cache, caller *Caller, generation uint64) {
-	if k.generation.Load() != generation {
-		return
-	}
-	in.put(caller)
-	// Something may have been forgotten between the check and the put.
-	if k.generation.Load() != generation {
-		in.remove(caller.hash)
-	}
+func errUnavailable(cause error) *petcat.Error {
+	return petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later").Because(cause)
 }
 
 func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {
@@ -179,15 +207,15 @@ func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {
 	return c
 }
 
-// Apply forgets what changed.
+// Apply forgets what changed, and learns what is new.
 func (k *Keyring) Apply(change petcat.AccessChange) {
 	if len(change.Keys) == 0 && len(change.Accounts) == 0 {
 		return
 	}
 	k.generation.Add(1)
 	for _, hash := range change.Keys {
+		k.issued.add(&hash)
 		k.known.remove(hash)
-		k.unknown.remove(hash)
 	}
 	if len(change.Accounts) > 0 {
 		k.known.removeAccounts(change.Accounts)
@@ -200,8 +228,8 @@ func (k *Keyring) Heard(asked clock.Reading) { k.heardAt.Store(asked.Mono) }
 
 // Stats are for metrics.
 type Stats struct {
-	Known, Unknown int    // entries in memory
-	Lookups        uint64 // questions to the store so far
+	Known   int    // entries in memory
+	Lookups uint64 // keys looked up in the store so far
 	// Trusted says whether what is in memory is believed.
 	Trusted bool
 }
@@ -209,7 +237,7 @@ type Stats struct {
 // Stats returns how the keyring stands.
 func (k *Keyring) Stats() Stats {
 	return Stats{
-		Known: k.known.len(), Unknown: k.unknown.len(), Lookups: k.lookups.Load(),
+		Known: k.known.len(), Lookups: k.lookedUp.Load(),
 		Trusted: k.clock.Read().Mono-k.heardAt.Load() <= int64(k.trust),
 	}
 }

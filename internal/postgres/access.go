@@ -5,39 +5,56 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"petcat"
 )
 
-// FindCredential implements [petcat.AccessStore].
-func (s *Store) FindCredential(ctx context.Context, hash petcat.KeyHash) (petcat.Credential, error) {
-	const query = `SELECT k.id, k.account_id, k.label, k.hint, k.created_at, k.expires_at, k.disabled_at, k.revoked_at, k.successor_id,
+// FindCredentials implements [petcat.AccessStore].
+func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
+	const query = `SELECT k.hash, k.id, k.account_id, k.label, k.hint, k.created_at, k.expires_at, k.disabled_at, k.revoked_at, k.successor_id,
 			a.id, a.name, a.plan, a.per_minute, a.per_day, a.created_at, a.closed_at
-		FROM api_key AS k JOIN account AS a ON a.id = k.account_id WHERE k.hash = $1`
-	var c petcat.Credential
-	var ok bool
-	err := s.pool.read(ctx, "find a key by its hash", func(ctx context.Context, conn *pgx.Conn) error {
-		row := conn.QueryRow(ctx, query, hash[:])
-		// One row is read into two scans: the first only collects where its
-		// columns go.
-		var err error
-		c.Account, err = scanAccount(func(account ...any) error {
-			var err error
-			c.Key, err = scanKey(func(key ...any) error {
-				return row.Scan(slices.Concat(key, account)...)
-			})
-			return err
-		})
-		ok, err = found(err)
-		return err
-	})
-	switch {
-	case err != nil:
-		return petcat.Credential{}, err
-	case !ok:
-		return petcat.Credential{}, notFound("no key has this hash")
+		FROM api_key AS k JOIN account AS a ON a.id = k.account_id WHERE k.hash = ANY($1::bytea[])`
+	wanted := make([][]byte, len(hashes))
+	for i := range hashes {
+		wanted[i] = hashes[i][:]
 	}
-	return c, nil
+	all := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
+	err := s.pool.read(ctx, "find keys by their hashes", func(ctx context.Context, conn *pgx.Conn) error {
+		return eachRow(ctx, conn, nil, func(scan scanner) error {
+			var c petcat.Credential
+			var hash []byte
+			// One row is read into two scans: the first only collects where its
+			// columns go.
+			var err error
+			c.Account, err = scanAccount(func(account ...any) error {
+				var err error
+				c.Key, err = scanKey(func(key ...any) error {
+					return scan(slices.Concat([]any{&hash}, key, account)...)
+				})
+				return err
+			})
+			if err == nil {
+				all[petcat.KeyHash(hash)] = c
+			}
+			return err
+		}, query, wanted)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// EachKeyHash implements [petcat.AccessStore].
+func (s *Store) EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) error {
+	var hash pgtype.DriverBytes // of the row at hand: nothing is copied twice
+	return s.pool.each(ctx, "read the hashes of keys", func(scan scanner) error {
+		if err := scan(&hash); err != nil {
+			return err
+		}
+		return stop(fn(petcat.KeyHash(hash)))
+	}, `SELECT hash FROM api_key`)
 }
 
 // AccessChangesSince implements [petcat.AccessStore]. When nothing changed it

@@ -181,7 +181,7 @@ func TestHungServer(t *testing.T) {
 			return err
 		},
 		"changes": func() error { _, err := s.AccessChangesSince(t.Context(), 0); return err },
-		"key":     func() error { _, err := s.FindCredential(t.Context(), petcat.KeyHash{}); return err },
+		"keys":    func() error { _, err := s.FindCredentials(t.Context(), []petcat.KeyHash{{}}); return err },
 		"lease": func() error {
 			_, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1}})
 			return err

@@ -124,7 +124,7 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 	}
 	blocker := connect(t, url)
 	lookUp := func(ctx context.Context) {
-		_, _ = s.FindCredential(ctx, petcat.KeyHash{})
+		_, _ = s.FindCredentials(ctx, []petcat.KeyHash{{}})
 	}
 	block := func(callers int, patience time.Duration) {
 		execute(t, blocker, "BEGIN")

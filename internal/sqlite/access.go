@@ -3,36 +3,65 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"slices"
 
 	"petcat"
 )
 
-// FindCredential implements [petcat.AccessStore].
-func (s *Store) FindCredential(ctx context.Context, hash petcat.KeyHash) (petcat.Credential, error) {
-	const query = `SELECT k.id, k.account_id, k.label, k.hint, k.created_at, k.expires_at, k.disabled_at, k.revoked_at, k.successor_id,
+// FindCredentials implements [petcat.AccessStore].
+func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
+	const query = `SELECT k.hash, k.id, k.account_id, k.label, k.hint, k.created_at, k.expires_at, k.disabled_at, k.revoked_at, k.successor_id,
 			a.id, a.name, a.plan, a.per_minute, a.per_day, a.created_at, a.closed_at
-		FROM api_key AS k JOIN account AS a ON a.id = k.account_id WHERE k.hash = ?`
-	var c petcat.Credential
-	row := s.readers.QueryRowContext(ctx, query, hash[:])
-	// One row is read into two scans: the first only collects where its columns
-	// go.
-	var err error
-	c.Account, err = scanAccount(func(account ...any) error {
+		FROM api_key AS k JOIN account AS a ON a.id = k.account_id
+		WHERE k.hash IN (SELECT unhex(value) FROM json_each(?))`
+	all := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
+	err := each(ctx, s.readers, "find keys by their hashes", func(scan scanner) error {
+		var c petcat.Credential
+		var hash []byte
+		// One row is read into two scans: the first only collects where its
+		// columns go.
 		var err error
-		c.Key, err = scanKey(func(key ...any) error {
-			return row.Scan(slices.Concat(key, account)...)
+		c.Account, err = scanAccount(func(account ...any) error {
+			var err error
+			c.Key, err = scanKey(func(key ...any) error {
+				return scan(slices.Concat([]any{&hash}, key, account)...)
+			})
+			return err
 		})
+		if err == nil {
+			all[petcat.KeyHash(hash)] = c
+		}
 		return err
-	})
-	ok, err := found(err)
-	switch {
-	case err != nil:
-		return petcat.Credential{}, translate(err, "find a key by its hash")
-	case !ok:
-		return petcat.Credential{}, notFound("no key has this hash")
+	}, query, hexArray(hashes))
+	return all, err
+}
+
+// hexArray returns hashes as a JSON array of their hexadecimal digits: one
+// parameter of a query, however many there are.
+func hexArray(hashes []petcat.KeyHash) string {
+	text := make([]byte, 0, 2+len(hashes)*(2*len(petcat.KeyHash{})+3))
+	text = append(text, '[')
+	for i, hash := range hashes {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, '"')
+		text = hex.AppendEncode(text, hash[:])
+		text = append(text, '"')
 	}
-	return c, nil
+	return string(append(text, ']'))
+}
+
+// EachKeyHash implements [petcat.AccessStore].
+func (s *Store) EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) error {
+	var hash sql.RawBytes // of the row at hand: nothing is copied twice
+	return each(ctx, s.readers, "read the hashes of keys", func(scan scanner) error {
+		if err := scan(&hash); err != nil {
+			return err
+		}
+		return stop(fn(petcat.KeyHash(hash)))
+	}, `SELECT hash FROM api_key`)
 }
 
 // AccessChangesSince implements [petcat.AccessStore]. When nothing changed it

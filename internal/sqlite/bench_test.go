@@ -112,11 +112,19 @@ func BenchmarkAccessChangesSince(b *testing.B) {
 	}
 }
 
-func BenchmarkFindCredential(b *testing.B) {
+func BenchmarkFindCredentials(b *testing.B) {
 	s := openBench(b)
-	for b.Loop() {
-		if _, err := s.FindCredential(b.Context(), petcat.KeyHash{}); petcat.CodeOf(err) != petcat.CodeNotFound {
-			b.Fatal(err)
-		}
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprintf("hashes=%d", n), func(b *testing.B) {
+			hashes := make([]petcat.KeyHash, n)
+			for i := range hashes {
+				hashes[i][0] = byte(i)
+			}
+			for b.Loop() {
+				if _, err := s.FindCredentials(b.Context(), hashes); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -33,7 +33,7 @@ const (
 	// than any of its transactions lasts.
 	patience = 5 * time.Second
 	// maxReaders is how many reads run at once. Lists are answered from memory:
-	// only lookups of unknown keys and the operators' commands read here.
+	// only look-ups of keys, one at a time, and the operators' commands read here.
 	maxReaders = 4
 	// fullSync is the value of PRAGMA synchronous that syncs every commit.
 	fullSync = 2

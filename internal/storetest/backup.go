@@ -167,8 +167,8 @@ func (h *household) everything(t *testing.T, s Store) contents {
 		}
 	}
 	for _, hash := range h.hashes {
-		credential, err := s.FindCredential(t.Context(), hash)
-		c.Credentials = append(c.Credentials, must(t, credential, err))
+		found, err := s.FindCredentials(t.Context(), []petcat.KeyHash{hash})
+		c.Credentials = append(c.Credentials, must(t, found, err)[hash])
 	}
 	access, err := s.AccessChangesSince(t.Context(), 0)
 	c.Access = must(t, access, err)

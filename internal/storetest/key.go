@@ -1,6 +1,10 @@
 package storetest
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,10 +41,32 @@ func testKeys(t *testing.T, open Open) {
 		a := f.account(t, "zoo")
 		f.key(t, a.ID, 1)
 		k, g := f.key(t, a.ID, 2)
-		c, err := f.FindCredential(t.Context(), g.Hash)
-		wantEqual(t, "the credential", petcat.Credential{Key: k, Account: a}, must(t, c, err))
-		_, err = f.FindCredential(t.Context(), generate(t, 3).Hash)
-		wantCode(t, err, petcat.CodeNotFound)
+		hashes, want := []petcat.KeyHash{generate(t, 3).Hash, g.Hash}, map[petcat.KeyHash]petcat.Credential{g.Hash: {Key: k, Account: a}}
+		for i := uint64(4); i < 300; i++ {
+			b := f.account(t, fmt.Sprintf("zoo %d", i))
+			k, g := f.key(t, b.ID, i)
+			hashes, want[g.Hash] = append(hashes, g.Hash), petcat.Credential{Key: k, Account: b}
+		}
+		found, err := f.FindCredentials(t.Context(), hashes)
+		wantEqual(t, "the credentials of all but one", want, must(t, found, err))
+		found, err = f.FindCredentials(t.Context(), hashes[:1])
+		wantEqual(t, "nobody's", map[petcat.KeyHash]petcat.Credential{}, must(t, found, err))
+	})
+	t.Run("the hashes of all keys", func(t *testing.T) {
+		f := start(t, open)
+		a := f.account(t, "zoo")
+		_, first := f.key(t, a.ID, 1)
+		k, second := f.key(t, a.ID, 2)
+		f.change(t, k.ID, petcat.RevokeKey)
+		hashes := collect(t, func(fn func(petcat.KeyHash) error) error { return f.EachKeyHash(t.Context(), fn) })
+		slices.SortFunc(hashes, func(a, b petcat.KeyHash) int { return bytes.Compare(a[:], b[:]) })
+		want := []petcat.KeyHash{first.Hash, second.Hash}
+		slices.SortFunc(want, func(a, b petcat.KeyHash) int { return bytes.Compare(a[:], b[:]) })
+		wantEqual(t, "the hashes", want, hashes)
+		enough := errors.New("enough")
+		if err := f.EachKeyHash(t.Context(), func(petcat.KeyHash) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("got %v, want what the function returned", err)
+		}
 	})
 	t.Run("disabled and enabled", func(t *testing.T) {
 		f := start(t, open)
@@ -92,8 +118,8 @@ func testRotation(t *testing.T, open Open) {
 	old.ExpiresAt, old.Successor = now.Add(time.Hour), successor.ID
 	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
 	for _, g := range []petcat.GeneratedKey{oldSecret, secret} {
-		c, err := f.FindCredential(t.Context(), g.Hash)
-		wantEqual(t, "both work during the overlap", petcat.KeyActive, must(t, c, err).Key.State(now))
+		found, err := f.FindCredentials(t.Context(), []petcat.KeyHash{g.Hash})
+		wantEqual(t, "both work during the overlap", petcat.KeyActive, must(t, found, err)[g.Hash].Key.State(now))
 	}
 	r, err = petcat.ParseRotation(old.ID, time.Hour, generate(t, 3))
 	must(t, r, err)
