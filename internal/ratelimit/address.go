@@ -1,11 +1,11 @@
 package ratelimit
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"sync"
 
 	"petcat"
+	"petcat/internal/clientnet"
 )
 
 // DefaultFailuresPerMinute is how many failed credentials an address may send
@@ -19,16 +19,16 @@ const DefaultFailuresPerMinute = 600
 const maxAddresses = 65_536
 
 // FailureBucket limits how many failed credentials an address may send in each
-// UTC minute. IPv6 addresses count by their /64, which is what one subscriber
-// gets. It knows nothing of valid keys: their requests never come here.
+// UTC minute; see package clientnet for which addresses count as one. It knows
+// nothing of valid keys: their requests never come here.
 type FailureBucket struct {
 	clock *Clock
 	limit int64
 
 	mu     sync.Mutex
-	minute int64             // index of the minute that counts holds; guarded by mu
-	counts map[address]int64 // guarded by mu
-	others int64             // the shared bucket; guarded by mu
+	minute int64                   // index of the minute that counts holds; guarded by mu
+	counts map[clientnet.Net]int64 // guarded by mu
+	others int64                   // the shared bucket; guarded by mu
 }
 
 // NewFailureBucket returns a bucket of so many failures a minute for each
@@ -53,7 +53,7 @@ func (b *FailureBucket) Peek(from netip.Addr) AddressDecision {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.turn()
-	_, used := b.find(addressOf(from))
+	_, used := b.find(clientnet.Of(from))
 	return b.answer(now, used)
 }
 
@@ -62,7 +62,7 @@ func (b *FailureBucket) Fail(from netip.Addr) AddressDecision {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.turn()
-	a := addressOf(from)
+	a := clientnet.Of(from)
 	own, used := b.find(a)
 	if used >= b.limit {
 		d := b.answer(now, used)
@@ -73,7 +73,7 @@ func (b *FailureBucket) Fail(from netip.Addr) AddressDecision {
 	used++
 	if own {
 		if b.counts == nil {
-			b.counts = make(map[address]int64)
+			b.counts = make(map[clientnet.Net]int64)
 		}
 		b.counts[a] = used
 	} else {
@@ -93,7 +93,7 @@ func (b *FailureBucket) turn() (now int64) {
 
 // find returns an address's count, and whether it has or may have a bucket of
 // its own. The caller holds b.mu.
-func (b *FailureBucket) find(a address) (own bool, used int64) {
+func (b *FailureBucket) find(a clientnet.Net) (own bool, used int64) {
 	if n, ok := b.counts[a]; ok {
 		return true, n
 	}
@@ -109,21 +109,4 @@ func (b *FailureBucket) answer(now, used int64) AddressDecision {
 		Remaining: b.limit - used,
 		Reset:     petcat.Minute.Reset(petcat.Minute.Index(unixOf(now))),
 	}}
-}
-
-// address is what counts as one caller: an IPv4 address, or the first half of
-// an IPv6 address. All unknown addresses are one.
-type address struct {
-	bits uint64
-	v4   bool
-}
-
-func addressOf(a netip.Addr) address {
-	a = a.Unmap()
-	if a.Is4() {
-		v4 := a.As4()
-		return address{bits: uint64(binary.BigEndian.Uint32(v4[:])), v4: true}
-	}
-	v6 := a.As16()
-	return address{bits: binary.BigEndian.Uint64(v6[:8])}
 }

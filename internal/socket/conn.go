@@ -3,6 +3,7 @@ package socket
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,8 +21,16 @@ type conn struct {
 	resting bool
 
 	mu          sync.Mutex
-	read, write deadline // guarded by mu
-	phase       deadline // of reads, by what the client is doing; guarded by mu
+	read, write deadline      // guarded by mu
+	phase       deadline      // of reads, by what the client is doing; guarded by mu
+	used        bool          // a request has come; guarded by mu
+	rested      time.Duration // since when it waits for another request, by the listener's tick; 0 while it does not; guarded by mu
+	ended       bool          // reads have been ended for good; guarded by mu
+
+	accepted     time.Duration // since the listener's origin
+	proven       atomic.Bool   // see Prove
+	crowd        *crowd        // nil unless it is unproven; guarded by the listener's mu, as are its neighbours in it
+	older, newer *conn
 }
 
 // deadline is when reads or writes are to end.
@@ -55,7 +64,19 @@ func (c *conn) begin() {
 	at := c.listener.after(c.listener.timeouts.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.rested = 0
 	c.move(&c.phase, at, c.Conn.SetReadDeadline)
+}
+
+// note notes whether a request is under way, on a connection whose timeouts
+// net/http keeps.
+func (c *conn) note(answering bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used, c.rested = true, 0
+	if !answering {
+		c.rested = c.listener.lastTick()
+	}
 }
 
 // answer notes that the headers are complete: a body may follow, and the answer.
@@ -64,6 +85,7 @@ func (c *conn) answer() {
 	read, write := c.listener.after(c.listener.timeouts.Body), c.listener.after(c.listener.timeouts.Write)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.used, c.rested = true, 0
 	c.move(&c.phase, read, c.Conn.SetReadDeadline)
 	c.move(&c.write, write, c.Conn.SetWriteDeadline)
 }
@@ -75,6 +97,7 @@ func (c *conn) rest() {
 	at := c.listener.after(c.listener.timeouts.Idle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.rested = c.listener.lastTick()
 	c.move(&c.phase, at, c.Conn.SetReadDeadline)
 	c.move(&c.write, 0, c.Conn.SetWriteDeadline)
 }
@@ -84,7 +107,7 @@ func (c *conn) rest() {
 func (c *conn) move(d *deadline, at time.Duration, below func(time.Time) error) {
 	fired := d.fired
 	d.at, d.fired = at, false
-	if fired {
+	if fired && !c.over(d) {
 		_ = below(time.Time{}) // it fails on closed connections alone
 	}
 }
@@ -128,11 +151,38 @@ func (c *conn) set(d *deadline, t time.Time, below func(time.Time) error) error 
 			return below(longAgo)
 		}
 	}
-	if !d.fired {
+	if !d.fired || c.over(d) {
 		return nil
 	}
 	d.fired = false
 	return below(time.Time{})
+}
+
+// over reports whether no deadline of this kind can make the connection good
+// again. The caller holds mu.
+func (c *conn) over(d *deadline) bool { return c.ended && d != &c.write }
+
+// endReads ends reads, and those that are yet to come.
+func (c *conn) endReads() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	_ = c.Conn.SetReadDeadline(longAgo) // it fails on closed connections alone
+}
+
+// isUsed reports whether a request has come.
+func (c *conn) isUsed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
+}
+
+// restingSince returns since when the connection waits for another request, by
+// the listener's tick; 0 while it does not.
+func (c *conn) restingSince() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rested
 }
 
 // fire ends reads and writes whose deadline has come.

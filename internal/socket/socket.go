@@ -15,20 +15,29 @@
 //     that the client has gone, and must be interrupted to stop. The first such
 //     read returns nothing at once. So on a plain connection a handler is not
 //     told when its client goes; it finds out when it writes. Handlers here
-//     take milliseconds.
+//     take milliseconds, each wait in them has an end of its own, and a create
+//     that is queued is carried out whoever has gone. Nor would the byte tell
+//     for sure: one who goes and one who only has no more to send, which HTTP
+//     allows, look the same until an answer is refused, and the latter is owed
+//     its answer.
 //
-// It refuses nothing and adds nothing else. Bytes, order and errors are those of
-// the connection below. With TLS on top, only the deadlines differ: what a client
-// does cannot be told from bytes that are encrypted, so that net/http's own
-// timeouts are for those connections.
+// Bytes, order and errors are those of the connection below. With TLS on top,
+// only the deadlines differ: what a client does cannot be told from bytes that are
+// encrypted, so that net/http's own timeouts are for those connections.
+//
+// It also bounds how many connections are open: see [Limits].
 package socket
 
 import (
+	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 )
 
@@ -48,54 +57,127 @@ type Timeouts struct {
 type Listener struct {
 	net.Listener
 	timeouts Timeouts
+	limits   Limits
 	origin   time.Time // deadlines are kept as distances from it
 	// tick is the time since origin when the clock ticked last.
 	tick atomic.Int64
 
-	mu    sync.Mutex
-	conns map[*conn]struct{} // guarded by mu
-	ticks bool               // guarded by mu: a goroutine looks at the deadlines
+	mu       sync.Mutex
+	conns    map[*conn]struct{}       // guarded by mu
+	crowds   map[clientnet.Net]*crowd // the unproven ones of each client; guarded by mu
+	ticks    bool                     // guarded by mu: a goroutine looks at the deadlines
+	dropped  uint64                   // guarded by mu
+	failures uint64                   // guarded by mu
 }
 
 // New returns a listener over l. With timeouts, it must be told what its
 // connections do: see [Timeouts].
 func New(l net.Listener, timeouts Timeouts) *Listener {
-	return &Listener{Listener: l, timeouts: timeouts, origin: clock.Deadline(0), conns: make(map[*conn]struct{})}
+	return &Listener{
+		Listener: l, timeouts: timeouts, origin: clock.Deadline(0),
+		conns: make(map[*conn]struct{}), crowds: make(map[clientnet.Net]*crowd),
+	}
 }
 
 // Accept waits for the next connection.
 func (l *Listener) Accept() (net.Conn, error) {
-	below, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		below, err := l.Listener.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return nil, err
+			}
+			l.mu.Lock()
+			l.failures++
+			l.mu.Unlock()
+			// Most likely there is no descriptor left: one that is closed is one
+			// for whoever waits.
+			if !l.makeRoom() {
+				return nil, err
+			}
+			continue
+		}
+		if c := l.take(below); c != nil {
+			return c, nil
+		}
 	}
-	c := &conn{Conn: below, listener: l}
+}
+
+// take makes a connection one of the listener's, or closes it and returns nil when
+// there is no room.
+func (l *Listener) take(below net.Conn) *conn {
+	c := &conn{Conn: below, listener: l, accepted: l.since(clock.Deadline(0))}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conns[c] = struct{}{}
-	if !l.ticks {
+	victim := l.enter(c)
+	if !l.ticks && victim != c {
 		l.ticks = true
-		l.tick.Store(int64(l.since(clock.Deadline(0))))
+		l.tick.Store(int64(c.accepted))
 		go l.run()
 	}
+	l.mu.Unlock()
+	if victim != nil {
+		_ = victim.Close()
+	}
+	if victim == c {
+		return nil
+	}
 	c.begin()
-	return c, nil
+	return c
 }
 
 // Answering tells that the headers of a request have been read. Connections that
 // are not this listener's are none of its business, here and in [Listener.Resting].
-func (l *Listener) Answering(below net.Conn) {
-	if c, ok := below.(*conn); ok {
+func (l *Listener) Answering(c net.Conn) {
+	switch c := below(c); {
+	case c == nil:
+	case l.timeouts == Timeouts{}:
+		c.note(true)
+	default:
 		c.answer()
 	}
 }
 
 // Resting tells that an answer has been written, and that the connection waits
 // for the next request.
-func (l *Listener) Resting(below net.Conn) {
-	if c, ok := below.(*conn); ok {
+func (l *Listener) Resting(c net.Conn) {
+	switch c := below(c); {
+	case c == nil:
+	case l.timeouts == Timeouts{}:
+		c.note(false)
+	default:
 		c.rest()
 	}
+}
+
+// EndReads lets no more bytes in: whoever waits for a body gets an error at once,
+// and may answer.
+func (l *Listener) EndReads() {
+	for _, c := range l.open() {
+		c.endReads()
+	}
+}
+
+// CloseUnused closes the connections on which no request has come yet.
+func (l *Listener) CloseUnused() {
+	for _, c := range l.open() {
+		if !c.isUsed() {
+			_ = c.Close()
+		}
+	}
+}
+
+// CloseConns closes all connections, at once and without a farewell.
+func (l *Listener) CloseConns() {
+	for _, c := range l.open() {
+		_ = c.Close()
+	}
+}
+
+// open returns the connections that are open.
+func (l *Listener) open() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.AppendSeq(make([]*conn, 0, len(l.conns)), maps.Keys(l.conns))
 }
 
 // run fires what is due, for as long as there are connections.
@@ -110,17 +192,18 @@ func (l *Listener) run() {
 			l.mu.Unlock()
 			return
 		}
-		conns = conns[:0]
-		for c := range l.conns {
-			conns = append(conns, c)
-		}
-		l.mu.Unlock()
 		now := l.since(clock.Deadline(0))
 		l.tick.Store(int64(now))
+		many := l.overdue(now, nil)
+		conns = slices.AppendSeq(conns[:0], maps.Keys(l.conns))
+		l.mu.Unlock()
 		for _, c := range conns {
 			c.fire(now)
 		}
 		clear(conns)
+		for _, c := range many {
+			_ = c.Close()
+		}
 	}
 }
 
@@ -133,10 +216,13 @@ func (l *Listener) after(d time.Duration) time.Duration {
 	return time.Duration(l.tick.Load()) + d + Tick
 }
 
+// lastTick returns when the clock ticked last; never 0.
+func (l *Listener) lastTick() time.Duration { return time.Duration(max(1, l.tick.Load())) }
+
 func (l *Listener) since(t time.Time) time.Duration { return t.Sub(l.origin) }
 
 func (l *Listener) forget(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.conns, c)
+	l.remove(c)
 }

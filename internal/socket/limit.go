@@ -1,0 +1,238 @@
+package socket
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+
+	"petcat/internal/clientnet"
+)
+
+// Limits bound how many connections are open. The zero value bounds nothing.
+//
+// A new connection is always taken, and an old one closed for it where need be:
+// a client that means well shows its key within milliseconds, so that the oldest
+// of those that have not are the ones to close.
+type Limits struct {
+	// Total is how many connections may be open; 0 for any number. A new one past
+	// it takes the place of the oldest unproven one of an address with many of
+	// them, or of one that has waited long for its next request. Only when there
+	// is neither, the new one is closed.
+	Total int
+	// Unproven is how many connections of one client (see package clientnet) may
+	// be open that are older than Grace and have not been proven (see [Prove]); 0
+	// for any number. The oldest past it are closed.
+	Unproven int
+	// Grace is how long a connection has before it counts as unproven: a client
+	// may open many at once before it sends the first request.
+	Grace time.Duration
+	// Exempt are networks whose connections count as proven from the start.
+	Exempt []netip.Prefix
+}
+
+// Stats tells about a listener's connections. The counts are since the start.
+type Stats struct {
+	Open     int
+	Unproven int    // of the open ones
+	Dropped  uint64 // connections closed by [Limits]
+	Failures uint64 // of accept, for want of descriptors for instance
+}
+
+// crowd are the unproven connections of one client, the oldest first. The
+// listener's mu guards it and the links between them.
+type crowd struct {
+	client      clientnet.Net
+	first, last *conn
+	count       int
+}
+
+// Limit sets the limits. It must be called before the first Accept.
+func (l *Listener) Limit(limits Limits) { l.limits = limits }
+
+// Stats returns how many connections there are.
+func (l *Listener) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Stats{Open: len(l.conns), Dropped: l.dropped, Failures: l.failures}
+	for _, crowd := range l.crowds {
+		s.Unproven += crowd.count
+	}
+	return s
+}
+
+// connKey is the key of a connection in the context of its requests.
+type connKey struct{}
+
+// Context is a ConnContext of an http.Server, for [Prove].
+func Context(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, below(c))
+}
+
+// Prove notes that the client of a request, whose context this is, has shown who
+// it is: its connection is one that no limit of unproven ones concerns any more.
+func Prove(ctx context.Context) {
+	c, ok := ctx.Value(connKey{}).(*conn)
+	if !ok || c.proven.Load() {
+		return
+	}
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.proven.Store(true)
+	c.listener.leave(c)
+}
+
+// below returns the connection of a Listener that c is or, with TLS, is over;
+// nil for none.
+func below(c net.Conn) *conn {
+	if over, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = over.NetConn()
+	}
+	own, _ := c.(*conn)
+	return own
+}
+
+// enter counts a new connection, and returns one that is to be closed for it, or
+// nil. The caller holds mu.
+func (l *Listener) enter(c *conn) (victim *conn) {
+	if l.limits.Total > 0 && len(l.conns) >= l.limits.Total {
+		if victim = l.victim(); victim == nil {
+			victim = c
+		}
+		l.dropped++
+		l.remove(victim)
+		if victim == c {
+			return c
+		}
+	}
+	l.conns[c] = struct{}{}
+	address := netip.Addr{}
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		address = tcp.AddrPort().Addr().Unmap()
+	}
+	for _, exempt := range l.limits.Exempt {
+		if exempt.Contains(address) {
+			c.proven.Store(true)
+			return victim
+		}
+	}
+	client := clientnet.Of(address)
+	joined := l.crowds[client]
+	if joined == nil {
+		joined = &crowd{client: client}
+		l.crowds[client] = joined
+	}
+	c.crowd, c.older = joined, joined.last
+	if joined.last == nil {
+		joined.first = c
+	} else {
+		joined.last.newer = c
+	}
+	joined.last = c
+	joined.count++
+	return victim
+}
+
+// leave takes a connection out of the unproven ones. The caller holds mu.
+func (l *Listener) leave(c *conn) {
+	left := c.crowd
+	if left == nil {
+		return
+	}
+	if c.older == nil {
+		left.first = c.newer
+	} else {
+		c.older.newer = c.newer
+	}
+	if c.newer == nil {
+		left.last = c.older
+	} else {
+		c.newer.older = c.older
+	}
+	c.crowd, c.older, c.newer = nil, nil, nil
+	if left.count--; left.count == 0 {
+		delete(l.crowds, left.client)
+	}
+}
+
+// remove forgets a connection. The caller holds mu.
+func (l *Listener) remove(c *conn) {
+	delete(l.conns, c)
+	l.leave(c)
+}
+
+// sample is how many connections, or clients, are looked at to find the one that
+// is to go. Go's maps begin at random, so it is a fair sample.
+const sample = 32
+
+// victim returns the connection that is worth least, or nil when all are in use.
+// The caller holds mu.
+func (l *Listener) victim() *conn {
+	var most *crowd
+	looked := 0
+	for _, c := range l.crowds {
+		if most == nil || c.count > most.count {
+			most = c
+		}
+		if looked++; looked == sample {
+			break
+		}
+	}
+	if most != nil && most.count > 1 {
+		return most.first
+	}
+	var longest *conn
+	var since time.Duration
+	looked = 0
+	for c := range l.conns {
+		if rested := c.restingSince(); rested != 0 && (longest == nil || rested < since) {
+			longest, since = c, rested
+		}
+		if looked++; looked == sample {
+			break
+		}
+	}
+	if longest == nil && most != nil {
+		return most.first
+	}
+	return longest
+}
+
+// makeRoom closes one connection, and reports whether there was one.
+func (l *Listener) makeRoom() bool {
+	l.mu.Lock()
+	victim := l.victim()
+	if victim != nil {
+		l.dropped++
+		l.remove(victim)
+	}
+	l.mu.Unlock()
+	if victim == nil {
+		return false
+	}
+	_ = victim.Close()
+	return true
+}
+
+// overdue takes out the unproven connections that are too many at a time, and
+// appends them to dst. The caller holds mu.
+func (l *Listener) overdue(now time.Duration, dst []*conn) []*conn {
+	if l.limits.Unproven == 0 {
+		return dst
+	}
+	for _, crowd := range l.crowds {
+		if crowd.count <= l.limits.Unproven {
+			continue
+		}
+		old := 0
+		for c := crowd.first; c != nil && now-c.accepted >= l.limits.Grace; c = c.newer {
+			old++
+		}
+		for ; old > l.limits.Unproven; old-- {
+			dst = append(dst, crowd.first)
+			l.dropped++
+			l.remove(crowd.first)
+		}
+	}
+	return dst
+}
