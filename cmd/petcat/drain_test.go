@@ -129,20 +129,61 @@ func TestDrainEndsAtOnceOnASecondSignal(t *testing.T) {
 	}
 }
 
+// A request that we have not finished is cut off, and that is a failure.
 func TestDrainCutsOffWhatTakesTooLong(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := serveProcess(t, data, "--shutdown-timeout", "500ms")
 	key := newCaller(t, data)
-	inFlight := beginSlowCreate(t, s, key, "cat")
+	s.mustCreate(key, "dog")
+	release := lockData(t, data)
+	cut := make(chan *answer, 1)
+	go func() {
+		a, err := s.try(http.MethodPost, s.api+"/v1/categories", strings.NewReader(categoryBody("cat")), withKey(key))
+		if err != nil {
+			a = nil
+		}
+		cut <- a
+	}()
+	lapse(300 * time.Millisecond) // until it waits for the database
 	s.signal(syscall.SIGTERM)
-	if code := s.wait(3 * time.Second); code != exitFailed {
-		t.Errorf("it ended with %d", code)
-	}
-	if a := inFlight.abandon(); a != nil && a.StatusCode < http.StatusBadRequest {
+	a := <-cut
+	if a != nil && a.StatusCode < http.StatusBadRequest {
 		t.Errorf("the request in flight was answered with %d", a.StatusCode)
 	}
+	lapse(200 * time.Millisecond) // until it has given up waiting
+	release()
+	if code := s.wait(8 * time.Second); code != exitFailed {
+		t.Errorf("it ended with %d", code)
+	}
 	wantOneSentence(t, s.log.sentences(), "--shutdown-timeout")
+	again := serve(t, data)
+	if got := again.categories(key); len(got) == 0 || got[0].Name != "dog" {
+		t.Errorf("after the start it has %v", got)
+	}
+}
 
+// A request that waits for its own client is not: who does not send the body gets
+// an answer, and the end is in time and a good one.
+func TestDrainAnswersWhoDoesNotSend(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	s := serveProcess(t, data, "--shutdown-timeout", "1s")
+	key := newCaller(t, data)
+	inFlight := beginSlowCreate(t, s, key, "cat")
+	begin := time.Now()
+	s.signal(syscall.SIGTERM)
+	if code := s.wait(5 * time.Second); code != exitDone {
+		t.Errorf("it ended with %d: %q", code, s.log.sentences())
+	}
+	if took := time.Since(begin); took > 1100*time.Millisecond {
+		t.Errorf("it took %s", took)
+	}
+	a := inFlight.abandon()
+	if a == nil {
+		t.Fatal("the request in flight got no answer")
+	}
+	if a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("the request in flight was answered with %d", a.StatusCode)
+	}
 	again := serve(t, data)
 	if got := again.categories(key); len(got) != 0 {
 		t.Errorf("after the start it has %v", got)

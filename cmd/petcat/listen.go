@@ -15,9 +15,10 @@ import (
 // listeners are the two sockets of a node.
 type listeners struct {
 	api, admin net.Listener
-	adminTLS   bool
-	// plain is the API's listener when it has no TLS: it keeps the timeouts.
-	plain *socket.Listener
+	// apiConns and adminConns are what the two are, or with TLS are over. Without
+	// TLS, that of the API keeps the timeouts.
+	apiConns, adminConns *socket.Listener
+	apiTLS, adminTLS     bool
 }
 
 // listen opens both sockets.
@@ -38,11 +39,18 @@ func listen(ctx context.Context, settings Settings) (*listeners, error) {
 		_ = l.api.Close()
 		return nil, err
 	}
-	if settings.TLS() {
-		l.api = tls.NewListener(socket.New(l.api, socket.Timeouts{}), certificates.config())
-	} else {
-		l.plain = socket.New(l.api, socket.Timeouts{Header: headerTimeout, Body: bodyTimeout, Write: writeTimeout, Idle: idleTimeout})
-		l.api = l.plain
+	timeouts := socket.Timeouts{Header: headerTimeout, Body: bodyTimeout, Write: writeTimeout, Idle: idleTimeout}
+	if l.apiTLS = settings.TLS(); l.apiTLS {
+		timeouts = socket.Timeouts{} // net/http keeps them
+	}
+	l.apiConns, l.adminConns = socket.New(l.api, timeouts), socket.New(l.admin, socket.Timeouts{})
+	l.apiConns.Limit(socket.Limits{
+		Total: maxConnections(), Unproven: maxUnproven, Grace: unprovenGrace, Exempt: settings.TrustedProxies,
+	})
+	l.adminConns.Limit(socket.Limits{Total: maxAdminConnections})
+	l.api, l.admin = l.apiConns, l.adminConns
+	if l.apiTLS {
+		l.api = tls.NewListener(l.api, certificates.config())
 	}
 	// Only a listener that others can reach needs TLS; on the loopback it would
 	// be in the way of those who collect metrics there.

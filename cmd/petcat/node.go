@@ -18,6 +18,7 @@ import (
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
 	"petcat/internal/ratelimit"
+	"petcat/internal/socket"
 )
 
 // node is one running server, wired.
@@ -40,7 +41,6 @@ type node struct {
 	api, admin *http.Server
 	handler    swap            // of the API's server
 	options    httpapi.Options // of the API, but for what must be loaded
-	unused     unused
 }
 
 // Timeouts and bounds of the sockets. Where net/http keeps them, with TLS and on
@@ -52,7 +52,12 @@ const (
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = time.Minute
 	headerBytes   = 16 << 10
-	http2Streams  = 100
+	// stallTimeout is how long an HTTP/2 connection may take nothing of what is
+	// written to it.
+	stallTimeout = 15 * time.Second
+	http2Streams = 100
+	// http2Window is the smallest that HTTP/2 allows for a connection, bytes.
+	http2Window = 65_535
 )
 
 // newNode makes the servers of a node, which answer that it is starting until
@@ -61,16 +66,17 @@ func (p *program) newNode(settings Settings, log *logging.Log, l *listeners) *no
 	n := &node{log: log, listeners: l, health: &health{}, metrics: metrics.New(build().Version), clock: ratelimit.NewClock(p.clock)}
 	n.options = httpapi.Options{
 		Failures: ratelimit.NewFailureBucket(n.clock, failedPerMinute),
-		Clock:    p.clock, Logger: log.Logger, Observe: n.observe,
+		Clock:    p.clock, Logger: log.Logger, Observe: n.observe, Proven: socket.Prove,
 		Documents: documents(l.publicURL(settings)), TrustedProxies: settings.TrustedProxies,
 	}
 	n.metrics.Gauge("petcat_ready", "1 while requests should be sent here: what /readyz answers.", func() float64 {
 		_, ready := n.readiness()
 		return gauge(ready)
 	})
+	watchListener(n.metrics, l.apiConns)
 	n.handler.set(httpapi.Starting(n.options))
 	n.api = n.newAPIServer()
-	n.admin = n.newServer(l.admin.Addr().String(), adminHandler(n, settings.AdminListen))
+	n.admin = n.newServer(l.adminConns, l.admin.Addr().String(), adminHandler(n, settings.AdminListen))
 	return n
 }
 
@@ -164,20 +170,11 @@ func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clo
 
 // newAPIServer makes the API's server.
 func (n *node) newAPIServer() *http.Server {
-	server := n.newServer(n.listeners.api.Addr().String(), &n.handler)
-	if plain := n.listeners.plain; plain != nil {
+	server := n.newServer(n.listeners.apiConns, n.listeners.api.Addr().String(), &n.handler)
+	server.ConnContext = socket.Context // the API marks connections on which a valid key came
+	if !n.listeners.apiTLS {
 		// The listener keeps the timeouts, for less.
 		server.ReadHeaderTimeout, server.ReadTimeout, server.WriteTimeout, server.IdleTimeout = 0, 0, 0, 0
-		server.ConnState = func(c net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateActive:
-				plain.Answering(c)
-			case http.StateIdle:
-				plain.Resting(c)
-			default:
-			}
-			n.unused.note(c, state)
-		}
 	}
 	return server
 }
@@ -185,7 +182,7 @@ func (n *node) newAPIServer() *http.Server {
 // failedPerMinute is how many wrong keys an address may try.
 const failedPerMinute = 600
 
-func (n *node) newServer(address string, handler http.Handler) *http.Server {
+func (n *node) newServer(conns *socket.Listener, address string, handler http.Handler) *http.Server {
 	return &http.Server{
 		Addr:                         address,
 		Handler:                      handler,
@@ -196,9 +193,25 @@ func (n *node) newServer(address string, handler http.Handler) *http.Server {
 		MaxHeaderBytes:               headerBytes,
 		DisableGeneralOptionsHandler: true,
 		// What clients do wrong below HTTP is not worth more than debug.
-		ErrorLog:  slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
-		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: http2Streams},
-		ConnState: n.unused.note,
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: http2Streams,
+			// What a client announces and we do not read waits in memory.
+			MaxReceiveBufferPerConnection: http2Window,
+			MaxReceiveBufferPerStream:     http2Window,
+			// A stream has the timeouts above; only this ends a connection that
+			// takes no bytes at all, not even those that say that it is over.
+			WriteByteTimeout: stallTimeout,
+		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateActive:
+				conns.Answering(c)
+			case http.StateIdle:
+				conns.Resting(c)
+			default:
+			}
+		},
 	}
 }
 

@@ -60,6 +60,7 @@ func (p *program) serve(ctx context.Context, settings Settings, ready func(*node
 
 	n := p.newNode(settings, log, listeners)
 	failed := n.start()
+	go watchConnections(ctx, log.Logger, listeners.apiConns)
 	if err = n.load(ctx, settings, p.clock); err != nil {
 		n.abandon()
 		return err
@@ -96,35 +97,67 @@ func (n *node) wait(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// shutdown stops in the reverse order of the start.
+// shutdownReserve is how much of the shutdown timeout is kept for what must not
+// be waited for, a fifth of it at most: the clients that hold up their own
+// requests, and then the closing of the store.
+const shutdownReserve = 2 * time.Second
+
+// shutdown stops in the reverse order of the start. It takes no longer than the
+// timeout, whoever is connected: a client that does not send what it announced
+// gets an error, one that does not read what it asked for is cut off, and both
+// have only themselves to thank. It is an error when a request is given up that
+// we have not finished.
 func (n *node) shutdown(timeout time.Duration) error {
 	n.health.drain()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	end := time.Now().Add(timeout)
+	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	beat := min(drainBeat, timeout/10)
-	select {
-	case <-time.After(beat):
-	case <-ctx.Done():
-	}
+	<-time.After(beat)
 	// Whoever connected in the beat's last moment gets as long to say something.
-	defer time.AfterFunc(beat, n.unused.close).Stop()
+	defer time.AfterFunc(beat, func() { n.listeners.apiConns.CloseUnused(); n.listeners.adminConns.CloseUnused() }).Stop()
+
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = n.api.Shutdown(ctx) // whether it was in time is asked below
+	}()
+	step := min(shutdownReserve, timeout/5) / 4
 	var errs []error
-	if err := n.api.Shutdown(ctx); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("requests were still in flight after --shutdown-timeout %s and were cut off", timeout)
+	if !closedBy(ended, end.Add(-4*step)) {
+		n.listeners.apiConns.EndReads()
+		if !closedBy(ended, end.Add(-3*step)) {
+			n.listeners.apiConns.CloseConns()
 		}
-		errs = append(errs, err)
-		_ = n.api.Close()
 	}
+	// With HTTP/2, the server does not wait for handlers.
+	if !n.handler.idleBy(end.Add(-2 * step)) {
+		errs = append(errs, fmt.Errorf("requests were still being worked on after --shutdown-timeout %s and were cut off", timeout))
+	}
+	_ = n.api.Close()
 	errs = append(errs, n.close())
 	// The last scrape may finish, but nothing waits for it.
-	ctx, cancel = context.WithTimeout(context.Background(), beat)
+	ctx, cancel = context.WithTimeout(ctx, min(beat, step))
 	defer cancel()
 	if n.admin.Shutdown(ctx) != nil {
+		n.listeners.adminConns.CloseConns()
 		_ = n.admin.Close()
 	}
 	n.log.Info("stopped")
 	return errors.Join(errs...)
+}
+
+// closedBy waits until a channel is closed, or until a moment, and reports whether
+// the former came first.
+func closedBy(closed <-chan struct{}, moment time.Time) bool {
+	over := time.NewTimer(time.Until(moment))
+	defer over.Stop()
+	select {
+	case <-closed:
+		return true
+	case <-over.C:
+		return false
+	}
 }
 
 // abandon ends a node whose data could not be loaded: that is what is reported.

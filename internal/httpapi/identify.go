@@ -17,6 +17,8 @@ func (s *Server) identify(next handler) handler {
 		}
 		if err != nil {
 			e.caller, e.notCaller = nil, err
+		} else {
+			s.proven(e.r.Context())
 		}
 		return next(e)
 	}

@@ -51,6 +51,9 @@ type Options struct {
 	// been written. The record is used again afterwards: it must be copied to
 	// be kept. Optional.
 	Observe func(*Record)
+	// Proven is called with the context of each request that showed a valid key.
+	// Optional.
+	Proven func(context.Context)
 	// Documents answers everything outside /v1 by path. Optional.
 	Documents map[string]http.Handler
 	// TrustedProxies are believed when they tell a client's address in
@@ -68,6 +71,7 @@ type Server struct {
 	clock     clock.Clock
 	logger    *slog.Logger
 	observe   func(*Record)
+	proven    func(context.Context)
 	documents map[string]http.Handler
 	proxies   []netip.Prefix
 
@@ -100,12 +104,15 @@ func newServer(o Options) *Server {
 	_, _ = rand.Read(random[:]) // it never fails, by its documentation
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures,
-		clock: o.Clock, logger: o.Logger, observe: o.Observe, documents: o.Documents, proxies: o.TrustedProxies,
+		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:  base32.HexEncoding.EncodeToString(random[:]),
 		strangers: newAddressPolicy(o.Failures),
 	}
 	if s.observe == nil {
 		s.observe = func(*Record) {}
+	}
+	if s.proven == nil {
+		s.proven = func(context.Context) {}
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.bodies.New = func() any { return new(bodyBuffer) }
