@@ -53,16 +53,20 @@ const pause = 1
 // respondError answers with an error: exactly code, message and status.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
-	if errors.Is(err, context.Canceled) && e.r.Context().Err() != nil {
-		// The caller has gone: nobody reads this, but the record should not
-		// blame us.
-		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was given up")
-	}
 	status := statusOf(public.Code)
-	if status >= http.StatusInternalServerError && !e.expected {
+	failed := status >= http.StatusInternalServerError
+	gone := failed && errors.Is(err, context.Canceled) && e.r.Context().Err() != nil
+	switch {
+	case gone:
+		// Only who closed its sending half reads this.
+		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was given up")
+		status = statusOf(public.Code)
+	case failed && !e.expected:
 		s.logFailure(e, public.Code, err)
 	}
-	e.Code = public.Code
+	if !gone {
+		e.Code = public.Code
+	}
 	if e.answered {
 		// The status line is out: all that is left is to make sure that the
 		// caller does not take the broken answer for a whole one.
@@ -90,7 +94,15 @@ func (s *Server) respondError(e *exchange, err error) {
 	}
 	e.scratch = appendError(e.scratch[:0], public, status)
 	e.send(status, e.scratch)
+	if gone {
+		// The record does not blame us.
+		e.Status = statusGone
+	}
 }
+
+// statusGone is recorded of a request whose client went away before there was an
+// answer, as nginx does. It is never sent.
+const statusGone = 499
 
 // appendError appends the contract's Error object.
 func appendError(dst []byte, public *petcat.Error, status int) []byte {
@@ -110,6 +122,10 @@ func appendError(dst []byte, public *petcat.Error, status int) []byte {
 // does not see.
 func (s *Server) logFailure(e *exchange, code petcat.Code, err error) {
 	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", code, "error", err}
+	if code == petcat.CodeServiceUnavailable {
+		s.unavailable.note(e.r.Context(), attrs)
+		return
+	}
 	if p, ok := errors.AsType[*panicked](err); ok {
 		attrs = append(attrs, "stack", string(p.stack))
 	}

@@ -86,6 +86,8 @@ type Server struct {
 
 	instance string // begins every request id of this process
 	requests atomic.Uint64
+
+	unavailable unavailableLog
 }
 
 // New returns a server.
@@ -107,6 +109,8 @@ func newServer(o Options) *Server {
 		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:  base32.HexEncoding.EncodeToString(random[:]),
 		strangers: newAddressPolicy(o.Failures),
+
+		unavailable: unavailableLog{logger: o.Logger, clock: o.Clock},
 	}
 	if s.observe == nil {
 		s.observe = func(*Record) {}
