@@ -24,7 +24,7 @@ func (o *createOp) claim() claim.Claim {
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	if err := s.writer.gate.hopeless(); err != nil {
+	if err := s.writer.breaker.tried(); err != nil {
 		return petcat.CreatedCategory{}, translate(err, "create category")
 	}
 	o := &createOp{CreateCategory: c}

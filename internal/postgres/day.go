@@ -140,7 +140,7 @@ func (s *Store) ReturnDays(ctx context.Context, call petcat.DayCall, returns []p
 func (s *Store) write(ctx context.Context, doing string, batch *pgx.Batch) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, writeTimeout, errNoAnswer)
 	defer cancel()
-	return translate(s.pool.do(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	return translate(s.pool.write(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.SendBatch(ctx, batch).Close()
 	}), doing)
 }

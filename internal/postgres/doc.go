@@ -17,7 +17,7 @@
 //
 // When the database is away, everything fails within seconds with
 // service_unavailable, at once after the first such failure, and works again
-// by itself when it is back (gate.go). A write whose connection broke may have
+// by itself when it is back (breaker.go). A write whose connection broke may have
 // happened or not; it is never repeated here, and its error says that the
 // caller may, with the same Idempotency-Key.
 package postgres

@@ -218,6 +218,58 @@ func TestHungServer(t *testing.T) {
 	recovered(t, all, 5*time.Second)
 }
 
+// Commits that wait for a standby fail when they took too long. Reads do not
+// suffer for it, however many such commits there are.
+func TestReadsGoOnWhileCommitsHang(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t, pgtest.Options{})
+	url := pg.Database(t)
+	s := openAt(t, url, Options{Serving: true})
+	defer closeNow(t, s)
+	create(t, s, "before")
+	for s.Stats().Connections < defaultPoolSize { // a new one may take long on a busy machine
+		time.Sleep(10 * time.Millisecond)
+	}
+	admin := connect(t, url)
+	execute(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+	execute(t, admin, "SELECT pg_reload_conf()")
+	writes := map[string]func() error{
+		"create": func() error { _, err := tryCreate(t.Context(), t, s, "during", ""); return err },
+		"lease": func() error {
+			_, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1}})
+			return err
+		},
+	}
+	end := time.Now().Add(writeTimeout + 500*time.Millisecond)
+	var wg sync.WaitGroup
+	for range 2 * defaultPoolSize {
+		for _, write := range writes {
+			wg.Go(func() {
+				for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+					if err := write(); err != nil && petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+						t.Errorf("a write: %v", err)
+					}
+				}
+			})
+		}
+	}
+	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := s.DayCount(t.Context(), 1, 1); err != nil {
+			t.Fatalf("a read while commits hang: %v", err)
+		}
+		if stats := s.Stats(); !stats.Readable {
+			t.Fatalf("stats %+v while commits hang", stats)
+		}
+	}
+	if s.Stats().Writable {
+		t.Error("the database counts as writable while commits hang")
+	}
+	wg.Wait()
+	execute(t, admin, "ALTER SYSTEM RESET synchronous_standby_names")
+	execute(t, admin, "SELECT pg_reload_conf()")
+	recovered(t, writes, 5*time.Second)
+}
+
 // recovered waits until everything works.
 func recovered(t *testing.T, all map[string]func() error, limit time.Duration) {
 	t.Helper()

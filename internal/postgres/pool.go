@@ -15,8 +15,10 @@ import (
 // pool is the connections of everything but creates.
 type pool struct {
 	pool    *pgxpool.Pool
-	gate    gate
-	waiting atomic.Int64 // callers that wait for a connection
+	reads   *breaker
+	writes  *breaker      // the creates' as well
+	writing chan struct{} // holds a place for each write that may have a connection
+	waiting atomic.Int64  // callers that wait for a connection
 }
 
 // maxWaiting is how many callers may wait for a connection. At 0.2 ms for a read
@@ -27,7 +29,7 @@ const maxWaiting = 256
 // refillEvery is how often a server's pool makes the connections that it has lost.
 const refillEvery = 5 * time.Second
 
-func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, error) {
+func newPool(ctx context.Context, config *pgxpool.Config, reads, writes *breaker, o Options) (*pool, error) {
 	switch {
 	case o.PoolSize > 0:
 		config.MaxConns = int32(o.PoolSize)
@@ -40,13 +42,17 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, err
 		config.MinConns = config.MaxConns
 		config.HealthCheckPeriod = refillEvery
 	}
-	// The pool would hold on to a connection that does not answer; see doOpen.
+	// The pool would hold on to a connection that does not answer; see with.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	p, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("make the pool of connections: %w", err)
 	}
-	return &pool{pool: p, gate: gate{clock: o.Clock}}, nil
+	return &pool{
+		pool: p, reads: reads, writes: writes,
+		// Writes may all be slow at once. Then reads have the other half.
+		writing: make(chan struct{}, max(1, config.MaxConns/2)),
+	}, nil
 }
 
 // closeTimeout is how long closing waits for the server's goodbye.
@@ -75,17 +81,37 @@ func (p *pool) read(ctx context.Context, doing string, fn func(context.Context, 
 	return translate(err, doing)
 }
 
-// do runs fn with a connection.
+// do runs fn, which only reads, with a connection.
 func (p *pool) do(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
-	if err := p.gate.enter(ctx); err != nil {
+	t, err := p.reads.enter(ctx)
+	if err != nil {
 		return err
 	}
-	err := p.doOpen(ctx, fn)
-	p.gate.leave(outcomeOf(ctx, err), err)
+	err = p.with(ctx, fn)
+	p.reads.leave(t, outcomeOf(ctx, err), err)
 	return err
 }
 
-func (p *pool) doOpen(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+// write runs fn, which writes, with a connection.
+func (p *pool) write(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	select {
+	case p.writing <- struct{}{}:
+		defer func() { <-p.writing }()
+	case <-ctx.Done():
+		return &unreachableError{because(ctx, errNoRoom)}
+	}
+	// Who waited for those that failed is refused now.
+	t, err := p.writes.enter(ctx)
+	if err != nil {
+		return err
+	}
+	err = p.with(ctx, fn)
+	p.writes.leave(t, outcomeOf(ctx, err), err)
+	return err
+}
+
+// with runs fn with a connection, whatever is known of the database.
+func (p *pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
 	c, err := p.acquire(ctx)
 	if err != nil {
 		return err
@@ -111,10 +137,14 @@ func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	}
 	defer p.waiting.Add(-1)
 	c, err := p.pool.Acquire(ctx)
-	if err != nil {
-		return nil, &unreachableError{because(ctx, err)}
+	if err == nil {
+		return c, nil
 	}
-	return c, nil
+	err = because(ctx, err)
+	if s := p.pool.Stat(); s.AcquiredConns() < s.MaxConns() && !errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("%w: %w", errNoConnection, err) // it did not wait for another caller
+	}
+	return nil, &unreachableError{err}
 }
 
 // because adds why a context has ended, if it has, to an error that came of it.

@@ -79,11 +79,12 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPool(ctx, pool, o)
+	reads, writes := newBreakers(o.Clock)
+	p, err := newPool(ctx, pool, reads, writes, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, writer: newWriter(ctx, config, o.Clock)}
+	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, writer: newWriter(ctx, config, o.Clock, writes)}
 	s.start(ctx, o)
 	return s, nil
 }
@@ -165,7 +166,7 @@ func (s *Store) Stats() Stats {
 	p := s.pool.pool.Stat()
 	return Stats{
 		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(),
-		Readable: s.pool.gate.open(), Writable: s.writer.gate.open(),
+		Readable: s.pool.reads.isClosed(), Writable: s.pool.writes.isClosed(),
 		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()), MaxConnections: int(p.MaxConns()),
 		PoolWaiting: int(s.pool.waiting.Load()),
 	}

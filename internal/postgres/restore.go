@@ -21,7 +21,7 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reade
 	defer watch.end()
 	rows := &rowSource{from: from, watch: watch}
 	committing := false
-	err := s.pool.do(watched, func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.pool.write(watched, func(ctx context.Context, conn *pgx.Conn) error {
 		t, err := begin(ctx, conn, now(s.clock))
 		if err != nil {
 			return err

@@ -37,9 +37,9 @@ func (e *lostError) Unwrap() error { return e.error }
 
 // Causes of contexts that this package ends.
 var (
-	errNoAnswer  = errors.New("the database did not answer in time")
-	errNoRoom    = errors.New("all connections to the database are in use, and too many wait for one")
-	errConnected = errors.New("no connection to the database within the time limit")
+	errNoAnswer     = errors.New("the database did not answer in time")
+	errNoRoom       = errors.New("all connections to the database are in use, and too many wait for one")
+	errNoConnection = errors.New("no connection to the database")
 )
 
 // sqlState returns the SQLSTATE of an error, "" when it is not the server's.
@@ -101,7 +101,7 @@ func outcomeOf(ctx context.Context, err error) outcome {
 	switch {
 	case err == nil:
 		return answered
-	case errors.Is(err, errNoAnswer), errors.Is(err, errConnected):
+	case errors.Is(err, errNoAnswer), errors.Is(err, errNoConnection):
 		return noContact
 	case ctx.Err() != nil, errors.Is(err, errNoRoom):
 		return notAsked

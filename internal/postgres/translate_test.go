@@ -42,13 +42,13 @@ func TestSeverity(t *testing.T) {
 		{"connection lost", &lostError{io.ErrUnexpectedEOF}, lost, petcat.CodeServiceUnavailable},
 		{"wrapped", fmt.Errorf("commit: %w", &lostError{io.EOF}), lost, petcat.CodeServiceUnavailable},
 		{"too many connections", &pgconn.ConnectError{Config: &pgconn.Config{}}, unreachable, petcat.CodeServiceUnavailable},
-		{"no connection", &unreachableError{errConnected}, unreachable, petcat.CodeServiceUnavailable},
+		{"no connection", &unreachableError{errNoConnection}, unreachable, petcat.CodeServiceUnavailable},
 		{"no room", &unreachableError{errNoRoom}, unreachable, petcat.CodeServiceUnavailable},
 		{"of the domain", notFound("no"), statement, petcat.CodeNotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, connect := errors.AsType[*pgconn.ConnectError](tt.err); connect {
-				tt.err = &unreachableError{errConnected} // its text needs an inner error
+				tt.err = &unreachableError{errNoConnection} // its text needs an inner error
 			}
 			if got := severityOf(tt.err); got != tt.want {
 				t.Errorf("severity %d, want %d", got, tt.want)
@@ -126,7 +126,7 @@ func TestOutcome(t *testing.T) {
 		{"no room", alive, &unreachableError{errNoRoom}, notAsked},
 		{"one connection broke", alive, &lostError{io.EOF}, notAsked},
 		{"no answer in time", gone, &lostError{errNoAnswer}, noContact},
-		{"no connection in time", alive, &unreachableError{errConnected}, noContact},
+		{"no connection in time", alive, &unreachableError{errNoConnection}, noContact},
 		{"refused", alive, &unreachableError{errors.New("connection refused")}, noContact},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

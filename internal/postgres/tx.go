@@ -40,7 +40,7 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*tx) error) er
 	defer cancel()
 	begun := false
 	try := func() error {
-		return s.pool.do(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		return s.pool.write(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 			t, err := begin(ctx, conn, now(s.clock))
 			if err != nil {
 				return err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,18 +16,18 @@ import (
 type writer struct {
 	// life never ends: a group is not given up half-way because one of its callers
 	// went away.
-	life   context.Context //nolint:containedctx // the store is its own request
-	config *pgx.ConnConfig
-	clock  clock.Clock
-	gate   gate
+	life    context.Context //nolint:containedctx // the store is its own request
+	config  *pgx.ConnConfig
+	clock   clock.Clock
+	breaker *breaker
 
 	conn *pgx.Conn     // nil: to be connected again
 	own  bool          // the connection's settings are the writer's own: no pooler is between
 	used clock.Reading // when the connection last did something
 }
 
-func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock) *writer {
-	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, gate: gate{clock: c}}
+func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock, b *breaker) *writer {
+	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, breaker: b}
 }
 
 // idle is how long a connection may have been silent and still be trusted: longer
@@ -37,7 +38,7 @@ const idle = 50 * time.Millisecond
 
 // connect makes sure that there is a connection that works.
 func (w *writer) connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errConnected)
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errNoConnection)
 	defer cancel()
 	if w.conn != nil && w.clock.Read().Since(w.used) > idle && w.conn.Ping(ctx) != nil {
 		w.disconnect()
@@ -46,7 +47,9 @@ func (w *writer) connect(ctx context.Context) error {
 		return nil
 	}
 	conn, err := pgx.ConnectConfig(ctx, w.config.Copy())
-	if err == nil {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNoConnection, err)
+	} else {
 		// After a switch, another server may be there.
 		if err = w.prepare(ctx, conn); err != nil {
 			w.conn = conn
@@ -100,11 +103,12 @@ func (w *writer) close() {
 // send runs a batch, which is to make itself durable, as one transaction in one
 // round trip. It returns after the commit.
 func (w *writer) send(batch *pgx.Batch) error {
-	if err := w.gate.enter(w.life); err != nil {
+	t, err := w.breaker.enter(w.life)
+	if err != nil {
 		return err
 	}
-	err := w.attempt(batch)
-	w.gate.leave(outcomeOf(w.life, err), err)
+	err = w.attempt(batch)
+	w.breaker.leave(t, outcomeOf(w.life, err), err)
 	return err
 }
 
