@@ -187,8 +187,10 @@ func (f *Fresh) ask() {
 // applied is how many categories are made visible at once while catching up.
 const applied = 1024
 
-// askOnce asks for everything after a revision and puts it into the catalog. What
-// came before a failure stays there: it is in order, and will not come again.
+// askOnce asks for everything after a revision and puts it into the catalog. It
+// returns up to which revision nothing is missing, also with an error: what came
+// before a failure is in order and stays, so whoever is far behind gets nearer
+// with every question.
 func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
 	ctx, cancel := context.WithTimeout(f.life, f.o.Timeout)
 	defer cancel()
@@ -203,7 +205,7 @@ func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
 	if len(batch) > 0 {
 		f.catalog.Apply(batch)
 	}
-	return seen, err
+	return max(seen, f.catalog.current.Load().Revision()), err
 }
 
 // answer ends a question. A failure is everybody's: who waits for the next
@@ -212,8 +214,9 @@ func (f *Fresh) answer(q *question, seen petcat.Revision, asked clock.Reading, e
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was := f.failure
+	f.seen = max(f.seen, seen)
 	if f.failure = err; err == nil {
-		f.seen, f.seenAt = max(f.seen, seen), asked
+		f.seenAt = asked
 	} else {
 		f.failedAt = f.o.Clock.Read()
 		if f.next != nil {

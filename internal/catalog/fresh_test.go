@@ -23,6 +23,7 @@ type feed struct {
 	categories []petcat.RevisedCategory // guarded by mu
 	fail       error                    // guarded by mu; nil: it works
 	hangs      bool                     // guarded by mu; it takes questions and does not answer
+	perRow     time.Duration            // guarded by mu; how long each category takes
 	asked      atomic.Int64
 }
 
@@ -35,7 +36,7 @@ func (f *feed) CategoriesSince(ctx context.Context, after petcat.Revision, fn fu
 	f.asked.Add(1)
 	time.Sleep(roundTrip / 2)
 	f.mu.Lock()
-	found, fail, hangs := f.categories, f.fail, f.hangs
+	found, fail, hangs, perRow := f.categories, f.fail, f.hangs, f.perRow
 	f.mu.Unlock()
 	if hangs {
 		<-ctx.Done()
@@ -48,6 +49,9 @@ func (f *feed) CategoriesSince(ctx context.Context, after petcat.Revision, fn fu
 	for _, c := range found {
 		if c.Revision <= after {
 			continue
+		}
+		if time.Sleep(perRow); ctx.Err() != nil {
+			return after, ctx.Err()
 		}
 		if err := fn(c); err != nil {
 			return after, err
@@ -167,6 +171,24 @@ func TestCatchingUp(t *testing.T) {
 		wantList(t, c, many, 0)
 		f.create()
 		wantList(t, c, many+1, 0)
+	})
+}
+
+// A store that is too slow for all that is missing is asked for the rest.
+func TestCatchingUpWithASlowFeed(t *testing.T) {
+	fresh(t, time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		const many = 5000 // 5 s, and a question is given up after 2
+		f.mu.Lock()
+		f.perRow = time.Millisecond
+		f.mu.Unlock()
+		for range many {
+			f.create()
+		}
+		for range 3 {
+			_, _, _ = c.Current(t.Context())
+			time.Sleep(2 * time.Second)
+		}
+		wantList(t, c, many, 0)
 	})
 }
 
