@@ -58,25 +58,36 @@ func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory
 	}, query)
 }
 
+// feedPage is how many categories one statement of CategoriesSince reads.
+const feedPage = 1000
+
 // CategoriesSince implements [petcat.CategoryFeed]. It does not ask the counter:
 // categories become visible in the order of their revisions, so nothing is missing
 // up to the last one that is seen. The counter's row has many versions while some
 // long transaction, such as a backup, is under way; the end of an index has not.
 func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
-	const query = `SELECT id, name, description, revision FROM category WHERE revision > $1 ORDER BY revision`
-	last := after
-	err := s.pool.each(ctx, "read new categories", func(scan scanner) error {
-		c, err := scanCategory(scan)
-		if err != nil {
-			return err
+	// The limit is a parameter, so that the server plans for a few rows whatever
+	// it knows of the table: a plan that was made when the table was empty is kept,
+	// and without a limit it reads and sorts all of it, 0.2 s for a million.
+	const query = `SELECT id, name, description, revision FROM category WHERE revision > $1 ORDER BY revision LIMIT $2`
+	for last := after; ; {
+		rows := 0
+		err := s.pool.each(ctx, "read new categories", func(scan scanner) error {
+			c, err := scanCategory(scan)
+			if err != nil {
+				return err
+			}
+			if err := fn(c); err != nil {
+				return stop(err)
+			}
+			rows++
+			last = c.Revision
+			return nil
+		}, query, int64(last), feedPage)
+		if err != nil || rows < feedPage {
+			return last, err
 		}
-		if err := fn(c); err != nil {
-			return stop(err)
-		}
-		last = c.Revision
-		return nil
-	}, query, int64(after))
-	return last, err
+	}
 }
 
 func scanCategory(scan scanner) (petcat.RevisedCategory, error) {

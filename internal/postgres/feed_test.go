@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat"
+)
+
+// everything returns the ids after a revision, in the order of the feed.
+func everything(t *testing.T, s *Store, after petcat.Revision) (ids []petcat.CategoryID) {
+	t.Helper()
+	last, err := s.CategoriesSince(t.Context(), after, func(c petcat.RevisedCategory) error {
+		ids = append(ids, c.ID)
+		after = c.Revision
+		return nil
+	})
+	if err != nil || last != after {
+		t.Fatalf("nothing is missing up to %d, %v; want %d", last, err, after)
+	}
+	return ids
+}
+
+const insertMany = `INSERT INTO category (id, name, revision, account_id, created_at) SELECT n, 'x', n, 1, 0 FROM generate_series($1::int8, $2) AS n`
+
+func TestFeedHasPages(t *testing.T) {
+	t.Parallel()
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	conn, have := connect(t, url), int64(0)
+	for _, count := range []int64{0, 1, feedPage - 1, feedPage, feedPage + 1, 3 * feedPage} {
+		if _, err := conn.Exec(t.Context(), insertMany, have+1, count); err != nil {
+			t.Fatal(err)
+		}
+		have = count
+		ids := everything(t, s, 0)
+		for i, id := range ids {
+			if id != petcat.CategoryID(i+1) {
+				t.Fatalf("of %d, number %d is %d", count, i, id)
+			}
+		}
+		if int64(len(ids)) != count {
+			t.Errorf("%d categories, want %d", len(ids), count)
+		}
+	}
+}
+
+// The plan of the question for what is new is made while the table is empty, and
+// kept: it must be right for a large one, too.
+func TestFeedIsPlannedForLargeTables(t *testing.T) {
+	t.Parallel()
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{PoolSize: 1})
+	defer closeNow(t, s)
+	execute(t, connect(t, url), "ALTER TABLE category SET (autovacuum_enabled = false)") // which would have it planned anew
+	for range 10 { // from the sixth time on, the server keeps the plan
+		everything(t, s, 0)
+	}
+	var plan []string
+	err := s.pool.do(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
+		const name = `SELECT name FROM pg_prepared_statements WHERE statement LIKE 'SELECT id, name, description%'`
+		var statement string
+		if err := conn.QueryRow(ctx, name).Scan(&statement); err != nil {
+			return err
+		}
+		rows, err := conn.Query(ctx, "EXPLAIN EXECUTE "+statement+"(0, 1000)", pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			return err
+		}
+		plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(plan, "\n"); !strings.Contains(text, "Index Scan") || strings.Contains(text, "Sort") || !strings.Contains(text, "$1") {
+		t.Errorf("the plan that is kept:\n%s", text)
+	}
+}
