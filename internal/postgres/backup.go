@@ -10,10 +10,10 @@ import (
 	"petcat/internal/backup"
 )
 
-// backupPatience is how long the database may be silent during a copy: it may
-// have to sort a whole table before the first row, or to check the references of
-// restoreChunk rows.
-const backupPatience = time.Minute
+// copySilence is how long the database may be silent during a copy: it may have to
+// count or to sort a whole table before the first row, or to check the references
+// of restoreChunk rows.
+const copySilence = time.Minute
 
 // backupQuery reads all rows of a kind, in the order and with the columns of the
 // format.
@@ -40,12 +40,12 @@ func backupQuery(k backup.Kind) string {
 
 // Backup implements [backup.Source].
 func (s *Store) Backup(ctx context.Context, to backup.Sink) error {
-	watched, watch := newWatch(ctx)
+	watched, watch := newWatch(ctx, s.silence)
 	defer watch.end()
 	err := s.pool.do(watched, func(ctx context.Context, conn *pgx.Conn) error {
 		// One snapshot for all statements.
 		return readOnly(ctx, conn, func(tx pgx.Tx) error {
-			h, err := s.backupHeader(ctx, tx)
+			h, err := s.backupHeader(ctx, tx, watch)
 			if err != nil {
 				return err
 			}
@@ -81,10 +81,8 @@ func readOnly(ctx context.Context, conn *pgx.Conn, fn func(pgx.Tx) error) error 
 	return fn(tx)
 }
 
-func (s *Store) backupHeader(ctx context.Context, tx pgx.Tx) (backup.Header, error) {
+func (s *Store) backupHeader(ctx context.Context, tx pgx.Tx, watch *watch) (backup.Header, error) {
 	const counter = `SELECT revision, access_revision, category_id, account_id, key_id FROM counter WHERE id = 1`
-	const counts = `SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM api_key), (SELECT count(*) FROM ban), (SELECT count(*) FROM category),
-		(SELECT count(*) FROM idempotency), (SELECT count(*) FROM day_count), (SELECT count(*) FROM audit)`
 	h := backup.Header{
 		TakenAt: now(s.clock), Environment: s.meta.environment, Dataset: backup.Dataset(s.meta.dataset),
 		Rows: make(map[backup.Kind]int64),
@@ -94,21 +92,22 @@ func (s *Store) backupHeader(ctx context.Context, tx pgx.Tx) (backup.Header, err
 	if err != nil {
 		return h, err
 	}
-	kinds := backup.Kinds() // in the order of the counts
-	numbers, into := make([]int64, len(kinds)), make([]any, len(kinds))
-	for i := range kinds {
-		into[i] = &numbers[i]
+	// A statement for each table, so that each has its time.
+	for _, k := range backup.Kinds() {
+		watch.wait()
+		var rows int64
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table(k)).Scan(&rows); err != nil {
+			return h, err
+		}
+		h.Rows[k] = rows
 	}
-	err = tx.QueryRow(ctx, counts).Scan(into...)
-	for i, k := range kinds {
-		h.Rows[k] = numbers[i]
-	}
-	return h, err
+	return h, nil
 }
 
 // backupRows tells the rows of one kind, as they come from the server: neither
 // side keeps them.
 func backupRows(ctx context.Context, tx pgx.Tx, watch *watch, k backup.Kind, to backup.Sink) error {
+	watch.wait()
 	rows, err := tx.Query(ctx, backupQuery(k))
 	if err != nil {
 		return err
@@ -131,16 +130,17 @@ func backupRows(ctx context.Context, tx pgx.Tx, watch *watch, k backup.Kind, to 
 // watch ends a context when the database is waited for too long. The other end of
 // a copy, which may be a person at a terminal or a tape, may take its time.
 type watch struct {
-	timer  *time.Timer
-	cancel context.CancelCauseFunc
+	silence time.Duration // that is allowed
+	timer   *time.Timer
+	cancel  context.CancelCauseFunc
 }
 
-func newWatch(ctx context.Context) (context.Context, *watch) {
+func newWatch(ctx context.Context, silence time.Duration) (context.Context, *watch) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &watch{cancel: cancel, timer: time.AfterFunc(backupPatience, func() { cancel(errNoAnswer) })}
+	return ctx, &watch{silence: silence, cancel: cancel, timer: time.AfterFunc(silence, func() { cancel(errNoAnswer) })}
 }
 
-func (w *watch) wait()  { w.timer.Reset(backupPatience) }
+func (w *watch) wait()  { w.timer.Reset(w.silence) }
 func (w *watch) pause() { w.timer.Stop() }
 
 func (w *watch) end() {

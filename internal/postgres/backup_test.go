@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"petcat"
 	"petcat/internal/backup"
@@ -109,4 +111,27 @@ func TestServerKilledDuringRestore(t *testing.T) {
 	if _, err := tryCreate(t.Context(), t, to, "next", petcat.IdempotencyKey("a")); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestBackupHasTimeForEachTable: counting all tables may take longer than the
+// database may be silent.
+func TestBackupHasTimeForEachTable(t *testing.T) {
+	t.Parallel()
+	const hold = time.Second
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	s.silence = 3 * hold / 2
+	account, key := connect(t, url), connect(t, url)
+	execute(t, account, "BEGIN; LOCK TABLE account IN ACCESS EXCLUSIVE MODE")
+	execute(t, key, "BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE")
+	var released sync.WaitGroup
+	released.Go(func() {
+		time.Sleep(hold)
+		execute(t, account, "COMMIT")
+		time.Sleep(hold)
+		execute(t, key, "COMMIT")
+	})
+	copyOf(t, s)
+	released.Wait()
 }

@@ -50,6 +50,8 @@ type Store struct {
 	group  *groupcommit.Committer[*createOp]
 	pool   *pool
 	claims claim.Set
+	// silence is how long the database may be silent during a copy.
+	silence time.Duration
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
@@ -84,7 +86,7 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, writer: newWriter(ctx, config, o.Clock, writes)}
+	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, silence: copySilence, writer: newWriter(ctx, config, o.Clock, writes)}
 	s.start(ctx, o)
 	return s, nil
 }

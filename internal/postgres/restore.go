@@ -17,7 +17,7 @@ const restoreChunk = 20_000
 
 // Restore implements [backup.Target]. It is not tried again.
 func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reader) error {
-	watched, watch := newWatch(ctx)
+	watched, watch := newWatch(ctx, s.silence)
 	defer watch.end()
 	rows := &rowSource{from: from, watch: watch}
 	committing := false
@@ -116,13 +116,13 @@ func (t *tx) copyRows(rows *rowSource) error {
 	for _, c := range rows.kind.Columns() {
 		columns = append(columns, c.Name)
 	}
-	_, err := t.tx.CopyFrom(t.ctx, pgx.Identifier{restoreTable(rows.kind)}, columns, rows)
+	_, err := t.tx.CopyFrom(t.ctx, pgx.Identifier{table(rows.kind)}, columns, rows)
 	return err
 }
 
-// restoreTable returns the table of a kind. Its columns are named as in the
+// table returns the table of a kind. Its columns are named as in the
 // format.
-func restoreTable(k backup.Kind) string {
+func table(k backup.Kind) string {
 	switch k {
 	case backup.Accounts:
 		return "account"
