@@ -140,20 +140,15 @@ func (t *tx) closeAccount(by petcat.Actor, id petcat.AccountID) (petcat.Account,
 	if err != nil || a.Closed() {
 		return a, err
 	}
-	keys, err := t.liveKeys(id)
+	revoked, err := t.revokeAll(by, id, detail{"because": "account.close"})
 	if err != nil {
 		return petcat.Account{}, err
-	}
-	for _, k := range keys {
-		if err := t.applyToKey(by, k, petcat.RevokeKey, detail{"because": "account.close"}); err != nil {
-			return petcat.Account{}, err
-		}
 	}
 	a.ClosedAt = t.now
 	if err := t.exec(update, a.ClosedAt.UnixMilli(), t.reviseAccess(), int64(id)); err != nil {
 		return petcat.Account{}, err
 	}
-	return a, t.record(by, "account.close", id, detail{"revoked_keys": len(keys)})
+	return a, t.record(by, "account.close", id, detail{"revoked_keys": revoked})
 }
 
 // account reads an account in the transaction.

@@ -15,7 +15,13 @@ type detail map[string]any
 
 // record appends an audit entry to the transaction of the change it describes.
 func (t *tx) record(by petcat.Actor, action string, subject fmt.Stringer, d detail) error {
-	const insert = `INSERT INTO audit (sequence, at, actor, action, subject, detail, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	return t.recordEach(by, action, []string{subject.String()}, d)
+}
+
+// recordEach appends an entry for each subject, in one statement.
+func (t *tx) recordEach(by petcat.Actor, action string, subjects []string, d detail) error {
+	const insert = `INSERT INTO audit (sequence, at, actor, action, subject, detail, hash)
+		SELECT sequence, $1::int8, $2::text, $3::text, subject, $4::text, hash FROM unnest($5::int8[], $6::text[], $7::bytea[]) AS t (sequence, subject, hash)`
 	if err := t.findChain(); err != nil {
 		return err
 	}
@@ -26,8 +32,12 @@ func (t *tx) record(by petcat.Actor, action string, subject fmt.Stringer, d deta
 	if err != nil {
 		return fmt.Errorf("encode the detail of %s: %w", action, err)
 	}
-	e := t.chain.end.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject.String(), Detail: string(text)})
-	return t.exec(insert, e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:])
+	sequences, hashes := make([]int64, len(subjects)), make([][]byte, len(subjects))
+	for i, subject := range subjects {
+		e := t.chain.end.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
+		sequences[i], hashes[i] = e.Sequence, e.Hash[:]
+	}
+	return t.exec(insert, t.now.UnixMilli(), string(by), action, string(text), sequences, subjects, hashes)
 }
 
 // findChain reads the last entry. Other nodes append too, so it is read anew in

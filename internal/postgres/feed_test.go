@@ -57,7 +57,7 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	s := openAt(t, url, Options{PoolSize: 1})
 	defer closeNow(t, s)
 	execute(t, connect(t, url), "ALTER TABLE category SET (autovacuum_enabled = false)") // which would have it planned anew
-	for range 10 { // from the sixth time on, the server keeps the plan
+	for range 10 {                                                                       // from the sixth time on, the server keeps the plan
 		everything(t, s, 0)
 	}
 	var plan []string

@@ -156,14 +156,25 @@ func (t *tx) key(id petcat.KeyID) (petcat.Key, error) {
 	return k, nil
 }
 
-// liveKeys returns an account's keys that are not revoked.
-func (t *tx) liveKeys(account petcat.AccountID) ([]petcat.Key, error) {
-	const query = `SELECT ` + keyColumns + ` FROM api_key WHERE account_id = $1 AND revoked_at IS NULL ORDER BY id`
-	var keys []petcat.Key
-	err := eachRow(t.ctx, t.tx, nil, func(scan scanner) error {
-		k, err := scanKey(scan)
-		keys = append(keys, k)
+// revokeAll revokes an account's keys, of which there may be thousands: in few
+// statements, because nobody can create meanwhile.
+func (t *tx) revokeAll(by petcat.Actor, account petcat.AccountID, d detail) (revoked int, err error) {
+	const live = `SELECT id FROM api_key WHERE account_id = $1 AND revoked_at IS NULL ORDER BY id`
+	const revoke = `UPDATE api_key SET revoked_at = $1, revision = t.revision
+		FROM unnest($2::int8[], $3::int8[]) AS t (id, revision) WHERE api_key.id = t.id`
+	var ids, revisions []int64
+	var subjects []string
+	err = eachRow(t.ctx, t.tx, nil, func(scan scanner) error {
+		var id int64
+		err := scan(&id)
+		ids, revisions, subjects = append(ids, id), append(revisions, t.reviseAccess()), append(subjects, petcat.KeyID(id).String())
 		return err
-	}, query, int64(account))
-	return keys, err
+	}, live, int64(account))
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	if err := t.exec(revoke, t.now.UnixMilli(), ids, revisions); err != nil {
+		return 0, err
+	}
+	return len(ids), t.recordEach(by, "key."+string(petcat.RevokeKey), subjects, d)
 }
