@@ -61,7 +61,7 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 
 .PHONY: torture
 torture: need-go need-servers ## Run the tests of kills and clusters in their long forms (KILLS=200)
-	PETCAT_TORTURE_KILLS=$(KILLS) go test ./cmd/petcat ./internal/postgres -run 'Torture|Cluster' -count=1 -v -timeout 2h
+	PETCAT_TORTURE_KILLS=$(KILLS) PETCAT_TORTURE_COMMANDS=1000 go test ./cmd/petcat ./internal/postgres -run 'Torture|Cluster|Busy' -count=1 -v -timeout 2h
 
 .PHONY: bench
 bench: need-go ## Measure petcat beside its peers: table, results, plots (BENCHFLAGS='-only create')

@@ -24,3 +24,5 @@ func tryLock(file *os.File) error {
 		}
 	}
 }
+
+func unlock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_UN) }

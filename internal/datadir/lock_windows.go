@@ -13,10 +13,17 @@ import (
 // apart. Windows lets nobody else read what is locked, so the lock is on one byte
 // far behind the process id that the file holds.
 func tryLock(file *os.File) error {
-	at := windows.Overlapped{OffsetHigh: math.MaxInt32}
+	at := lockedByte()
 	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return errLocked
 	}
 	return err
 }
+
+func unlock(file *os.File) error {
+	at := lockedByte()
+	return windows.UnlockFileEx(windows.Handle(file.Fd()), 0, 1, 0, &at)
+}
+
+func lockedByte() windows.Overlapped { return windows.Overlapped{OffsetHigh: math.MaxInt32} }

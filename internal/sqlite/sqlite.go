@@ -83,7 +83,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWriter(ctx, path, o.Clock)
+	w, err := newWriter(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/datadir"
 )
 
 // op is one write: the creation of a category, or any other change.
@@ -58,6 +59,8 @@ type writer struct {
 	file      os.FileInfo // what path named when the store was opened
 	db        *sql.DB
 	clock     clock.Clock
+	turn      *datadir.Turn
+	polite    bool                 // lets others go first who ask for their turn
 	patience  time.Duration        // how long the lock is waited for
 	conn      *sql.Conn            // nil: to be connected again
 	prepared  map[string]*sql.Stmt // on conn, by their text
@@ -67,16 +70,23 @@ type writer struct {
 	refused   error                    // why nothing may be written, nil for most
 }
 
-func newWriter(ctx context.Context, path string, c clock.Clock) (*writer, error) {
+func newWriter(ctx context.Context, path string, o Options) (*writer, error) {
 	file, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := o.Dir.Turn()
 	if err != nil {
 		return nil, err
 	}
 	db, err := open(dsn(path, "rw", writerPragmas()), 1)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, turn.Close())
 	}
-	return &writer{life: context.WithoutCancel(ctx), path: path, file: file, db: db, clock: c, patience: patience}, nil
+	return &writer{
+		life: context.WithoutCancel(ctx), path: path, file: file, db: db,
+		clock: o.Clock, turn: turn, polite: o.Serving, patience: patience,
+	}, nil
 }
 
 func (w *writer) connect(ctx context.Context) error {
@@ -111,7 +121,7 @@ func (w *writer) disconnect() {
 
 func (w *writer) close() error {
 	w.disconnect()
-	return w.db.Close()
+	return errors.Join(w.db.Close(), w.turn.Close())
 }
 
 // errMoved says that the database is no longer where it was.
@@ -128,33 +138,58 @@ func (w *writer) checkFile() error {
 	return nil
 }
 
-// lockPoll is how often the lock of the database is tried again.
-const lockPoll = time.Millisecond
+const (
+	// lockPoll is how often the lock of the database is tried again.
+	lockPoll = time.Millisecond
+	// turnGap is how long a server keeps away from the lock at most, when others
+	// ask for it: many times as long as they need to see that.
+	turnGap = 10 * time.Millisecond
+)
 
 // lock begins a transaction, with the database's lock for writing. SQLite's own
 // way to wait sleeps longer and longer, and misses the gaps between the
-// transactions of a busy server.
+// transactions of a busy server. A server lets others go first, who ask for it.
 func (w *writer) lock() error {
 	if w.refused != nil {
 		return w.refused
+	}
+	if w.polite {
+		w.poll(turnGap, func() bool { return !w.turn.Asked() })
 	}
 	err := w.tryLock()
 	if !isBusy(err) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(w.life, w.patience)
+	defer w.turn.Done()
+	w.poll(w.patience, func() bool {
+		if !w.polite {
+			w.turn.Ask()
+		}
+		err = w.tryLock()
+		return !isBusy(err)
+	})
+	return err
+}
+
+// poll looks until something holds, but no longer than it is told.
+func (w *writer) poll(atMost time.Duration, holds func() bool) {
+	if holds() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.life, atMost)
 	defer cancel()
-	poll := time.NewTicker(lockPoll)
-	defer poll.Stop()
-	for isBusy(err) {
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
 		select {
-		case <-poll.C:
-			err = w.tryLock()
+		case <-tick.C:
+			if holds() {
+				return
+			}
 		case <-ctx.Done():
-			return err
+			return
 		}
 	}
-	return err
 }
 
 func (w *writer) tryLock() error {

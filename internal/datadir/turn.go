@@ -1,0 +1,44 @@
+package datadir
+
+import (
+	"errors"
+	"os"
+)
+
+// turnLockName is the lock of those who wait to write.
+const turnLockName = "turn.lock"
+
+// Turn is how processes that write to the same data let each other in. A busy
+// server leaves gaps of microseconds between its transactions, which who looks
+// every millisecond misses for long: so who waits says so, and the server then
+// leaves a gap that is longer. It guards nothing: whoever does not heed it waits
+// longer, or lets others wait. Its owner alone uses it, one call at a time.
+type Turn struct{ file *os.File }
+
+// Turn opens the file by which processes take turns. It returns an [UnusableError].
+func (d *Dir) Turn() (*Turn, error) {
+	file, err := create(d.File(turnLockName))
+	if err != nil {
+		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+	}
+	return &Turn{file: file}, nil
+}
+
+// Ask says that this process waits, until it calls Done or ends. Asking again does
+// no harm; while others ask, they do so for this one, too.
+func (t *Turn) Ask() { _ = tryLock(t.file) }
+
+// Done says that this process waits no longer.
+func (t *Turn) Done() { _ = unlock(t.file) }
+
+// Asked reports whether another process waits. It costs a microsecond.
+func (t *Turn) Asked() bool {
+	err := tryLock(t.file)
+	if err == nil {
+		t.Done()
+	}
+	return errors.Is(err, errLocked)
+}
+
+// Close closes the file.
+func (t *Turn) Close() error { return t.file.Close() }

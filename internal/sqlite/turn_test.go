@@ -1,0 +1,73 @@
+package sqlite
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A server that always has something to write lets others in between two of its
+// transactions, however long those take.
+func TestBusyServerLetsOthersWrite(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{Serving: true})
+	defer closeNow(t, s)
+	other := openAt(t, dir, Options{})
+	defer closeNow(t, other)
+	const transaction = 5 * time.Millisecond
+	var transactions atomic.Int64
+	var busy sync.WaitGroup
+	stop := make(chan struct{})
+	for range 2 { // so that one always waits
+		busy.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				err := s.change(t.Context(), "be busy", func(*tx) error {
+					transactions.Add(1)
+					<-time.After(transaction)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		before := transactions.Load()
+		for transactions.Load() < before+2 {
+			<-time.After(time.Millisecond)
+		}
+		before = transactions.Load()
+		if err := other.change(t.Context(), "get in", func(*tx) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		// The one that runs, one that has not seen it waiting, and some more for a
+		// machine that does other things.
+		if waited := transactions.Load() - before; waited > 5 {
+			t.Errorf("it waited for %d transactions", waited)
+		}
+	}
+	close(stop)
+	busy.Wait()
+}
+
+// Who asks for its turn and never takes it is no more than slow.
+func TestWhoAsksAndDoesNotComeHoldsNobodyUp(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{Serving: true})
+	defer closeNow(t, s)
+	other := openAt(t, dir, Options{})
+	defer closeNow(t, other)
+	other.writer.turn.Ask()
+	for range 10 {
+		create(t, s, "Dogs")
+	}
+	other.writer.turn.Done()
+}
