@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/datadir"
 )
 
 // devAccount is the account of a first look, and devKeyFile, in the data
@@ -88,7 +89,11 @@ func (p *program) devKey(ctx context.Context, settings Settings, n *node) (petca
 	if key, err = p.newDevKey(ctx, n); err != nil {
 		return petcat.Secret{}, err
 	}
-	return key, writePrivate(file, key.Reveal()+"\n")
+	dir, err := datadir.Open(settings.Data)
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	return key, dir.WriteFile(devKeyFile, key.Reveal()+"\n")
 }
 
 // newDevKey makes a key, and the account when it is missing.
@@ -124,18 +129,4 @@ func (p *program) newDevAccount(ctx context.Context, n *node) (petcat.Account, e
 		return petcat.Account{}, err
 	}
 	return n.store.CreateAccount(ctx, actor(), account)
-}
-
-// writePrivate writes a file that this user alone can read, whatever was there
-// before.
-func writePrivate(file, text string) error {
-	const mode = 0o600
-	temporary := file + ".new"
-	if err := os.WriteFile(temporary, []byte(text), mode); err != nil {
-		return err
-	}
-	if err := os.Chmod(temporary, mode); err != nil {
-		return err
-	}
-	return os.Rename(temporary, file)
 }

@@ -39,11 +39,21 @@ type UnusableError struct {
 
 // Error is one sentence that names the remedy.
 func (e *UnusableError) Error() string {
+	switch {
+	case noRoom(e.cause):
+		return fmt.Sprintf("there is no room on the disk of the data directory %s (%v); make room and try again, or choose another directory with --data", e.Path, e.cause)
+	case failing(e.cause):
+		return fmt.Sprintf("the disk of the data directory %s does not work (%v); look at the disk and try again, or choose another directory with --data", e.Path, e.cause)
+	}
 	return fmt.Sprintf("the data directory %s cannot be used (%v); let this user write to it, or choose another with --data", e.Path, e.cause)
 }
 
 // Unwrap returns what the system said.
 func (e *UnusableError) Unwrap() error { return e.cause }
+
+// Temporary reports whether the same directory may be of use later: its disk is
+// full, or does not work.
+func (e *UnusableError) Temporary() bool { return noRoom(e.cause) || failing(e.cause) }
 
 // Open makes the directory when it is missing and checks that files can be made
 // in it. It returns an [UnusableError].
@@ -64,7 +74,7 @@ func Open(path string) (*Dir, error) {
 func (d *Dir) prepare() error {
 	switch info, err := os.Stat(d.path); {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(d.path, directoryMode); err != nil {
+		if err := makeDirectory(d.path); err != nil {
 			return err
 		}
 		if err := os.Chmod(d.path, directoryMode); err != nil {
@@ -82,6 +92,23 @@ func (d *Dir) prepare() error {
 		return err
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// makeDirectory makes a directory and those above it that are missing, so that they
+// outlast a power cut.
+func makeDirectory(path string) error {
+	parent := filepath.Dir(path)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		if err := makeDirectory(parent); err != nil {
+			return err
+		}
+	}
+	// Another process may be about to make the same one, and has perhaps not come
+	// to the sync yet.
+	if err := os.Mkdir(path, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDirectory(parent)
 }
 
 // reason strips the path from a system error: the sentence names it already.
@@ -104,12 +131,13 @@ func (d *Dir) Database() (string, error) {
 	path := d.File(databaseName)
 	file, err := create(path)
 	if err != nil {
-		return "", &UnusableError{Path: d.path, cause: err}
+		return "", &UnusableError{Path: d.path, cause: reason(err)}
 	}
 	return path, file.Close()
 }
 
-// create opens a file for reading and writing, and makes it when it is missing.
+// create opens a file for reading and writing, and makes it when it is missing: so
+// that it outlasts a power cut, and that who owns the directory can use it.
 func create(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if errors.Is(err, fs.ErrExist) {
@@ -118,9 +146,44 @@ func create(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The umask may have taken bits away.
-	if err := file.Chmod(fileMode); err != nil {
+	if err := prepareNew(file); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return file, syncDirectory(filepath.Dir(path))
+}
+
+// prepareNew gives a file that was made just now its mode and its owner.
+func prepareNew(file *os.File) error {
+	// The umask may have taken bits away.
+	return errors.Join(file.Chmod(fileMode), giveToOwner(file))
+}
+
+// WriteFile puts a small file into the directory, in the place of what was there:
+// after a power cut the one or the other is there, whole. It returns an
+// [UnusableError].
+func (d *Dir) WriteFile(name, text string) error {
+	if err := d.writeFile(name, text); err != nil {
+		return &UnusableError{Path: d.path, cause: reason(err)}
+	}
+	return nil
+}
+
+func (d *Dir) writeFile(name, text string) (err error) {
+	file, err := os.CreateTemp(d.path, "."+name+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, prepareNew(file), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), d.File(name)); err != nil {
+		return err
+	}
+	return syncDirectory(d.path)
 }

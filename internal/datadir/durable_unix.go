@@ -1,0 +1,53 @@
+//go:build !windows
+
+package datadir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// syncDirectory makes the names in a directory durable: syncing a file does not.
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}
+
+// giveToOwner lets a file that root has made belong to the owner of its directory,
+// who is to use it, too. SQLite does so with its own files.
+func giveToOwner(file *os.File) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(filepath.Dir(file.Name()))
+	if err != nil {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || owner.Uid == 0 {
+		return nil
+	}
+	return file.Chown(int(owner.Uid), int(owner.Gid))
+}
+
+// noRoom are the errors of a disk, or of a share of it, that is full.
+func noRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// failing is the error of a disk that does not work.
+func failing(err error) bool { return errors.Is(err, unix.EIO) }
+
+// FreeBytes returns how much room a user other than root has on the disk.
+func (d *Dir) FreeBytes() (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(d.path, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
+}

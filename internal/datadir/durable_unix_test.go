@@ -1,0 +1,113 @@
+//go:build !windows
+
+package datadir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// owner returns who owns a file.
+func owner(t *testing.T, path string) (uid, gid uint32) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := info.Sys().(*syscall.Stat_t)
+	return s.Uid, s.Gid
+}
+
+// TestRootMakesFilesForTheOwner: the service runs as the directory's owner, and
+// has to open what root's commands made.
+func TestRootMakesFilesForTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files for others")
+	}
+	path := t.TempDir()
+	const uid, gid = 4711, 4712
+	if err := os.Chown(path, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, path)
+	if _, err := d.Database(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := d.LockServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	migration, err := d.LockMigration(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer migration.Close()
+	turn, err := d.Turn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.Close()
+	if err := d.WriteFile("note", "text"); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(path)
+	if err != nil || len(files) != 5 {
+		t.Fatalf("there are %v, %v; want five files", files, err)
+	}
+	for _, file := range files {
+		if u, g := owner(t, d.File(file.Name())); u != uid || g != gid {
+			t.Errorf("%s belongs to %d:%d; want %d:%d", file.Name(), u, g, uid, gid)
+		}
+		wantMode(t, d.File(file.Name()), 0o600)
+	}
+}
+
+func TestWriteFileReplacesTheWhole(t *testing.T) {
+	d := open(t, t.TempDir())
+	for _, text := range []string{"a long text", "short"} {
+		if err := d.WriteFile("note", text); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(d.File("note"))
+		if err != nil || string(got) != text {
+			t.Errorf("got %q, %v; want %q", got, err, text)
+		}
+	}
+	if files, _ := os.ReadDir(d.Path()); len(files) != 1 {
+		t.Errorf("there are %v", files)
+	}
+}
+
+func TestDiskThatMayWorkLater(t *testing.T) {
+	for _, tt := range []struct {
+		cause error
+		part  string
+		later bool
+	}{
+		{unix.ENOSPC, "make room", true},
+		{unix.EDQUOT, "make room", true},
+		{unix.EIO, "look at the disk", true},
+		{unix.EROFS, "let this user write", false},
+	} {
+		err := &UnusableError{Path: "/data", cause: reason(&fs.PathError{Op: "open", Path: "x", Err: tt.cause})}
+		if err.Temporary() != tt.later || !strings.Contains(err.Error(), tt.part) || !errors.Is(err, tt.cause) {
+			t.Errorf("%v: temporary %v, %q", tt.cause, err.Temporary(), err)
+		}
+	}
+}
+
+func TestFreeBytes(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "data"))
+	free, err := d.FreeBytes()
+	if err != nil || free <= 0 {
+		t.Errorf("there are %d bytes free, %v", free, err)
+	}
+}
