@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -45,7 +47,9 @@ func petcatOnBrokenDisk(t *testing.T, calls, errno, file string, args ...string)
 	must(t, err)
 	link := filepath.Join(t.TempDir(), "petcat")
 	must(t, os.Symlink(executable, link))
-	cmd := exec.CommandContext(t.Context(), strace(t), slices.Concat([]string{
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, strace(t), slices.Concat([]string{
 		"-f", "-o", "/dev/null", "-P", file,
 		"-e", "trace=" + calls, "-e", fmt.Sprintf("inject=%s:error=%s", calls, errno), link,
 	}, args)...)
@@ -53,6 +57,8 @@ func petcatOnBrokenDisk(t *testing.T, calls, errno, file string, args ...string)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	cmd.SysProcAttr = diesWithTest()
+	cmd.SysProcAttr.Setpgid = true // what strace runs does not end with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	_ = cmd.Run() // the code says how it went
 	return cmd.ProcessState.ExitCode(), out.String(), errs.sentences()
 }
@@ -259,6 +265,58 @@ func TestCommandOnABrokenDisk(t *testing.T) {
 			}
 			if got := strings.Contains(petcatDoes(t, data, "account", "list"), "acme"); got != c.done {
 				t.Errorf("the account is there: %v; want %v", got, c.done)
+			}
+		})
+	}
+}
+
+// TestStartOnABrokenDisk: a start that fails because of the disk is tried again by
+// the supervisor, and says what is to be done.
+func TestStartOnABrokenDisk(t *testing.T) {
+	t.Parallel()
+	killed := filepath.Join(t.TempDir(), "data")
+	s := serveProcess(t, killed)
+	key := newCaller(t, killed)
+	s.mustCreate(key, "dog")
+	s.kill()
+
+	const opens = "openat"
+	const room, look = "make room", "look at the disk"
+	for _, c := range []struct {
+		fresh              bool // else what a kill has left
+		file, calls, errno string
+		part               string
+	}{
+		{file: "server.lock", calls: writes, errno: "ENOSPC", part: room},
+		{file: "server.lock", calls: writes, errno: "EIO", part: look},
+		{file: "server.lock", calls: opens, errno: "ENOSPC", part: room},
+		{file: "petcat.db", calls: writes, errno: "ENOSPC", part: room},
+		{file: "petcat.db", calls: writes, errno: "EIO", part: look},
+		{file: "petcat.db", calls: syncs, errno: "EIO", part: look},
+		{file: "petcat.db-shm", calls: writes, errno: "ENOSPC", part: room},
+		{file: "petcat.db-wal", calls: "pread64", errno: "EIO", part: look},
+		{fresh: true, file: "", calls: syncs, errno: "EIO", part: look},
+		{fresh: true, file: "..", calls: syncs, errno: "EIO", part: look},
+		{fresh: true, file: "petcat.db", calls: writes, errno: "ENOSPC", part: room},
+		{fresh: true, file: "petcat.db", calls: syncs, errno: "EIO", part: look},
+		{fresh: true, file: "petcat.db-wal", calls: writes, errno: "ENOSPC", part: room},
+		{fresh: true, file: "petcat.db-wal", calls: syncs, errno: "EIO", part: look},
+	} {
+		t.Run(fmt.Sprintf("%s of %q %s fresh=%v", c.calls, c.file, c.errno, c.fresh), func(t *testing.T) {
+			t.Parallel()
+			data := filepath.Join(t.TempDir(), "above", "data")
+			if !c.fresh {
+				must(t, os.CopyFS(data, os.DirFS(killed)))
+				must(t, os.Chmod(filepath.Join(data, "petcat.db"), 0o600))
+				must(t, os.Remove(filepath.Join(data, "petcat.db-shm")))
+			}
+			code, _, said := petcatOnBrokenDisk(t, c.calls, c.errno, filepath.Join(data, c.file), serveFlags("serve", data, nil)...)
+			if code != exitTryLater {
+				t.Errorf("it ended with %d; want %d", code, exitTryLater)
+			}
+			wantOneSentence(t, said, c.part)
+			if again := serveProcess(t, data); !c.fresh && len(again.categories(key)) != 1 {
+				t.Error("what was acknowledged is not there")
 			}
 		})
 	}

@@ -65,7 +65,12 @@ func exitCode(err error) int {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code
 	}
-	if e, ok := errors.AsType[*sqlite.OpenError](err); ok && e.Kind != sqlite.Locked {
+	if e, ok := errors.AsType[*sqlite.OpenError](err); ok && !e.Temporary() {
+		return exitConfig
+	} else if ok {
+		return exitTryLater
+	}
+	if e, ok := errors.AsType[*datadir.UnusableError](err); ok && !e.Temporary() {
 		return exitConfig
 	} else if ok {
 		return exitTryLater
@@ -78,8 +83,6 @@ func exitCode(err error) int {
 	switch {
 	case is[*datadir.InUseError](err):
 		return exitTryLater
-	case is[*datadir.UnusableError](err):
-		return exitConfig
 	case errors.Is(err, syscall.EADDRINUSE):
 		return exitTryLater
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),

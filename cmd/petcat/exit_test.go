@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"petcat"
+	"petcat/internal/datadir"
 )
 
 func TestExitCode(t *testing.T) {
@@ -25,6 +26,7 @@ func TestExitCode(t *testing.T) {
 		{"wrong use", fmt.Errorf("wrapped: %w", usageErrorf("bad")), exitUsage},
 		{"wrong use by the domain's rules", usage(petcat.Errorf(petcat.CodeInvalidField, "bad")), exitUsage},
 		{"bad setting", configErrorf("bad"), exitConfig},
+		{"data directory not usable", &datadir.UnusableError{}, exitConfig},
 		{"in use", tryLaterf("busy: %w", errors.New("held")), exitTryLater},
 		{"the store is away", petcat.Errorf(petcat.CodeServiceUnavailable, "away"), exitTryLater},
 		{"port taken", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitTryLater},

@@ -13,6 +13,8 @@ const (
 	OtherEnvironment Kind = "other_environment" // production data under staging, or the other way round
 	Unwritable       Kind = "unwritable"        // the file cannot be written
 	Locked           Kind = "locked"            // another process keeps it locked; trying again may help
+	NoRoom           Kind = "no_room"           // the disk is full; trying again may help
+	Failing          Kind = "failing"           // the disk does not work; trying again may help
 	Unsafe           Kind = "unsafe"            // it would not be as durable as promised
 )
 
@@ -26,6 +28,12 @@ type OpenError struct {
 
 func openErrorf(kind Kind, cause error, format string, args ...any) *OpenError {
 	return &OpenError{Kind: kind, Message: fmt.Sprintf(format, args...), cause: cause}
+}
+
+// Temporary reports whether the same database may be of use later, without
+// anything being changed about it.
+func (e *OpenError) Temporary() bool {
+	return e.Kind == Locked || e.Kind == NoRoom || e.Kind == Failing
 }
 
 // Error returns the message.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	driversqlite "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
@@ -135,14 +136,27 @@ func explain(err error, path string) error {
 		return err
 	}
 	wrapped := fmt.Errorf("sqlite: open %s: %w", path, err)
+	if resultCode(err) == lib.SQLITE_IOERR_SHMSIZE {
+		// The index of the log could not grow; SQLite does not say why.
+		return noRoom(wrapped, path)
+	}
 	switch resultCode(err) & 0xff {
 	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
 		return openErrorf(Damaged, wrapped, "%s is not a database or is damaged; restore a backup, or choose another directory with --data", path)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
 		return openErrorf(Locked, wrapped, "%s is locked by another program; try again when that has finished", path)
-	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_FULL:
+	case lib.SQLITE_FULL:
+		return noRoom(wrapped, path)
+	case lib.SQLITE_IOERR:
+		said, _ := errors.AsType[*driversqlite.Error](err)
+		return openErrorf(Failing, wrapped, "the disk of %s does not work (%v); look at the disk and try again, or restore a backup", path, said)
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
 		return openErrorf(Unwritable, wrapped, "%s cannot be written (%v); let this user write to it, make room, or choose another directory with --data", path, err)
 	default:
 		return wrapped
 	}
+}
+
+func noRoom(cause error, path string) error {
+	return openErrorf(NoRoom, cause, "there is no room on the disk of %s; make room and try again, or choose another directory with --data", path)
 }

@@ -142,8 +142,9 @@ const (
 	// lockPoll is how often the lock of the database is tried again.
 	lockPoll = time.Millisecond
 	// turnGap is how long a server keeps away from the lock at most, when others
-	// ask for it: many times as long as they need to see that.
-	turnGap = 10 * time.Millisecond
+	// ask for it: many times as long as they need to see that, because a busy
+	// machine wakes them late.
+	turnGap = 25 * time.Millisecond
 )
 
 // lock begins a transaction, with the database's lock for writing. SQLite's own
