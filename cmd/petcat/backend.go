@@ -39,7 +39,8 @@ type backing struct {
 	err    func() error // why
 	// readable and writable tell whether it works at the moment.
 	readable, writable func() bool
-	waiting            func() int // writes in the queue
+	waiting            func() int    // writes in the queue
+	shed               func() uint64 // writes refused because too many waited
 	watch              func(m *metrics.Metrics)
 	// beat says that this node serves, and returns how many do; nil where there
 	// can be only one.
@@ -105,6 +106,7 @@ func (b *backing) openSQLite(ctx context.Context, s opening) error {
 	b.readable = func() bool { return true }
 	b.writable = func() bool { return st.Stats().Writable }
 	b.waiting = func() int { return st.Stats().Waiting }
+	b.shed = func() uint64 { return st.Stats().Shed }
 	b.watch = func(m *metrics.Metrics) {
 		m.Gauge("petcat_store_wal_bytes", "Size of the write-ahead log of the embedded database.", func() float64 { return float64(st.Stats().WALBytes) })
 	}
@@ -128,6 +130,7 @@ func (b *backing) openPostgres(ctx context.Context, s opening) error {
 	b.readable = func() bool { return st.Stats().Readable }
 	b.writable = func() bool { return st.Stats().Writable }
 	b.waiting = func() int { return st.Stats().Waiting }
+	b.shed = func() uint64 { return st.Stats().Shed }
 	b.beat = func(ctx context.Context) (int, error) { return st.Beat(ctx, s.node) }
 	b.leave = func(ctx context.Context) error { return st.Leave(ctx, s.node) }
 	fresh := catalog.NewFresh(ctx, catalog.New(st.Dataset()), catalog.FreshOptions{

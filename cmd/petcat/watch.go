@@ -13,6 +13,7 @@ func (n *node) watch() {
 	m := n.metrics
 	m.Gauge("petcat_categories", "Categories in the list.", func() float64 { return float64(n.catalogCount()) })
 	m.Gauge("petcat_store_queue", "Writes that wait for a commit.", func() float64 { return float64(n.store.waiting()) })
+	m.Counter("petcat_store_shed_total", "Writes that were refused because too many waited.", func() float64 { return float64(n.store.shed()) })
 	m.Gauge("petcat_store_up", "1 while the store can be written.", func() float64 { return gauge(n.store.writable()) })
 	m.Gauge("petcat_nodes", "Nodes that serve, this one included.", func() float64 { return float64(n.nodes.count()) })
 	m.Gauge("petcat_limiter_clock_ahead_seconds", "How far the limits' clock is ahead of the wall clock, which was set back.", func() float64 {

@@ -5,7 +5,8 @@
 // artificial delay: a group is what came in while the last one was committed.
 //
 // It refuses what it cannot bear at once instead of letting it wait: a full
-// queue is a service_unavailable error, immediately. It knows nothing of
+// queue is a service_unavailable error, immediately. Where operations have owners,
+// none can fill the queue for the others. It knows nothing of
 // databases. When its commit function reports a failure after which nothing more
 // may be written (see [Poison]), it stops for good: everything waiting and
 // everything new fails at once.
@@ -47,7 +48,12 @@ type Options[Op any] struct {
 	// groups wait for a distant answer, so that distance does not bound how many
 	// operations get through. 0: as many as Concurrent.
 	ConcurrentFull int
-	Clock          clock.Clock
+	// Owner, when set, returns whose an operation is; 0: nobody's. None may have more
+	// operations in the queue than there are free places: one who floods it alone
+	// gets half of it, n who do get 1/(n+1) each, and there is room for whoever comes
+	// next, and for what is nobody's.
+	Owner func(op Op) uint64
+	Clock clock.Clock
 	// Observe, when set, is told the size of each group and how long its commit
 	// took, also when it failed.
 	Observe  func(group int, d time.Duration)
@@ -63,17 +69,20 @@ type Committer[Op any] struct {
 	running sync.WaitGroup
 
 	mu        sync.Mutex
-	wake      sync.Cond     // the queue is no longer empty, or closed changed
-	queue     []*waiter[Op] // guarded by mu; in the order of arrival
-	closed    bool          // guarded by mu
-	gathering bool          // guarded by mu; one of the goroutines is about to take the queue
-	underway  int           // guarded by mu; groups that were taken and not answered yet
-	failure   error         // guarded by mu; set once, before failed is closed
+	wake      sync.Cond      // the queue is no longer empty, or closed changed
+	queue     []*waiter[Op]  // guarded by mu; in the order of arrival
+	owned     map[uint64]int // guarded by mu; operations in the queue, by owner
+	shed      uint64         // guarded by mu; operations refused so far because too many waited
+	closed    bool           // guarded by mu
+	gathering bool           // guarded by mu; one of the goroutines is about to take the queue
+	underway  int            // guarded by mu; groups that were taken and not answered yet
+	failure   error          // guarded by mu; set once, before failed is closed
 }
 
 // waiter is one call of Submit.
 type waiter[Op any] struct {
-	op Op
+	op    Op
+	owner uint64
 	// result holds one value and gets exactly one for each use, so that the
 	// committer never waits for a caller that went away.
 	result chan error
@@ -89,7 +98,7 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 	}
 	o.Concurrent = max(1, o.Concurrent)
 	o.ConcurrentFull = max(o.Concurrent, o.ConcurrentFull)
-	c := &Committer[Op]{options: o, failed: make(chan struct{})}
+	c := &Committer[Op]{options: o, failed: make(chan struct{}), owned: make(map[uint64]int)}
 	c.wake.L = &c.mu
 	c.waiters.New = func() any { return &waiter[Op]{result: make(chan error, 1)} }
 	for range o.ConcurrentFull {
@@ -111,6 +120,9 @@ var ErrRefused = errors.New("not attempted")
 func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
 	w := c.waiters.Get().(*waiter[Op])
 	w.op = op
+	if c.options.Owner != nil {
+		w.owner = c.options.Owner(op)
+	}
 	if err := c.enqueue(w); err != nil {
 		c.recycle(w)
 		return err
@@ -128,7 +140,7 @@ func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
 
 func (c *Committer[Op]) recycle(w *waiter[Op]) {
 	var none Op
-	w.op = none
+	w.op, w.owner = none, 0
 	c.waiters.Put(w)
 }
 
@@ -140,15 +152,26 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 		return stopped(c.failure)
 	case c.closed:
 		return petcat.Errorf(petcat.CodeServiceUnavailable, "the service is stopping; retry in a moment").Because(ErrRefused)
-	case len(c.queue) >= c.options.Queue:
+	case c.full(w.owner):
+		c.shed++
 		return petcat.Errorf(petcat.CodeServiceUnavailable, "too many writes are waiting; retry in a moment").Because(ErrRefused)
 	}
 	c.queue = append(c.queue, w)
+	if w.owner != 0 {
+		c.owned[w.owner]++
+	}
 	// Who ends a group looks for the next one by itself.
 	if n := len(c.queue); (n == 1 || n == c.options.MaxGroup) && c.ripe() {
 		c.wake.Signal()
 	}
 	return nil
+}
+
+// full reports whether there is no room for one more of an owner. The caller holds
+// mu.
+func (c *Committer[Op]) full(owner uint64) bool {
+	free := c.options.Queue - len(c.queue)
+	return free <= 0 || owner != 0 && c.owned[owner] >= free
 }
 
 // stopped is what writes get after a failure for good.
@@ -161,6 +184,13 @@ func (c *Committer[Op]) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.queue)
+}
+
+// Shed returns how many operations were refused so far because too many waited.
+func (c *Committer[Op]) Shed() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shed
 }
 
 // Capacity returns how many operations may wait.

@@ -104,6 +104,55 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 	})
 }
 
+// Who floods the queue leaves room for the others, and for what is nobody's.
+func TestQueueIsSharedByOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		c := start(groupcommit.Options[int]{
+			Commit: d.commit, Queue: 12, MaxGroup: 4,
+			Owner: func(op int) uint64 { return uint64(op / 100) },
+		})
+		defer c.Close()
+		results := []<-chan error{submit(t.Context(), c, 100)} // under way, no longer in the queue
+		// flood submits until it is refused, and returns how many were not.
+		flood := func(owner, most int) (accepted int) {
+			for ; accepted < most; accepted++ {
+				result := submit(t.Context(), c, owner*100+accepted)
+				if len(result) > 0 {
+					err := <-result
+					wantUnavailable(t, err)
+					if !errors.Is(err, groupcommit.ErrRefused) {
+						t.Errorf("%v does not say that nothing happened", err)
+					}
+					return accepted
+				}
+				results = append(results, result)
+			}
+			return accepted
+		}
+		for _, step := range []struct{ owner, most, want int }{{1, 99, 6}, {2, 99, 3}, {1, 1, 0}, {3, 99, 2}, {0, 99, 1}, {4, 1, 0}} {
+			if got := flood(step.owner, step.most); got != step.want {
+				t.Errorf("owner %d: %d were accepted, want %d", step.owner, got, step.want)
+			}
+		}
+		if c.Shed() != 6 {
+			t.Errorf("%d were refused, want 6", c.Shed())
+		}
+		// A group leaves, and with it the share of those in it.
+		d.proceed <- nil
+		synctest.Wait()
+		if got := flood(1, 99); got != 1 {
+			t.Errorf("after a group of 4: %d were accepted, want 1", got)
+		}
+		close(d.proceed)
+		for _, result := range results {
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func TestCallerThatGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()

@@ -63,6 +63,9 @@ func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool)
 	c.gather()
 	group = group[:cap(group)]
 	taken = group[:copy(group, c.queue)]
+	for _, w := range taken {
+		c.leave(w.owner)
+	}
 	left := copy(c.queue, c.queue[len(taken):])
 	clear(c.queue[left:])
 	c.queue = c.queue[:left]
@@ -73,6 +76,17 @@ func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool)
 		c.wake.Signal()
 	}
 	return taken, true
+}
+
+// leave notes that an owner's operation is no longer in the queue. The caller
+// holds mu.
+func (c *Committer[Op]) leave(owner uint64) {
+	if owner == 0 {
+		return
+	}
+	if c.owned[owner]--; c.owned[owner] == 0 {
+		delete(c.owned, owner)
+	}
 }
 
 // gather lets those who are about to submit do so: goroutines that can run, run

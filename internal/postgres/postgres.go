@@ -120,6 +120,7 @@ func (s *Store) start(ctx context.Context, o Options) {
 		Commit:  s.commit,
 		Clock:   o.Clock,
 		Observe: o.CommitObserved,
+		Owner:   func(o *createOp) uint64 { return uint64(o.Account) },
 		Queue:   o.Queue,
 	})
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -153,8 +154,9 @@ func (s *Store) Environment() petcat.Environment { return s.meta.environment }
 
 // Stats is the state of a store for metrics.
 type Stats struct {
-	Waiting  int // creates in the queue
-	Capacity int // how many may be
+	Waiting  int    // creates in the queue
+	Capacity int    // how many may be
+	Shed     uint64 // creates refused so far because too many waited
 	// Readable and Writable say whether the database answered when it was last
 	// asked.
 	Readable, Writable bool
@@ -167,7 +169,7 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	p := s.pool.pool.Stat()
 	return Stats{
-		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(),
+		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Shed: s.group.Shed(),
 		Readable: s.pool.reads.isClosed(), Writable: s.pool.writes.isClosed(),
 		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()), MaxConnections: int(p.MaxConns()),
 		PoolWaiting: int(s.pool.waiting.Load()),

@@ -119,6 +119,7 @@ func (s *Store) start(o Options) {
 		Commit:  s.commit,
 		Clock:   o.Clock,
 		Observe: o.CommitObserved,
+		Owner:   (*op).owner,
 		Queue:   o.Queue,
 	})
 	var ctx context.Context
@@ -165,15 +166,16 @@ func (s *Store) Err() error { return s.group.Err() }
 
 // Stats is the state of a store for metrics.
 type Stats struct {
-	Waiting  int   // writes in the queue
-	Capacity int   // how many may be
-	Writable bool  // false: stopped for good
-	WALBytes int64 // size of the write-ahead log, as a file
+	Waiting  int    // writes in the queue
+	Capacity int    // how many may be
+	Shed     uint64 // writes refused so far because too many waited
+	Writable bool   // false: stopped for good
+	WALBytes int64  // size of the write-ahead log, as a file
 }
 
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
-	stats := Stats{Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Writable: s.group.Err() == nil}
+	stats := Stats{Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Shed: s.group.Shed(), Writable: s.group.Err() == nil}
 	if info, err := os.Stat(s.path + "-wal"); err == nil { //nolint:gosec // the operator chose the path
 		stats.WALBytes = info.Size()
 	}

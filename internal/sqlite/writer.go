@@ -22,6 +22,14 @@ type op struct {
 	outcome error           // of this operation alone
 }
 
+// owner returns the account that creates, 0 for other changes.
+func (o *op) owner() uint64 {
+	if o.change != nil {
+		return 0
+	}
+	return uint64(o.create.Account)
+}
+
 // run does the operation's part of a transaction. It returns an error of the
 // database; one of the domain goes into the outcome, and must come before
 // anything was written.

@@ -288,3 +288,47 @@ func TestClean(t *testing.T) {
 
 // aDayCall returns the first call of a caller of its own.
 func aDayCall() petcat.DayCall { return petcat.DayCall{Caller: rand.Text(), Number: 1} }
+
+// An account that floods the writer leaves room for the others, and for changes.
+func TestNobodyFillsTheQueueAlone(t *testing.T) {
+	const queue = 16
+	s := openAt(t, t.TempDir(), Options{Queue: queue})
+	defer closeNow(t, s)
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = s.change(t.Context(), "hold the writer up", func(*tx) error { close(begun); <-proceed; return nil })
+	})
+	<-begun
+	name := "dog"
+	fresh, err := petcat.ParseNewCategory(&name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 * queue {
+		all.Go(func() {
+			_, _ = s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: fresh})
+		})
+	}
+	for s.Stats().Waiting+int(s.Stats().Shed) < 4*queue {
+		time.Sleep(time.Millisecond)
+	}
+	all.Go(func() {
+		if _, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 2, New: fresh}); err != nil {
+			t.Errorf("another account's create: %v", err)
+		}
+	})
+	all.Go(func() {
+		if err := s.change(t.Context(), "change", func(*tx) error { return nil }); err != nil {
+			t.Errorf("a change: %v", err)
+		}
+	})
+	for s.Stats().Waiting < queue/2+2 && s.Stats().Shed == 4*queue-queue/2 {
+		time.Sleep(time.Millisecond)
+	}
+	if stats := s.Stats(); stats.Shed != 4*queue-queue/2 {
+		t.Errorf("%d were refused, want %d", stats.Shed, 4*queue-queue/2)
+	}
+	close(proceed)
+	all.Wait()
+}
