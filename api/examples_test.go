@@ -105,6 +105,7 @@ func TestSchemasRefuse(t *testing.T) {
 		{"category with id 2^53", "Category", map[string]any{"id": float64(1 << 53), "name": "Dogs"}},
 		{"null description", "NewCategory", map[string]any{"name": "Dogs", "description": nil}},
 		{"empty name", "NewCategory", map[string]any{"name": ""}},
+		{"blank name", "NewCategory", map[string]any{"name": " \u00a0\u2003"}},
 		{"control character in a name", "NewCategory", map[string]any{"name": "a\u0085b"}},
 		{"control character in a description", "NewCategory", map[string]any{"name": "a", "description": "\x0b"}},
 	} {
@@ -116,6 +117,20 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 	longest := map[string]any{"name": " \u00a0é\U0001f415", "description": "a\tb\r\nc"}
 	wantFits(t, doc, "odd but right", doc.Components.Schemas["NewCategory"], longest)
+}
+
+// TestNamesAreTheDomains: the document takes a name exactly when the domain does,
+// for every character that is of interest to either: alone, and beside others.
+func TestNamesAreTheDomains(t *testing.T) {
+	schema := load(t).Components.Schemas["NewCategory"].Value.Properties["name"].Value
+	for c := range rune(0x3100) {
+		for _, name := range []string{string(c), " " + string(c) + "\u00a0", "a" + string(c), string(c) + "b"} {
+			_, err := petcat.ParseNewCategory(&name, nil)
+			if documented := schema.VisitJSON(name) == nil; documented != (err == nil) {
+				t.Errorf("%q: the document takes it: %t, the domain says %v", name, documented, err)
+			}
+		}
+	}
 }
 
 // planRow returns a plan's row of the table in the description.

@@ -9,6 +9,7 @@ import (
 
 	"petcat/api"
 	"petcat/internal/reference"
+	"petcat/internal/representation"
 )
 
 // adminHandler serves operators: what only this machine sees by default. listen
@@ -60,8 +61,8 @@ func hostOf(address string) string {
 func documents(publicURL string) map[string]http.Handler {
 	page := reference.Handler()
 	return map[string]http.Handler{
-		"/openapi.json": document("application/json", api.JSON(publicURL)),
-		"/openapi.yaml": document("application/yaml", api.YAML(publicURL)),
+		"/openapi.json": representation.NewDocument("application/json", api.JSON(publicURL)),
+		"/openapi.yaml": representation.NewDocument("application/yaml", api.YAML(publicURL)),
 		"/docs":         page,
 		"/docs/":        page,
 		"/livez":        http.HandlerFunc(livez),

@@ -57,6 +57,15 @@ func TestServeDescribesItself(t *testing.T) {
 			if d.Paths["/categories"] == nil {
 				t.Errorf("there are no categories in %v", d.Paths)
 			}
+			etag := a.Header.Get("ETag")
+			for _, value := range []string{"*", etag, "W/" + etag, `"x,y", ` + etag} {
+				wantStatus(t, s.do(http.MethodGet, path, "", withHeader("If-None-Match", value)), http.StatusNotModified)
+			}
+			wantError(t, s.do(http.MethodGet, path, "", withHeader("If-Match", `"nope"`)), http.StatusPreconditionFailed, petcat.CodePreconditionFailed)
+			zipped := s.do(http.MethodGet, path, "", withHeader("Accept-Encoding", "gzip"))
+			if zipped.Header.Get("Content-Encoding") != "gzip" || len(zipped.body) > len(a.body)/2 {
+				t.Errorf("gzip: %d bytes of %d, %v", len(zipped.body), len(a.body), zipped.Header)
+			}
 		})
 	}
 	t.Run("/docs", func(t *testing.T) {

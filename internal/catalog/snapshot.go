@@ -67,23 +67,23 @@ func (s *Snapshot) Representation(e Encoding) *Representation {
 		for _, part := range r.Parts {
 			r.Size += int64(len(part))
 		}
-		r.ETag = []string{s.etags()[e]}
+		r.ETag = []string{s.ETags()[e]}
 		r.ContentLength = []string{strconv.FormatInt(r.Size, 10)}
 		slot.value = r
 	})
 	return slot.value
 }
 
-// etags returns the strong validators of the encodings: two bodies with the same
-// one are equal byte for byte.
-func (s *Snapshot) etags() *[encodings]string {
+// ETags returns the strong validators by encoding: two bodies with the same one
+// are equal byte for byte. Nobody may change them.
+func (s *Snapshot) ETags() []string {
 	v := &s.validators
 	v.once.Do(func() {
 		for e := range v.value {
 			v.value[e] = `"` + s.dataset + "-" + strconv.FormatInt(int64(s.revision), 10) + Encoding(e).suffix() + `"`
 		}
 	})
-	return &v.value
+	return v.value[:]
 }
 
 // tail returns the open block and the end of the list, in one piece, so that a

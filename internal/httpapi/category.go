@@ -7,6 +7,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/representation"
 )
 
 // listCategories answers GET /categories.
@@ -16,6 +17,10 @@ func (s *Server) listCategories(e *exchange) error {
 		return err
 	}
 	body := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
+	outcome := representation.Evaluate(e.r, body.ETag[0], list.ETags()...)
+	if outcome == representation.Failed {
+		return errListChanged()
+	}
 	h := e.header()
 	h["ETag"] = body.ETag
 	h["Cache-Control"] = cacheList
@@ -23,7 +28,7 @@ func (s *Server) listCategories(e *exchange) error {
 	if age > 0 {
 		h["Age"] = []string{strconv.FormatInt(wholeSeconds(age), 10)}
 	}
-	if list.Matches(e.r.Header["If-None-Match"]) {
+	if outcome == representation.NotModified {
 		e.send(http.StatusNotModified)
 		return nil
 	}
@@ -50,6 +55,9 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkConditions(e); err != nil {
+		return err
+	}
 	created, err := s.store.CreateCategory(e.r.Context(), petcat.CreateCategory{
 		Account: e.caller.Account, New: category, IdempotencyKey: key,
 	})
@@ -69,6 +77,28 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	}
 	e.send(http.StatusCreated, body.data)
 	return nil
+}
+
+// checkConditions evaluates the conditions of a request that would change the
+// list. They are compared with the list as it is before the request is carried
+// out: of several that arrive at once, each may find its condition true.
+func (s *Server) checkConditions(e *exchange) error {
+	if len(e.r.Header["If-Match"]) == 0 && len(e.r.Header["If-None-Match"]) == 0 {
+		return nil
+	}
+	list, _, err := s.catalog.Current(e.r.Context())
+	if err != nil {
+		return err
+	}
+	selected := list.ETags()[negotiate(e.r.Header["Accept-Encoding"])]
+	if representation.Evaluate(e.r, selected, list.ETags()...) != representation.Proceed {
+		return errListChanged()
+	}
+	return nil
+}
+
+func errListChanged() error {
+	return petcat.Errorf(petcat.CodePreconditionFailed, "the list is not as If-Match or If-None-Match demands; get it again, then decide")
 }
 
 // idempotencyKey returns the request's idempotency key, "" for none.

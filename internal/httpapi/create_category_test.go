@@ -144,6 +144,29 @@ func TestCreateCategory(t *testing.T) {
 	})
 }
 
+func TestCreateCategoryConditions(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+	create := func(name, value string) *answer {
+		t.Helper()
+		return s.create(`{"name":"dog"}`, withKey(key), withHeader(name, value))
+	}
+	empty := s.list(withKey(key)).Header.Get("ETag")
+	wantStatus(t, create("If-Match", empty), 201)
+	wantError(t, create("If-Match", empty), 412, petcat.CodePreconditionFailed)
+	wantError(t, create("If-Match", `"nope"`), 412, petcat.CodePreconditionFailed)
+	wantError(t, create("If-None-Match", "*"), 412, petcat.CodePreconditionFailed)
+	now := s.list(withKey(key)).Header.Get("ETag")
+	wantError(t, create("If-None-Match", now), 412, petcat.CodePreconditionFailed)
+	wantStatus(t, create("If-None-Match", empty), 201)
+	wantStatus(t, create("If-Match", "*"), 201)
+	// What is wrong without the condition is told first.
+	wantError(t, s.create(`{}`, withKey(key), withHeader("If-Match", `"nope"`)), 400, petcat.CodeMissingField)
+	if got := string(s.list(withKey(key)).body); strings.Count(got, `"id":`) != 3 {
+		t.Errorf("the list is %s, want three categories", got)
+	}
+}
+
 func TestCreateCategoryIdempotency(t *testing.T) {
 	s := start(t)
 	account := s.account("acme", petcat.Enterprise, 100_000, 1_000_000)

@@ -58,16 +58,40 @@ func TestListCategories(t *testing.T) {
 			t.Errorf("the ETags are %s and %s", etag, zipped)
 		}
 		for name, value := range map[string]string{
-			"same": etag, "weak": "W/" + etag, "one of several": `"a", ` + etag, "any": "*", "of another encoding": zipped,
+			"same": etag, "weak": "W/" + etag, "one of several": `"a", ` + etag, "any": "*",
 		} {
 			a := s.list(withKey(key), withHeader("If-None-Match", value))
 			if a.StatusCode != 304 || len(a.body) != 0 || a.Header.Get("ETag") != etag || a.Header.Get("Content-Type") != "" {
 				t.Errorf("%s: %d, %q, %v", name, a.StatusCode, a.body, a.Header)
 			}
 		}
-		wantStatus(t, s.list(withKey(key), withHeader("If-None-Match", `"other"`)), 200)
+		again := s.list(withKey(key), withHeader("If-None-Match", zipped), withHeader("Accept-Encoding", "gzip"))
+		wantStatus(t, again, 304)
+		wantHeader(t, again, "ETag", zipped)
+		wantStatus(t, s.list(withKey(key), withHeader("If-None-Match", etag), withHeader("Accept-Encoding", "gzip")), 200)
+		for _, other := range []string{`"other"`, zipped, `"x,*,y"`} {
+			wantStatus(t, s.list(withKey(key), withHeader("If-None-Match", other)), 200)
+		}
 		wantStatus(t, s.create(`{"name":"hare"}`, withKey(key)), 201)
 		wantStatus(t, s.list(withKey(key), withHeader("If-None-Match", etag)), 200)
+	})
+
+	t.Run("412", func(t *testing.T) {
+		etag := s.list(withKey(key)).Header.Get("ETag")
+		zipped := s.list(withKey(key), withHeader("Accept-Encoding", "gzip")).Header.Get("ETag")
+		for _, value := range []string{`"nope"`, "W/" + etag, "nope", ""} {
+			wantError(t, s.list(withKey(key), withHeader("If-Match", value)), 412, petcat.CodePreconditionFailed)
+			wantStatus(t, s.do("HEAD", "/v1/categories", nil, withKey(key), withHeader("If-Match", value)), 412)
+		}
+		for _, value := range []string{etag, zipped, "*"} {
+			wantStatus(t, s.list(withKey(key), withHeader("If-Match", value)), 200)
+		}
+	})
+
+	t.Run("dates are ignored: a list has no Last-Modified", func(t *testing.T) {
+		a := s.list(withKey(key), withHeader("If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"), withHeader("If-Modified-Since", "Fri, 31 Dec 2100 00:00:00 GMT"))
+		wantStatus(t, a, 200)
+		wantHeader(t, a, "Last-Modified", "")
 	})
 
 	t.Run("HEAD", func(t *testing.T) {

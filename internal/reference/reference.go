@@ -8,13 +8,10 @@
 package reference
 
 import (
-	"bytes"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
 	"petcat"
+	"petcat/internal/representation"
 )
 
 // contentSecurityPolicy allows what the page needs: its own files, the style
@@ -37,61 +34,12 @@ func Handler() http.Handler {
 			h.Set("Location", "/docs")
 			w.WriteHeader(http.StatusPermanentRedirect)
 		case f == nil:
-			refuse(w, http.StatusNotFound, petcat.CodeNotFound, "there is nothing at this path; the reference is at /docs")
+			representation.Refuse(w, http.StatusNotFound, petcat.CodeNotFound, "there is nothing at this path; the reference is at /docs")
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
-			refuse(w, http.StatusMethodNotAllowed, petcat.CodeMethodNotAllowed, "this page allows GET, HEAD")
+			representation.Refuse(w, http.StatusMethodNotAllowed, petcat.CodeMethodNotAllowed, "this page allows GET, HEAD")
 		default:
-			f.serve(w, r)
+			f.ServeHTTP(w, r)
 		}
 	})
-}
-
-// serve answers with the file, compressed if the client takes that.
-func (f *file) serve(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Type", f.contentType)
-	// Always asked for again, and nearly always answered 304: so a new version
-	// of the server never runs with old files in a browser.
-	h.Set("Cache-Control", "no-cache")
-	h.Set("Vary", "Accept-Encoding")
-	v := f.plain
-	if acceptsGzip(r.Header.Values("Accept-Encoding")) {
-		if z := f.gzipped(); z != nil {
-			v = *z
-			h.Set("Content-Encoding", "gzip")
-		}
-	}
-	h.Set("ETag", v.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(v.data))
-}
-
-// refuse answers with an error in the form of the API's.
-func refuse(w http.ResponseWriter, status int, code petcat.Code, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	// The texts are constants that need no escaping.
-	_, _ = w.Write([]byte(`{"code":"` + string(code) + `","message":"` + message + `","status":` + strconv.Itoa(status) + "}"))
-}
-
-// acceptsGzip reports whether an Accept-Encoding names gzip, or anything, with
-// a weight above 0.
-func acceptsGzip(values []string) bool {
-	anything := false
-	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
-		coding, weight, _ := strings.Cut(part, ";")
-		_, q, weighted := strings.Cut(weight, "=")
-		refused := false
-		if weighted {
-			n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-			refused = err != nil || n <= 0
-		}
-		switch coding = strings.TrimSpace(coding); {
-		case strings.EqualFold(coding, "gzip"):
-			return !refused
-		case coding == "*":
-			anything = !refused
-		}
-	}
-	return anything
 }

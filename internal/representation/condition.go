@@ -1,0 +1,86 @@
+package representation
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Outcome is what a request's conditions lead to.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Proceed     Outcome = iota
+	NotModified         // 304
+	Failed              // 412
+)
+
+// Evaluate evaluates If-Match and If-None-Match, in this order (section 13.2.2).
+// selected is the entity tag of the representation that a GET of this caller
+// would have, current are those of all representations of the resource, each in
+// its quotes; they are strong.
+//
+// If-Unmodified-Since and If-Modified-Since are ignored, as they are to be where
+// there is no Last-Modified.
+func Evaluate(r *http.Request, selected string, current ...string) Outcome {
+	if lines := r.Header["If-Match"]; len(lines) > 0 && !matches(lines, true, current) {
+		return Failed
+	}
+	lines := r.Header["If-None-Match"]
+	switch {
+	case len(lines) == 0 || !matches(lines, false, []string{selected}):
+		return Proceed
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return NotModified
+	default:
+		return Failed
+	}
+}
+
+// matches reports whether the value of a field, which may stand in several lines,
+// is * or lists one of the entity tags. Where strong comparison is asked for, a
+// weak one equals nothing (section 8.8.3.2). What is no list of entity tags matches
+// nothing.
+func matches(lines []string, strong bool, tags []string) bool {
+	rest := strings.Join(lines, ",")
+	if strings.Trim(rest, " \t") == "*" {
+		return true
+	}
+	found := false
+	for {
+		rest = strings.TrimLeft(rest, " \t,") // elements may be empty
+		if rest == "" {
+			return found
+		}
+		tag, weak := strings.CutPrefix(rest, "W/")
+		n := opaque(tag)
+		if n == 0 {
+			return false
+		}
+		if !(weak && strong) && slices.Contains(tags, tag[:n]) {
+			found = true
+		}
+		rest = strings.TrimLeft(tag[n:], " \t")
+		if rest != "" && rest[0] != ',' {
+			return false
+		}
+	}
+}
+
+// opaque returns the length of the opaque tag that a text begins with, 0 for none.
+// Commas may stand in it.
+func opaque(s string) int {
+	if s == "" || s[0] != '"' {
+		return 0
+	}
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return i + 1
+		case c <= ' ' || c == 0x7f:
+			return 0
+		}
+	}
+	return 0
+}

@@ -1,0 +1,65 @@
+package representation_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"petcat/internal/representation"
+)
+
+func TestEvaluate(t *testing.T) {
+	const plain, zipped = `"r-14"`, `"r-14-gzip"`
+	const proceed, notModified, failed = representation.Proceed, representation.NotModified, representation.Failed
+	match := func(lines ...string) http.Header { return http.Header{"If-Match": lines} }
+	noneMatch := func(lines ...string) http.Header { return http.Header{"If-None-Match": lines} }
+	for _, c := range []struct {
+		name      string
+		header    http.Header
+		get, post representation.Outcome
+	}{
+		{"no condition", nil, proceed, proceed},
+		{"If-Match the selected one", match(plain), proceed, proceed},
+		{"If-Match another coding", match(zipped), proceed, proceed},
+		{"If-Match another state", match(`"r-13"`), failed, failed},
+		{"If-Match weak", match("W/" + plain), failed, failed},
+		{"If-Match any", match("*"), proceed, proceed},
+		{"If-Match any in quotes", match(`"*"`), failed, failed},
+		{"If-Match in a list", match(`"a", W/"b" ,, ` + plain), proceed, proceed},
+		{"If-Match in a second line", match(`"a"`, plain), proceed, proceed},
+		{"If-Match without quotes", match("r-14"), failed, failed},
+		{"If-Match empty", match(""), failed, failed},
+		{"If-None-Match the selected one", noneMatch(plain), notModified, failed},
+		{"If-None-Match another coding", noneMatch(zipped), proceed, proceed},
+		{"If-None-Match another state", noneMatch(`"r-13"`), proceed, proceed},
+		{"If-None-Match weak", noneMatch("W/" + plain), notModified, failed},
+		{"If-None-Match weak in lower case", noneMatch("w/" + plain), proceed, proceed},
+		{"If-None-Match any", noneMatch(" * "), notModified, failed},
+		{"If-None-Match any in a list", noneMatch(plain + ", *"), proceed, proceed},
+		{"If-None-Match any in a second line", noneMatch(plain, "*"), proceed, proceed},
+		{"If-None-Match a comma in a tag", noneMatch(`"x,*,y"`), proceed, proceed},
+		{"If-None-Match behind a tag with a comma", noneMatch(`"x,y",` + plain), notModified, failed},
+		{"If-None-Match within a tag", noneMatch(`"x,` + plain[1:]), proceed, proceed},
+		{"If-None-Match with spaces and tabs", noneMatch("\t" + plain + "\t, "), notModified, failed},
+		{"If-None-Match bytes above ASCII", noneMatch("\"\xe9\"," + plain), notModified, failed},
+		{"If-None-Match a space in a tag", noneMatch(`"a b",` + plain), proceed, proceed},
+		{"If-None-Match without a comma", noneMatch(`"a" ` + plain), proceed, proceed},
+		{"If-None-Match unfinished", noneMatch(plain + `,"a`), proceed, proceed},
+		{"If-None-Match a weakness of nothing", noneMatch("W/"), proceed, proceed},
+		{"both, If-Match false", http.Header{"If-Match": {`"r-13"`}, "If-None-Match": {plain}}, failed, failed},
+		{"both true and false", http.Header{"If-Match": {plain}, "If-None-Match": {plain}}, notModified, failed},
+		{"dates, without Last-Modified", http.Header{
+			"If-Unmodified-Since": {"Thu, 01 Jan 1970 00:00:00 GMT"}, "If-Modified-Since": {"Fri, 31 Dec 2100 00:00:00 GMT"},
+		}, proceed, proceed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for method, want := range map[string]representation.Outcome{"GET": c.get, "HEAD": c.get, "POST": c.post} {
+				r := httptest.NewRequestWithContext(t.Context(), method, "/", nil)
+				r.Header = c.header
+				if got := representation.Evaluate(r, plain, plain, zipped); got != want {
+					t.Errorf("%s: %d, want %d", method, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package representation
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"petcat"
+)
+
+// Document is a document that never changes, as an http.Handler for GET and HEAD.
+// Use [NewDocument].
+type Document struct {
+	contentType string
+	plain       coded
+	etags       []string // of all codings
+	// gzipped returns the compressed form, nil when it is no smaller. It is made
+	// when somebody first asks: at start it would cost every server a tenth of a
+	// second.
+	gzipped func() *coded
+}
+
+// coded is a document in one content coding.
+type coded struct {
+	data []byte
+	etag string
+}
+
+// NewDocument returns a document of a media type. Nobody may change data
+// afterwards.
+func NewDocument(contentType string, data []byte) *Document {
+	sum := sha256.Sum256(data)
+	tag := hex.EncodeToString(sum[:12])
+	plainTag, zippedTag := `"`+tag+`"`, `"`+tag+`-gzip"`
+	return &Document{
+		contentType: contentType,
+		plain:       coded{data: data, etag: plainTag},
+		etags:       []string{plainTag, zippedTag},
+		gzipped: sync.OnceValue(func() *coded {
+			z := compress(data)
+			if len(z) >= len(data) {
+				return nil
+			}
+			return &coded{data: z, etag: zippedTag}
+		}),
+	}
+}
+
+// ServeHTTP answers with the document, compressed if the client takes that, and
+// with 304 or 412 where the request's conditions ask for it.
+func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	selected, coding := &d.plain, ""
+	if Prefer(r.Header["Accept-Encoding"], "gzip") == 0 {
+		if z := d.gzipped(); z != nil {
+			selected, coding = z, "gzip"
+		}
+	}
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	outcome := Evaluate(r, selected.etag, d.etags...)
+	if outcome == Failed {
+		Refuse(w, http.StatusPreconditionFailed, petcat.CodePreconditionFailed, "this document is not the one that If-Match names; get it again")
+		return
+	}
+	// Always asked for again, and nearly always answered 304: so a new version
+	// of the server never runs with old files in a browser.
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("ETag", selected.etag)
+	if outcome == NotModified {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Type", d.contentType)
+	h.Set("Content-Length", strconv.Itoa(len(selected.data)))
+	if coding != "" {
+		h.Set("Content-Encoding", coding)
+	}
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(selected.data) // the asker has gone
+	}
+}
+
+// Refuse answers with an error in the form of the API's. The message needs no
+// escaping in JSON.
+func Refuse(w http.ResponseWriter, status int, code petcat.Code, message string) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(`{"code":"` + string(code) + `","message":"` + message + `","status":` + strconv.Itoa(status) + "}"))
+}
+
+func compress(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	// Writes to a buffer do not fail.
+	_, _ = z.Write(data)
+	_ = z.Close()
+	return b.Bytes()
+}
