@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"time"
 )
 
@@ -62,9 +63,32 @@ func (c *AuditChain) Append(e AuditEntry) AuditEntry {
 	return e
 }
 
+// Check returns what is wrong with e as the entry that follows, one sentence for
+// each fault, and moves the end to it. What follows an altered entry is judged by
+// what that one says, so that one fault is told once.
+func (c *AuditChain) Check(e AuditEntry) (faults []string) {
+	if e.Sequence != c.Sequence+1 {
+		faults = append(faults, fmt.Sprintf("audit entry %d follows %d: what was between them is gone", e.Sequence, c.Sequence))
+	}
+	if e.Hash != e.Seal(c.Hash) {
+		faults = append(faults, fmt.Sprintf("audit entry %d does not carry the hash that it must have: it, or one before it, was altered", e.Sequence))
+	}
+	c.Sequence, c.Hash = e.Sequence, e.Hash
+	return faults
+}
+
+// AuditQuery chooses audit entries: those for which all holds. The zero value
+// chooses every entry.
+type AuditQuery struct {
+	Account AccountID // 0: any; otherwise entries about it and about its keys
+	Key     KeyID     // 0: any; otherwise entries about it
+	Since   time.Time // zero: from the beginning
+	Newest  int       // 0: all; otherwise so many of the newest
+}
+
 // AuditStore reads the audit entries.
 type AuditStore interface {
-	// EachAuditEntry calls fn for every entry, oldest first, and stops at the
-	// first error that fn returns.
-	EachAuditEntry(ctx context.Context, fn func(AuditEntry) error) error
+	// EachAuditEntry calls fn for every entry that q chooses, oldest first, and
+	// stops at the first error that fn returns.
+	EachAuditEntry(ctx context.Context, q AuditQuery, fn func(AuditEntry) error) error
 }

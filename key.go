@@ -314,6 +314,8 @@ type KeyStore interface {
 	// EachKey calls fn for every key of an account, or of all accounts when it
 	// is 0, by id ascending, and stops at the first error that fn returns.
 	EachKey(ctx context.Context, account AccountID, fn func(Key) error) error
+	// FindKey returns an [Error] with [CodeNotFound] when there is no such key.
+	FindKey(ctx context.Context, id KeyID) (Key, error)
 	// RotateKey returns the new key. See [Rotation.Apply]. It returns an
 	// [Error] with [CodeNotFound] or [CodeInvalidField].
 	RotateKey(ctx context.Context, by Actor, r Rotation) (Key, error)

@@ -133,6 +133,10 @@ func TestVerifyFindsWhatWasAltered(t *testing.T) {
 			t.Errorf("verify did not say %q:\n%s", want, stdout)
 		}
 	}
+	code, stdout, _ = ends(t, "audit", "verify", "--database", database)
+	if code != exitFailed || !strings.Contains(stdout, "fault: audit entry 1 does not carry the hash") {
+		t.Errorf("audit verify ended with %d: %s", code, stdout)
+	}
 	_, stdout, _ = ends(t, "verify", "--json", "--database", database)
 	var r report
 	must(t, json.Unmarshal([]byte(stdout), &r))

@@ -153,11 +153,11 @@ new key gets the old one's label, and as long a life as the old one was given.`,
 // secret exists nowhere else any more, so it is printed whatever the lookup
 // brings.
 func (p *program) printRotated(ctx context.Context, st store, k newKey, asJSON bool) error {
-	if old, found, err := findKey(ctx, st, k.replaces); err == nil && found {
+	if old, err := st.FindKey(ctx, k.replaces); err == nil {
 		k.replacedUntil = old.ExpiresAt
 	}
-	if names, err := accountNames(ctx, st); err == nil {
-		k.accountName = names[k.key.Account]
+	if a, err := st.FindAccount(ctx, k.key.Account.String()); err == nil {
+		k.accountName = a.Name
 	}
 	return p.printNewKey(k, asJSON)
 }

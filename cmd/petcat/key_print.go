@@ -117,16 +117,6 @@ func keysOf(ctx context.Context, st petcat.KeyStore, account petcat.AccountID) (
 	return keys, err
 }
 
-func findKey(ctx context.Context, st petcat.KeyStore, id petcat.KeyID) (found petcat.Key, ok bool, err error) {
-	err = st.EachKey(ctx, 0, func(k petcat.Key) error {
-		if k.ID == id {
-			found, ok = k, true
-		}
-		return nil
-	})
-	return found, ok, err
-}
-
 func accountNames(ctx context.Context, st petcat.AccountStore) (map[petcat.AccountID]string, error) {
 	names := map[petcat.AccountID]string{}
 	err := st.EachAccount(ctx, func(a petcat.Account) error {

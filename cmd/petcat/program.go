@@ -110,6 +110,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configurat
 		p.accountCommand(),
 		p.keyCommand(),
 		p.banCommand(),
+		p.auditCommand(),
 		p.planCommand(),
 		p.backupCommand(),
 		p.restoreCommand(),

@@ -53,6 +53,9 @@ var changing = []struct {
 	name    string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "YYYY-MM-DDThh:mm:ssZ"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`), "YYYY-MM-DDThh:mm:ss.mmmZ"},
+	{regexp.MustCompile(`"actor": "cli:[^"]+"`), `"actor": "cli:USER"`},
+	{regexp.MustCompile(`"hash": "[0-9a-f]{64}"`), `"hash": "HASH"`},
 	{regexp.MustCompile(`pck_live_[0-9A-Za-z]{38}`), "pck_live_" + strings.Repeat("x", 38)},
 	{regexp.MustCompile(`pck_test_[0-9A-Za-z]{38}`), "pck_test_" + strings.Repeat("x", 38)},
 	{regexp.MustCompile(`…[0-9A-Za-z]{4}`), "…hint"},

@@ -13,10 +13,11 @@ import (
 )
 
 // store is what the management commands need of where the data is kept.
-type store interface {
+type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccountStore
 	petcat.KeyStore
 	petcat.BanStore
+	petcat.AuditStore
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.
 	Environment() petcat.Environment

@@ -10,9 +10,6 @@ import (
 	"petcat"
 )
 
-// maxFindings is how many findings are kept: after so many, one knows enough.
-const maxFindings = 20
-
 // Checker is a [Sink] that looks for what a store never writes: numbers that would
 // be given out again, rows that refer to nothing, an audit log that was altered.
 // The zero value is ready. It remembers which accounts, keys and categories there
@@ -26,10 +23,8 @@ type Checker struct {
 	keys       idSet
 	categories idSet
 	revision   int64 // of the last category
-	sequence   int64 // of the last audit entry
-	chain      [sha256.Size]byte
-	findings   []string
-	more       int
+	chain      petcat.AuditChain
+	findings   Findings
 }
 
 // Begin implements [Sink].
@@ -69,23 +64,16 @@ func (c *Checker) Findings() []string {
 	all := c.findings
 	for _, k := range Kinds() {
 		if c.rows[k] != c.header.Rows[k] {
-			all = append(all, fmt.Sprintf("there are %d %s where %d were counted", c.rows[k], k, c.header.Rows[k]))
+			all.Add(fmt.Sprintf("there are %d %s where %d were counted", c.rows[k], k, c.header.Rows[k]))
 		}
 	}
-	if c.more > 0 {
-		all = append(all, fmt.Sprintf("there are %d more faults of such kinds", c.more))
-	}
-	return all
+	return all.All()
 }
 
 // that says what is wrong unless it is right.
 func (c *Checker) that(right bool, format string, args ...any) {
-	switch {
-	case right:
-	case len(c.findings) < maxFindings:
-		c.findings = append(c.findings, fmt.Sprintf(format, args...))
-	default:
-		c.more++
+	if !right {
+		c.findings.Add(fmt.Sprintf(format, args...))
 	}
 }
 
@@ -197,14 +185,9 @@ func (c *Checker) audit(v []any) {
 		Sequence: v[0].(int64), At: time.UnixMilli(v[1].(int64)).UTC(), Actor: petcat.Actor(v[2].(string)),
 		Action: v[3].(string), Subject: v[4].(string), Detail: v[5].(string),
 	}
-	c.that(e.Sequence == c.sequence+1, "audit entry %d follows %d: what was between them is gone", e.Sequence, c.sequence)
 	hash, _ := v[6].([]byte)
-	sealed := e.Seal(c.chain)
-	c.that(string(hash) == string(sealed[:]), "audit entry %d does not carry the hash that it must have: it, or one before it, was altered", e.Sequence)
-	c.sequence = e.Sequence
-	// What follows an altered entry is judged by what that one says, so that one
-	// fault is told once.
-	copy(c.chain[:], hash)
+	copy(e.Hash[:], hash)
+	c.findings.Add(c.chain.Check(e)...)
 }
 
 // idSet is a set of ids that come in ascending order.

@@ -49,7 +49,7 @@ func TestAccountWithManyKeysIsClosed(t *testing.T) {
 		t.Errorf("others are told of %d keys, up to revision %d, %v", len(change.Keys), change.Revision, err)
 	}
 	var chain petcat.AuditChain
-	err = s.EachAuditEntry(t.Context(), func(e petcat.AuditEntry) error {
+	err = s.EachAuditEntry(t.Context(), petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
 		if want := chain.Append(e); e != want {
 			t.Errorf("entry %+v, want %+v", e, want)
 		}

@@ -3,10 +3,14 @@ package postgres
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
 	"petcat"
 )
 
 const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id`
+
+const keyByID = `SELECT ` + keyColumns + ` FROM api_key WHERE id = $1`
 
 func scanKey(scan scanner) (petcat.Key, error) {
 	var k petcat.Key
@@ -74,6 +78,29 @@ func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(p
 		return s.pool.each(ctx, "read keys", row, all)
 	}
 	return s.pool.each(ctx, "read keys", row, ofAccount, int64(account))
+}
+
+// FindKey implements [petcat.KeyStore].
+func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error) {
+	var k petcat.Key
+	var ok bool
+	err := s.pool.read(ctx, "find key", func(ctx context.Context, conn *pgx.Conn) error {
+		var err error
+		k, err = scanKey(conn.QueryRow(ctx, keyByID, int64(id)).Scan)
+		ok, err = found(err)
+		return err
+	})
+	switch {
+	case err != nil:
+		return petcat.Key{}, err
+	case !ok:
+		return petcat.Key{}, noKey(id)
+	}
+	return k, nil
+}
+
+func noKey(id petcat.KeyID) error {
+	return notFound("there is no key %s; list the keys with: petcat key list", id)
 }
 
 // RotateKey implements [petcat.KeyStore].
@@ -146,12 +173,11 @@ func (t *tx) applyToKey(by petcat.Actor, k petcat.Key, action petcat.KeyAction, 
 
 // key reads a key in the transaction.
 func (t *tx) key(id petcat.KeyID) (petcat.Key, error) {
-	const query = `SELECT ` + keyColumns + ` FROM api_key WHERE id = $1`
-	k, err := scanKey(func(into ...any) error { return t.get(query, []any{int64(id)}, into...) })
+	k, err := scanKey(func(into ...any) error { return t.get(keyByID, []any{int64(id)}, into...) })
 	if ok, err := found(err); err != nil {
 		return petcat.Key{}, err
 	} else if !ok {
-		return petcat.Key{}, notFound("there is no key %s; list the keys with: petcat key list", id)
+		return petcat.Key{}, noKey(id)
 	}
 	return k, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"petcat"
@@ -47,8 +48,8 @@ func (t *tx) findChain() error {
 }
 
 // EachAuditEntry implements [petcat.AuditStore].
-func (s *Store) EachAuditEntry(ctx context.Context, fn func(petcat.AuditEntry) error) error {
-	const query = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit ORDER BY sequence`
+func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
+	query, args := auditQuery(q)
 	return each(ctx, s.readers, "read the audit log", func(scan scanner) error {
 		var e petcat.AuditEntry
 		var at int64
@@ -59,5 +60,27 @@ func (s *Store) EachAuditEntry(ctx context.Context, fn func(petcat.AuditEntry) e
 		e.At = time.UnixMilli(at).UTC()
 		copy(e.Hash[:], hash)
 		return stop(fn(e))
-	}, query)
+	}, query, args...)
+}
+
+// auditQuery returns the statement that reads what q chooses, and its arguments.
+func auditQuery(q petcat.AuditQuery) (query string, args []any) {
+	where := func(condition string, values ...any) {
+		query += " AND " + condition
+		args = append(args, values...)
+	}
+	query = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit WHERE true`
+	if q.Account != 0 {
+		where(`(subject = ? OR subject IN (SELECT 'key_' || id FROM api_key WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
+	}
+	if q.Key != 0 {
+		where(`subject = ?`, q.Key.String())
+	}
+	if !q.Since.IsZero() {
+		where(`at >= ?`, q.Since.UnixMilli())
+	}
+	if q.Newest > 0 {
+		query = `SELECT * FROM (` + query + ` ORDER BY sequence DESC LIMIT ` + strconv.Itoa(q.Newest) + `) AS newest`
+	}
+	return query + ` ORDER BY sequence`, args
 }

@@ -9,6 +9,8 @@ import (
 
 const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id`
 
+const keyByID = `SELECT ` + keyColumns + ` FROM api_key WHERE id = ?`
+
 func scanKey(scan scanner) (petcat.Key, error) {
 	var k petcat.Key
 	var created, expires, disabled, revoked sql.Null[int64]
@@ -75,6 +77,23 @@ func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(p
 		return each(ctx, s.readers, "read keys", row, all)
 	}
 	return each(ctx, s.readers, "read keys", row, ofAccount, int64(account))
+}
+
+// FindKey implements [petcat.KeyStore].
+func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error) {
+	k, err := scanKey(s.readers.QueryRowContext(ctx, keyByID, int64(id)).Scan)
+	ok, err := found(err)
+	switch {
+	case err != nil:
+		return petcat.Key{}, translate(err, "find key")
+	case !ok:
+		return petcat.Key{}, noKey(id)
+	}
+	return k, nil
+}
+
+func noKey(id petcat.KeyID) error {
+	return notFound("there is no key %s; list the keys with: petcat key list", id)
 }
 
 // RotateKey implements [petcat.KeyStore].
@@ -147,12 +166,11 @@ func (t *tx) applyToKey(by petcat.Actor, k petcat.Key, action petcat.KeyAction, 
 
 // key reads a key in the transaction.
 func (t *tx) key(id petcat.KeyID) (petcat.Key, error) {
-	const query = `SELECT ` + keyColumns + ` FROM api_key WHERE id = ?`
-	k, err := scanKey(func(into ...any) error { return t.get(query, []any{int64(id)}, into...) })
+	k, err := scanKey(func(into ...any) error { return t.get(keyByID, []any{int64(id)}, into...) })
 	if ok, err := found(err); err != nil {
 		return petcat.Key{}, err
 	} else if !ok {
-		return petcat.Key{}, notFound("there is no key %s; list the keys with: petcat key list", id)
+		return petcat.Key{}, noKey(id)
 	}
 	return k, nil
 }

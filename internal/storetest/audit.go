@@ -30,6 +30,7 @@ func wantChain(t *testing.T, entries []petcat.AuditEntry) {
 
 func testAudit(t *testing.T, open Open) {
 	t.Run("every change has its entry", func(t *testing.T) { testAuditEntries(t, open) })
+	t.Run("entries are chosen", func(t *testing.T) { testAuditQuery(t, open) })
 	t.Run("the chain holds when several processes append", func(t *testing.T) {
 		f := start(t, open)
 		other := f.another(t)
@@ -103,4 +104,37 @@ func testAuditEntries(t *testing.T, open Open) {
 	}
 	wantEqual(t, "the audit log", want, got)
 	wantChain(t, entries)
+}
+
+func testAuditQuery(t *testing.T, open Open) {
+	f := start(t, open)
+	zoo, shop := f.account(t, "zoo"), f.account(t, "shop")
+	zooKey, _ := f.key(t, zoo.ID, 1)
+	f.clock.Advance(time.Minute)
+	f.key(t, shop.ID, 2)
+	f.change(t, zooKey.ID, petcat.DisableKey)
+	all := f.audit(t)
+	for _, c := range []struct {
+		name string
+		q    petcat.AuditQuery
+		want []int64
+	}{
+		{"all", petcat.AuditQuery{}, []int64{1, 2, 3, 4, 5}},
+		{"an account and its keys", petcat.AuditQuery{Account: zoo.ID}, []int64{1, 3, 5}},
+		{"a key", petcat.AuditQuery{Key: zooKey.ID}, []int64{3, 5}},
+		{"since", petcat.AuditQuery{Since: noon.Add(time.Minute)}, []int64{4, 5}},
+		{"the newest", petcat.AuditQuery{Newest: 2}, []int64{4, 5}},
+		{"more than there are", petcat.AuditQuery{Newest: 100}, []int64{1, 2, 3, 4, 5}},
+		{"all together", petcat.AuditQuery{Account: zoo.ID, Key: zooKey.ID, Since: noon, Newest: 1}, []int64{5}},
+		{"a key of another account", petcat.AuditQuery{Account: shop.ID, Key: zooKey.ID}, nil},
+		{"nothing", petcat.AuditQuery{Account: 9}, nil},
+	} {
+		var got []int64
+		err := f.EachAuditEntry(t.Context(), c.q, func(e petcat.AuditEntry) error {
+			wantEqual(t, "the entry", all[e.Sequence-1], e)
+			got = append(got, e.Sequence)
+			return nil
+		})
+		wantEqual(t, c.name, c.want, must(t, got, err))
+	}
 }

@@ -159,7 +159,9 @@ func (h *household) everything(t *testing.T, s Store) contents {
 	c.Keys = collect(t, func(fn func(petcat.Key) error) error { return s.EachKey(t.Context(), 0, fn) })
 	c.Bans = collect(t, func(fn func(petcat.Ban) error) error { return s.EachBan(t.Context(), fn) })
 	c.Categories = categories(t, s)
-	c.Audit = collect(t, func(fn func(petcat.AuditEntry) error) error { return s.EachAuditEntry(t.Context(), fn) })
+	c.Audit = collect(t, func(fn func(petcat.AuditEntry) error) error {
+		return s.EachAuditEntry(t.Context(), petcat.AuditQuery{}, fn)
+	})
 	for _, a := range c.Accounts {
 		for _, day := range []int64{today(h.fixture), today(h.fixture) - 1} {
 			n, err := s.DayCount(t.Context(), a.ID, day)

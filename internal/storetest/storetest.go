@@ -220,5 +220,7 @@ func (f *fixture) keys(t *testing.T, a petcat.AccountID) []petcat.Key {
 
 func (f *fixture) audit(t *testing.T) []petcat.AuditEntry {
 	t.Helper()
-	return collect(t, func(fn func(petcat.AuditEntry) error) error { return f.EachAuditEntry(t.Context(), fn) })
+	return collect(t, func(fn func(petcat.AuditEntry) error) error {
+		return f.EachAuditEntry(t.Context(), petcat.AuditQuery{}, fn)
+	})
 }
