@@ -137,6 +137,16 @@ func TestVerifyFindsWhatWasAltered(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stdout, "fault: audit entry 1 does not carry the hash") {
 		t.Errorf("audit verify ended with %d: %s", code, stdout)
 	}
+	file := filepath.Join(t.TempDir(), "faulty.backup")
+	petcatDoes(t, database, "backup", file)
+	data := filepath.Join(t.TempDir(), "data")
+	code, _, stderr = ends(t, "restore", file, "--data", data)
+	if code != exitFailed || !strings.Contains(stderr, file+" has faults that a restore would bring along (the first: key_1 is behind") {
+		t.Errorf("restore ended with %d: %s", code, stderr)
+	}
+	if _, err := os.Stat(data); !os.IsNotExist(err) {
+		t.Errorf("a faulty backup left something: %v", err)
+	}
 	_, stdout, _ = ends(t, "verify", "--json", "--database", database)
 	var r report
 	must(t, json.Unmarshal([]byte(stdout), &r))

@@ -75,7 +75,7 @@ func (s Settings) place() string {
 func (p *program) restore(ctx context.Context, settings Settings, in *input, show bool) (backup.Header, int64, error) {
 	if in.file != nil {
 		bar := p.newProgress("checked", show)
-		if _, err := p.tell(ctx, in, bar, nothing{}); err != nil {
+		if _, err := p.tell(ctx, in, bar, nothing{}, true); err != nil {
 			return backup.Header{}, 0, err
 		}
 		if _, err := in.file.Seek(0, io.SeekStart); err != nil {
@@ -88,6 +88,7 @@ func (p *program) restore(ctx context.Context, settings Settings, in *input, sho
 		return backup.Header{}, 0, err
 	}
 	defer r.Close()
+	r.Strict = in.file == nil // a file was checked before
 	h := r.Header()
 	bar := p.newProgress("restored", show)
 	bar.begin(h.Total())
@@ -158,14 +159,16 @@ func explainRestore(err error, settings Settings) error {
 	}
 }
 
-// tell hands a backup to a sink, and returns its size.
-func (p *program) tell(ctx context.Context, in *input, bar *progress, to backup.Sink) (int64, error) {
+// tell hands a backup to a sink, and returns its size. When strict, it refuses
+// what has faults.
+func (p *program) tell(ctx context.Context, in *input, bar *progress, to backup.Sink, strict bool) (int64, error) {
 	counted := &counter{Reader: in.Reader, ctx: ctx}
 	r, err := backup.NewReader(counted)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
+	r.Strict = strict
 	err = r.Tell(&shown{Sink: to, bar: bar})
 	bar.end()
 	return counted.size, err

@@ -56,7 +56,7 @@ func (p *program) verifyFile(ctx context.Context, path string, bar *progress, r 
 	}
 	defer func() { _ = in.done() }()
 	var c backup.Checker
-	if r.Size, err = p.tell(ctx, in, bar, &c); err != nil {
+	if r.Size, err = p.tell(ctx, in, bar, &c, false); err != nil {
 		return fileError(path, err)
 	}
 	r.found(c.Header(), c.Findings())

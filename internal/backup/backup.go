@@ -101,6 +101,7 @@ const (
 	Foreign ErrorKind = "foreign" // not a backup of petcat
 	Newer   ErrorKind = "newer"   // of a newer format
 	Damaged ErrorKind = "damaged" // cut or altered
+	Faulty  ErrorKind = "faulty"  // whole, and yet it holds what a store never writes
 )
 
 // Error says that a file cannot be used.

@@ -1,14 +1,19 @@
 package backup
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"petcat"
 )
+
+// maxLast is the highest last number that is believed: ids stay below 2^53, which
+// is what every JSON number type can hold, with as much room again to go on.
+const maxLast = 1 << 52
 
 // Checker is a [Sink] that looks for what a store never writes: numbers that would
 // be given out again, rows that refer to nothing, an audit log that was altered.
@@ -17,8 +22,7 @@ import (
 type Checker struct {
 	header     Header
 	rows       map[Kind]int64
-	kind       Kind
-	last       [2]any // the key of the row before, of the same kind
+	order      order
 	accounts   idSet
 	keys       idSet
 	categories idSet
@@ -30,12 +34,31 @@ type Checker struct {
 // Begin implements [Sink].
 func (c *Checker) Begin(h Header) error {
 	c.header, c.rows = h, make(map[Kind]int64)
+	_, err := petcat.ParseEnvironment(string(h.Environment))
+	c.that(err == nil, "the environment is %.20q", h.Environment)
+	for _, last := range []struct {
+		name string
+		n    int64
+	}{
+		{"category", int64(h.LastCategory)},
+		{"account", int64(h.LastAccount)},
+		{"key", int64(h.LastKey)},
+		{"revision", int64(h.Revision)},
+		{"revision of access", int64(h.AccessRevision)},
+	} {
+		c.that(last.n >= 0 && last.n <= maxLast, "the number of the last %s is %d: what follows it could not be counted", last.name, last.n)
+	}
+	c.that(h.AccessRevision <= h.Revision, "the last revision of access, %d, is behind the last revision of all, %d", h.AccessRevision, h.Revision)
 	return nil
 }
 
 // Row implements [Sink].
 func (c *Checker) Row(k Kind, v []any) error {
 	c.rows[k]++
+	if fault := c.order.next(k, v); fault != "" {
+		c.findings.Add(fault)
+	}
+	c.texts(k, v)
 	switch k {
 	case Accounts:
 		c.account(v)
@@ -77,30 +100,14 @@ func (c *Checker) that(right bool, format string, args ...any) {
 	}
 }
 
-// ascends looks whether a row's key is behind the one before.
-func (c *Checker) ascends(k Kind, key ...any) {
-	var now [2]any
-	copy(now[:], key)
-	if k == c.kind {
-		c.that(compareKeys(c.last, now) < 0, "the %s %v and %v are out of order, or one is there twice", k, c.last, now)
-	}
-	c.kind, c.last = k, now
-}
-
-func compareKeys(a, b [2]any) int {
-	for i := range a {
-		var order int
-		switch x := a[i].(type) {
-		case int64:
-			order = cmp.Compare(x, b[i].(int64))
-		case string:
-			order = cmp.Compare(x, b[i].(string))
-		}
-		if order != 0 {
-			return order
+// texts looks whether every store can keep a row's texts.
+func (c *Checker) texts(k Kind, v []any) {
+	for i := range v {
+		text, ok := v[i].(string)
+		if ok && (!utf8.ValidString(text) || strings.Contains(text, "\x00")) {
+			c.findings.Add(fmt.Sprintf("%s of the %s %s is not a text in UTF-8", k.Columns()[i].Name, k, keyText(c.order.last)))
 		}
 	}
-	return 0
 }
 
 func (c *Checker) accessRevision(what fmt.Stringer, revision int64) {
@@ -109,19 +116,20 @@ func (c *Checker) accessRevision(what fmt.Stringer, revision int64) {
 
 func (c *Checker) account(v []any) {
 	id := petcat.AccountID(v[0].(int64))
-	c.ascends(Accounts, v[0])
 	c.accounts.add(int64(id))
 	c.that(id > 0 && id <= c.header.LastAccount, "%s is behind the last id given out, %s, which would be given out again", id, c.header.LastAccount)
 	quota := petcat.Quota{PerMinute: v[3].(int64), PerDay: v[4].(int64)}
 	plan := petcat.Plan(v[2].(string))
 	published, fixed := plan.Quota()
-	c.that(fixed && quota == published || plan == petcat.Enterprise && min(quota.PerMinute, quota.PerDay) > 0, "%s is on the plan %q with the quotas %d and %d, which do not fit", id, plan, quota.PerMinute, quota.PerDay)
+	_, err := petcat.ParseSubscription(string(plan), quota.PerMinute, quota.PerDay)
+	c.that(fixed && quota == published || plan == petcat.Enterprise && err == nil, "%s is on the plan %.20q with the quotas %d and %d, which do not fit", id, plan, quota.PerMinute, quota.PerDay)
+	_, err = petcat.ParseNewAccount(v[1].(string), petcat.Subscription{})
+	c.that(err == nil, "%s breaks a rule: %s", id, messageOf(err))
 	c.accessRevision(id, v[7].(int64))
 }
 
 func (c *Checker) key(v []any) {
 	id, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
-	c.ascends(Keys, v[0])
 	c.keys.add(int64(id))
 	c.that(id > 0 && id <= c.header.LastKey, "%s is behind the last id given out, %s, which would be given out again", id, c.header.LastKey)
 	c.that(c.accounts.has(int64(account)), "%s belongs to %s, which is not there", id, account)
@@ -131,21 +139,16 @@ func (c *Checker) key(v []any) {
 
 func (c *Checker) ban(v []any) {
 	key, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
-	c.ascends(Bans, v[0])
 	c.that(c.keys.has(int64(key)), "a ban is of %s, which is not there", key)
 	c.that(c.accounts.has(int64(account)), "the ban of %s names %s, which is not there", key, account)
 	c.that(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), "the ban of %s has the level %d", key, v[2])
 	c.accessRevision(key, v[9].(int64))
 }
 
-// maxID is the first id that not every JSON number type can hold.
-const maxID = 1 << 53
-
 func (c *Checker) category(v []any) {
 	id, revision := v[0].(int64), v[3].(int64)
-	c.ascends(Categories, id)
 	c.categories.add(id)
-	c.that(id > 0 && id <= int64(c.header.LastCategory) && id < maxID, "category %d is behind the last id given out, %d, which would be given out again", id, c.header.LastCategory)
+	c.that(id > 0 && id <= int64(c.header.LastCategory), "category %d is behind the last id given out, %d, which would be given out again", id, c.header.LastCategory)
 	c.that(revision > c.revision && revision <= int64(c.header.Revision), "category %d has the revision %d after %d, and the last one is %d: lists would miss it", id, revision, c.revision, c.header.Revision)
 	c.revision = revision
 	name, _ := v[1].(string)
@@ -167,7 +170,8 @@ func messageOf(err error) string {
 
 func (c *Checker) idempotency(v []any) {
 	account, category := petcat.AccountID(v[0].(int64)), v[3].(int64)
-	c.ascends(IdempotencyKeys, v[0], v[1])
+	_, err := petcat.ParseIdempotencyKey(v[1].(string))
+	c.that(err == nil, "an idempotency key of %s breaks a rule: %s", account, messageOf(err))
 	c.that(c.accounts.has(int64(account)), "an idempotency key belongs to %s, which is not there", account)
 	c.that(c.categories.has(category), "an idempotency key of %s stands for category %d, which is not there", account, category)
 	c.that(len(v[2].([]byte)) == sha256.Size, "an idempotency key of %s has a fingerprint of %d bytes", account, len(v[2].([]byte)))
@@ -175,7 +179,6 @@ func (c *Checker) idempotency(v []any) {
 
 func (c *Checker) day(v []any) {
 	account := petcat.AccountID(v[1].(int64))
-	c.ascends(DayCounts, v[0], v[1])
 	c.that(c.accounts.has(int64(account)), "day %d is counted for %s, which is not there", v[0], account)
 	c.that(v[2].(int64) >= 0, "the count of %s on day %d is %d", account, v[0], v[2])
 }
@@ -190,15 +193,26 @@ func (c *Checker) audit(v []any) {
 	c.findings.Add(c.chain.Check(e)...)
 }
 
-// idSet is a set of ids that come in ascending order.
+// idSet is a set of ids that come in ascending order; others are left out.
 type idSet struct{ ranges [][2]int64 }
 
+// maxRanges bounds the memory of an idSet to 16 MB. With more gaps than that, the
+// later ones count as filled: only the database sees what refers to them.
+const maxRanges = 1 << 20
+
 func (s *idSet) add(id int64) {
-	if n := len(s.ranges); n > 0 && s.ranges[n-1][1]+1 == id {
-		s.ranges[n-1][1] = id
+	n := len(s.ranges)
+	if n == 0 {
+		s.ranges = append(s.ranges, [2]int64{id, id})
 		return
 	}
-	s.ranges = append(s.ranges, [2]int64{id, id})
+	switch last := &s.ranges[n-1]; {
+	case id <= last[1]:
+	case id == last[1]+1, n == maxRanges:
+		last[1] = id
+	default:
+		s.ranges = append(s.ranges, [2]int64{id, id})
+	}
 }
 
 func (s *idSet) has(id int64) bool {

@@ -1,6 +1,9 @@
 package backup
 
 import (
+	"bytes"
+	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +43,17 @@ func TestCheckerFindsEveryFault(t *testing.T) {
 		"access revision":             {func(h *Header, _ []row) { h.AccessRevision = 3 }, "key_1 has the revision 4, and the last one of its kind is 3"},
 		"revision":                    {func(h *Header, _ []row) { h.Revision = 5 }, "category 2 has the revision 6 after 5, and the last one is 5"},
 		"revisions out of order":      {func(_ *Header, rows []row) { rows[4].Values[3] = int64(6) }, "category 2 has the revision 6 after 6"},
+		"last category at the top":    {func(h *Header, _ []row) { h.LastCategory = math.MaxInt64 }, "the number of the last category is 9223372036854775807: what follows it could not be counted"},
+		"last key at the top":         {func(h *Header, _ []row) { h.LastKey = math.MaxInt64 }, "the number of the last key is"},
+		"revision at the top":         {func(h *Header, _ []row) { h.Revision = math.MaxInt64 }, "the number of the last revision is"},
+		"negative revision":           {func(h *Header, _ []row) { h.AccessRevision = -1 }, "the number of the last revision of access is -1"},
+		"revisions of access":         {func(h *Header, _ []row) { h.AccessRevision = 7 }, "the last revision of access, 7, is behind the last revision of all, 6"},
+		"environment":                 {func(h *Header, _ []row) { h.Environment = "moon" }, `the environment is "moon"`},
+		"negative quota":              {func(_ *Header, rows []row) { rows[1].Values[3] = int64(-7) }, `acct_3 is on the plan "enterprise" with the quotas -7 and 8`},
+		"account's name":              {func(_ *Header, rows []row) { rows[0].Values[1] = "" }, "acct_1 breaks a rule: "},
+		"text that is none":           {func(_ *Header, rows []row) { rows[2].Values[3] = "\xff" }, "label of the keys 1 is not a text in UTF-8"},
+		"text with a zero":            {func(_ *Header, rows []row) { rows[2].Values[3] = "a\x00" }, "label of the keys 1 is not a text in UTF-8"},
+		"idempotency key":             {func(_ *Header, rows []row) { rows[6].Values[1] = "a b" }, "an idempotency key of acct_1 breaks a rule: "},
 		"count":                       {func(h *Header, _ []row) { h.Rows[Bans] = 2 }, "there are 1 bans where 2 were counted"},
 		"id twice":                    {func(_ *Header, rows []row) { rows[5].Values[0] = int64(1) }, "out of order, or one is there twice"},
 		"audit gap":                   {func(_ *Header, rows []row) { rows[9].Values[0] = int64(3) }, "audit entry 3 follows 1"},
@@ -78,5 +92,92 @@ func TestCheckerTellsAFewOfManyFaults(t *testing.T) {
 	found := check(t, h, rows)
 	if len(found) != maxFindings+1 || found[maxFindings] != "there are 980 more faults of such kinds" {
 		t.Errorf("found %d: %q", len(found), found[len(found)-1])
+	}
+}
+
+// TestStrictReaderRefusesEveryFault: what a checker finds, a restore does not take.
+func TestStrictReaderRefusesEveryFault(t *testing.T) {
+	read := func(h Header, rows []row) error {
+		r, err := NewReader(bytes.NewReader(write(t, h, rows)))
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		r.Strict = true
+		return r.Tell(&recorder{})
+	}
+	h, rows := sample()
+	if err := read(h, rows); err != nil {
+		t.Fatalf("without faults: %v", err)
+	}
+	rows[0].Values[3] = int64(-60)
+	wantError(t, "a negative quota", read(h, rows), Faulty)
+	h, rows = sample()
+	h.LastCategory = math.MaxInt64
+	wantError(t, "the last id", read(h, rows), Faulty)
+	h.Rows = map[Kind]int64{}
+	wantError(t, "the last id, and no rows", read(h, nil), Faulty)
+}
+
+// counting is a sink that keeps nothing.
+type counting struct{ rows int }
+
+func (c *counting) Begin(Header) error    { return nil }
+func (c *counting) Row(Kind, []any) error { c.rows++; return nil }
+
+// TestReaderStopsAtTheFirstRowThatCannotBe: a small file may hold millions of equal
+// rows, or more rows than it says.
+func TestReaderStopsAtTheFirstRowThatCannotBe(t *testing.T) {
+	const many = 100_000
+	h, rows := sample()
+	h.Rows = map[Kind]int64{Categories: many}
+	equal := make([]row, many)
+	for i := range equal {
+		equal[i] = rows[4]
+	}
+	var got counting
+	wantError(t, "equal rows", tell(bytes.NewReader(write(t, h, equal)), &got), Damaged)
+	if got.rows != 1 {
+		t.Errorf("%d of equal rows were told", got.rows)
+	}
+
+	var file bytes.Buffer
+	w := NewWriter(&file, "")
+	h.Rows = map[Kind]int64{Categories: 1}
+	if err := w.Begin(h); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows[4:6] {
+		if err := w.Row(r.Kind, r.Values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.header.Rows = w.rows // what was written says 1
+	if _, _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	got = counting{}
+	wantError(t, "more rows than it says", tell(io.Reader(&file), &got), Damaged)
+	if got.rows != 1 {
+		t.Errorf("%d rows were told", got.rows)
+	}
+}
+
+// TestIDSetIsBounded: ids with a gap after each take no more memory than so many.
+func TestIDSetIsBounded(t *testing.T) {
+	var s idSet
+	for id := int64(1); id < 3*maxRanges; id += 2 {
+		s.add(id)
+	}
+	if len(s.ranges) > maxRanges {
+		t.Errorf("%d ranges", len(s.ranges))
+	}
+	for _, id := range []int64{1, 3, 3*maxRanges - 1} {
+		if !s.has(id) {
+			t.Errorf("%d is missing", id)
+		}
+	}
+	if s.has(2) || s.has(0) || s.has(4*maxRanges) {
+		t.Error("there are ids that were never added")
 	}
 }

@@ -22,6 +22,9 @@ const maxLine = 64 << 10
 type Reader struct {
 	// Observe, when set, is called after every row that was read.
 	Observe func()
+	// Strict refuses, at the first of them, the faults that a [Checker] finds: a
+	// store takes what it is given.
+	Strict bool
 
 	file    *summed
 	header  Header
@@ -31,7 +34,9 @@ type Reader struct {
 	columns []Column
 	values  []any
 	rows    map[Kind]int64 // so far
-	err     error          // after which there is no more
+	order   order
+	checker *Checker // when strict, once there was a row
+	err     error    // after which there is no more
 }
 
 // NewReader reads the header of a file. It returns an [Error] for what is not a
@@ -121,8 +126,35 @@ func (r *Reader) next() (Kind, error) {
 	if err := readRow(r.from, r.columns, r.values); err != nil {
 		return 0, r.failed(err)
 	}
-	r.rows[k]++
-	return k, nil
+	if r.rows[k]++; r.rows[k] > r.header.Rows[k] {
+		return 0, r.failed(fmt.Errorf("it has more %s than the %d that it should have", k, r.header.Rows[k]))
+	}
+	if fault := r.order.next(k, r.values); fault != "" {
+		return 0, r.failed(errors.New(fault))
+	}
+	return k, r.check(k)
+}
+
+// check looks for faults in the last row, and before the first one in the header.
+func (r *Reader) check(k Kind) error {
+	if !r.Strict {
+		return nil
+	}
+	if r.checker == nil {
+		r.checker = &Checker{}
+		if err := r.checker.Begin(r.header); err != nil {
+			return err
+		}
+	}
+	if k != 0 {
+		if err := r.checker.Row(k, r.values); err != nil {
+			return err
+		}
+	}
+	if faults := r.checker.findings.All(); len(faults) > 0 {
+		return &Error{Kind: Faulty, Message: "has faults that a restore would bring along (the first: " + faults[0] + "); see all with petcat verify, and use another copy"}
+	}
+	return nil
 }
 
 // end checks the file as a whole.
@@ -137,6 +169,9 @@ func (r *Reader) end() error {
 		if r.rows[k] != r.header.Rows[k] {
 			return r.failed(fmt.Errorf("it has %d %s, and should have %d", r.rows[k], k, r.header.Rows[k]))
 		}
+	}
+	if err := r.check(0); err != nil { // there may have been no rows
+		return err
 	}
 	return io.EOF
 }
