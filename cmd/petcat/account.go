@@ -31,8 +31,8 @@ func (p *program) accountCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME --plan PLAN",
 		Short: "Create an account",
-		Long: `Create an account. With --environment, only if the data belongs to that
-environment.`,
+		Long: `Create an account. With --environment, the account is created only if the data
+belongs to that environment.`,
 		Example: `  petcat account create acme --plan free
   petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
 		Args: arguments("NAME"),
@@ -139,10 +139,10 @@ func (p *program) accountShowCommand() *cobra.Command {
 func (p *program) accountSetPlanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set-plan ACCOUNT PLAN",
-		Short: "Put an account on another plan, at once",
-		Long: `Put an account on another plan. It holds at once, on running servers within a
-second; what is used of the minute and the day stays used. The plan may also be
-given as --plan.`,
+		Short: "Move an account to another plan, at once",
+		Long: `Move an account to another plan. The change applies at once, on running servers
+within a second; what was used of the minute and the day stays used. The plan may
+also be given as --plan.`,
 		Example: `  petcat account set-plan acme pro
   petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
 		Args: arguments("ACCOUNT", "[PLAN]"),

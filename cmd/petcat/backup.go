@@ -26,8 +26,8 @@ func (p *program) backupCommand() *cobra.Command {
 bans, categories, idempotency keys, day counts and the audit log, as of one moment.
 The file holds no key, but names of customers: it is readable by its owner alone.
 
-petcat restore makes the same deployment of it, on SQLite or on PostgreSQL. With -
-the copy goes to stdout.`,
+petcat restore turns the file into the same deployment again, on SQLite or on
+PostgreSQL. With - the copy is written to stdout.`,
 		Example: `  petcat backup /var/backups/petcat-2026-11-21.backup
   petcat backup - | ssh vault 'cat > petcat.backup'`,
 		Args: arguments("FILE"),

@@ -25,7 +25,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 		case asJSON:
 			return nil, usageErrorf("with --json, stdout is for the report; name a file")
 		case p.isTerminal(p.stdout):
-			return nil, usageErrorf("a backup is no text for a terminal; name a file, or send stdout elsewhere")
+			return nil, usageErrorf("a backup is not text for a terminal; name a file, or redirect stdout")
 		}
 		return &output{Writer: p.stdout}, nil
 	}

@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
-		Short:   "Show the settings that hold, secrets masked, and where each came from",
+		Short:   "Show the effective settings, secrets masked, and where each came from",
 		GroupID: groupAbout,
 		Long: `Show the settings that petcat serve would run with, secrets masked, and where
 each came from: the flag, then the environment, then the default. An empty

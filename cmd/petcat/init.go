@@ -9,12 +9,12 @@ import (
 func (p *program) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "init",
-		Short:   "Make a new deployment, without data, before the first start",
+		Short:   "Create an empty deployment before the first start",
 		GroupID: groupRun,
-		Long: `Make a new deployment, without data, so that accounts can be created before the
-first start. petcat serve makes one, too, when there is none. The environment that
---environment names is kept with the data and cannot be changed later. When there is
-a deployment of that environment already, nothing is changed.`,
+		Long: `Create an empty deployment, so that accounts can be created before the first start.
+petcat serve creates one, too, if there is none. The environment is stored with the
+data and cannot be changed later. If a deployment for that environment exists
+already, nothing is changed.`,
 		Example: `  petcat init --data /var/lib/petcat --environment staging`,
 		Args:    arguments(),
 	}

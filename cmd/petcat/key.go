@@ -112,10 +112,10 @@ const defaultOverlap = "24h"
 func (p *program) keyRotateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate KEY_ID",
-		Short: "Put a new key in the place of a key; both work for a while",
-		Long: `Put a new key in the place of a key, and show it, this once. Until the overlap is
-over both work, on the same counts; with --overlap 0 the old one ends at once. The
-new key gets the old one's label, and as long a life as the old one was given.`,
+		Short: "Replace a key with a new one; both work for a while",
+		Long: `Replace a key with a new one, which is shown this once. Both work until the overlap
+ends, on the same counts; with --overlap 0 the old one ends at once. The new key gets
+the label of the old one and as long a lifetime as the old one was given.`,
 		Args: arguments("KEY_ID"),
 	}
 	registerStoreFlags(cmd)

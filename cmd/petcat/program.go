@@ -85,7 +85,7 @@ Every command works on the data that --data or PETCAT_DATA names, ./data by
 default. Settings come from the flag, then from the environment, then from the
 default; petcat config shows which value holds and where it came from.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 75 try again later, 78 bad configuration.`,
+Exit codes: 0 success, 1 failure, 2 wrong usage, 75 try again later, 78 bad configuration.`,
 		// Without a template of its own: one would link text/template, and with
 		// it every method of every type, a third of the binary.
 		Version:           build().Version,

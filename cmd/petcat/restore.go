@@ -20,14 +20,16 @@ import (
 func (p *program) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "restore FILE",
-		Short:   "Make a deployment of a backup, on SQLite or on PostgreSQL",
+		Short:   "Restore a backup, on SQLite or on PostgreSQL",
 		GroupID: groupKeep,
-		Long: `Make a deployment of a backup, on SQLite or on PostgreSQL, whichever it was made
-of: the same ids, keys, plans, bans, day counts and idempotency keys. It goes into a
-data directory or a database without data, all of it or, when anything fails,
-nothing, while no server uses the place. With - the backup comes from stdin.
+		Long: `Restore a backup into a data directory or a database that holds no data, on SQLite
+or on PostgreSQL, whichever it was taken from: with the same ids, keys, plans, bans,
+day counts and idempotency keys. If anything fails, nothing is restored. No server
+may use the place meanwhile. A file in which petcat verify finds faults is refused.
+With - the backup is read from stdin.
 
-To move a deployment: stop it, back it up, restore it at the new place, serve there.`,
+To move a deployment, stop it, back it up, restore it in the new place and start it
+there.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 		Args: arguments("FILE"),

@@ -20,9 +20,12 @@ func (p *program) serveCommand() *cobra.Command {
 		Use:     "serve",
 		GroupID: groupRun,
 		Short:   "Run the service",
-		Long: `Run the service until it gets SIGTERM or SIGINT: then it is no longer ready,
-takes no new connections after a beat, finishes the requests in flight, and
-closes its store. A second signal ends it at once.`,
+		Long: `Run the service until it receives SIGTERM or SIGINT. Then it reports that it is not
+ready, stops accepting connections a second later, finishes the requests in flight
+and closes its store. A second signal ends it at once.
+
+If there is no deployment where --data or --database points, serve creates one, for
+the environment that --environment names.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := loadSettings(cmd, p.getenv)

@@ -12,12 +12,12 @@ import (
 func (p *program) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "verify [FILE]",
-		Short:   "Look for damage in the data, or in a backup",
+		Short:   "Check the data, or a backup, for damage",
 		GroupID: groupKeep,
-		Long: `Look for damage in the data, while the service runs, or in a backup: a file that is
-cut or altered, numbers that would be given out twice, rows that refer to nothing,
-an audit log in which something was changed or removed; of an embedded database,
-also the file itself. Every row is read. With - the backup comes from stdin.
+		Long: `Check the data, while the service runs, or a backup for damage: a file that is cut or
+altered, ids that would be assigned twice, rows that refer to nothing, an audit log in
+which something was changed or removed, and, for an embedded database, damage of the
+file itself. Every row is read. With - the backup is read from stdin.
 
 Each fault is one line on stdout, and the exit code is then 1.`,
 		Args: arguments("[FILE]"),
