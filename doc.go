@@ -3,8 +3,8 @@
 // bans for those who will not listen.
 //
 // It holds rules, not machinery. Every rule that must be the same for the HTTP
-// API, the command line and the console, and for every store, lives in a
-// constructor or a pure function here, so that nothing can go round it:
+// API and the command line, and for every store, lives in a constructor or a pure
+// function here, so that nothing can go round it:
 //
 //   - [ParseNewCategory] is the only way to a category that may be stored.
 //   - [GenerateKey] and [ParseKey] are the only places that know a key's format.
