@@ -22,6 +22,11 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 		if _, err := t.key(b.Key); err != nil {
 			return err
 		}
+		// Who does not know whether a ban was saved saves it again, perhaps after
+		// somebody lifted it.
+		if last, ok, err := t.lastBan(b.Key); err != nil || ok && !last.StartedAt.Before(stored(b.StartedAt)) {
+			return err
+		}
 		if err := t.putBan(b); err != nil {
 			return err
 		}
@@ -41,6 +46,14 @@ func (t *tx) putBan(b petcat.Ban) error {
 		b.EarlyRetries, b.Shadow, millis(b.LiftedAt), string(b.LiftedBy), t.reviseAccess())
 }
 
+// lastBan returns the last ban of a key, if it has one.
+func (t *tx) lastBan(key petcat.KeyID) (b petcat.Ban, ok bool, err error) {
+	const query = `SELECT ` + banColumns + ` FROM ban WHERE key_id = $1`
+	b, err = scanBan(func(into ...any) error { return t.get(query, []any{int64(key)}, into...) })
+	ok, err = found(err)
+	return b, ok, err
+}
+
 // EachBan implements [petcat.BanStore].
 func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
 	const query = `SELECT ` + banColumns + ` FROM ban ORDER BY key_id`
@@ -55,12 +68,11 @@ func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
 
 // LiftBan implements [petcat.BanStore].
 func (s *Store) LiftBan(ctx context.Context, by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
-	const query = `SELECT ` + banColumns + ` FROM ban WHERE key_id = $1`
 	var b petcat.Ban
 	err := s.change(ctx, "lift ban", func(t *tx) error {
+		var ok bool
 		var err error
-		b, err = scanBan(func(into ...any) error { return t.get(query, []any{int64(key)}, into...) })
-		if ok, err := found(err); err != nil {
+		if b, ok, err = t.lastBan(key); err != nil {
 			return err
 		} else if !ok || !b.Active(t.now) {
 			return notFound("%s is not banned now; list the bans with: petcat ban list", key)

@@ -47,4 +47,18 @@ func testBans(t *testing.T, open Open) {
 	wantEqual(t, "what is stored", []petcat.Ban{last, shadow}, f.bans(t))
 	_, err = f.LiftBan(t.Context(), operator, first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
+
+	// Saved again, because its answer was lost: it stays lifted, and is audited once.
+	entries := len(f.audit(t))
+	again := last
+	again.LiftedAt, again.LiftedBy = time.Time{}, ""
+	for _, started := range []time.Time{again.StartedAt, again.StartedAt.Add(time.Microsecond), again.StartedAt.Add(-time.Second)} {
+		again.StartedAt = started
+		if err := f.SaveBan(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, "a ban that was saved again", []petcat.Ban{last, shadow}, f.bans(t))
+	}
+	wantEqual(t, "audit entries", entries, len(f.audit(t)))
+	wantEqual(t, "the next ban", ban(first.ID, 3, false), f.bans(t)[0])
 }
