@@ -1,8 +1,11 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,13 +14,29 @@ import (
 
 // BanKeeper makes bans durable behind the back of the requests that brought
 // them about. A ban holds from the moment that it is imposed; until it is
-// saved, a crash forgets it, which favours the caller.
+// saved, a crash forgets it, which favours the caller. What could not be saved is
+// tried again every second until its ban has ended. A ban that cannot be saved
+// holds up no other.
 type BanKeeper struct {
 	store    banSaver
 	logger   *slog.Logger
-	queue    chan petcat.Ban
+	wake     chan struct{} // capacity 1
 	stopping chan struct{} // closed by Close
 	done     sync.WaitGroup
+
+	mu sync.Mutex
+	// waiting holds the last ban of each key that is to be saved: so it has no more
+	// room than there are keys. Guarded by mu.
+	waiting map[petcat.KeyID]*unsavedBan
+	turns   int64 // given out; guarded by mu
+}
+
+// unsavedBan is a ban that waits to be saved. After it was put into the map, only
+// the keeper's goroutine changes it.
+type unsavedBan struct {
+	petcat.Ban
+	turn     int64 // the lowest is tried first
+	attempts int
 }
 
 type banSaver interface {
@@ -25,11 +44,7 @@ type banSaver interface {
 }
 
 const (
-	// banQueue is how many bans may wait to be saved. A ban takes dozens of
-	// refused requests, so this many at once is far from any load that one
-	// process can answer.
-	banQueue = 1024
-	// banRetry is the pause after a store did not save one.
+	// banRetry is the pause after a store did not save some.
 	banRetry = time.Second
 	// banPatience bounds one attempt, so that a store that hangs cannot hold up
 	// the end of the process.
@@ -38,67 +53,113 @@ const (
 
 // NewBanKeeper returns a running keeper. Close stops it.
 func NewBanKeeper(store banSaver, logger *slog.Logger) *BanKeeper {
-	k := &BanKeeper{store: store, logger: logger, queue: make(chan petcat.Ban, banQueue), stopping: make(chan struct{})}
+	k := &BanKeeper{
+		store: store, logger: logger, wake: make(chan struct{}, 1), stopping: make(chan struct{}),
+		waiting: make(map[petcat.KeyID]*unsavedBan),
+	}
 	k.done.Go(k.run)
 	return k
 }
 
-// Banned takes a ban to be saved. It does not block: when too many wait, the
-// ban holds in memory alone, and the log says so.
+// Banned takes a ban to be saved, in the place of one of the same key that still
+// waits. It does not block.
 func (k *BanKeeper) Banned(b petcat.Ban) {
+	k.mu.Lock()
+	k.turns++
+	k.waiting[b.Key] = &unsavedBan{Ban: b, turn: k.turns}
+	k.mu.Unlock()
 	select {
-	case k.queue <- b:
+	case k.wake <- struct{}{}:
 	default:
-		k.logger.Error("a ban holds only until the next restart: too many wait to be saved", "key", b.Key, "ends_at", b.EndsAt)
 	}
 }
 
-// Close saves what waits, without trying again where that fails.
+// Close tries once more to save what waits.
 func (k *BanKeeper) Close() {
 	close(k.stopping)
 	k.done.Wait()
 }
 
 func (k *BanKeeper) run() {
+	retry := time.NewTicker(banRetry)
+	defer retry.Stop()
 	for {
 		select {
-		case b := <-k.queue:
-			k.save(b)
+		case <-k.wake:
+			k.saveAll(k.due(false))
+		case <-retry.C:
+			k.saveAll(k.due(true))
 		case <-k.stopping:
-			for {
-				select {
-				case b := <-k.queue:
-					k.save(b)
-				default:
-					return
-				}
+			k.saveAll(k.due(true))
+			if left := len(k.due(true)); left > 0 {
+				k.logger.Error("bans end with this process: they could not be saved", "bans", left)
 			}
+			return
 		}
 	}
 }
 
-// save tries until the ban is saved or has ended. A ban of a key that the store
-// does not know is given up: it must not hold up those behind it.
-func (k *BanKeeper) save(b petcat.Ban) {
-	attempts := max(1, int(b.EndsAt.Sub(b.StartedAt)/banRetry))
-	for i := range attempts {
-		err := k.attempt(b)
-		if err == nil {
-			return
-		}
-		if petcat.CodeOf(err) == petcat.CodeNotFound {
-			k.logger.Error("a ban holds only until the next restart: the store does not know its key", "key", b.Key, "error", err)
-			return
-		}
-		if i == 0 {
-			k.logger.Error("a ban could not be saved; trying again until it ends", "key", b.Key, "error", err)
-		}
-		select {
-		case <-time.After(banRetry):
-		case <-k.stopping:
-			return
+// due returns the bans to be saved now, in their turn: all that wait, or those that
+// were not tried yet.
+func (k *BanKeeper) due(all bool) (bans []*unsavedBan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, b := range k.waiting {
+		if all || b.attempts == 0 {
+			bans = append(bans, b)
 		}
 	}
+	slices.SortFunc(bans, func(a, b *unsavedBan) int { return cmp.Compare(a.turn, b.turn) })
+	return bans
+}
+
+// saveAll tries each ban once. A store that does not answer one of them in time is
+// left alone after that, and asked for the others first the next time.
+func (k *BanKeeper) saveAll(bans []*unsavedBan) {
+	failed := 0
+	var first error
+	for _, b := range bans {
+		b.attempts++
+		err := k.attempt(b.Ban)
+		switch {
+		case err == nil:
+			k.forget(b)
+		case petcat.CodeOf(err) == petcat.CodeNotFound:
+			k.forget(b)
+			k.logger.Error("a ban holds only until the next restart: the store does not know its key", "key", b.Key, "error", err)
+		case b.attempts >= max(1, int(b.EndsAt.Sub(b.StartedAt)/banRetry)):
+			k.forget(b)
+			k.logger.Error("a ban ended before it could be saved", "key", b.Key, "error", err)
+		case b.attempts == 1:
+			if failed++; first == nil {
+				first = err
+			}
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			k.putLast(b)
+			break
+		}
+	}
+	if failed > 0 {
+		k.logger.Error("bans could not be saved; trying again until they end", "bans", failed, "error", first)
+	}
+}
+
+// forget drops a ban, unless the key has got another one since.
+func (k *BanKeeper) forget(b *unsavedBan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.waiting[b.Key] == b {
+		delete(k.waiting, b.Key)
+	}
+}
+
+// putLast lets the others of those that wait come first.
+func (k *BanKeeper) putLast(b *unsavedBan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turns++
+	b.turn = k.turns
 }
 
 func (k *BanKeeper) attempt(b petcat.Ban) error {
