@@ -116,7 +116,7 @@ func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) 
 	return nil
 }
 
-// openLimits makes the limiter, and tells it of the bans that hold.
+// openLimits makes the limiter.
 func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock) (err error) {
 	n.bans = ratelimit.NewBanKeeper(n.store, n.log.Logger)
 	n.limiter, err = openLimits(ctx, counting{
@@ -129,17 +129,11 @@ func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock)
 			n.bans.Banned(b)
 		},
 	})
-	if err != nil {
-		return err
-	}
-	return n.store.EachBan(ctx, func(b petcat.Ban) error {
-		n.limiter.ApplyBan(b)
-		return nil
-	})
+	return err
 }
 
-// followChanges makes the keyring and the limiter hear of what other processes
-// change.
+// followChanges tells the limiter of the bans that hold, and makes it and the
+// keyring hear of what other processes change.
 func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clock) error {
 	var follower *changelog.Follower
 	n.keyring = keyring.New(keyring.Options{
@@ -156,6 +150,15 @@ func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clo
 			}
 		},
 		Heard: n.keyring.Heard,
+	})
+	if err != nil {
+		return err
+	}
+	// Read after the follower knows from where it follows: what is lifted from here
+	// on, it tells.
+	err = n.store.EachBan(ctx, func(b petcat.Ban) error {
+		n.limiter.ApplyBan(b)
+		return nil
 	})
 	if err != nil {
 		return err
