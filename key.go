@@ -223,6 +223,10 @@ func (n NewKey) Hint() string { return n.generated.Hint }
 // MaxOverlap is how long both keys of a rotation may work side by side.
 const MaxOverlap = 30 * 24 * time.Hour
 
+// lastExpiry is the end of the year 9999, the last that RFC 3339 can write, in Unix
+// milliseconds.
+const lastExpiry = 253_402_300_799_000
+
 // Rotation puts a new key in the place of an old one; [ParseRotation] is the
 // only way to a valid one.
 type Rotation struct {
@@ -264,7 +268,9 @@ func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err er
 	successor = Key{Account: old.Account, Label: old.Label, Hint: r.generated.Hint, CreatedAt: now}
 	end := now.Add(r.overlap)
 	if !old.ExpiresAt.IsZero() {
-		successor.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
+		// In milliseconds: a [time.Duration] ends after 292 years.
+		life := old.ExpiresAt.UnixMilli() - old.CreatedAt.UnixMilli()
+		successor.ExpiresAt = time.UnixMilli(min(now.UnixMilli()+life, lastExpiry)).UTC()
 		if old.ExpiresAt.Before(end) {
 			end = old.ExpiresAt
 		}

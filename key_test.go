@@ -290,6 +290,7 @@ func TestRotation(t *testing.T) {
 	const day = 24 * time.Hour
 	g := generated(t, petcat.Production)
 	created := noon.Add(-10 * day)
+	end := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	for _, c := range []struct {
 		name           string
 		overlap        time.Duration
@@ -302,6 +303,8 @@ func TestRotation(t *testing.T) {
 		{"longest overlap", 30 * day, petcat.Key{}, noon.Add(30 * day), time.Time{}, ""},
 		{"as long a life as the old one", day, petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)}, noon.Add(day), noon.Add(90 * day), ""},
 		{"the old one lives no longer", 30 * day, petcat.Key{CreatedAt: created, ExpiresAt: noon.Add(day)}, noon.Add(day), noon.Add(11 * day), ""},
+		{"a life of 974 years", 0, petcat.Key{CreatedAt: created, ExpiresAt: created.AddDate(974, 0, 0)}, noon, noon.Add(-10*day).AddDate(974, 0, 0).AddDate(0, 0, 10), ""},
+		{"no life ends after the year 9999", 0, petcat.Key{CreatedAt: created, ExpiresAt: end}, noon, end, ""},
 		{"revoked", 0, petcat.Key{RevokedAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
 		{"disabled", 0, petcat.Key{DisabledAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
 		{"expired", 0, petcat.Key{ExpiresAt: noon}, time.Time{}, time.Time{}, petcat.CodeInvalidField},

@@ -47,6 +47,10 @@ func (p *program) keyCreateCommand() *cobra.Command {
 			if expiresAt, err = parseExpiry(*expires, p.now()); err != nil {
 				return usageErrorf("--expires %v", err)
 			}
+			// Here, too: the first moment of the year 1 would be taken for never.
+			if !expiresAt.After(p.now()) {
+				return usageErrorf("the expiry must be in the future (got %s)", timestamp(expiresAt))
+			}
 		}
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.FindAccount(ctx, args[0])

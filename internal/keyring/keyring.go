@@ -122,13 +122,13 @@ type Caller struct {
 
 	hash      petcat.KeyHash
 	state     petcat.KeyState // but for the expiry, which comes by itself
-	expiresAt int64           // Unix nanoseconds, 0 for never
+	expiresAt int64           // Unix milliseconds, 0 for never; nanoseconds end in 2262
 }
 
 // err returns why the caller may not come in, nil if it may.
 func (c *Caller) err(now clock.Reading) error {
 	state := c.state
-	if state != petcat.KeyRevoked && c.expiresAt != 0 && now.Wall >= c.expiresAt {
+	if state != petcat.KeyRevoked && c.expiresAt != 0 && now.Wall/int64(time.Millisecond) >= c.expiresAt {
 		state = petcat.KeyExpired // the order is that of [petcat.Key.State]
 	}
 	if state == petcat.KeyActive {
@@ -199,7 +199,7 @@ func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {
 		key.RevokedAt = found.Account.ClosedAt
 	}
 	if !key.ExpiresAt.IsZero() {
-		c.expiresAt = key.ExpiresAt.UnixNano()
+		c.expiresAt = key.ExpiresAt.UnixMilli()
 	}
 	// The expiry is judged at each request; here, what holds apart from it.
 	key.ExpiresAt = time.Time{}

@@ -359,7 +359,8 @@ func TestStates(t *testing.T) {
 		code    petcat.Code
 	}{
 		{"active", petcat.Key{}, petcat.Account{}, ""},
-		{"expires later", petcat.Key{ExpiresAt: noon.Add(1)}, petcat.Account{}, ""},
+		{"expires later", petcat.Key{ExpiresAt: noon.Add(time.Millisecond)}, petcat.Account{}, ""},
+		{"expires after 2262", petcat.Key{ExpiresAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}, petcat.Account{}, ""},
 		{"expired", petcat.Key{ExpiresAt: noon}, petcat.Account{}, petcat.CodeExpiredAPIKey},
 		{"disabled", petcat.Key{DisabledAt: past}, petcat.Account{}, petcat.CodeDisabledAPIKey},
 		{"revoked", petcat.Key{RevokedAt: past}, petcat.Account{}, petcat.CodeRevokedAPIKey},
