@@ -103,6 +103,11 @@ func Public(err error) *Error {
 	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and name the X-Request-Id if it stays", cause: err}
 }
 
+// ErrOutcomeUnknown is in the chain of an error after which a change may have
+// happened all the same: nobody could say whether it did. Who makes it again may
+// make it twice.
+var ErrOutcomeUnknown = errors.New("it is not known whether it happened")
+
 // CodeOf returns the code of the Error in err's chain, CodeInternalError for
 // any other error, and "" for nil.
 func CodeOf(err error) Code {

@@ -52,7 +52,7 @@ belongs to that environment.`,
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.CreateAccount(ctx, actor(), asked)
 			if err != nil {
-				return err
+				return unsure(err, exitFailed, "the account may have been created; look with: petcat account list")
 			}
 			if *asJSON {
 				return p.printJSON(accountDocument(a))
@@ -165,8 +165,9 @@ also be given as --plan.`,
 			if err != nil {
 				return err
 			}
-			if a, err = st.ChangeSubscription(ctx, actor(), a.ID, subscription); err != nil {
-				return err
+			id := a.ID
+			if a, err = st.ChangeSubscription(ctx, actor(), id, subscription); err != nil {
+				return unsure(err, exitTryLater, "the plan may have been changed; look with: petcat account show %s, or do it again", id)
 			}
 			if *asJSON {
 				return p.printJSON(accountDocument(a))
@@ -195,8 +196,9 @@ func (p *program) accountCloseCommand() *cobra.Command {
 			if err := p.confirm(*yes, fmt.Sprintf("Close %s and revoke its keys, for ever?", accountTitle(a))); err != nil {
 				return err
 			}
-			if a, err = st.CloseAccount(ctx, actor(), a.ID); err != nil {
-				return err
+			id := a.ID
+			if a, err = st.CloseAccount(ctx, actor(), id); err != nil {
+				return unsure(err, exitTryLater, "the account may have been closed; look with: petcat account show %s, or do it again", id)
 			}
 			if *asJSON {
 				return p.printJSON(accountDocument(a))

@@ -112,7 +112,7 @@ func (p *program) banLiftCommand() *cobra.Command {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			b, err := st.LiftBan(ctx, actor(), id)
 			if err != nil {
-				return err
+				return unsure(err, exitTryLater, "the ban of %s may have been lifted; look with: petcat ban list, or do it again", id)
 			}
 			if *asJSON {
 				return p.printJSON(banDocument(b, p.now()))

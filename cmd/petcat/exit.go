@@ -127,6 +127,18 @@ func explain(err error) string {
 	}
 }
 
+// unsure returns the error of a change. When the change may have happened all the
+// same, it says what, and how to see whether it did.
+func unsure(err error, code int, format string, args ...any) error {
+	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		return err
+	}
+	if e, ok := errors.AsType[*petcat.Error](err); ok {
+		err = e.Unwrap() // the message is for callers of the API
+	}
+	return &failure{code: code, text: fmt.Sprintf("%v; %s", err, fmt.Sprintf(format, args...)), cause: petcat.ErrOutcomeUnknown}
+}
+
 // usage turns a rule that was broken by what was typed into wrong use.
 func usage(err error) error {
 	if err == nil {

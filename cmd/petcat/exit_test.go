@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,6 +30,8 @@ func TestExitCode(t *testing.T) {
 		{"data directory not usable", &datadir.UnusableError{}, exitConfig},
 		{"in use", tryLaterf("busy: %w", errors.New("held")), exitTryLater},
 		{"the store is away", petcat.Errorf(petcat.CodeServiceUnavailable, "away"), exitTryLater},
+		{"perhaps created", unsure(fmt.Errorf("%w: no answer", petcat.ErrOutcomeUnknown), exitFailed, "look"), exitFailed},
+		{"refused for now", unsure(petcat.Errorf(petcat.CodeServiceUnavailable, "away"), exitFailed, "look"), exitTryLater},
 		{"port taken", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitTryLater},
 		{"port not allowed", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)}, exitConfig},
 		{"file not allowed", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitConfig},
@@ -52,6 +55,10 @@ func TestExplain(t *testing.T) {
 		{"any error", fmt.Errorf("open: %w", cause), "open: disk I/O error"},
 		{"domain", fmt.Errorf("create: %w", petcat.Errorf(petcat.CodeInvalidField, "the name is taken")), "the name is taken"},
 		{"domain with cause", petcat.Errorf(petcat.CodeServiceUnavailable, "try later").Because(cause), "try later: disk I/O error"},
+		{
+			"perhaps changed", unsure(petcat.Errorf(petcat.CodeServiceUnavailable, "retry").Because(fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, context.Canceled)), exitTryLater, "look at %d", 7),
+			"it is not known whether it happened: context canceled; look at 7",
+		},
 		{"ours", configErrorf("cannot: %w", cause), "cannot: disk I/O error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 			}
 			k, err := st.CreateKey(ctx, actor(), asked)
 			if err != nil {
-				return err
+				return unsure(err, exitFailed, "a key may have been created whose secret nobody knows; look with: petcat key list %s, and revoke it with: petcat key revoke KEY_ID", a.ID)
 			}
 			return p.printNewKey(newKey{key: k, secret: generated.Secret, accountName: a.Name}, *asJSON)
 		})
@@ -145,7 +145,7 @@ the label of the old one and as long a lifetime as the old one was given.`,
 			}
 			k, err := st.RotateKey(ctx, actor(), asked)
 			if err != nil {
-				return err
+				return unsure(err, exitFailed, "%s may have been replaced by a key whose secret nobody knows; look with: petcat key list, and rotate that key in its place", id)
 			}
 			return p.printRotated(ctx, st, newKey{key: k, secret: generated.Secret, replaces: id}, *asJSON)
 		})
@@ -192,7 +192,7 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			k, err := st.ChangeKey(ctx, actor(), id, action)
 			if err != nil {
-				return err
+				return unsure(err, exitTryLater, "%s may have been %sd; look with: petcat key list, or do it again", id, action)
 			}
 			if *asJSON {
 				return p.printJSON(keyDocument(k, p.now()))

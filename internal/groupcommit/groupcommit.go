@@ -15,6 +15,7 @@ package groupcommit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -134,7 +135,7 @@ func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
 	case <-ctx.Done():
 		// The waiter is not recycled: its result is still to come.
 		return petcat.Errorf(petcat.CodeServiceUnavailable,
-			"the write took too long and may still happen; repeat it with the same Idempotency-Key").Because(context.Cause(ctx))
+			"the write took too long and may still happen; repeat it with the same Idempotency-Key").Because(fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, context.Cause(ctx)))
 	}
 }
 
@@ -176,7 +177,7 @@ func (c *Committer[Op]) full(owner uint64) bool {
 
 // stopped is what writes get after a failure for good.
 func stopped(failure error) error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored at the moment; retry later").Because(errors.Join(ErrRefused, failure))
+	return petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored at the moment; retry later").Because(fmt.Errorf("%w: %v", ErrRefused, failure)) //nolint:errorlint // what is unknown of others is known of these
 }
 
 // Waiting returns how many operations are in the queue.

@@ -3,6 +3,7 @@ package groupcommit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -163,7 +164,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 		cancel()
 		err := <-result
 		wantUnavailable(t, err)
-		if !errors.Is(err, context.Canceled) || errors.Is(err, groupcommit.ErrRefused) {
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, petcat.ErrOutcomeUnknown) || errors.Is(err, groupcommit.ErrRefused) {
 			t.Errorf("got %v, want the cancellation, and no claim that nothing happened", err)
 		}
 		d.proceed <- nil
@@ -205,7 +206,7 @@ func TestPoisonStopsForGood(t *testing.T) {
 		d := newDisk()
 		c := start(groupcommit.Options[int]{Commit: d.commit})
 		defer c.Close()
-		failure := errors.New("fsync failed")
+		failure := fmt.Errorf("%w: fsync failed", petcat.ErrOutcomeUnknown)
 		first := submit(t.Context(), c, 1)
 		waiting := submit(t.Context(), c, 2)
 		select {
@@ -220,7 +221,7 @@ func TestPoisonStopsForGood(t *testing.T) {
 		}
 		for _, err := range []error{<-waiting, c.Submit(t.Context(), 3)} {
 			wantUnavailable(t, err)
-			if !errors.Is(err, groupcommit.ErrRefused) {
+			if !errors.Is(err, groupcommit.ErrRefused) || errors.Is(err, petcat.ErrOutcomeUnknown) {
 				t.Errorf("%v does not say that nothing happened", err)
 			}
 		}

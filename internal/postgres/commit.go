@@ -101,7 +101,7 @@ func (s *Store) commit(group []*createOp) error {
 	case err == nil:
 		return nil
 	case severityOf(err) == lost:
-		return unavailable("the database went away, and this write may or may not have happened; repeat it later with the same Idempotency-Key", err)
+		return unavailable("the database went away, and this write may or may not have happened; repeat it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
 	case severityOf(err) == statement:
 		return err
 	default:

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +56,9 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*tx) error) er
 		s.pool.pool.Reset() // see pool.read
 		err = try()
 	}
+	if maybeCommitted(err) {
+		return unavailable("the database did not answer, and the change may have happened; look before you make it again", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
+	}
 	return translate(err, doing)
 }
 
@@ -88,9 +93,25 @@ func (t *tx) run(fn func(*tx) error) error {
 		return err
 	}
 	if err := t.tx.Commit(t.ctx); err != nil {
-		return fmt.Errorf("commit: %w", err)
+		return &commitError{fmt.Errorf("commit: %w", err)}
 	}
 	return nil
+}
+
+// commitError is an error of a commit that was sent.
+type commitError struct{ error }
+
+func (e *commitError) Unwrap() error { return e.error }
+
+// maybeCommitted reports whether a change may have happened though it failed with
+// err. The server says so when it refuses a commit; when it says nothing, or ends,
+// nobody knows.
+func maybeCommitted(err error) bool {
+	if _, ok := errors.AsType[*commitError](err); !ok {
+		return false
+	}
+	state := sqlState(err)
+	return severityOf(err) != statement && (state == "40003" || !strings.HasPrefix(state, "40"))
 }
 
 // finish writes the counters down, if any moved.

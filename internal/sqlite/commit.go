@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"petcat"
 	"petcat/internal/fault"
 	"petcat/internal/groupcommit"
 )
@@ -29,7 +30,7 @@ func (s *Store) commit(group []*op) error {
 		return nil
 	case severityOf(err) == fatal || isCommitError(err):
 		s.logger.Error("writing stopped for good: end the program and start it again from what is on the disk", "error", err)
-		return groupcommit.Poison(unavailable("nothing can be stored at the moment, and this write may or may not have happened; repeat it later with the same Idempotency-Key", err))
+		return groupcommit.Poison(unavailable("nothing can be stored at the moment, and this write may or may not have happened; repeat it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)))
 	case severityOf(err) == temporary:
 		return unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
 	default:
