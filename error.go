@@ -24,9 +24,10 @@ const (
 	CodeRevokedAPIKey  Code = "revoked_api_key"
 	CodeDisabledAPIKey Code = "disabled_api_key"
 
-	// 404, 405
+	// 404, 405, 408
 	CodeNotFound         Code = "not_found"
 	CodeMethodNotAllowed Code = "method_not_allowed"
+	CodeRequestTimeout   Code = "request_timeout" // the body did not arrive in time
 
 	// 409, 410, 412, 413, 415, 422
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
@@ -52,7 +53,7 @@ func Codes() []Code {
 	return []Code{
 		CodeMalformedJSON, CodeInvalidBody, CodeMissingField, CodeInvalidField,
 		CodeMissingAPIKey, CodeInvalidAPIKey, CodeExpiredAPIKey, CodeRevokedAPIKey, CodeDisabledAPIKey,
-		CodeNotFound, CodeMethodNotAllowed,
+		CodeNotFound, CodeMethodNotAllowed, CodeRequestTimeout,
 		CodeIdempotencyInProgress, CodeOperationSunset, CodePreconditionFailed, CodeBodyTooLarge,
 		CodeUnsupportedMediaType, CodeIdempotencyKeyReused,
 		CodeRateLimitExceeded, CodeDailyQuotaExceeded, CodeKeyBanned, CodeTooManyFailedAttempts,

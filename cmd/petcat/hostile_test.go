@@ -166,7 +166,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 		})
 		group.Go(func() {
 			took, status := s.drip(t, request[:len(request)-1], "\n")
-			if took > bodyTimeout+time.Second || status != http.StatusBadRequest {
+			if took > bodyTimeout+time.Second || status != http.StatusRequestTimeout {
 				t.Errorf("a slow body was answered with %d after %s", status, took)
 			}
 		})

@@ -25,6 +25,8 @@ func statusOf(code petcat.Code) int {
 		return http.StatusNotFound
 	case petcat.CodeMethodNotAllowed:
 		return http.StatusMethodNotAllowed
+	case petcat.CodeRequestTimeout:
+		return http.StatusRequestTimeout
 	case petcat.CodeIdempotencyInProgress:
 		return http.StatusConflict
 	case petcat.CodeOperationSunset:

@@ -24,30 +24,40 @@ import (
 )
 
 // inProcess is the API without a network, a disk or limits, for tests that ask
-// very often. It has one key, and keeps no category.
+// very often, or at moments that a network would not keep. It keeps no category.
 type inProcess struct {
 	handler http.Handler
+	clock   *clock.Manual
 	catalog *catalog.Catalog
-	key     petcat.GeneratedKey
+	key     petcat.GeneratedKey  // of account 1
+	other   petcat.GeneratedKey  // of account 2
 	created []petcat.NewCategory // since somebody emptied it
 }
 
-func newInProcess(t testing.TB) *inProcess {
+// newInProcess makes one; change may replace parts of the options.
+func newInProcess(t testing.TB, change ...func(*httpapi.Options)) *inProcess {
 	t.Helper()
-	// The same key each time, so that what a fuzzer found can be tried again.
-	key, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8([32]byte{1}))
+	// The same keys each time, so that what a fuzzer found can be tried again.
+	random := rand.NewChaCha8([32]byte{1})
+	key, err := petcat.GenerateKey(petcat.Production, random)
 	must(t, err)
-	p := &inProcess{catalog: catalog.New("d"), key: key}
+	other, err := petcat.GenerateKey(petcat.Production, random)
+	must(t, err)
 	at := clock.NewManual(noon)
+	p := &inProcess{clock: at, catalog: catalog.New("d"), key: key, other: other}
 	keys := keyring.New(keyring.Options{
 		Environment: petcat.Production, Store: p, Clock: at, CatchUp: func(context.Context) error { return nil },
 	})
 	keys.Learn(t.Context())
-	p.handler, err = httpapi.New(httpapi.Options{
+	o := httpapi.Options{
 		Catalog: p.catalog, Store: p, Keyring: keys,
 		Limiter: unlimited{}, Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(at), 1<<40),
 		Clock: at, Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	p.handler, err = httpapi.New(o)
 	must(t, err)
 	return p
 }
@@ -58,12 +68,13 @@ func (p *inProcess) CreateCategory(_ context.Context, c petcat.CreateCategory) (
 }
 
 func (p *inProcess) FindCredentials(_ context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
+	accounts := map[petcat.KeyHash]petcat.AccountID{p.key.Hash: 1, p.other.Hash: 2}
 	found := make(map[petcat.KeyHash]petcat.Credential)
 	for _, hash := range hashes {
-		if hash == p.key.Hash {
+		if id := accounts[hash]; id != 0 {
 			found[hash] = petcat.Credential{
-				Key:     petcat.Key{ID: 1, Account: 1},
-				Account: petcat.Account{ID: 1, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
+				Key:     petcat.Key{ID: petcat.KeyID(id), Account: id},
+				Account: petcat.Account{ID: id, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
 			}
 		}
 	}
@@ -71,7 +82,10 @@ func (p *inProcess) FindCredentials(_ context.Context, hashes []petcat.KeyHash) 
 }
 
 func (p *inProcess) EachKeyHash(_ context.Context, fn func(petcat.KeyHash) error) error {
-	return fn(p.key.Hash)
+	if err := fn(p.key.Hash); err != nil {
+		return err
+	}
+	return fn(p.other.Hash)
 }
 
 // unlimited admits everything, always as the first request of the day.

@@ -25,7 +25,7 @@ func (s *Server) route(operations []petcat.Operation) {
 		s.recover( // before anything that can panic
 			s.identify( // whose key? It only finds out: it is admit that answers
 				s.admit( // 401, banned, 429; charges and sets the limits' headers before any other answer
-					s.dispatch)))) // 404, 405, then the operation: body (413, 415, 400) and handler
+					s.dispatch)))) // 404, 405, then the operation: body (413, 415, 408, 400) and handler
 
 	// Outside /v1 there is nothing to protect: documents, and 404.
 	s.outside = s.record(s.recover(s.document))

@@ -56,6 +56,9 @@ type Options struct {
 	Proven func(context.Context)
 	// Documents answers everything outside /v1 by path. Optional.
 	Documents map[string]http.Handler
+	// BodyBytes bounds the memory of all bodies at one time that are larger than
+	// 4 KiB; 64 MiB by default. Past it they are answered 503.
+	BodyBytes int64
 	// TrustedProxies are believed when they tell a client's address in
 	// X-Forwarded-For, and a request's id in X-Request-Id. Optional.
 	TrustedProxies []netip.Prefix
@@ -78,11 +81,12 @@ type Server struct {
 	api, outside handler
 	routes       map[string]*route // by path below /v1
 
-	exchanges sync.Pool
-	bodies    sync.Pool
-	policies  policies
-	dates     dates
-	strangers *policy // for callers without a valid key
+	exchanges  sync.Pool
+	bodies     sync.Pool
+	bodyBudget *budget
+	policies   policies
+	dates      dates
+	strangers  *policy // for callers without a valid key
 
 	instance string // begins every request id of this process
 	requests atomic.Uint64
@@ -118,6 +122,10 @@ func newServer(o Options) *Server {
 	if s.proven == nil {
 		s.proven = func(context.Context) {}
 	}
+	if o.BodyBytes == 0 {
+		o.BodyBytes = 64 << 20
+	}
+	s.bodyBudget = newBudget(o.BodyBytes)
 	s.exchanges.New = func() any { return new(exchange) }
 	s.bodies.New = func() any { return new(bodyBuffer) }
 	return s
