@@ -22,6 +22,7 @@ func (s *Server) admit(next handler) handler {
 			return err
 		}
 		s.setStanding(e, d)
+		e.decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
 			return refusal(d)

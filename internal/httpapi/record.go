@@ -13,6 +13,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/keyring"
+	"petcat/internal/ratelimit"
 )
 
 // Record is what one request was and what became of it.
@@ -37,19 +38,22 @@ type Record struct {
 type exchange struct {
 	Record
 
-	w     http.ResponseWriter
-	r     *http.Request
-	path  string // below /v1
-	start clock.Reading
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	path   string // below /v1
+	start  clock.Reading
+	sent   clock.Reading // when the answer began to be written, if it did
 
 	caller     *keyring.Caller
 	notCaller  error      // why there is no caller
 	address    netip.Addr // of the client; see clientAddress
-	limitsSet  bool       // the limits' headers are in place
-	answered   bool       // the status line is out
-	broken     bool       // it failed after that
-	expected   bool       // an error that it answers with is no failure, and not logged as one
-	retryAfter int64      // seconds, for the answer to an error; 0 for none
+	decision   ratelimit.Decision
+	limitsSet  bool  // the limits' headers are in place
+	answered   bool  // the status line is out
+	broken     bool  // it failed after that
+	expected   bool  // an error that it answers with is no failure, and not logged as one
+	retryAfter int64 // seconds, for the answer to an error; 0 for none
 
 	scratch []byte // for the body of an error; written before the exchange ends
 }
@@ -59,7 +63,7 @@ func (e *exchange) header() http.Header { return e.w.Header() }
 // begin takes an exchange from the pool.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
-	e.w, e.r = w, r
+	e.server, e.w, e.r = s, w, r
 	e.start = s.clock.Read()
 	e.Method, e.Path = r.Method, requestPath(r.URL)
 	e.RequestID = s.requestID(r)
@@ -122,7 +126,11 @@ func (s *Server) record(next handler) handler {
 			e.Account, e.Key = e.caller.Account, e.caller.Key
 		}
 		e.At = e.start.Time()
-		e.Duration = s.clock.Read().Since(e.start)
+		end := e.sent
+		if end == (clock.Reading{}) || e.Bytes > unsent {
+			end = s.clock.Read()
+		}
+		e.Duration = end.Since(e.start)
 		e.Address = s.addressText(e)
 		s.observe(&e.Record)
 		if e.broken {
@@ -131,6 +139,10 @@ func (s *Server) record(next handler) handler {
 		return nil
 	}
 }
+
+// unsent is up to how many bytes net/http keeps until the handler has returned:
+// writing them takes no time.
+const unsent = 2 << 10
 
 // recover turns a panic into an error. What the program aborts on purpose goes
 // on aborting.

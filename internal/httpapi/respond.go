@@ -30,6 +30,10 @@ const (
 func (e *exchange) send(status int, parts ...[]byte) {
 	e.answered = true
 	e.Status = status
+	e.sent = e.server.clock.Read()
+	if e.sent.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
+		e.server.refresh(e)
+	}
 	e.w.WriteHeader(status)
 	if e.Method == http.MethodHead || status == http.StatusNotModified {
 		return
@@ -49,6 +53,19 @@ func (e *exchange) send(status int, parts ...[]byte) {
 			return
 		}
 	}
+}
+
+// refresh brings up to date what was put in place when the request came: its body
+// may have taken seconds since.
+func (s *Server) refresh(e *exchange) {
+	e.header()["Date"] = s.dates.of(e.sent)
+	if !e.Admitted {
+		return // refused at once: what it was told is of this moment
+	}
+	// On the limiter's clock, which may be another machine's.
+	d := e.decision
+	now := min(d.Now+int64(e.sent.Since(e.start)), e.sent.Wall)
+	s.setStanding(e, d.At(now))
 }
 
 // sendPieces writes a long body.

@@ -75,14 +75,38 @@ func (t Tally) Answer(v Verdict, key petcat.KeyID) Decision {
 		d.Headline = d.Day
 		d.RetryAfter = secondsUntil(t.Now, d.Day.Reset) + dayJitter(key, petcat.Day.Index(unixOf(t.Now)))
 	default:
-		// Among windows that allow, the one with the least left; on a tie the
-		// longer one, which takes longer to refill.
-		d.Headline = d.Day
-		if d.Minute.Remaining < d.Day.Remaining {
-			d.Headline = d.Minute
-		}
+		d.Headline = d.tighter()
 	}
 	return d
+}
+
+// tighter returns the window with the least left, of windows that allow; on a tie
+// the longer one, which takes longer to refill.
+func (d Decision) tighter() Standing {
+	if d.Minute.Remaining < d.Day.Remaining {
+		return d.Minute
+	}
+	return d.Day
+}
+
+// At describes an admitted request to a caller who is told at a later moment (now,
+// nanoseconds on the limiter's clock): seconds have passed, and of a window that
+// began meanwhile this request has used nothing.
+func (d Decision) At(now int64) Decision {
+	if now <= d.Now {
+		return d
+	}
+	d.Now = now
+	d.Minute, d.Day = d.Minute.at(petcat.Minute, now), d.Day.at(petcat.Day, now)
+	d.Headline = d.tighter()
+	return d
+}
+
+func (s Standing) at(w petcat.Window, now int64) Standing {
+	if second := unixOf(now); s.Reset <= second {
+		s.Remaining, s.Reset = s.Limit, w.Reset(w.Index(second))
+	}
+	return s
 }
 
 // Banned describes a ban's end (a whole Unix second, after now) to the caller,
