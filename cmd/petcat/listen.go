@@ -47,6 +47,7 @@ func listen(ctx context.Context, settings Settings) (*listeners, error) {
 	l.apiConns.Limit(socket.Limits{
 		Total: maxConnections(), Unproven: maxUnproven, Grace: unprovenGrace, Exempt: settings.TrustedProxies,
 	})
+	l.apiConns.Linger(lingerTimeout)
 	l.adminConns.Limit(socket.Limits{Total: maxAdminConnections})
 	l.api, l.admin = l.apiConns, l.adminConns
 	if l.apiTLS {

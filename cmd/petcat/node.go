@@ -51,6 +51,7 @@ const (
 	bodyTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = time.Minute
+	lingerTimeout = bodyTimeout // for what is sent after the answer
 	headerBytes   = 16 << 10
 	// stallTimeout is how long an HTTP/2 connection may take nothing of what is
 	// written to it.

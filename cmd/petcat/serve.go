@@ -146,6 +146,8 @@ func (n *node) shutdown(timeout time.Duration) error {
 		n.listeners.adminConns.CloseConns()
 		_ = n.admin.Close()
 	}
+	// Whoever is still sending has had its answer since the API's shutdown, at least.
+	n.listeners.apiConns.Settle(ctx)
 	n.log.Info("stopped")
 	return errors.Join(errs...)
 }

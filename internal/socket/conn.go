@@ -20,12 +20,16 @@ type conn struct {
 	// else reads.
 	resting bool
 
+	wrote atomic.Bool // something was written
+	gone  atomic.Bool // the client has closed, or does not take what is written
+
 	mu          sync.Mutex
 	read, write deadline      // guarded by mu
 	phase       deadline      // of reads, by what the client is doing; guarded by mu
 	used        bool          // a request has come; guarded by mu
 	rested      time.Duration // since when it waits for another request, by the listener's tick; 0 while it does not; guarded by mu
 	ended       bool          // reads have been ended for good; guarded by mu
+	lingers     bool          // see linger; guarded by mu
 
 	accepted     time.Duration // since the listener's origin
 	proven       atomic.Bool   // see Prove
@@ -52,9 +56,23 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	c.passed = false
 	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.noteError(err)
+	}
 	if c.resting && n > 0 {
 		c.resting = false
 		c.begin()
+	}
+	return n, err
+}
+
+// Write writes to the connection below.
+func (c *conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		c.gone.Store(true)
+	} else if !c.wrote.Load() {
+		c.wrote.Store(true)
 	}
 	return n, err
 }
@@ -112,12 +130,6 @@ func (c *conn) move(d *deadline, at time.Duration, below func(time.Time) error) 
 	}
 }
 
-// Close closes the connection.
-func (c *conn) Close() error {
-	c.listener.forget(c)
-	return c.Conn.Close()
-}
-
 // SetDeadline sets both deadlines.
 func (c *conn) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
@@ -130,6 +142,9 @@ func (c *conn) SetDeadline(t time.Time) error {
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.lingers {
+		return net.ErrClosed
+	}
 	return c.set(&c.read, t, c.Conn.SetReadDeadline)
 }
 

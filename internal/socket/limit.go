@@ -210,7 +210,7 @@ func (l *Listener) makeRoom() bool {
 	if victim == nil {
 		return false
 	}
-	_ = victim.Close()
+	_ = victim.close()
 	return true
 }
 

@@ -25,6 +25,9 @@
 // only the deadlines differ: what a client does cannot be told from bytes that are
 // encrypted, so that net/http's own timeouts are for those connections.
 //
+// An answer reaches a client that is still sending, where net/http would cut it
+// off: see [Listener.Linger].
+//
 // It also bounds how many connections are open: see [Limits].
 package socket
 
@@ -58,16 +61,20 @@ type Listener struct {
 	net.Listener
 	timeouts Timeouts
 	limits   Limits
-	origin   time.Time // deadlines are kept as distances from it
+	linger   time.Duration // see Linger
+	origin   time.Time     // deadlines are kept as distances from it
 	// tick is the time since origin when the clock ticked last.
 	tick atomic.Int64
 
 	mu       sync.Mutex
-	conns    map[*conn]struct{}       // guarded by mu
+	conns    map[*conn]struct{}       // guarded by mu; those that linger among them
 	crowds   map[clientnet.Net]*crowd // the unproven ones of each client; guarded by mu
 	ticks    bool                     // guarded by mu: a goroutine looks at the deadlines
 	dropped  uint64                   // guarded by mu
 	failures uint64                   // guarded by mu
+
+	lingering sync.WaitGroup
+	buffers   sync.Pool // for what nobody reads
 }
 
 // New returns a listener over l. With timeouts, it must be told what its
@@ -76,6 +83,7 @@ func New(l net.Listener, timeouts Timeouts) *Listener {
 	return &Listener{
 		Listener: l, timeouts: timeouts, origin: clock.Deadline(0),
 		conns: make(map[*conn]struct{}), crowds: make(map[clientnet.Net]*crowd),
+		buffers: sync.Pool{New: func() any { return new([lingerBuffer]byte) }},
 	}
 }
 
@@ -116,7 +124,7 @@ func (l *Listener) take(below net.Conn) *conn {
 	}
 	l.mu.Unlock()
 	if victim != nil {
-		_ = victim.Close()
+		_ = victim.close()
 	}
 	if victim == c {
 		return nil
@@ -161,7 +169,7 @@ func (l *Listener) EndReads() {
 func (l *Listener) CloseUnused() {
 	for _, c := range l.open() {
 		if !c.isUsed() {
-			_ = c.Close()
+			_ = c.close()
 		}
 	}
 }
@@ -169,7 +177,7 @@ func (l *Listener) CloseUnused() {
 // CloseConns closes all connections, at once and without a farewell.
 func (l *Listener) CloseConns() {
 	for _, c := range l.open() {
-		_ = c.Close()
+		_ = c.close()
 	}
 }
 
@@ -202,7 +210,7 @@ func (l *Listener) run() {
 		}
 		clear(conns)
 		for _, c := range many {
-			_ = c.Close()
+			_ = c.close()
 		}
 	}
 }

@@ -1,0 +1,127 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// A connection that is closed while its client still sends is reset, and a reset
+// may overtake the answer: the client fails at sending, or its system throws away
+// what it has not read yet. So a connection on which something was answered is
+// closed in two steps (RFC 9112, section 9.6): the client is told that no more
+// comes, and what it sends is read and thrown away until it closes, too. That
+// ends after the time that [Listener.Linger] was given, after lingerSilence in which nothing came, or after
+// lingerBytes.
+const (
+	lingerSilence = 2 * time.Second
+	lingerBytes   = 64 << 20
+	lingerBuffer  = 8 << 10
+)
+
+// Linger sets how long a client may go on sending after its connection was closed,
+// so that it gets its answer; without it, it is cut off at once. It must be called
+// before the first Accept.
+func (l *Listener) Linger(d time.Duration) { l.linger = d }
+
+// CloseWrite tells the client that no more comes, as Close does. net/http calls it
+// before it waits a while and then calls Close.
+func (c *conn) CloseWrite() error {
+	if !c.linger() {
+		return errors.ErrUnsupported
+	}
+	return nil
+}
+
+// Close closes the connection: at once if the client has gone or was sent nothing,
+// else in two steps, without waiting for the second.
+func (c *conn) Close() error {
+	if c.linger() {
+		return nil
+	}
+	return c.close()
+}
+
+func (c *conn) close() error {
+	c.listener.forget(c)
+	return c.Conn.Close()
+}
+
+// linger begins to close in two steps, and reports whether it has, now or before.
+func (c *conn) linger() bool {
+	below, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || c.listener.linger == 0 || c.gone.Load() || !c.wrote.Load() {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lingers {
+		return true
+	}
+	c.listener.lingering.Add(1) // before the client can know
+	if below.CloseWrite() != nil {
+		c.listener.lingering.Done()
+		return false
+	}
+	c.lingers = true
+	// Whoever reads now, as HTTP/2 does all the time, stops.
+	c.read = deadline{fired: true}
+	_ = c.Conn.SetReadDeadline(longAgo) // it fails on closed connections alone
+	c.phase = deadline{at: c.listener.after(c.listener.linger)}
+	go c.drain()
+	return true
+}
+
+// drain throws away what comes, and then closes the connection.
+func (c *conn) drain() {
+	defer c.listener.lingering.Done()
+	defer func() { _ = c.close() }() // nobody is left to be told
+	buffer := c.listener.buffers.Get().(*[lingerBuffer]byte)
+	defer c.listener.buffers.Put(buffer)
+	for left := lingerBytes; left > 0; {
+		at := c.listener.after(lingerSilence)
+		c.mu.Lock()
+		c.move(&c.read, at, c.Conn.SetReadDeadline)
+		c.mu.Unlock()
+		n, err := c.Conn.Read(buffer[:])
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}
+
+// Settle waits until all connections that were closed are closed on both sides.
+// When ctx ends before that, it breaks them off.
+func (l *Listener) Settle(ctx context.Context) {
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		l.lingering.Wait()
+	}()
+	select {
+	case <-settled:
+		return
+	case <-ctx.Done():
+	}
+	for _, c := range l.open() {
+		if c.isLingering() {
+			_ = c.close()
+		}
+	}
+	<-settled
+}
+
+func (c *conn) isLingering() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lingers
+}
+
+// noteError notes that the client has gone, if that is what an error says.
+func (c *conn) noteError(err error) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.gone.Store(true)
+	}
+}
