@@ -86,6 +86,7 @@ func (s *Server) readBody(e *exchange, b *bodyBuffer) error {
 		n, err := reader.Read(b.data[len(b.data):cap(b.data)])
 		b.data = b.data[:len(b.data)+n]
 		if errors.Is(err, io.EOF) {
+			e.bodyRead = true
 			return nil
 		}
 		if err != nil {

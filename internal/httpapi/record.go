@@ -51,6 +51,7 @@ type exchange struct {
 	decision   ratelimit.Decision
 	limitsSet  bool  // the limits' headers are in place
 	answered   bool  // the status line is out
+	bodyRead   bool  // to its end
 	broken     bool  // it failed after that
 	expected   bool  // an error that it answers with is no failure, and not logged as one
 	retryAfter int64 // seconds, for the answer to an error; 0 for none

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"petcat/internal/clock"
@@ -34,13 +35,17 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	if e.sent.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
 		e.server.refresh(e)
 	}
-	e.w.WriteHeader(status)
-	if e.Method == http.MethodHead || status == http.StatusNotModified {
-		return
-	}
 	var total int64
 	for _, part := range parts {
 		total += int64(len(part))
+	}
+	if e.unread() && status != http.StatusNotModified {
+		// The answer leaves before net/http can know that it is whole.
+		e.header()["Content-Length"] = []string{strconv.FormatInt(total, 10)}
+	}
+	e.w.WriteHeader(status)
+	if e.Method == http.MethodHead || status == http.StatusNotModified {
+		return
 	}
 	if total > pieceSize {
 		e.sendPieces(parts)

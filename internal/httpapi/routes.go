@@ -42,6 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The chain's first step has answered whatever error came up to it.
 	_ = chain(e)
+	e.drain()
 }
 
 // document serves what needs no key.
