@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"petcat"
@@ -27,6 +28,8 @@ type backend interface {
 // categoryList is the list that a server shows.
 type categoryList interface {
 	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
+	// Count returns how many categories are known, and asks nobody.
+	Count() int64
 }
 
 // backing is a backend with what a server needs to know of its kind.
@@ -39,15 +42,26 @@ type backing struct {
 	err    func() error // why
 	// readable and writable tell whether it works at the moment.
 	readable, writable func() bool
-	waiting            func() int    // writes in the queue
-	shed               func() uint64 // writes refused because too many waited
-	watch              func(m *metrics.Metrics)
+	// check looks whether it does, so that this is known without requests.
+	check   func(ctx context.Context)
+	waiting func() int    // writes in the queue
+	shed    func() uint64 // writes refused because too many waited
+	watch   func(m *metrics.Metrics)
 	// beat says that this node serves, and returns how many do; nil where there
 	// can be only one.
 	beat  func(ctx context.Context) (live int, err error)
 	leave func(ctx context.Context) error
 	// closers run in the reverse order.
 	closers []func() error
+}
+
+func (b *backing) hasFailed() bool {
+	select {
+	case <-b.failed:
+		return true
+	default:
+		return false
+	}
 }
 
 func (b *backing) Close() error {
@@ -103,7 +117,15 @@ func (b *backing) openSQLite(ctx context.Context, s opening) error {
 	}
 	b.closers = append(b.closers, st.Close)
 	b.backend, b.failed, b.err = st, st.Failed(), st.Err
-	b.readable = func() bool { return true }
+	var unreadable atomic.Bool
+	b.check = func(ctx context.Context) {
+		limited, cancel := context.WithTimeout(ctx, checkEvery)
+		defer cancel()
+		if err := st.Check(limited); ctx.Err() == nil {
+			unreadable.Store(err != nil)
+		}
+	}
+	b.readable = func() bool { return !unreadable.Load() }
 	b.writable = func() bool { return st.Stats().Writable }
 	b.waiting = func() int { return st.Stats().Waiting }
 	b.shed = func() uint64 { return st.Stats().Shed }
@@ -138,6 +160,10 @@ func (b *backing) openPostgres(ctx context.Context, s opening) error {
 	})
 	b.closers = append(b.closers, func() error { fresh.Close(); return nil })
 	b.list = fresh
+	b.check = func(ctx context.Context) {
+		_ = st.Check(ctx) // the store remembers
+		fresh.Check(ctx)
+	}
 	b.watch = func(m *metrics.Metrics) { watchPostgres(m, st, fresh) }
 	return fresh.Load(ctx, st)
 }

@@ -96,3 +96,21 @@ func fill(t *testing.T, volume string) (ballast string) {
 	}
 	return ballast
 }
+
+// TestDiskFullIsToldWithoutTraffic: a server that nobody sends requests knows that
+// its disk is full, and that it is no longer.
+func TestDiskFullIsToldWithoutTraffic(t *testing.T) {
+	t.Parallel()
+	const notice = 5 * time.Second // it looks each second
+	volume := disk(t, 8<<20)
+	s := serveProcess(t, filepath.Join(volume, "data"))
+	for range 2 {
+		s.tells("room", "store", true, notice)
+		ballast := fill(t, volume)
+		s.tells("a full disk", "store", false, notice)
+		s.tells("a full disk", "limiter", false, notice)
+		must(t, os.Remove(ballast))
+	}
+	s.tells("room again", "limiter", true, notice)
+	s.mustStop()
+}

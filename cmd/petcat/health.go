@@ -30,26 +30,48 @@ type readiness struct {
 	Checks map[string]string `json:"checks"`
 }
 
-// readiness looks at every part.
+// condition is how the parts of a node are: what is wrong with each, "" while all is
+// well. Both /readyz and the metrics tell it, so they cannot disagree.
+type condition struct {
+	store, limiter, keyring string
+	failed                  bool // nothing can be written until the program is started again
+}
+
+// condition looks at every part.
+func (n *node) condition() (c condition) {
+	switch {
+	case n.store.hasFailed():
+		c.store, c.failed = "writing failed; a restart recovers from what is on disk", true
+	case !n.store.readable():
+		c.store = "the database does not answer; lists are what was last known, and creates fail"
+	case !n.store.writable():
+		c.store = "the database cannot be written; creates fail"
+	}
+	c.limiter = n.limiter.trouble()
+	if c.limiter == "" && c.store != "" {
+		c.limiter = cannotSave // which nobody would find out before the next request
+	}
+	if !n.keyring.Stats().Trusted {
+		c.keyring = "the change log cannot be read; every key is looked up in the store"
+	}
+	return c
+}
+
+// readiness is what a node's condition means for who sends requests.
 func (n *node) readiness() (r readiness, ready bool) {
 	if phase(n.health.phase.Load()) == starting { // nothing can be looked at yet
 		return readiness{Status: "starting", Checks: map[string]string{}}, false
 	}
+	c := n.condition()
 	r = readiness{Status: "ready", Checks: map[string]string{"store": "ok", "limiter": "ok", "keyring": "ok"}}
-	if trouble := n.limiter.trouble(); trouble != "" {
-		r.Status, r.Checks["limiter"] = "degraded", trouble
+	for part, trouble := range map[string]string{"store": c.store, "limiter": c.limiter, "keyring": c.keyring} {
+		if trouble != "" {
+			r.Status, r.Checks[part] = "degraded", trouble
+		}
 	}
-	if !n.store.readable() || !n.store.writable() {
-		r.Status, r.Checks["store"] = "degraded", "the database does not answer; lists are what was last known, and creates fail"
-	}
-	if !n.keyring.Stats().Trusted {
-		r.Status, r.Checks["keyring"] = "degraded", "the change log cannot be read; every key is looked up in the store"
-	}
-	select {
-	case <-n.store.failed:
-		r.Status, r.Checks["store"] = "failed", "writing failed; a restart recovers from what is on disk"
+	if c.failed {
+		r.Status = "failed"
 		return r, false
-	default:
 	}
 	if phase(n.health.phase.Load()) == draining {
 		r.Status = "draining"

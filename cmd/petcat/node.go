@@ -30,6 +30,7 @@ type node struct {
 
 	store   *backing
 	nodes   *nodes
+	checks  *checks
 	keyring *keyring.Keyring
 	clock   *ratelimit.Clock
 	limiter *limits
@@ -117,6 +118,7 @@ func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) 
 		return err
 	}
 	n.nodes = startNodes(ctx, n.store, n.log.Logger, settings.memory())
+	n.checks = startChecks(ctx, n.store.check)
 	return nil
 }
 
@@ -234,14 +236,6 @@ func (n *node) observe(r *httpapi.Record) {
 	})
 }
 
-func (n *node) catalogCount() int64 {
-	s, _, err := n.store.list.Current(context.Background())
-	if err != nil {
-		return 0
-	}
-	return s.Count()
-}
-
 // closeTimeout bounds what a node still has to write when it stops.
 const closeTimeout = 10 * time.Second
 
@@ -261,6 +255,9 @@ func (n *node) close() error {
 	}
 	if n.bans != nil {
 		n.bans.Close()
+	}
+	if n.checks != nil {
+		n.checks.close()
 	}
 	if n.nodes != nil {
 		n.nodes.close(ctx)

@@ -24,9 +24,6 @@ type nodes struct {
 	stopped chan struct{}
 }
 
-// nodesPatience bounds one question, so that the next one is asked in time.
-const nodesPatience = postgres.NodeBeat
-
 // startNodes counts the nodes for the first time, and goes on until close. Where
 // there can be only one node, it does nothing.
 func startNodes(ctx context.Context, b *backing, logger *slog.Logger, alone bool) *nodes {
@@ -57,8 +54,6 @@ func (n *nodes) run(ctx context.Context) {
 }
 
 func (n *nodes) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, nodesPatience)
-	defer cancel()
 	live, err := n.beat(ctx)
 	if err != nil {
 		return // the change log, which asks more often, has told the log

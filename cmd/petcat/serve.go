@@ -77,7 +77,7 @@ func (p *program) serve(ctx context.Context, settings Settings, ready func(*node
 	if err == nil {
 		log.InfoContext(ctx, "ready", "api", listeners.publicURL(settings)+"/v1", "admin", listeners.adminURL(settings),
 			"listen", listeners.api.Addr().String(),
-			"environment", n.store.Environment(), "categories", n.catalogCount(), "version", build().Version)
+			"environment", n.store.Environment(), "categories", n.store.list.Count(), "version", build().Version)
 		log.Flush()
 		err = n.wait(ctx, failed)
 	}

@@ -11,17 +11,20 @@ import (
 // watch adds to the metrics what is not counted but looked up.
 func (n *node) watch() {
 	m := n.metrics
-	m.Gauge("petcat_categories", "Categories in the list.", func() float64 { return float64(n.catalogCount()) })
+	m.Gauge("petcat_categories", "Categories in the list.", func() float64 { return float64(n.store.list.Count()) })
 	m.Gauge("petcat_store_queue", "Writes that wait for a commit.", func() float64 { return float64(n.store.waiting()) })
 	m.Counter("petcat_store_shed_total", "Writes that were refused because too many waited.", func() float64 { return float64(n.store.shed()) })
-	m.Gauge("petcat_store_up", "1 while the store can be written.", func() float64 { return gauge(n.store.writable()) })
+	m.Gauge("petcat_store_up", "1 while the store answers and can be written: what /readyz says of it.", func() float64 { return gauge(n.condition().store == "") })
+	m.Gauge("petcat_limiter_degraded", "1 while limits are not what they should be, because day counts cannot be saved or the limiter's server is away: what /readyz says of it.", func() float64 {
+		return gauge(n.condition().limiter != "")
+	})
 	m.Gauge("petcat_nodes", "Nodes that serve, this one included.", func() float64 { return float64(n.nodes.count()) })
 	m.Gauge("petcat_limiter_clock_ahead_seconds", "How far the limits' clock is ahead of the wall clock, which was set back.", func() float64 {
 		return n.clock.Ahead().Seconds()
 	})
 	m.Gauge("petcat_keyring_keys", "Keys in memory.", func() float64 { return float64(n.keyring.Stats().Known) })
 	m.Gauge("petcat_keyring_trusted", "1 while the keys in memory are believed, because the change log is heard.", func() float64 {
-		return gauge(n.keyring.Stats().Trusted)
+		return gauge(n.condition().keyring == "")
 	})
 	m.Counter("petcat_keyring_lookups_total", "Keys looked up in the store.", func() float64 { return float64(n.keyring.Stats().Lookups) })
 	m.Counter("petcat_log_writes_lost_total", "Writes of the log that failed, and lines that were dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
@@ -32,17 +35,12 @@ func (n *node) watch() {
 // watchMemory adds what a limiter in memory tells.
 func watchMemory(m *metrics.Metrics, stats func() ratelimit.Stats) {
 	m.Gauge("petcat_limiter_accounts", "Accounts whose counts are in memory.", func() float64 { return float64(stats().Accounts) })
-	m.Gauge("petcat_limiter_degraded", "1 while limits are not what they should be: day counts cannot be saved, or the limiter's server is away.", func() float64 {
-		return gauge(stats().Degraded)
-	})
 }
 
 // watchRedis adds what a limiter that several nodes share tells.
 func watchRedis(m *metrics.Metrics, l *redislimit.Limiter) {
 	watchMemory(m, func() ratelimit.Stats {
-		s := l.Stats()
-		s.Memory.Degraded = s.Degraded
-		return s.Memory
+		return l.Stats().Memory
 	})
 	m.Counter("petcat_limiter_together_total", "Charges that the limiter's server decided.", func() float64 { return float64(l.Stats().Together) })
 	m.Counter("petcat_limiter_alone_total", "Charges that this node decided alone, while the limiter's server was away.", func() float64 { return float64(l.Stats().Alone) })

@@ -53,6 +53,9 @@ func (c *Catalog) Current(context.Context) (list *Snapshot, age time.Duration, e
 	return c.current.Load(), 0, nil
 }
 
+// Count returns how many categories the list has.
+func (c *Catalog) Count() int64 { return c.current.Load().Count() }
+
 // Load fills an empty catalog from a store.
 func (c *Catalog) Load(ctx context.Context, store interface {
 	EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error

@@ -106,6 +106,23 @@ func (f *Fresh) Close() {
 	f.work.Wait()
 }
 
+// Count returns how many categories the list has, as far as is known: it asks
+// nobody.
+func (f *Fresh) Count() int64 { return f.catalog.Count() }
+
+// Check asks what is new, for health checks, and returns when that is answered or
+// cannot be. What it finds is in Stats; it counts as no list.
+func (f *Fresh) Check(ctx context.Context) {
+	q, _ := f.join()
+	if q == nil {
+		return
+	}
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+	}
+}
+
 // Current returns a list that shows every create that was answered before the
 // call, by any server; its age then is 0. When the store cannot be asked, it
 // returns what was last known, and how long ago it was known to be complete, or

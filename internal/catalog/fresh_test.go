@@ -224,6 +224,30 @@ func TestFeedAway(t *testing.T) {
 	})
 }
 
+// Who asks for the sake of health, or for the number of categories, is not
+// answered with a list, and nobody need ask for lists for their age to be known.
+func TestFreshIsChecked(t *testing.T) {
+	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		time.Sleep(time.Hour)
+		f.create()
+		took(t, roundTrip, func() { c.Check(t.Context()) })
+		if got := c.Stats(); got.Age != roundTrip || got.Away || c.Count() != 1 {
+			t.Errorf("stats %+v and %d categories after an hour without lists", got, c.Count())
+		}
+		f.set(errAway, false)
+		c.Check(t.Context())
+		time.Sleep(time.Second)
+		if got := c.Stats(); !got.Away || got.Age < time.Second || got.Stale != 0 || c.Count() != 1 {
+			t.Errorf("stats %+v and %d categories when the feed is away", got, c.Count())
+		}
+		f.set(nil, false)
+		c.Check(t.Context())
+		if got := c.Stats(); got.Away || got.Age != roundTrip {
+			t.Errorf("stats %+v when the feed is back", got)
+		}
+	})
+}
+
 func TestNoStaleness(t *testing.T) {
 	fresh(t, 0, func(t *testing.T, f *feed, c *catalog.Fresh) {
 		wantList(t, c, 0, 0)

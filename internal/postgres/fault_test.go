@@ -188,7 +188,7 @@ func TestHungServer(t *testing.T) {
 		},
 		"change": func() error { return s.SaveBan(t.Context(), petcat.Ban{Key: 1}) },
 		"each":   func() error { return s.EachAccount(t.Context(), func(petcat.Account) error { return nil }) },
-		"ping":   func() error { return s.Ping(t.Context()) },
+		"ping":   func() error { return s.Check(t.Context()) },
 	}
 	var wg sync.WaitGroup
 	for range 100 { // far more than there are connections
@@ -295,7 +295,7 @@ func TestRestartedServer(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 * defaultPoolSize {
 			wg.Go(func() {
-				if err := s.Ping(t.Context()); err != nil {
+				if err := s.Check(t.Context()); err != nil {
 					t.Errorf("ping: %v", err)
 				}
 				if _, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil }); err != nil {
@@ -308,11 +308,11 @@ func TestRestartedServer(t *testing.T) {
 	warm()
 	for name, end := range map[string]func(){"stopped": pg.Stop, "killed": pg.Kill} {
 		end()
-		within(t, time.Second, "a refusal", func() { wantUnavailable(t, s.Ping(t.Context())) })
+		within(t, time.Second, "a refusal", func() { wantUnavailable(t, s.Check(t.Context())) })
 		if err := pg.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		recovered(t, map[string]func() error{"ping": func() error { return s.Ping(t.Context()) }}, 5*time.Second)
+		recovered(t, map[string]func() error{"ping": func() error { return s.Check(t.Context()) }}, 5*time.Second)
 		warm()
 		if err := s.ReturnDays(t.Context(), aDayCall(), []petcat.DayReturn{{Account: 1, Day: 1, Unused: 1}}); err != nil {
 			t.Errorf("%s: the first write: %v", name, err)
@@ -346,7 +346,7 @@ func TestServerKeepsItsConnections(t *testing.T) {
 	}
 	all()
 	pg.Kill()
-	wantUnavailable(t, s.Ping(t.Context())) // which notices
+	wantUnavailable(t, s.Check(t.Context())) // which notices
 	if n := s.Stats().Connections; n == size {
 		t.Errorf("%d connections are left to a server that was killed", n)
 	}
@@ -357,7 +357,7 @@ func TestServerKeepsItsConnections(t *testing.T) {
 
 	command := openAt(t, url, Options{PoolSize: size})
 	defer closeNow(t, command)
-	if err := command.Ping(t.Context()); err != nil {
+	if err := command.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := command.Stats().Connections; n != 1 {

@@ -18,6 +18,7 @@ type pool struct {
 	reads   *breaker
 	writes  *breaker      // the creates' as well
 	writing chan struct{} // holds a place for each write that may have a connection
+	refusal refusal       // of writes, the creates' as well
 	waiting atomic.Int64  // callers that wait for a connection
 }
 
@@ -29,7 +30,7 @@ const maxWaiting = 256
 // refillEvery is how often a server's pool makes the connections that it has lost.
 const refillEvery = 5 * time.Second
 
-func newPool(ctx context.Context, config *pgxpool.Config, reads, writes *breaker, o Options) (*pool, error) {
+func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, error) {
 	switch {
 	case o.PoolSize > 0:
 		config.MaxConns = int32(o.PoolSize)
@@ -48,8 +49,9 @@ func newPool(ctx context.Context, config *pgxpool.Config, reads, writes *breaker
 	if err != nil {
 		return nil, fmt.Errorf("make the pool of connections: %w", err)
 	}
+	reads, writes := newBreakers(o.Clock)
 	return &pool{
-		pool: p, reads: reads, writes: writes,
+		pool: p, reads: reads, writes: writes, refusal: refusal{clock: o.Clock},
 		// Writes may all be slow at once. Then reads have the other half.
 		writing: make(chan struct{}, max(1, config.MaxConns/2)),
 	}, nil
@@ -107,6 +109,7 @@ func (p *pool) write(ctx context.Context, fn func(context.Context, *pgx.Conn) er
 	}
 	err = p.with(ctx, fn)
 	p.writes.leave(t, outcomeOf(ctx, err), err)
+	p.refusal.note(err)
 	return err
 }
 

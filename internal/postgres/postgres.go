@@ -81,12 +81,11 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 	if err != nil {
 		return nil, err
 	}
-	reads, writes := newBreakers(o.Clock)
-	p, err := newPool(ctx, pool, reads, writes, o)
+	p, err := newPool(ctx, pool, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, silence: copySilence, writer: newWriter(ctx, config, o.Clock, writes)}
+	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, silence: copySilence, writer: newWriter(ctx, config, o.Clock, p.writes, &p.refusal)}
 	s.start(ctx, o)
 	return s, nil
 }
@@ -157,8 +156,8 @@ type Stats struct {
 	Waiting  int    // creates in the queue
 	Capacity int    // how many may be
 	Shed     uint64 // creates refused so far because too many waited
-	// Readable and Writable say whether the database answered when it was last
-	// asked.
+	// Readable and Writable say whether the database answered a read when it was
+	// last asked, and took a write.
 	Readable, Writable bool
 	// Connections of the pool, and how many of them are in use; PoolWaiting is
 	// how many callers wait for one.
@@ -170,18 +169,10 @@ func (s *Store) Stats() Stats {
 	p := s.pool.pool.Stat()
 	return Stats{
 		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Shed: s.group.Shed(),
-		Readable: s.pool.reads.isClosed(), Writable: s.pool.writes.isClosed(),
+		Readable: s.pool.reads.isClosed(), Writable: s.pool.writes.isClosed() && !s.pool.refusal.holds(),
 		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()), MaxConnections: int(p.MaxConns()),
 		PoolWaiting: int(s.pool.waiting.Load()),
 	}
-}
-
-// Ping asks the database something, for health checks.
-func (s *Store) Ping(ctx context.Context) error {
-	return s.pool.read(ctx, "ping", func(ctx context.Context, conn *pgx.Conn) error {
-		var one int
-		return conn.QueryRow(ctx, "SELECT 1").Scan(&one)
-	})
 }
 
 // now returns the wall clock in the precision that is stored.

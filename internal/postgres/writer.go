@@ -19,15 +19,16 @@ type writer struct {
 	life    context.Context //nolint:containedctx // the store is its own request
 	config  *pgx.ConnConfig
 	clock   clock.Clock
-	breaker *breaker
+	breaker *breaker // of all writes
+	refusal *refusal // of all writes
 
 	conn *pgx.Conn     // nil: to be connected again
 	own  bool          // the connection's settings are the writer's own: no pooler is between
 	used clock.Reading // when the connection last did something
 }
 
-func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock, b *breaker) *writer {
-	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, breaker: b}
+func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock, b *breaker, r *refusal) *writer {
+	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, breaker: b, refusal: r}
 }
 
 // idle is how long a connection may have been silent and still be trusted: longer
@@ -109,6 +110,7 @@ func (w *writer) send(batch *pgx.Batch) error {
 	}
 	err = w.attempt(batch)
 	w.breaker.leave(t, outcomeOf(w.life, err), err)
+	w.refusal.note(err)
 	return err
 }
 

@@ -100,11 +100,11 @@ func TestCallerOfAReadThatGoesAway(t *testing.T) {
 	for range 3 * defaultPoolSize { // each costs a connection at most
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.Ping(gone); err == nil {
+		if err := s.Check(gone); err == nil {
 			t.Error("somebody who is gone was answered")
 		}
 	}
-	if err := s.Ping(t.Context()); err != nil || !s.Stats().Readable {
+	if err := s.Check(t.Context()); err != nil || !s.Stats().Readable {
 		t.Errorf("after callers that went away: %v, %+v", err, s.Stats())
 	}
 }

@@ -25,6 +25,7 @@ func (s *Store) commit(group []*op) error {
 		err = s.checkpoint()
 	}
 	s.release(group)
+	s.refused.Store(err != nil && refusesWrites(err))
 	switch {
 	case err == nil:
 		return nil

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"petcat"
@@ -49,6 +50,9 @@ type Store struct {
 	group   *groupcommit.Committer[*op]
 	readers *sql.DB
 	claims  claim.Set
+	dir     *datadir.Dir
+	refused atomic.Bool // the last write found no room, or no right to write
+	full    atomic.Bool // the disk has no room
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
@@ -107,7 +111,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err := readers.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
-	s := &Store{path: path, meta: m, clock: o.Clock, logger: o.Logger, serving: o.Serving, writer: w, readers: readers}
+	s := &Store{path: path, dir: o.Dir, meta: m, clock: o.Clock, logger: o.Logger, serving: o.Serving, writer: w, readers: readers}
 	s.start(o)
 	return s, nil
 }
@@ -169,23 +173,20 @@ type Stats struct {
 	Waiting  int    // writes in the queue
 	Capacity int    // how many may be
 	Shed     uint64 // writes refused so far because too many waited
-	Writable bool   // false: stopped for good
+	Writable bool   // false: the disk is full, the last write was refused, or writing stopped for good
 	WALBytes int64  // size of the write-ahead log, as a file
 }
 
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
-	stats := Stats{Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Shed: s.group.Shed(), Writable: s.group.Err() == nil}
+	stats := Stats{
+		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Shed: s.group.Shed(),
+		Writable: s.group.Err() == nil && !s.refused.Load() && !s.full.Load(),
+	}
 	if info, err := os.Stat(s.path + "-wal"); err == nil { //nolint:gosec // the operator chose the path
 		stats.WALBytes = info.Size()
 	}
 	return stats
-}
-
-// Ping asks the database something, for health checks.
-func (s *Store) Ping(ctx context.Context) error {
-	var one int
-	return translate(s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one), "ping")
 }
 
 // now returns the wall clock in the precision that is stored.

@@ -51,6 +51,12 @@ func severityOf(err error) severity {
 	return statement
 }
 
+// refusesWrites reports whether an error says that other writes would fail, too.
+func refusesWrites(err error) bool {
+	code := resultCode(err) & 0xff
+	return code == lib.SQLITE_FULL || code == lib.SQLITE_READONLY || code == lib.SQLITE_CANTOPEN || code == lib.SQLITE_PERM
+}
+
 // neverCommitted reports whether a failed COMMIT certainly left nothing behind:
 // there was no room for all of the group, so the mark that ends it was not
 // written, or the lock was not to be had.

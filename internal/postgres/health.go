@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat/internal/clock"
+)
+
+// Check asks the database how it is: whether it answers, and whether it takes
+// writes. What it finds is in Stats. Whether a write is also committed in time is
+// found out by Beat, without anybody's requests.
+func (s *Store) Check(ctx context.Context) error {
+	// True on a standby, too, and without writing.
+	const query = `SELECT current_setting('transaction_read_only')::bool`
+	return s.pool.read(ctx, "ask whether writes are taken", func(ctx context.Context, conn *pgx.Conn) error {
+		var readOnly bool
+		err := conn.QueryRow(ctx, query).Scan(&readOnly)
+		if err == nil {
+			s.pool.refusal.setReadOnly(readOnly)
+		}
+		return err
+	})
+}
+
+// refusal remembers that the database answers, and refuses to write.
+type refusal struct {
+	clock clock.Clock
+
+	mu       sync.Mutex
+	readOnly bool          // guarded by mu
+	full     bool          // guarded by mu; its disk was full
+	fullAt   clock.Reading // guarded by mu; the last time
+}
+
+// fullFor is how long a full disk is believed to be full after the last write that
+// found it so. A write that needs no more room, such as a beat, says nothing.
+const fullFor = 10 * time.Second
+
+// note is told how a write ended.
+func (r *refusal) note(err error) {
+	state := sqlState(err)
+	if err != nil && state != "25006" && state != "53100" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch state {
+	case "25006":
+		r.readOnly = true
+	case "53100":
+		r.full, r.fullAt = true, r.clock.Read()
+	default:
+		r.readOnly = false
+	}
+}
+
+func (r *refusal) setReadOnly(readOnly bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.readOnly = readOnly
+}
+
+// holds reports whether writes are refused.
+func (r *refusal) holds() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readOnly || r.full && r.clock.Read().Since(r.fullAt) < fullFor
+}
