@@ -19,6 +19,7 @@ COUNT    ?= 6
 FUZZTIME ?= 30s
 FUZZ     ?= .
 KILLS    ?= 200
+CONNECTIONS ?= 2000
 
 # Each tool is pinned in a module file of its own, so that its dependencies do
 # not choose the versions of ours. The first use compiles it.
@@ -62,6 +63,10 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 .PHONY: torture
 torture: need-go need-servers ## Run the tests of kills and clusters in their long forms (KILLS=200)
 	PETCAT_TORTURE_KILLS=$(KILLS) PETCAT_TORTURE_COMMANDS=1000 go test ./cmd/petcat ./internal/postgres -run 'Torture|Cluster|Busy' -count=1 -v -timeout 2h
+
+.PHONY: hostile
+hostile: need-go ## Hold CONNECTIONS=2000 of every hostile kind open, with each sort of key; 45 minutes
+	PETCAT_HOSTILE_CONNECTIONS=$(CONNECTIONS) go test ./cmd/petcat -run '^TestFloods$$' -count=1 -v -timeout 2h
 
 .PHONY: bench
 bench: need-go ## Measure petcat beside its peers: table, results, plots (BENCHFLAGS='-only create')

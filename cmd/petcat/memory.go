@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
+	"math"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"time"
 )
 
 const (
@@ -12,39 +13,65 @@ const (
 	// least. By itself the runtime collects when the heap has doubled: with the
 	// few megabytes of a small catalog, dozens of times a second under load.
 	gcHeadroom = 64 << 20
-	// gcLook is how often the size of the heap is looked at.
-	gcLook = time.Second
 	// gcPercent is the runtime's own choice, which fits large heaps.
 	gcPercent = 100
-	// gcMaxPercent bounds how far a burst can get ahead of the next look.
+	// smallHeap is what the whole process may take while less than smallLive is
+	// live: below it, memory is for what is kept, and not for garbage, however much
+	// of that a flood makes.
+	smallHeap = 208 << 20
+	smallLive = 128 << 20
+	// gcMaxPercent bounds how far a burst can get before the next collection.
 	gcMaxPercent = 1000
 )
 
 // tuneGC keeps the collector from running too often for a small heap, until ctx
-// ends. GOMEMLIMIT goes on to hold: near it, the runtime collects whatever the
-// percentage is.
+// ends. It looks at the heap after each collection: a percentage that was right for
+// a small one is ten times too much once a burst has made it large. GOMEMLIMIT goes
+// on to hold: near it, the runtime collects whatever the percentage is.
 func tuneGC(ctx context.Context) {
-	ticker := time.NewTicker(gcLook)
-	defer ticker.Stop()
 	current := gcPercent
+	limited := debug.SetMemoryLimit(-1) != math.MaxInt64 // by GOMEMLIMIT
 	for {
-		if next := gcPercentFor(liveHeap()); 4*max(next, current) > 5*min(next, current) {
+		live := liveHeap()
+		if !limited {
+			debug.SetMemoryLimit(memoryLimitFor(live))
+		}
+		if next := gcPercentFor(live); 4*max(next, current) > 5*min(next, current) {
 			debug.SetGCPercent(next) // stops the world for some microseconds
 			current = next
 		}
 		select {
 		case <-ctx.Done():
 			debug.SetGCPercent(gcPercent)
+			if !limited {
+				debug.SetMemoryLimit(math.MaxInt64)
+			}
 			return
-		case <-ticker.C:
+		case <-collected():
 		}
 	}
+}
+
+// collected returns a channel that is closed after the next collection.
+func collected() <-chan struct{} {
+	over := make(chan struct{})
+	garbage := new([64]byte) // too large to share its place with what lives longer
+	runtime.AddCleanup(garbage, func(over chan struct{}) { close(over) }, over)
+	return over
 }
 
 // gcPercentFor returns how much a heap may grow before it is collected, in
 // percent of what was live the last time, in bytes.
 func gcPercentFor(live uint64) int {
 	return int(min(gcMaxPercent, max(gcPercent, gcHeadroom*100/max(live, 1)))) // #nosec G115 -- at most gcMaxPercent
+}
+
+// memoryLimitFor returns how much the process may take before it collects, bytes.
+func memoryLimitFor(live uint64) int64 {
+	if live < smallLive {
+		return smallHeap
+	}
+	return math.MaxInt64
 }
 
 func liveHeap() uint64 {

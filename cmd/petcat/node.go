@@ -60,7 +60,7 @@ const (
 	// stallTimeout is how long an HTTP/2 connection may take nothing of what is
 	// written to it.
 	stallTimeout = 15 * time.Second
-	http2Streams = 100
+	http2Streams = 32
 	// http2Window is the smallest that HTTP/2 allows for a connection, bytes.
 	http2Window = 65_535
 )
@@ -180,7 +180,10 @@ func (n *node) followChanges(ctx context.Context, settings Settings, c clock.Clo
 // newAPIServer makes the API's server.
 func (n *node) newAPIServer() *http.Server {
 	server := n.newServer(n.listeners.apiConns, n.listeners.api.Addr().String(), &n.handler)
-	server.ConnContext = socket.Context // the API marks connections on which a valid key came
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		// The API marks connections on which a valid key came.
+		return n.handler.streams.context(socket.Context(ctx, c), c)
+	}
 	if !n.listeners.apiTLS {
 		// The listener keeps the timeouts, for less.
 		server.ReadHeaderTimeout, server.ReadTimeout, server.WriteTimeout, server.IdleTimeout = 0, 0, 0, 0

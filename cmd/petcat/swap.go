@@ -11,6 +11,7 @@ import (
 type swap struct {
 	current atomic.Pointer[http.Handler]
 	running atomic.Int64
+	streams streams
 }
 
 func (s *swap) set(h http.Handler) { s.current.Store(&h) }
@@ -18,6 +19,10 @@ func (s *swap) set(h http.Handler) { s.current.Store(&h) }
 func (s *swap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.Add(1)
 	defer s.running.Add(-1)
+	if r.ProtoMajor > 1 {
+		s.streams.serve(*s.current.Load(), w, r)
+		return
+	}
 	(*s.current.Load()).ServeHTTP(w, r)
 }
 

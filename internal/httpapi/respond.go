@@ -21,8 +21,8 @@ var (
 // slow reader is served as long as it takes 35 KB a second, one that stopped is
 // let go.
 const (
-	pieceSize    = 4 << 20
-	pieceTimeout = 2 * time.Minute
+	pieceSize    = 1 << 20
+	pieceTimeout = 30 * time.Second
 )
 
 // send writes a status line and a body. Everything that goes to a caller of the

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// floodVariable asks for the long form: so many connections of each kind, one kind
+// after the other, with each sort of key. make hostile does.
+const floodVariable = "PETCAT_HOSTILE_CONNECTIONS"
+
+// floodMemory is what a server may take at most, in bytes.
+const floodMemory = 300 << 20
+
+// flooded is a server, and somebody who means well and calls it meanwhile.
+type flooded struct {
+	*server
+	key, free string
+	polite    *http.Client // keeps its connections
+	hasty     *http.Client // opens one for each request
+}
+
+func serveFlooded(t *testing.T, secure bool, flags ...string) *flooded {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	if secure {
+		certFile, keyFile := writeCertificate(t, t.TempDir(), "petcat")
+		flags = append(flags, "--tls-cert", certFile, "--tls-key", keyFile)
+	}
+	s := &flooded{server: serveProcess(t, data, flags...)}
+	transport := func(keep bool) *http.Client {
+		tr := newUncheckedTransport()
+		tr.DisableKeepAlives = !keep
+		t.Cleanup(tr.CloseIdleConnections)
+		return &http.Client{Transport: tr, Timeout: 10 * time.Second}
+	}
+	s.polite, s.hasty = transport(true), transport(false)
+	if secure {
+		s.api = strings.Replace(s.api, "http://", "https://", 1)
+	}
+	s.key = newCaller(t, data)
+	openAccount(t, data, "free", "free")
+	_, s.free = issueKey(t, data, "free")
+	return s
+}
+
+// callWell calls for a while, as often in a second, and returns what the server's
+// processor took for each call. Every call has to succeed.
+func (s *flooded) callWell(t *testing.T, span time.Duration, perSecond int) (each time.Duration) {
+	t.Helper()
+	begin := s.metric("process_cpu_seconds_total")
+	calls := 0
+	pause := time.NewTicker(time.Second / time.Duration(perSecond))
+	defer pause.Stop()
+	for end := time.Now().Add(span); time.Now().Before(end); <-pause.C {
+		client := s.polite
+		if calls%4 == 0 {
+			client = s.hasty
+		}
+		a, err := (&server{client: client}).try(http.MethodGet, s.api+"/v1/categories", nil, withKey(s.key))
+		if err != nil {
+			t.Errorf("a good call failed: %v", err)
+		} else if a.StatusCode != http.StatusOK {
+			t.Errorf("a good call was answered with %d %s", a.StatusCode, a.body)
+		}
+		calls++
+	}
+	return time.Duration((s.metric("process_cpu_seconds_total") - begin) / float64(calls) * float64(time.Second))
+}
+
+// peak returns the most memory that the server has had, in bytes.
+func (s *flooded) peak(t *testing.T) float64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid))
+	if err != nil {
+		return s.metric("process_resident_memory_bytes") // not Linux
+	}
+	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	kb, err := strconv.ParseFloat(string(found[1]), 64)
+	must(t, err)
+	return kb * 1024
+}
+
+// strangers are the connections that are not of the good caller.
+func (s *flooded) strangers() float64 { return s.metric("petcat_connections") }
+
+// wantQuiet checks that nothing was logged or counted that wakes somebody.
+func (s *flooded) wantQuiet(t *testing.T) {
+	t.Helper()
+	for line := range strings.Lines(s.log.String()) {
+		for _, bad := range []string{"panic", "goroutine ", `"status":5`, `"level":"ERROR"`} {
+			if strings.Contains(line, bad) {
+				t.Errorf("the log holds %s: %.500s", bad, line)
+				return
+			}
+		}
+	}
+}
+
+// wantEnd stops the server with everybody connected.
+func (s *flooded) wantEnd(t *testing.T, timeout time.Duration) (took time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	if code := s.stop(); code != exitDone {
+		t.Errorf("it ended with %d: %q", code, s.log.sentences())
+	}
+	if took = time.Since(begin); took > timeout+200*time.Millisecond {
+		t.Errorf("it took %s to stop", took)
+	}
+	return took
+}
+
+// TestFloods holds many connections of every kind and key open, and looks at what
+// they cost, when they are let go, and whether the server stops in time while
+// they are there.
+func TestFloods(t *testing.T) {
+	variable := os.Getenv(floodVariable)
+	if variable == "" {
+		t.Skip("make hostile runs it; TestFloodsOfEveryKind is its short form")
+	}
+	count, err := strconv.Atoi(variable)
+	must(t, err)
+	for _, f := range floods() {
+		for _, credential := range []string{"none", "unknown", "free"} {
+			t.Run(f.name+" "+credential, func(t *testing.T) {
+				s := serveFlooded(t, f.protocol != "", "--shutdown-timeout", "5s")
+				key := map[string]string{"none": "", "unknown": wrongKey(t), "free": s.free}[credential]
+				s.callWell(t, time.Second, 200) // it warms up
+				calm := s.callWell(t, 3*time.Second, 200)
+				stop := f.open(t, s.server, count, 100, key)
+				opened := time.Now()
+				most := s.strangers()
+				busy := s.callWell(t, 3*time.Second, 200)
+				if f.resets {
+					stop()
+				}
+				if !within(f.letGo-time.Since(opened), func() bool { lapse(50 * time.Millisecond); return s.strangers() <= 3 }) {
+					t.Errorf("%v are open after %s", s.strangers(), f.letGo)
+				}
+				let := time.Since(opened)
+				peak := s.peak(t)
+				if !f.resets {
+					stop()
+				}
+				if peak > floodMemory {
+					t.Errorf("it took %.0f MiB", peak/(1<<20))
+				}
+				stop = f.open(t, s.server, count/2, 100, key)
+				end := s.wantEnd(t, 5*time.Second)
+				stop()
+				t.Logf("%.0f open; %.0f MiB; %s a good call, %s before; let go after %s; stopped in %s",
+					most, peak/(1<<20), busy.Round(time.Microsecond), calm.Round(time.Microsecond), let.Round(100*time.Millisecond), end.Round(10*time.Millisecond))
+				s.wantQuiet(t)
+			})
+		}
+	}
+}
+
+// newUncheckedTransport trusts every certificate.
+func newUncheckedTransport() *http.Transport {
+	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+}
+
+// TestFloodsOfEveryKind is the short form: hundreds of connections, of all kinds
+// that end within seconds at once, from one address.
+func TestFloodsOfEveryKind(t *testing.T) {
+	t.Parallel()
+	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const each, patience = 100, 14 * time.Second
+			s := serveFlooded(t, secure)
+			keys := []string{"", wrongKey(t), s.free}
+			var stops []func()
+			opened := time.Now()
+			for _, f := range floods() {
+				if secure == (f.protocol != "") && f.letGo <= patience && !f.resets {
+					stops = append(stops, f.open(t, s.server, each, each, keys[len(stops)%len(keys)]))
+				}
+			}
+			most := s.strangers()
+			s.callWell(t, time.Second, 100)
+			lapse(unprovenGrace - time.Since(opened) + time.Second)
+			if unproven := s.metric("petcat_connections_unproven"); unproven > maxUnproven+1 { // the good caller's next one
+				t.Errorf("%v connections have shown no key", unproven)
+			}
+			if !within(patience-time.Since(opened), func() bool { lapse(20 * time.Millisecond); return s.strangers() <= 3 }) {
+				t.Errorf("%v are open after %s", s.strangers(), patience)
+			}
+			t.Logf("%.0f open of %d; let go after %s", most, each*len(stops), time.Since(opened).Round(time.Millisecond))
+			if peak := s.peak(t); peak > floodMemory && !raceEnabled {
+				t.Errorf("it took %.0f MiB", peak/(1<<20))
+			}
+			for _, stop := range stops {
+				stop()
+			}
+			s.wantQuiet(t)
+		})
+	}
+}
+
+// Who asks over HTTP/2 and reads nothing, not even at the level of TCP, is let go,
+// and does not hold up the end before that.
+func TestUnreadHTTP2(t *testing.T) {
+	t.Parallel()
+	f := flood{protocol: "h2", say: func(string) []byte {
+		hello := h2Hello(1 << 30)
+		for i := range http2Streams {
+			hello = append(hello, h2Request(uint32(2*i+1), "GET", "/docs/swagger-ui-bundle.js", "", true)...)
+		}
+		return append(hello, h2Frame(8, 0, 0, []byte{0x70, 0, 0, 0})...) // the connection's window
+	}}
+	t.Run("is let go", func(t *testing.T) {
+		t.Parallel()
+		s := serveFlooded(t, true)
+		opened := time.Now()
+		stop := f.open(t, s.server, 20, 20, "")
+		defer stop()
+		if most := s.strangers(); most != 20 {
+			t.Errorf("%v of 20 are open", most)
+		}
+		if !within(stallTimeout+3*time.Second, func() bool { lapse(20 * time.Millisecond); return s.strangers() == 0 }) {
+			t.Errorf("%v are open after %s", s.strangers(), time.Since(opened))
+		}
+		t.Logf("let go after %s", time.Since(opened).Round(time.Millisecond))
+		s.wantQuiet(t)
+	})
+	t.Run("does not hold up the end", func(t *testing.T) {
+		t.Parallel()
+		s := serveFlooded(t, true, "--shutdown-timeout", "2s")
+		stop := f.open(t, s.server, 20, 20, "")
+		defer stop()
+		t.Logf("stopped in %s", s.wantEnd(t, 2*time.Second))
+		s.wantQuiet(t)
+	})
+}
