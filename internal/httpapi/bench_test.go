@@ -35,14 +35,14 @@ func BenchmarkList(b *testing.B) {
 	handler, key := benchService(b)
 	r := httptest.NewRequest(http.MethodGet, "/v1/categories", nil)
 	r.Header.Set("Authorization", "Bearer "+key)
-	benchRequest(b, handler, func() *http.Request { return r })
+	benchRequest(b, handler, http.StatusOK, func() *http.Request { return r })
 }
 
 func BenchmarkListUnknownKey(b *testing.B) {
 	handler, _ := benchService(b)
 	r := httptest.NewRequest(http.MethodGet, "/v1/categories", nil)
 	r.Header.Set("Authorization", "Bearer pck_live_nonsense")
-	benchRequest(b, handler, func() *http.Request { return r })
+	benchRequest(b, handler, http.StatusUnauthorized, func() *http.Request { return r })
 }
 
 func BenchmarkCreateRefused(b *testing.B) {
@@ -51,14 +51,19 @@ func BenchmarkCreateRefused(b *testing.B) {
 	r.Header.Set("Authorization", "Bearer "+key)
 	body := []byte(`{"name":"","description":"everything but the store"}`)
 	r.ContentLength = int64(len(body))
-	benchRequest(b, handler, func() *http.Request {
+	benchRequest(b, handler, http.StatusBadRequest, func() *http.Request {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		return r
 	})
 }
 
-func benchRequest(b *testing.B, handler http.Handler, next func() *http.Request) {
+func benchRequest(b *testing.B, handler http.Handler, status int, next func() *http.Request) {
 	b.Helper()
+	first := httptest.NewRecorder()
+	handler.ServeHTTP(first, next())
+	if first.Code != status {
+		b.Fatalf("status %d, want %d", first.Code, status)
+	}
 	w := &discard{header: make(http.Header)}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -92,6 +97,7 @@ func benchService(b *testing.B) (http.Handler, string) {
 		Environment: petcat.Production, Store: store, Clock: system, Trust: 1 << 62,
 		CatchUp: func(context.Context) error { return nil },
 	})
+	key := benchKey(b, store)
 	keys.Learn(b.Context())
 	handler, err := httpapi.New(httpapi.Options{
 		Catalog: list, Store: store, Keyring: keys, Limiter: limiter,
@@ -105,7 +111,7 @@ func benchService(b *testing.B) (http.Handler, string) {
 		},
 	})
 	must(b, err)
-	return handler, benchKey(b, store)
+	return handler, key
 }
 
 func benchKey(b *testing.B, store *sqlite.Store) string {
