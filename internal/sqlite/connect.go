@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -63,6 +64,27 @@ func open(name string, n int) (*sql.DB, error) {
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	return db, nil
+}
+
+// connectAll opens so many of a pool's connections, which stay open.
+func connectAll(ctx context.Context, db *sql.DB, count int) (err error) {
+	conns := make([]*sql.Conn, 0, count)
+	defer func() {
+		for _, conn := range conns {
+			err = errors.Join(err, conn.Close()) // back into the pool
+		}
+	}()
+	for range count {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		conns = append(conns, conn)
+		if err := conn.PingContext(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkDurability asks a connection whether it keeps what the store promises.

@@ -108,7 +108,11 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err != nil {
 		return nil, err
 	}
-	if err := readers.PingContext(ctx); err != nil {
+	count := 1
+	if o.Serving {
+		count = maxReaders // now: later there may be no descriptor left
+	}
+	if err := connectAll(ctx, readers, count); err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
 	s := &Store{path: path, dir: o.Dir, meta: m, clock: o.Clock, logger: o.Logger, serving: o.Serving, writer: w, readers: readers}
