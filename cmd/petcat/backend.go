@@ -107,7 +107,7 @@ func (b *backing) openSQLite(ctx context.Context, s opening) error {
 	b.closers = append(b.closers, lock.Close)
 	var list *catalog.Catalog
 	st, err := sqlite.Open(ctx, sqlite.Options{
-		Dir: dir, Environment: s.settings.Environment, Clock: s.clock, Logger: s.logger, Serving: true,
+		Dir: dir, Environment: s.settings.Environment, Clock: s.clock, Logger: s.logger, Serving: true, Migrate: true,
 		// No write can come before the list is there.
 		CategoriesCommitted: func(created []petcat.RevisedCategory) { list.Apply(created) },
 		CommitObserved:      s.metrics.Commit,
@@ -141,7 +141,7 @@ func (b *backing) openSQLite(ctx context.Context, s opening) error {
 // it for what the others created.
 func (b *backing) openPostgres(ctx context.Context, s opening) error {
 	st, err := postgres.Open(ctx, postgres.Options{
-		URL: s.settings.Database, Environment: s.settings.Environment, Clock: s.clock, Logger: s.logger, Serving: true,
+		URL: s.settings.Database, Environment: s.settings.Environment, Clock: s.clock, Logger: s.logger, Serving: true, Migrate: true,
 		CommitObserved: s.metrics.Commit,
 	})
 	if err != nil {

@@ -115,6 +115,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 75 try again later, 78 bad conf
 		p.backupCommand(),
 		p.restoreCommand(),
 		p.verifyCommand(),
+		p.migrateCommand(),
 		p.configCommand(),
 		p.completionCommand(),
 		p.versionCommand(),

@@ -41,14 +41,16 @@ type openedStore interface {
 	archive
 }
 
-// existence says whether a command may make a new deployment. Only those that say
-// so do: what is typed with the wrong --data must not make keys that no server
-// knows.
-type existence bool
+// existence says what a command may do to a deployment as a whole. Only those that
+// say so make a new one: what is typed with the wrong --data must not make keys that
+// no server knows. And only one changes an older schema, as a server does: the
+// servers of the older version could not be started again.
+type existence int
 
 const (
-	mustExist existence = false
-	mayCreate existence = true
+	mustExist existence = iota
+	mayCreate
+	mayMigrate
 )
 
 // storeSettings returns the settings of a command that works on the data beside a
@@ -86,18 +88,18 @@ func (p *program) openStore(ctx context.Context, settings Settings, data existen
 		environment = "" // the data's own, or the default for fresh data
 	}
 	if !settings.sqlite() {
-		return postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock})
+		return postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock, Migrate: data == mayMigrate})
 	}
 	has, err := datadir.HasData(settings.Data)
 	if err != nil {
 		return nil, err
 	}
-	if !has && data == mustExist {
+	if !has && data != mayCreate {
 		return nil, noDataError(settings)
 	}
 	dir, err := datadir.Open(settings.Data)
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
+	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock, Migrate: data == mayMigrate})
 }

@@ -25,6 +25,9 @@ type Options struct {
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
 	Logger      *slog.Logger // nil: no log
+	// Migrate says that an older schema is brought up to date; without it, data
+	// that has one is refused. What is empty gets the newest in any case.
+	Migrate bool
 	// Serving says that the caller is a server: it cleans up in the background.
 	Serving bool
 	// CommitObserved, when set, is told the size of each group of creates and how
@@ -58,8 +61,8 @@ type Store struct {
 	close      func()             // closes once
 }
 
-// Open connects to a database, and makes its schema or brings it up to date when
-// that is needed. It returns an [OpenError] for one that cannot be used.
+// Open connects to a database, and makes its schema, or brings it up to date if it
+// may. It returns an [OpenError] for one that cannot be used.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -107,7 +110,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (meta, erro
 	if err := chooseMode(ctx, conn, config, o.URL); err != nil {
 		return meta{}, err
 	}
-	if err := migrate(ctx, conn, config); err != nil {
+	if err := migrate(ctx, conn, config, o.Migrate); err != nil {
 		return meta{}, err
 	}
 	return readMeta(ctx, conn, o.Environment, o.Clock.Read().Time())

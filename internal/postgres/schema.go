@@ -28,9 +28,10 @@ const versions = "petcat_schema"
 // holds: "petcat" in ASCII. Such locks are each database's own.
 const migrationLock = 0x706574636174
 
-// migrate brings the schema up to date, forward only, each file in a transaction
-// of its own. Several nodes may start at once: one does it, the others wait.
-func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig) error {
+// migrate brings the schema up to date if that is allowed, forward only, each file
+// in a transaction of its own. Several nodes may start at once: one does it, the
+// others wait.
+func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, allowed bool) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
@@ -39,7 +40,8 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig) error 
 	if err != nil {
 		return err
 	}
-	if done, err := checkSchema(ctx, conn, target, config); done || err != nil {
+	// One that is older may be about to be changed: who does holds the lock.
+	if done, err := checkSchema(ctx, conn, target, true, config); done || err != nil {
 		return err
 	}
 	// The lock is a transaction's and not a session's: behind a pooler, a session
@@ -52,7 +54,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig) error 
 	if _, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 		return err
 	}
-	if done, err := checkSchema(ctx, tx, target, config); done || err != nil {
+	if done, err := checkSchema(ctx, tx, target, allowed, config); done || err != nil {
 		return err
 	}
 	return up(ctx, files, config)
@@ -79,8 +81,9 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// checkSchema reports whether the schema is the one that this program expects.
-func checkSchema(ctx context.Context, from rowQuerier, target int64, config *pgx.ConnConfig) (done bool, err error) {
+// checkSchema reports whether the schema is the one that this program expects. One
+// that is there and older is refused, unless it may be changed.
+func checkSchema(ctx context.Context, from rowQuerier, target int64, mayChange bool, config *pgx.ConnConfig) (done bool, err error) {
 	const (
 		exists = `SELECT to_regclass('` + versions + `') IS NOT NULL`
 		query  = `SELECT coalesce(max(version_id), 0) FROM ` + versions
@@ -95,6 +98,10 @@ func checkSchema(ctx context.Context, from rowQuerier, target int64, config *pgx
 	}
 	if version > target {
 		return false, openErrorf(NewerSchema, nil, "the database at %s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", place(config), version, target)
+	}
+	// 0: another process is making it.
+	if version != 0 && version < target && !mayChange {
+		return false, openErrorf(OlderSchema, nil, "the database at %s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", place(config), version, target)
 	}
 	return version == target, nil
 }

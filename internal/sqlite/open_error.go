@@ -9,6 +9,7 @@ type Kind string
 const (
 	Foreign          Kind = "foreign"           // a database, but of another program
 	Damaged          Kind = "damaged"           // not a database, or no longer one
+	OlderSchema      Kind = "older_schema"      // made by an older petcat, and not to be changed
 	NewerSchema      Kind = "newer_schema"      // made by a newer petcat
 	OtherEnvironment Kind = "other_environment" // production data under staging, or the other way round
 	Unwritable       Kind = "unwritable"        // the file cannot be written

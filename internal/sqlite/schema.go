@@ -27,7 +27,7 @@ const applicationID = 0x70636174
 
 // prepare makes sure that the file is ours and has the schema that this program
 // expects. The caller holds the migration lock.
-func prepare(ctx context.Context, db *sql.DB, path string, env petcat.Environment, now time.Time) (meta, error) {
+func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env petcat.Environment, now time.Time) (meta, error) {
 	if err := identify(ctx, db, path); err != nil {
 		return meta{}, err
 	}
@@ -35,7 +35,7 @@ func prepare(ctx context.Context, db *sql.DB, path string, env petcat.Environmen
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return meta{}, err
 	}
-	if err := migrate(ctx, db, path); err != nil {
+	if err := migrate(ctx, db, path, mayMigrate); err != nil {
 		return meta{}, err
 	}
 	return readMeta(ctx, db, env, now)
@@ -60,9 +60,9 @@ func identify(ctx context.Context, db *sql.DB, path string) error {
 	return err
 }
 
-// migrate brings the schema up to date: each file in a transaction of its own,
-// forward only.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
+// migrate brings the schema up to date if that is allowed: each file in a
+// transaction of its own, forward only.
+func migrate(ctx context.Context, db *sql.DB, path string, allowed bool) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
@@ -88,6 +88,9 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	}
 	if current == target {
 		return nil
+	}
+	if current != 0 && !allowed {
+		return openErrorf(OlderSchema, nil, "%s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", path, current, target)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("change the schema from %d to %d: %w", current, target, err)

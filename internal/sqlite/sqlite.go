@@ -24,6 +24,9 @@ type Options struct {
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
 	Logger      *slog.Logger // nil: no log
+	// Migrate says that an older schema is brought up to date; without it, data
+	// that has one is refused. What is empty gets the newest in any case.
+	Migrate bool
 	// Serving says that the caller holds the directory's server lock: it alone
 	// cleans up, at the start and in the background.
 	Serving bool
@@ -59,8 +62,8 @@ type Store struct {
 	close      func() error       // closes once
 }
 
-// Open opens the database in a data directory, and makes it or brings its schema
-// up to date when that is needed. It returns an [OpenError] for a database that
+// Open opens the database in a data directory, and makes it, or brings its schema
+// up to date if it may. It returns an [OpenError] for a database that
 // cannot be used, and what package datadir returns.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
@@ -97,7 +100,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 			err = errors.Join(err, w.close())
 		}
 	}()
-	m, err := prepare(ctx, w.db, path, o.Environment, o.Clock.Read().Time())
+	m, err := prepare(ctx, w.db, path, o.Migrate, o.Environment, o.Clock.Read().Time())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"database/sql"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// older makes data that of an older version: it takes the last migration back.
+const older = `DROP TABLE day_call; DELETE FROM `
+
+// TestOnlyServersMigrate: data of an older version is brought up to date by serve
+// and by migrate. Any other command leaves it as it is: after a change, a server of
+// the older version could not be started again.
+func TestOnlyServersMigrate(t *testing.T) {
+	t.Parallel()
+	pg := sharedPostgres.Server(t)
+	database, file := pg.Database(t), filepath.Join(t.TempDir(), "data")
+	for name, c := range map[string]struct {
+		data  string
+		older func()
+	}{
+		"sqlite": {file, func() {
+			db, err := sql.Open("sqlite", filepath.Join(file, "petcat.db"))
+			must(t, err)
+			defer db.Close()
+			_, err = db.ExecContext(t.Context(), older+"goose_db_version WHERE version_id = 2")
+			must(t, err)
+		}},
+		"postgres": {database, func() { pg.Execute(t, database, older+"petcat_schema WHERE version_id = 3") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newCaller(t, c.data)
+			c.older()
+			for _, command := range [][]string{
+				{"account", "list"},
+				{"account", "create", "acme", "--plan", "free"},
+				{"verify"},
+				{"audit", "verify"},
+				{"init"},
+				{"backup", filepath.Join(t.TempDir(), "copy")},
+			} {
+				var stderr strings.Builder
+				code := run(t.Context(), append(command, placeFlags(c.data)...), environment(nil), strings.NewReader(""), io.Discard, &stderr)
+				if code != exitConfig || !strings.Contains(stderr.String(), "older petcat") || !strings.Contains(stderr.String(), "petcat migrate") {
+					t.Errorf("%v ends with %d: %q", command, code, &stderr)
+				}
+			}
+			for range 2 {
+				petcatDoes(t, c.data, "migrate")
+				petcatDoes(t, c.data, "verify")
+			}
+			c.older()
+			serve(t, c.data).mustStop()
+			petcatDoes(t, c.data, "verify")
+		})
+	}
+}
