@@ -71,12 +71,12 @@ type faults struct {
 	first chan struct{} // closed at the first call that fails
 }
 
-// breakDisk lets all such calls fail, from the nth on, until heal is called.
-func breakDisk(t *testing.T, s *server, calls, errno string, nth int, file string) *faults {
+// breakDisk lets all such calls fail until heal is called. It returns when they do.
+func (f *faults) breakDisk(s *server, calls, errno, file string) {
+	t := f.t
 	t.Helper()
-	f := &faults{t: t, first: make(chan struct{})}
 	f.trace = exec.Command(strace(t), "-f", "-p", strconv.Itoa(s.process.Pid), "-P", file,
-		"-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", calls, errno, nth))
+		"-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:error=%s", calls, errno))
 	f.trace.SysProcAttr = diesWithTest()
 	said, err := f.trace.StderrPipe()
 	must(t, err)
@@ -103,8 +103,9 @@ func breakDisk(t *testing.T, s *server, calls, errno string, nth int, file strin
 	case <-ended:
 		t.Fatal("strace cannot look at the server")
 	}
-	return f
 }
+
+func newFaults(t *testing.T) *faults { return &faults{t: t, first: make(chan struct{})} }
 
 // heal lets the calls work again.
 func (f *faults) heal() {
@@ -168,23 +169,27 @@ func TestDiskErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		file, calls string
-		nth         int
+		after       int // creates
 	}{
-		{"petcat.db", syncs, 1},
-		{"petcat.db", syncs, 2},
+		{"petcat.db", syncs, 0},
+		{"petcat.db", syncs, 300},
 		{"petcat.db", writes, 300},
-		{"petcat.db-wal", syncs, 20},
-		{"petcat.db-wal", writes, 100},
+		{"petcat.db-wal", syncs, 50},
+		{"petcat.db-wal", writes, 50},
 	} {
-		t.Run(fmt.Sprintf("%s of %s from %d on", c.calls, c.file, c.nth), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s of %s after %d", c.calls, c.file, c.after), func(t *testing.T) {
 			t.Parallel()
 			data := filepath.Join(t.TempDir(), "data")
 			s := serveProcess(t, data)
 			key := newCaller(t, data)
 			known := newLedger()
-			f := breakDisk(t, s, c.calls, "EIO", c.nth, filepath.Join(data, c.file))
+			f := newFaults(t)
 			load := &clients{server: s, key: key, ledger: known, broken: f.first}
-			load.run(t, 60)
+			loaded := make(chan struct{})
+			go func() { defer close(loaded); load.run(t, 250) }()
+			eventually(t, 20*time.Second, "creates are acknowledged", func() bool { acked, _ := known.acknowledged(); return acked >= c.after })
+			f.breakDisk(s, c.calls, "EIO", filepath.Join(data, c.file))
+			<-loaded
 			select {
 			case <-f.first:
 			default:
@@ -214,15 +219,16 @@ func TestCheckpointWithoutRoom(t *testing.T) {
 	s := serveProcess(t, data)
 	key := newCaller(t, data)
 	known := newLedger()
-	f := breakDisk(t, s, writes, "ENOSPC", 1, filepath.Join(data, "petcat.db"))
+	f := newFaults(t)
+	f.breakDisk(s, writes, "ENOSPC", filepath.Join(data, "petcat.db"))
 	load := &clients{server: s, key: key, ledger: known}
-	load.run(t, 60)
+	load.run(t, 30)
 	<-f.first
 	f.heal()
 	full := s.metric("petcat_store_wal_bytes")
-	load.run(t, 30)
-	if acked, _ := known.acknowledged(); acked != 8*90 {
-		t.Errorf("%d of %d creates were acknowledged", acked, 8*90)
+	load.run(t, 20)
+	if acked, _ := known.acknowledged(); acked != 8*50 {
+		t.Errorf("%d of %d creates were acknowledged", acked, 8*50)
 	}
 	if size := s.metric("petcat_store_wal_bytes"); size > full+4<<20 {
 		t.Errorf("there is room again, and the log grew from %v to %v bytes", full, size)

@@ -107,6 +107,13 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err := w.connect(ctx); err != nil {
 		return nil, err
 	}
+	if o.Serving {
+		// What made the schema goes into the database at once: a restore that fills
+		// the disk with its log would leave no room for that later.
+		if _, err := w.checkpointBy("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+			return nil, err
+		}
+	}
 	readers, err := open(dsn(path, "ro", readerPragmas()), maxReaders)
 	if err != nil {
 		return nil, err
