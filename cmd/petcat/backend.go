@@ -130,6 +130,7 @@ func (b *backing) openSQLite(ctx context.Context, s opening) error {
 	b.waiting = func() int { return st.Stats().Waiting }
 	b.shed = func() uint64 { return st.Stats().Shed }
 	b.watch = func(m *metrics.Metrics) {
+		m.Gauge("petcat_store_free_bytes", "Room on the disk of the embedded database.", func() float64 { return freeBytes(dir) })
 		m.Gauge("petcat_store_wal_bytes", "Size of the write-ahead log of the embedded database.", func() float64 { return float64(st.Stats().WALBytes) })
 	}
 	list = catalog.New(st.Dataset())

@@ -38,6 +38,8 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usageErrorf("there is no directory %s; make it first", filepath.Dir(path))
+	case noRoom(err):
+		return nil, tryLaterf("there is no room in %s (%w); make some, or name another place", filepath.Dir(path), reason(err))
 	case err != nil:
 		return nil, configErrorf("no file can be made in %s (%w); let this user write there, or name another place", filepath.Dir(path), reason(err))
 	}
@@ -80,6 +82,9 @@ func (o *output) Write(b []byte) (int, error) {
 func (o *output) failed(err error) error {
 	if o.path == "" {
 		return fmt.Errorf("the backup cannot be written to stdout: %w", reason(err))
+	}
+	if noRoom(err) {
+		return tryLaterf("%s cannot be written, and nothing of it was kept: %w; make room, or name another place", o.path, reason(err))
 	}
 	return fmt.Errorf("%s cannot be written, and nothing of it was kept: %w", o.path, reason(err))
 }

@@ -105,7 +105,10 @@ func (f *faults) breakDisk(s *server, calls, errno, file string) {
 	}
 }
 
-func newFaults(t *testing.T) *faults { return &faults{t: t, first: make(chan struct{})} }
+func newFaults(t *testing.T) *faults {
+	t.Helper()
+	return &faults{t: t, first: make(chan struct{})}
+}
 
 // heal lets the calls work again.
 func (f *faults) heal() {

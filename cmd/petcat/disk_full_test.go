@@ -51,6 +51,13 @@ func TestDiskFull(t *testing.T) {
 				t.Fatal("the list lacks what was acknowledged")
 			}
 		}
+		code, _, said := petcatRuns(t, "account", "create", "during"+strconv.Itoa(round), "--plan", "free", "--data", data)
+		if code != exitTryLater || !strings.Contains(said, "make room") || strings.Contains(said, "Idempotency") {
+			t.Errorf("a command ended with %d: %s", code, said)
+		}
+		if free := s.metric("petcat_store_free_bytes"); free > 64<<10 {
+			t.Errorf("%v bytes are said to be free", free)
+		}
 		if status, body := s.ask("/readyz"); status != http.StatusOK {
 			t.Errorf("/readyz answers %d %s: lists would not be asked for any more", status, body)
 		}
@@ -72,6 +79,9 @@ func TestDiskFull(t *testing.T) {
 	t.Logf("%d creates sent, %d acknowledged", sent, acked)
 	fill(t, volume)
 	s.kill()
+	if code, said := serveFails(t, data); code != exitTryLater || !strings.Contains(said[0], "make room") {
+		t.Errorf("a start without room ended with %d: %s", code, said)
+	}
 	must(t, os.Remove(filepath.Join(volume, "ballast")))
 	s = serveProcess(t, data)
 	known.check(s.categories(key))

@@ -83,7 +83,7 @@ func exitCode(err error) int {
 	switch {
 	case is[*datadir.InUseError](err):
 		return exitTryLater
-	case errors.Is(err, syscall.EADDRINUSE):
+	case errors.Is(err, syscall.EADDRINUSE), noRoom(err):
 		return exitTryLater
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
 		errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ENOTDIR):
@@ -99,6 +99,11 @@ func exitCode(err error) int {
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// noRoom reports whether a disk, or a share of it, is full.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // explain returns the sentence that the user sees.

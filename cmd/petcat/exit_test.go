@@ -35,6 +35,7 @@ func TestExitCode(t *testing.T) {
 		{"port taken", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitTryLater},
 		{"port not allowed", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)}, exitConfig},
 		{"file not allowed", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitConfig},
+		{"disk full", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, exitTryLater},
 		{"disk read-only", &fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}, exitConfig},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"math"
+
 	"petcat/internal/catalog"
+	"petcat/internal/datadir"
 	"petcat/internal/metrics"
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
@@ -54,6 +57,15 @@ func watchPostgres(m *metrics.Metrics, st *postgres.Store, list *catalog.Fresh) 
 	m.Gauge("petcat_list_age_seconds", "How long ago the list was last known to show everything.", func() float64 { return list.Stats().Age.Seconds() })
 	m.Counter("petcat_list_questions_total", "Questions to the database for what was created.", func() float64 { return float64(list.Stats().Questions) })
 	m.Counter("petcat_list_stale_total", "Lists that were answered from what was last known, while the database was away.", func() float64 { return float64(list.Stats().Stale) })
+}
+
+// freeBytes returns how much room there is for the data, NaN when nobody knows.
+func freeBytes(dir *datadir.Dir) float64 {
+	free, err := dir.FreeBytes()
+	if err != nil {
+		return math.NaN()
+	}
+	return float64(free)
 }
 
 func gauge(holds bool) float64 {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	lib "modernc.org/sqlite/lib"
+
 	"petcat"
 	"petcat/internal/fault"
 	"petcat/internal/groupcommit"
@@ -34,6 +36,27 @@ func (s *Store) commit(group []*op) error {
 		return groupcommit.Poison(unavailable("nothing can be stored at the moment, and this write may or may not have happened; repeat it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)))
 	case severityOf(err) == temporary:
 		return unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
+	default:
+		return err
+	}
+}
+
+// changeError says of a change that failed with its whole group what that means to
+// who asked for it. Group errors speak to the API's callers.
+func changeError(err error) error {
+	cause := err
+	if e, ok := errors.AsType[*petcat.Error](err); ok {
+		cause = e.Unwrap()
+	}
+	switch {
+	case errors.Is(err, groupcommit.ErrRefused), errors.Is(err, petcat.ErrOutcomeUnknown):
+		return err
+	case resultCode(err)&0xff == lib.SQLITE_FULL:
+		return unavailable("nothing was changed, because there is no room on the disk; make room and try again", cause)
+	case isBusy(err):
+		return unavailable("nothing was changed, because another program keeps the database locked; try again when that has finished", cause)
+	case severityOf(err) == temporary:
+		return unavailable("nothing was changed, because the database cannot be written at the moment; try again later", cause)
 	default:
 		return err
 	}

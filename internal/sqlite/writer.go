@@ -52,7 +52,7 @@ func (o *op) run(t *tx) error {
 func (s *Store) change(ctx context.Context, doing string, fn func(*tx) error) error {
 	o := &op{change: fn}
 	if err := s.group.Submit(ctx, o); err != nil {
-		return translate(err, doing)
+		return translate(changeError(err), doing)
 	}
 	return translate(o.outcome, doing)
 }
