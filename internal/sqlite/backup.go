@@ -249,8 +249,8 @@ func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
 		// Some damage stops the look itself.
 		return append(findings, "the file is damaged: "+e.Unwrap().Error()), nil
 	}
-	if err != nil {
-		return findings, err
+	if err != nil || len(findings) > 0 {
+		return findings, err // a damaged file has nothing true to say of references
 	}
 	err = each(ctx, s.readers, "check the references", func(scan scanner) error {
 		var table, parent string
