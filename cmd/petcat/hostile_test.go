@@ -72,13 +72,14 @@ func (s *attacked) raw(t *testing.T, text string) (statuses []int) {
 		}
 		statuses = append(statuses, res.StatusCode)
 		body, err := io.ReadAll(res.Body)
-		// What the HTTP server itself refuses never reaches the API. It does not
-		// read the rest of it either, so that its answer may end in a reset.
+		// What the HTTP server itself refuses never reaches the API.
 		if res.Header.Get("X-Request-Id") != "" {
 			must(t, err)
 			for _, problem := range apicheck.Problems(res, body, sent, time.Now().Unix()) {
 				t.Error(problem)
 			}
+		} else if b := belowOf(one, res.Header.Get("Content-Type"), res.StatusCode, body); !slices.Contains(listedBelow(t), b) {
+			t.Errorf("docs/errors.md does not list %+v", b)
 		}
 	}
 }
