@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func lockData(t *testing.T, data string) (release func()) {
 	return func() {
 		_, err := db.ExecContext(t.Context(), "ROLLBACK")
 		must(t, err)
+		must(t, db.Close())
 	}
 }
 
@@ -40,7 +42,10 @@ func lockData(t *testing.T, data string) (release func()) {
 func TestStartingNodeAnswers(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	key := newCaller(t, data)
+	// A start that has tables to make waits for whoever writes to the file.
+	must(t, os.Mkdir(data, 0o700))
+	must(t, os.WriteFile(filepath.Join(data, "petcat.db"), nil, 0o600))
+	key := wrongKey(t)
 	release := lockData(t, data)
 	api, admin := freeAddress(t), freeAddress(t)
 	s := launchProcess(t, data, serveFlags("serve", data, []string{"--listen", api, "--admin-listen", admin})...)
@@ -69,7 +74,7 @@ func TestStartingNodeAnswers(t *testing.T) {
 
 	release()
 	s.awaitReady()
-	s.mustCreate(key, "dog")
+	s.mustCreate(newCaller(t, data), "dog")
 	if status, _ := s.ask("/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz answers %d when it is ready", status)
 	}
