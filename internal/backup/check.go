@@ -35,7 +35,7 @@ type Checker struct {
 func (c *Checker) Begin(h Header) error {
 	c.header, c.rows = h, make(map[Kind]int64)
 	_, err := petcat.ParseEnvironment(string(h.Environment))
-	c.that(err == nil, "the environment is %.20q", h.Environment)
+	c.that(err == nil, func() string { return fmt.Sprintf("the environment is %.20q", h.Environment) })
 	for _, last := range []struct {
 		name string
 		n    int64
@@ -46,9 +46,13 @@ func (c *Checker) Begin(h Header) error {
 		{"revision", int64(h.Revision)},
 		{"revision of access", int64(h.AccessRevision)},
 	} {
-		c.that(last.n >= 0 && last.n <= maxLast, "the number of the last %s is %d: what follows it could not be counted", last.name, last.n)
+		c.that(last.n >= 0 && last.n <= maxLast, func() string {
+			return fmt.Sprintf("the number of the last %s is %d: what follows it could not be counted", last.name, last.n)
+		})
 	}
-	c.that(h.AccessRevision <= h.Revision, "the last revision of access, %d, is behind the last revision of all, %d", h.AccessRevision, h.Revision)
+	c.that(h.AccessRevision <= h.Revision, func() string {
+		return fmt.Sprintf("the last revision of access, %d, is behind the last revision of all, %d", h.AccessRevision, h.Revision)
+	})
 	return nil
 }
 
@@ -93,10 +97,11 @@ func (c *Checker) Findings() []string {
 	return all.All()
 }
 
-// that says what is wrong unless it is right.
-func (c *Checker) that(right bool, format string, args ...any) {
+// that says what is wrong unless it is right. The sentence is a function because
+// most of millions of rows need none.
+func (c *Checker) that(right bool, sentence func() string) {
 	if !right {
-		c.findings.Add(fmt.Sprintf(format, args...))
+		c.findings.Add(sentence())
 	}
 }
 
@@ -111,45 +116,57 @@ func (c *Checker) texts(k Kind, v []any) {
 }
 
 func (c *Checker) accessRevision(what fmt.Stringer, revision int64) {
-	c.that(revision > 0 && revision <= int64(c.header.AccessRevision), "%s has the revision %d, and the last one of its kind is %d: servers would miss its next change", what, revision, c.header.AccessRevision)
+	c.that(revision > 0 && revision <= int64(c.header.AccessRevision), func() string {
+		return fmt.Sprintf("%s has the revision %d, and the last one of its kind is %d: servers would miss its next change", what, revision, c.header.AccessRevision)
+	})
 }
 
 func (c *Checker) account(v []any) {
 	id := petcat.AccountID(v[0].(int64))
 	c.accounts.add(int64(id))
-	c.that(id > 0 && id <= c.header.LastAccount, "%s is behind the last id given out, %s, which would be given out again", id, c.header.LastAccount)
+	c.that(id > 0 && id <= c.header.LastAccount, func() string {
+		return fmt.Sprintf("%s is behind the last id given out, %s, which would be given out again", id, c.header.LastAccount)
+	})
 	quota := petcat.Quota{PerMinute: v[3].(int64), PerDay: v[4].(int64)}
 	plan := petcat.Plan(v[2].(string))
 	published, fixed := plan.Quota()
 	_, err := petcat.ParseSubscription(string(plan), quota.PerMinute, quota.PerDay)
-	c.that(fixed && quota == published || plan == petcat.Enterprise && err == nil, "%s is on the plan %.20q with the quotas %d and %d, which do not fit", id, plan, quota.PerMinute, quota.PerDay)
+	c.that(fixed && quota == published || plan == petcat.Enterprise && err == nil, func() string {
+		return fmt.Sprintf("%s is on the plan %.20q with the quotas %d and %d, which do not fit", id, plan, quota.PerMinute, quota.PerDay)
+	})
 	_, err = petcat.ParseNewAccount(v[1].(string), petcat.Subscription{})
-	c.that(err == nil, "%s breaks a rule: %s", id, messageOf(err))
+	c.that(err == nil, func() string { return fmt.Sprintf("%s breaks a rule: %s", id, messageOf(err)) })
 	c.accessRevision(id, v[7].(int64))
 }
 
 func (c *Checker) key(v []any) {
 	id, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
 	c.keys.add(int64(id))
-	c.that(id > 0 && id <= c.header.LastKey, "%s is behind the last id given out, %s, which would be given out again", id, c.header.LastKey)
-	c.that(c.accounts.has(int64(account)), "%s belongs to %s, which is not there", id, account)
-	c.that(len(v[2].([]byte)) == sha256.Size, "%s has a hash of %d bytes", id, len(v[2].([]byte)))
+	c.that(id > 0 && id <= c.header.LastKey, func() string {
+		return fmt.Sprintf("%s is behind the last id given out, %s, which would be given out again", id, c.header.LastKey)
+	})
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("%s belongs to %s, which is not there", id, account) })
+	c.that(len(v[2].([]byte)) == sha256.Size, func() string { return fmt.Sprintf("%s has a hash of %d bytes", id, len(v[2].([]byte))) })
 	c.accessRevision(id, v[10].(int64))
 }
 
 func (c *Checker) ban(v []any) {
 	key, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
-	c.that(c.keys.has(int64(key)), "a ban is of %s, which is not there", key)
-	c.that(c.accounts.has(int64(account)), "the ban of %s names %s, which is not there", key, account)
-	c.that(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), "the ban of %s has the level %d", key, v[2])
+	c.that(c.keys.has(int64(key)), func() string { return fmt.Sprintf("a ban is of %s, which is not there", key) })
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("the ban of %s names %s, which is not there", key, account) })
+	c.that(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), func() string { return fmt.Sprintf("the ban of %s has the level %d", key, v[2]) })
 	c.accessRevision(key, v[9].(int64))
 }
 
 func (c *Checker) category(v []any) {
 	id, revision := v[0].(int64), v[3].(int64)
 	c.categories.add(id)
-	c.that(id > 0 && id <= int64(c.header.LastCategory), "category %d is behind the last id given out, %d, which would be given out again", id, c.header.LastCategory)
-	c.that(revision > c.revision && revision <= int64(c.header.Revision), "category %d has the revision %d after %d, and the last one is %d: lists would miss it", id, revision, c.revision, c.header.Revision)
+	c.that(id > 0 && id <= int64(c.header.LastCategory), func() string {
+		return fmt.Sprintf("category %d is behind the last id given out, %d, which would be given out again", id, c.header.LastCategory)
+	})
+	c.that(revision > c.revision && revision <= int64(c.header.Revision), func() string {
+		return fmt.Sprintf("category %d has the revision %d after %d, and the last one is %d: lists would miss it", id, revision, c.revision, c.header.Revision)
+	})
 	c.revision = revision
 	name, _ := v[1].(string)
 	var description *string
@@ -157,8 +174,10 @@ func (c *Checker) category(v []any) {
 		description = &text
 	}
 	_, err := petcat.ParseNewCategory(&name, description)
-	c.that(err == nil, "category %d breaks a rule: %s", id, messageOf(err))
-	c.that(c.accounts.has(v[4].(int64)), "category %d was created by %s, which is not there", id, petcat.AccountID(v[4].(int64)))
+	c.that(err == nil, func() string { return fmt.Sprintf("category %d breaks a rule: %s", id, messageOf(err)) })
+	c.that(c.accounts.has(v[4].(int64)), func() string {
+		return fmt.Sprintf("category %d was created by %s, which is not there", id, petcat.AccountID(v[4].(int64)))
+	})
 }
 
 func messageOf(err error) string {
@@ -171,16 +190,22 @@ func messageOf(err error) string {
 func (c *Checker) idempotency(v []any) {
 	account, category := petcat.AccountID(v[0].(int64)), v[3].(int64)
 	_, err := petcat.ParseIdempotencyKey(v[1].(string))
-	c.that(err == nil, "an idempotency key of %s breaks a rule: %s", account, messageOf(err))
-	c.that(c.accounts.has(int64(account)), "an idempotency key belongs to %s, which is not there", account)
-	c.that(c.categories.has(category), "an idempotency key of %s stands for category %d, which is not there", account, category)
-	c.that(len(v[2].([]byte)) == sha256.Size, "an idempotency key of %s has a fingerprint of %d bytes", account, len(v[2].([]byte)))
+	c.that(err == nil, func() string {
+		return fmt.Sprintf("an idempotency key of %s breaks a rule: %s", account, messageOf(err))
+	})
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("an idempotency key belongs to %s, which is not there", account) })
+	c.that(c.categories.has(category), func() string {
+		return fmt.Sprintf("an idempotency key of %s stands for category %d, which is not there", account, category)
+	})
+	c.that(len(v[2].([]byte)) == sha256.Size, func() string {
+		return fmt.Sprintf("an idempotency key of %s has a fingerprint of %d bytes", account, len(v[2].([]byte)))
+	})
 }
 
 func (c *Checker) day(v []any) {
 	account := petcat.AccountID(v[1].(int64))
-	c.that(c.accounts.has(int64(account)), "day %d is counted for %s, which is not there", v[0], account)
-	c.that(v[2].(int64) >= 0, "the count of %s on day %d is %d", account, v[0], v[2])
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("day %d is counted for %s, which is not there", v[0], account) })
+	c.that(v[2].(int64) >= 0, func() string { return fmt.Sprintf("the count of %s on day %d is %d", account, v[0], v[2]) })
 }
 
 func (c *Checker) audit(v []any) {
