@@ -273,7 +273,7 @@ func testUnknownOutcomes(t *testing.T, random *rand.Rand) {
 	quota := petcat.Quota{PerMinute: 100_000, PerDay: []int64{3, 150, 1_000, 10_000}[random.IntN(4)]}
 	admitted := make(map[account]int64)
 	r := &rig{clock: clock.NewManual(noon), days: limittest.NewDays()}
-	store := limittest.NewUnreliable(r.days.Process(), random)
+	store := limittest.NewUnreliable(r.days.Process(), rand.New(rand.NewPCG(random.Uint64(), 0)))
 	begin := func() {
 		r.Memory = ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(r.clock), Days: store})
 	}
