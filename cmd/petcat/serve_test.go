@@ -131,7 +131,7 @@ func TestServeCountsForPrometheus(t *testing.T) {
 	wantStatus(t, s.create(key, "dog"), http.StatusCreated)
 	wantStatus(t, s.create(key, "cat"), http.StatusCreated)
 	wantStatus(t, s.create(key, ""), http.StatusBadRequest)
-	wantStatus(t, s.do(http.MethodGet, "/v1/"+key, "", withKey(key)), http.StatusNotFound)
+	wantStatus(t, s.do(http.MethodGet, "/v1/whatever", "", withKey(key)), http.StatusNotFound)
 	wantStatus(t, s.list(key), http.StatusTooManyRequests)
 	wantStatus(t, s.do(http.MethodGet, "/v1/categories", ""), http.StatusUnauthorized)
 	s.do(http.MethodGet, "/docs", "") // not part of the API, and not counted
