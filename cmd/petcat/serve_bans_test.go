@@ -16,11 +16,12 @@ func TestBanSurvivesRestarts(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := serveProcess(t, data)
 	_, key := s.bannedKey("impatient")
-	banned := s.list(key)
-	end := banned.number(t, "X-RateLimit-Reset")
-	if listed := s.bans()[0].end(t); listed != end {
-		t.Errorf("the caller is told the end %d, the operator %d", end, listed)
-	}
+	end := s.bans()[0].end(t)
+	// Who is banned with the day spent is told the day's end. With a day that has
+	// room again, it is the ban's.
+	s.takesEffect("the caller is told the end that the operator is told", func() bool {
+		return s.list(key).number(t, "X-RateLimit-Reset") == end
+	}, "account", "set-plan", "impatient", "--plan", "pro")
 	if wait := end - time.Now().Unix(); wait < 50 || wait > 61 {
 		t.Errorf("a first ban ends in %d s; want a minute", wait)
 	}
