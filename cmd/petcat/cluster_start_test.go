@@ -37,6 +37,20 @@ func TestClusterStartsAtOnce(t *testing.T) {
 	}
 }
 
+// TestCommandsMakeNoDeployment: a command that is given the wrong database says so,
+// and makes nothing there.
+func TestCommandsMakeNoDeployment(t *testing.T) {
+	database := newCluster(t).database
+	for range 2 { // nothing is made by the first either
+		code, _, stderr := petcatRuns(t, append([]string{"account", "create", "acme", "--plan", "free"}, placeFlags(database)...)...)
+		if code != exitConfig || !strings.Contains(stderr, "petcat init") {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+	}
+	mustRun(t, append([]string{"init"}, placeFlags(database)...)...)
+	mustRun(t, append([]string{"account", "create", "acme", "--plan", "free"}, placeFlags(database)...)...)
+}
+
 // withPassword returns a server that asks for a password where it is spoken to by
 // TCP, and the URL of a database there with the right one.
 func withPassword(t *testing.T) (pg *pgtest.Server, right string) {

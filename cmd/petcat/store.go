@@ -42,7 +42,7 @@ type openedStore interface {
 }
 
 // existence says what a command may do to a deployment as a whole. Only those that
-// say so make a new one: what is typed with the wrong --data must not make keys that
+// say so make a new one: what is typed with the wrong place must not make keys that
 // no server knows. And only one changes an older schema, as a server does: the
 // servers of the older version could not be started again.
 type existence int
@@ -88,7 +88,9 @@ func (p *program) openStore(ctx context.Context, settings Settings, data existen
 		environment = "" // the data's own, or the default for fresh data
 	}
 	if !settings.sqlite() {
-		return postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock, Migrate: data == mayMigrate})
+		return postgres.Open(ctx, postgres.Options{
+			URL: settings.Database, Environment: environment, Clock: p.clock, Migrate: data == mayMigrate, MustExist: data != mayCreate,
+		})
 	}
 	has, err := datadir.HasData(settings.Data)
 	if err != nil {

@@ -12,6 +12,7 @@ const (
 	Refused          Kind = "refused"           // wrong password, no such database or role, or a right is missing
 	Foreign          Kind = "foreign"           // tables of another program have our names
 	Damaged          Kind = "damaged"           // the server found broken data
+	NoData           Kind = "no_data"           // nothing of petcat's is in it, and nothing is to be made
 	OlderSchema      Kind = "older_schema"      // made by an older petcat, and not to be changed
 	NewerSchema      Kind = "newer_schema"      // made by a newer petcat
 	OtherEnvironment Kind = "other_environment" // production data under staging, or the other way round

@@ -26,8 +26,11 @@ type Options struct {
 	Clock       clock.Clock
 	Logger      *slog.Logger // nil: no log
 	// Migrate says that an older schema is brought up to date; without it, data
-	// that has one is refused. What is empty gets the newest in any case.
+	// that has one is refused.
 	Migrate bool
+	// MustExist says that a database without data is refused; without it, the
+	// tables are made there.
+	MustExist bool
 	// Serving says that the caller is a server: it cleans up in the background.
 	Serving bool
 	// CommitObserved, when set, is told the size of each group of creates and how
@@ -110,7 +113,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (meta, erro
 	if err := chooseMode(ctx, conn, config, o.URL); err != nil {
 		return meta{}, err
 	}
-	if err := migrate(ctx, conn, config, o.Migrate); err != nil {
+	if err := migrate(ctx, conn, config, o); err != nil {
 		return meta{}, err
 	}
 	return readMeta(ctx, conn, o.Environment, o.Clock.Read().Time())

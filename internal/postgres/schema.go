@@ -28,10 +28,10 @@ const versions = "petcat_schema"
 // holds: "petcat" in ASCII. Such locks are each database's own.
 const migrationLock = 0x706574636174
 
-// migrate brings the schema up to date if that is allowed, forward only, each file
-// in a transaction of its own. Several nodes may start at once: one does it, the
-// others wait.
-func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, allowed bool) error {
+// migrate makes the schema or brings it up to date, if that is allowed, forward
+// only, each file in a transaction of its own. Several nodes may start at once: one
+// does it, the others wait.
+func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Options) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
@@ -40,9 +40,12 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, allowe
 	if err != nil {
 		return err
 	}
-	// One that is older may be about to be changed: who does holds the lock.
-	if done, err := checkSchema(ctx, conn, target, true, config); done || err != nil {
+	version, err := schemaVersion(ctx, conn, target, config)
+	if err != nil || version == target {
 		return err
+	}
+	if version == noSchema && o.MustExist {
+		return noData(config)
 	}
 	// The lock is a transaction's and not a session's: behind a pooler, a session
 	// is nothing that one could hold. The migrations run beside it.
@@ -54,8 +57,14 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, allowe
 	if _, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 		return err
 	}
-	if done, err := checkSchema(ctx, tx, target, allowed, config); done || err != nil {
+	version, err = schemaVersion(ctx, tx, target, config)
+	switch {
+	case err != nil || version == target:
 		return err
+	case version <= 0 && o.MustExist:
+		return noData(config)
+	case version > 0 && !o.Migrate:
+		return openErrorf(OlderSchema, nil, "the database at %s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", place(config), version, target)
 	}
 	return up(ctx, files, config)
 }
@@ -81,29 +90,34 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// checkSchema reports whether the schema is the one that this program expects. One
-// that is there and older is refused, unless it may be changed.
-func checkSchema(ctx context.Context, from rowQuerier, target int64, mayChange bool, config *pgx.ConnConfig) (done bool, err error) {
+// noSchema stands for the version of a database in which nobody began to make one.
+const noSchema = -1
+
+// schemaVersion returns the number of the newest migration that was made: 0 while
+// another process is making the first, or when one was ended while it did, and
+// noSchema for none. One above target is an error. What is below may be about to be
+// changed: who does holds the lock.
+func schemaVersion(ctx context.Context, from rowQuerier, target int64, config *pgx.ConnConfig) (int64, error) {
 	const (
 		exists = `SELECT to_regclass('` + versions + `') IS NOT NULL`
 		query  = `SELECT coalesce(max(version_id), 0) FROM ` + versions
 	)
 	var there bool
 	if err := from.QueryRow(ctx, exists, pgx.QueryExecModeExec).Scan(&there); err != nil || !there {
-		return false, err
+		return noSchema, err
 	}
 	var version int64
 	if err := from.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&version); err != nil {
-		return false, err
+		return 0, err
 	}
 	if version > target {
-		return false, openErrorf(NewerSchema, nil, "the database at %s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", place(config), version, target)
+		return 0, openErrorf(NewerSchema, nil, "the database at %s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", place(config), version, target)
 	}
-	// 0: another process is making it.
-	if version != 0 && version < target && !mayChange {
-		return false, openErrorf(OlderSchema, nil, "the database at %s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", place(config), version, target)
-	}
-	return version == target, nil
+	return version, nil
+}
+
+func noData(config *pgx.ConnConfig) error {
+	return openErrorf(NoData, nil, "there is no data of petcat in the database at %s; name the right one, or make a new deployment there with petcat serve or petcat init", place(config))
 }
 
 // up runs the migrations. The caller holds the lock.
