@@ -85,6 +85,9 @@ type CreateCategory struct {
 	New     NewCategory
 	// IdempotencyKey is "" when the caller sent none.
 	IdempotencyKey IdempotencyKey
+	// Refused is why no category may be created now, nil if one may. A repetition
+	// of a request that created one is answered all the same.
+	Refused *Error
 }
 
 // CreatedCategory is a store's answer to [CreateCategory].

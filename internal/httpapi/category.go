@@ -55,11 +55,12 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkConditions(e); err != nil {
+	refused, err := s.checkConditions(e)
+	if err != nil {
 		return err
 	}
 	created, err := s.store.CreateCategory(e.r.Context(), petcat.CreateCategory{
-		Account: e.caller.Account, New: category, IdempotencyKey: key,
+		Account: e.caller.Account, New: category, IdempotencyKey: key, Refused: refused,
 	})
 	if err != nil {
 		return err
@@ -80,24 +81,25 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 }
 
 // checkConditions evaluates the conditions of a request that would change the
-// list. They are compared with the list as it is before the request is carried
-// out: of several that arrive at once, each may find its condition true.
-func (s *Server) checkConditions(e *exchange) error {
+// list, and returns why they refuse it, nil if they do not. They are compared with
+// the list as it is before the request is carried out: of several that arrive at
+// once, each may find its condition true.
+func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error) {
 	if len(e.r.Header["If-Match"]) == 0 && len(e.r.Header["If-None-Match"]) == 0 {
-		return nil
+		return nil, nil
 	}
 	list, _, err := s.catalog.Current(e.r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	selected := list.ETags()[negotiate(e.r.Header["Accept-Encoding"])]
 	if representation.Evaluate(e.r, selected, list.ETags()...) != representation.Proceed {
-		return errListChanged()
+		return errListChanged(), nil
 	}
-	return nil
+	return nil, nil
 }
 
-func errListChanged() error {
+func errListChanged() *petcat.Error {
 	return petcat.Errorf(petcat.CodePreconditionFailed, "the list is not as If-Match or If-None-Match demands; get it again, then decide")
 }
 

@@ -160,10 +160,22 @@ func TestCreateCategoryConditions(t *testing.T) {
 	wantError(t, create("If-None-Match", now), 412, petcat.CodePreconditionFailed)
 	wantStatus(t, create("If-None-Match", empty), 201)
 	wantStatus(t, create("If-Match", "*"), 201)
+	// A repetition is answered as the first request was, though its own create has
+	// changed the list; a new one is not created.
+	three := s.list(withKey(key)).Header.Get("ETag")
+	once := func(name string) *answer {
+		t.Helper()
+		return s.create(`{"name":"dog"}`, withKey(key), withHeader("If-Match", three), withHeader("Idempotency-Key", name))
+	}
+	first, again := once("one"), once("one")
+	wantStatus(t, first, 201)
+	wantStatus(t, again, 201)
+	wantHeader(t, again, "Location", first.Header.Get("Location"))
+	wantError(t, once("two"), 412, petcat.CodePreconditionFailed)
 	// What is wrong without the condition is told first.
 	wantError(t, s.create(`{}`, withKey(key), withHeader("If-Match", `"nope"`)), 400, petcat.CodeMissingField)
-	if got := string(s.list(withKey(key)).body); strings.Count(got, `"id":`) != 3 {
-		t.Errorf("the list is %s, want three categories", got)
+	if got := string(s.list(withKey(key)).body); strings.Count(got, `"id":`) != 4 {
+		t.Errorf("the list is %s, want four categories", got)
 	}
 }
 

@@ -28,6 +28,9 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 		return petcat.CreatedCategory{}, translate(err, "create category")
 	}
 	o := &createOp{CreateCategory: c}
+	if c.IdempotencyKey == "" && c.Refused != nil {
+		return petcat.CreatedCategory{}, c.Refused
+	}
 	if c.IdempotencyKey != "" {
 		o.fingerprint = c.New.Fingerprint()
 		if !s.claims.Take(o.claim()) {

@@ -41,17 +41,17 @@ const createPlain = `
 // it is repeated. A row that has expired is replaced.
 const createKeyed = `
 	WITH asked AS MATERIALIZED (
-		SELECT t.n, t.name, t.description, t.account_id, t.key, t.fingerprint,
+		SELECT t.n, t.name, t.description, t.account_id, t.key, t.fingerprint, t.refused,
 			i.category_id AS known, i.fingerprint = t.fingerprint AS same
-		FROM unnest($1::text[], $2::text[], $3::int8[], $4::text[], $5::bytea[]) WITH ORDINALITY
-			AS t (name, description, account_id, key, fingerprint, n)
+		FROM unnest($1::text[], $2::text[], $3::int8[], $4::text[], $5::bytea[], $8::bool[]) WITH ORDINALITY
+			AS t (name, description, account_id, key, fingerprint, refused, n)
 		LEFT JOIN LATERAL (
 			SELECT i.category_id, i.fingerprint FROM idempotency AS i
 			WHERE i.account_id = t.account_id AND i.key = t.key AND i.created_at > $6 LIMIT 1
 		) AS i ON true
 	), fresh AS MATERIALIZED (
 		SELECT n, name, description, account_id, key, fingerprint, row_number() OVER (ORDER BY n) AS k
-		FROM asked WHERE known IS NULL
+		FROM asked WHERE known IS NULL AND NOT refused
 	), counted AS (
 		UPDATE counter SET revision = counter.revision + f.n, category_id = counter.category_id + f.n
 		FROM (SELECT count(*) AS n FROM fresh) AS f
@@ -195,15 +195,16 @@ func queuePlain(batch *pgx.Batch, group []*createOp, now time.Time) {
 
 func queueKeyed(batch *pgx.Batch, group []*createOp, now time.Time) {
 	c := columnsOf(group)
-	keys, fingerprints := make([]*string, len(group)), make([][]byte, len(group))
+	keys, fingerprints, refused := make([]*string, len(group)), make([][]byte, len(group)), make([]bool, len(group))
 	for i, o := range group {
 		if o.IdempotencyKey != "" {
 			key := string(o.IdempotencyKey)
 			keys[i], fingerprints[i] = &key, o.fingerprint[:]
 		}
+		refused[i] = o.Refused != nil
 	}
 	oldest := now.Add(-petcat.IdempotencyRetention)
-	batch.Queue(createKeyed, c.names, c.descriptions, c.accounts, keys, fingerprints, oldest.UnixMilli(), now.UnixMilli()).
+	batch.Queue(createKeyed, c.names, c.descriptions, c.accounts, keys, fingerprints, oldest.UnixMilli(), now.UnixMilli(), refused).
 		Query(func(rows pgx.Rows) error { return readCreated(rows, group) })
 }
 
@@ -224,6 +225,8 @@ func readCreated(rows pgx.Rows, group []*createOp) error {
 		switch {
 		case id != nil:
 			o.created = petcat.CreatedCategory{Category: o.New.As(petcat.CategoryID(*id))}
+		case known == nil:
+			o.outcome = o.Refused
 		case *same:
 			// The same fingerprint means the same texts.
 			o.created = petcat.CreatedCategory{Category: o.New.As(petcat.CategoryID(*known)), Replayed: true}

@@ -59,6 +59,9 @@ func (o *createOp) run(t *tx) error {
 			return nil
 		}
 	}
+	if o.Refused != nil {
+		return o.Refused
+	}
 	t.counters.category++
 	category := petcat.RevisedCategory{Category: o.New.As(t.counters.category), Revision: t.revise()}
 	var description any

@@ -24,6 +24,28 @@ func testIdempotency(t *testing.T, open Open) {
 		wantEqual(t, "the repetition", petcat.CreatedCategory{Category: first.Category, Replayed: true}, again)
 		wantEqual(t, "the number of categories", 1, len(categories(t, f)))
 	})
+	t.Run("what may not be created now is still repeated", func(t *testing.T) {
+		f := start(t, open)
+		refused := func(key petcat.IdempotencyKey, n petcat.NewCategory) (petcat.CreatedCategory, error) {
+			return f.CreateCategory(t.Context(), petcat.CreateCategory{
+				Account: 1, New: n, IdempotencyKey: key, Refused: petcat.Errorf(petcat.CodePreconditionFailed, "not now"),
+			})
+		}
+		dogs := category(t, "Dogs", nil)
+		for _, key := range []petcat.IdempotencyKey{"", "k"} {
+			_, err := refused(key, dogs)
+			wantCode(t, err, petcat.CodePreconditionFailed)
+		}
+		wantEqual(t, "the number of categories", 0, len(categories(t, f)))
+		first, err := create(f, 1, "k", dogs)
+		must(t, first, err)
+		again, err := refused("k", dogs)
+		must(t, again, err)
+		wantEqual(t, "the repetition", petcat.CreatedCategory{Category: first.Category, Replayed: true}, again)
+		_, err = refused("k", category(t, "Cats", nil))
+		wantCode(t, err, petcat.CodeIdempotencyKeyReused)
+		wantEqual(t, "the number of categories", 1, len(categories(t, f)))
+	})
 	t.Run("another request under the same key is refused", func(t *testing.T) {
 		f := start(t, open)
 		must2(t)(create(f, 1, "k", category(t, "Dogs", nil)))
