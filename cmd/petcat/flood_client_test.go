@@ -31,9 +31,9 @@ type flood struct {
 }
 
 // floods are all kinds. The times are those of the sockets, and two seconds for a
-// busy machine; more where there is much to answer before nothing more is taken.
+// busy machine.
 func floods() []flood {
-	const late, later = 2 * time.Second, 10 * time.Second
+	const late = 2 * time.Second
 	anyKey := func(text string) func(string) []byte {
 		return func(key string) []byte {
 			if key != "" {
@@ -65,12 +65,12 @@ func floods() []flood {
 		{name: "plain slow", say: func(string) []byte { return []byte("GET / HT") }, drip: func(string) []byte { return []byte("x") }, letGo: headerTimeout + late},
 		{name: "plain announcing", say: announced, letGo: bodyTimeout + late},
 		{name: "plain idle", say: list, letGo: idleTimeout + late},
-		{name: "plain never reading", say: document, letGo: writeTimeout + later},
+		{name: "plain never reading", say: document, letGo: writeTimeout + late},
 		{name: "plain resetting", say: list, resets: true, letGo: late},
 		{name: "TLS silent", protocol: "http/1.1", silent: true, say: nothing, letGo: headerTimeout + late},
 		{name: "TLS shaken and silent", protocol: "http/1.1", say: nothing, letGo: headerTimeout + late},
 		{name: "TLS announcing", protocol: "http/1.1", say: announced, letGo: bodyTimeout + late},
-		{name: "TLS never reading", protocol: "http/1.1", say: document, letGo: writeTimeout + later},
+		{name: "TLS never reading", protocol: "http/1.1", say: document, letGo: writeTimeout + late},
 		{name: "TLS resetting", protocol: "http/1.1", say: list, resets: true, letGo: late},
 		{name: "h2 without a word", protocol: "h2", say: nothing, letGo: 10*time.Second + late},
 		{name: "h2 silent", protocol: "h2", say: func(string) []byte { return h2Hello(65_535) }, letGo: idleTimeout + time.Second + late},

@@ -63,7 +63,7 @@ func listen(ctx context.Context, settings Settings) (*listeners, error) {
 }
 
 func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	l, err := socket.Config(stallTimeout).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, tryLaterf("the address %s is taken by another program; stop that one, or choose another with --%s: %w", address, flag, syscall.EADDRINUSE)

@@ -57,8 +57,9 @@ const (
 	// its headers over HTTP/1.1, which is 16 KiB, and 320 bytes less than what it
 	// allows over HTTP/2, where 32 bytes count for each header besides its text.
 	headerBytes = 12 << 10
-	// stallTimeout is how long an HTTP/2 connection may take nothing of what is
-	// written to it.
+	// stallTimeout is how long a connection may take nothing of what is written to
+	// it: the system's buffers included where the system is Linux, and what net/http
+	// has not yet written where the protocol is HTTP/2.
 	stallTimeout = 15 * time.Second
 	http2Streams = 32
 	// http2Window is the smallest that HTTP/2 allows for a connection, bytes.
