@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -241,4 +242,32 @@ func TestUnreadHTTP2(t *testing.T) {
 		t.Logf("stopped in %s", s.wantEnd(t, 2*time.Second))
 		s.wantQuiet(t)
 	})
+}
+
+// Who cancels each request over HTTP/2 as soon as it is sent is let go, and no
+// request of it is worked on any more.
+func TestResetHTTP2(t *testing.T) {
+	t.Parallel()
+	s := serveFlooded(t, true)
+	f := flood{protocol: "h2", say: func(string) []byte { return h2Hello(65_535) }}
+	conn, err := f.connect(s.server, "127.0.1.1", "")
+	must(t, err)
+	defer conn.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	for stream := uint32(1); ; stream += 2 {
+		pair := append(h2Request(stream, "POST", "/v1/categories", s.free, false), h2Frame(3, 0, stream, []byte{0, 0, 0, 8})...)
+		if _, err := conn.Write(pair); err != nil {
+			break
+		}
+		if stream > 100_000 {
+			t.Fatalf("%d requests were cancelled", stream/2)
+		}
+		lapse(100 * time.Microsecond)
+	}
+	<-ended
+	s.wantQuiet(t)
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"petcat/internal/socket"
 )
 
 const (
@@ -20,6 +22,9 @@ const (
 	// streamSample is how many connections are looked at to find the one that is
 	// to go. Go's maps begin at random, so it is a fair sample.
 	streamSample = 32
+	// mostCancelled is how many more requests a client may cancel on a connection
+	// than it takes answers.
+	mostCancelled = 100
 )
 
 // streams bounds what HTTP/2 costs. There one connection has many requests under
@@ -27,6 +32,9 @@ const (
 // as the timeouts let it. Where there are too many, the connection with most of
 // them is closed, among those that have stalled if there are any: who takes
 // answers has few under way, or gets on.
+//
+// A request that is cancelled at once makes room for another at once, so that a
+// connection is closed, too, whose client mostly cancels.
 type streams struct {
 	mu      sync.Mutex
 	running int                // of all peers that are not gone; guarded by mu
@@ -35,10 +43,11 @@ type streams struct {
 
 // peer is the other end of a connection. The streams' mu guards it.
 type peer struct {
-	conn    net.Conn
-	running int
-	since   time.Time // when a request ended last, or the first of these began
-	gone    bool
+	conn      net.Conn
+	running   int
+	since     time.Time // when a request ended last, or the first of these began
+	cancelled int       // how many more than were answered
+	gone      bool
 }
 
 type peerKey struct{}
@@ -60,13 +69,19 @@ func (s *streams) serve(next http.Handler, w http.ResponseWriter, r *http.Reques
 	}
 	victim, ok := s.begin(p, time.Now())
 	if victim != nil {
-		_ = victim.conn.Close()
+		socket.Cut(victim.conn)
 	}
 	if !ok {
 		panic(http.ErrAbortHandler) // nobody reads the answer
 	}
-	defer func() { s.end(p, time.Now()) }()
-	next.ServeHTTP(w, r)
+	defer func() {
+		if s.end(p, time.Now(), r.Context().Err() != nil) {
+			socket.Cut(p.conn)
+		}
+	}()
+	if r.Context().Err() == nil { // else nobody reads the answer
+		next.ServeHTTP(w, r)
+	}
 }
 
 // begin counts a request, and returns whose connection is to be closed for it; ok
@@ -90,26 +105,42 @@ func (s *streams) begin(p *peer, now time.Time) (victim *peer, ok bool) {
 		return nil, true
 	}
 	if victim = s.victim(now); victim != nil {
-		victim.gone = true
-		s.running -= victim.running
-		delete(s.peers, victim)
+		s.remove(victim)
 	}
 	return victim, !p.gone
 }
 
-// end takes a request that was answered off the count.
-func (s *streams) end(p *peer, now time.Time) {
+// end takes a request that was answered, or cancelled, off the count, and reports
+// whether its connection is to be closed.
+func (s *streams) end(p *peer, now time.Time, cancelled bool) (closes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.gone {
-		return
+		return false
 	}
 	p.running--
 	s.running--
 	p.since = now
+	if cancelled {
+		p.cancelled++
+	} else {
+		p.cancelled = max(0, p.cancelled-1)
+	}
+	if p.cancelled > mostCancelled {
+		s.remove(p)
+		return true
+	}
 	if p.running == 0 {
 		delete(s.peers, p)
 	}
+	return false
+}
+
+// remove forgets a peer whose connection is to be closed. The caller holds mu.
+func (s *streams) remove(p *peer) {
+	p.gone = true
+	s.running -= p.running
+	delete(s.peers, p)
 }
 
 // victim returns the peer that is to go, or nil for none yet. The caller holds mu.

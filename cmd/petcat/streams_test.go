@@ -35,7 +35,7 @@ func TestStreams(t *testing.T) {
 	if _, ok := s.begin(stuck[1], now); ok {
 		t.Error("a connection that was closed is served")
 	}
-	s.end(stuck[1], now)
+	s.end(stuck[1], now, false)
 	if want := manyStreams - 100 + 1 + 40; s.running != want {
 		t.Errorf("%d are under way, want %d", s.running, want)
 	}
@@ -51,7 +51,36 @@ func TestStreams(t *testing.T) {
 	if v, ok := s.begin(busy, now); v != busy || ok {
 		t.Error("past the second bound the one with most does not go")
 	}
-	if s.end(other, now); s.running != 0 || len(s.peers) != 0 {
+	if s.end(other, now, false); s.running != 0 || len(s.peers) != 0 {
+		t.Errorf("%d are under way of %d", s.running, len(s.peers))
+	}
+}
+
+// A connection whose client mostly cancels its requests is closed; one that takes
+// as many answers is not.
+func TestCancelledStreams(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	var s streams
+	one := func(p *peer, cancelled bool) (closed bool) {
+		_, ok := s.begin(p, now)
+		return s.end(p, now, cancelled) || !ok
+	}
+	fair, harsh := &peer{}, &peer{}
+	for i := range 10 * mostCancelled {
+		if one(fair, i%2 == 0) {
+			t.Fatalf("a fair client is closed after %d requests", i)
+		}
+	}
+	for i := range mostCancelled {
+		if one(harsh, true) {
+			t.Fatalf("it is closed after %d requests that were cancelled", i)
+		}
+	}
+	if !one(harsh, true) || !one(harsh, true) {
+		t.Error("it is not closed for good")
+	}
+	if s.running != 0 || len(s.peers) != 0 {
 		t.Errorf("%d are under way of %d", s.running, len(s.peers))
 	}
 }

@@ -3,6 +3,7 @@ package socket
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"time"
 )
@@ -41,6 +42,14 @@ func (c *conn) Close() error {
 		return nil
 	}
 	return c.close()
+}
+
+// Cut closes a connection of a Listener at once, whatever its client still sends:
+// one that has only itself to thank.
+func Cut(c net.Conn) {
+	if own, ok := c.(*conn); ok {
+		_ = own.close()
+	}
 }
 
 func (c *conn) close() error {
