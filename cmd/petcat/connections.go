@@ -14,6 +14,9 @@ const (
 	// unprovenGrace an address may have.
 	maxUnproven   = 100
 	unprovenGrace = time.Second
+	// maxStrange is how many requests a second are answered on a connection that has
+	// shown no valid key.
+	maxStrange = 100
 	// maxAdminConnections is far above what scrapers and probes open.
 	maxAdminConnections = 32
 	// mostConnections bounds the memory of a process that may open any number of

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -253,6 +254,7 @@ func TestResetHTTP2(t *testing.T) {
 	conn, err := f.connect(s.server, "127.0.1.1", "")
 	must(t, err)
 	defer conn.Close()
+	must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -263,11 +265,56 @@ func TestResetHTTP2(t *testing.T) {
 		if _, err := conn.Write(pair); err != nil {
 			break
 		}
-		if stream > 100_000 {
+		if stream > 20_000 {
 			t.Fatalf("%d requests were cancelled", stream/2)
 		}
 		lapse(100 * time.Microsecond)
 	}
 	<-ended
 	s.wantQuiet(t)
+}
+
+// A connection on which nobody shows a key may ask for much, but not for ever; one
+// that has shown its key may.
+func TestStrangersAreLetGo(t *testing.T) {
+	t.Parallel()
+	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serveFlooded(t, secure)
+			for _, c := range []struct {
+				name, path, first string
+			}{
+				{"no key", "/v1/categories", ""},
+				{"a document", "/openapi.json", ""},
+				{"a key once", "/v1/none", s.key},
+			} {
+				tr := newUncheckedTransport()
+				client := &server{client: &http.Client{Transport: tr, Timeout: 10 * time.Second}}
+				opened := 0
+				trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+					if !i.Reused {
+						opened++
+					}
+				}}
+				traced := func(r *http.Request) {
+					*r = *r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+					r.Header.Set("Accept-Encoding", "gzip")
+				}
+				if c.first != "" {
+					_, err := client.try(http.MethodGet, s.api+c.path, nil, traced, withKey(c.first))
+					must(t, err)
+				}
+				for range 6 * maxStrange {
+					_, err := client.try(http.MethodGet, s.api+c.path, nil, traced)
+					must(t, err)
+				}
+				if closes := c.first == ""; closes != (opened > 1) {
+					t.Errorf("%s: %d connections were opened", c.name, opened)
+				}
+				tr.CloseIdleConnections()
+			}
+			s.wantQuiet(t)
+		})
+	}
 }

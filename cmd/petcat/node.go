@@ -72,7 +72,7 @@ func (p *program) newNode(settings Settings, log *logging.Log, l *listeners) *no
 	n := &node{log: log, listeners: l, health: &health{}, metrics: metrics.New(build().Version), clock: ratelimit.NewClock(p.clock)}
 	n.options = httpapi.Options{
 		Failures: ratelimit.NewFailureBucket(n.clock, failedPerMinute),
-		Clock:    p.clock, Logger: log.Logger, Observe: n.observe, Proven: socket.Prove,
+		Clock:    p.clock, Logger: log.Logger, Observe: n.observe, Proven: socket.Prove, Strange: socket.Strange,
 		Documents: documents(l.publicURL(settings)), TrustedProxies: settings.TrustedProxies,
 	}
 	n.metrics.Gauge("petcat_ready", "1 while requests should be sent here: what /readyz answers.", func() float64 {

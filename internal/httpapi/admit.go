@@ -35,6 +35,7 @@ func (s *Server) admit(next handler) handler {
 // refuseStranger answers whoever showed no valid key. Only a wrong credential
 // counts against the address that it came from.
 func (s *Server) refuseStranger(e *exchange) error {
+	s.noteStranger(e)
 	if !credentialFailed(e.notCaller) {
 		return e.notCaller
 	}
@@ -46,6 +47,14 @@ func (s *Server) refuseStranger(e *exchange) error {
 			"too many requests with a wrong API key came from your address; check the key, and try again in %s", wait(d.RetryAfter))
 	}
 	return e.notCaller
+}
+
+// noteStranger has the connection closed after the answer when too many of its
+// requests show no valid key.
+func (s *Server) noteStranger(e *exchange) {
+	if s.strange(e.r.Context()) {
+		e.header()["Connection"] = connectionClose // over HTTP/2, net/http says GOAWAY instead
+	}
 }
 
 // refusal says why a caller is refused and what it can do about it. Callers who

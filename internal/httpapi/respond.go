@@ -14,6 +14,7 @@ var (
 	cacheNoStore    = []string{"no-store"}
 	cacheList       = []string{"private, no-cache"}
 	varyList        = []string{"Authorization, Accept-Encoding"}
+	connectionClose = []string{"close"}
 	trueValue       = []string{"true"}
 )
 

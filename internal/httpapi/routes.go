@@ -47,6 +47,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // document serves what needs no key.
 func (s *Server) document(e *exchange) error {
+	s.noteStranger(e)
 	h, ok := s.documents[e.Path]
 	if !ok {
 		// A folder serves what is below it.

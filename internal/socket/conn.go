@@ -31,6 +31,9 @@ type conn struct {
 	ended       bool          // reads have been ended for good; guarded by mu
 	lingers     bool          // see linger; guarded by mu
 
+	strange      int           // requests without a valid key since strangeSince; guarded by mu
+	strangeSince time.Duration // by the listener's tick; guarded by mu
+
 	accepted     time.Duration // since the listener's origin
 	proven       atomic.Bool   // see Prove
 	crowd        *crowd        // nil unless it is unproven; guarded by the listener's mu, as are its neighbours in it

@@ -27,6 +27,9 @@ type Limits struct {
 	// Grace is how long a connection has before it counts as unproven: a client
 	// may open many at once before it sends the first request.
 	Grace time.Duration
+	// Strange is how many requests a second may be answered on a connection that
+	// has not been proven; 0 for any number. See [Strange].
+	Strange int
 	// Exempt are networks whose connections count as proven from the start.
 	Exempt []netip.Prefix
 }
@@ -80,6 +83,24 @@ func Prove(ctx context.Context) {
 	defer c.listener.mu.Unlock()
 	c.proven.Store(true)
 	c.listener.leave(c)
+}
+
+// Strange notes that a request whose context this is showed no valid key, and
+// reports whether that happens so often that its connection is to be closed after
+// the answer.
+func Strange(ctx context.Context) (closes bool) {
+	c, ok := ctx.Value(connKey{}).(*conn)
+	if !ok || c.proven.Load() || c.listener.limits.Strange == 0 {
+		return false
+	}
+	now := c.listener.lastTick()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now-c.strangeSince >= time.Second {
+		c.strangeSince, c.strange = now, 0
+	}
+	c.strange++
+	return c.strange > c.listener.limits.Strange
 }
 
 // below returns the connection of a Listener that c is or, with TLS, is over;
