@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -188,7 +189,21 @@ func wantFixedLabels(t *testing.T, s *server) {
 	}
 }
 
+// TestServeLeavesNothingBehind runs in a process of its own: what other tests have
+// under way is not what a server leaves.
 func TestServeLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	const alone = "PETCAT_TEST_ALONE"
+	if os.Getenv(alone) == "" {
+		self, err := os.Executable()
+		must(t, err)
+		cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.count=1", "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), alone+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
 	data := filepath.Join(t.TempDir(), "data")
 	before, files := goleak.IgnoreCurrent(), openFiles(t)
 	s := serve(t, data)
