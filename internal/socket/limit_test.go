@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,18 +22,21 @@ import (
 type limited struct {
 	t        *testing.T
 	listener *socket.Listener
+	held     atomic.Int32 // requests for /wait that have come
 }
 
 func serveLimited(t *testing.T, limits socket.Limits) *limited {
 	t.Helper()
 	l := socket.New(listen(t), socket.Timeouts{Header: time.Minute, Body: time.Minute, Write: time.Minute, Idle: time.Minute})
 	l.Limit(limits)
+	s := &limited{t: t, listener: l}
 	over := make(chan struct{})
 	server := &http.Server{ConnState: note(l), ConnContext: socket.Context, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Key") != "" {
 			socket.Prove(r.Context())
 		}
 		if r.URL.Path == "/wait" {
+			s.held.Add(1)
 			<-over
 		}
 	})}
@@ -43,7 +47,16 @@ func serveLimited(t *testing.T, limits socket.Limits) *limited {
 		_ = server.Close()
 		done.Wait()
 	})
-	return &limited{t: t, listener: l}
+	return s
+}
+
+// hold connects and sends a request that is under way when it returns.
+func (s *limited) hold(from string) net.Conn {
+	s.t.Helper()
+	before := s.held.Load()
+	c := s.dial(from, waiting, false)
+	s.eventually("the request is under way", func() bool { return s.held.Load() > before })
+	return c
 }
 
 // dial connects from an address of this machine and sends requests.
@@ -159,7 +172,7 @@ func TestTotalOfConnections(t *testing.T) {
 	// Nobody else is in a crowd: what rests longest goes, and a request is none.
 	for range 4 {
 		<-time.After(2 * socket.Tick) // so that they rest for different times
-		used = append(used, s.dial("127.0.0.3", waiting, false))
+		used = append(used, s.hold("127.0.0.3"))
 	}
 	if n := open(used[:4]...); n != 0 {
 		t.Errorf("%d of those that rested are open", n)
@@ -168,7 +181,7 @@ func TestTotalOfConnections(t *testing.T) {
 		t.Errorf("%d of 4 requests go on", n)
 	}
 	// And then, those who said nothing.
-	used = append(used, s.dial("127.0.0.3", waiting, false), s.dial("127.0.0.3", waiting, false))
+	used = append(used, s.hold("127.0.0.3"), s.hold("127.0.0.3"))
 	if open(silent[4], alone) != 0 || open(used[4:]...) != 6 {
 		t.Error("a request had to go before a silent connection")
 	}

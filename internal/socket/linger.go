@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -68,9 +69,9 @@ func (c *conn) linger() bool {
 	if c.lingers {
 		return true
 	}
-	c.listener.lingering.Add(1) // before the client can know
+	c.listener.lingering.add(1) // before the client can know
 	if below.CloseWrite() != nil {
-		c.listener.lingering.Done()
+		c.listener.lingering.add(-1)
 		return false
 	}
 	c.lingers = true
@@ -84,7 +85,7 @@ func (c *conn) linger() bool {
 
 // drain throws away what comes, and then closes the connection.
 func (c *conn) drain() {
-	defer c.listener.lingering.Done()
+	defer c.listener.lingering.add(-1)
 	defer func() { _ = c.close() }() // nobody is left to be told
 	buffer := c.listener.buffers.Get().(*[lingerBuffer]byte)
 	defer c.listener.buffers.Put(buffer)
@@ -101,14 +102,45 @@ func (c *conn) drain() {
 	}
 }
 
+// tally counts what is under way, and tells when that is nothing. Unlike a
+// sync.WaitGroup's, its count may leave zero while somebody waits: connections are
+// closed until the very end.
+type tally struct {
+	mu    sync.Mutex
+	count int           // guarded by mu
+	zero  chan struct{} // guarded by mu; closed when count is 0 next; nil while nobody waits
+}
+
+func (t *tally) add(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count += n
+	if t.count == 0 && t.zero != nil {
+		close(t.zero)
+		t.zero = nil
+	}
+}
+
+// none returns what is closed as soon as nothing is under way.
+func (t *tally) none() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.zero != nil {
+		return t.zero
+	}
+	zero := make(chan struct{})
+	if t.count == 0 {
+		close(zero)
+	} else {
+		t.zero = zero
+	}
+	return zero
+}
+
 // Settle waits until all connections that were closed are closed on both sides.
 // When ctx ends before that, it breaks them off.
 func (l *Listener) Settle(ctx context.Context) {
-	settled := make(chan struct{})
-	go func() {
-		defer close(settled)
-		l.lingering.Wait()
-	}()
+	settled := l.lingering.none()
 	select {
 	case <-settled:
 		return

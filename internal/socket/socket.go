@@ -73,7 +73,7 @@ type Listener struct {
 	dropped  uint64                   // guarded by mu
 	failures uint64                   // guarded by mu
 
-	lingering sync.WaitGroup
+	lingering tally
 	buffers   sync.Pool // for what nobody reads
 }
 
