@@ -20,16 +20,7 @@ func serveWithFiles(t *testing.T, data, files string) *server {
 	must(t, os.Symlink(executable, program))
 	s := newServer(t, data)
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `ulimit -n "$0" && exec "$@"`, files, program}, serveFlags("serve", data, nil)...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-	cmd.Stdout, cmd.Stderr = s.stdout, s.log
-	cmd.SysProcAttr = diesWithTest()
-	must(t, cmd.Start())
-	s.process = cmd.Process
-	go func() {
-		defer close(s.ended)
-		_ = cmd.Wait() // the code says how it went
-		s.code = cmd.ProcessState.ExitCode()
-	}()
+	s.launch(cmd)
 	s.awaitReady()
 	return s
 }

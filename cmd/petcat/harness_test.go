@@ -92,17 +92,23 @@ func launchProcess(t testing.TB, data string, args ...string) *server {
 	must(t, err)
 	cmd := exec.Command(executable, args...)
 	cmd.Args[0] = "petcat"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	s.launch(cmd)
+	return s
+}
+
+// launch starts the process that is the server.
+func (s *server) launch(cmd *exec.Cmd) {
+	s.t.Helper()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir()}
 	cmd.Stdout, cmd.Stderr = s.stdout, s.log
 	cmd.SysProcAttr = diesWithTest()
-	must(t, cmd.Start())
+	must(s.t, cmd.Start())
 	s.process = cmd.Process
 	go func() {
 		defer close(s.ended)
 		_ = cmd.Wait() // the code says how it went
 		s.code = cmd.ProcessState.ExitCode()
 	}()
-	return s
 }
 
 func newServer(t testing.TB, data string) *server {
