@@ -1,0 +1,81 @@
+package counters
+
+import "petcat"
+
+// Account is what is counted of an account: the rules of every implementation, as
+// pure functions. Those that count elsewhere say the same in their own language, and
+// the suite compares them step by step. The zero Account is one that nobody charged.
+type Account struct {
+	Minute int64 // index of the minute that Used counts
+	Used   int64
+
+	Epoch    int64 // in which DayIndex and Day were last told
+	DayIndex int64
+	Day      Day
+
+	// The grant for the day after DayIndex; 0: there was none.
+	TomorrowGranted, TomorrowCount int64
+}
+
+// Charge decides a charge at a moment, in nanoseconds since the Unix epoch, in an epoch.
+func (a *Account) Charge(now, epoch int64, c Charge) Facts {
+	second := now / 1e9
+	a.turnMinute(petcat.Minute.Index(second))
+	a.turnDay(petcat.Day.Index(second), epoch, c.Series)
+	if c.Minute == a.Minute {
+		a.Used += c.Reported
+	}
+	n := int64(0)
+	if a.Day.Known {
+		n = max(0, min(c.Requests, c.PerMinute-a.Used, c.PerDay-a.Day.Used()))
+	}
+	leased := min(n, a.Day.Free)
+	a.Day.Free -= leased
+	if c.Overdraw {
+		a.Day.Owed += n - leased
+	} else {
+		n = leased
+	}
+	a.Used += n
+	return Facts{Now: now, Admitted: n, MinuteUsed: a.Used, Day: a.Day}
+}
+
+// turnMinute begins a new minute when there is one. When the clock was set back, the
+// minute that is counted is called by the one that it is now: nobody gets a window
+// for that, and nobody waits longer than one.
+func (a *Account) turnMinute(minute int64) {
+	if minute > a.Minute {
+		a.Used = 0
+	}
+	a.Minute = minute
+}
+
+// turnDay begins a new series when the day is another, or the epoch is: then what is
+// left of the old series' block may have been spent already.
+func (a *Account) turnDay(day, epoch, series int64) {
+	switch {
+	case a.DayIndex == day && a.Epoch == epoch && a.Day.Series != 0:
+		return
+	case a.DayIndex+1 == day && a.Epoch == epoch && a.TomorrowGranted > 0:
+		a.Day = Day{Series: a.Day.Series, Known: true, Count: a.TomorrowCount, Granted: a.TomorrowGranted, Free: a.TomorrowGranted}
+	default:
+		a.Day = Day{Series: series}
+	}
+	a.DayIndex, a.Epoch = day, epoch
+	a.TomorrowGranted, a.TomorrowCount = 0, 0
+}
+
+// Grant takes a grant in an epoch.
+func (a *Account) Grant(epoch int64, g Grant) {
+	switch {
+	case a.Epoch != epoch || a.Day.Series != g.Series:
+	case g.Day == a.DayIndex && g.Granted >= a.Day.Granted:
+		a.Day.Known = true
+		a.Day.Free += g.Granted - a.Day.Granted
+		a.Day.Granted, a.Day.Count = g.Granted, g.Count
+		paid := min(a.Day.Owed, a.Day.Free)
+		a.Day.Owed, a.Day.Free = a.Day.Owed-paid, a.Day.Free-paid
+	case g.Day == a.DayIndex+1 && g.Granted > a.TomorrowGranted:
+		a.TomorrowGranted, a.TomorrowCount = g.Granted, g.Count
+	}
+}
