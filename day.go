@@ -29,6 +29,26 @@ type DayReturn struct {
 	Unused  int64
 }
 
+// SharedLease asks for a block of an account's requests of one UTC day on behalf of
+// counters that several nodes share. The counters know the sum of what they were
+// granted in a series, which ends when they forget the account's day. Whoever leases
+// repeats what the counters know, so a lease needs no number: any node may make it
+// again, and what was leased already is told and not leased twice.
+type SharedLease struct {
+	Account AccountID
+	Day     int64 // days since the epoch: [Day].Index
+	Want    int64 // how many requests; less is granted near the quota
+	Quota   int64 // the account's quota for the day
+	Series  int64 // random, from 1
+	Granted int64 // the sum that the counters know of in the series
+}
+
+// SharedLeased is the answer to a SharedLease.
+type SharedLeased struct {
+	Granted int64 // the sum in the series, from SharedLease.Granted upwards
+	Count   int64 // used or leased of the day by everybody
+}
+
 // DayCall names a call that changes counts, so that it can be made again when
 // its outcome is not known: a store does it once. A caller makes one call at a
 // time, and makes the same one, with the same number and the same contents, until
@@ -47,6 +67,13 @@ type DayStore interface {
 	// now. One with a number below the caller's last is an error and grants
 	// nothing: it was overtaken on its way.
 	LeaseDays(ctx context.Context, call DayCall, leases []DayLease) ([]DayLeased, error)
+	// LeaseShared grants leases durably: the answers are in the order of the
+	// questions. The counts of a day never pass the quota that came with the lease.
+	// No two leases of a call may be of the same account's same day. Where more was
+	// granted in the series than the lease knows of, nothing is leased, and the
+	// answer is that sum. A lease of another series than the last begins that one;
+	// what was granted in the last stays counted.
+	LeaseShared(ctx context.Context, leases []SharedLease) ([]SharedLeased, error)
 	// ReturnDays gives unused requests back. A call that was done, or that was
 	// overtaken, changes nothing.
 	ReturnDays(ctx context.Context, call DayCall, returns []DayReturn) error
@@ -57,17 +84,28 @@ type DayStore interface {
 // CheckDayLeases returns an error when two leases of a call are of the same
 // account's same day.
 func CheckDayLeases(leases []DayLease) error {
-	type key struct {
-		account AccountID
-		day     int64
-	}
-	seen := make(map[key]bool, len(leases))
+	return checkDays(leases, func(l DayLease) accountDay { return accountDay{l.Account, l.Day} })
+}
+
+// CheckSharedLeases returns an error when two leases of a call are of the same
+// account's same day.
+func CheckSharedLeases(leases []SharedLease) error {
+	return checkDays(leases, func(l SharedLease) accountDay { return accountDay{l.Account, l.Day} })
+}
+
+type accountDay struct {
+	account AccountID
+	day     int64
+}
+
+func checkDays[L any](leases []L, dayOf func(L) accountDay) error {
+	seen := make(map[accountDay]bool, len(leases))
 	for _, l := range leases {
-		k := key{l.Account, l.Day}
-		if seen[k] {
-			return fmt.Errorf("two leases of one call are of %s and day %d", l.Account, l.Day)
+		d := dayOf(l)
+		if seen[d] {
+			return fmt.Errorf("two leases of one call are of %s and day %d", d.account, d.day)
 		}
-		seen[k] = true
+		seen[d] = true
 	}
 	return nil
 }

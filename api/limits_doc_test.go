@@ -113,7 +113,10 @@ func readExample(t *testing.T) []exampleRow {
 }
 
 // days is a store of one account's one day.
-type days struct{ count chan int64 } // holds the count; taken while in use
+type days struct {
+	petcat.DayStore
+	count chan int64 // holds the count; taken while in use
+}
 
 func newDays() days {
 	d := days{count: make(chan int64, 1)}

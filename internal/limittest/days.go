@@ -16,6 +16,7 @@ var ErrCrashed = errors.New("limittest: the process has crashed")
 type Days struct {
 	mu     sync.Mutex
 	counts map[dayKey]int64       // guarded by mu
+	series map[dayKey]daySeries   // the last of each; guarded by mu
 	done   map[string]dayCallDone // each caller's last call; guarded by mu
 	calls  int                    // guarded by mu
 }
@@ -25,6 +26,9 @@ type dayKey struct {
 	day     int64
 }
 
+// daySeries is a series of grants to counters that several nodes share.
+type daySeries struct{ id, granted int64 }
+
 // dayCallDone is a call that was done.
 type dayCallDone struct {
 	number  int64
@@ -33,7 +37,7 @@ type dayCallDone struct {
 
 // NewDays returns an empty store.
 func NewDays() *Days {
-	return &Days{counts: make(map[dayKey]int64), done: make(map[string]dayCallDone)}
+	return &Days{counts: make(map[dayKey]int64), series: make(map[dayKey]daySeries), done: make(map[string]dayCallDone)}
 }
 
 // Count returns how much of an account's day is used or leased.
@@ -64,11 +68,11 @@ type Process struct {
 
 // Faults says what goes wrong.
 type Faults struct {
-	Write error // what LeaseDays and ReturnDays answer
+	Write error // what LeaseDays, LeaseShared and ReturnDays answer
 	Read  error // what DayCount answers
 	Hang  bool  // every call waits until Hang ends or its context does
-	// LoseAnswer makes LeaseDays and ReturnDays do their work and then answer with
-	// Write.
+	// LoseAnswer makes LeaseDays, LeaseShared and ReturnDays do their work and then
+	// answer with Write.
 	LoseAnswer bool
 }
 
@@ -108,6 +112,16 @@ func (p *Process) LeaseDays(ctx context.Context, call petcat.DayCall, leases []p
 	err = p.write(ctx, func(d *Days) error {
 		d.calls++
 		got, err = d.lease(call, leases)
+		return err
+	})
+	return got, err
+}
+
+// LeaseShared implements [petcat.DayStore].
+func (p *Process) LeaseShared(ctx context.Context, leases []petcat.SharedLease) (got []petcat.SharedLeased, err error) {
+	err = p.write(ctx, func(d *Days) error {
+		d.calls++
+		got, err = d.leaseShared(leases)
 		return err
 	})
 	return got, err
@@ -172,6 +186,28 @@ func (d *Days) lease(call petcat.DayCall, leases []petcat.DayLease) ([]petcat.Da
 		got[i] = petcat.DayLeased{Granted: granted[i], Count: d.counts[k]}
 	}
 	d.done[call.Caller] = dayCallDone{number: call.Number, granted: granted}
+	return got, nil
+}
+
+// leaseShared grants leases to counters that several nodes share. The caller holds
+// d.mu.
+func (d *Days) leaseShared(leases []petcat.SharedLease) ([]petcat.SharedLeased, error) {
+	if err := petcat.CheckSharedLeases(leases); err != nil {
+		return nil, err
+	}
+	got := make([]petcat.SharedLeased, len(leases))
+	for i, l := range leases {
+		k := dayKey{l.Account, l.Day}
+		granted, more := l.Granted, max(0, min(l.Want, l.Quota-d.counts[k]))
+		if last := d.series[k]; last.id == l.Series && last.granted > l.Granted {
+			granted, more = last.granted, 0
+		}
+		if more > 0 {
+			d.counts[k] += more
+			d.series[k] = daySeries{id: l.Series, granted: granted + more}
+		}
+		got[i] = petcat.SharedLeased{Granted: granted + more, Count: d.counts[k]}
+	}
 	return got, nil
 }
 

@@ -48,6 +48,19 @@ func (u *Unreliable) LeaseDays(ctx context.Context, call petcat.DayCall, leases 
 	return got, nil
 }
 
+// LeaseShared implements [petcat.DayStore].
+func (u *Unreliable) LeaseShared(ctx context.Context, leases []petcat.SharedLease) (got []petcat.SharedLeased, err error) {
+	err = u.do(ctx, func(ctx context.Context) error {
+		var err error
+		got, err = u.DayStore.LeaseShared(ctx, leases)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
 // ReturnDays implements [petcat.DayStore].
 func (u *Unreliable) ReturnDays(ctx context.Context, call petcat.DayCall, returns []petcat.DayReturn) error {
 	return u.do(ctx, func(ctx context.Context) error { return u.DayStore.ReturnDays(ctx, call, returns) })

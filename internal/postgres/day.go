@@ -29,11 +29,13 @@ const (
 	lockDayCall = `SELECT number FROM day_call WHERE caller = $1 FOR UPDATE`
 )
 
+// makeDays makes the rows that are not there, to be locked by the next statement.
+const makeDays = `INSERT INTO day_count (day, account_id, count)
+	SELECT day, account_id, 0 FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS t (day, account_id, n) ORDER BY n
+	ON CONFLICT (day, account_id) DO NOTHING`
+
 // LeaseDays implements [petcat.DayStore]. The counter's row has no part in it.
 func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
-	const insert = `INSERT INTO day_count (day, account_id, count)
-		SELECT day, account_id, 0 FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS t (day, account_id, n) ORDER BY n
-		ON CONFLICT (day, account_id) DO NOTHING`
 	const lease = `WITH call AS MATERIALIZED (
 			SELECT number, granted FROM day_call WHERE caller = $5
 		), locked AS MATERIALIZED (
@@ -60,7 +62,7 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 	if err := fault.Hit(fault.LeaseWrite); err != nil {
 		return nil, err
 	}
-	order := rowOrder(leases)
+	order := rowOrder(len(leases), func(i int) dayKey { return dayKey{leases[i].Day, int64(leases[i].Account)} })
 	days, accounts, wants, quotas := make([]int64, len(order)), make([]int64, len(order)), make([]int64, len(order)), make([]int64, len(order))
 	for j, at := range order {
 		l := leases[at]
@@ -68,7 +70,7 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 	}
 	answers := make([]petcat.DayLeased, len(leases))
 	number, batch := s.beginDayCall(call)
-	batch.Queue(insert, days, accounts)
+	batch.Queue(makeDays, days, accounts)
 	batch.Queue(lease, days, accounts, wants, quotas, call.Caller, call.Number, now(s.clock).UnixMilli()).Query(rowsOf(func(scan scanner) error {
 		var n int64
 		var a petcat.DayLeased
@@ -97,13 +99,12 @@ func (s *Store) beginDayCall(call petcat.DayCall) (number *int64, batch *pgx.Bat
 	return number, batch
 }
 
-// rowOrder returns the places of the leases, in the order of their rows.
-func rowOrder(leases []petcat.DayLease) []int {
-	order := make([]int, len(leases))
+// rowOrder returns the places of n leases, in the order of their rows.
+func rowOrder(n int, key func(i int) dayKey) []int {
+	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	key := func(i int) dayKey { return dayKey{leases[i].Day, int64(leases[i].Account)} }
 	slices.SortFunc(order, func(a, b int) int { return compareDays(key(a), key(b)) })
 	return order
 }

@@ -101,6 +101,53 @@ func (t *tx) dayCount(l petcat.DayLease) (count int64, err error) {
 	return count, err
 }
 
+// LeaseShared implements [petcat.DayStore].
+func (s *Store) LeaseShared(ctx context.Context, leases []petcat.SharedLease) ([]petcat.SharedLeased, error) {
+	if len(leases) == 0 {
+		return nil, nil
+	}
+	if err := petcat.CheckSharedLeases(leases); err != nil {
+		return nil, err
+	}
+	leases = append([]petcat.SharedLease(nil), leases...)
+	answers := make([]petcat.SharedLeased, len(leases))
+	err := s.change(ctx, "lease days for all nodes", func(t *tx) error {
+		if err := fault.Hit(fault.LeaseWrite); err != nil {
+			return err
+		}
+		var err error
+		for i, l := range leases {
+			if answers[i], err = t.leaseShared(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+func (t *tx) leaseShared(l petcat.SharedLease) (petcat.SharedLeased, error) {
+	const query = `SELECT count, series, granted FROM day_count WHERE day = ? AND account_id = ?`
+	const put = `INSERT INTO day_count (day, account_id, count, series, granted) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (day, account_id) DO UPDATE SET count = excluded.count, series = excluded.series, granted = excluded.granted`
+	var count, series, granted int64
+	if _, err := found(t.get(query, []any{l.Day, int64(l.Account)}, &count, &series, &granted)); err != nil {
+		return petcat.SharedLeased{}, err
+	}
+	if series == l.Series && granted > l.Granted {
+		return petcat.SharedLeased{Granted: granted, Count: count}, nil
+	}
+	more := max(0, min(l.Want, l.Quota-count))
+	answer := petcat.SharedLeased{Granted: l.Granted + more, Count: count + more}
+	if more == 0 {
+		return answer, nil
+	}
+	return answer, t.exec(put, l.Day, int64(l.Account), answer.Count, l.Series, answer.Granted)
+}
+
 // ReturnDays implements [petcat.DayStore].
 func (s *Store) ReturnDays(ctx context.Context, call petcat.DayCall, returns []petcat.DayReturn) error {
 	const update = `UPDATE day_count SET count = max(0, count - ?) WHERE day = ? AND account_id = ?`

@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"another environment", func(*testing.T, string) {}, Options{Environment: petcat.Staging}, OtherEnvironment},
 		{"an older schema", func(t *testing.T, path string) {
-			execute(t, path, "DROP TABLE day_call; DELETE FROM goose_db_version WHERE version_id = 2")
+			execute(t, path, "ALTER TABLE day_count DROP COLUMN series; ALTER TABLE day_count DROP COLUMN granted; DELETE FROM goose_db_version WHERE version_id = 3")
 		}, Options{Serving: true}, OlderSchema},
 		{"a newer schema", func(t *testing.T, path string) {
 			execute(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")

@@ -140,6 +140,7 @@ func furnish(t *testing.T, open Open) *household {
 		{Account: shop.ID, Day: today(f), Want: 5, Quota: 10},
 		{Account: h.free.ID, Day: today(f) - 1, Want: 1_000, Quota: 1_000},
 	}))
+	must2(t)(f.LeaseShared(t.Context(), []petcat.SharedLease{{Account: shop.ID, Day: today(f), Want: 3, Quota: 10, Series: 7}}))
 	return h
 }
 
@@ -216,6 +217,12 @@ func (h *household) wantLifeGoesOn(t *testing.T, moved *fixture, before contents
 	wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 	leases, err := moved.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: h.free.ID, Day: today(h.fixture), Want: 200, Quota: 1_000}})
 	wantEqual(t, "the rest of the day", []petcat.DayLeased{{Granted: 100, Count: 1_000}}, must(t, leases, err))
+
+	// No counters know of grants that the backup does not know of: a series of
+	// before is another one now.
+	shop := before.Accounts[1].ID
+	shared, err := moved.LeaseShared(t.Context(), []petcat.SharedLease{{Account: shop, Day: today(h.fixture), Want: 1, Quota: 10, Series: 7}})
+	wantEqual(t, "the rest of the shared day", []petcat.SharedLeased{{Granted: 1, Count: 9}}, must(t, shared, err))
 
 	last := before.Categories[len(before.Categories)-1]
 	revision, err := moved.Revision(t.Context())

@@ -30,6 +30,7 @@ func testNodes(t *testing.T, open OpenShared) {
 	t.Run("one idempotency key on all nodes at once", func(t *testing.T) { testKeyOnNodes(t, open) })
 	t.Run("different requests with one idempotency key", func(t *testing.T) { testKeyReusedOnNodes(t, open) })
 	t.Run("day counts of many accounts", func(t *testing.T) { testDaysOnNodes(t, open) })
+	t.Run("shared day counts of many accounts", func(t *testing.T) { testSharedDaysOnNodes(t, open) })
 }
 
 // testCreatesOnNodes: ids are unique and ascend with the revisions, whichever

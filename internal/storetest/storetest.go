@@ -80,6 +80,7 @@ func run(t *testing.T, open Open) {
 		{"keys", testKeys},
 		{"bans", testBans},
 		{"days", testDays},
+		{"shared days", testSharedDays},
 		{"access", testAccess},
 		{"audit", testAudit},
 		{"reopen", testReopen},
