@@ -21,7 +21,7 @@ func TestBinaryLinksNothingForTests(t *testing.T) {
 	p := loadProject(t)
 	forTests := []string{
 		"testing", "testing/", "net/http/httptest",
-		module + "/internal/apicheck", module + "/internal/archtest", module + "/internal/historytest", module + "/internal/limittest", module + "/internal/pgtest",
+		module + "/internal/apicheck", module + "/internal/archtest", module + "/internal/counterstest", module + "/internal/historytest", module + "/internal/limittest", module + "/internal/pgtest",
 		module + "/internal/redistest", module + "/internal/storetest", module + "/internal/tooltest",
 		"github.com/google/go-cmp/", "github.com/rogpeppe/", "github.com/getkin/", "github.com/anishathalye/",
 		"go.uber.org/goleak", "pgregory.net/",

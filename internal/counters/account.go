@@ -65,11 +65,15 @@ func (a *Account) turnDay(day, epoch, series int64) {
 	a.TomorrowGranted, a.TomorrowCount = 0, 0
 }
 
-// Grant takes a grant in an epoch.
+// Grant takes a grant in an epoch. Of two with the same sum, the larger count is
+// taken for the later one: what is known of the day must not fall by a late grant.
 func (a *Account) Grant(epoch int64, g Grant) {
 	switch {
 	case a.Epoch != epoch || a.Day.Series != g.Series:
 	case g.Day == a.DayIndex && g.Granted >= a.Day.Granted:
+		if g.Granted == a.Day.Granted {
+			g.Count = max(g.Count, a.Day.Count)
+		}
 		a.Day.Known = true
 		a.Day.Free += g.Granted - a.Day.Granted
 		a.Day.Granted, a.Day.Count = g.Granted, g.Count

@@ -123,8 +123,9 @@ type Day struct {
 func (d Day) Used() int64 { return d.Count - d.Free + d.Owed }
 
 // Grant tells what the day store has leased for an account's day in a series. One of
-// another series, or with a smaller sum than is known, changes nothing. What is owed
-// is paid from it first. A grant for the day after the account's is kept for that day,
+// another series, or with a smaller sum than is known, changes nothing; one with the
+// same sum makes the day known, and the count no smaller. What is owed is paid from a
+// grant first. A grant for the day after the account's is kept for that day,
 // which then continues the series.
 type Grant struct {
 	Account petcat.AccountID
