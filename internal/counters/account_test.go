@@ -38,43 +38,53 @@ func TestCharge(t *testing.T) {
 		want   counters.Facts // without Now, Series, Known and Granted
 	}{
 		"room in both": {
-			100, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000},
+			100,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000},
 			counters.Facts{Admitted: 5, MinuteUsed: 5, Day: counters.Day{Count: 100, Free: 95}},
 		},
 		"the minute has less": {
-			100, counters.Charge{Requests: 5, PerMinute: 3, PerDay: 1_000},
+			100,
+			counters.Charge{Requests: 5, PerMinute: 3, PerDay: 1_000},
 			counters.Facts{Admitted: 3, MinuteUsed: 3, Day: counters.Day{Count: 100, Free: 97}},
 		},
 		"the day has less": {
-			100, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 2},
+			100,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 2},
 			counters.Facts{Admitted: 2, MinuteUsed: 2, Day: counters.Day{Count: 100, Free: 98}},
 		},
 		"less is leased": {
-			4, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000},
+			4,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000},
 			counters.Facts{Admitted: 4, MinuteUsed: 4, Day: counters.Day{Count: 4}},
 		},
 		"less is leased, and the store is away": {
-			4, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Overdraw: true},
+			4,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Overdraw: true},
 			counters.Facts{Admitted: 5, MinuteUsed: 5, Day: counters.Day{Count: 4, Owed: 1}},
 		},
 		"the store is away, and the day is spent": {
-			4, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 4, Overdraw: true},
+			4,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 4, Overdraw: true},
 			counters.Facts{Admitted: 4, MinuteUsed: 4, Day: counters.Day{Count: 4}},
 		},
 		"reported of this minute": {
-			100, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Reported: 57, Minute: minute},
+			100,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Reported: 57, Minute: minute},
 			counters.Facts{Admitted: 3, MinuteUsed: 60, Day: counters.Day{Count: 100, Free: 97}},
 		},
 		"reported of this minute, past its limit": {
-			100, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Reported: 90, Minute: minute},
+			100,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Reported: 90, Minute: minute},
 			counters.Facts{MinuteUsed: 90, Day: counters.Day{Count: 100, Free: 100}},
 		},
 		"reported of the minute before": {
-			100, counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Reported: 57, Minute: minute - 1},
+			100,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Reported: 57, Minute: minute - 1},
 			counters.Facts{Admitted: 5, MinuteUsed: 5, Day: counters.Day{Count: 100, Free: 95}},
 		},
 		"no limit at all": {
-			100, counters.Charge{Requests: 5, PerMinute: -2, PerDay: -3},
+			100,
+			counters.Charge{Requests: 5, PerMinute: -2, PerDay: -3},
 			counters.Facts{Day: counters.Day{Count: 100, Free: 100}},
 		},
 	} {
