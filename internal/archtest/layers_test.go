@@ -41,6 +41,10 @@ var layers = []struct {
 		"windows and bans are arithmetic; who stores counts implements the interfaces",
 	},
 	{
+		module + "/internal/clusterlimit", append([]string{"net/http", module + "/internal/httpapi"}, driver...),
+		"what nodes do alike does not depend on where they count",
+	},
+	{
 		module + "/internal/catalog", append([]string{module + "/internal/httpapi"}, driver...),
 		"the read model is fed, and asks no store of its own accord",
 	},

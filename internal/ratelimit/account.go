@@ -41,7 +41,11 @@ func (a *account) turn(now int64) (day, unused int64) {
 
 // tally returns what the account has used, for the pure functions.
 func (a *account) tally(now int64, c Charge) Tally {
-	return Tally{Now: now, Quota: c.Quota, Part: c.Part, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}
+	t := Tally{Now: now, Quota: c.Quota, Part: c.Part, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}
+	if c.DayOnly {
+		t.MinuteUsed = 0
+	}
+	return t
 }
 
 // granted adds a lease. What is owed is paid from it first, so that what was
@@ -95,14 +99,14 @@ func (s *shard) account(id petcat.AccountID) *account {
 	return a
 }
 
-// offender returns what is remembered of a key, and begins to remember it.
-func (s *shard) offender(id petcat.KeyID) *offender {
+// offender returns what is remembered of an account's key, and begins to remember it.
+func (s *shard) offender(account petcat.AccountID, id petcat.KeyID) *offender {
 	o := s.offenders[id]
 	if o == nil {
 		if s.offenders == nil {
 			s.offenders = make(map[petcat.KeyID]*offender)
 		}
-		o = &offender{}
+		o = &offender{account: account}
 		s.offenders[id] = o
 	}
 	return o

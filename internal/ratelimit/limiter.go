@@ -14,6 +14,8 @@ type Charge struct {
 	// Part bounds what is to be had of the minute here. The answer's limit is
 	// the quota's all the same.
 	Part Part
+	// DayOnly charges the day alone: the minute is counted elsewhere.
+	DayOnly bool
 }
 
 // Verdict is what becomes of a request.

@@ -177,7 +177,9 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	default:
 		return m.awaitLease(s, a, c)
 	}
-	a.minuteUsed++
+	if !c.DayOnly {
+		a.minuteUsed++
+	}
 	if a.wantsLease(c.Quota) {
 		m.askLease(s, a, c)
 	}
@@ -191,7 +193,7 @@ func (m *Memory) refuse(s *shard, c Charge, t Tally, v Verdict) step {
 	if m.bans == petcat.BansOff {
 		return step{decision: d}
 	}
-	o := s.offender(c.Key)
+	o := s.offender(c.Account, c.Key)
 	if o.serving(t.Now) != nil {
 		return step{decision: d} // a ban that is only counted; nothing adds to it
 	}
@@ -210,6 +212,33 @@ func (m *Memory) refuse(s *shard, c Charge, t Tally, v Verdict) step {
 	return step{decision: d, ban: &ban}
 }
 
+// Serving returns the end (a Unix second) of the ban that a key serves now, at a
+// moment of whoever counts its windows, in nanoseconds; 0: it serves none.
+func (m *Memory) Serving(account petcat.AccountID, key petcat.KeyID, now int64) (end int64) {
+	s := m.shard(account)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.offenders) > 0 && m.bans == petcat.EnforceBans {
+		if ban := s.offenders[key].serving(now); ban != nil {
+			return ban.EndsAt.Unix()
+		}
+	}
+	return 0
+}
+
+// Refuse answers a request that the whole quota of a window refuses, for whoever
+// counts the windows: it counts early retries, warns and bans.
+func (m *Memory) Refuse(c Charge, t Tally, v Verdict) Decision {
+	s := m.shard(c.Account)
+	s.mu.Lock()
+	next := m.refuse(s, c, t, v)
+	s.mu.Unlock()
+	if next.ban != nil {
+		m.banned(*next.ban)
+	}
+	return next.decision
+}
+
 // ApplyBan implements [Limiter]. Without enforcement, shadow bans matter only
 // to a limiter in shadow mode; with bans off, none do.
 func (m *Memory) ApplyBan(b petcat.Ban) {
@@ -224,7 +253,7 @@ func (m *Memory) ApplyBan(b petcat.Ban) {
 	if known := s.offenders[b.Key]; b.Forgotten(time.Unix(0, now)) && (known == nil || known.ban == nil) {
 		return
 	}
-	s.offender(b.Key).apply(b, now)
+	s.offender(b.Account, b.Key).apply(b, now)
 }
 
 // LastBan returns the last ban of a key, also one that ended or was lifted, for

@@ -17,10 +17,10 @@ type retries struct {
 	perSecond [retrySpan]uint32
 }
 
-// forget drops what lies outside the span that ends with second, which never
-// falls between calls.
+// forget drops what lies outside the span that ends with second: all of it when
+// that falls, because the clock of those who count together was set back.
 func (r *retries) forget(second int64) {
-	if second-r.second >= retrySpan {
+	if second-r.second >= retrySpan || second < r.second {
 		*r = retries{second: second}
 		return
 	}
@@ -54,9 +54,13 @@ type refusal struct {
 // offender is what is remembered of a key that was refused or banned; other
 // keys have none. Its time, now, is the limiter's and never falls.
 type offender struct {
-	first  [2]refusal  // by window
-	recent *retries    // nil: no early retries since it mattered
-	ban    *petcat.Ban // the last one; nil: none that matters
+	account petcat.AccountID
+	first   [2]refusal  // by window
+	recent  *retries    // nil: no early retries since it mattered
+	ban     *petcat.Ban // the last one; nil: none that matters
+	// elsewhere is how many early retries other nodes have told of, until the
+	// second until.
+	elsewhere, until int64
 }
 
 // serving returns the ban that is under way, lifted ones excepted, or nil.
@@ -84,10 +88,14 @@ func (o *offender) refused(now int64, w petcat.Window) int64 {
 		}
 		o.recent.add()
 	}
-	if o.recent == nil {
-		return 0
+	early := int64(0)
+	if o.recent != nil {
+		early = o.recent.total
 	}
-	return o.recent.total
+	if unixOf(now) < o.until {
+		early += o.elsewhere
+	}
+	return early
 }
 
 // Judge completes the answer to a refused request whose key has made so many
@@ -131,7 +139,7 @@ func (o *offender) punish(now int64, c Charge, early int64, mode petcat.BanMode)
 		last = *o.ban
 	}
 	ban := NewBan(c, last, now, early, mode)
-	o.ban, o.recent = &ban, nil
+	o.ban, o.recent, o.until = &ban, nil, 0
 	return ban
 }
 
@@ -160,7 +168,7 @@ func (o *offender) apply(b petcat.Ban, now int64) {
 		b.EndsAt = longest
 	}
 	b.EndsAt = ceilSecond(b.EndsAt)
-	o.ban, o.recent = &b, nil
+	o.ban, o.recent, o.until = &b, nil, 0
 }
 
 // forgettable reports whether the key may be treated as one that was never

@@ -1,0 +1,187 @@
+package clusterlimit
+
+import (
+	"time"
+
+	"petcat"
+	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
+)
+
+// account is what a node knows of an account: what the counters told last, and its
+// own budget, from which it admits while the counters are away or not to be trusted
+// alone. There may be a million of them: 104 bytes each. The methods are pure: they
+// know no clock, no lock and no network.
+type account struct {
+	minute int64 // index of the minute that the following is of
+	seen   int64 // the most that the counters told to be used
+	// The budget is set once a minute, when it is first needed, and never renewed.
+	budget   int64
+	quota    int64 // of which the budget is a part; 0: none is set
+	spent    int64 // of the budget
+	untold   int64 // of spent: what the counters were not told yet
+	listed   bool  // among those that have something to report
+	dayKnown bool
+	day      int64 // index of the day that dayUsed is of
+	dayUsed  int64 // as the counters told last
+	dayAsked int64 // when the day's use was last asked for since it was spent, nanoseconds of the counters' clock
+	series   int64 // of the day's grants
+	perDay   int64 // the quota, as the last request knew it
+}
+
+// view is what the decision of one request depends on beside its account.
+type view struct {
+	state
+
+	mono  int64 // monotonic clock
+	now   int64 // the counters' clock, as this node knows it
+	share share
+	room  int64 // to be left to nodes that are cut off
+}
+
+// way is how a request is to be decided.
+type way uint8
+
+const (
+	refuse        way = iota // the whole quota is spent
+	refuseByShare            // this node's budget is spent
+	ask                      // by the counters
+	askWithin                // by the counters, and one of the budget was taken for it
+	admitAlone               // one of the budget was taken for it; the day is to be charged
+)
+
+// turn makes the account one of the minute that it is now. When the counters' clock
+// was set back, the minute that is known is called by the one that it is now.
+func (a *account) turn(now int64) {
+	minute := minuteOf(now)
+	if minute > a.minute {
+		a.seen, a.budget, a.quota, a.spent, a.untold = 0, 0, 0, 0, 0
+	}
+	a.minute = minute
+	if day := dayOf(now); a.day != day {
+		a.day, a.dayKnown, a.dayUsed, a.dayAsked = day, false, 0, 0
+	}
+}
+
+// dayRecheck is how often the counters are asked again whether a day that is spent
+// still is: others may have given something back.
+const dayRecheck = 15 * time.Second
+
+// way returns how a request is to be decided, and takes what it needs of the budget.
+func (a *account) way(v view, q petcat.Quota) way {
+	a.turn(v.now)
+	a.perDay = q.PerDay
+	if a.dayKnown && a.dayUsed >= q.PerDay {
+		if v.mode != Closed || v.now-a.dayAsked < int64(dayRecheck) {
+			return refuse
+		}
+		a.dayAsked = v.now
+	}
+	if a.seen >= q.PerMinute && (v.mode != Closed || !a.endsSoon(v.now)) {
+		return refuse
+	}
+	switch {
+	case v.mode == Closed && !v.guarded(v.now):
+		return ask
+	case !a.take(v, q.PerMinute):
+		return refuseByShare
+	case v.mode == Open:
+		a.untold++
+		return admitAlone
+	default:
+		return askWithin
+	}
+}
+
+// askAgainBefore is how long before a minute's end a spent quota is no longer
+// remembered: this node's idea of the counters' clock may be late.
+const askAgainBefore = 100 * time.Millisecond
+
+func (a *account) endsSoon(now int64) bool {
+	return (a.minute+1)*int64(time.Minute)-now < int64(askAgainBefore)
+}
+
+// take takes one of the budget, if there is one.
+func (a *account) take(v view, perMinute int64) bool {
+	if a.left(v, perMinute) <= 0 {
+		return false
+	}
+	a.spent++
+	return true
+}
+
+// left returns what is left of the budget, which it sets if need be.
+func (a *account) left(v view, perMinute int64) int64 {
+	switch {
+	case a.quota == 0:
+		a.budget, a.quota = v.share.of(max(0, perMinute-a.seen)), perMinute
+		if a.seen == 0 {
+			// Nothing is known of this minute, in which others may have used much.
+			left := v.leftAtLoss(v.mono, v.now)
+			a.budget = (a.budget*(left/int64(time.Millisecond)) + 59_999) / 60_000
+		}
+	case a.quota != perMinute: // the plan changed
+		a.budget += v.share.of(perMinute) - v.share.of(a.quota)
+		a.quota = perMinute
+	}
+	return a.budget - a.spent
+}
+
+// alone turns a request that the counters did not decide into one that this node
+// decides. Within says that one of the budget was taken for it, unknown that the
+// counters may have counted it: what was admitted then is never told to them.
+func (a *account) alone(v view, perMinute int64, within, unknown bool) (admitted bool) {
+	a.turn(v.now)
+	if !within && !a.take(v, perMinute) {
+		return false
+	}
+	if !unknown {
+		a.untold++
+	}
+	return true
+}
+
+// release gives back what was taken of a minute's budget for a request that was
+// refused. Untold says that it was counted as admitted by this node.
+func (a *account) release(minute int64, untold bool) {
+	if a.minute != minute {
+		return
+	}
+	a.spent = max(0, a.spent-1)
+	if untold {
+		a.untold = max(0, a.untold-1)
+	}
+}
+
+// report returns what the counters are to be told, and forgets it: a report whose
+// outcome is not known is not made again.
+func (a *account) report() (minute, n int64) {
+	n, a.untold = a.untold, 0
+	return a.minute, n
+}
+
+// unreport takes a report back that certainly was not made.
+func (a *account) unreport(minute, n int64) {
+	if a.minute == minute {
+		a.untold += n
+	}
+}
+
+// told takes note of facts.
+func (a *account) told(f counters.Facts) {
+	minute := minuteOf(f.Now)
+	if minute < a.minute {
+		return // an answer that was overtaken
+	}
+	a.turn(f.Now)
+	a.seen = max(a.seen, f.MinuteUsed)
+	if f.Day.Known {
+		a.dayKnown, a.dayUsed, a.series = true, f.Day.Used(), f.Day.Series
+	}
+}
+
+// usage returns what is used, for answers to requests that were not admitted by the
+// counters.
+func (a *account) usage(now int64, q petcat.Quota) ratelimit.Tally {
+	return ratelimit.Tally{Now: now, Quota: q, MinuteUsed: a.seen, DayUsed: a.dayUsed}
+}

@@ -1,0 +1,90 @@
+package clusterlimit
+
+import (
+	"context"
+	"errors"
+
+	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
+)
+
+// ask has the counters decide the request. Within says that one of the budget was
+// taken for it. The error may be a [*counters.WrongEpoch]: then nothing was decided.
+func (r *request) ask(ctx context.Context, v view, within bool) (ratelimit.Decision, error) {
+	w := r.l.leaser.wait(r.Charge)
+	defer w.end()
+	for {
+		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: w.overdraw(), since: r.l.stopwatch.Read()}
+		if err := r.p.submit(ctx, o); err != nil {
+			return r.notDecided(ctx, err, within)
+		}
+		r.l.stats.shared.Add(1)
+		r.l.options.Observe(r.l.stopwatch.Read().Since(o.since))
+		switch {
+		case o.admitted:
+			return r.admitted(o, within), nil
+		case o.needsBlock():
+			if err := w.forBlock(ctx, o.facts); err != nil {
+				r.release(within)
+				return ratelimit.Decision{}, ratelimit.Unavailable(err)
+			}
+		default:
+			r.release(within)
+			return r.refused(o), nil
+		}
+	}
+}
+
+// notDecided answers a request of which the counters did not tell what became.
+func (r *request) notDecided(ctx context.Context, err error, within bool) (ratelimit.Decision, error) {
+	if _, is := errors.AsType[*counters.WrongEpoch](err); is {
+		r.release(within)
+		return ratelimit.Decision{}, err
+	}
+	if ctx.Err() != nil {
+		r.release(within)
+		return ratelimit.Decision{}, ratelimit.Unavailable(ctx.Err())
+	}
+	return r.alone(ctx, within, !errors.Is(err, errNotSent))
+}
+
+func (r *request) release(within bool) {
+	if within {
+		r.with(func(a *account) { a.release(r.minute, false) })
+	}
+}
+
+// needsBlock reports whether only the day's block is used up, or not known.
+func (o *order) needsBlock() bool {
+	f := o.facts
+	return f.MinuteUsed < o.limit && (!f.Day.Known || f.Day.Used() < o.charge.Quota.PerDay)
+}
+
+func (o *order) used() ratelimit.Tally {
+	return ratelimit.Tally{Now: o.facts.Now, Quota: o.charge.Quota, MinuteUsed: o.facts.MinuteUsed, DayUsed: o.facts.Day.Used()}
+}
+
+// admitted answers a request that the counters admitted.
+func (r *request) admitted(o *order, within bool) ratelimit.Decision {
+	used := o.used()
+	left := o.limit - used.MinuteUsed
+	if within {
+		r.with(func(a *account) { left = min(left, a.budget-a.spent) })
+	}
+	if left < used.Quota.PerMinute-used.MinuteUsed {
+		used.Part = ratelimit.PartOf(used.MinuteUsed + max(0, left))
+	}
+	return used.Answer(ratelimit.Admitted, r.Key)
+}
+
+// refused answers a request that the counters refused.
+func (r *request) refused(o *order) ratelimit.Decision {
+	used := o.used()
+	if used.DayUsed >= r.Quota.PerDay {
+		r.l.leaser.recheck(r.Charge, o.facts)
+	}
+	if used.Verdict() == ratelimit.Admitted {
+		return shareSpent(used, r.Key) // the rest is left to nodes that are cut off
+	}
+	return r.refuse(used)
+}

@@ -1,0 +1,222 @@
+package clusterlimit
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/counters"
+	"petcat/internal/groupcommit"
+	"petcat/internal/ratelimit"
+)
+
+// order is a request that waits for the counters.
+type order struct {
+	charge   ratelimit.Charge
+	limit    int64 // of the minute: the quota, less the room for others
+	overdraw bool
+	since    clock.Reading // of the stopwatch
+	// The answer: as if the requests of a call had been decided one by one.
+	facts    counters.Facts
+	admitted bool
+}
+
+const (
+	// callsAtOnce is how many calls of a partition are under way at once. Requests that
+	// come in meanwhile share the next: so few make it worth a call, which costs both
+	// sides several times what a decision does.
+	callsAtOnce = 2
+	// ordersInCall is how many requests share a call at most: some 250 µs of the
+	// counters' time, for which nobody else is served.
+	ordersInCall = 64
+	// fullCallsAtOnce is how many calls may be under way when those that follow are
+	// full. At 10 ms to the counters and back, it is 200,000 decisions a second. Many
+	// partitions need fewer each.
+	fullCallsAtOnce, fullCallsOfMany = 32, 4
+	// ordersAtMost is how many requests may wait for one partition's counters.
+	ordersAtMost = 8_192
+)
+
+// errNotSent says that a request was certainly not charged.
+var errNotSent = errors.New("the call was not sent")
+
+func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
+	full := fullCallsAtOnce
+	if partitions > 1 {
+		full = fullCallsOfMany
+	}
+	return groupcommit.New(groupcommit.Options[*order]{
+		Commit: func(group []*order) error { return p.charge(p.l.lifetime, group) },
+		Clock:  p.l.stopwatch, Expired: p.late,
+		Concurrent: callsAtOnce, ConcurrentFull: full, MaxGroup: ordersInCall, Queue: ordersAtMost,
+	})
+}
+
+// late tells a request that has waited for half of its time: a call would have too
+// little left, and who is not answered may be charged all the same.
+func (p *partition) late(o *order, now clock.Reading) error {
+	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == Open {
+		return errNotSent
+	}
+	return nil
+}
+
+// submit has the counters decide a request. The outcome is unknown after an error
+// other than errNotSent and [*counters.WrongEpoch].
+func (p *partition) submit(ctx context.Context, o *order) error {
+	err := p.orders.Submit(ctx, o)
+	if errors.Is(err, groupcommit.ErrRefused) {
+		return errNotSent
+	}
+	return err
+}
+
+// charge has requests decided in one call, once: one charge for each account.
+func (p *partition) charge(ctx context.Context, group []*order) error {
+	place := make(map[petcat.AccountID]int, len(group))
+	charges := make([]counters.Charge, 0, len(group))
+	since := group[0].since
+	for _, o := range group {
+		if o.since.Mono < since.Mono {
+			since = o.since
+		}
+		i, known := place[o.charge.Account]
+		if !known {
+			i = len(charges)
+			place[o.charge.Account] = i
+			charges = append(charges, p.begin(o.charge.Account))
+		}
+		c := &charges[i]
+		c.Requests++
+		c.PerMinute, c.PerDay, c.Overdraw = o.limit, o.charge.Quota.PerDay, c.Overdraw || o.overdraw
+	}
+	facts, err := p.send(ctx, since, charges)
+	if err != nil {
+		return err
+	}
+	answered := make([]int64, len(charges))
+	for _, o := range group {
+		i := place[o.charge.Account]
+		o.take(facts[i], answered[i])
+		answered[i]++
+		if answered[i] == 1 {
+			p.l.leaser.ahead(o.charge, facts[i])
+		}
+	}
+	return nil
+}
+
+// take answers a request that was the nth of its account's in a call.
+func (o *order) take(f counters.Facts, n int64) {
+	o.admitted, o.facts = n < f.Admitted, f
+	if o.admitted {
+		later := f.Admitted - 1 - n // were admitted after it
+		o.facts.MinuteUsed -= later
+		o.facts.Day.Free += later
+	}
+}
+
+// begin returns a charge that reports what this node has admitted of the account.
+func (p *partition) begin(id petcat.AccountID) counters.Charge {
+	c := counters.Charge{Account: id, Series: newID()}
+	p.l.accounts.with(id, func(a *account) { c.Minute, c.Reported = a.report() })
+	return c
+}
+
+// send sends charges once, and takes note of what comes of it.
+func (p *partition) send(ctx context.Context, since clock.Reading, charges []counters.Charge) ([]counters.Facts, error) {
+	epoch := p.state.Load().epoch
+	facts, err := within(ctx, p.l.stopwatch, since, p.l.options.timeout, func(ctx context.Context) ([]counters.Facts, error) {
+		return p.l.options.Counters.Charge(ctx, p.number, epoch, charges)
+	})
+	if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
+		p.change(func(s state) state { s.epoch = wrong.Now; return s })
+		for _, c := range charges {
+			p.l.accounts.with(c.Account, func(a *account) { a.unreport(c.Minute, c.Reported) })
+		}
+		return nil, err
+	}
+	if err != nil {
+		p.failed()
+		return nil, err
+	}
+	p.clock.observe(facts[0].Now)
+	for i, f := range facts {
+		p.l.accounts.with(charges[i].Account, func(a *account) { a.told(f) })
+	}
+	return facts, nil
+}
+
+// reportAll reports what this node admitted of accounts, and nothing else.
+func (p *partition) reportAll(ctx context.Context, ids []petcat.AccountID) {
+	var charges []counters.Charge
+	for _, id := range ids {
+		p.l.accounts.with(id, func(a *account) { a.listed = false })
+		if c := p.begin(id); c.Reported > 0 {
+			charges = append(charges, c)
+		}
+	}
+	if len(charges) == 0 {
+		return
+	}
+	if _, err := p.send(ctx, p.l.stopwatch.Read(), charges); err != nil {
+		for _, c := range charges { // those that were certainly not sent are listed again
+			p.listAgain(c.Account)
+		}
+	}
+}
+
+func (p *partition) listAgain(id petcat.AccountID) {
+	untold := int64(0)
+	p.l.accounts.with(id, func(a *account) { untold = a.untold })
+	if untold > 0 {
+		p.report(id)
+	}
+}
+
+// answerTimeout is how long an answer is listened for. It is that much longer than a
+// request waits because of pauses of this process, which do not count.
+const answerTimeout = time.Second
+
+// within runs a call, and waits for it until patience has passed on the stopwatch since
+// a moment.
+func within[T any](ctx context.Context, s *stopwatch, since clock.Reading, patience time.Duration, fn func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, patience))
+	defer cancel()
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		o.value, o.err = fn(ctx)
+		done <- o
+	}()
+	look := time.NewTimer(s.every)
+	defer look.Stop()
+	var none T
+	for {
+		select {
+		case o := <-done:
+			return o.value, o.err
+		case <-ctx.Done():
+			return none, ctx.Err()
+		case <-look.C:
+			left := patience - s.Read().Since(since)
+			if left <= 0 {
+				return none, context.DeadlineExceeded
+			}
+			look.Reset(min(left, s.every))
+		}
+	}
+}
+
+// newID returns a random number from 1 to 2^48.
+func newID() int64 { return rand.Int64N(1<<48-1) + 1 }
+
+func randomID() string { return strconv.FormatInt(newID(), 36) }

@@ -1,0 +1,59 @@
+package clusterlimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"petcat/internal/ratelimit"
+)
+
+// Close implements [ratelimit.Limiter]. It reports what this node admitted by itself,
+// and gives back what it leased for that. What is leased for the counters stays with
+// them.
+func (l *Limiter) Close(ctx context.Context) error {
+	l.stop.Do(func() { close(l.stopping) })
+	idle := make(chan struct{})
+	go func() {
+		l.background.Wait()
+		close(idle)
+	}()
+	var err error
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		err = fmt.Errorf("closing the limiter: %w", ctx.Err())
+	}
+	for _, p := range l.partitions {
+		p.flush(ctx)
+	}
+	err = errors.Join(err, l.memory.Close(ctx))
+	l.giveUp()
+	<-idle
+	for _, p := range l.partitions {
+		p.orders.Close()
+	}
+	return err
+}
+
+// Stats is what the limiter tells of itself.
+type Stats struct {
+	Mode Mode // the worst of any partition
+	// Degraded says that quotas are not enforced as they should be: the counters or the
+	// day store are away.
+	Degraded bool
+	Memory   ratelimit.Stats
+	// Requests that the counters decided, that this node decided by itself, and calls of
+	// the counters that were not answered in time.
+	Shared, Local, Failures int64
+}
+
+// Stats returns how the limiter stands.
+func (l *Limiter) Stats() Stats {
+	st := Stats{
+		Mode: l.Mode(), Memory: l.memory.Stats(),
+		Shared: l.stats.shared.Load(), Local: l.stats.local.Load(), Failures: l.stats.failures.Load(),
+	}
+	st.Degraded = l.CutOff() != 0 || l.leaser.away.Load() != nil || st.Memory.Degraded
+	return st
+}

@@ -1,0 +1,234 @@
+package clusterlimit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
+)
+
+// Options of a [Limiter].
+type Options struct {
+	Counters counters.Counters
+	Clock    clock.Clock
+	Days     petcat.DayStore
+	Bans     petcat.BanMode // "" is EnforceBans
+	// Banned is told of every ban that this node imposes; see [ratelimit.Options].
+	Banned func(petcat.Ban)
+	// Membership returns which nodes serve, as last read. It is called on a request's
+	// way. Nil: this one alone.
+	Membership func() *Membership
+	// Observe is told how long it took the counters to answer a charge, with the wait for
+	// the call. It may be nil.
+	Observe func(time.Duration)
+	Logger  *slog.Logger // nil discards
+
+	timeout time.Duration // how long a request waits for the counters; 0 as usual; for tests
+}
+
+// Limiter is the limiter of several nodes.
+type Limiter struct {
+	options    Options
+	logger     *slog.Logger
+	name       string // tells this node from the others
+	stopwatch  *stopwatch
+	memory     *ratelimit.Memory // the days of what this node admits alone, and all bans
+	accounts   accounts
+	partitions []*partition
+	leaser     *leaser
+	stats      stats
+
+	stopping   chan struct{} // closed by Close
+	stop       sync.Once
+	background sync.WaitGroup
+	lifetime   context.Context //nolint:containedctx // of the background: ends when Close gives up waiting
+	giveUp     context.CancelFunc
+}
+
+var _ ratelimit.Limiter = (*Limiter)(nil)
+
+// timeout is how long a request waits for the counters: some fifty times what an answer
+// takes in a data centre.
+const timeout = 50 * time.Millisecond
+
+// New returns a running limiter. Close stops it. Counters that do not answer are no
+// error: this node admits its share until they do.
+func New(ctx context.Context, o Options) *Limiter {
+	o.defaults()
+	l := &Limiter{
+		options: o, logger: o.Logger, name: newName(), stopwatch: newStopwatch(clock.NewSystem(), o.timeout),
+		stopping: make(chan struct{}),
+	}
+	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	l.memory = ratelimit.NewMemory(ratelimit.Options{
+		Clock: ratelimit.NewClock(o.Clock), Days: o.Days, Bans: o.Bans, Banned: o.Banned, Logger: o.Logger,
+	})
+	l.leaser = newLeaser(l)
+	l.partitions = newPartitions(l)
+	var first sync.WaitGroup
+	for _, p := range l.partitions {
+		first.Go(func() { p.probe(ctx, startPatience) })
+	}
+	first.Wait()
+	for _, p := range l.partitions {
+		l.background.Go(p.run)
+	}
+	l.background.Go(l.leaser.run)
+	l.background.Go(l.runRetries)
+	l.background.Go(l.runSweeps)
+	return l
+}
+
+func (o *Options) defaults() {
+	if o.Bans == "" {
+		o.Bans = petcat.EnforceBans
+	}
+	if o.Membership == nil {
+		alone := &Membership{}
+		o.Membership = func() *Membership { return alone }
+	}
+	if o.Observe == nil {
+		o.Observe = func(time.Duration) {}
+	}
+	if o.timeout == 0 {
+		o.timeout = timeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Spend implements [ratelimit.Limiter].
+func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	r := request{l: l, p: l.partitionOf(c.Account), Charge: c}
+	return r.spend(ctx)
+}
+
+func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
+	return l.partitions[counters.PartitionOf(id, len(l.partitions))]
+}
+
+// request is one request on its way to a decision.
+type request struct {
+	ratelimit.Charge
+
+	l      *Limiter
+	p      *partition
+	minute int64 // of which one of the budget was taken
+}
+
+func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
+	// A new epoch changes the way at most once; who meets another goes on alone.
+	for range 2 {
+		v := r.p.view(r.Quota.PerMinute)
+		if end := r.l.memory.Serving(r.Account, r.Key, v.now); end != 0 {
+			return r.usage(v).Banned(end, r.Key), nil
+		}
+		way, used := r.choose(v)
+		switch way {
+		case refuse:
+			return r.refuse(used), nil
+		case refuseByShare:
+			return shareSpent(used, r.Key), nil
+		case admitAlone:
+			return r.chargeDay(ctx, v, true)
+		case ask, askWithin:
+		}
+		d, err := r.ask(ctx, v, way == askWithin)
+		if _, is := errors.AsType[*counters.WrongEpoch](err); is {
+			continue
+		}
+		return d, err
+	}
+	return r.alone(ctx, false, false)
+}
+
+// with calls fn with the request's account, under its lock.
+func (r *request) with(fn func(*account)) { r.l.accounts.with(r.Account, fn) }
+
+// choose returns how the request is to be decided, and what is used.
+func (r *request) choose(v view) (w way, used ratelimit.Tally) {
+	r.with(func(a *account) {
+		w, used = a.way(v, r.Quota), a.usage(v.now, r.Quota)
+		r.minute = a.minute
+	})
+	return w, used
+}
+
+func (r *request) usage(v view) (t ratelimit.Tally) {
+	r.with(func(a *account) {
+		a.turn(v.now)
+		t = a.usage(v.now, r.Quota)
+	})
+	return t
+}
+
+// refuse answers a request that the whole quota of a window refuses.
+func (r *request) refuse(t ratelimit.Tally) ratelimit.Decision {
+	return r.l.memory.Refuse(r.Charge, t, t.Verdict())
+}
+
+// shareSpent answers a request for which this node, or all who leave room for
+// others, have nothing left of a quota that is not used up. That is not the caller's
+// fault, and nobody is banned for it.
+func shareSpent(used ratelimit.Tally, key petcat.KeyID) ratelimit.Decision {
+	used.Part = ratelimit.PartOf(0)
+	return used.Answer(used.Verdict(), key)
+}
+
+// alone decides a request that the counters did not decide.
+func (r *request) alone(ctx context.Context, within, unknown bool) (ratelimit.Decision, error) {
+	v := r.p.view(r.Quota.PerMinute)
+	admitted := false
+	r.with(func(a *account) {
+		admitted = a.alone(v, r.Quota.PerMinute, within, unknown)
+		r.minute = a.minute
+	})
+	if !admitted {
+		return shareSpent(r.usage(v), r.Key), nil
+	}
+	return r.chargeDay(ctx, v, !unknown)
+}
+
+// chargeDay charges the day of a request for which one of the budget was taken.
+func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit.Decision, error) {
+	r.l.stats.local.Add(1)
+	r.p.report(r.Account)
+	c := r.Charge
+	c.DayOnly = true
+	d, err := r.l.memory.Spend(ctx, c)
+	if err != nil && ctx.Err() == nil {
+		// The store cannot tell the day. What the counters told last will do.
+		if t := r.usage(v); t.DayUsed > 0 {
+			r.l.memory.Learn(r.Account, dayOf(v.now), t.DayUsed)
+			d, err = r.l.memory.Spend(ctx, c)
+		}
+	}
+	if err != nil || d.Verdict != ratelimit.Admitted {
+		r.with(func(a *account) { a.release(r.minute, untold) })
+		return d, err
+	}
+	var t ratelimit.Tally
+	r.with(func(a *account) {
+		t = ratelimit.Tally{Now: v.now, Quota: r.Quota, Part: ratelimit.PartOf(a.budget), MinuteUsed: a.spent, DayUsed: r.Quota.PerDay - d.Day.Remaining}
+	})
+	return t.Answer(ratelimit.Admitted, r.Key), nil
+}
+
+// ApplyBan implements [ratelimit.Limiter].
+func (l *Limiter) ApplyBan(b petcat.Ban) { l.memory.ApplyBan(b) }
+
+// stats counts.
+type stats struct {
+	shared, local, failures atomic.Int64
+}
+
+func newName() string { return string(rune('a'+rand.IntN(26))) + randomID() }

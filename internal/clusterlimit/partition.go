@@ -1,0 +1,203 @@
+package clusterlimit
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"petcat"
+	"petcat/internal/counters"
+	"petcat/internal/groupcommit"
+)
+
+// partition is a part of the accounts whose counters are lost and found together.
+type partition struct {
+	l      *Limiter
+	number int
+	clock  countersClock
+	orders *groupcommit.Committer[*order]
+	state  atomic.Pointer[state] // changed by change alone
+	soon   chan struct{}         // capacity 1: probe now
+	lost   bool                  // the log was told that the counters are away; of run alone
+
+	mu     sync.Mutex
+	untold []petcat.AccountID // have something to report; guarded by mu
+}
+
+const (
+	// probeEvery is how often a node asks whether the counters are there, and
+	// probeAgain how often in the first second after they were lost.
+	probeEvery = 250 * time.Millisecond
+	probeAgain = 10 * time.Millisecond
+	// startPatience is how long a node that starts waits for the counters.
+	startPatience = time.Second
+)
+
+func newPartitions(l *Limiter) []*partition {
+	partitions := make([]*partition, l.options.Counters.Partitions())
+	for i := range partitions {
+		p := &partition{l: l, number: i, clock: countersClock{source: l.options.Clock}, soon: make(chan struct{}, 1)}
+		_, mono := p.clock.now()
+		initial := newState(mono)
+		p.state.Store(&initial)
+		p.orders = p.newOrders(len(partitions))
+		partitions[i] = p
+	}
+	return partitions
+}
+
+// change replaces the state by the one that fn makes of it.
+func (p *partition) change(fn func(state) state) {
+	for {
+		old := p.state.Load()
+		next := fn(*old)
+		if p.state.CompareAndSwap(old, &next) {
+			return
+		}
+	}
+}
+
+// view returns on what the decision of a request depends.
+func (p *partition) view(perMinute int64) view {
+	v := view{state: *p.state.Load()}
+	v.now, v.mono = p.clock.now()
+	members := p.l.options.Membership()
+	began := v.mono - v.now%int64(time.Minute)
+	if v.mode == Closed {
+		v.room = members.room(p.number, perMinute, began, v.mono)
+	}
+	if v.mode != Closed || v.guarded(v.now) {
+		v.share = members.own(began)
+	}
+	return v
+}
+
+// failed takes note of a call that was not answered in time.
+func (p *partition) failed() {
+	p.l.stats.failures.Add(1)
+	_, mono := p.clock.now()
+	p.change(func(s state) state { return s.failed(mono) })
+	p.probeSoon()
+}
+
+func (p *partition) probeSoon() {
+	select {
+	case p.soon <- struct{}{}:
+	default:
+	}
+}
+
+// run probes the counters until the limiter closes.
+func (p *partition) run() {
+	for {
+		every := probeEvery
+		if s := *p.state.Load(); s.mode == Open {
+			if _, mono := p.clock.now(); mono-s.since < int64(time.Second) {
+				every = probeAgain
+			}
+		}
+		timer := time.NewTimer(every)
+		select {
+		case <-p.l.stopping:
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-p.soon:
+			timer.Stop()
+		}
+		p.probe(p.l.lifetime, p.l.options.timeout)
+		p.flush(p.l.lifetime)
+		p.tell()
+	}
+}
+
+// probe asks whether the counters are there, and which epoch holds.
+func (p *partition) probe(ctx context.Context, patience time.Duration) {
+	type found struct {
+		epoch counters.Epoch
+		now   int64
+	}
+	f, err := within(ctx, p.l.stopwatch, p.l.stopwatch.Read(), patience, func(ctx context.Context) (f found, err error) {
+		f.epoch, f.now, err = p.l.options.Counters.Probe(ctx, p.number)
+		return f, err
+	})
+	_, mono := p.clock.now()
+	if err != nil {
+		p.change(func(s state) state { return s.failed(mono) })
+		return
+	}
+	p.clock.observe(f.now)
+	reported := !p.hasUntold()
+	p.change(func(s state) state { return s.answered(mono, f.epoch, reported) })
+}
+
+// tell tells the log when the counters are lost and found.
+func (p *partition) tell() {
+	s := *p.state.Load()
+	_, mono := p.clock.now()
+	switch {
+	case !p.lost && s.away(mono):
+		p.lost = true
+		p.l.logger.Error("the limiter's server is away: this node admits its share of each quota", "partition", p.number)
+	case p.lost && s.mode == Closed:
+		p.lost = false
+		p.l.logger.Info("the limiter's server is back", "partition", p.number)
+		p.l.memory.Release()
+	}
+}
+
+// report takes note of an account that has something to report.
+func (p *partition) report(id petcat.AccountID) {
+	listed := true
+	p.l.accounts.with(id, func(a *account) { listed, a.listed = a.listed, true })
+	if !listed {
+		p.mu.Lock()
+		p.untold = append(p.untold, id)
+		p.mu.Unlock()
+	}
+}
+
+func (p *partition) hasUntold() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.untold) > 0
+}
+
+// flush reports what this node admitted by itself, if the counters answer.
+func (p *partition) flush(ctx context.Context) {
+	if p.state.Load().mode == Open {
+		return
+	}
+	p.mu.Lock()
+	ids := p.untold
+	p.untold = nil
+	p.mu.Unlock()
+	for len(ids) > 0 && p.state.Load().mode != Open {
+		n := min(len(ids), ordersInCall)
+		p.reportAll(ctx, ids[:n])
+		ids = ids[n:]
+	}
+	p.mu.Lock()
+	p.untold = append(ids, p.untold...)
+	p.mu.Unlock()
+}
+
+// Mode returns the worst mode of any partition.
+func (l *Limiter) Mode() Mode {
+	worst := Closed
+	for _, p := range l.partitions {
+		worst = max(worst, p.state.Load().mode)
+	}
+	return worst
+}
+
+// CutOff returns which partitions this node cannot reach, one bit each.
+func (l *Limiter) CutOff() (partitions uint64) {
+	for i, p := range l.partitions {
+		if _, mono := p.clock.now(); p.state.Load().away(mono) {
+			partitions |= 1 << i
+		}
+	}
+	return partitions
+}

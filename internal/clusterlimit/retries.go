@@ -1,0 +1,65 @@
+package clusterlimit
+
+import (
+	"context"
+	"time"
+
+	"petcat"
+	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
+)
+
+// retriesEvery is how often nodes tell each other of early retries.
+const retriesEvery = time.Second
+
+// runRetries tells the counters how many early retries keys have made here, and learns
+// how many they have made elsewhere: this node bans by the sum.
+func (l *Limiter) runRetries() {
+	if l.options.Bans == petcat.BansOff {
+		return
+	}
+	ticker := time.NewTicker(retriesEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stopping:
+			return
+		case <-ticker.C:
+		}
+		l.shareRetries(l.lifetime)
+	}
+}
+
+func (l *Limiter) shareRetries(ctx context.Context) {
+	keys := make(map[*partition][]ratelimit.KeyRetries)
+	for _, k := range l.memory.EarlyRetries(func(id petcat.AccountID) int64 {
+		now, _ := l.partitionOf(id).clock.now()
+		return now
+	}) {
+		p := l.partitionOf(k.Account)
+		keys[p] = append(keys[p], k)
+	}
+	for p, keys := range keys {
+		if p.state.Load().mode != Open {
+			p.shareRetries(ctx, keys)
+		}
+	}
+}
+
+func (p *partition) shareRetries(ctx context.Context, keys []ratelimit.KeyRetries) {
+	tell := make([]counters.KeyRetries, len(keys))
+	for i, k := range keys {
+		tell[i] = counters.KeyRetries{Key: k.Key, Retries: k.Retries}
+	}
+	ctx, cancel := context.WithTimeout(ctx, retriesEvery)
+	defer cancel()
+	elsewhere, err := p.l.options.Counters.ShareRetries(ctx, p.number, p.l.name, tell)
+	if err != nil {
+		return // a ban comes later
+	}
+	now, _ := p.clock.now()
+	for i, k := range keys {
+		k.Retries = elsewhere[i]
+		p.l.memory.AddElsewhere(k, now/int64(time.Second)+counters.RetriesHold)
+	}
+}

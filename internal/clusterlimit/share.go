@@ -1,0 +1,97 @@
+package clusterlimit
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"petcat/internal/counters"
+)
+
+// share is a node's part of every quota while the counters are away: it is one of so
+// many nodes, in an order that all of them know. The zero share is none.
+type share struct{ rank, nodes int64 }
+
+// of returns the share of a number. The shares of all ranks add up to it.
+func (s share) of(n int64) int64 {
+	if s.nodes == 0 || n <= s.rank {
+		return 0
+	}
+	return (n - s.rank + s.nodes - 1) / s.nodes
+}
+
+const (
+	// settleBefore is how long before a minute a node's row must have been written for
+	// the node to have a share of it: all others have read it by then.
+	settleBefore = 5 * time.Second
+	// silentFor is for how long a node that was not heard keeps its share: as long as it
+	// may go on without the database.
+	silentFor = 30 * time.Second
+	// silentForRoom is for how long others leave room for a node that said that it is
+	// cut off. It is shorter, so that the room is never less than the share which that
+	// node takes: it counts at least those among its number that the others count.
+	silentForRoom = 20 * time.Second
+)
+
+// Membership is which nodes serve, as the database told at a moment. While it cannot
+// tell, what it told last holds.
+type Membership struct {
+	ReadAt  int64  // monotonic clock, nanoseconds
+	Self    string // this node
+	Members []counters.Member
+}
+
+// shares returns the share of each node that has one of the minute which began at a
+// moment (monotonic clock), of those that were heard for long enough. Where nobody was
+// there early enough, all who are there now share.
+func (m *Membership) shares(began int64, silent time.Duration) map[string]share {
+	var early, all []string
+	for _, n := range m.Members {
+		if n.Seen > silent && n.ID != m.Self {
+			continue
+		}
+		all = append(all, n.ID)
+		if joined := m.ReadAt - int64(n.Joined); joined <= began-int64(settleBefore) {
+			early = append(early, n.ID)
+		}
+	}
+	if len(early) == 0 {
+		early = all
+	}
+	slices.SortFunc(early, cmp.Compare[string])
+	shares := make(map[string]share, len(early))
+	for rank, id := range early {
+		shares[id] = share{int64(rank), int64(len(early))}
+	}
+	return shares
+}
+
+// own returns this node's share of the minute that began at a moment. A node that was
+// not told of any is the only one.
+func (m *Membership) own(began int64) share {
+	if len(m.Members) == 0 {
+		return share{0, 1}
+	}
+	return m.shares(began, silentFor)[m.Self]
+}
+
+// room returns how much of a quota the counters are to leave to nodes that say that
+// they cannot reach a partition.
+func (m *Membership) room(partition int, quota, began, mono int64) (n int64) {
+	if mono-m.ReadAt > int64(silentFor) || !m.anyCutOff(partition) {
+		return 0
+	}
+	shares := m.shares(began, silentForRoom)
+	for _, other := range m.Members {
+		if other.ID != m.Self && other.CutOff&(1<<partition) != 0 {
+			n += shares[other.ID].of(quota)
+		}
+	}
+	return n
+}
+
+func (m *Membership) anyCutOff(partition int) bool {
+	return slices.ContainsFunc(m.Members, func(n counters.Member) bool {
+		return n.ID != m.Self && n.CutOff&(1<<partition) != 0
+	})
+}

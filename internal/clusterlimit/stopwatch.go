@@ -1,0 +1,59 @@
+package clusterlimit
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"petcat/internal/clock"
+)
+
+// stopwatch times what requests wait for the counters, in the machine's time also
+// where the time is made. It is a [clock.Clock] that does not count pauses of this
+// process, as when its machine is moved or its container has used up its share of
+// the processor: what the server answered meanwhile has arrived and not been read,
+// and a node that took it for lost would admit on its own what others were admitted.
+//
+// Who waits looks at it every so often; where nobody has looked for long, the
+// process stood still.
+type stopwatch struct {
+	source  clock.Clock
+	timeout time.Duration // how long requests wait
+	every   time.Duration // how often who waits looks
+	pause   time.Duration // a longer time without a look is a pause, and counts as every
+
+	last atomic.Int64 // the source's time at the last look
+
+	mu      sync.Mutex   // held to change the following
+	skipped atomic.Int64 // how long the pauses were that do not count
+}
+
+// newStopwatch returns a stopwatch for waits that are as long as timeout.
+func newStopwatch(source clock.Clock, timeout time.Duration) *stopwatch {
+	s := &stopwatch{source: source, timeout: timeout, every: timeout / 5, pause: timeout / 2}
+	s.last.Store(source.Read().Mono)
+	return s
+}
+
+// Read implements [clock.Clock]: Mono is as described, and Wall the source's.
+func (s *stopwatch) Read() clock.Reading {
+	r := s.source.Read()
+	if gap := r.Mono - s.last.Load(); gap > int64(s.pause) {
+		s.skip(r.Mono)
+	} else if gap > int64(s.every)/4 { // seldom, so that processors need not pass it around
+		s.last.Store(r.Mono)
+	}
+	r.Mono -= s.skipped.Load()
+	return r
+}
+
+// skip takes a pause out that ended just before now. Who looks at the same time
+// waits for that, because the look is noted last.
+func (s *stopwatch) skip(now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if gap := now - s.last.Load(); gap > int64(s.pause) {
+		s.skipped.Add(gap - int64(s.every))
+		s.last.Store(now)
+	}
+}
