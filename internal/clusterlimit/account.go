@@ -14,7 +14,9 @@ import (
 // know no clock, no lock and no network.
 type account struct {
 	minute int64 // index of the minute that the following is of
-	seen   int64 // the most that the counters told to be used
+	told   bool  // the counters told something of it
+	looked bool  // they were asked where a banned key's account stands
+	seen   int64 // the most that they told to be used
 	// The budget is set once a minute, when it is first needed, and never renewed.
 	budget   int64
 	quota    int64 // of which the budget is a part; 0: none is set
@@ -55,7 +57,7 @@ const (
 func (a *account) turn(now int64) {
 	minute := minuteOf(now)
 	if minute > a.minute {
-		a.seen, a.budget, a.quota, a.spent, a.untold = 0, 0, 0, 0, 0
+		a.told, a.looked, a.seen, a.budget, a.quota, a.spent, a.untold = false, false, 0, 0, 0, 0, 0
 	}
 	a.minute = minute
 	if day := dayOf(now); a.day != day {
@@ -115,7 +117,7 @@ func (a *account) left(v view, perMinute int64) int64 {
 	switch {
 	case a.quota == 0:
 		a.budget, a.quota = v.share.of(max(0, perMinute-a.seen)), perMinute
-		if a.seen == 0 {
+		if !a.told {
 			// Nothing is known of this minute, in which others may have used much.
 			left := v.leftAtLoss(v.mono, v.now)
 			a.budget = (a.budget*(left/int64(time.Millisecond)) + 59_999) / 60_000
@@ -167,14 +169,14 @@ func (a *account) unreport(minute, n int64) {
 	}
 }
 
-// told takes note of facts.
-func (a *account) told(f counters.Facts) {
+// learn takes note of facts.
+func (a *account) learn(f counters.Facts) {
 	minute := minuteOf(f.Now)
 	if minute < a.minute {
 		return // an answer that was overtaken
 	}
 	a.turn(f.Now)
-	a.seen = max(a.seen, f.MinuteUsed)
+	a.told, a.seen = true, max(a.seen, f.MinuteUsed)
 	if f.Day.Known {
 		a.dayKnown, a.dayUsed, a.series = true, f.Day.Used(), f.Day.Series
 	}

@@ -19,6 +19,7 @@ type order struct {
 	charge   ratelimit.Charge
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
+	look     bool          // charge nothing: where the account stands is asked
 	since    clock.Reading // of the stopwatch
 	// The answer: as if the requests of a call had been decided one by one.
 	facts    counters.Facts
@@ -91,7 +92,9 @@ func (p *partition) charge(ctx context.Context, group []*order) error {
 			charges = append(charges, p.begin(o.charge.Account))
 		}
 		c := &charges[i]
-		c.Requests++
+		if !o.look {
+			c.Requests++
+		}
 		c.PerMinute, c.PerDay, c.Overdraw = o.limit, o.charge.Quota.PerDay, c.Overdraw || o.overdraw
 	}
 	facts, err := p.send(ctx, since, charges)
@@ -101,6 +104,9 @@ func (p *partition) charge(ctx context.Context, group []*order) error {
 	answered := make([]int64, len(charges))
 	for _, o := range group {
 		i := place[o.charge.Account]
+		if o.look {
+			continue
+		}
 		o.take(facts[i], answered[i])
 		answered[i]++
 		if answered[i] == 1 {
@@ -146,7 +152,7 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 	}
 	p.clock.observe(facts[0].Now)
 	for i, f := range facts {
-		p.l.accounts.with(charges[i].Account, func(a *account) { a.told(f) })
+		p.l.accounts.with(charges[i].Account, func(a *account) { a.learn(f) })
 	}
 	return facts, nil
 }

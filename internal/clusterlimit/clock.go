@@ -48,12 +48,18 @@ func (c *countersClock) observe(now int64) {
 	}
 }
 
-// now returns the counters' time in nanoseconds since the Unix epoch: the wall clock
-// until they have told theirs.
-func (c *countersClock) now() (now, mono int64) {
+// Read implements [clock.Clock]: Wall is the counters' time, or the node's own until
+// they have told theirs.
+func (c *countersClock) Read() clock.Reading {
 	r := c.source.Read()
 	if last := c.last.Load(); last != nil {
-		return r.Mono + last.ahead, r.Mono
+		r.Wall = r.Mono + last.ahead
 	}
+	return r
+}
+
+// now returns the counters' time, in nanoseconds since the Unix epoch.
+func (c *countersClock) now() (now, mono int64) {
+	r := c.Read()
 	return r.Wall, r.Mono
 }

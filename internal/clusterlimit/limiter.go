@@ -68,9 +68,6 @@ func New(ctx context.Context, o Options) *Limiter {
 		stopping: make(chan struct{}),
 	}
 	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
-	l.memory = ratelimit.NewMemory(ratelimit.Options{
-		Clock: ratelimit.NewClock(o.Clock), Days: o.Days, Bans: o.Bans, Banned: o.Banned, Logger: o.Logger,
-	})
 	l.leaser = newLeaser(l)
 	l.partitions = newPartitions(l)
 	var first sync.WaitGroup
@@ -78,6 +75,10 @@ func New(ctx context.Context, o Options) *Limiter {
 		first.Go(func() { p.probe(ctx, startPatience) })
 	}
 	first.Wait()
+	// Bans and days are counted by the counters' time, once it is known.
+	l.memory = ratelimit.NewMemory(ratelimit.Options{
+		Clock: ratelimit.NewClock(&l.partitions[0].clock), Days: o.Days, Bans: o.Bans, Banned: o.Banned, Logger: o.Logger,
+	})
 	for _, p := range l.partitions {
 		l.background.Go(p.run)
 	}
@@ -130,7 +131,7 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 	for range 2 {
 		v := r.p.view(r.Quota.PerMinute)
 		if end := r.l.memory.Serving(r.Account, r.Key, v.now); end != 0 {
-			return r.usage(v).Banned(end, r.Key), nil
+			return r.banned(ctx, v, end), nil
 		}
 		way, used := r.choose(v)
 		switch way {
@@ -149,6 +150,21 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 		return d, err
 	}
 	return r.alone(ctx, false, false)
+}
+
+// banned answers a request of a key that serves a ban. The counters are asked where the
+// account stands once a minute.
+func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decision {
+	known := false
+	r.with(func(a *account) {
+		a.turn(v.now)
+		known, a.looked = a.told || a.looked, true
+	})
+	if !known && v.mode == Closed {
+		// Without an answer what is known will do.
+		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
+	}
+	return r.usage(v).Banned(end, r.Key)
 }
 
 // with calls fn with the request's account, under its lock.

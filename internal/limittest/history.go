@@ -20,6 +20,11 @@ type Model struct {
 	// Sweep makes the limiter drop what is idle, as it does by itself now and
 	// then. It may be nil.
 	Sweep func(ratelimit.Limiter)
+	// Shared says that counts outlive the limiter's process, and so does the clock.
+	Shared bool
+	// Stepped is told that the clock was set, for a limiter that would find out a
+	// moment later. It may be nil.
+	Stepped func(ratelimit.Limiter)
 }
 
 // Seen counts what a history led to, to show that it led everywhere.
@@ -40,6 +45,7 @@ func RunModel(t *testing.T, start New, o Model) Seen {
 		model:  newModel(o.Bans, origin),
 		random: rand.New(rand.NewPCG(o.Seed, 0)),
 		sweep:  o.Sweep,
+		shared: o.Shared, stepped: o.Stepped,
 		peak:   origin,
 		quotas: make(map[petcat.AccountID]petcat.Quota),
 		most:   make(map[dayKey]int64),
@@ -84,6 +90,9 @@ type history struct {
 	random *rand.Rand
 	sweep  func(ratelimit.Limiter)
 	seen   Seen
+
+	shared  bool
+	stepped func(ratelimit.Limiter)
 
 	peak   time.Time // latest that the wall clock showed
 	quotas map[petcat.AccountID]petcat.Quota
@@ -181,6 +190,9 @@ func (h *history) stepClock() {
 	h.rig.clock.Step(d)
 	h.model.step(d)
 	h.observePeak()
+	if h.stepped != nil {
+		h.stepped(h.rig.limiter)
+	}
 }
 
 func (h *history) changePlan() {
@@ -268,6 +280,9 @@ func (h *history) restart() {
 func (h *history) afterRestart(mayLose func(quota int64) int64) {
 	h.Helper()
 	for day, quota := range h.most {
+		if h.shared {
+			break // the limiter goes on with what was leased
+		}
 		if time.Unix(day.day*86_400, 0).Before(h.peak.Add(-72 * time.Hour)) {
 			delete(h.most, day)
 			continue
@@ -280,7 +295,7 @@ func (h *history) afterRestart(mayLose func(quota int64) int64) {
 		}
 		a.lost[start.Unix()] += lost
 	}
-	h.model.restart()
+	h.model.restart(h.shared)
 	for id := range petcat.KeyID(modelAccounts * keysPerAccount) {
 		if ban := h.model.key(id).saved; ban != nil {
 			h.rig.limiter.ApplyBan(*ban)

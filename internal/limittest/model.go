@@ -82,9 +82,11 @@ func (m *model) catchUp() {
 
 // restart forgets what a process forgets. The bans come back from where they
 // were saved; none lasts longer from now than its level says.
-func (m *model) restart() {
-	m.run++
-	m.now = m.wall
+func (m *model) restart(shared bool) {
+	if !shared {
+		m.run++
+		m.now = m.wall
+	}
 	for _, k := range m.keys {
 		k.refused, k.early = nil, nil
 		if k.saved != nil {

@@ -35,6 +35,31 @@ func (r *rig) drain(c ratelimit.Charge) int64 {
 	return admitted.Load()
 }
 
+// testSharedRestart: nothing is lost with a process that counts elsewhere, and nothing
+// is won.
+func testSharedRestart(t *testing.T, start New) {
+	key := ratelimit.Charge{Account: 1, Key: 11, Quota: petcat.Quota{PerMinute: 500, PerDay: 1_000}}
+	for _, end := range []struct {
+		name string
+		of   func(*rig)
+	}{{"in order", (*rig).restart}, {"by a crash", (*rig).crash}} {
+		t.Run(end.name, func(t *testing.T) {
+			r := newRig(t, start, petcat.EnforceBans)
+			for i := range 5 {
+				d := r.spendTimes(100, key, ratelimit.Admitted)
+				wantEqual(t, "Minute.Remaining", d.Minute.Remaining, int64(400-100*i))
+				wantEqual(t, "Day.Remaining", d.Day.Remaining, int64(900-100*i))
+				end.of(r)
+			}
+			r.spendTimes(1, key, ratelimit.MinuteSpent)
+			r.clock.Advance(time.Minute)
+			r.spendTimes(500, key, ratelimit.Admitted)
+			end.of(r)
+			r.spendTimes(1, key, ratelimit.DaySpent)
+		})
+	}
+}
+
 func testRestart(t *testing.T, start New) {
 	key := ratelimit.Charge{Account: 1, Key: 11, Quota: petcat.Quota{PerMinute: 100_000, PerDay: 1_000}}
 

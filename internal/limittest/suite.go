@@ -19,6 +19,24 @@ type Setup struct {
 	Days   petcat.DayStore
 	Bans   petcat.BanMode
 	Banned func(petcat.Ban)
+	// Place is the same for all processes of a test, one after the other.
+	Place *Place
+}
+
+// Place is where processes count that outlive none of their counts: a server.
+type Place struct {
+	mu     sync.Mutex
+	server any // guarded by mu
+}
+
+// Server returns the server at a place, which start makes when it is first needed.
+func Server[S any](p *Place, start func() S) S {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server == nil {
+		p.server = start()
+	}
+	return p.server.(S)
 }
 
 // New starts a limiter. The suite closes it.
@@ -31,6 +49,14 @@ func Run(t *testing.T, start New) {
 	t.Run("bans", func(t *testing.T) { testBans(t, start) })
 	t.Run("clock", func(t *testing.T) { testClock(t, start) })
 	t.Run("restart", func(t *testing.T) { testRestart(t, start) })
+}
+
+// RunShared tests the rules of a limiter whose counts outlive its process.
+func RunShared(t *testing.T, start New) {
+	t.Run("windows", func(t *testing.T) { testWindows(t, start) })
+	t.Run("parallel", func(t *testing.T) { testParallel(t, start) })
+	t.Run("bans", func(t *testing.T) { testBans(t, start) })
+	t.Run("restart", func(t *testing.T) { testSharedRestart(t, start) })
 }
 
 // origin is where the suite's clocks start: 18 s into a minute, and 13 h 59 min
@@ -49,6 +75,7 @@ type rig struct {
 	mode  petcat.BanMode
 	clock *clock.Manual
 	days  *Days
+	place Place
 
 	process *Process
 	limiter ratelimit.Limiter
@@ -69,7 +96,7 @@ func newRig(t testing.TB, start New, mode petcat.BanMode) *rig {
 func (r *rig) boot() {
 	r.t.Helper()
 	r.process = r.days.Process()
-	r.limiter = r.start(r.t, Setup{Clock: r.clock, Days: r.process, Bans: r.mode, Banned: func(b petcat.Ban) {
+	r.limiter = r.start(r.t, Setup{Clock: r.clock, Days: r.process, Bans: r.mode, Place: &r.place, Banned: func(b petcat.Ban) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.bans = append(r.bans, b)

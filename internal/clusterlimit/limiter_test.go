@@ -1,0 +1,75 @@
+package clusterlimit_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"petcat"
+	"petcat/internal/clusterlimit"
+	"petcat/internal/counters"
+	"petcat/internal/counterstest"
+	"petcat/internal/limittest"
+	"petcat/internal/ratelimit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// starter returns how the suite starts a limiter on counters in memory with so many
+// partitions, which outlive it. Their clock is never set back.
+func starter(partitions int) limittest.New {
+	return func(t testing.TB, s limittest.Setup) ratelimit.Limiter {
+		t.Helper()
+		return clusterlimit.StartVirtual(t.Context(), clusterlimit.Options{
+			Counters: limittest.Server(s.Place, func() counters.Counters {
+				now := ratelimit.NewClock(s.Clock).Now
+				// The counters were there before the minute began.
+				r := counterstest.NewReference(partitions, func() int64 { return now() - int64(time.Hour) })
+				for p := range partitions {
+					if _, _, err := r.Probe(t.Context(), p); err != nil {
+						t.Fatal(err)
+					}
+					r.Step(p, time.Hour)
+				}
+				return r
+			}),
+			Clock: s.Clock, Days: s.Days, Bans: s.Bans, Banned: s.Banned,
+		})
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	limittest.RunShared(t, starter(1))
+}
+
+// TestModel compares the limiter with the naive model. PETCAT_MODEL_STEPS sets the
+// number of steps in each mode.
+func TestModel(t *testing.T) {
+	steps := 40_000
+	if s := os.Getenv("PETCAT_MODEL_STEPS"); s != "" {
+		var err error
+		if steps, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, mode := range []petcat.BanMode{petcat.EnforceBans, petcat.ShadowBans, petcat.BansOff} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			seen := limittest.RunModel(t, starter(3), limittest.Model{
+				Steps: steps, Seed: uint64(i + 1), Bans: mode, Shared: true,
+				Stepped: func(l ratelimit.Limiter) { l.(*clusterlimit.Limiter).Probe() },
+			})
+			t.Logf("%+v", seen)
+			if seen.Admitted == 0 || seen.MinuteSpent == 0 || seen.DaySpent == 0 || seen.Crashes == 0 || seen.Restarts == 0 {
+				t.Errorf("the history did not lead everywhere: %+v", seen)
+			}
+			if mode == petcat.EnforceBans && (seen.Banned == 0 || seen.Warned == 0 || seen.Lifts == 0 || seen.MaxLevel < petcat.MaxBanLevel) {
+				t.Errorf("the history did not lead through all bans: %+v", seen)
+			}
+		})
+	}
+}
