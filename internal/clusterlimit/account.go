@@ -35,10 +35,24 @@ type account struct {
 type view struct {
 	state
 
-	mono  int64 // monotonic clock
-	now   int64 // the counters' clock, as this node knows it
-	share share
-	room  int64 // to be left to nodes that are cut off
+	mono    int64 // monotonic clock
+	now     int64 // the counters' clock, as this node knows it
+	suspect bool  // the counters may lack something: this node's budget must agree
+	share   share // of what the budget is set
+	room    int64 // to be left to nodes that are cut off
+}
+
+// newView returns a view of a partition at a moment, for a quota of the minute.
+func newView(s state, m *Membership, partition int, mono, now, perMinute int64) view {
+	v := view{state: s, mono: mono, now: now, suspect: s.suspect(mono, now, m)}
+	began := mono - now%int64(time.Minute)
+	if s.mode == Closed {
+		v.room = m.room(partition, perMinute, began, mono)
+	}
+	if s.mode == Open || v.suspect {
+		v.share = m.own(began)
+	}
+	return v
 }
 
 // way is how a request is to be decided.
@@ -83,7 +97,7 @@ func (a *account) way(v view, q petcat.Quota) way {
 		return refuse
 	}
 	switch {
-	case v.mode == Closed && !v.guarded(v.now):
+	case v.mode == Closed && !v.suspect:
 		return ask
 	case !a.take(v, q.PerMinute):
 		return refuseByShare

@@ -49,6 +49,7 @@ func TestLimiter(t *testing.T) {
 // TestModel compares the limiter with the naive model. PETCAT_MODEL_STEPS sets the
 // number of steps in each mode.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	steps := 40_000
 	if s := os.Getenv("PETCAT_MODEL_STEPS"); s != "" {
 		var err error

@@ -60,17 +60,8 @@ func (p *partition) change(fn func(state) state) {
 
 // view returns on what the decision of a request depends.
 func (p *partition) view(perMinute int64) view {
-	v := view{state: *p.state.Load()}
-	v.now, v.mono = p.clock.now()
-	members := p.l.options.Membership()
-	began := v.mono - v.now%int64(time.Minute)
-	if v.mode == Closed {
-		v.room = members.room(p.number, perMinute, began, v.mono)
-	}
-	if v.mode != Closed || v.guarded(v.now) {
-		v.share = members.own(began)
-	}
-	return v
+	now, mono := p.clock.now()
+	return newView(*p.state.Load(), p.l.options.Membership(), p.number, mono, now, perMinute)
 }
 
 // failed takes note of a call that was not answered in time.

@@ -90,6 +90,14 @@ func (m *Membership) room(partition int, quota, began, mono int64) (n int64) {
 	return n
 }
 
+// anybodyBefore reports whether a node was there before a moment (monotonic clock) and
+// not only about to begin.
+func (m *Membership) anybodyBefore(moment int64) bool {
+	return slices.ContainsFunc(m.Members, func(n counters.Member) bool {
+		return m.ReadAt-int64(n.Joined) < moment-int64(settleBefore)
+	})
+}
+
 func (m *Membership) anyCutOff(partition int) bool {
 	return slices.ContainsFunc(m.Members, func(n counters.Member) bool {
 		return n.ID != m.Self && n.CutOff&(1<<partition) != 0

@@ -76,10 +76,13 @@ func (s state) away(mono int64) bool {
 	return s.mode == HalfOpen || s.mode == Open && mono-s.since >= int64(briefly)
 }
 
-// guarded reports whether the counters may lack what was admitted of the minute, so
-// that this node's budget must agree. Now is by the counters' clock.
-func (s state) guarded(now int64) bool {
-	return s.mode == HalfOpen || minuteOf(s.epoch.Began) == minuteOf(now)
+// suspect reports whether the counters may lack what was admitted of the minute, so
+// that this node's budget must agree: others may not have reported yet, or the epoch
+// began in this minute while nodes were there that counted in the one before. Now is by
+// the counters' clock.
+func (s state) suspect(mono, now int64, m *Membership) bool {
+	return s.mode == HalfOpen ||
+		minuteOf(s.epoch.Began) == minuteOf(now) && m.anybodyBefore(mono-(now-s.epoch.Began))
 }
 
 // leftAtLoss returns how much of the minute was left when the counters were lost, in
