@@ -85,13 +85,14 @@ func (p Petcat) Serve(ctx context.Context) (*PetcatServer, error) {
 	}
 	args := append([]string{"serve"}, p.place()...)
 	if p.Limiter != "" {
-		args = append(args, "--limiter", p.Limiter, "--trusted-proxies", "127.0.0.1")
+		args = append(args, "--limiter", p.Limiter)
 	}
 	begun := time.Now()
 	process, err := startProcess(ctx, Launch{
 		Name: "petcat", Dir: p.Dir, Path: p.Program,
 		Args: append(args,
 			"--listen", api, "--admin-listen", admin,
+			"--trusted-proxies", "127.0.0.1", // all load comes from there, also that without a key
 			"--log-format", "json", "--log-level", "info", "--bans", "enforce", "--shutdown-timeout", "2s"),
 	})
 	if err != nil {

@@ -17,6 +17,12 @@ const (
 	// maxStrange is how many requests a second are answered on a connection that has
 	// shown no valid key.
 	maxStrange = 100
+	// maxWasted is how many connections an address may end without an answer to a
+	// valid key, and wastedPerSecond how many again with each second. A handshake of
+	// TLS takes half a millisecond of a processor: with 5, 20 addresses that waste
+	// connections for ever take a twentieth of one.
+	maxWasted       = 200
+	wastedPerSecond = 5
 	// maxAdminConnections is far above what scrapers and probes open.
 	maxAdminConnections = 32
 	// mostConnections bounds the memory of a process that may open any number of
@@ -58,7 +64,7 @@ func watchConnections(ctx context.Context, logger *slog.Logger, conns *socket.Li
 				continue
 			}
 			logger.Warn("connections were closed because there were too many, or could not be accepted; see Limits of the sockets in docs/operations.md",
-				"open", s.Open, "without_valid_key", s.Unproven, "closed", s.Dropped-told.Dropped, "accept_failures", s.Failures-told.Failures)
+				"open", s.Open, "without_valid_key", s.Unproven, "addresses_shut_out", s.Shut, "closed", s.Dropped-told.Dropped, "accept_failures", s.Failures-told.Failures)
 			told, warned = s, now
 		}
 	}
@@ -68,6 +74,7 @@ func watchConnections(ctx context.Context, logger *slog.Logger, conns *socket.Li
 func watchListener(m *metrics.Metrics, conns *socket.Listener) {
 	m.Gauge("petcat_connections", "Open connections of the API.", func() float64 { return float64(conns.Stats().Open) })
 	m.Gauge("petcat_connections_unproven", "Open connections of the API on which no valid key has come.", func() float64 { return float64(conns.Stats().Unproven) })
+	m.Gauge("petcat_addresses_shut_out", "Addresses whose new connections are refused for now, because too many of theirs ended without a valid key.", func() float64 { return float64(conns.Stats().Shut) })
 	m.Counter("petcat_connections_dropped_total", "Connections that were closed because there were too many, of one address without a valid key or of all.", func() float64 {
 		return float64(conns.Stats().Dropped)
 	})

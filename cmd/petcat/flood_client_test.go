@@ -178,6 +178,9 @@ func (f flood) open(t *testing.T, s *server, count, perAddress int, key string) 
 func (f flood) connect(s *server, from, key string) (net.Conn, error) {
 	_, address, _ := strings.Cut(s.api, "://")
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second}
+	if f.resets {
+		d.Timeout = 50 * time.Millisecond // it does not wait until it is let in
+	}
 	conn, err := d.Dial("tcp", address)
 	if err != nil {
 		return nil, err

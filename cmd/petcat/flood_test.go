@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -18,6 +19,9 @@ import (
 // floodVariable asks for the long form: so many connections of each kind, one kind
 // after the other, with each sort of key. make hostile does.
 const floodVariable = "PETCAT_HOSTILE_CONNECTIONS"
+
+// floodPerAddress is how many connections come from each address.
+const floodPerAddress = 100
 
 // floodMemory is what a server may take at most, in bytes.
 const floodMemory = 300 << 20
@@ -94,6 +98,37 @@ func (s *flooded) peak(t *testing.T) float64 {
 // strangers are the connections that are not of the good caller.
 func (s *flooded) strangers() float64 { return s.metric("petcat_connections") }
 
+// wantGone checks that all connections but the good caller's are gone within a time
+// from begin, and returns when that was known.
+func (s *flooded) wantGone(t *testing.T, begin time.Time, patience time.Duration) (took time.Duration) {
+	t.Helper()
+	for {
+		open := s.strangers()
+		if took = time.Since(begin); took > patience { // an answer that took long is none
+			t.Errorf("%v are open after %s; they have %s", open, took, patience)
+			return took
+		}
+		if open <= 3 {
+			return took
+		}
+		lapse(20 * time.Millisecond)
+	}
+}
+
+// awaitShut waits until all addresses that reset their connections have
+// wasted what they may at once, and are refused at the same time.
+func (s *flooded) awaitShut(t *testing.T, addresses int) {
+	t.Helper()
+	begin := time.Now()
+	if !within(time.Minute, func() bool {
+		lapse(20 * time.Millisecond)
+		return s.metric("petcat_addresses_shut_out") >= float64(addresses)
+	}) {
+		t.Errorf("%v of %d addresses are shut out", s.metric("petcat_addresses_shut_out"), addresses)
+	}
+	t.Logf("shut out after %s", time.Since(begin).Round(100*time.Millisecond))
+}
+
 // wantQuiet checks that nothing was logged or counted that wakes somebody.
 func (s *flooded) wantQuiet(t *testing.T) {
 	t.Helper()
@@ -137,17 +172,21 @@ func TestFloods(t *testing.T) {
 				key := map[string]string{"none": "", "unknown": wrongKey(t), "free": s.free}[credential]
 				s.callWell(t, time.Second, 200) // it warms up
 				calm := s.callWell(t, 3*time.Second, 200)
-				stop := f.open(t, s.server, count, 100, key)
+				stop := f.open(t, s.server, count, floodPerAddress, key)
 				opened := time.Now()
 				most := s.strangers()
+				if f.resets {
+					s.awaitShut(t, count/floodPerAddress)
+				}
 				busy := s.callWell(t, 3*time.Second, 200)
+				if busy > 2*calm {
+					t.Errorf("a good call took %s of the processor, %s before", busy, calm)
+				}
 				if f.resets {
 					stop()
+					opened = time.Now() // the last of them
 				}
-				if !within(f.letGo-time.Since(opened), func() bool { lapse(50 * time.Millisecond); return s.strangers() <= 3 }) {
-					t.Errorf("%v are open after %s", s.strangers(), f.letGo)
-				}
-				let := time.Since(opened)
+				let := s.wantGone(t, opened, f.letGo)
 				peak := s.peak(t)
 				if !f.resets {
 					stop()
@@ -155,7 +194,7 @@ func TestFloods(t *testing.T) {
 				if peak > floodMemory {
 					t.Errorf("it took %.0f MiB", peak/(1<<20))
 				}
-				stop = f.open(t, s.server, count/2, 100, key)
+				stop = f.open(t, s.server, count/2, floodPerAddress, key)
 				end := s.wantEnd(t, 5*time.Second)
 				stop()
 				t.Logf("%.0f open; %.0f MiB; %s a good call, %s before; let go after %s; stopped in %s",
@@ -182,22 +221,20 @@ func TestFloodsOfEveryKind(t *testing.T) {
 			s := serveFlooded(t, secure)
 			keys := []string{"", wrongKey(t), s.free}
 			var stops []func()
-			opened := time.Now()
 			for _, f := range floods() {
 				if secure == (f.protocol != "") && f.letGo <= patience && !f.resets {
 					stops = append(stops, f.open(t, s.server, each, each, keys[len(stops)%len(keys)]))
 				}
 			}
+			opened := time.Now() // the last of them
 			most := s.strangers()
 			s.callWell(t, time.Second, 100)
 			lapse(unprovenGrace - time.Since(opened) + time.Second)
 			if unproven := s.metric("petcat_connections_unproven"); unproven > maxUnproven+1 { // the good caller's next one
 				t.Errorf("%v connections have shown no key", unproven)
 			}
-			if !within(patience-time.Since(opened), func() bool { lapse(20 * time.Millisecond); return s.strangers() <= 3 }) {
-				t.Errorf("%v are open after %s", s.strangers(), patience)
-			}
-			t.Logf("%.0f open of %d; let go after %s", most, each*len(stops), time.Since(opened).Round(time.Millisecond))
+			let := s.wantGone(t, opened, patience)
+			t.Logf("%.0f open of %d; let go after %s", most, each*len(stops), let.Round(time.Millisecond))
 			if peak := s.peak(t); peak > floodMemory && !raceEnabled {
 				t.Errorf("it took %.0f MiB", peak/(1<<20))
 			}
@@ -317,4 +354,33 @@ func TestStrangersAreLetGo(t *testing.T) {
 			s.wantQuiet(t)
 		})
 	}
+}
+
+// Clients that open connections wildly and have a valid key are never shut out,
+// though Go's close some that they have not used.
+func TestWildClientsAreNotShutOut(t *testing.T) {
+	t.Parallel()
+	s := serveFlooded(t, false)
+	for name, keep := range map[string]bool{"a connection for each request": false, "more than are kept": true} {
+		tr := newUncheckedTransport()
+		tr.DisableKeepAlives = !keep // otherwise, two are kept
+		caller := &server{client: &http.Client{Transport: tr, Timeout: 10 * time.Second}}
+		var group sync.WaitGroup
+		for range 64 {
+			group.Go(func() {
+				for range 40 {
+					if a, err := caller.try(http.MethodGet, s.api+"/v1/categories", nil, withKey(s.key)); err != nil || a.StatusCode != http.StatusOK {
+						t.Errorf("%s: %v, %v", name, a, err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		tr.CloseIdleConnections()
+		if shut, dropped := s.metric("petcat_addresses_shut_out"), s.metric("petcat_connections_dropped_total"); shut != 0 || dropped != 0 {
+			t.Errorf("%s: %v addresses are shut out, %v connections were dropped", name, shut, dropped)
+		}
+	}
+	s.wantQuiet(t)
 }

@@ -45,7 +45,8 @@ func listen(ctx context.Context, settings Settings) (*listeners, error) {
 	}
 	l.apiConns, l.adminConns = socket.New(l.api, timeouts), socket.New(l.admin, socket.Timeouts{})
 	l.apiConns.Limit(socket.Limits{
-		Total: maxConnections(), Unproven: maxUnproven, Grace: unprovenGrace, Strange: maxStrange, Exempt: settings.TrustedProxies,
+		Total: maxConnections(), Unproven: maxUnproven, Grace: unprovenGrace, Strange: maxStrange,
+		Wasted: maxWasted, WastedPerSecond: wastedPerSecond, Exempt: settings.TrustedProxies,
 	})
 	l.apiConns.Linger(lingerTimeout)
 	l.adminConns.Limit(socket.Limits{Total: maxAdminConnections})

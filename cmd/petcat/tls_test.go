@@ -47,6 +47,7 @@ func writeCertificate(t *testing.T, dir, name string) (certFile, keyFile string)
 // served returns the name in the certificate that a server shows.
 func served(t *testing.T, s *server) string {
 	t.Helper()
+	lapse(50 * time.Millisecond) // who connects often without a key is shut out
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.api, "https://"), &tls.Config{InsecureSkipVerify: true})
 	must(t, err)
 	defer conn.Close()

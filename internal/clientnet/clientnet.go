@@ -24,3 +24,7 @@ func Of(a netip.Addr) Net {
 	v6 := a.As16()
 	return Net{bits: binary.BigEndian.Uint64(v6[:8])}
 }
+
+// Bits returns which client it is: all 32 bits of an IPv4 address, or the first 64
+// of an IPv6 address.
+func (n Net) Bits() (bits uint64, v4 bool) { return n.bits, n.v4 }

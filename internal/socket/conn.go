@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"petcat/internal/clientnet"
 )
 
 // conn is a connection whose deadlines the listener keeps.
@@ -35,7 +37,10 @@ type conn struct {
 	strangeSince time.Duration // by the listener's tick; guarded by mu
 
 	accepted     time.Duration // since the listener's origin
+	client       clientnet.Net // it does not change once the listener has it
+	exempt       bool          // see Limits; it does not change either
 	proven       atomic.Bool   // see Prove
+	served       atomic.Bool   // something was written after it was proven
 	crowd        *crowd        // nil unless it is unproven; guarded by the listener's mu, as are its neighbours in it
 	older, newer *conn
 }
@@ -74,8 +79,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if err != nil {
 		c.gone.Store(true)
-	} else if !c.wrote.Load() {
+	} else if !c.served.Load() {
 		c.wrote.Store(true)
+		c.served.Store(c.proven.Load())
 	}
 	return n, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"petcat/internal/clientnet"
@@ -11,9 +12,10 @@ import (
 
 // Limits bound how many connections are open. The zero value bounds nothing.
 //
-// A new connection is always taken, and an old one closed for it where need be:
-// a client that means well shows its key within milliseconds, so that the oldest
-// of those that have not are the ones to close.
+// A new connection is taken, and an old one closed for it where need be: a client
+// that means well shows its key within milliseconds, so that the oldest of those
+// that have not are the ones to close. Only those of a client that wastes too many
+// are refused.
 type Limits struct {
 	// Total is how many connections may be open; 0 for any number. A new one past
 	// it takes the place of the oldest unproven one of an address with many of
@@ -30,7 +32,15 @@ type Limits struct {
 	// Strange is how many requests a second may be answered on a connection that
 	// has not been proven; 0 for any number. See [Strange].
 	Strange int
-	// Exempt are networks whose connections count as proven from the start.
+	// Wasted is how many connections a client may waste, and WastedPerSecond how many
+	// of them it may waste again with each second, up to Wasted; 0 for any number. A
+	// connection is wasted when it ends before something was written to it after it
+	// was proven; each that ends otherwise pays for two of them. New ones of a client
+	// past that are refused: on Linux by the system, for next to nothing, so that
+	// clients wait for them in vain; elsewhere they are closed. Both or neither is set.
+	Wasted, WastedPerSecond int
+	// Exempt are networks whose connections count as proven from the start, and are
+	// never wasted.
 	Exempt []netip.Prefix
 }
 
@@ -38,6 +48,7 @@ type Limits struct {
 type Stats struct {
 	Open     int
 	Unproven int    // of the open ones
+	Shut     int    // clients whose new connections are refused
 	Dropped  uint64 // connections closed by [Limits]
 	Failures uint64 // of accept, for want of descriptors for instance
 }
@@ -45,7 +56,6 @@ type Stats struct {
 // crowd are the unproven connections of one client, the oldest first. The
 // listener's mu guards it and the links between them.
 type crowd struct {
-	client      clientnet.Net
 	first, last *conn
 	count       int
 }
@@ -57,7 +67,7 @@ func (l *Listener) Limit(limits Limits) { l.limits = limits }
 func (l *Listener) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Stats{Open: len(l.conns), Dropped: l.dropped, Failures: l.failures}
+	s := Stats{Open: len(l.conns), Shut: len(l.waste.shut), Dropped: l.dropped, Failures: l.failures}
 	for _, crowd := range l.crowds {
 		s.Unproven += crowd.count
 	}
@@ -116,6 +126,16 @@ func below(c net.Conn) *conn {
 // enter counts a new connection, and returns one that is to be closed for it, or
 // nil. The caller holds mu.
 func (l *Listener) enter(c *conn) (victim *conn) {
+	address := netip.Addr{}
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		address = tcp.AddrPort().Addr().Unmap()
+	}
+	c.client = clientnet.Of(address)
+	c.exempt = slices.ContainsFunc(l.limits.Exempt, func(p netip.Prefix) bool { return p.Contains(address) })
+	if !c.exempt && l.refuses(c) {
+		l.dropped++
+		return c
+	}
 	if l.limits.Total > 0 && len(l.conns) >= l.limits.Total {
 		if victim = l.victim(); victim == nil {
 			victim = c
@@ -127,21 +147,14 @@ func (l *Listener) enter(c *conn) (victim *conn) {
 		}
 	}
 	l.conns[c] = struct{}{}
-	address := netip.Addr{}
-	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		address = tcp.AddrPort().Addr().Unmap()
+	if c.exempt {
+		c.proven.Store(true)
+		return victim
 	}
-	for _, exempt := range l.limits.Exempt {
-		if exempt.Contains(address) {
-			c.proven.Store(true)
-			return victim
-		}
-	}
-	client := clientnet.Of(address)
-	joined := l.crowds[client]
+	joined := l.crowds[c.client]
 	if joined == nil {
-		joined = &crowd{client: client}
-		l.crowds[client] = joined
+		joined = &crowd{}
+		l.crowds[c.client] = joined
 	}
 	c.crowd, c.older = joined, joined.last
 	if joined.last == nil {
@@ -172,14 +185,18 @@ func (l *Listener) leave(c *conn) {
 	}
 	c.crowd, c.older, c.newer = nil, nil, nil
 	if left.count--; left.count == 0 {
-		delete(l.crowds, left.client)
+		delete(l.crowds, c.client)
 	}
 }
 
-// remove forgets a connection. The caller holds mu.
+// remove forgets a connection, once. The caller holds mu.
 func (l *Listener) remove(c *conn) {
+	if _, ok := l.conns[c]; !ok {
+		return
+	}
 	delete(l.conns, c)
 	l.leave(c)
+	l.account(c)
 }
 
 // sample is how many connections, or clients, are looked at to find the one that

@@ -28,7 +28,8 @@
 // An answer reaches a client that is still sending, where net/http would cut it
 // off: see [Listener.Linger].
 //
-// It also bounds how many connections are open: see [Limits].
+// It also bounds how many connections are open, and how many a client may waste:
+// see [Limits].
 package socket
 
 import (
@@ -70,6 +71,7 @@ type Listener struct {
 	conns    map[*conn]struct{}       // guarded by mu; those that linger among them
 	crowds   map[clientnet.Net]*crowd // the unproven ones of each client; guarded by mu
 	ticks    bool                     // guarded by mu: a goroutine looks at the deadlines
+	waste    waste                    // guarded by mu
 	dropped  uint64                   // guarded by mu
 	failures uint64                   // guarded by mu
 
@@ -83,6 +85,7 @@ func New(l net.Listener, timeouts Timeouts) *Listener {
 	return &Listener{
 		Listener: l, timeouts: timeouts, origin: clock.Deadline(0),
 		conns: make(map[*conn]struct{}), crowds: make(map[clientnet.Net]*crowd),
+		waste:   waste{paid: make(map[clientnet.Net]time.Duration), shut: make(map[clientnet.Net]struct{})},
 		buffers: sync.Pool{New: func() any { return new([lingerBuffer]byte) }},
 	}
 }
@@ -93,6 +96,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		below, err := l.Listener.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
+				l.mu.Lock()
+				clear(l.waste.shut) // nobody waits for them
+				l.mu.Unlock()
 				return nil, err
 			}
 			l.mu.Lock()
@@ -117,7 +123,7 @@ func (l *Listener) take(below net.Conn) *conn {
 	c := &conn{Conn: below, listener: l, accepted: l.since(clock.Deadline(0))}
 	l.mu.Lock()
 	victim := l.enter(c)
-	if !l.ticks && victim != c {
+	if !l.ticks && (victim != c || len(l.waste.shut) > 0) {
 		l.ticks = true
 		l.tick.Store(int64(c.accepted))
 		go l.run()
@@ -188,20 +194,22 @@ func (l *Listener) open() []*conn {
 	return slices.AppendSeq(make([]*conn, 0, len(l.conns)), maps.Keys(l.conns))
 }
 
-// run fires what is due, for as long as there are connections.
+// run fires what is due, for as long as there are connections, or clients that are
+// to be let in again.
 func (l *Listener) run() {
 	ticker := time.NewTicker(Tick)
 	defer ticker.Stop()
 	var conns []*conn
 	for range ticker.C {
 		l.mu.Lock()
-		if len(l.conns) == 0 {
+		now := l.since(clock.Deadline(0))
+		l.tick.Store(int64(now))
+		l.forgive(now)
+		if len(l.conns) == 0 && len(l.waste.shut) == 0 {
 			l.ticks = false
 			l.mu.Unlock()
 			return
 		}
-		now := l.since(clock.Deadline(0))
-		l.tick.Store(int64(now))
 		many := l.overdue(now, nil)
 		conns = slices.AppendSeq(conns[:0], maps.Keys(l.conns))
 		l.mu.Unlock()

@@ -1,0 +1,4 @@
+package socket
+
+// Filter is filter, for tests.
+var Filter = filter
