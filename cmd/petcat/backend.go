@@ -10,6 +10,7 @@ import (
 	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
+	"petcat/internal/counters"
 	"petcat/internal/datadir"
 	"petcat/internal/metrics"
 	"petcat/internal/postgres"
@@ -47,9 +48,9 @@ type backing struct {
 	waiting func() int    // writes in the queue
 	shed    func() uint64 // writes refused because too many waited
 	watch   func(m *metrics.Metrics)
-	// beat says that this node serves, and returns how many do; nil where there
-	// can be only one.
-	beat  func(ctx context.Context) (live int, err error)
+	// beat says that this node serves, and returns all that do; nil where there can
+	// be only one.
+	beat  func(ctx context.Context, cutOff uint64) ([]counters.Member, error)
 	leave func(ctx context.Context) error
 	// closers run in the reverse order.
 	closers []func() error
@@ -154,7 +155,9 @@ func (b *backing) openPostgres(ctx context.Context, s opening) error {
 	b.writable = func() bool { return st.Stats().Writable }
 	b.waiting = func() int { return st.Stats().Waiting }
 	b.shed = func() uint64 { return st.Stats().Shed }
-	b.beat = func(ctx context.Context) (int, error) { return st.Beat(ctx, s.node) }
+	b.beat = func(ctx context.Context, cutOff uint64) ([]counters.Member, error) {
+		return st.Beat(ctx, s.node, cutOff)
+	}
 	b.leave = func(ctx context.Context) error { return st.Leave(ctx, s.node) }
 	fresh := catalog.NewFresh(ctx, catalog.New(st.Dataset()), catalog.FreshOptions{
 		Feed: st, Clock: s.clock, Logger: s.logger, MaxStaleness: s.settings.MaxStaleness,

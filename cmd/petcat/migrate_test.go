@@ -8,8 +8,11 @@ import (
 	"testing"
 )
 
-// older makes data that of an older version: it takes the last migration back.
-const older = `ALTER TABLE day_count DROP COLUMN series; ALTER TABLE day_count DROP COLUMN granted; DELETE FROM `
+// What makes data that of an older version: it takes the last migration back.
+const (
+	olderFile     = `ALTER TABLE day_count DROP COLUMN series; ALTER TABLE day_count DROP COLUMN granted; DELETE FROM goose_db_version WHERE version_id = 3`
+	olderDatabase = `ALTER TABLE node DROP COLUMN joined_at, DROP COLUMN cut_off; DELETE FROM petcat_schema WHERE version_id = 5`
+)
 
 // TestOnlyServersMigrate: data of an older version is brought up to date by serve
 // and by migrate. Any other command leaves it as it is: after a change, a server of
@@ -26,10 +29,10 @@ func TestOnlyServersMigrate(t *testing.T) {
 			db, err := sql.Open("sqlite", filepath.Join(file, "petcat.db"))
 			must(t, err)
 			defer db.Close()
-			_, err = db.ExecContext(t.Context(), older+"goose_db_version WHERE version_id = 3")
+			_, err = db.ExecContext(t.Context(), olderFile)
 			must(t, err)
 		}},
-		"postgres": {database, func() { pg.Execute(t, database, older+"petcat_schema WHERE version_id = 4") }},
+		"postgres": {database, func() { pg.Execute(t, database, olderDatabase) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -112,13 +112,12 @@ func (n *node) load(ctx context.Context, settings Settings, c clock.Clock) error
 
 // openStore opens the data, reads the list, and counts the nodes.
 func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) (err error) {
-	n.store, err = openBackend(ctx, opening{
-		settings: settings, clock: c, logger: n.log.Logger, metrics: n.metrics, node: rand.Text(),
-	})
+	o := opening{settings: settings, clock: c, logger: n.log.Logger, metrics: n.metrics, node: rand.Text()}
+	n.store, err = openBackend(ctx, o)
 	if err != nil {
 		return err
 	}
-	n.nodes = startNodes(ctx, n.store, n.log.Logger, settings.memory())
+	n.nodes = startNodes(ctx, n.store, o)
 	n.checks = startChecks(ctx, n.store.check)
 	return nil
 }

@@ -6,14 +6,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"petcat/internal/clock"
+	"petcat/internal/clusterlimit"
+	"petcat/internal/counters"
 	"petcat/internal/postgres"
 )
 
-// nodes knows how many nodes serve, as the database that they share tells. While
-// it cannot tell, what it told last holds.
+// nodes knows which nodes serve, as the database that they share tells. While it
+// cannot tell, what it told last holds.
 type nodes struct {
+	self   string // this one's name
+	clock  clock.Clock
+	told   atomic.Pointer[clusterlimit.Membership]
+	cutOff atomic.Pointer[func() uint64] // nil: there are no counters to reach
 	live   atomic.Int64
-	beat   func(ctx context.Context) (live int, err error)
+	beat   func(ctx context.Context, cutOff uint64) ([]counters.Member, error)
 	leave  func(ctx context.Context) error
 	logger *slog.Logger
 	// alone says that this node counts in its own memory, so that there must be
@@ -26,14 +33,20 @@ type nodes struct {
 
 // startNodes counts the nodes for the first time, and goes on until close. Where
 // there can be only one node, it does nothing.
-func startNodes(ctx context.Context, b *backing, logger *slog.Logger, alone bool) *nodes {
-	n := &nodes{beat: b.beat, leave: b.leave, logger: logger, alone: alone, stopped: make(chan struct{})}
+func startNodes(ctx context.Context, b *backing, o opening) *nodes {
+	n := &nodes{
+		self: o.node, clock: o.clock, beat: b.beat, leave: b.leave, logger: o.logger, alone: o.settings.memory(), stopped: make(chan struct{}),
+	}
 	n.live.Store(1)
+	n.told.Store(&clusterlimit.Membership{Self: n.self})
 	ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if n.beat == nil {
 		close(n.stopped)
 		return n
 	}
+	// Until it is told of the others, it has no share of anything: somebody may have
+	// been there before.
+	n.told.Store(&clusterlimit.Membership{Self: n.self, Members: []counters.Member{{Joined: time.Hour}}})
 	n.ask(ctx)
 	go n.run(ctx)
 	return n
@@ -54,9 +67,20 @@ func (n *nodes) run(ctx context.Context) {
 }
 
 func (n *nodes) ask(ctx context.Context) {
-	live, err := n.beat(ctx)
+	var cutOff uint64
+	if reach := n.cutOff.Load(); reach != nil {
+		cutOff = (*reach)()
+	}
+	members, err := n.beat(ctx, cutOff)
 	if err != nil {
 		return // the change log, which asks more often, has told the log
+	}
+	n.told.Store(&clusterlimit.Membership{ReadAt: n.clock.Read().Mono, Self: n.self, Members: members})
+	live := 0
+	for _, m := range members {
+		if m.Seen <= postgres.NodeServes {
+			live++
+		}
 	}
 	before := n.live.Swap(int64(live))
 	if before == int64(live) {
@@ -70,6 +94,13 @@ func (n *nodes) ask(ctx context.Context) {
 
 // count returns how many nodes serve, this one included.
 func (n *nodes) count() int { return int(n.live.Load()) }
+
+// say makes the node tell the others with each beat from now on which partitions of
+// the counters it cannot reach.
+func (n *nodes) say(cutOff func() uint64) { n.cutOff.Store(&cutOff) }
+
+// membership returns what was last told. It is no copy.
+func (n *nodes) membership() *clusterlimit.Membership { return n.told.Load() }
 
 // close says that this node no longer serves.
 func (n *nodes) close(ctx context.Context) {

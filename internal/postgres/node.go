@@ -5,29 +5,64 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"petcat/internal/counters"
 )
 
-// NodeBeat is how often a node says that it serves. Who has not said so for five
-// beats does not count.
-const NodeBeat = 2 * time.Second
+const (
+	// NodeBeat is how often a node says that it serves.
+	NodeBeat = 2 * time.Second
+	// NodeServes is how lately a node has said so that counts as serving.
+	NodeServes = 5 * NodeBeat
+)
 
-// Beat says that a node serves, and returns how many do, this one included. The
-// moments are the database's, so the nodes' clocks have no part in it.
-func (s *Store) Beat(ctx context.Context, node string) (live int, err error) {
-	// The parts of one statement see the table as it was before: the node
-	// itself is counted apart.
-	const beat = `WITH gone AS (
-			DELETE FROM node WHERE id <> $1 AND seen_at < clock_timestamp() - interval '1 minute'
-		), beat AS (
-			INSERT INTO node (id, seen_at) VALUES ($1, clock_timestamp())
-			ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
-		)
-		SELECT 1 + count(*) FROM node WHERE id <> $1 AND seen_at > clock_timestamp() - interval '10 seconds'`
+// Beat says that a node serves, and which partitions of the counters it cannot reach
+// (bit p stands for p). It returns all nodes that were seen within 30 s, itself
+// included, in the order of their ids. Of two nodes that start at the same time, at
+// least one is told of the other. The moments are the database's, so the nodes'
+// clocks have no part in it.
+func (s *Store) Beat(ctx context.Context, node string, cutOff uint64) ([]counters.Member, error) {
+	// Others did not count with a node that was silent for longer than they look
+	// back: it joins anew. So do all when the clock is set.
+	const beat = `INSERT INTO node (id, seen_at, joined_at, cut_off)
+		VALUES ($1, clock_timestamp(), clock_timestamp(), $2)
+		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
+			joined_at = CASE WHEN excluded.seen_at - node.seen_at BETWEEN interval '0' AND interval '30 seconds'
+				THEN node.joined_at ELSE excluded.joined_at END,
+			cut_off = excluded.cut_off`
+	// It waits for no other node that does the same, or that is back.
+	const forget = `DELETE FROM node WHERE id IN (SELECT id FROM node
+		WHERE seen_at NOT BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp() + interval '1 minute' FOR UPDATE SKIP LOCKED)`
 	var batch pgx.Batch
 	batch.Queue(settings)
-	batch.Queue(beat, node).QueryRow(func(row pgx.Row) error { return row.Scan(&live) })
-	err = s.write(ctx, "count the nodes", &batch)
-	return live, err
+	batch.Queue(beat, node, int64(cutOff))
+	batch.Queue(forget)
+	if err := s.write(ctx, "say that this node serves", &batch); err != nil {
+		return nil, err
+	}
+	// It has been committed: whoever is not seen from here on sees this node.
+	return s.members(ctx)
+}
+
+// members returns the nodes that were seen within 30 s.
+func (s *Store) members(ctx context.Context) (all []counters.Member, err error) {
+	// A row may have been written after statement_timestamp: then it is of just now.
+	const query = `SELECT id, greatest(0, extract(epoch FROM t.now - joined_at) * 1000000)::int8,
+			greatest(0, extract(epoch FROM t.now - seen_at) * 1000000)::int8, cut_off
+		FROM node CROSS JOIN (SELECT statement_timestamp()) AS t (now)
+		WHERE seen_at > t.now - interval '30 seconds' ORDER BY id`
+	err = s.pool.read(ctx, "read which nodes serve", func(ctx context.Context, conn *pgx.Conn) error {
+		all = nil
+		return eachRow(ctx, conn, nil, func(scan scanner) error {
+			var m counters.Member
+			var joined, seen, cutOff int64
+			err := scan(&m.ID, &joined, &seen, &cutOff)
+			m.Joined, m.Seen, m.CutOff = time.Duration(joined)*time.Microsecond, time.Duration(seen)*time.Microsecond, uint64(cutOff)
+			all = append(all, m)
+			return err
+		}, query)
+	})
+	return all, err
 }
 
 // Leave says that a node no longer serves.

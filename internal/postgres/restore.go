@@ -90,7 +90,7 @@ func (t *tx) wantEmpty() error {
 	if err := t.get(query, nil, &data); err != nil {
 		return err
 	}
-	if data || t.counters != (counters{}) {
+	if data || t.counters != (lastNumbers{}) {
 		return backup.ErrNotEmpty
 	}
 	return t.wantUnused()

@@ -18,13 +18,13 @@ type tx struct {
 	ctx      context.Context //nolint:containedctx // it lives no longer than the call
 	tx       pgx.Tx
 	now      time.Time // in whole milliseconds
-	counters counters
-	before   counters // as they were read
+	counters lastNumbers
+	before   lastNumbers // as they were read
 	chain    chain
 }
 
-// counters are the last numbers given out.
-type counters struct {
+// lastNumbers are the last ones given out, as in the row of the table counter.
+type lastNumbers struct {
 	revision, access, account, key int64
 }
 
