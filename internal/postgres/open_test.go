@@ -81,6 +81,40 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestMigrationWaitsForReaders: a schema is changed when a backup has ended, and
+// nobody who writes waits for that.
+func TestMigrationWaitsForReaders(t *testing.T) {
+	url := filled(t)
+	older := connect(t, url)
+	execute(t, older, `ALTER TABLE day_count DROP COLUMN series, DROP COLUMN granted`)
+	execute(t, older, `ALTER TABLE node DROP COLUMN joined_at, DROP COLUMN cut_off`)
+	execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
+	execute(t, older, `SET lock_timeout = '1s'`)
+	backup := connect(t, url)
+	execute(t, backup, `BEGIN`)
+	execute(t, backup, `LOCK TABLE day_count IN ACCESS SHARE MODE`)
+	opened := make(chan error, 1)
+	go func() {
+		s, err := tryOpen(t, url, Options{Serving: true, Migrate: true})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	for day := range 12 {
+		execute(t, older, fmt.Sprintf(`INSERT INTO day_count (day, account_id, count) VALUES (%d, 1, 1)`, day))
+		select {
+		case err := <-opened:
+			t.Fatalf("opened during the backup: %v", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	execute(t, backup, `COMMIT`)
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A database without data is refused and left alone where data must exist, also
 // when somebody began to make a schema and did not come far.
 func TestNoData(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,7 +67,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Opti
 	case version > 0 && !o.Migrate:
 		return openErrorf(OlderSchema, nil, "the database at %s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", place(config), version, target)
 	}
-	return up(ctx, files, config)
+	return up(ctx, files, config, o.Logger)
 }
 
 // lastMigration returns the number of the newest migration.
@@ -120,8 +121,15 @@ func noData(config *pgx.ConnConfig) error {
 	return openErrorf(NoData, nil, "there is no data of petcat in the database at %s; name the right one, or make a new deployment there with petcat serve or petcat init", place(config))
 }
 
-// up runs the migrations. The caller holds the lock.
-func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig) error {
+// upAgain is how long a migration that met another user of its table waits before it
+// is tried again.
+const upAgain = time.Second
+
+// up runs the migrations. The caller holds the lock. A table that is read at length,
+// as by a backup, cannot be changed meanwhile, and who waits for it makes all others
+// wait behind. So migrations of tables that nodes write to set a short lock_timeout,
+// and are tried again.
+func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig, logger *slog.Logger) error {
 	config = config.Copy()
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // each statement runs once
 	db := stdlib.OpenDB(*config)
@@ -131,10 +139,22 @@ func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("change the schema: %w", err)
+	for first := true; ; first = false {
+		_, err := provider.Up(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case sqlState(err) != "55P03":
+			return fmt.Errorf("change the schema: %w", err)
+		case first:
+			logger.WarnContext(ctx, "the schema cannot be changed while another transaction uses a table; waiting for its end")
+		}
+		select {
+		case <-time.After(upAgain):
+		case <-ctx.Done():
+			return fmt.Errorf("change the schema: %w", ctx.Err())
+		}
 	}
-	return nil
 }
 
 // meta says whose data this is.
