@@ -11,7 +11,7 @@ import (
 // What makes data that of an older version: it takes the last migration back.
 const (
 	olderFile     = `ALTER TABLE day_count DROP COLUMN series; ALTER TABLE day_count DROP COLUMN granted; DELETE FROM goose_db_version WHERE version_id = 3`
-	olderDatabase = `ALTER TABLE node DROP COLUMN joined_at, DROP COLUMN cut_off; DELETE FROM petcat_schema WHERE version_id = 5`
+	olderDatabase = `DROP TABLE shared_epoch, shared_count, shared_retry; DELETE FROM petcat_schema WHERE version_id = 6`
 )
 
 // TestOnlyServersMigrate: data of an older version is brought up to date by serve

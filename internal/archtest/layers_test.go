@@ -12,7 +12,7 @@ import (
 // that keeps counts.
 var driver = []string{
 	"database/sql", "modernc.org/", "github.com/jackc/", "github.com/redis/", "github.com/valkey-io/",
-	module + "/internal/sqlite", module + "/internal/postgres", module + "/internal/redislimit",
+	module + "/internal/sqlite", module + "/internal/postgres", module + "/internal/pgcounters", module + "/internal/redislimit",
 }
 
 // layers says what a package must not link, however far down. A name that ends
@@ -128,6 +128,7 @@ func TestAdaptersStandAlone(t *testing.T) {
 		module + "/internal/console",
 		module + "/internal/httpapi",
 		module + "/internal/metrics",
+		module + "/internal/pgcounters",
 		module + "/internal/postgres",
 		module + "/internal/redislimit",
 		module + "/internal/sqlite",

@@ -17,6 +17,10 @@ const (
 	// questions about the last month, and how long the calls that changed them are
 	// known.
 	dayRetention = 35 * 24 * time.Hour
+	// Of what nodes count together, days are kept until the next one is over, and early
+	// retries for longer than anybody asks for them.
+	sharedDays      = 1
+	sharedRetention = time.Minute
 )
 
 // cleanNow deletes everything that has expired, in small batches. Every node
@@ -29,6 +33,11 @@ func (s *Store) cleanNow(ctx context.Context) error {
 			(SELECT day, account_id FROM day_count WHERE day < $1 ORDER BY day, account_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
 		calls = `DELETE FROM day_call WHERE caller IN
 			(SELECT caller FROM day_call WHERE made_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+		// By the database's clock, which these tables go by.
+		sharedCounts = `DELETE FROM shared_count WHERE (account_id, part) IN
+			(SELECT account_id, part FROM shared_count WHERE day < floor(extract(epoch FROM clock_timestamp()) / 86400)::int8 - $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+		sharedRetries = `DELETE FROM shared_retry WHERE (key_id, node) IN
+			(SELECT key_id, node FROM shared_retry WHERE told_at < floor(extract(epoch FROM clock_timestamp()))::int8 * 1000000000 - $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
 	)
 	moment := now(s.clock)
 	oldest := moment.Add(-petcat.IdempotencyRetention).UnixMilli()
@@ -39,7 +48,13 @@ func (s *Store) cleanNow(ctx context.Context) error {
 	if err := s.deleteAll(ctx, days, petcat.Day.Index(forgotten.Unix())); err != nil {
 		return err
 	}
-	return s.deleteAll(ctx, calls, forgotten.UnixMilli())
+	if err := s.deleteAll(ctx, calls, forgotten.UnixMilli()); err != nil {
+		return err
+	}
+	if err := s.deleteAll(ctx, sharedCounts, sharedDays); err != nil {
+		return err
+	}
+	return s.deleteAll(ctx, sharedRetries, sharedRetention.Nanoseconds())
 }
 
 // deleteAll repeats a deletion of one batch until nothing is left.

@@ -458,7 +458,7 @@ func TestOvertaken(t *testing.T) {
 // happens later.
 func TestCreateWaitsForATable(t *testing.T) {
 	url := server.Server(t).Database(t)
-	address, _ := startPooler(t, url)
+	address, _ := pgtest.StartPooler(t, url)
 	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
 		s := openAt(t, url, Options{})
 		defer closeNow(t, s)

@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 		want       Kind
 	}{
 		{"another environment", "", Options{Environment: petcat.Staging}, OtherEnvironment},
-		{"an older schema", "ALTER TABLE node DROP COLUMN joined_at; DELETE FROM petcat_schema WHERE version_id = 5", Options{Serving: true}, OlderSchema},
+		{"an older schema", "DROP TABLE shared_epoch, shared_count, shared_retry; DELETE FROM petcat_schema WHERE version_id = 6", Options{Serving: true}, OlderSchema},
 		{"a newer schema", "INSERT INTO petcat_schema (version_id, is_applied) VALUES (999, true)", Options{}, NewerSchema},
 		{"tables of another program", "DROP TABLE petcat_schema; DROP TABLE meta, counter", Options{}, Foreign},
 		{"read-only", "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$", Options{}, Unwritable},

@@ -180,6 +180,10 @@ func TestClean(t *testing.T) {
 	lease(today - 36)
 	lease(today - 35)
 	lease(today)
+	execute(t, conn, `INSERT INTO shared_count (account_id, part, day)
+		SELECT n, 7, extract(epoch FROM now())::int8 / 86400 - n FROM generate_series(0, 3) AS n`)
+	execute(t, conn, `INSERT INTO shared_retry (key_id, node, retries, told_at)
+		SELECT n, 'a', 1, (extract(epoch FROM now())::int8 - 120 * n) * 1000000000 FROM generate_series(0, 3) AS n`)
 	cleanBoth := func() {
 		t.Helper()
 		var wg sync.WaitGroup
@@ -210,6 +214,9 @@ func TestClean(t *testing.T) {
 	}
 	if got := count("day_call"); got != 3 {
 		t.Errorf("%d calls about days, want all 3", got)
+	}
+	if counts, retries := count("shared_count"), count("shared_retry"); counts != 2 || retries != 1 {
+		t.Errorf("%d accounts and %d keys that nodes count together, want those of today and yesterday, and of this minute", counts, retries)
 	}
 	c.Advance(dayRetention)
 	cleanBoth()

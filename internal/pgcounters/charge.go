@@ -1,0 +1,149 @@
+package pgcounters
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat/internal/counters"
+)
+
+// lock takes the rows of accounts, in the order in which they are given. It is a
+// statement of its own, so that the next one sees what others have changed meanwhile.
+const lock = `SELECT count(*) FROM unnest($1::int8[]) AS t (account_id) CROSS JOIN LATERAL (
+		SELECT FROM shared_count AS s WHERE s.account_id = t.account_id ORDER BY s.part DESC LIMIT 1 FOR UPDATE
+	) AS s`
+
+// last finds the last version of the row of t's account.
+const last = `CROSS JOIN LATERAL (
+		SELECT s.ctid AS place, s.* FROM shared_count AS s WHERE s.account_id = t.account_id ORDER BY s.part DESC LIMIT 1
+	) AS s`
+
+// nextPart is a row's key after a change: another one, after about 64 of them.
+const nextPart = `s.part + (random() < 1.0 / 64)::int`
+
+// charge is [counters.Account.Charge]: turned is its turnMinute and turnDay, with
+// what was reported; open is what there is room for; paid is what of it was leased.
+const charge = `WITH clock AS MATERIALIZED (
+		SELECT now, now / 60000000000 AS minute, now / 86400000000000 AS day FROM (SELECT ` + moment + ` AS now) AS t
+	), found AS MATERIALIZED (
+		SELECT t.*, s.place, s.epoch, s.day, s.known, s.count, s.granted, s.free, s.owed, s.tomorrow_granted, s.tomorrow_count,
+			c.now, c.minute AS this_minute, c.day AS today, s.series AS old_series,
+			CASE WHEN c.minute > s.minute THEN 0 ELSE s.used END + CASE WHEN t.minute = c.minute THEN t.reported ELSE 0 END AS used,
+			s.epoch = $2 AND s.day = c.day AND s.series <> 0 AS same,
+			s.epoch = $2 AND s.day + 1 = c.day AND s.tomorrow_granted > 0 AS next
+		FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::bool[], $10::int8[]) WITH ORDINALITY
+			AS t (account_id, requests, reported, minute, per_minute, per_day, overdraw, series, n) ` + last + `
+		CROSS JOIN clock AS c WHERE EXISTS (SELECT FROM shared_epoch WHERE epoch = $2)
+	), turned AS MATERIALIZED (
+		SELECT n, place, now, this_minute, today, used, requests, per_minute, per_day, overdraw,
+			CASE WHEN same OR next THEN old_series ELSE series END AS series,
+			CASE WHEN same THEN known ELSE next END AS known,
+			CASE WHEN same THEN count WHEN next THEN tomorrow_count ELSE 0 END AS count,
+			CASE WHEN same THEN granted WHEN next THEN tomorrow_granted ELSE 0 END AS granted,
+			CASE WHEN same THEN free WHEN next THEN tomorrow_granted ELSE 0 END AS free,
+			CASE WHEN same THEN owed ELSE 0 END AS owed,
+			CASE WHEN same THEN tomorrow_granted ELSE 0 END AS tomorrow_granted,
+			CASE WHEN same THEN tomorrow_count ELSE 0 END AS tomorrow_count
+		FROM found
+	), open AS MATERIALIZED (
+		SELECT *, CASE WHEN known THEN greatest(0, least(requests, per_minute - used, per_day - (count - free + owed))) ELSE 0 END AS room
+		FROM turned
+	), paid AS MATERIALIZED (
+		SELECT *, least(room, free) AS leased, CASE WHEN overdraw THEN room ELSE least(room, free) END AS admitted FROM open
+	)
+	UPDATE shared_count AS s SET part = ` + nextPart + `, minute = p.this_minute, used = p.used + p.admitted, epoch = $2, day = p.today,
+		series = p.series, known = p.known, count = p.count, granted = p.granted, free = p.free - p.leased,
+		owed = p.owed + p.admitted - p.leased, tomorrow_granted = p.tomorrow_granted, tomorrow_count = p.tomorrow_count
+	FROM paid AS p WHERE s.ctid = p.place
+	RETURNING p.n, p.now, p.admitted, s.used, s.series, s.known, s.count, s.granted, s.free, s.owed`
+
+// Charge implements [counters.Counters].
+func (c *Counters) Charge(ctx context.Context, _ int, epoch counters.Epoch, charges []counters.Charge) ([]counters.Facts, error) {
+	facts := make([]counters.Facts, len(charges))
+	waiting := make([]asked, len(charges))
+	for i, charge := range charges {
+		waiting[i] = asked{charge, &facts[i]}
+	}
+	slices.SortFunc(waiting, func(a, b asked) int { return cmp.Compare(a.Account, b.Account) })
+	for {
+		if err := c.chargeRows(ctx, epoch, waiting); err != nil {
+			return nil, err
+		}
+		waiting = slices.DeleteFunc(waiting, func(a asked) bool { return a.facts.Now != 0 })
+		if len(waiting) == 0 {
+			return facts, nil
+		}
+		if err := c.makeRows(ctx, waiting); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// asked is a charge, and where its facts are to be put.
+type asked struct {
+	counters.Charge
+	facts *counters.Facts
+}
+
+func (a asked) id() int64 { return int64(a.Account) }
+
+// chargeRows makes the charges of those accounts that have rows.
+func (c *Counters) chargeRows(ctx context.Context, epoch counters.Epoch, charges []asked) error {
+	ids := columnOf(charges, asked.id)
+	return c.runIn(ctx, epoch, "charge", func(batch *pgx.Batch) {
+		batch.Queue(lock, ids)
+		batch.Queue(charge, c.now(), epoch.ID, ids,
+			columnOf(charges, func(a asked) int64 { return a.Requests }),
+			columnOf(charges, func(a asked) int64 { return a.Reported }),
+			columnOf(charges, func(a asked) int64 { return a.Minute }),
+			columnOf(charges, func(a asked) int64 { return a.PerMinute }),
+			columnOf(charges, func(a asked) int64 { return a.PerDay }),
+			columnOf(charges, func(a asked) bool { return a.Overdraw }),
+			columnOf(charges, func(a asked) int64 { return a.Series }),
+		).Query(func(rows pgx.Rows) error { return readFacts(rows, charges) })
+	})
+}
+
+// readFacts puts the answers of a charge in their places.
+func readFacts(rows pgx.Rows, charges []asked) error {
+	var n int64
+	var f counters.Facts
+	d := &f.Day
+	into := []any{&n, &f.Now, &f.Admitted, &f.MinuteUsed, &d.Series, &d.Known, &d.Count, &d.Granted, &d.Free, &d.Owed}
+	_, err := pgx.ForEachRow(rows, into, func() error {
+		*charges[n-1].facts = f
+		return nil
+	})
+	return err
+}
+
+// columnOf returns one value of each element.
+func columnOf[E, V any](all []E, value func(E) V) []V {
+	column := make([]V, len(all))
+	for i, e := range all {
+		column[i] = value(e)
+	}
+	return column
+}
+
+// makeRows makes the rows of accounts that have none. One node does at a time: a row
+// that another one has made meanwhile may have another part already, so that no key
+// would be in the way of a second one.
+func (c *Counters) makeRows(ctx context.Context, charges []asked) error {
+	const (
+		alone  = `SELECT pg_advisory_xact_lock($1)`
+		insert = `INSERT INTO shared_count (account_id, part) SELECT t.account_id, 0 FROM unnest($1::int8[]) AS t (account_id)
+			WHERE NOT EXISTS (SELECT FROM shared_count AS s WHERE s.account_id = t.account_id)`
+	)
+	return c.run(ctx, "make rows", func(batch *pgx.Batch) {
+		batch.Queue(alone, int64(makeLock))
+		batch.Queue(insert, columnOf(charges, asked.id))
+	})
+}
+
+// makeLock is the number of the advisory lock that who makes rows holds: "pccount" in
+// ASCII.
+const makeLock = 0x7063636f756e74

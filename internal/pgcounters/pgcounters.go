@@ -1,0 +1,208 @@
+// Package pgcounters is [counters.Counters] on PostgreSQL: what several nodes need to
+// count together when they share a database and nothing else.
+//
+// The tables are unlogged (migrations of package postgres). They cost no log, and
+// whenever counts could be lost, at a crash of the server and on a promoted standby,
+// the server empties all of them. The row of the epoch goes with them, and that is
+// how a new epoch is known to be due.
+//
+// A call is one transaction in one round trip (charge.go, grant.go): it locks the
+// rows of its accounts in the order of their ids, takes the server's time, and changes
+// them by the rules of [counters.Account], written in SQL. The rules themselves would
+// need the rows to be read first, in a round trip of its own, and a node that was
+// frozen in between would keep the accounts from all others.
+//
+// While a snapshot is open, such as a backup's, the server keeps every version of
+// every row. So that none has to be passed on the way to the last one, a row gets
+// another key, called its part, after about 64 changes, and is looked for from the
+// highest part down.
+package pgcounters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"petcat"
+	"petcat/internal/counters"
+)
+
+const (
+	// A node makes at most this many calls in each stretch of time: who waits for the
+	// next stretch, the caller tells in the same call. This bounds what a node costs the
+	// database, and how many versions of rows a snapshot makes it keep.
+	callsAtOnce = 4
+	stretch     = 10 * time.Millisecond
+	// connectTimeout is how long the server may take to let a connection in.
+	connectTimeout = 2 * time.Second
+)
+
+// settings begins a transaction. They are the transaction's own, because behind a
+// pooler the next one may run on another connection. The plans that they leave over
+// are those that stay good while the tables grow unseen.
+const settings = `SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '30', true),
+	set_config('statement_timeout', '500', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+	set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)`
+
+// moment is the server's time, taken while the statement runs, unless a parameter,
+// which tests use, tells another one.
+const moment = `CASE $1::int8 WHEN 0 THEN (extract(epoch FROM clock_timestamp()) * 1000000)::int8 * 1000 ELSE $1 END`
+
+// Options says where the counters are.
+type Options struct {
+	// URL is the address of the database, whose schema package postgres has made.
+	URL    petcat.Secret
+	Logger *slog.Logger // nil: no log
+}
+
+// Counters are those of one database, in one partition. It is safe for concurrent
+// use.
+type Counters struct {
+	pool   *pgxpool.Pool
+	logger *slog.Logger
+	calls  chan struct{} // holds a place for each call of the last stretch
+	now    func() int64  // of tests, nanoseconds since the Unix epoch; 0: the server's
+}
+
+var _ counters.Counters = (*Counters)(nil)
+
+// New connects to the counters.
+func New(ctx context.Context, o Options) (*Counters, error) {
+	config, err := pgxpool.ParseConfig(o.URL.Reveal())
+	if err != nil {
+		// The driver's error may repeat the address, which may hold a password.
+		return nil, errors.New("pgcounters: the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full")
+	}
+	config.MaxConns, config.MinConns = callsAtOnce, callsAtOnce
+	config.HealthCheckPeriod = 5 * time.Second
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	conn := config.ConnConfig
+	conn.ConnectTimeout = connectTimeout
+	conn.RuntimeParams["application_name"] = "petcat counters"
+	conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	if err := chooseMode(ctx, conn); err != nil {
+		return nil, fmt.Errorf("pgcounters: connect: %w", err)
+	}
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
+	if err != nil {
+		return nil, fmt.Errorf("pgcounters: %w", err)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Counters{pool: pool, logger: o.Logger, calls: make(chan struct{}, callsAtOnce), now: func() int64 { return 0 }}, nil
+}
+
+// chooseMode sees to it that statements are prepared on each use, and not once for
+// each connection, when a pooler gives each transaction another one. A pooler makes up
+// the number of the process that it tells its clients.
+func chooseMode(ctx context.Context, config *pgx.ConnConfig) error {
+	conn, err := pgx.ConnectConfig(ctx, config.Copy())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var pid uint32
+	err = conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
+	if pid != conn.PgConn().PID() {
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	return err
+}
+
+// Close closes the connections. No other call may follow or be under way.
+func (c *Counters) Close() { c.pool.Close() }
+
+// Partitions implements [counters.Counters].
+func (c *Counters) Partitions() int { return 1 }
+
+// Probe implements [counters.Counters].
+func (c *Counters) Probe(ctx context.Context, _ int) (epoch counters.Epoch, now int64, err error) {
+	const (
+		begin = `INSERT INTO shared_epoch (id, epoch, began) VALUES (1, $2, ` + moment + `) ON CONFLICT (id) DO NOTHING`
+		read  = `SELECT epoch, began, ` + moment + ` FROM shared_epoch`
+	)
+	fresh := 1 + rand.Int64N(1<<48-1)
+	err = c.run(ctx, "probe", func(batch *pgx.Batch) {
+		batch.Queue(begin, c.now(), fresh)
+		batch.Queue(read, c.now()).QueryRow(func(row pgx.Row) error { return row.Scan(&epoch.ID, &epoch.Began, &now) })
+	})
+	if err != nil {
+		return counters.Epoch{}, 0, err
+	}
+	if epoch.ID == fresh {
+		c.logger.InfoContext(ctx, "the counters in the database were empty; a new epoch begins", "epoch", epoch.ID)
+	}
+	return epoch, now, nil
+}
+
+// runIn runs statements that do nothing in another epoch.
+func (c *Counters) runIn(ctx context.Context, epoch counters.Epoch, doing string, queue func(*pgx.Batch)) error {
+	const query = `SELECT coalesce(max(epoch), 0) FROM shared_epoch`
+	var id int64
+	err := c.run(ctx, doing, func(batch *pgx.Batch) {
+		queue(batch)
+		batch.Queue(query).QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+	})
+	if err != nil || id == epoch.ID {
+		return err
+	}
+	holds, _, err := c.Probe(ctx, 0)
+	if err != nil {
+		return err
+	}
+	return &counters.WrongEpoch{Now: holds}
+}
+
+// run runs statements as one transaction in one round trip. Who has waited too long
+// for a row, and so has done nothing, waits again while its context holds.
+func (c *Counters) run(ctx context.Context, doing string, queue func(*pgx.Batch)) error {
+	const lockTimedOut = "55P03"
+	for {
+		batch := &pgx.Batch{} // it remembers the connection that it was sent on
+		batch.Queue(settings)
+		queue(batch)
+		err := c.send(ctx, batch)
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == lockTimedOut && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("pgcounters: %s: %w", doing, err)
+		}
+		return nil
+	}
+}
+
+// send waits for its turn and for a connection.
+func (c *Counters) send(ctx context.Context, batch *pgx.Batch) error {
+	select {
+	case c.calls <- struct{}{}:
+		time.AfterFunc(stretch, func() { <-c.calls })
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	conn, err := c.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	err = conn.Conn().SendBatch(ctx, batch).Close()
+	if !conn.Conn().IsClosed() {
+		conn.Release()
+		return err
+	}
+	// The driver goes on for a while closing the connection. Its place in the pool is
+	// free at once.
+	_ = conn.Hijack()
+	if ctx.Err() == nil {
+		c.pool.Reset() // after a restart of the server the others are broken, too
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package pgtest
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Pooler stands between clients and a server as a pooler in transaction mode does:
+// each transaction of a client runs on whatever connection to the server is free,
+// here on a random one.
+type Pooler struct {
+	t    testing.TB
+	free chan net.Conn
+
+	mu       sync.Mutex
+	switches int // guarded by mu; transactions on another connection than the client's last
+}
+
+// Messages of the protocol that the pooler knows: their first byte, or, of the
+// first message of a connection, their number.
+const (
+	sslRequest    = 80877103
+	cancelRequest = 80877102
+	syncing       = 'S'
+	query         = 'Q'
+	terminate     = 'X'
+	readyForQuery = 'Z'
+	outside       = 'I' // the status of a ready server that is in no transaction
+)
+
+// StartPooler returns the address of a pooler before a database, which ends with the
+// test.
+func StartPooler(t testing.TB, database string) (address string, p *Pooler) {
+	t.Helper()
+	const connections = 6
+	p = &Pooler{t: t, free: make(chan net.Conn, connections)}
+	for range connections {
+		conn, err := pgx.Connect(t.Context(), database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := conn.PgConn().Hijack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = raw.Conn.Close() })
+		p.free <- raw.Conn
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = client.Close() }()
+				if err := p.serve(client); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+					t.Logf("pooler: %v", err)
+				}
+			}()
+		}
+	}()
+	return l.Addr().String(), p
+}
+
+// Switches returns how many transactions ran on another connection than their client's
+// last one.
+func (p *Pooler) Switches() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.switches
+}
+
+// take returns a random free connection.
+func (p *Pooler) take() net.Conn {
+	first := <-p.free
+	for range rand.IntN(3) {
+		select {
+		case other := <-p.free:
+			p.free <- first
+			first = other
+		default:
+		}
+	}
+	return first
+}
+
+func (p *Pooler) serve(client net.Conn) error {
+	if ok, err := greet(client); !ok || err != nil {
+		return err
+	}
+	var current, last net.Conn // current: nil outside a transaction
+	defer func() {
+		if current != nil {
+			_ = current.Close() // in a state that nobody knows
+		}
+	}()
+	for {
+		kind, message, err := readMessage(client)
+		if err != nil || kind == terminate {
+			return err
+		}
+		if current == nil {
+			current = p.take()
+			if last != nil && last != current {
+				p.mu.Lock()
+				p.switches++
+				p.mu.Unlock()
+			}
+			last = current
+		}
+		if _, err := current.Write(message); err != nil {
+			return err
+		}
+		if kind != syncing && kind != query {
+			continue
+		}
+		status, err := answer(current, client)
+		if err != nil {
+			return err
+		}
+		if status == outside {
+			p.free <- current
+			current = nil
+		}
+	}
+}
+
+// greet answers the first messages of a client; ok is false when it wants nothing
+// more. The process number that it tells is made up, as poolers do.
+func greet(client net.Conn) (ok bool, err error) {
+	for {
+		var head [8]byte
+		if _, err := io.ReadFull(client, head[:]); err != nil {
+			return false, err
+		}
+		rest := make([]byte, binary.BigEndian.Uint32(head[:4])-8)
+		if _, err := io.ReadFull(client, rest); err != nil {
+			return false, err
+		}
+		switch binary.BigEndian.Uint32(head[4:]) {
+		case cancelRequest:
+			return false, nil
+		case sslRequest:
+			if _, err := client.Write([]byte("N")); err != nil {
+				return false, err
+			}
+			continue
+		}
+		hello := append([]byte{'R'}, 0, 0, 0, 8, 0, 0, 0, 0) // no password is needed
+		for _, parameter := range []string{"client_encoding\x00UTF8\x00", "standard_conforming_strings\x00on\x00"} {
+			hello = append(hello, 'S')
+			hello = binary.BigEndian.AppendUint32(hello, uint32(4+len(parameter)))
+			hello = append(hello, parameter...)
+		}
+		hello = append(hello, 'K', 0, 0, 0, 12, 0x7f, 0, 0, 1, 0, 0, 0, 1)
+		hello = append(hello, readyForQuery, 0, 0, 0, 5, outside)
+		_, err := client.Write(hello)
+		return true, err
+	}
+}
+
+// readMessage returns a message's first byte and the whole of it.
+func readMessage(from io.Reader) (kind byte, message []byte, err error) {
+	message = make([]byte, 5)
+	if _, err := io.ReadFull(from, message); err != nil {
+		return 0, nil, err
+	}
+	size := binary.BigEndian.Uint32(message[1:])
+	message = append(message, make([]byte, size-4)...)
+	_, err = io.ReadFull(from, message[5:])
+	return message[0], message, err
+}
+
+// answer passes the server's messages on until it is ready, and returns its
+// status.
+func answer(server io.Reader, client io.Writer) (status byte, err error) {
+	for {
+		kind, message, err := readMessage(server)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := client.Write(message); err != nil {
+			return 0, err
+		}
+		if kind == readyForQuery {
+			return message[5], nil
+		}
+	}
+}
