@@ -36,7 +36,7 @@ const charge = `WITH clock AS MATERIALIZED (
 			s.epoch = $2 AND s.day + 1 = c.day AND s.tomorrow_granted > 0 AS next
 		FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::bool[], $10::int8[]) WITH ORDINALITY
 			AS t (account_id, requests, reported, minute, per_minute, per_day, overdraw, series, n) ` + last + `
-		CROSS JOIN clock AS c WHERE EXISTS (SELECT FROM shared_epoch WHERE epoch = $2)
+		CROSS JOIN clock AS c WHERE EXISTS (SELECT FROM shared_epoch WHERE id = 1 AND epoch = $2)
 	), turned AS MATERIALIZED (
 		SELECT n, place, now, this_minute, today, used, requests, per_minute, per_day, overdraw,
 			CASE WHEN same OR next THEN old_series ELSE series END AS series,

@@ -15,7 +15,7 @@ const grant = `WITH told AS MATERIALIZED (
 		SELECT t.granted, t.count, s.place, t.day = s.day AS today,
 			CASE WHEN t.day = s.day THEN t.granted - s.granted ELSE 0 END AS more
 		FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[]) AS t (account_id, day, series, granted, count) ` + last + `
-		WHERE s.epoch = $1 AND s.series = t.series AND EXISTS (SELECT FROM shared_epoch WHERE epoch = $1)
+		WHERE s.epoch = $1 AND s.series = t.series AND EXISTS (SELECT FROM shared_epoch WHERE id = 1 AND epoch = $1)
 			AND (t.day = s.day AND t.granted >= s.granted OR t.day = s.day + 1 AND t.granted > s.tomorrow_granted)
 	)
 	UPDATE shared_count AS s SET part = ` + nextPart + `, known = s.known OR t.today,
