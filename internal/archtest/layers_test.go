@@ -12,7 +12,8 @@ import (
 // that keeps counts.
 var driver = []string{
 	"database/sql", "modernc.org/", "github.com/jackc/", "github.com/redis/", "github.com/valkey-io/",
-	module + "/internal/sqlite", module + "/internal/postgres", module + "/internal/pgcounters", module + "/internal/redislimit",
+	module + "/internal/sqlite", module + "/internal/postgres", module + "/internal/pgcounters",
+	module + "/internal/redislimit", module + "/internal/rediscounters",
 }
 
 // layers says what a package must not link, however far down. A name that ends
@@ -130,6 +131,7 @@ func TestAdaptersStandAlone(t *testing.T) {
 		module + "/internal/metrics",
 		module + "/internal/pgcounters",
 		module + "/internal/postgres",
+		module + "/internal/rediscounters",
 		module + "/internal/redislimit",
 		module + "/internal/sqlite",
 	}
