@@ -7,10 +7,10 @@
 // and no others.
 //
 // A partition's epoch is a key beside its counts, with the server's replication id in
-// it. That id changes whenever a server starts, is promoted, or gets its first replica. The script compares the
-// two in each call, and begins the next epoch when they differ or the key is gone. So
-// of nodes that find one due, the first begins it for all, and no charge is counted by
-// a server that may have forgotten some unless its node is told.
+// it. That id changes whenever a server starts, is promoted, or gets its first replica.
+// The script compares the two in each call, and begins the next epoch when they differ
+// or the key is gone. So of nodes that find one due, the first begins it for all, and
+// no charge is counted by a server that may have forgotten some unless its node is told.
 //
 // A call is sent once. Only one that the server has not begun, because it does not
 // know the script or the slot is elsewhere, is sent again.
