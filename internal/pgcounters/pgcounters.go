@@ -15,7 +15,7 @@
 // While a snapshot is open, such as a backup's, the server keeps every version of
 // every row: some 150 bytes for each charge, in files that are used again and do not
 // shrink. So that none has to be passed on the way to the last one, a row gets
-// another key, called its part, after about 64 changes, and is looked for from the
+// another key, called its part, after about 8 changes, and is looked for from the
 // highest part down.
 package pgcounters
 

@@ -55,7 +55,7 @@ func TestBesideASnapshot(t *testing.T) {
 	}
 	// A page has room for some 50 versions, of accounts that are charged together of
 	// two or three each.
-	if each := (plan[0].Plan.Hit + plan[0].Plan.Read) / accounts; each > changes/16 {
+	if each := (plan[0].Plan.Hit + plan[0].Plan.Read) / accounts; each > changes/40 {
 		t.Errorf("%d pages are read for an account after %d changes", each, changes)
 	} else {
 		t.Logf("%d pages are read for an account after %d changes", each, changes)
