@@ -22,7 +22,7 @@ const last = `CROSS JOIN LATERAL (
 	) AS s`
 
 // nextPart is a row's key after a change: another one, after about 8 of them. Fewer
-// keys cost less: with one for 64 changes, a tenth of the charges a second. But beside
+// keys cost less: one for 64 changes, a tenth to a quarter of a call. But beside
 // a snapshot they then fell by half within minutes, because most versions of a row are
 // on pages of their own.
 const nextPart = `s.part + (random() < 1.0 / 8)::int`
