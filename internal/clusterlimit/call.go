@@ -136,6 +136,7 @@ func (p *partition) begin(id petcat.AccountID) counters.Charge {
 // send sends charges once, and takes note of what comes of it.
 func (p *partition) send(ctx context.Context, since clock.Reading, charges []counters.Charge) ([]counters.Facts, error) {
 	epoch := p.state.Load().epoch
+	_, asked := p.clock.now()
 	facts, err := within(ctx, p.l.stopwatch, since, p.l.options.timeout, func(ctx context.Context) ([]counters.Facts, error) {
 		return p.l.options.Counters.Charge(ctx, p.number, epoch, charges)
 	})
@@ -150,7 +151,7 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 		p.failed()
 		return nil, err
 	}
-	p.clock.observe(facts[0].Now)
+	p.clock.observe(facts[0].Now, asked)
 	for i, f := range facts {
 		p.l.accounts.with(charges[i].Account, func(a *account) { a.learn(f) })
 	}

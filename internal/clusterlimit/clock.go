@@ -12,7 +12,8 @@ const (
 	// so many: twice what a machine without a time service is off by.
 	maxDrift = 1_000
 	// setBack is by how much the counters' time must be behind what is known for their
-	// clock to have been set back: an answer is never so late.
+	// clock to have been set back. An answer that took a longer time, as when this
+	// process stood still, does not tell what time it is.
 	setBack = 2 * time.Second
 )
 
@@ -29,10 +30,14 @@ type sighting struct {
 	mono  int64
 }
 
-// observe takes note of a time that has just arrived. One that arrived later than
-// others changes nothing, unless it is so late that the clock was set back.
-func (c *countersClock) observe(now int64) {
+// observe takes note of a time that has just arrived and was asked for at a moment of
+// the monotonic clock. One that arrived later than others changes nothing, unless it is
+// so late that the clock was set back.
+func (c *countersClock) observe(now, asked int64) {
 	mono := c.source.Read().Mono
+	if mono-asked >= int64(setBack) {
+		return
+	}
 	seen := &sighting{ahead: now - mono, mono: mono}
 	for {
 		last := c.last.Load()

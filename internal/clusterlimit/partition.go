@@ -109,6 +109,7 @@ func (p *partition) probe(ctx context.Context, patience time.Duration) {
 		epoch counters.Epoch
 		now   int64
 	}
+	_, asked := p.clock.now()
 	f, err := within(ctx, p.l.stopwatch, p.l.stopwatch.Read(), patience, func(ctx context.Context) (f found, err error) {
 		f.epoch, f.now, err = p.l.options.Counters.Probe(ctx, p.number)
 		return f, err
@@ -118,7 +119,7 @@ func (p *partition) probe(ctx context.Context, patience time.Duration) {
 		p.change(func(s state) state { return s.failed(mono) })
 		return
 	}
-	p.clock.observe(f.now)
+	p.clock.observe(f.now, asked)
 	reported := !p.hasUntold()
 	p.change(func(s state) state { return s.answered(mono, f.epoch, reported) })
 }
