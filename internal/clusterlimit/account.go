@@ -67,11 +67,15 @@ const (
 )
 
 // turn makes the account one of the minute that it is now. When the counters' clock
-// was set back, the minute that is known is called by the one that it is now.
+// was set back, the minute that is known is called by the one that it is now; what was
+// seen of it is asked for again, because it may be a later minute than they know.
 func (a *account) turn(now int64) {
 	minute := minuteOf(now)
-	if minute > a.minute {
+	switch {
+	case minute > a.minute:
 		a.told, a.looked, a.seen, a.budget, a.quota, a.spent, a.untold = false, false, 0, 0, 0, 0, 0
+	case minute < a.minute:
+		a.told, a.seen = false, 0
 	}
 	a.minute = minute
 	if day := dayOf(now); a.day != day {
