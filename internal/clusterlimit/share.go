@@ -43,20 +43,29 @@ type Membership struct {
 
 // shares returns the share of each node that has one of the minute which began at a
 // moment (monotonic clock), of those that were heard for long enough. Where nobody was
-// there early enough, all who are there now share.
+// there early enough, those share that came with the first of all, once they all know
+// of each other.
 func (m *Membership) shares(began int64, silent time.Duration) map[string]share {
-	var early, all []string
+	var heard []counters.Member
+	first := time.Duration(0)
 	for _, n := range m.Members {
-		if n.Seen > silent && n.ID != m.Self {
-			continue
-		}
-		all = append(all, n.ID)
-		if joined := m.ReadAt - int64(n.Joined); joined <= began-int64(settleBefore) {
-			early = append(early, n.ID)
+		if n.Seen <= silent || n.ID == m.Self {
+			heard = append(heard, n)
+			first = max(first, n.Joined)
 		}
 	}
-	if len(early) == 0 {
-		early = all
+	// All nodes are told the same differences between the moments at which they joined.
+	least := time.Duration(m.ReadAt-began) + settleBefore
+	if first < least {
+		if least = first - settleBefore/2; first < settleBefore {
+			return nil
+		}
+	}
+	var early []string
+	for _, n := range heard {
+		if n.Joined >= least {
+			early = append(early, n.ID)
+		}
 	}
 	slices.SortFunc(early, cmp.Compare[string])
 	shares := make(map[string]share, len(early))

@@ -1,0 +1,37 @@
+package clusterlimit
+
+import (
+	"testing"
+	"time"
+
+	"petcat/internal/counters"
+)
+
+// TestSharesOfNewNodes: where no node was there when the minute began, the shares of
+// those that came together add up to the quota, whoever heard of whom first.
+func TestSharesOfNewNodes(t *testing.T) {
+	t.Parallel()
+	joined := map[string]time.Duration{"a": 0, "b": time.Second, "c": 2 * time.Second, "late": 4 * time.Second}
+	const began = int64(time.Hour)
+	for _, tc := range []struct {
+		at   time.Duration // since a joined
+		want map[string]share
+	}{
+		{time.Second, nil},
+		{4 * time.Second, nil},
+		{5 * time.Second, map[string]share{"a": {0, 3}, "b": {1, 3}, "c": {2, 3}}},
+		{40 * time.Second, map[string]share{"a": {0, 3}, "b": {1, 3}, "c": {2, 3}}},
+	} {
+		for self := range joined {
+			m := Membership{ReadAt: began + int64(10*time.Second+tc.at), Self: self}
+			for id, at := range joined {
+				if at <= tc.at {
+					m.Members = append(m.Members, counters.Member{ID: id, Joined: tc.at - at})
+				}
+			}
+			if got := m.own(began); got != tc.want[self] {
+				t.Errorf("%s after %s: share %+v, want %+v", self, tc.at, got, tc.want[self])
+			}
+		}
+	}
+}
