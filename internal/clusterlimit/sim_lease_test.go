@@ -1,0 +1,123 @@
+package clusterlimit
+
+import (
+	"errors"
+	"time"
+
+	"petcat"
+	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
+)
+
+// leaseAhead leases the next block when half of one is left.
+func (n *simNode) leaseAhead(r *simRequest) {
+	d := r.facts.Day
+	if d.Known && (d.Free <= ratelimit.LeaseBlock(r.client.quota)/2 && d.Count < r.client.quota.PerDay || d.Owed > 0) {
+		n.lease(r, func() {})
+	}
+}
+
+// wantBlock has a block leased, and the request charged again.
+func (n *simNode) wantBlock(r *simRequest) {
+	if r.retry++; r.retry > 200 {
+		n.release(r)
+		n.w.oracle.errored(n, r)
+		return
+	}
+	again := func() { n.ask(r) }
+	if n.storeAway() {
+		if r.facts.Day.Known {
+			n.release(r)
+			n.w.oracle.errored(n, r)
+			return
+		}
+		// What this node knows of the day will do.
+		if a := n.account(r.client.id); a.dayKnown && a.day == dayOf(r.facts.Now) {
+			n.grant(counters.Grant{Account: r.client.id, Day: a.day, Series: r.facts.Day.Series, Count: a.dayUsed}, again)
+			return
+		}
+		n.release(r)
+		n.w.oracle.errored(n, r)
+		return
+	}
+	n.waiters[r.client.id]++
+	if n.leasing[r.client.id] {
+		n.w.timer(n, 5*time.Millisecond, again)
+		return
+	}
+	n.lease(r, again)
+}
+
+// lease leases a block for the counters and grants it.
+func (n *simNode) lease(r *simRequest, done func()) {
+	id := r.client.id
+	if n.leasing[id] {
+		done()
+		return
+	}
+	if n.storeAway() {
+		n.leaseLater(r)
+		done()
+		return
+	}
+	n.leasing[id] = true
+	j := job{Charge: r.charge, facts: r.facts, waiters: n.waiters[id]}
+	n.waiters[id] = 0
+	l := j.lease()
+	n.w.at(n.w.now+n.w.random.Int64N(int64(4*time.Millisecond)), func() {
+		lost := n.w.storeDown > n.w.now || n.noStoreUntil > n.w.now || n.w.random.IntN(40) == 0
+		var got petcat.SharedLeased
+		if !lost || n.w.random.IntN(2) == 0 {
+			got = n.w.store.leaseShared(l)
+		}
+		n.w.arrive(n, time.Millisecond, func() {
+			delete(n.leasing, id)
+			if lost {
+				done()
+				return
+			}
+			n.grant(counters.Grant{Account: id, Day: l.Day, Series: l.Series, Granted: got.Granted, Count: got.Count}, done)
+		})
+	})
+}
+
+// leaseLater tries again every second, with what was told last.
+func (n *simNode) leaseLater(r *simRequest) {
+	waiting := n.later[r.client.id] != nil
+	n.later[r.client.id] = r
+	if !waiting {
+		n.w.timer(n, storeRetry, func() {
+			last := n.later[r.client.id]
+			delete(n.later, r.client.id)
+			n.lease(last, func() {})
+		})
+	}
+}
+
+func (n *simNode) grant(g counters.Grant, done func()) {
+	epoch := n.state.epoch
+	over := false
+	n.w.call(n, func() error {
+		before := n.w.counters.Account(g.Account).Day.Granted
+		err := n.w.counters.Grant(nil, 0, epoch, []counters.Grant{g}) //nolint:staticcheck // the reference needs no context
+		if n.w.counters.Account(g.Account).Day.Granted > before {
+			n.w.oracle.alone[g.Account] = 0
+		}
+		return err
+	}, func(err error) {
+		if over {
+			return
+		}
+		over = true
+		if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
+			n.state.epoch = n.w.change.epoch(wrong.Now)
+		}
+		done()
+	})
+	n.w.timer(n, timeout, func() {
+		if !over {
+			over = true
+			done()
+		}
+	})
+}

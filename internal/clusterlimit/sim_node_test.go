@@ -1,0 +1,372 @@
+package clusterlimit
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
+)
+
+// simNode is a node: the same decisions as in production, with a driver of virtual
+// time around them.
+type simNode struct {
+	w       *world
+	id      string
+	started int64
+	row     *row
+
+	state    state
+	clock    countersClock
+	accounts map[petcat.AccountID]*account
+	members  *Membership
+	untold   []petcat.AccountID
+	days     map[petcat.AccountID]*aloneDay
+	leasing  map[petcat.AccountID]bool
+	later    map[petcat.AccountID]*simRequest
+	waiters  map[petcat.AccountID]int64 // for the lease that comes next
+	queue    []*simRequest
+	probing  bool
+	soon     bool  // probe again when the one that is under way has ended
+	probes   int64 // begun so far
+
+	ready, dead  bool
+	heardAt      int64 // when the database told last
+	diedAt       int64
+	frozenSince  int64
+	frozenUntil  int64
+	cutUntil     int64 // from the counters
+	noStoreUntil int64 // cut off from the database
+}
+
+// aloneDay is what a node has leased for what it admits alone.
+type aloneDay struct{ day, free int64 }
+
+// simRequest is a request on its way. Its order is what waits for the counters.
+type simRequest struct {
+	order
+
+	client *client
+	sent   int64
+	v      view
+	within bool
+	minute int64
+	epochs int
+	retry  int // after leases
+	over   bool
+}
+
+// Read implements [clock.Clock].
+func (n *simNode) Read() clock.Reading {
+	return clock.Reading{Wall: n.w.now, Mono: n.w.now - n.started + int64(time.Hour)}
+}
+
+func (n *simNode) mono() int64 { return n.Read().Mono }
+
+// join starts a node, which serves once it has tried to reach the counters.
+func (w *world) join() {
+	n := &simNode{
+		w: w, id: fmt.Sprintf("%c%d", 'a'+rune(w.random.IntN(26)), len(w.nodes)), started: w.now,
+		accounts: make(map[petcat.AccountID]*account), days: make(map[petcat.AccountID]*aloneDay),
+		leasing: make(map[petcat.AccountID]bool), waiters: make(map[petcat.AccountID]int64),
+		later: make(map[petcat.AccountID]*simRequest),
+	}
+	n.clock.source = n
+	n.members = &Membership{}
+	n.state = newState(n.mono())
+	w.nodes = append(w.nodes, n)
+	n.beat()
+	n.probe(startPatience)
+}
+
+// beat tells the database of this node, every two seconds.
+func (n *simNode) beat() {
+	n.hear()
+	n.w.timer(n, 2*time.Second, n.beat)
+}
+
+func (n *simNode) hear() {
+	var cutOff uint64
+	if n.ready && n.state.away(n.mono()) {
+		cutOff = 1
+	}
+	if members, ok := n.w.beat(n, cutOff); ok {
+		if n.w.change.silentAreCutOff {
+			for i := range members {
+				if members[i].Seen > 3*time.Second {
+					members[i].CutOff = 1
+				}
+			}
+		}
+		if n.w.change.noRoom {
+			for i := range members {
+				members[i].CutOff = 0
+			}
+		}
+		if n.w.change.joinsAtOnce {
+			for i := range members {
+				members[i].Joined = time.Hour
+			}
+		}
+		n.members = &Membership{ReadAt: n.mono(), Self: n.id, Members: members}
+		n.heardAt = n.w.now
+	}
+}
+
+// serves reports whether the node takes requests: it has started, and the database
+// told it within 30 s which keys hold.
+func (n *simNode) serves() bool {
+	return n.ready && !n.dead && n.heardAt != 0 && n.w.now-n.heardAt < int64(30*time.Second)
+}
+
+func (n *simNode) account(id petcat.AccountID) *account {
+	a := n.accounts[id]
+	if a == nil {
+		a = &account{}
+		n.accounts[id] = a
+	}
+	return a
+}
+
+func (n *simNode) view(perMinute int64) view {
+	now, mono := n.clock.now()
+	v := newView(n.state, n.members, 0, mono, now, perMinute)
+	return n.w.change.view(v)
+}
+
+// spend is one request, from its beginning.
+func (n *simNode) spend(r *simRequest) {
+	if !n.serves() { // it stood still for so long that it must hear from the database first
+		n.w.oracle.answered(r)
+		return
+	}
+	v := n.view(r.client.quota.PerMinute)
+	a := n.account(r.client.id)
+	r.v = v
+	way := a.way(v, r.client.quota)
+	r.minute = a.minute
+	if n.w.change.floorShares {
+		way = n.w.change.floored(a, v, way)
+	}
+	if way == askWithin && n.w.change.spentForgotten {
+		a.spent--
+	}
+	switch way {
+	case refuse:
+		n.refused(r, true)
+	case refuseByShare:
+		n.refused(r, false)
+	case admitAlone:
+		n.chargeDay(r, true)
+	default:
+		r.within = way == askWithin
+		n.ask(r)
+	}
+}
+
+// ask puts the request into the next call.
+func (n *simNode) ask(r *simRequest) {
+	r.order = order{charge: ratelimit.Charge{Account: r.client.id, Quota: r.client.quota}, limit: r.client.quota.PerMinute - r.v.room, overdraw: n.storeAway()}
+	n.queue = append(n.queue, r)
+	if len(n.queue) == 1 {
+		n.w.timer(n, 0, n.flushQueue)
+	}
+}
+
+func (n *simNode) storeAway() bool { return n.w.storeDown > n.w.now || n.noStoreUntil > n.w.now }
+
+func (n *simNode) flushQueue() {
+	group := n.queue
+	n.queue = nil
+	if n.state.mode == Open {
+		for _, r := range group {
+			n.alone(r, false)
+		}
+		return
+	}
+	var charges []counters.Charge
+	place := make(map[petcat.AccountID]int)
+	for _, r := range group {
+		i, known := place[r.client.id]
+		if !known {
+			i = len(charges)
+			place[r.client.id] = i
+			charges = append(charges, n.begin(r.client.id))
+		}
+		charges[i].Requests++
+		charges[i].PerMinute, charges[i].PerDay = r.limit, r.charge.Quota.PerDay
+		charges[i].Overdraw = charges[i].Overdraw || r.overdraw
+	}
+	n.charge(charges, func(facts []counters.Facts, err error) {
+		answered := make([]int64, len(charges))
+		for _, r := range group {
+			if err != nil {
+				n.notDecided(r, err)
+				continue
+			}
+			i := place[r.client.id]
+			r.take(facts[i], answered[i])
+			answered[i]++
+			n.decided(r)
+		}
+	})
+}
+
+func (n *simNode) begin(id petcat.AccountID) counters.Charge {
+	c := counters.Charge{Account: id, Series: n.newID()}
+	c.Minute, c.Reported = n.account(id).report()
+	return c
+}
+
+func (n *simNode) newID() int64 { return n.w.random.Int64N(1<<48-1) + 1 }
+
+var errTimeout = errors.New("no answer in time")
+
+// charge sends charges once and takes note of what comes of it.
+func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, error)) {
+	epoch, asked := n.state.epoch, n.mono()
+	over := false
+	var facts []counters.Facts
+	n.w.call(n, func() error {
+		n.w.oracle.charging()
+		got, err := n.w.charge(epoch, charges)
+		facts = got
+		if err == nil {
+			n.w.oracle.charged(charges, facts)
+		}
+		return err
+	}, func(err error) {
+		if over {
+			return
+		}
+		over = true
+		if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
+			n.state.epoch = n.w.change.epoch(wrong.Now)
+			for _, c := range charges {
+				n.account(c.Account).unreport(c.Minute, c.Reported)
+			}
+			done(nil, err)
+			return
+		}
+		n.clock.observe(facts[0].Now, asked)
+		for i, f := range facts {
+			n.account(charges[i].Account).learn(f)
+		}
+		done(facts, nil)
+	})
+	n.w.timer(n, timeout, func() {
+		if over {
+			return
+		}
+		over = true
+		if n.w.change.tellAgain {
+			for _, c := range charges {
+				n.account(c.Account).unreport(c.Minute, c.Reported)
+				n.report(c.Account)
+			}
+		}
+		n.failed()
+		done(nil, errTimeout)
+	})
+}
+
+func (n *simNode) failed() {
+	if n.w.change.renewed && n.state.mode == Closed {
+		for _, a := range n.accounts {
+			a.quota, a.spent = 0, 0
+		}
+	}
+	n.state = n.state.failed(n.mono())
+	n.w.oracle.fell(n)
+	n.probeSoon()
+}
+
+func (n *simNode) notDecided(r *simRequest, err error) {
+	if _, is := errors.AsType[*counters.WrongEpoch](err); is {
+		n.release(r)
+		if r.epochs++; r.epochs < 2 {
+			r.within = false
+			n.spend(r)
+			return
+		}
+		r.within = false
+		n.alone(r, false)
+		return
+	}
+	n.alone(r, true)
+}
+
+func (n *simNode) release(r *simRequest) {
+	if r.within {
+		n.account(r.client.id).release(r.minute, false)
+	}
+}
+
+// decided answers a request of which the counters told what became.
+func (n *simNode) decided(r *simRequest) {
+	n.leaseAhead(r)
+	switch {
+	case r.admitted:
+		n.w.oracle.admittedShared(n, r)
+	case r.needsBlock():
+		n.wantBlock(r)
+	default:
+		n.release(r)
+		used := r.used()
+		n.refused(r, used.Verdict() != ratelimit.Admitted)
+	}
+}
+
+// alone decides a request that the counters did not decide.
+func (n *simNode) alone(r *simRequest, unknown bool) {
+	v := n.view(r.client.quota.PerMinute)
+	r.v = v
+	a := n.account(r.client.id)
+	admitted := a.alone(v, r.client.quota.PerMinute, r.within, unknown)
+	r.minute = a.minute
+	if !admitted {
+		n.refused(r, false)
+		return
+	}
+	n.chargeDay(r, !unknown)
+}
+
+// chargeDay charges the day of what this node admits by itself.
+func (n *simNode) chargeDay(r *simRequest, untold bool) {
+	n.report(r.client.id)
+	d := n.days[r.client.id]
+	day := dayOf(r.v.now)
+	if d == nil || d.day != day {
+		d = &aloneDay{day: day}
+		n.days[r.client.id] = d
+	}
+	if d.free == 0 && !n.storeAway() {
+		d.free, _ = n.w.store.lease(r.client.id, day, ratelimit.LeaseBlock(r.client.quota), r.client.quota.PerDay)
+		if d.free == 0 {
+			n.account(r.client.id).release(r.minute, untold)
+			n.refused(r, true)
+			return
+		}
+	}
+	if d.free > 0 {
+		d.free--
+	} else {
+		n.w.oracle.beyondDay(r.client)
+	}
+	n.w.oracle.admittedAlone(n, r)
+}
+
+func (n *simNode) report(id petcat.AccountID) {
+	a := n.account(id)
+	if !a.listed {
+		a.listed = true
+		n.untold = append(n.untold, id)
+	}
+}
+
+func (n *simNode) refused(r *simRequest, whole bool) {
+	n.w.oracle.refused(n, r, whole || n.w.change.shareRefusesWhole)
+}

@@ -1,0 +1,97 @@
+package clusterlimit
+
+import (
+	"time"
+
+	"petcat/internal/counters"
+)
+
+func (n *simNode) probeSoon() {
+	if n.probing {
+		n.soon = true
+		return
+	}
+	n.probe(timeout)
+}
+
+// probe asks whether the counters are there, reports, and goes on to the next probe.
+func (n *simNode) probe(patience time.Duration) {
+	n.probing, n.soon = true, false
+	n.probes++
+	over, asked := false, n.mono()
+	var epoch counters.Epoch
+	var now int64
+	do := func() (err error) {
+		n.w.oracle.probed()
+		epoch, now, err = n.w.counters.Probe(nil, 0) //nolint:staticcheck // the reference needs no context
+		return err
+	}
+	answer := func(error) {
+		if over {
+			return
+		}
+		over = true
+		n.clock.observe(now, asked)
+		n.state = n.state.answered(n.mono(), n.w.change.epoch(epoch), len(n.untold) == 0)
+		n.flush()
+	}
+	if n.w.calm(n) {
+		n.w.arrive(n, time.Millisecond, func() { answer(do()) })
+		return
+	}
+	n.w.call(n, do, answer)
+	n.w.timer(n, patience, func() {
+		if over {
+			return
+		}
+		over = true
+		n.state = n.state.failed(n.mono())
+		n.w.oracle.fell(n)
+		n.nextProbe()
+	})
+}
+
+// flush reports what this node admitted by itself.
+func (n *simNode) flush() {
+	ids := n.untold
+	n.untold = nil
+	var charges []counters.Charge
+	for _, id := range ids {
+		n.account(id).listed = false
+		if c := n.begin(id); c.Reported > 0 {
+			charges = append(charges, c)
+		}
+	}
+	if len(charges) == 0 {
+		n.nextProbe()
+		return
+	}
+	n.charge(charges, func(_ []counters.Facts, err error) {
+		if err != nil {
+			for _, c := range charges {
+				if n.account(c.Account).untold > 0 {
+					n.report(c.Account)
+				}
+			}
+		}
+		n.nextProbe()
+	})
+}
+
+func (n *simNode) nextProbe() {
+	n.ready = true
+	every := probeEvery
+	if n.state.mode == Open && n.mono()-n.state.since < int64(time.Second) {
+		every = probeAgain
+	}
+	if n.soon {
+		every = 0
+	}
+	n.probing = false
+	turn := n.probes
+	n.w.timer(n, every, func() {
+		if n.probes == turn { // none was asked for meanwhile
+			n.probe(timeout)
+		}
+	})
+}
