@@ -18,6 +18,23 @@ func (n *simNode) probeSoon() {
 func (n *simNode) probe(patience time.Duration) {
 	n.probing, n.soon = true, false
 	n.probes++
+	if n.w.calm(n) { // most are: so they are done at once
+		n.w.oracle.probed()
+		epoch, now, _ := n.w.counters.Probe(nil, 0) //nolint:staticcheck // the reference needs no context
+		n.probed(epoch, now, n.mono())
+		return
+	}
+	n.probeSlowly(patience)
+}
+
+// probed takes note of a probe that was answered.
+func (n *simNode) probed(epoch counters.Epoch, now, asked int64) {
+	n.clock.observe(now, asked)
+	n.state = n.state.answered(n.mono(), n.w.change.epoch(epoch), len(n.untold) == 0)
+	n.flush()
+}
+
+func (n *simNode) probeSlowly(patience time.Duration) {
 	over, asked := false, n.mono()
 	var epoch counters.Epoch
 	var now int64
@@ -31,13 +48,7 @@ func (n *simNode) probe(patience time.Duration) {
 			return
 		}
 		over = true
-		n.clock.observe(now, asked)
-		n.state = n.state.answered(n.mono(), n.w.change.epoch(epoch), len(n.untold) == 0)
-		n.flush()
-	}
-	if n.w.calm(n) {
-		n.w.arrive(n, time.Millisecond, func() { answer(do()) })
-		return
+		n.probed(epoch, now, asked)
 	}
 	n.w.call(n, do, answer)
 	n.w.timer(n, patience, func() {
