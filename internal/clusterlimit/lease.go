@@ -27,7 +27,7 @@ const (
 	// hold up the others.
 	leasesAtOnce = 4
 	// grantPatience bounds a grant. Nobody waits for it that could do without.
-	grantPatience = time.Second
+	grantPatience = timeout
 )
 
 var errStore = errors.New("the day store did not answer in time")
