@@ -125,7 +125,7 @@ func TestClusterOfTheReadme(t *testing.T) {
 		if got := node.categories(key); len(got) != 4 {
 			t.Errorf("node %d lists %v", i+1, got)
 		}
-		if limit := node.metric("petcat_limiter_together_total"); limit == 0 {
+		if limit := node.metric("petcat_limiter_shared_total"); limit == 0 {
 			t.Errorf("node %d counted nothing together with the others", i+1)
 		}
 	}

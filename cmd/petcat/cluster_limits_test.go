@@ -41,7 +41,7 @@ func (c *cluster) exactly(what string, limit, spare int, attempt func(i int) (ad
 // decidedAlone returns how many requests nodes decided without Redis.
 func (c *cluster) decidedAlone() (count float64) {
 	for _, s := range c.nodes {
-		count += s.metric("petcat_limiter_alone_total")
+		count += s.metric("petcat_limiter_local_total")
 	}
 	return count
 }

@@ -7,9 +7,12 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/clusterlimit"
+	"petcat/internal/counters"
 	"petcat/internal/metrics"
+	"petcat/internal/pgcounters"
 	"petcat/internal/ratelimit"
-	"petcat/internal/redislimit"
+	"petcat/internal/rediscounters"
 )
 
 // limits is a limiter with what a server needs to know of its kind.
@@ -26,8 +29,8 @@ type counting struct {
 	clock    clock.Clock
 	limits   *ratelimit.Clock
 	days     petcat.DayStore
-	dataset  string     // names the data whose accounts are counted
-	live     func() int // nodes
+	dataset  string // names the data whose accounts are counted
+	nodes    *nodes
 	banned   func(petcat.Ban)
 	logger   *slog.Logger
 	metrics  *metrics.Metrics
@@ -38,7 +41,7 @@ func openLimits(ctx context.Context, c counting) (*limits, error) {
 	if c.settings.memory() {
 		return c.memory(), nil
 	}
-	return c.redis(ctx)
+	return c.shared(ctx)
 }
 
 const cannotSave = "day counts cannot be saved; counting in memory"
@@ -64,29 +67,61 @@ func (c counting) memory() *limits {
 // production and in staging.
 const limiterNamespace = "petcat:"
 
-func (c counting) redis(ctx context.Context) (*limits, error) {
-	l, err := redislimit.New(ctx, redislimit.Options{
-		URL: c.settings.Limiter, Namespace: limiterNamespace + c.dataset, AllowEviction: c.settings.LimiterAllowEviction,
-		Clock: c.clock, Days: c.days, Bans: c.settings.Bans, Banned: c.banned,
-		LiveNodes: c.live, Logger: c.logger,
-		Observe: func(took time.Duration) { c.metrics.Limiter(took) },
-	})
+// shared opens a limiter that counts together with those of other nodes.
+func (c counting) shared(ctx context.Context) (*limits, error) {
+	count, hangUp, err := c.counters(ctx)
 	if err != nil {
 		return nil, configErrorf("%w; see --limiter (PETCAT_LIMITER)", err)
 	}
+	l := clusterlimit.New(ctx, clusterlimit.Options{
+		Counters: count, Clock: c.clock, Days: c.days, Bans: c.settings.Bans, Banned: c.banned,
+		Membership: c.nodes.membership, Logger: c.logger,
+		Observe: func(took time.Duration) { c.metrics.Limiter(took) },
+	})
+	c.nodes.say(l.CutOff)
 	return &limits{
-		Limiter: l,
+		Limiter: sharedLimiter{l, hangUp},
 		trouble: func() string {
-			stats := l.Stats()
-			switch {
+			switch stats := l.Stats(); {
 			case !stats.Degraded:
 				return ""
-			case stats.Mode != "together":
+			case stats.Mode != clusterlimit.Closed:
 				return "the limiter's server is away; this node enforces its share of each quota"
 			default:
 				return cannotSave
 			}
 		},
-		watch: func(to *metrics.Metrics) { watchRedis(to, l) },
+		watch: func(to *metrics.Metrics) { watchShared(to, l) },
 	}, nil
+}
+
+// counters opens what the settings have several nodes count on, and returns how to
+// close it.
+func (c counting) counters(ctx context.Context) (counters.Counters, func(), error) {
+	if c.settings.countsInDatabase() {
+		count, err := pgcounters.New(ctx, pgcounters.Options{URL: c.settings.Database, Logger: c.logger})
+		if err != nil {
+			return nil, nil, err
+		}
+		return count, count.Close, nil
+	}
+	count, err := rediscounters.New(ctx, rediscounters.Options{
+		URL: c.settings.Limiter, Namespace: limiterNamespace + c.dataset, AllowEviction: c.settings.LimiterAllowEviction, Logger: c.logger,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return count, count.Close, nil
+}
+
+// sharedLimiter is a limiter whose counters are closed after it.
+type sharedLimiter struct {
+	ratelimit.Limiter
+
+	hangUp func()
+}
+
+func (c sharedLimiter) Close(ctx context.Context) error {
+	defer c.hangUp()
+	return c.Limiter.Close(ctx)
 }

@@ -71,13 +71,13 @@ func TestMovingHouse(t *testing.T) {
 		}
 	}
 	s = serve(t, database)
-	house.visit(s)
+	house.visit(s, 0)
 	s.mustStop()
 
 	second := filepath.Join(t.TempDir(), "data")
 	move(t, database, second)
 	s = serve(t, second)
-	house.visit(s)
+	house.visit(s, 10)
 	s.mustStop()
 	petcatDoes(t, second, "verify")
 
@@ -137,8 +137,9 @@ func (h *house) remember(s *server) {
 	h.tags = append(h.tags, a.Header.Get("ETag"))
 }
 
-// visit checks that all is as it was, and adds something.
-func (h *house) visit(s *server) {
+// visit checks that all is as it was, but for so many requests of the day, and adds
+// something.
+func (h *house) visit(s *server, lost int64) {
 	t := h.t
 	t.Helper()
 	a := s.list(h.key, withHeader("If-None-Match", strings.Join(h.tags, ", ")))
@@ -149,7 +150,9 @@ func (h *house) visit(s *server) {
 	wantError(t, s.list(h.banned), http.StatusTooManyRequests, petcat.CodeKeyBanned)
 	wantNumber(t, s.list(h.banned), "X-RateLimit-Reset", h.banEnds)
 	left := s.list(h.limits).dayLeft(t)
-	if left != h.dayLeft-1 {
+	// Nodes that count together leave what is leased with the counters, less than a
+	// hundredth of the day's 1,000.
+	if left > h.dayLeft-1 || left < h.dayLeft-1-lost {
 		t.Errorf("%d of the day are left after one more request; %d were left before the move", left, h.dayLeft)
 	}
 	h.dayLeft = left

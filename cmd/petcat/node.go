@@ -126,7 +126,7 @@ func (n *node) openStore(ctx context.Context, settings Settings, c clock.Clock) 
 func (n *node) openLimits(ctx context.Context, settings Settings, c clock.Clock) (err error) {
 	n.bans = ratelimit.NewBanKeeper(n.store, n.log.Logger)
 	n.limiter, err = openLimits(ctx, counting{
-		settings: settings, clock: c, limits: n.clock, days: n.store, dataset: n.store.Dataset(), live: n.nodes.count,
+		settings: settings, clock: c, limits: n.clock, days: n.store, dataset: n.store.Dataset(), nodes: n.nodes,
 		logger: n.log.Logger, metrics: n.metrics,
 		banned: func(b petcat.Ban) {
 			n.metrics.Banned(b.Shadow)

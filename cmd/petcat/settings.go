@@ -19,8 +19,9 @@ type Settings struct {
 	// the file in Data, or the address of a PostgreSQL database. Secret, because
 	// the address holds a password.
 	Database petcat.Secret
-	// Limiter is where requests are counted: "memory" for this process, or the
-	// address of a Redis or Valkey server.
+	// Limiter is where requests are counted: "memory" for this process, "database" for
+	// the PostgreSQL database that holds the data, the address of a Redis or Valkey
+	// server, or nothing for the first with SQLite and the second with PostgreSQL.
 	Limiter petcat.Secret
 	// LimiterAllowEviction accepts a server that may throw counts away.
 	LimiterAllowEviction bool
@@ -56,7 +57,14 @@ type Settings struct {
 func (s Settings) sqlite() bool { return s.Database.IsZero() || s.Database.Reveal() == sqliteDatabase }
 
 // memory reports whether requests are counted in this process.
-func (s Settings) memory() bool { return s.Limiter.IsZero() || s.Limiter.Reveal() == memoryLimiter }
+func (s Settings) memory() bool {
+	return s.Limiter.Reveal() == memoryLimiter || s.Limiter.IsZero() && s.sqlite()
+}
+
+// countsInDatabase reports whether requests are counted where the data is.
+func (s Settings) countsInDatabase() bool {
+	return s.Limiter.Reveal() == databaseLimiter || s.Limiter.IsZero() && !s.sqlite()
+}
 
 // TLS reports whether the listeners speak TLS.
 func (s Settings) TLS() bool { return s.TLSCert != "" }
@@ -94,8 +102,8 @@ func settings() []setting {
 			usage: "`place` of accounts, keys and categories: sqlite, which is the file in the data directory, or postgres://…", apply: applyDatabase,
 		},
 		{
-			flag: "limiter", env: "PETCAT_LIMITER", fallback: memoryLimiter, secret: true,
-			usage: "`place` where requests are counted: memory, which is this process, or redis://…", apply: applyLimiter,
+			flag: "limiter", env: "PETCAT_LIMITER", whenEmpty: "memory; database with PostgreSQL", secret: true,
+			usage: "`place` where requests are counted: memory, which is this process, database, which is that of the data, or redis://…", apply: applyLimiter,
 		},
 		{
 			flag: "limiter-allow-eviction", env: "PETCAT_LIMITER_ALLOW_EVICTION", fallback: "false", boolean: true,

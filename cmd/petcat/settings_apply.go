@@ -17,6 +17,8 @@ import (
 const (
 	sqliteDatabase = "sqlite"
 	memoryLimiter  = "memory"
+	// databaseLimiter counts where the data is.
+	databaseLimiter = "database"
 )
 
 func applyData(s *Settings, value string) error {
@@ -44,14 +46,16 @@ func applyDatabase(s *Settings, value string) error {
 // applyLimiter never repeats the value, which may hold a password.
 func applyLimiter(s *Settings, value string) error {
 	switch scheme, _, _ := strings.Cut(value, "://"); strings.ToLower(scheme) {
-	case memoryLimiter:
-		s.Limiter = petcat.NewSecret(memoryLimiter)
+	case "":
+		return nil
+	case memoryLimiter, databaseLimiter:
+		s.Limiter = petcat.NewSecret(scheme)
 		return nil
 	case "redis", "rediss", "redis-sentinel", "redis-cluster":
 		s.Limiter = petcat.NewSecret(value)
 		return nil
 	default:
-		return errors.New("must be memory, which counts requests in this process, or the address of a Redis or Valkey server: redis://…, rediss://…, redis-sentinel://… or redis-cluster://…")
+		return errors.New("must be memory, which counts requests in this process, database, which counts them in the PostgreSQL database that holds the data, or the address of a Redis or Valkey server: redis://…, rediss://…, redis-sentinel://… or redis-cluster://…")
 	}
 }
 
@@ -211,6 +215,9 @@ func (s Settings) contradictions() (mistakes []string) {
 	}
 	if s.Listen != "" && s.Listen == s.AdminListen && !strings.HasSuffix(s.Listen, ":0") {
 		mistakes = append(mistakes, fmt.Sprintf("--listen (PETCAT_LISTEN) and --admin-listen (PETCAT_ADMIN_LISTEN) must differ (both are %s)", s.Listen))
+	}
+	if s.Limiter.Reveal() == databaseLimiter && s.sqlite() {
+		mistakes = append(mistakes, "--limiter (PETCAT_LIMITER) database counts in PostgreSQL, but --database (PETCAT_DATABASE) is sqlite: leave --limiter out, or give --database the address of a PostgreSQL database")
 	}
 	return mistakes
 }

@@ -69,7 +69,7 @@ func (v effective) shown() string {
 // mask returns an address without its secrets. What it does not understand it
 // masks whole.
 func mask(address string) string {
-	if address == "" || address == sqliteDatabase || address == memoryLimiter {
+	if address == "" || address == sqliteDatabase || address == memoryLimiter || address == databaseLimiter {
 		return address
 	}
 	u, err := url.Parse(address)

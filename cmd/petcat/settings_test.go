@@ -61,7 +61,7 @@ func wantRefused(t *testing.T, err error, parts ...string) {
 func TestDefaults(t *testing.T) {
 	got := mustLoad(t, nil)
 	want := Settings{
-		Data: "./data", Database: petcat.NewSecret("sqlite"), Limiter: petcat.NewSecret("memory"),
+		Data: "./data", Database: petcat.NewSecret("sqlite"),
 		Listen: ":8080", AdminListen: "127.0.0.1:8081",
 		Environment: petcat.Production, Bans: petcat.EnforceBans,
 		KeysInMemory: 100_000, MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second,

@@ -4,11 +4,11 @@ import (
 	"math"
 
 	"petcat/internal/catalog"
+	"petcat/internal/clusterlimit"
 	"petcat/internal/datadir"
 	"petcat/internal/metrics"
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
-	"petcat/internal/redislimit"
 )
 
 // watch adds to the metrics what is not counted but looked up.
@@ -40,14 +40,14 @@ func watchMemory(m *metrics.Metrics, stats func() ratelimit.Stats) {
 	m.Gauge("petcat_limiter_accounts", "Accounts whose counts are in memory.", func() float64 { return float64(stats().Accounts) })
 }
 
-// watchRedis adds what a limiter that several nodes share tells.
-func watchRedis(m *metrics.Metrics, l *redislimit.Limiter) {
+// watchShared adds what a limiter that several nodes share tells.
+func watchShared(m *metrics.Metrics, l *clusterlimit.Limiter) {
 	watchMemory(m, func() ratelimit.Stats {
 		return l.Stats().Memory
 	})
-	m.Counter("petcat_limiter_together_total", "Charges that the limiter's server decided.", func() float64 { return float64(l.Stats().Together) })
-	m.Counter("petcat_limiter_alone_total", "Charges that this node decided alone, while the limiter's server was away.", func() float64 { return float64(l.Stats().Alone) })
-	m.Counter("petcat_limiter_failures_total", "Commands that the limiter's server did not answer in time.", func() float64 { return float64(l.Stats().Failures) })
+	m.Counter("petcat_limiter_shared_total", "Requests that the shared counters decided.", func() float64 { return float64(l.Stats().Shared) })
+	m.Counter("petcat_limiter_local_total", "Requests that this node decided within its share, while the shared counters were away.", func() float64 { return float64(l.Stats().Local) })
+	m.Counter("petcat_limiter_failures_total", "Calls that the shared counters did not answer in time.", func() float64 { return float64(l.Stats().Failures) })
 }
 
 // watchPostgres adds what a database that several nodes share tells.

@@ -13,7 +13,7 @@ import (
 var driver = []string{
 	"database/sql", "modernc.org/", "github.com/jackc/", "github.com/redis/", "github.com/valkey-io/",
 	module + "/internal/sqlite", module + "/internal/postgres", module + "/internal/pgcounters",
-	module + "/internal/redislimit", module + "/internal/rediscounters",
+	module + "/internal/rediscounters",
 }
 
 // layers says what a package must not link, however far down. A name that ends
@@ -132,7 +132,6 @@ func TestAdaptersStandAlone(t *testing.T) {
 		module + "/internal/pgcounters",
 		module + "/internal/postgres",
 		module + "/internal/rediscounters",
-		module + "/internal/redislimit",
 		module + "/internal/sqlite",
 	}
 	for _, name := range adapters {

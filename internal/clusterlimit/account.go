@@ -104,6 +104,9 @@ func (a *account) way(v view, q petcat.Quota) way {
 	case v.mode == Closed && !v.suspect:
 		return ask
 	case !a.take(v, q.PerMinute):
+		if v.mode == Open && (v.share.nodes == 0 || !v.away(v.mono)) {
+			return ask // there is nothing else to try, and it may have been a lost packet
+		}
 		return refuseByShare
 	case v.mode == Open:
 		a.untold++

@@ -14,7 +14,9 @@ func (r *request) ask(ctx context.Context, v view, within bool) (ratelimit.Decis
 	w := r.l.leaser.wait(r.Charge)
 	defer w.end()
 	for {
-		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: w.overdraw(), since: r.l.stopwatch.Read()}
+		o := &order{
+			charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: w.overdraw(), anyway: v.mode == Open, since: r.l.stopwatch.Read(),
+		}
 		if err := r.p.submit(ctx, o); err != nil {
 			return r.notDecided(ctx, err, within)
 		}

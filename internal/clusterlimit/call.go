@@ -19,6 +19,7 @@ type order struct {
 	charge   ratelimit.Charge
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
+	anyway   bool          // also while the counters are away
 	look     bool          // charge nothing: where the account stands is asked
 	since    clock.Reading // of the stopwatch
 	// The answer: as if the requests of a call had been decided one by one.
@@ -60,7 +61,7 @@ func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
 // late tells a request that has waited for half of its time: a call would have too
 // little left, and who is not answered may be charged all the same.
 func (p *partition) late(o *order, now clock.Reading) error {
-	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == Open {
+	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == Open && !o.anyway {
 		return errNotSent
 	}
 	return nil
@@ -189,38 +190,24 @@ func (p *partition) listAgain(id petcat.AccountID) {
 // request waits because of pauses of this process, which do not count.
 const answerTimeout = time.Second
 
-// within runs a call, and waits for it until patience has passed on the stopwatch since
-// a moment.
+// within runs a call of the counters, and ends it when patience has passed on the
+// stopwatch since a moment.
 func within[T any](ctx context.Context, s *stopwatch, since clock.Reading, patience time.Duration, fn func(context.Context) (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
 	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, patience))
 	defer cancel()
-	done := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		o.value, o.err = fn(ctx)
-		done <- o
-	}()
-	look := time.NewTimer(s.every)
-	defer look.Stop()
-	var none T
-	for {
-		select {
-		case o := <-done:
-			return o.value, o.err
-		case <-ctx.Done():
-			return none, ctx.Err()
-		case <-look.C:
-			left := patience - s.Read().Since(since)
-			if left <= 0 {
-				return none, context.DeadlineExceeded
-			}
-			look.Reset(min(left, s.every))
+	var timer *time.Timer
+	made := make(chan struct{})
+	timer = time.AfterFunc(s.every, func() {
+		<-made
+		if left := patience - s.Read().Since(since); left > 0 {
+			timer.Reset(min(left, s.every))
+		} else {
+			cancel()
 		}
-	}
+	})
+	close(made)
+	defer timer.Stop()
+	return fn(ctx)
 }
 
 // newID returns a random number from 1 to 2^48.

@@ -40,6 +40,7 @@ type leaser struct {
 	wake chan struct{} // capacity 1
 	free chan struct{} // one for each call that may be made
 	away atomic.Pointer[outage]
+	last atomic.Pointer[job] // failed; it is tried until the store does its work again
 
 	mu    sync.Mutex
 	jobs  map[petcat.AccountID]*job // guarded by mu
@@ -113,6 +114,7 @@ func (le *leaser) run() {
 		case <-le.l.stopping:
 			return
 		case <-retry.C:
+			le.tryAgain()
 		case <-le.wake:
 		}
 		for {
@@ -133,6 +135,16 @@ func (le *leaser) run() {
 				break // one at a time, until the store does its work again
 			}
 		}
+	}
+}
+
+// tryAgain finds out whether a store that failed does its work again.
+func (le *leaser) tryAgain() {
+	if last := le.last.Load(); last != nil && le.away.Load() != nil {
+		le.mu.Lock()
+		c, f := last.Charge, last.facts
+		le.mu.Unlock()
+		le.begin(c, f)
 	}
 }
 
@@ -161,6 +173,7 @@ func (le *leaser) round(jobs []*job) {
 		err = fmt.Errorf("the store answered %d of %d leases", len(got), len(leases))
 	}
 	if err != nil {
+		le.last.Store(jobs[0])
 		le.setAway(&outage{err: err})
 		le.finish(jobs)
 		return

@@ -45,6 +45,7 @@ type Limiter struct {
 	partitions []*partition
 	leaser     *leaser
 	stats      stats
+	lost       atomic.Int64 // partitions that are away
 
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
@@ -163,8 +164,25 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 	if !known && v.mode == Closed {
 		// Without an answer what is known will do.
 		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
+		r.lookAtDay(ctx, v)
 	}
 	return r.usage(v).Banned(end, r.Key)
+}
+
+// lookAtDay reads the use of a day that the counters do not know.
+func (r *request) lookAtDay(ctx context.Context, v view) {
+	known := false
+	r.with(func(a *account) { known = a.dayKnown })
+	if known {
+		return
+	}
+	if count, err := r.l.leaser.read(ctx, r.Account, dayOf(v.now)); err == nil {
+		r.with(func(a *account) {
+			if a.day == dayOf(v.now) && !a.dayKnown {
+				a.dayKnown, a.dayUsed = true, count
+			}
+		})
+	}
 }
 
 // with calls fn with the request's account, under its lock.
@@ -197,7 +215,9 @@ func (r *request) refuse(t ratelimit.Tally) ratelimit.Decision {
 // fault, and nobody is banned for it.
 func shareSpent(used ratelimit.Tally, key petcat.KeyID) ratelimit.Decision {
 	used.Part = ratelimit.PartOf(0)
-	return used.Answer(used.Verdict(), key)
+	d := used.Answer(used.Verdict(), key)
+	d.ByShare = true
+	return d
 }
 
 // alone decides a request that the counters did not decide.

@@ -74,3 +74,8 @@ func TestModel(t *testing.T) {
 		})
 	}
 }
+
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	limittest.RunNodes(t, starter(1))
+}

@@ -19,7 +19,7 @@ type partition struct {
 	orders *groupcommit.Committer[*order]
 	state  atomic.Pointer[state] // changed by change alone
 	soon   chan struct{}         // capacity 1: probe now
-	lost   bool                  // the log was told that the counters are away; of run alone
+	lost   bool                  // counted in Limiter.lost; of run alone
 
 	mu     sync.Mutex
 	untold []petcat.AccountID // have something to report; guarded by mu
@@ -124,18 +124,22 @@ func (p *partition) probe(ctx context.Context, patience time.Duration) {
 	p.change(func(s state) state { return s.answered(mono, f.epoch, reported) })
 }
 
-// tell tells the log when the counters are lost and found.
+// tell tells the log when the first partition is lost and when all are found.
 func (p *partition) tell() {
 	s := *p.state.Load()
 	_, mono := p.clock.now()
 	switch {
 	case !p.lost && s.away(mono):
 		p.lost = true
-		p.l.logger.Error("the limiter's server is away: this node admits its share of each quota", "partition", p.number)
+		if p.l.lost.Add(1) == 1 {
+			p.l.logger.Error("the limiter's server is away: this node admits its share of each quota")
+		}
 	case p.lost && s.mode == Closed:
 		p.lost = false
-		p.l.logger.Info("the limiter's server is back", "partition", p.number)
-		p.l.memory.Release()
+		if p.l.lost.Add(-1) == 0 {
+			p.l.logger.Info("the limiter's server is back: the nodes count together")
+			p.l.memory.Release()
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ type state struct {
 }
 
 // newState is the state of a node that starts: it has not reached the counters.
-func newState(mono int64) state { return state{mode: Open, since: mono} }
+func newState(mono int64) state { return state{mode: Open, since: mono - int64(briefly)} }
 
 // failed is the state after a call that was not answered in time.
 func (s state) failed(mono int64) state {

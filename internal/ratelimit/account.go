@@ -41,7 +41,7 @@ func (a *account) turn(now int64) (day, unused int64) {
 
 // tally returns what the account has used, for the pure functions.
 func (a *account) tally(now int64, c Charge) Tally {
-	t := Tally{Now: now, Quota: c.Quota, Part: c.Part, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}
+	t := Tally{Now: now, Quota: c.Quota, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}
 	if c.DayOnly {
 		t.MinuteUsed = 0
 	}

@@ -22,9 +22,6 @@ func Unavailable(cause error) error {
 	return petcat.Errorf(petcat.CodeServiceUnavailable, "today's requests cannot be counted at the moment; retry in a few seconds").Because(cause)
 }
 
-// StoreAway reports whether days are counted without the store.
-func (m *Memory) StoreAway() bool { return m.away.Load() != nil }
-
 // Learn tells what was used of an account's day when somebody else counted it
 // last. It holds while the store has not told: an account that is known goes on
 // without the store, as far as its quota reaches, and owes.

@@ -11,9 +11,6 @@ type Charge struct {
 	Account petcat.AccountID
 	Key     petcat.KeyID
 	Quota   petcat.Quota // the account's, as it is now
-	// Part bounds what is to be had of the minute here. The answer's limit is
-	// the quota's all the same.
-	Part Part
 	// DayOnly charges the day alone: the minute is counted elsewhere.
 	DayOnly bool
 }
@@ -49,6 +46,9 @@ type Decision struct {
 	// RetryAfter is in whole seconds, at least 1, and never earlier than
 	// Headline.Reset; 0 when the request was admitted.
 	RetryAfter int64
+	// ByShare says that the quota is not used up, and that the rest of it is not for
+	// this node to give: the counters that nodes share are away.
+	ByShare bool
 	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
 	// are borne, and the next one bans the key. It is never set where bans are
 	// not enforced.

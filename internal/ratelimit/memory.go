@@ -256,18 +256,6 @@ func (m *Memory) ApplyBan(b petcat.Ban) {
 	s.offender(b.Account, b.Key).apply(b, now)
 }
 
-// LastBan returns the last ban of a key, also one that ended or was lifted, for
-// as long as it matters.
-func (m *Memory) LastBan(account petcat.AccountID, key petcat.KeyID) (ban petcat.Ban, known bool) {
-	s := m.shard(account)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o := s.offenders[key]; o != nil && o.ban != nil {
-		return *o.ban, true
-	}
-	return petcat.Ban{}, false
-}
-
 // shard returns the shard that holds an account and its keys.
 func (m *Memory) shard(id petcat.AccountID) *shard {
 	// Fibonacci hashing: ids are handed out in sequence.

@@ -3,7 +3,6 @@ package ratelimit_test
 import (
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"petcat"
 	"petcat/internal/ratelimit"
@@ -27,20 +26,24 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// A part bounds what is admitted; the plan's limit is told all the same.
-func TestSpendPart(t *testing.T) {
+// Who counts the minute elsewhere is refused by the day alone.
+func TestSpendDayOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}, Part: ratelimit.PartOf(20)}
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 3, PerDay: 20}, DayOnly: true}
 		for n := range int64(20) {
 			d, err := r.Spend(t.Context(), c)
-			if err != nil || d.Verdict != ratelimit.Admitted || d.Headline.Limit != 60 || d.Headline.Remaining != 19-n {
+			if err != nil || d.Verdict != ratelimit.Admitted || d.Day.Remaining != 19-n {
 				t.Fatalf("request %d: %+v, %v", n+1, d, err)
 			}
 		}
 		d, err := r.Spend(t.Context(), c)
-		if err != nil || d.Verdict != ratelimit.MinuteSpent || d.Headline.Limit != 60 || d.Headline.Remaining != 0 {
-			t.Errorf("past the part: %+v, %v", d, err)
+		if err != nil || d.Verdict != ratelimit.DaySpent {
+			t.Errorf("past the day: %+v, %v", d, err)
+		}
+		c.DayOnly, c.Quota.PerDay = false, 40
+		if d, err = r.Spend(t.Context(), c); err != nil || d.Minute.Remaining != 2 {
+			t.Errorf("the minute was charged: %+v, %v", d, err)
 		}
 	})
 }
@@ -68,16 +71,4 @@ func TestReleaseGivesBackWhatIsLeased(t *testing.T) {
 			t.Errorf("after the release: %+v, %v; want both windows to go on", d, err)
 		}
 	})
-}
-
-func TestLastBan(t *testing.T) {
-	r := newRig(t)
-	if _, known := r.LastBan(1, 11); known {
-		t.Error("a ban is known of a key that has none")
-	}
-	ban := petcat.Ban{Key: 11, Account: 1, Level: 2, StartedAt: noon, EndsAt: noon.Add(5 * time.Minute)}
-	r.ApplyBan(ban)
-	if got, known := r.LastBan(1, 11); !known || got != ban {
-		t.Errorf("LastBan = %+v, %v; want %+v", got, known, ban)
-	}
 }
