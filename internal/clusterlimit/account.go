@@ -150,6 +150,15 @@ func (a *account) left(v view, perMinute int64) int64 {
 	return a.budget - a.spent
 }
 
+// counted takes note of a request that the counters alone admitted. It comes out of a
+// budget that is set already: were they lost once more in this minute, it would be
+// admitted again.
+func (a *account) counted(now int64) {
+	if a.quota != 0 && a.minute == minuteOf(now) {
+		a.spent++
+	}
+}
+
 // alone turns a request that the counters did not decide into one that this node
 // decides. Within says that one of the budget was taken for it, unknown that the
 // counters may have counted it: what was admitted then is never told to them.

@@ -70,9 +70,13 @@ func (o *order) used() ratelimit.Tally {
 func (r *request) admitted(o *order, within bool) ratelimit.Decision {
 	used := o.used()
 	left := o.limit - used.MinuteUsed
-	if within {
-		r.with(func(a *account) { left = min(left, a.budget-a.spent) })
-	}
+	r.with(func(a *account) {
+		if within {
+			left = min(left, a.budget-a.spent)
+		} else {
+			a.counted(o.facts.Now)
+		}
+	})
 	if left < used.Quota.PerMinute-used.MinuteUsed {
 		used.Part = ratelimit.PartOf(used.MinuteUsed + max(0, left))
 	}
