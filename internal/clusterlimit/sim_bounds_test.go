@@ -100,6 +100,11 @@ func (o *oracle) bound(w *window, s *stat) (int64, string) {
 	case len(troubled) == 1 && disputed == 0 && o.steady(w):
 		nodes := max(1, int64(len(o.alive(w))))
 		return limit + (limit+nodes-1)/nodes, "one node was cut off"
+	case o.w.schedule.even && !s.byDay:
+		// What was in flight, which is at most one or two of each node, and one of each
+		// node for the division.
+		nodes := int64(len(o.w.nodes))
+		return limit + 3*nodes, "the counters were lost, or came back, and the load was even"
 	default:
 		return 2*limit + disputed, "the counters were lost, or came back"
 	}

@@ -16,6 +16,7 @@ type mutation struct {
 	joinsAtOnce       bool // a node has a share as soon as its row is written
 	tellAgain         bool // what may have been told is told again
 	renewed           bool // the budget is renewed when the counters are lost again
+	closedForgotten   bool // what the counters alone admit does not come out of a budget that is set
 	spentForgotten    bool // what the counters admit does not come out of the budget
 }
 

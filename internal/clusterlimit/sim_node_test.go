@@ -310,6 +310,9 @@ func (n *simNode) decided(r *simRequest) {
 	n.leaseAhead(r)
 	switch {
 	case r.admitted:
+		if !r.within && !n.w.change.closedForgotten {
+			n.account(r.client.id).counted(r.facts.Now)
+		}
 		n.w.oracle.admittedShared(n, r)
 	case r.needsBlock():
 		n.wantBlock(r)

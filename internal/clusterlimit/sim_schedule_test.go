@@ -19,6 +19,7 @@ type schedule struct {
 	nodes     int
 	quotas    []petcat.Quota
 	smallDays bool
+	even      bool // the load, in all of it, and nothing but the counters fails
 	events    []happening
 }
 
@@ -114,9 +115,29 @@ func newSchedule(seed uint64) *schedule {
 		}
 		s.quotas = append(s.quotas, q)
 	}
+	if r.IntN(10) == 0 {
+		s.addEven(r)
+		return s
+	}
 	s.addLoad(r)
 	s.addFaults(r)
 	return s
+}
+
+// addEven makes a schedule of twice as much as is allowed, spread evenly, and of counters
+// that are away for a while.
+func (s *schedule) addEven(r *rand.Rand) {
+	s.even = true
+	for who, q := range s.quotas {
+		s.events = append(s.events, happening{
+			kind: load, who: who, how: evenly, n: 2 * q.PerMinute * int64(s.length/time.Second) / 60, lasts: s.length,
+		})
+	}
+	for range 1 + r.IntN(2) {
+		s.events = append(s.events, happening{
+			at: s.moment(r), kind: countersAway, lasts: time.Duration(r.Int64N(int64([]time.Duration{time.Second, 30 * time.Second, 2 * time.Minute}[r.IntN(3)]))),
+		})
+	}
 }
 
 // moment is some time in a schedule; half of them are near the beginning of a minute.

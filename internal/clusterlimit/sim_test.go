@@ -154,6 +154,7 @@ func TestMutants(t *testing.T) {
 		"a node has a share as soon as it has joined":          {joinsAtOnce: true},
 		"what may have been told is told again":                {tellAgain: true},
 		"a budget is renewed when the counters are lost again": {renewed: true},
+		"a budget that is set stays while the counters admit":  {closedForgotten: true},
 		"the counters' admissions do not come out of a budget": {spentForgotten: true},
 	} {
 		t.Run(name, func(t *testing.T) {
