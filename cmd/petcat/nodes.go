@@ -106,7 +106,8 @@ func (n *nodes) membership() *clusterlimit.Membership { return n.told.Load() }
 func (n *nodes) close(ctx context.Context) {
 	n.stop()
 	<-n.stopped
-	if n.leave != nil {
+	// A node that admitted some of this minute by itself goes on to count for it.
+	if reach := n.cutOff.Load(); n.leave != nil && (reach == nil || (*reach)() == 0) {
 		_ = n.leave(ctx) // the others find out by its silence
 	}
 }

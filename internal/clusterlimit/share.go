@@ -43,13 +43,15 @@ type Membership struct {
 
 // shares returns the share of each node that has one of the minute which began at a
 // moment (monotonic clock), of those that were heard for long enough. Where nobody was
-// there early enough, those share that came with the first of all, once they all know
-// of each other.
+// there early enough, those share that came with the first of all; until they all know
+// of each other, whoever is known.
 func (m *Membership) shares(began int64, silent time.Duration) map[string]share {
 	var heard []counters.Member
 	first := time.Duration(0)
 	for _, n := range m.Members {
-		if n.Seen <= silent || n.ID == m.Self {
+		// Heard so shortly before the minute that it may have used its share of it, or
+		// heard since.
+		if n.Seen <= max(silent, time.Duration(m.ReadAt-began)+silent) || n.ID == m.Self {
 			heard = append(heard, n)
 			first = max(first, n.Joined)
 		}
@@ -58,7 +60,7 @@ func (m *Membership) shares(began int64, silent time.Duration) map[string]share 
 	least := time.Duration(m.ReadAt-began) + settleBefore
 	if first < least {
 		if least = first - settleBefore/2; first < settleBefore {
-			return nil
+			least, heard = 0, m.Members
 		}
 	}
 	var early []string

@@ -8,7 +8,8 @@ import (
 )
 
 // TestSharesOfNewNodes: where no node was there when the minute began, the shares of
-// those that came together add up to the quota, whoever heard of whom first.
+// those that came together add up to the quota, whoever heard of whom first. Before they
+// can have heard of each other, each shares with those that it knows.
 func TestSharesOfNewNodes(t *testing.T) {
 	t.Parallel()
 	joined := map[string]time.Duration{"a": 0, "b": time.Second, "c": 2 * time.Second, "late": 4 * time.Second}
@@ -17,8 +18,9 @@ func TestSharesOfNewNodes(t *testing.T) {
 		at   time.Duration // since a joined
 		want map[string]share
 	}{
-		{time.Second, nil},
-		{4 * time.Second, nil},
+		{0, map[string]share{"a": {0, 1}}},
+		{time.Second, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		{4 * time.Second, map[string]share{"a": {0, 4}, "b": {1, 4}, "c": {2, 4}, "late": {3, 4}}},
 		{5 * time.Second, map[string]share{"a": {0, 3}, "b": {1, 3}, "c": {2, 3}}},
 		{40 * time.Second, map[string]share{"a": {0, 3}, "b": {1, 3}, "c": {2, 3}}},
 	} {
@@ -28,6 +30,9 @@ func TestSharesOfNewNodes(t *testing.T) {
 				if at <= tc.at {
 					m.Members = append(m.Members, counters.Member{ID: id, Joined: tc.at - at})
 				}
+			}
+			if len(m.Members) == 0 || joined[self] > tc.at {
+				continue
 			}
 			if got := m.own(began); got != tc.want[self] {
 				t.Errorf("%s after %s: share %+v, want %+v", self, tc.at, got, tc.want[self])
