@@ -2,13 +2,14 @@
 # Starts three nodes of petcat and a proxy before them on this machine, to see how
 # several nodes work together, and stops all of them on Ctrl-C.
 #
-#   export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat PETCAT_LIMITER=redis://localhost
+#   export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat
 #   deploy/proxy/three-nodes.sh [PORT]
 #
 # The API is at PORT, 8080 by default; the nodes take PORT + 21 to 23, and their
 # health and metrics PORT + 121 to 123: 8101 to 8103, and 8201 to 8203. Further
-# settings of petcat come from the environment, such as PETCAT_LOG_LEVEL=info for
-# a line for each request, which tells what node answered it.
+# settings of petcat come from the environment, such as PETCAT_LIMITER=redis://localhost
+# to count there and not in the database, or PETCAT_LOG_LEVEL=info for a line for
+# each request, which tells what node answered it.
 #
 # The program is what PETCAT says, bin/petcat of this repository, or else the one
 # in PATH.
@@ -25,8 +26,8 @@ fail() { # exit code, sentence
 export API_PORT=${1:-8080}
 [[ $API_PORT =~ ^[0-9]{1,5}$ ]] && ((API_PORT >= 1 && API_PORT <= 65535 - 123)) ||
 	fail 2 "$API_PORT is no port that leaves room for those of the nodes; say deploy/proxy/three-nodes.sh 8080"
-[[ ${PETCAT_DATABASE:-}${PETCAT_DATABASE_FILE:-} && ${PETCAT_LIMITER:-}${PETCAT_LIMITER_FILE:-} ]] ||
-	fail 78 "several nodes share a database and the counts; say where they are: export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat PETCAT_LIMITER=redis://localhost"
+[[ ${PETCAT_DATABASE:-}${PETCAT_DATABASE_FILE:-} ]] ||
+	fail 78 "several nodes share a database; say where it is: export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat"
 # Debian keeps it where only root looks.
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 command -v haproxy >/dev/null || fail 1 "haproxy is not installed; on Debian: apt-get install haproxy"
