@@ -88,7 +88,7 @@ func (n *nodes) ask(ctx context.Context) {
 	}
 	n.logger.InfoContext(ctx, "the number of nodes changed", "before", before, "now", live)
 	if n.alone && live > 1 {
-		n.logger.ErrorContext(ctx, "several nodes count requests each in its own memory, so that an account gets its quota of the minute from each; give all of them the same --limiter redis://…", "nodes", live)
+		n.logger.ErrorContext(ctx, "several nodes count requests each in its own memory, so that an account gets its quota of the minute from each; give all of them the same --limiter, or none", "nodes", live)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // account is what a node knows of an account: what the counters told last, and its
 // own budget, from which it admits while the counters are away or not to be trusted
-// alone. There may be a million of them: 104 bytes each. The methods are pure: they
+// alone. There may be a million of them: some 150 bytes each, with their places in the map. The methods are pure: they
 // know no clock, no lock and no network.
 type account struct {
 	minute int64 // index of the minute that the following is of
@@ -160,11 +160,11 @@ func (a *account) counted(now int64) {
 }
 
 // alone turns a request that the counters did not decide into one that this node
-// decides. Within says that one of the budget was taken for it, unknown that the
-// counters may have counted it: what was admitted then is never told to them.
-func (a *account) alone(v view, perMinute int64, within, unknown bool) (admitted bool) {
+// decides. Taken is the minute of whose budget one was taken for it, or -1. Unknown says
+// that the counters may have counted it: what was admitted then is never told to them.
+func (a *account) alone(v view, perMinute, taken int64, unknown bool) (admitted bool) {
 	a.turn(v.now)
-	if !within && !a.take(v, perMinute) {
+	if taken != a.minute && !a.take(v, perMinute) {
 		return false
 	}
 	if !unknown {

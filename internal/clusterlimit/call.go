@@ -149,7 +149,7 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 		return nil, err
 	}
 	if err != nil {
-		p.failed()
+		p.failed(err)
 		return nil, err
 	}
 	p.clock.observe(facts[0].Now, asked)

@@ -9,13 +9,13 @@
 //     the quota is admitted, on whichever nodes.
 //   - open: the counters do not answer. No request waits for them. A node admits its
 //     share of each minute: of what it was told to be left, or of the whole minute.
-//   - half-open: they answer again. For a second both must agree, the counters and this
-//     node's share, while all nodes report what they admitted by themselves.
+//   - half-open: they answer again. For a second, and until this node has reported what it
+//     admitted by itself, both must agree: the counters and this node's share.
 //
 // A node has a budget for each account and minute, set when it is first needed and never
-// renewed, whatever happens to the counters. The budgets of all nodes add up to at most
-// the quota, so a minute in which the counters are lost and found, however often, stays
-// below twice the quota. When they begin a new epoch, because they were emptied or
+// renewed, whatever happens to the counters. The budgets of all nodes that know of each
+// other add up to at most the quota, so a minute in which the counters are lost and found,
+// however often, has at most twice the quota. When they begin a new epoch, because they were emptied or
 // replaced, their counts may be too low: both must agree until the minute ends.
 //
 // A share is a part of the quota: who is how many-th of the nodes stands in the database.

@@ -223,9 +223,12 @@ func shareSpent(used ratelimit.Tally, key petcat.KeyID) ratelimit.Decision {
 // alone decides a request that the counters did not decide.
 func (r *request) alone(ctx context.Context, within, unknown bool) (ratelimit.Decision, error) {
 	v := r.p.view(r.Quota.PerMinute)
-	admitted := false
+	admitted, taken := false, int64(-1)
+	if within {
+		taken = r.minute
+	}
 	r.with(func(a *account) {
-		admitted = a.alone(v, r.Quota.PerMinute, within, unknown)
+		admitted = a.alone(v, r.Quota.PerMinute, taken, unknown)
 		r.minute = a.minute
 	})
 	if !admitted {

@@ -19,6 +19,7 @@ type partition struct {
 	orders *groupcommit.Committer[*order]
 	state  atomic.Pointer[state] // changed by change alone
 	soon   chan struct{}         // capacity 1: probe now
+	why    atomic.Pointer[error] // the last call failed
 	lost   bool                  // counted in Limiter.lost; of run alone
 
 	mu     sync.Mutex
@@ -64,9 +65,10 @@ func (p *partition) view(perMinute int64) view {
 	return newView(*p.state.Load(), p.l.options.Membership(), p.number, mono, now, perMinute)
 }
 
-// failed takes note of a call that was not answered in time.
-func (p *partition) failed() {
+// failed takes note of a call that was not answered in time, and why.
+func (p *partition) failed(err error) {
 	p.l.stats.failures.Add(1)
+	p.why.Store(&err)
 	_, mono := p.clock.now()
 	p.change(func(s state) state { return s.failed(mono) })
 	p.probeSoon()
@@ -116,6 +118,7 @@ func (p *partition) probe(ctx context.Context, patience time.Duration) {
 	})
 	_, mono := p.clock.now()
 	if err != nil {
+		p.why.Store(&err)
 		p.change(func(s state) state { return s.failed(mono) })
 		return
 	}
@@ -132,7 +135,7 @@ func (p *partition) tell() {
 	case !p.lost && s.away(mono):
 		p.lost = true
 		if p.l.lost.Add(1) == 1 {
-			p.l.logger.Error("the limiter's server is away: this node admits its share of each quota")
+			p.l.logger.Error("the limiter's server is away: this node admits its share of each quota", "error", *p.why.Load())
 		}
 	case p.lost && s.mode == Closed:
 		p.lost = false

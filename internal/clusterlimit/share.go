@@ -94,7 +94,7 @@ func (m *Membership) room(partition int, quota, began, mono int64) (n int64) {
 	}
 	shares := m.shares(began, silentForRoom)
 	for _, other := range m.Members {
-		if other.ID != m.Self && other.CutOff&(1<<partition) != 0 {
+		if other.ID != m.Self && other.CutOff&(1<<partition) != 0 && other.Seen <= silentForRoom {
 			n += shares[other.ID].of(quota)
 		}
 	}
@@ -111,6 +111,6 @@ func (m *Membership) anybodyBefore(moment int64) bool {
 
 func (m *Membership) anyCutOff(partition int) bool {
 	return slices.ContainsFunc(m.Members, func(n counters.Member) bool {
-		return n.ID != m.Self && n.CutOff&(1<<partition) != 0
+		return n.ID != m.Self && n.CutOff&(1<<partition) != 0 && n.Seen <= silentForRoom
 	})
 }

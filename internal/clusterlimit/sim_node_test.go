@@ -328,7 +328,11 @@ func (n *simNode) alone(r *simRequest, unknown bool) {
 	v := n.view(r.client.quota.PerMinute)
 	r.v = v
 	a := n.account(r.client.id)
-	admitted := a.alone(v, r.client.quota.PerMinute, r.within, unknown)
+	taken := int64(-1)
+	if r.within {
+		taken = r.minute
+	}
+	admitted := a.alone(v, r.client.quota.PerMinute, taken, unknown)
 	r.minute = a.minute
 	if !admitted {
 		n.refused(r, false)

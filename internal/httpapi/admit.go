@@ -74,8 +74,8 @@ func refusal(d ratelimit.Decision) error {
 			" requests of the day are used; the next day begins at " + moment(d.Day.Reset) + warning(d)}
 	default:
 		if d.ByShare {
-			return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "the requests of the minute that this node may admit while its limiter is away are used; " +
-				"the next minute begins in " + wait(d.RetryAfter)}
+			return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "the rest of the minute's " + number(d.Minute.Limit) +
+				" requests is kept for other nodes, while not all of them reach the shared counters; the next minute begins in " + wait(d.RetryAfter)}
 		}
 		return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "all " + number(d.Minute.Limit) +
 			" requests of the minute are used; the next minute begins in " + wait(d.RetryAfter) + warning(d)}

@@ -46,8 +46,8 @@ type Decision struct {
 	// RetryAfter is in whole seconds, at least 1, and never earlier than
 	// Headline.Reset; 0 when the request was admitted.
 	RetryAfter int64
-	// ByShare says that the quota is not used up, and that the rest of it is not for
-	// this node to give: the counters that nodes share are away.
+	// ByShare says that the quota is not used up, and that the rest of it is kept for
+	// other nodes, because the counters that nodes share are away for some, or were.
 	ByShare bool
 	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
 	// are borne, and the next one bans the key. It is never set where bans are
