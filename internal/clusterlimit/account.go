@@ -38,22 +38,25 @@ type view struct {
 	mono    int64 // monotonic clock
 	now     int64 // the counters' clock, as this node knows it
 	suspect bool  // the counters may lack something: this node's budget must agree
-	share   share // of what the budget is set
+	members *Membership
 	room    int64 // to be left to nodes that are cut off
 }
 
 // newView returns a view of a partition at a moment, for a quota of the minute.
 func newView(s state, m *Membership, partition int, mono, now, perMinute int64) view {
-	v := view{state: s, mono: mono, now: now, suspect: s.suspect(mono, now, m)}
-	began := mono - now%int64(time.Minute)
+	v := view{state: s, mono: mono, now: now, suspect: s.suspect(mono, now, m), members: m}
 	if s.mode == Closed {
-		v.room = m.room(partition, perMinute, began, mono)
-	}
-	if s.mode == Open || v.suspect {
-		v.share = m.own(began)
+		v.room = m.room(partition, perMinute, v.began(), mono)
 	}
 	return v
 }
+
+// began returns when the minute began, by the monotonic clock.
+func (v view) began() int64 { return v.mono - v.now%int64(time.Minute) }
+
+// share returns of what the budget is set. A closed partition may need one, too: its
+// call was late, and it has answered since.
+func (v view) share() share { return v.members.own(v.began()) }
 
 // way is how a request is to be decided.
 type way uint8
@@ -104,7 +107,7 @@ func (a *account) way(v view, q petcat.Quota) way {
 	case v.mode == Closed && !v.suspect:
 		return ask
 	case !a.take(v, q.PerMinute):
-		if v.mode == Open && (v.share.nodes == 0 || !v.away(v.mono)) {
+		if v.mode == Open && (v.share().nodes == 0 || !v.away(v.mono)) {
 			return ask // there is nothing else to try, and it may have been a lost packet
 		}
 		return refuseByShare
@@ -137,14 +140,15 @@ func (a *account) take(v view, perMinute int64) bool {
 func (a *account) left(v view, perMinute int64) int64 {
 	switch {
 	case a.quota == 0:
-		a.budget, a.quota = v.share.of(max(0, perMinute-a.seen)), perMinute
+		a.budget, a.quota = v.share().of(max(0, perMinute-a.seen)), perMinute
 		if !a.told {
 			// Nothing is known of this minute, in which others may have used much.
 			left := v.leftAtLoss(v.mono, v.now)
 			a.budget = (a.budget*(left/int64(time.Millisecond)) + 59_999) / 60_000
 		}
 	case a.quota != perMinute: // the plan changed
-		a.budget += v.share.of(perMinute) - v.share.of(a.quota)
+		share := v.share()
+		a.budget += share.of(perMinute) - share.of(a.quota)
 		a.quota = perMinute
 	}
 	return a.budget - a.spent

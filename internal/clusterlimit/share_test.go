@@ -40,3 +40,21 @@ func TestSharesOfNewNodes(t *testing.T) {
 		}
 	}
 }
+
+// A call was late, and the counters have answered a probe since: who waited for the
+// call has a share all the same, and so has who is alone later in that minute.
+func TestShareAfterLateCall(t *testing.T) {
+	t.Parallel()
+	const mono, now, quota = int64(time.Hour), int64(2 * time.Hour), 60
+	for name, s := range map[string]state{
+		"closed again": {mode: Closed, since: mono, epoch: counters.Epoch{ID: 1, Began: now - int64(time.Hour)}},
+		"half-open":    {mode: HalfOpen, since: mono, epoch: counters.Epoch{ID: 1, Began: now - int64(time.Hour)}},
+		"open":         {mode: Open, since: mono},
+	} {
+		a := &account{}
+		v := newView(s, &Membership{}, 0, mono, now, quota)
+		if !a.alone(v, quota, -1, true) || a.budget != quota {
+			t.Errorf("%s: refused within a budget of %d", name, a.budget)
+		}
+	}
+}

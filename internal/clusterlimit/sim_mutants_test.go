@@ -22,7 +22,7 @@ type mutation struct {
 
 func (m mutation) view(v view) view {
 	if m.wholeAlone && v.mode == Open {
-		v.share = share{0, 1}
+		v.members = &Membership{} // the only one
 	}
 	return v
 }
@@ -36,7 +36,7 @@ func (m mutation) epoch(e counters.Epoch) counters.Epoch {
 
 // floored takes a request back that a floored share does not admit.
 func (m mutation) floored(a *account, v view, w way) way {
-	if w == admitAlone && v.share.nodes > 0 && a.spent > a.quota/v.share.nodes {
+	if nodes := v.share().nodes; w == admitAlone && nodes > 0 && a.spent > a.quota/nodes {
 		a.release(a.minute, true)
 		return refuseByShare
 	}
