@@ -53,20 +53,21 @@ func (s *suite) startShared(ctx context.Context, name string) (*shared, error) {
 	return h, nil
 }
 
-// node prepares a database for nodes, with an account that no quota stops.
-func (s *suite) node(ctx context.Context, h *shared, database string) (*prepared, error) {
+// node prepares a database for nodes that count together on a limiter, with an account
+// that no quota stops.
+func (s *suite) node(ctx context.Context, h *shared, database, limiter string) (*prepared, error) {
 	url, err := h.postgres.Database(ctx, database)
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{Petcat: server.Petcat{Program: s.tools["petcat"].path, Dir: h.dir, Database: url, Limiter: h.redis.URL}}
+	p := &prepared{Petcat: server.Petcat{Program: s.tools["petcat"].path, Dir: h.dir, Database: url, Limiter: limiter}}
 	p.key, err = p.CreateKey(ctx, "bench", server.Unlimited)
 	return p, err
 }
 
 // serveShared starts a node on a database that it prepares.
-func (s *suite) serveShared(ctx context.Context, h *shared, database string, categories int) (*started, error) {
-	p, err := s.node(ctx, h, database)
+func (s *suite) serveShared(ctx context.Context, h *shared, database, limiter string, categories int) (*started, error) {
+	p, err := s.node(ctx, h, database, limiter)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (s *suite) nodesList(ctx context.Context, group string) error {
 		return err
 	}
 	defer h.stop()
-	p, err := s.serveShared(ctx, h, "list", few)
+	p, err := s.serveShared(ctx, h, "list", h.redis.URL, few)
 	if err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (s *suite) nodesThree(ctx context.Context, group string) error {
 		return err
 	}
 	defer h.stop()
-	first, err := s.serveShared(ctx, h, "three", few)
+	first, err := s.serveShared(ctx, h, "three", h.redis.URL, few)
 	if err != nil {
 		return err
 	}

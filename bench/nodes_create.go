@@ -111,7 +111,7 @@ func (s *suite) nodesCreate(ctx context.Context, group string) error {
 		return err
 	}
 	defer h.stop()
-	p, err := s.serveShared(ctx, h, "petcat", 0)
+	p, err := s.serveShared(ctx, h, "petcat", h.redis.URL, 0)
 	if err != nil {
 		return err
 	}

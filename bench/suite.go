@@ -49,6 +49,7 @@ func groups() []group {
 		{"compression", (*suite).compression, true, false},
 		{"nodes-decision", (*suite).nodesDecision, false, true},
 		{"nodes-list", (*suite).nodesList, true, false},
+		{"nodes-counters", (*suite).nodesCounters, true, false},
 		{"nodes-create", (*suite).nodesCreate, true, false},
 		{"nodes-three", (*suite).nodesThree, true, true},
 	}

@@ -3,25 +3,31 @@ package server
 import (
 	"context"
 	"net"
+	"strconv"
 	"time"
 )
 
 // RedisServer is a Redis, or a Valkey, of its own.
 type RedisServer struct {
 	*Process
-	URL string
+	URL     string
+	address string
 }
 
 // Redis starts one. It keeps nothing on the disk: petcat needs none of it.
 func Redis(ctx context.Context, program, dir string) (*RedisServer, error) {
-	address, err := freeAddress(ctx)
+	return startRedis(ctx, program, dir, "redis")
+}
+
+func startRedis(ctx context.Context, program, dir, name string, settings ...string) (*RedisServer, error) {
+	address, err := freeRedisAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(address)
-	p, err := startProcess(ctx, Launch{Name: "redis", Dir: dir, Path: program, Args: []string{
+	p, err := startProcess(ctx, Launch{Name: name, Dir: dir, Path: program, Args: append([]string{
 		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
-	}})
+	}, settings...)})
 	if err != nil {
 		return nil, err
 	}
@@ -34,5 +40,20 @@ func Redis(ctx context.Context, program, dir string) (*RedisServer, error) {
 		p.Stop()
 		return nil, err
 	}
-	return &RedisServer{Process: p, URL: "redis://" + address}, nil
+	return &RedisServer{Process: p, URL: "redis://" + address, address: address}, nil
+}
+
+// freeRedisAddress returns an address whose port has another one 10,000 above it, on
+// which the servers of a cluster speak with each other.
+func freeRedisAddress(ctx context.Context) (string, error) {
+	for {
+		address, err := freeAddress(ctx)
+		if err != nil {
+			return "", err
+		}
+		_, port, _ := net.SplitHostPort(address)
+		if n, err := strconv.Atoi(port); err == nil && n < 55_000 {
+			return address, nil
+		}
+	}
 }
