@@ -15,6 +15,7 @@ type switching struct {
 	stream *tally // requests with those two, which go on all the time
 	free   *tally // requests on Free
 	losses int
+	late   attempts
 }
 
 // switchDay is how many requests a day has of the key whose day ends.
@@ -24,24 +25,18 @@ const switchDay = 5_000
 type loss struct {
 	name       string
 	lose, heal func()
-	// most is how many requests of a minute's 60 may be admitted when it happens in
-	// that minute.
-	most int
 }
-
-// What was on its way while the nodes found out is a twentieth at most.
-const mostInSwitch = 63
 
 // TestClusterLosesRedis: whatever happens to Redis, nobody gets an answer of 5xx
 // or one without headers, nobody waits, and nobody gets more than his quota,
-// but for a twentieth in the minute in which it happens.
+// but for what was in flight in the minute in which it happens.
 func TestClusterLosesRedis(t *testing.T) {
 	c := newCluster(t)
 	c.start(3, "--bans", "off") // these callers do not wait
 	c.knowEachOther()
 	awaitRoomInDay(t, 2*time.Minute)
 	x := &switching{
-		cluster: c, stream: newTally(t), free: newTally(t),
+		cluster: c, stream: newTally(t), free: newTally(t), late: attempts{control: startControl(t)},
 		steady: c.newCaller(),
 		day:    c.newKey("day", "enterprise", "--per-minute", "1000000", "--per-day", fmt.Sprint(switchDay)),
 	}
@@ -53,10 +48,10 @@ func TestClusterLosesRedis(t *testing.T) {
 		x.stream.ask(c.nodes[random.IntN(len(c.nodes))], key)
 	})
 	for range often(t, 1, 20) {
-		x.suffers(loss{"killed", c.redis.Kill, c.redis.Restart, mostInSwitch})
-		x.suffers(loss{"hung", c.redis.Hang, c.redis.Resume, mostInSwitch})
-		x.suffers(loss{"emptied", c.redis.Flush, func() {}, mostInSwitch})
-		x.suffers(loss{"restarted", c.redis.Restart, func() {}, mostInSwitch})
+		x.suffers(loss{"killed", c.redis.Kill, c.redis.Restart})
+		x.suffers(loss{"hung", c.redis.Hang, c.redis.Resume})
+		x.suffers(loss{"emptied", c.redis.Flush, func() {}})
+		x.suffers(loss{"restarted", c.redis.Restart, func() {}})
 	}
 	stop()
 	x.minuteIsExact("after all of that", even)
@@ -64,24 +59,20 @@ func TestClusterLosesRedis(t *testing.T) {
 	c.mustStop()
 }
 
-// suffers has a loss happen. Answers may be late on a busy machine, and not every
-// time.
+// suffers has a loss happen. Answers may only be late when the machine stalls.
 func (x *switching) suffers(l loss) {
 	x.t.Helper()
-	const attempts = 3
-	for range attempts {
-		if x.suffersOnce(l) {
-			return
-		}
-	}
-	x.t.Errorf("Redis %s: answers were late each of %d times", l.name, attempts)
+	x.late.try("Redis "+l.name, func() string { return x.suffersOnce(l) })
 }
 
 // suffersOnce spends a minute of some accounts in the middle of which Redis is
-// lost, and gets it back. It reports whether answers came in time.
-func (x *switching) suffersOnce(l loss) bool {
+// lost, and gets it back. It returns which answers came late.
+func (x *switching) suffersOnce(l loss) (late string) {
 	x.t.Helper()
 	const accounts, clients, before, after = 6, 8, 24, 100
+	// The load is even. What was in flight may have been counted by Redis and by the
+	// node, and what is left is divided by each node as it knows it.
+	most := 60 + clients + len(x.nodes)
 	name := fmt.Sprint(l.name, x.losses)
 	keys, calmKeys := x.newKeys(name, accounts, "free"), x.newKeys(name+"calm", accounts, "free")
 	spend := func(keys []string, each int) {
@@ -104,7 +95,7 @@ func (x *switching) suffersOnce(l loss) bool {
 	for _, key := range keys {
 		admitted = append(admitted, x.free.admitted(key))
 		x.free.eachMinute(key, func(end int64, w window) {
-			if w.admitted > l.most || w.refused > 0 && w.admitted < 40 {
+			if w.admitted > most || w.refused > 0 && w.admitted < 40 {
 				x.t.Errorf("Redis %s: an account was admitted %d times in the minute until %d", l.name, w.admitted, end)
 			}
 		})
@@ -113,7 +104,10 @@ func (x *switching) suffersOnce(l loss) bool {
 		l.name, answers, p99.Round(time.Millisecond), calm.Round(time.Millisecond), back.Round(time.Millisecond), admitted)
 	// A request waits for Redis for 50 ms at most, and may then be the first that
 	// needs a lease of the day from PostgreSQL.
-	return p99 <= calm+50*time.Millisecond+busy
+	if p99 > calm+50*time.Millisecond+busy {
+		return fmt.Sprintf("99 in 100 answers took up to %s, and %s before", p99, calm)
+	}
+	return ""
 }
 
 // busy is what a busy machine adds to a wait.

@@ -24,6 +24,7 @@ type cluster struct {
 	database string    // its URL
 	nodes    []*server // those that are to be alive
 	bursts   int       // so far; they name accounts
+	attempts *attempts // to see a limit; nil before the first
 }
 
 // sharedPostgres serves the tests that do not hurt it.
@@ -65,8 +66,28 @@ func (c *cluster) start(count int, flags ...string) {
 
 func (c *cluster) launch(flags ...string) *server {
 	c.t.Helper()
+	return c.launchOn(c.database, flags...)
+}
+
+// launchOn starts a node that reaches the database by this URL.
+func (c *cluster) launchOn(database string, flags ...string) *server {
+	c.t.Helper()
 	flags = append([]string{"--limiter", c.redis.URL()}, flags...)
-	return launchProcess(c.t, c.database, serveFlags("serve", c.database, flags)...)
+	return launchProcess(c.t, c.database, serveFlags("serve", database, flags)...)
+}
+
+// haveShares waits until every node has a share of each quota: for that it must be
+// known for 5 s.
+func (c *cluster) haveShares() {
+	c.t.Helper()
+	c.knowEachOther()
+	begun := time.Time{}
+	for _, s := range c.nodes {
+		if s.begun.After(begun) {
+			begun = s.begun
+		}
+	}
+	lapse(time.Until(begun.Add(8 * time.Second)))
 }
 
 // startOne starts one more node.
@@ -92,10 +113,13 @@ func (c *cluster) knowEachOther() {
 func (c *cluster) awaitNodes(patience time.Duration, count int) time.Duration {
 	c.t.Helper()
 	begin := time.Now()
-	eventually(c.t, patience, fmt.Sprintf("there are %d nodes", count), func() bool {
-		return c.all(func(s *server) bool { return s.metric("petcat_nodes") == float64(count) })
-	})
+	eventually(c.t, patience, fmt.Sprintf("there are %d nodes", count), func() bool { return c.know(count) })
 	return time.Since(begin)
+}
+
+// know reports whether all nodes say that so many serve.
+func (c *cluster) know(count int) bool {
+	return c.all(func(s *server) bool { return s.metric("petcat_nodes") == float64(count) })
 }
 
 // awaitWell waits until every node says that all is well, and returns how long it

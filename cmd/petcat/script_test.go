@@ -13,9 +13,9 @@ import (
 )
 
 // TestMain lets the scripts run this very program: the test binary starts as
-// petcat when it is called so.
+// petcat when it is called so, and as the control process.
 func TestMain(m *testing.M) {
-	testscript.Main(suite{m}, map[string]func(){"petcat": main})
+	testscript.Main(suite{m}, map[string]func(){"petcat": main, controlName: runControl})
 }
 
 // sideBySide is how many tests run at once that may.
