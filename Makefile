@@ -21,6 +21,7 @@ FUZZ     ?= .
 KILLS    ?= 200
 SNAPSHOT ?= 10m
 CONNECTIONS ?= 2000
+SCHEDULES ?= 1000000
 
 # Each tool is pinned in a module file of its own, so that its dependencies do
 # not choose the versions of ours. The first use compiles it.
@@ -65,6 +66,10 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 torture: need-go need-servers ## Run the tests of kills and clusters in their long forms (KILLS=200, SNAPSHOT=10m)
 	PETCAT_TORTURE_KILLS=$(KILLS) PETCAT_TORTURE_COMMANDS=1000 go test ./cmd/petcat ./internal/postgres -run 'Torture|Cluster|Busy' -count=1 -v -timeout 2h
 	PETCAT_TORTURE_SNAPSHOT=$(SNAPSHOT) go test ./internal/pgcounters -run Torture -count=1 -v -timeout 3h
+
+.PHONY: simulate
+simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; half an hour
+	PETCAT_SIMULATIONS=$(SCHEDULES) go test ./internal/clusterlimit -run '^TestSimulations$$' -count=1 -v -timeout 3h
 
 .PHONY: hostile
 hostile: need-go ## Hold CONNECTIONS=2000 of every hostile kind open, with each sort of key; 45 minutes
