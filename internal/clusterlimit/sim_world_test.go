@@ -274,7 +274,7 @@ func (w *world) beat(n *simNode, cutOff uint64) (members []counters.Member, ok b
 }
 
 // rowsOf is how long ago a node must have been seen for others to be told of it.
-const rowsOf = 100 * time.Second
+const rowsOf = 10 * time.Minute
 
 // accountDay and dayRow are the store's rows of days, by the rules of
 // [petcat.DayStore].

@@ -17,7 +17,7 @@ const (
 )
 
 // Beat says that a node serves, and which partitions of the counters it cannot reach
-// (bit p stands for p). It returns all nodes that were seen within 100 s, itself
+// (bit p stands for p). It returns all nodes that were seen within ten minutes, itself
 // included, in the order of their ids. Of two nodes that start at the same time, at
 // least one is told of the other. The moments are the database's, so the nodes'
 // clocks have no part in it.
@@ -32,7 +32,7 @@ func (s *Store) Beat(ctx context.Context, node string, cutOff uint64) ([]counter
 			cut_off = excluded.cut_off`
 	// It waits for no other node that does the same, or that is back.
 	const forget = `DELETE FROM node WHERE id IN (SELECT id FROM node
-		WHERE seen_at NOT BETWEEN clock_timestamp() - interval '2 minutes' AND clock_timestamp() + interval '1 minute' FOR UPDATE SKIP LOCKED)`
+		WHERE seen_at NOT BETWEEN clock_timestamp() - interval '11 minutes' AND clock_timestamp() + interval '1 minute' FOR UPDATE SKIP LOCKED)`
 	var batch pgx.Batch
 	batch.Queue(settings)
 	batch.Queue(beat, node, int64(cutOff))
@@ -44,13 +44,13 @@ func (s *Store) Beat(ctx context.Context, node string, cutOff uint64) ([]counter
 	return s.members(ctx)
 }
 
-// members returns the nodes that were seen within 100 s.
+// members returns the nodes that were seen within ten minutes.
 func (s *Store) members(ctx context.Context) (all []counters.Member, err error) {
 	// A row may have been written after statement_timestamp: then it is of just now.
 	const query = `SELECT id, greatest(0, extract(epoch FROM t.now - joined_at) * 1000000)::int8,
 			greatest(0, extract(epoch FROM t.now - seen_at) * 1000000)::int8, cut_off
 		FROM node CROSS JOIN (SELECT statement_timestamp()) AS t (now)
-		WHERE seen_at > t.now - interval '100 seconds' ORDER BY id`
+		WHERE seen_at > t.now - interval '10 minutes' ORDER BY id`
 	err = s.pool.read(ctx, "read which nodes serve", func(ctx context.Context, conn *pgx.Conn) error {
 		all = nil
 		return eachRow(ctx, conn, nil, func(scan scanner) error {

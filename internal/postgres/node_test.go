@@ -59,11 +59,11 @@ func TestBeat(t *testing.T) {
 	age(`UPDATE node SET seen_at = seen_at - interval '2 seconds'`)
 	a.Joined, a.Seen = time.Hour, 31*time.Second
 	wantMembers(t, "after 31 s", beat(t, other, b), a, b)
-	age(`UPDATE node SET seen_at = seen_at - interval '70 seconds' WHERE id = 'a'`)
-	wantMembers(t, "after 101 s", beat(t, other, b), b)
+	age(`UPDATE node SET seen_at = seen_at - interval '570 seconds' WHERE id = 'a'`)
+	wantMembers(t, "after 601 s", beat(t, other, b), b)
 	a.Joined, a.Seen = 0, 0
 	wantMembers(t, "a node that was away for longer joins anew", beat(t, s, a), a, b)
-	age(`UPDATE node SET seen_at = seen_at - interval '121 seconds' WHERE id = 'a'`)
+	age(`UPDATE node SET seen_at = seen_at - interval '661 seconds' WHERE id = 'a'`)
 	beat(t, other, b)
 	age(`DO $$ BEGIN ASSERT (SELECT count(*) FROM node) = 1; END $$`)
 
