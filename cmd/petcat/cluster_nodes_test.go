@@ -179,7 +179,7 @@ func TestClusterThatCountsApartSaysSo(t *testing.T) {
 	c.each(func(s *server) {
 		eventually(t, 5*time.Second, "the log warns", func() bool {
 			return strings.Contains(s.log.String(), "several nodes count requests each in its own memory") &&
-				strings.Contains(s.log.String(), "--limiter redis://")
+				strings.Contains(s.log.String(), "give all of them the same --limiter")
 		})
 	})
 	c.mustStop()

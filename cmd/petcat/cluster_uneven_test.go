@@ -130,7 +130,7 @@ func TestClusterShareBansNobody(t *testing.T) {
 			switch {
 			case a.StatusCode == http.StatusOK:
 				admitted++
-			case a.code() == petcat.CodeRateLimitExceeded && strings.Contains(string(a.body), "this node may admit"):
+			case a.code() == petcat.CodeRateLimitExceeded && strings.Contains(string(a.body), "is kept for other nodes"):
 				refused++
 			default:
 				t.Fatalf("after %d were admitted and %d refused: %d %s", admitted, refused, a.StatusCode, a.body)
