@@ -75,7 +75,7 @@ func (n *nodes) ask(ctx context.Context) {
 	if err != nil {
 		return // the change log, which asks more often, has told the log
 	}
-	n.told.Store(&clusterlimit.Membership{ReadAt: n.clock.Read().Mono, Self: n.self, Members: members})
+	n.told.Store(clusterlimit.NewMembership(n.told.Load(), n.clock.Read().Mono, n.self, members))
 	live := 0
 	for _, m := range members {
 		if m.Seen <= postgres.NodeServes {

@@ -34,7 +34,7 @@ func TestMembership(t *testing.T) {
 		n := startNodes(t.Context(), b, opening{node: "a", clock: c, logger: slog.New(slog.DiscardHandler)})
 		wantMembership := func(when string, want clusterlimit.Membership) {
 			t.Helper()
-			if diff := cmp.Diff(want, *n.membership()); diff != "" {
+			if diff := cmp.Diff(want, *n.membership(), cmp.AllowUnexported(want)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", when, diff)
 			}
 		}
@@ -65,7 +65,7 @@ func TestMembershipOfOne(t *testing.T) {
 	t.Parallel()
 	n := startNodes(t.Context(), &backing{}, opening{node: "a", clock: clock.NewSystem()})
 	defer n.close(t.Context())
-	if diff := cmp.Diff(clusterlimit.Membership{Self: "a"}, *n.membership()); diff != "" {
+	if diff := cmp.Diff(clusterlimit.Membership{Self: "a"}, *n.membership(), cmp.AllowUnexported(clusterlimit.Membership{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -39,6 +39,16 @@ type Membership struct {
 	ReadAt  int64  // monotonic clock, nanoseconds
 	Self    string // this node
 	Members []counters.Member
+	// back says that the database did not tell this node for so long that it joined
+	// anew: it had a share of the minute before, of which others do not know.
+	back bool
+}
+
+// NewMembership returns what the database has told a node that was told before of
+// another membership.
+func NewMembership(before *Membership, readAt int64, self string, members []counters.Member) *Membership {
+	silent := before.ReadAt != 0 && readAt-before.ReadAt > int64(silentFor)
+	return &Membership{ReadAt: readAt, Self: self, Members: members, back: before.back || silent}
 }
 
 // shares returns the share of each node that has one of the minute which began at a
@@ -59,6 +69,9 @@ func (m *Membership) shares(began int64, silent time.Duration) map[string]share 
 	// All nodes are told the same differences between the moments at which they joined.
 	least := time.Duration(m.ReadAt-began) + settleBefore
 	if first < least {
+		if m.back {
+			return nil
+		}
 		if least = first - settleBefore/2; first < settleBefore {
 			least, heard = 0, m.Members
 		}

@@ -197,13 +197,13 @@ func (n *clusterNode) beat() {
 		n.joined = now
 	}
 	n.seen, n.cutOff = now, cut
-	m := &Membership{ReadAt: clock.NewSystem().Read().Mono, Self: n.id}
+	var members []counters.Member
 	for _, other := range c.nodes {
-		if now.Sub(other.seen) <= 30*time.Second {
-			m.Members = append(m.Members, counters.Member{ID: other.id, Joined: now.Sub(other.joined), Seen: now.Sub(other.seen), CutOff: other.cutOff})
+		if now.Sub(other.seen) <= rowsOf {
+			members = append(members, counters.Member{ID: other.id, Joined: now.Sub(other.joined), Seen: now.Sub(other.seen), CutOff: other.cutOff})
 		}
 	}
-	n.members.Store(m)
+	n.members.Store(NewMembership(n.members.Load(), clock.NewSystem().Read().Mono, n.id, members))
 }
 
 // happen makes an event happen. The wall clock is never set, and nobody is frozen: that

@@ -111,7 +111,7 @@ func (n *simNode) hear() {
 				members[i].Joined = time.Hour
 			}
 		}
-		n.members = &Membership{ReadAt: n.mono(), Self: n.id, Members: members}
+		n.members = NewMembership(n.members, n.mono(), n.id, members)
 		n.heardAt = n.w.now
 	}
 }

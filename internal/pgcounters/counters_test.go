@@ -205,6 +205,11 @@ func TestLockedRow(t *testing.T) {
 	if _, err := c.Charge(t.Context(), 0, epoch, []counters.Charge{spend(3)}); err != nil {
 		t.Errorf("charge of another account: %v", err)
 	}
+	// What was sent of the call before it was given up waits for the lock a little longer.
+	execute(t, conn, `DO $$ BEGIN
+		WHILE EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()) LOOP
+			PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
+		END LOOP; END $$`)
 	execute(t, conn, "ROLLBACK")
 	facts, err := c.Charge(t.Context(), 0, epoch, []counters.Charge{spend(2), spend(1)})
 	if err != nil || facts[0].MinuteUsed != 1 || facts[1].MinuteUsed != 1 {

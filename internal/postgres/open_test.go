@@ -88,6 +88,7 @@ func TestMigrationWaitsForReaders(t *testing.T) {
 	older := connect(t, url)
 	execute(t, older, `ALTER TABLE day_count DROP COLUMN series, DROP COLUMN granted`)
 	execute(t, older, `ALTER TABLE node DROP COLUMN joined_at, DROP COLUMN cut_off`)
+	execute(t, older, `DROP TABLE shared_epoch, shared_count, shared_retry`)
 	execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
 	execute(t, older, `SET lock_timeout = '1s'`)
 	backup := connect(t, url)

@@ -59,12 +59,16 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Opti
 		return err
 	}
 	version, err = schemaVersion(ctx, tx, target, config)
+	empty := false // somebody began to make the schema and did not come far
+	if err == nil && version > 0 && !o.Migrate && !o.MustExist {
+		err = tx.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM meta)`).Scan(&empty)
+	}
 	switch {
 	case err != nil || version == target:
 		return err
 	case version <= 0 && o.MustExist:
 		return noData(config)
-	case version > 0 && !o.Migrate:
+	case version > 0 && !o.Migrate && !empty:
 		return openErrorf(OlderSchema, nil, "the database at %s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", place(config), version, target)
 	}
 	return up(ctx, files, config, o.Logger)
