@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"petcat"
@@ -212,5 +211,3 @@ func within[T any](ctx context.Context, s *stopwatch, since clock.Reading, patie
 
 // newID returns a random number from 1 to 2^48.
 func newID() int64 { return rand.Int64N(1<<48-1) + 1 }
-
-func randomID() string { return strconv.FormatInt(newID(), 36) }

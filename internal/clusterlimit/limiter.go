@@ -2,9 +2,9 @@ package clusterlimit
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,7 +65,7 @@ const timeout = 50 * time.Millisecond
 func New(ctx context.Context, o Options) *Limiter {
 	o.defaults()
 	l := &Limiter{
-		options: o, logger: o.Logger, name: newName(), stopwatch: newStopwatch(clock.NewSystem(), o.timeout),
+		options: o, logger: o.Logger, name: rand.Text(), stopwatch: newStopwatch(clock.NewSystem(), o.timeout),
 		stopping: make(chan struct{}),
 	}
 	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
@@ -269,5 +269,3 @@ func (l *Limiter) ApplyBan(b petcat.Ban) { l.memory.ApplyBan(b) }
 type stats struct {
 	shared, local, failures atomic.Int64
 }
-
-func newName() string { return string(rune('a'+rand.IntN(26))) + randomID() }

@@ -105,7 +105,7 @@ func TestNewAccounts(t *testing.T) {
 	}
 	wg.Wait()
 	var rows int
-	if err := connect(t, url).QueryRow(t.Context(), "SELECT count(*) FROM shared_count").Scan(&rows); err != nil || rows != accounts {
+	if err := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT count(*) FROM shared_count").Scan(&rows); err != nil || rows != accounts {
 		t.Errorf("%d rows, %v; want %d", rows, err, accounts)
 	}
 }
@@ -194,8 +194,8 @@ func TestLockedRow(t *testing.T) {
 	c := node(t, url)
 	epoch := probe(t, c)
 	ready(t, c, epoch, 3)
-	conn := connect(t, url)
-	execute(t, conn, "BEGIN; SELECT FROM shared_count WHERE account_id = 2 FOR UPDATE")
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN; SELECT FROM shared_count WHERE account_id = 2 FOR UPDATE")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -206,11 +206,11 @@ func TestLockedRow(t *testing.T) {
 		t.Errorf("charge of another account: %v", err)
 	}
 	// What was sent of the call before it was given up waits for the lock a little longer.
-	execute(t, conn, `DO $$ BEGIN
+	pgtest.Execute(t, conn, `DO $$ BEGIN
 		WHILE EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()) LOOP
 			PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
 		END LOOP; END $$`)
-	execute(t, conn, "ROLLBACK")
+	pgtest.Execute(t, conn, "ROLLBACK")
 	facts, err := c.Charge(t.Context(), 0, epoch, []counters.Charge{spend(2), spend(1)})
 	if err != nil || facts[0].MinuteUsed != 1 || facts[1].MinuteUsed != 1 {
 		t.Errorf("charge afterwards: %+v, %v; want nothing of the one that was given up", facts, err)
@@ -221,7 +221,7 @@ func TestLockedRow(t *testing.T) {
 func TestFewRights(t *testing.T) {
 	t.Parallel()
 	url := database(t, server.Server(t))
-	execute(t, connect(t, url), `CREATE ROLE node_of_petcat LOGIN;
+	pgtest.Execute(t, pgtest.Connect(t, url), `CREATE ROLE node_of_petcat LOGIN;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO node_of_petcat`)
 	c := node(t, strings.Replace(url, "user=petcat", "user=node_of_petcat", 1))
 	ready(t, c, probe(t, c), 2)
@@ -254,7 +254,7 @@ func TestBehindAPooler(t *testing.T) {
 		t.Errorf("only %d transactions ran on another connection: the test is blind", n)
 	}
 	var left string
-	err := connect(t, url).QueryRow(t.Context(), "SELECT current_setting('lock_timeout')").Scan(&left)
+	err := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT current_setting('lock_timeout')").Scan(&left)
 	if err != nil || left != "0" {
 		t.Errorf("lock_timeout is %q, %v", left, err)
 	}

@@ -1,14 +1,12 @@
 package pgcounters
 
 import (
-	"context"
 	"math/rand/v2"
 	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"petcat"
@@ -60,24 +58,6 @@ func node(t testing.TB, url string) *Counters {
 // unhurried returns room for all calls of a test.
 func unhurried() chan struct{} { return make(chan struct{}, 1<<20) }
 
-// connect returns a connection for statements of the test.
-func connect(t testing.TB, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	return conn
-}
-
-func execute(t testing.TB, conn *pgx.Conn, statement string) {
-	t.Helper()
-	if _, err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
-}
-
 func probe(t testing.TB, c *Counters) counters.Epoch {
 	t.Helper()
 	epoch, _, err := c.Probe(t.Context(), 0)
@@ -92,7 +72,7 @@ const empty = "WITH a AS (DELETE FROM shared_epoch), b AS (DELETE FROM shared_co
 // TestCounters runs the suite on the server's clock, and on one of the test's.
 func TestCounters(t *testing.T) {
 	url := database(t, server.Server(t))
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	var now atomic.Int64
 	a, b := node(t, url), node(t, url)
 	for _, c := range []*Counters{a, b} {
@@ -100,12 +80,12 @@ func TestCounters(t *testing.T) {
 	}
 	counterstest.Run(t, func(t *testing.T) counterstest.Setup {
 		t.Helper()
-		execute(t, conn, empty)
+		pgtest.Execute(t, conn, empty)
 		now.Store(time.Date(2026, 3, 1, 0, 0, 0, rand.IntN(1e9), time.UTC).UnixNano())
 		return counterstest.Setup{
 			Nodes: [2]counters.Counters{a, b},
 			Step:  func(by time.Duration) { now.Add(int64(by)) },
-			Empty: func(int) { execute(t, conn, empty) },
+			Empty: func(int) { pgtest.Execute(t, conn, empty) },
 		}
 	}, 500)
 }

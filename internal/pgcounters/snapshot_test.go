@@ -18,10 +18,10 @@ import (
 // openSnapshot sees one moment until it is rolled back, as petcat backup does.
 func openSnapshot(t *testing.T, url string) (rollback func()) {
 	t.Helper()
-	conn := connect(t, url)
-	execute(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-	execute(t, conn, "SELECT count(*) FROM account")
-	return func() { execute(t, conn, "ROLLBACK") }
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	pgtest.Execute(t, conn, "SELECT count(*) FROM account")
+	return func() { pgtest.Execute(t, conn, "ROLLBACK") }
 }
 
 // TestBesideASnapshot: the way to an account's last version does not grow with the
@@ -40,8 +40,8 @@ func TestBesideASnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	conn := connect(t, url)
-	execute(t, conn, "SET enable_seqscan = off")
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "SET enable_seqscan = off")
 	ids := columnOf(charges(accounts), func(c counters.Charge) int64 { return int64(c.Account) })
 	var plan []struct {
 		Plan struct {
@@ -86,7 +86,7 @@ func TestTortureSnapshot(t *testing.T) {
 	nodes := []*Counters{node(t, url), node(t, url), node(t, url)}
 	epoch := probe(t, nodes[0])
 	ready(t, nodes[0], epoch, 10_000)
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	rate := func(d time.Duration) float64 {
 		var calls atomic.Int64
 		var wg sync.WaitGroup
@@ -126,6 +126,6 @@ func TestTortureSnapshot(t *testing.T) {
 	if last < 0.8*first {
 		t.Errorf("%.0f calls a second in the last quarter, %.0f in the first", last, first)
 	}
-	execute(t, conn, "VACUUM shared_count")
+	pgtest.Execute(t, conn, "VACUUM shared_count")
 	rate(lasting / 4)
 }

@@ -122,15 +122,15 @@ func TestBackupHasTimeForEachTable(t *testing.T) {
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	s.silence = 3 * hold / 2
-	account, key := connect(t, url), connect(t, url)
-	execute(t, account, "BEGIN; LOCK TABLE account IN ACCESS EXCLUSIVE MODE")
-	execute(t, key, "BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE")
+	account, key := pgtest.Connect(t, url), pgtest.Connect(t, url)
+	pgtest.Execute(t, account, "BEGIN; LOCK TABLE account IN ACCESS EXCLUSIVE MODE")
+	pgtest.Execute(t, key, "BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE")
 	var released sync.WaitGroup
 	released.Go(func() {
 		time.Sleep(hold)
-		execute(t, account, "COMMIT")
+		pgtest.Execute(t, account, "COMMIT")
 		time.Sleep(hold)
-		execute(t, key, "COMMIT")
+		pgtest.Execute(t, key, "COMMIT")
 	})
 	copyOf(t, s)
 	released.Wait()

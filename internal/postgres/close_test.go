@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"petcat"
+	"petcat/internal/pgtest"
 )
 
 // An account with many keys is closed in the time that any change has, which is
@@ -28,7 +29,7 @@ func TestAccountWithManyKeysIsClosed(t *testing.T) {
 	}
 	const insert = `INSERT INTO api_key (id, account_id, hash, label, hint, created_at, successor_id, revision)
 		SELECT n, $1, sha256(n::text::bytea), '', '', 0, 0, 1 FROM generate_series(1, $2::int8) AS n`
-	if _, err := connect(t, url).Exec(t.Context(), insert, int64(a.ID), int64(keys)); err != nil {
+	if _, err := pgtest.Connect(t, url).Exec(t.Context(), insert, int64(a.ID), int64(keys)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.CloseAccount(t.Context(), "test", a.ID); err != nil {

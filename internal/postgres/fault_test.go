@@ -230,9 +230,9 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 	for s.Stats().Connections < defaultPoolSize { // a new one may take long on a busy machine
 		time.Sleep(10 * time.Millisecond)
 	}
-	admin := connect(t, url)
-	execute(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-	execute(t, admin, "SELECT pg_reload_conf()")
+	admin := pgtest.Connect(t, url)
+	pgtest.Execute(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+	pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
 	writes := map[string]func() error{
 		"create": func() error { _, err := tryCreate(t.Context(), t, s, "during", ""); return err },
 		"lease": func() error {
@@ -265,8 +265,8 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 		t.Error("the database counts as writable while commits hang")
 	}
 	wg.Wait()
-	execute(t, admin, "ALTER SYSTEM RESET synchronous_standby_names")
-	execute(t, admin, "SELECT pg_reload_conf()")
+	pgtest.Execute(t, admin, "ALTER SYSTEM RESET synchronous_standby_names")
+	pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
 	recovered(t, writes, 5*time.Second)
 }
 
@@ -371,9 +371,9 @@ func TestLockedCounter(t *testing.T) {
 	url := server.Server(t).Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	conn := connect(t, url)
-	execute(t, conn, "BEGIN")
-	execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN")
+	pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
 	within(t, 4*time.Second, "refusing a create", func() {
 		_, err := tryCreate(t.Context(), t, s, "during", "")
 		wantUnavailable(t, err)
@@ -382,7 +382,7 @@ func TestLockedCounter(t *testing.T) {
 	if !s.Stats().Writable {
 		t.Error("a lock counts as the database being away")
 	}
-	execute(t, conn, "ROLLBACK")
+	pgtest.Execute(t, conn, "ROLLBACK")
 	create(t, s, "after")
 	if got := names(t, s); len(got) != 1 || got[0] != "after" {
 		t.Errorf("categories %q", got)
@@ -423,9 +423,9 @@ func TestOvertaken(t *testing.T) {
 	defer closeNow(t, s)
 	first := create(t, s, "Dogs")
 	for name, fingerprint := range map[string][32]byte{"the same": newCategory(t, "Dogs").Fingerprint(), "another": newCategory(t, "Cats").Fingerprint()} {
-		conn := connect(t, url)
-		execute(t, conn, "BEGIN")
-		execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
+		conn := pgtest.Connect(t, url)
+		pgtest.Execute(t, conn, "BEGIN")
+		pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
 		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (1, $1, $2, $3, $4)",
 			name, fingerprint[:], int64(first.ID), now(s.clock).UnixMilli()); err != nil {
 			t.Fatal(err)
@@ -435,7 +435,7 @@ func TestOvertaken(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { created, err = tryCreate(t.Context(), t, s, "Dogs", petcat.IdempotencyKey(name)) })
 		awaitLock(t, url)
-		execute(t, conn, "COMMIT")
+		pgtest.Execute(t, conn, "COMMIT")
 		wg.Wait()
 		if name == "another" {
 			if petcat.CodeOf(err) != petcat.CodeIdempotencyKeyReused {
@@ -464,8 +464,8 @@ func TestCreateWaitsForATable(t *testing.T) {
 		defer closeNow(t, s)
 		for _, key := range []petcat.IdempotencyKey{"", "k"} {
 			for _, table := range []string{"counter", "category"} {
-				conn := connect(t, url)
-				execute(t, conn, "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
+				conn := pgtest.Connect(t, url)
+				pgtest.Execute(t, conn, "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
 				for attempt := 1; ; attempt++ {
 					began := time.Now()
 					_, err := tryCreate(t.Context(), t, s, "Dogs", key)
@@ -479,7 +479,7 @@ func TestCreateWaitsForATable(t *testing.T) {
 						break
 					}
 				}
-				execute(t, conn, "COMMIT")
+				pgtest.Execute(t, conn, "COMMIT")
 			}
 		}
 		if got := names(t, s); len(got) > 0 {
@@ -506,9 +506,9 @@ func TestMigrationMeetsNoDeadlock(t *testing.T) {
 		if _, err := tryCreate(t.Context(), t, s, "Dogs", keys[0]); err != nil { // connects, and prepares the statement
 			t.Fatal(err)
 		}
-		underway, migration, watcher := connect(t, url), connect(t, url), connect(t, url)
-		execute(t, migration, "SET deadlock_timeout = '10ms'") // it would be ended, and be seen to be
-		execute(t, underway, "BEGIN; UPDATE counter SET revision = revision; INSERT INTO category SELECT 1000000, 'x', NULL, 1000000, 1, 0 WHERE false")
+		underway, migration, watcher := pgtest.Connect(t, url), pgtest.Connect(t, url), pgtest.Connect(t, url)
+		pgtest.Execute(t, migration, "SET deadlock_timeout = '10ms'") // it would be ended, and be seen to be
+		pgtest.Execute(t, underway, "BEGIN; UPDATE counter SET revision = revision; INSERT INTO category SELECT 1000000, 'x', NULL, 1000000, 1, 0 WHERE false")
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := migration.Exec(t.Context(), "BEGIN; "+string(lock[1])+"; COMMIT"); err != nil {
@@ -527,7 +527,7 @@ func TestMigrationMeetsNoDeadlock(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		execute(t, underway, "COMMIT")
+		pgtest.Execute(t, underway, "COMMIT")
 		wg.Wait()
 		if took := time.Since(began); took > 800*time.Millisecond {
 			t.Errorf("with key %q: it took %s: there was a deadlock", keys[1], took)
@@ -543,17 +543,17 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	for i, key := range []petcat.IdempotencyKey{"", "k"} {
-		conn := connect(t, url)
-		execute(t, conn, "SET deadlock_timeout = '1min'") // so that the server ends the other
-		execute(t, conn, "BEGIN")
-		execute(t, conn, "LOCK TABLE category IN ACCESS EXCLUSIVE MODE")
+		conn := pgtest.Connect(t, url)
+		pgtest.Execute(t, conn, "SET deadlock_timeout = '1min'") // so that the server ends the other
+		pgtest.Execute(t, conn, "BEGIN")
+		pgtest.Execute(t, conn, "LOCK TABLE category IN ACCESS EXCLUSIVE MODE")
 		var created petcat.CreatedCategory
 		var err error
 		var wg sync.WaitGroup
 		wg.Go(func() { created, err = tryCreate(t.Context(), t, s, "Dogs", key) })
 		awaitLock(t, url)
-		execute(t, conn, "LOCK TABLE counter IN ACCESS EXCLUSIVE MODE")
-		execute(t, conn, "COMMIT")
+		pgtest.Execute(t, conn, "LOCK TABLE counter IN ACCESS EXCLUSIVE MODE")
+		pgtest.Execute(t, conn, "COMMIT")
 		wg.Wait()
 		if want := petcat.CategoryID(i + 1); err != nil || created.Category.ID != want || created.Replayed {
 			t.Errorf("with key %q: %+v, %v; want id %d", key, created, err, want)
@@ -564,7 +564,7 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 // awaitLock returns when somebody waits for a lock.
 func awaitLock(t *testing.T, url string) {
 	t.Helper()
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	for waiting := false; !waiting; {
 		err := conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting)
 		if err != nil {
@@ -581,7 +581,7 @@ func TestBrokenConnectionsAreNoSuccess(t *testing.T) {
 	defer closeNow(t, s)
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
-	killer := connect(t, url)
+	killer := pgtest.Connect(t, url)
 	for client := range 8 {
 		wg.Go(func() {
 			for n := range 150 {

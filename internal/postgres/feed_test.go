@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"petcat"
+	"petcat/internal/pgtest"
 )
 
 // everything returns the ids after a revision, in the order of the feed.
@@ -31,7 +32,7 @@ func TestFeedHasPages(t *testing.T) {
 	url := server.Server(t).Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	conn, have := connect(t, url), int64(0)
+	conn, have := pgtest.Connect(t, url), int64(0)
 	for _, count := range []int64{0, 1, feedPage - 1, feedPage, feedPage + 1, 3 * feedPage} {
 		if _, err := conn.Exec(t.Context(), insertMany, have+1, count); err != nil {
 			t.Fatal(err)
@@ -56,8 +57,8 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	url := server.Server(t).Database(t)
 	s := openAt(t, url, Options{PoolSize: 1})
 	defer closeNow(t, s)
-	execute(t, connect(t, url), "ALTER TABLE category SET (autovacuum_enabled = false)") // which would have it planned anew
-	for range 10 {                                                                       // from the sixth time on, the server keeps the plan
+	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE category SET (autovacuum_enabled = false)") // which would have it planned anew
+	for range 10 {                                                                                     // from the sixth time on, the server keeps the plan
 		everything(t, s, 0)
 	}
 	var plan []string

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 
 	"petcat"
 	"petcat/internal/pgtest"
@@ -36,24 +35,6 @@ func filled(t *testing.T) string {
 	create(t, s, "Dogs")
 	closeNow(t, s)
 	return url
-}
-
-// connect returns a connection of the test's own.
-func connect(t testing.TB, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	return conn
-}
-
-func execute(t testing.TB, conn *pgx.Conn, statement string) {
-	t.Helper()
-	if _, err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
 }
 
 func TestRefusals(t *testing.T) {
@@ -85,15 +66,15 @@ func TestRefusals(t *testing.T) {
 // nobody who writes waits for that.
 func TestMigrationWaitsForReaders(t *testing.T) {
 	url := filled(t)
-	older := connect(t, url)
-	execute(t, older, `ALTER TABLE day_count DROP COLUMN series, DROP COLUMN granted`)
-	execute(t, older, `ALTER TABLE node DROP COLUMN joined_at, DROP COLUMN cut_off`)
-	execute(t, older, `DROP TABLE shared_epoch, shared_count, shared_retry`)
-	execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
-	execute(t, older, `SET lock_timeout = '1s'`)
-	backup := connect(t, url)
-	execute(t, backup, `BEGIN`)
-	execute(t, backup, `LOCK TABLE day_count IN ACCESS SHARE MODE`)
+	older := pgtest.Connect(t, url)
+	pgtest.Execute(t, older, `ALTER TABLE day_count DROP COLUMN series, DROP COLUMN granted`)
+	pgtest.Execute(t, older, `ALTER TABLE node DROP COLUMN joined_at, DROP COLUMN cut_off`)
+	pgtest.Execute(t, older, `DROP TABLE shared_epoch, shared_count, shared_retry`)
+	pgtest.Execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
+	pgtest.Execute(t, older, `SET lock_timeout = '1s'`)
+	backup := pgtest.Connect(t, url)
+	pgtest.Execute(t, backup, `BEGIN`)
+	pgtest.Execute(t, backup, `LOCK TABLE day_count IN ACCESS SHARE MODE`)
 	opened := make(chan error, 1)
 	go func() {
 		s, err := tryOpen(t, url, Options{Serving: true, Migrate: true})
@@ -103,14 +84,14 @@ func TestMigrationWaitsForReaders(t *testing.T) {
 		opened <- err
 	}()
 	for day := range 12 {
-		execute(t, older, fmt.Sprintf(`INSERT INTO day_count (day, account_id, count) VALUES (%d, 1, 1)`, day))
+		pgtest.Execute(t, older, fmt.Sprintf(`INSERT INTO day_count (day, account_id, count) VALUES (%d, 1, 1)`, day))
 		select {
 		case err := <-opened:
 			t.Fatalf("opened during the backup: %v", err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	execute(t, backup, `COMMIT`)
+	pgtest.Execute(t, backup, `COMMIT`)
 	if err := <-opened; err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +187,7 @@ func TestSettingsOfWrites(t *testing.T) {
 			if _, err := tryCreate(t.Context(), t, s, "Dogs", petcat.IdempotencyKey(key)); err != nil {
 				t.Fatal(err)
 			}
-			if err := connect(t, url).QueryRow(t.Context(), "SELECT setting, timeout FROM seen").Scan(&got, &timeout); err != nil || got != want || timeout != "2s" {
+			if err := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT setting, timeout FROM seen").Scan(&got, &timeout); err != nil || got != want || timeout != "2s" {
 				t.Errorf("with %s, key %q: the writer commits with %s and waits for a lock for %s, %v; want %s and 2s", weaker, key, got, timeout, err, want)
 			}
 		}
@@ -243,9 +224,9 @@ func TestManyOpenFreshDataAtOnce(t *testing.T) {
 // caller likes.
 func TestMigrationElsewhere(t *testing.T) {
 	url := server.Server(t).Database(t)
-	conn := connect(t, url)
-	execute(t, conn, "BEGIN")
-	execute(t, conn, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock)))
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN")
+	pgtest.Execute(t, conn, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock)))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := Open(ctx, Options{URL: petcat.NewSecret(url), Clock: nil})
@@ -260,7 +241,7 @@ func TestMigrationElsewhere(t *testing.T) {
 		}
 		opened <- err
 	}()
-	execute(t, conn, "ROLLBACK")
+	pgtest.Execute(t, conn, "ROLLBACK")
 	if err := <-opened; err != nil {
 		t.Errorf("open after the other has finished: %v", err)
 	}
@@ -293,7 +274,7 @@ func TestNewerVersionIsOnlyWarnedOf(t *testing.T) {
 	var log strings.Builder
 	s := openAt(t, server.Server(t).Database(t), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer closeNow(t, s)
-	conn := connect(t, filled(t))
+	conn := pgtest.Connect(t, filled(t))
 	var number int
 	if err := conn.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int4").Scan(&number); err != nil {
 		t.Fatal(err)

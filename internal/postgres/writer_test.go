@@ -9,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/pgtest"
 )
 
 func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
@@ -42,10 +43,10 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 // holdCounter keeps the writer waiting until the returned function is called.
 func holdCounter(t *testing.T, url string) (release func()) {
 	t.Helper()
-	conn := connect(t, url)
-	execute(t, conn, "BEGIN")
-	execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
-	return func() { execute(t, conn, "ROLLBACK") }
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN")
+	pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
+	return func() { pgtest.Execute(t, conn, "ROLLBACK") }
 }
 
 func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
@@ -114,7 +115,7 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 	url := server.Server(t).Database(t)
 	s := openAt(t, url+"&pool_max_conns=3", Options{})
 	defer closeNow(t, s)
-	observer := connect(t, url)
+	observer := pgtest.Connect(t, url)
 	started := func() (newest time.Time) {
 		const query = `SELECT max(backend_start) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petcat'`
 		if err := observer.QueryRow(t.Context(), query).Scan(&newest); err != nil {
@@ -122,13 +123,13 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 		}
 		return newest
 	}
-	blocker := connect(t, url)
+	blocker := pgtest.Connect(t, url)
 	lookUp := func(ctx context.Context) {
 		_, _ = s.FindCredentials(ctx, []petcat.KeyHash{{}})
 	}
 	block := func(callers int, patience time.Duration) {
-		execute(t, blocker, "BEGIN")
-		execute(t, blocker, "LOCK TABLE api_key")
+		pgtest.Execute(t, blocker, "BEGIN")
+		pgtest.Execute(t, blocker, "LOCK TABLE api_key")
 		var all sync.WaitGroup
 		for range callers {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -137,7 +138,7 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 		}
 		awaitLock(t, url)
 		time.Sleep(40 * time.Millisecond)
-		execute(t, blocker, "ROLLBACK")
+		pgtest.Execute(t, blocker, "ROLLBACK")
 		all.Wait()
 	}
 	block(20, time.Second) // all connections are there now
@@ -164,7 +165,7 @@ func TestClean(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	count := func(table string) (n int) {
 		t.Helper()
 		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
@@ -180,9 +181,9 @@ func TestClean(t *testing.T) {
 	lease(today - 36)
 	lease(today - 35)
 	lease(today)
-	execute(t, conn, `INSERT INTO shared_count (account_id, part, day)
+	pgtest.Execute(t, conn, `INSERT INTO shared_count (account_id, part, day)
 		SELECT n, 7, extract(epoch FROM now())::int8 / 86400 - n FROM generate_series(0, 3) AS n`)
-	execute(t, conn, `INSERT INTO shared_retry (key_id, node, retries, told_at)
+	pgtest.Execute(t, conn, `INSERT INTO shared_retry (key_id, node, retries, told_at)
 		SELECT n, 'a', 1, (extract(epoch FROM now())::int8 - 120 * n) * 1000000000 FROM generate_series(0, 3) AS n`)
 	cleanBoth := func() {
 		t.Helper()
