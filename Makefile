@@ -19,8 +19,10 @@ COUNT    ?= 6
 FUZZTIME ?= 30s
 FUZZ     ?= .
 KILLS    ?= 200
+MINUTES  ?= 60
 SNAPSHOT ?= 10m
 CONNECTIONS ?= 2000
+CUTS     ?= 300
 SCHEDULES ?= 1000000
 
 # Each tool is pinned in a module file of its own, so that its dependencies do
@@ -29,8 +31,10 @@ GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 OASDIFF   := go tool -modfile=tools/tools.mod oasdiff
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
+# The tests on a disk of their own.
+POWERCUT  := '^TestPowerCuts|^TestDiskErrorsAnywhere'
 # What the program compiles for besides this machine.
-PLATFORMS := windows/amd64 darwin/arm64 linux/arm64
+PLATFORMS := $(filter-out $(shell go env GOHOSTOS 2>/dev/null)/$(shell go env GOHOSTARCH 2>/dev/null),linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)
 
 ##@ Run
 
@@ -47,12 +51,26 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 .PHONY: test
 test: need-go need-servers ## Run all tests in their short forms; one that misses a program fails
 	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) ./...
+	PETCAT_POWER_CUTS=20 go test ./e2e -run $(POWERCUT) -timeout $(TEST_TIMEOUT)
 	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+
+.PHONY: quick
+quick: need-go ## Run the tests that start no server, in their shortest forms: 45 s from a warm cache
+	go test -short -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: race
 race: need-go need-servers ## Run the same tests under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -timeout $(TEST_TIMEOUT) $(PKG)
+
+.PHONY: race-quick
+race-quick: need-go ## Run the tests that start no server under the race detector (needs a C compiler)
+	@command -v "$$(go env CC)" >/dev/null || { echo "make race-quick: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
+	CGO_ENABLED=1 go test -race -short -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: bench-test
+bench-test: need-go ## Run the tests of bench/, which is a module of its own
+	cd bench && go vet ./... && go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: test-versions
 test-versions: need-go need-servers ## Test with each PostgreSQL, Redis and Valkey that is promised (VERSIONS='postgres-16 valkey-8')
@@ -63,17 +81,23 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 	@FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' scripts/fuzz $(PKG)
 
 .PHONY: torture
-torture: need-go need-servers ## Run the tests of kills and clusters in their long forms (KILLS=200, SNAPSHOT=10m)
-	PETCAT_TORTURE_KILLS=$(KILLS) PETCAT_TORTURE_COMMANDS=1000 go test ./cmd/petcat ./internal/postgres -run 'Torture|Cluster|Busy' -count=1 -v -timeout 2h
+torture: need-go need-servers ## Run the tests of kills and clusters in their long forms (KILLS=200, MINUTES=60, SNAPSHOT=10m)
+	PETCAT_TORTURE_KILLS=$(KILLS) PETCAT_TORTURE_COMMANDS=1000 go test ./e2e ./internal/postgres -run 'Torture|Cluster|Busy' -count=1 -v -timeout 2h
+	PETCAT_TORTURE_MINUTES=$(MINUTES) go test ./e2e -run '^TestTortureCluster$$' -count=1 -v -timeout $$(( $(MINUTES) + 30 ))m
 	PETCAT_TORTURE_SNAPSHOT=$(SNAPSHOT) go test ./internal/pgcounters -run Torture -count=1 -v -timeout 3h
+
+.PHONY: powercut
+powercut: need-go ## Cut the power of a disk under the program CUTS=300 times, and let each operation on it fail (needs root and FUSE); 5 minutes
+	@[[ $$(id -u) == 0 && -c /dev/fuse ]] || { echo "make powercut: it mounts a file system, which needs root and /dev/fuse (modprobe fuse)" >&2; exit 1; }
+	PETCAT_POWER_CUTS=$(CUTS) PETCAT_TEST_REQUIRE=1 go test ./e2e -run $(POWERCUT) -count=1 -v -timeout 1h
 
 .PHONY: simulate
 simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; half an hour
 	PETCAT_SIMULATIONS=$(SCHEDULES) go test ./internal/clusterlimit -run '^TestSimulations$$' -count=1 -v -timeout 3h
 
 .PHONY: hostile
-hostile: need-go ## Hold CONNECTIONS=2000 of every hostile kind open, with each sort of key; 45 minutes
-	PETCAT_HOSTILE_CONNECTIONS=$(CONNECTIONS) go test ./cmd/petcat -run '^TestFloods$$' -count=1 -v -timeout 2h
+hostile: need-go ## Hold CONNECTIONS=2000 of every hostile kind open, with each sort of key; 15 minutes
+	PETCAT_HOSTILE_CONNECTIONS=$(CONNECTIONS) go test ./e2e -run '^TestFloods$$' -count=1 -v -parallel 8 -timeout 2h
 
 .PHONY: bench
 bench: need-go ## Measure petcat beside its peers: table, results, plots (BENCHFLAGS='-only create')

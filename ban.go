@@ -37,7 +37,7 @@ func (b Ban) End() time.Time {
 // banLadder holds the durations by level. The last is kept at 6 h because
 // widespread HTTP clients cap the Retry-After that they obey there: a longer
 // ban would make them come back early through no fault of their callers.
-var banLadder = [...]time.Duration{
+var banLadder = [...]time.Duration{ //nolint:gochecknoglobals // a table that nobody changes
 	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour,
 }
 

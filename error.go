@@ -13,7 +13,7 @@ type Code string
 const (
 	// 400
 	CodeMalformedJSON Code = "malformed_json" // not one well-formed, unambiguous JSON text
-	CodeInvalidBody   Code = "invalid_body"   // JSON, but not an object, or it did not arrive whole
+	CodeInvalidBody   Code = "invalid_body"   // JSON, but not an object, or it is incomplete
 	CodeMissingField  Code = "missing_field"  // a required member or header is absent
 	CodeInvalidField  Code = "invalid_field"  // a member or header breaks its rule
 
@@ -77,8 +77,8 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Because returns a copy of e that remembers why it happened.
-func (e *Error) Because(cause error) *Error {
+// WithCause returns a copy of e that remembers why it happened.
+func (e *Error) WithCause(cause error) *Error {
 	return &Error{Code: e.Code, Message: e.Message, cause: cause}
 }
 
@@ -101,13 +101,13 @@ func Public(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and name the X-Request-Id if it stays", cause: err}
+	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and quote the X-Request-Id if it persists", cause: err}
 }
 
 // ErrOutcomeUnknown is in the chain of an error after which a change may have
 // happened all the same: nobody could say whether it did. Who makes it again may
 // make it twice.
-var ErrOutcomeUnknown = errors.New("it is not known whether it happened")
+var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
 // CodeOf returns the code of the Error in err's chain, CodeInternalError for
 // any other error, and "" for nil.

@@ -63,8 +63,8 @@ func TestPublic(t *testing.T) {
 		{"own", own, petcat.CodeNotFound, "no category 7"},
 		{"own, wrapped", fmt.Errorf("read: %w", own), petcat.CodeNotFound, "no category 7"},
 		{"own, joined", errors.Join(inner, own), petcat.CodeNotFound, "no category 7"},
-		{"own with a cause", own.Because(inner), petcat.CodeNotFound, "no category 7"},
-		{"the outermost speaks", petcat.Errorf(petcat.CodeServiceUnavailable, "later").Because(own), petcat.CodeServiceUnavailable, "later"},
+		{"own with a cause", own.WithCause(inner), petcat.CodeNotFound, "no category 7"},
+		{"the outermost speaks", petcat.Errorf(petcat.CodeServiceUnavailable, "later").WithCause(own), petcat.CodeServiceUnavailable, "later"},
 		{"anything else", inner, petcat.CodeInternalError, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestPublic(t *testing.T) {
 func TestErrorRemembersItsCause(t *testing.T) {
 	inner := errors.New("inner")
 	own := petcat.Errorf(petcat.CodeNotFound, "no such key")
-	caused := own.Because(inner)
+	caused := own.WithCause(inner)
 	if !errors.Is(caused, inner) || errors.Is(own, inner) {
 		t.Error("the cause is not in the copy, or it is in the original")
 	}

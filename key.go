@@ -26,7 +26,7 @@ func ParseKeyID(s string) (KeyID, error) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if !found || err != nil || n < 1 {
 		// What was typed is not repeated: it may be the key itself.
-		return 0, Errorf(CodeInvalidField, "a key's id looks like key_34; list the ids with: petcat key list")
+		return 0, Errorf(CodeInvalidField, "a key's id looks like key_34")
 	}
 	return KeyID(n), nil
 }
@@ -250,9 +250,6 @@ func (r Rotation) Key() KeyID { return r.key }
 // Hash returns what is stored of the new secret.
 func (r Rotation) Hash() KeyHash { return r.generated.Hash }
 
-// Hint returns the few characters that tell the new key from others.
-func (r Rotation) Hint() string { return r.generated.Hint }
-
 // Apply returns what becomes of the old key, and the new key but for its id,
 // when the rotation happens at now. The old key works until the overlap ends,
 // but never longer than it would have; the new one gets the old one's label and
@@ -294,7 +291,7 @@ const (
 // [Error] with [CodeInvalidField].
 func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	if !k.RevokedAt.IsZero() && a != RevokeKey {
-		return Key{}, Errorf(CodeInvalidField, "%s was revoked, which is for ever; create a new key instead", k.ID)
+		return Key{}, Errorf(CodeInvalidField, "%s was revoked permanently; create a new key instead", k.ID)
 	}
 	switch a {
 	case DisableKey:

@@ -64,13 +64,13 @@ func ParseSubscription(plan string, perMinute, perDay int64) (Subscription, erro
 	switch p {
 	case Free, Pro, Business:
 		if perMinute != 0 || perDay != 0 {
-			return Subscription{}, Errorf(CodeInvalidField, "the %s plan has published quotas; leave out --per-minute and --per-day, or choose the enterprise plan", p)
+			return Subscription{}, Errorf(CodeInvalidField, "the %s plan has published quotas; leave out the numbers, or choose the enterprise plan", p)
 		}
 		q, _ := p.Quota()
 		return Subscription{plan: p, quota: q}, nil
 	case Enterprise:
 		if perMinute == 0 || perDay == 0 {
-			return Subscription{}, Errorf(CodeMissingField, "the enterprise plan needs both --per-minute and --per-day")
+			return Subscription{}, Errorf(CodeMissingField, "the enterprise plan needs both numbers: per minute and per day")
 		}
 		for _, n := range []int64{perMinute, perDay} {
 			if n < 1 || n > MaxQuota {

@@ -1,13 +1,11 @@
-// Package api holds the interface document, in OpenAPI 3.1: what integrators
-// read, what clients are generated from, and what every answer of the service
-// is tested against.
+// Package api holds the OpenAPI document of the service (OpenAPI 3.1): integrators
+// read it, clients are generated from it, and tests check every response against it.
 //
-// openapi.yaml is written by hand and is the source of truth; openapi.json is
-// the same document as JSON, derived from it by this package's tests. Both are
-// part of the binary, so that the document that a server hands out is always
-// the one it was built and tested with. The package refuses to describe what
-// the service does not do: its tests compare it with the domain. It depends on
-// nothing that could be away.
+// openapi.yaml is written by hand and is the source of truth; openapi.json is the
+// same document as JSON, derived from it by this package's tests. Both are part of
+// the binary, so a server always serves the document that it was built and tested
+// with. The tests of this package compare the document with the domain. It depends
+// on nothing that could be unavailable.
 package api
 
 import (
@@ -16,9 +14,6 @@ import (
 	"fmt"
 	"strings"
 )
-
-// version is the version of the interface, not of the program.
-const version = "1.0.0"
 
 // defaultServer is the address in the committed documents, where it stands
 // exactly once.
@@ -31,9 +26,6 @@ var yamlDocument string
 
 //go:embed openapi.json
 var jsonDocument string
-
-// Version returns the version of the interface, the document's info.version.
-func Version() string { return version }
 
 // YAML returns the document as YAML. publicURL is the address under which the
 // service is reached, without /v1, such as https://pets.example; "" leaves the

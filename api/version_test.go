@@ -10,11 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"petcat/api"
 )
 
 var release = flag.Bool("release", false, "record the newest version of the interface as released")
+
+// version is that of the interface, not of the program.
+const version = "1.0.0"
 
 const unreleased = "unreleased"
 
@@ -24,12 +25,12 @@ func TestReleasedVersionDoesNotChange(t *testing.T) {
 	const record = "testdata/versions.txt"
 	text := readFile(t, record)
 	if *release {
-		text = bytes.Replace(text, []byte(api.Version()+" "+unreleased), []byte(api.Version()+" "+hash(t)), 1)
+		text = bytes.Replace(text, []byte(version+" "+unreleased), []byte(version+" "+hash(t)), 1)
 		if err := os.WriteFile(record, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := checkVersions(string(text), api.Version(), hash(t)); err != nil {
+	if err := checkVersions(string(text), version, hash(t)); err != nil {
 		t.Error(err)
 	}
 }

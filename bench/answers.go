@@ -69,8 +69,8 @@ func (s *suite) answers(ctx context.Context, group string) error {
 func (s *suite) noDearer(group string, m measured, sub, list subject) {
 	what := strings.TrimPrefix(sub.name, "petcat ")
 	s.add(
-		report.Compare(group, what+", CPU per answer", "µs", m.of(sub.name, cpu).Values, m.of(list.name, cpu), report.AtMost(1)),
-		report.Compare(group, what, "/s", m.of(sub.name, rate).Values, m.of(list.name, rate), report.Figure{}),
+		m.ratio(group, what+", CPU per answer", "µs", sub.name, list.name, cpu, report.AtMost(1)),
+		m.ratio(group, what, "/s", sub.name, list.name, rate, report.Figure{}),
 	)
 }
 

@@ -51,8 +51,8 @@ func TestGroupWithoutWrkIsAbsent(t *testing.T) {
 
 func TestParseGoBench(t *testing.T) {
 	const output = `goos: linux
-BenchmarkSpend/admitted-2         	 9000000	       132.5 ns/op	       0 B/op	       0 allocs/op
-BenchmarkSpend/admitted-2         	 9000000	       140 ns/op	       0 B/op	       0 allocs/op
+BenchmarkDecisionWithHeader-2         	 9000000	       132.5 ns/op	       0 B/op	       0 allocs/op
+BenchmarkDecisionWithHeader-2         	 9000000	       140 ns/op	       0 B/op	       0 allocs/op
 BenchmarkSpendMillionAccounts 	       1	 500000000 ns/op	       102.4 B/account
 PASS
 `

@@ -96,7 +96,7 @@ func firstByte(ctx context.Context, sub subject) (float64, error) {
 func createLarge(ctx context.Context, p *started) error {
 	r := seed.Records(1)[0]
 	text := strings.Repeat(r.Description+". ", 1+largeText/len(r.Description))[:largeText]
-	body, err := json.Marshal(server.Record{Name: r.Name, Description: text})
+	body, err := json.Marshal(seed.Record{Name: r.Name, Description: text})
 	if err != nil {
 		return err
 	}

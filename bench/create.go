@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"petcat/bench/report"
-	"petcat/bench/seed"
 	"petcat/bench/server"
-	"petcat/bench/wrk"
 )
 
 // Names of subjects that plots look for.
@@ -27,60 +23,44 @@ type creating struct {
 }
 
 func (c creating) stop() {
-	c.petcat.process.Stop()
-	c.bare.process.Stop()
+	c.petcat.server.Stop()
+	c.bare.server.Stop()
 }
-
-// newCategory is the body of every create.
-func newCategory() ([]byte, error) {
-	r := seed.Records(1)[0]
-	return json.Marshal(server.Record{Name: r.Name, Description: r.Description})
-}
-
-const contentType = "Content-Type: application/json"
 
 // startCreating starts both, petcat without categories: what one measurement
 // created must not be in the way of the next.
 func (s *suite) startCreating(ctx context.Context, name string) (c creating, err error) {
-	body, err := newCategory()
-	if err != nil {
-		return c, err
-	}
 	p, err := s.fresh(ctx, name)
 	if err != nil {
-		return c, err
-	}
-	bodyFile := filepath.Join(p.Dir, "body.json")
-	if err := os.WriteFile(bodyFile, body, 0o600); err != nil {
 		return c, err
 	}
 	running, err := p.Serve(ctx)
 	if err != nil {
 		return c, err
 	}
+	defer func() {
+		if err != nil {
+			running.Stop()
+		}
+	}()
 	c.dir = p.Dir
-	c.petcat = subject{
-		name: petcatCreate, process: running.Process, status: 201, body: body,
-		request: wrk.Request{
-			Method: "POST", URL: running.URL + listPath, BodyFile: bodyFile,
-			Header: []string{p.bearer(), contentType},
-		},
+	if c.petcat, err = (&started{Server: running, prepared: p}).post(petcatCreate); err != nil {
+		return c, err
 	}
-	created, err := expect(ctx, 201, "POST", c.petcat.request.URL, c.petcat.request.Header, body)
-	files := server.FilesIn(p.Dir)
-	if err == nil {
-		err = created.Keep(files.CreateHeader, files.CreateBody)
-	}
-	var bare *server.Server
-	if err == nil {
-		bare, err = server.Bare(ctx, s.tools["bare"].path, p.Dir, server.Files{CreateHeader: files.CreateHeader, CreateBody: files.CreateBody})
-	}
+	created, err := expect(ctx, 201, "POST", c.petcat.request.URL, c.petcat.request.Header, c.petcat.body)
 	if err != nil {
-		running.Stop()
+		return c, err
+	}
+	files := server.Files{CreateHeader: filepath.Join(p.Dir, "create.header"), CreateBody: filepath.Join(p.Dir, "create.json")}
+	if err := created.Keep(files.CreateHeader, files.CreateBody); err != nil {
 		return c, err
 	}
 	c.bare = c.petcat
-	c.bare.name, c.bare.process, c.bare.request.URL = bareCreate, bare.Process, bare.URL+listPath
+	c.bare.name = bareCreate
+	if c.bare.server, err = server.Bare(ctx, s.tools["bare"].path, p.Dir, files); err != nil {
+		return c, err
+	}
+	c.bare.request.URL = c.bare.server.URL + listPath
 	return c, nil
 }
 
@@ -117,7 +97,7 @@ func (s *suite) createAt(ctx context.Context, group string, conns int) error {
 		if err != nil {
 			return err
 		}
-		s.add(report.Compare(group, what, "/s", m.of(petcatCreate, rate).Values, m.of(bareCreate, rate), report.Figure{}))
+		s.add(m.ratio(group, what, "/s", petcatCreate, bareCreate, rate, report.Figure{}))
 		return nil
 	default: // for the plot of the latencies alone
 		_, err := s.compare(ctx, group, conns, c.petcat)
@@ -130,21 +110,20 @@ func (s *suite) createAmongPeers(ctx context.Context, group, what string, c crea
 	subjects := []subject{c.petcat, c.bare}
 	pb, absent := s.pocketBaseCreate(ctx, c)
 	if absent == nil {
-		defer pb.process.Stop()
+		defer pb.server.Stop()
 		subjects = append(subjects, pb)
 	}
 	m, err := s.compare(ctx, group, connections, subjects...)
 	if err != nil {
 		return err
 	}
-	ours := m.of(petcatCreate, rate).Values
-	s.add(report.Compare(group, what, "/s", ours, m.of(bareCreate, rate), report.AtLeast(0.55)))
+	s.add(m.ratio(group, what, "/s", petcatCreate, bareCreate, rate, report.AtLeast(0.55)))
 	if absent == nil {
-		s.add(report.Compare(group, what, "/s", ours, m.of(pocketBaseCreate, rate), eightfold))
+		s.add(m.ratio(group, what, "/s", petcatCreate, pocketBaseCreate, rate, eightfold))
 	} else {
 		s.add(report.Missing(group, what, pocketBaseCreate, eightfold.Text(), firstLine(absent)))
 	}
-	s.add(report.Measure(group, what+", p99", "ms", m.of(petcatCreate, p99).Values, report.AtMost(5)))
+	s.add(m.value(group, what+", p99", "ms", petcatCreate, p99, report.AtMost(5)))
 	return nil
 }
 
@@ -154,8 +133,8 @@ func (s *suite) pocketBaseCreate(ctx context.Context, c creating) (subject, erro
 		return subject{}, err
 	}
 	sub := c.petcat
-	sub.name, sub.process, sub.status = pocketBaseCreate, pb.Process, 200
-	sub.request.URL = pb.CreateURL()
+	sub.name, sub.server, sub.status = pocketBaseCreate, pb, 200
+	sub.request.URL = pb.URL + server.PocketBaseRecords
 	sub.request.Header = []string{"Authorization: " + pb.Token, contentType}
 	return sub, nil
 }

@@ -23,11 +23,7 @@ func (s *suite) oneConnection(ctx context.Context, group string) error {
 	var disk []float64
 	bound := report.Column{Name: "disk + bare"}
 	var ours []float64
-	rounds := s.rounds
-	defer func() { s.rounds = rounds }()
-	s.rounds = 1 // of compare: the disk takes its turn between
-	for round := range rounds {
-		begun := len(s.result.Samples)
+	err = s.inTurns(func(int) error {
 		sync, err := diskSync(ctx, c.dir, s.duration)
 		if err != nil {
 			return err
@@ -36,13 +32,14 @@ func (s *suite) oneConnection(ctx context.Context, group string) error {
 		if err != nil {
 			return err
 		}
-		for i := range s.result.Samples[begun:] {
-			s.result.Samples[begun+i].Round = round + 1
-		}
 		disk = append(disk, micros(sync))
 		bound.Values = append(bound.Values, micros(sync)+report.Median(m.of(bareCreate, p50).Values))
 		ours = append(ours, report.Median(m.of(petcatCreate, p50).Values))
 		s.say("   disk: %.0f µs to write and sync", micros(sync))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	s.add(
 		report.Compare(group, "latency of a durable create, one connection, median", "µs", ours, bound, report.AtMost(1.1)),

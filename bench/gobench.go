@@ -11,15 +11,15 @@ import (
 	"petcat/bench/report"
 )
 
-// The benchmarks of internal/ratelimit that the table shows.
+// The benchmarks of internal/httpapi and internal/ratelimit that the table shows.
 const (
-	decisionBenchmark = "BenchmarkSpend/admitted"
+	decisionBenchmark = "BenchmarkDecisionWithHeader"
 	accountsBenchmark = "BenchmarkSpendMillionAccounts"
 )
 
 // limiter runs the Go benchmarks of a limiter's decision.
 func (s *suite) limiter(ctx context.Context, group string) error {
-	decision, err := s.goBench(ctx, "./internal/ratelimit", "^BenchmarkSpend$/^admitted$", s.duration.String(), s.rounds)
+	decision, err := s.goBench(ctx, "./internal/httpapi", "^"+decisionBenchmark+"$", s.duration.String(), s.rounds)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"petcat/bench/report"
 	"petcat/bench/seed"
@@ -22,7 +26,7 @@ const (
 
 // started is petcat with a number of categories.
 type started struct {
-	*server.PetcatServer
+	*server.Server
 	*prepared
 	files server.Files // its list, for others to serve
 	list  server.Answer
@@ -39,8 +43,16 @@ func (s *suite) startWith(ctx context.Context, n int) (*started, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &started{PetcatServer: running, prepared: p, n: n}
-	st.files, st.list, err = s.keep(ctx, running, p.bearer(), fmt.Sprint(n))
+	st := &started{Server: running, prepared: p, n: n}
+	dir := filepath.Join(s.work, fmt.Sprintf("answers-%d", n))
+	st.files.ListHeader, st.files.ListBody = filepath.Join(dir, "header"), filepath.Join(dir, "body")
+	err = os.MkdirAll(dir, 0o700)
+	if err == nil {
+		st.list, err = expect(ctx, 200, "GET", st.URL+listPath, []string{p.bearer()}, nil)
+	}
+	if err == nil {
+		err = st.list.Keep(st.files.ListHeader, st.files.ListBody)
+	}
 	if err != nil {
 		running.Stop()
 		return nil, err
@@ -51,10 +63,28 @@ func (s *suite) startWith(ctx context.Context, n int) (*started, error) {
 // get is a subject that asks petcat for the list.
 func (p *started) get(name string, header ...string) subject {
 	return subject{
-		name: name, process: p.Process, status: 200, categories: p.n,
+		name: name, server: p.Server, status: 200, categories: p.n,
 		request: wrk.Request{Method: "GET", URL: p.URL + listPath, Header: append([]string{p.bearer()}, header...)},
 	}
 }
+
+// post is a subject that creates the same category again and again.
+func (p *started) post(name string, header ...string) (subject, error) {
+	body, err := json.Marshal(seed.Records(1)[0])
+	if err != nil {
+		return subject{}, err
+	}
+	file := filepath.Join(p.Dir, "body.json")
+	return subject{
+		name: name, server: p.Server, status: 201, body: body,
+		request: wrk.Request{
+			Method: "POST", URL: p.URL + listPath, BodyFile: file,
+			Header: append([]string{p.bearer(), contentType}, header...),
+		},
+	}, os.WriteFile(file, body, 0o600)
+}
+
+const contentType = "Content-Type: application/json"
 
 // bareGet starts the bare server with petcat's list.
 func (s *suite) bareGet(ctx context.Context, p *started) (subject, error) {
@@ -63,7 +93,7 @@ func (s *suite) bareGet(ctx context.Context, p *started) (subject, error) {
 		return subject{}, err
 	}
 	return subject{
-		name: bareList, process: b.Process, status: 200, categories: p.n,
+		name: bareList, server: b, status: 200, categories: p.n,
 		request: wrk.Request{Method: "GET", URL: b.URL + listPath, Header: []string{p.bearer()}},
 	}, nil
 }
@@ -80,39 +110,46 @@ func (s *suite) list(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	defer bare.process.Stop()
+	defer bare.server.Stop()
 
 	subjects := []subject{p.get(petcatList), bare}
 	absent := map[string]string{}
-	for _, startPeer := range []func(context.Context, *started) (subject, error){
-		s.nginxGet, s.nginxCachedGet, s.haproxyGet, s.pocketBaseGet,
+	for _, peer := range []struct {
+		name  string
+		start func(ctx context.Context, name string, p *started) (subject, error)
+	}{
+		{nginxList, s.static("nginx", false, server.Nginx)},
+		{nginxCachedList, s.static("nginx", true, server.Nginx)},
+		{haproxyList, s.static("haproxy", false, server.Haproxy)},
+		{pocketBaseList, s.pocketBaseGet},
 	} {
-		sub, err := startPeer(ctx, p)
+		sub, err := peer.start(ctx, peer.name, p)
 		if err != nil {
-			absent[sub.name] = firstLine(err)
-			s.say("   %s is absent: %v", sub.name, err)
+			absent[peer.name] = firstLine(err)
+			s.say("   %s is absent: %v", peer.name, err)
 			continue
 		}
-		defer sub.process.Stop()
+		defer sub.server.Stop()
 		subjects = append(subjects, sub)
 	}
 	m, err := s.compare(ctx, group, connections, subjects...)
 	if err != nil {
 		return err
 	}
-	ours := m.of(petcatList, rate).Values
 	against := func(peer string, f report.Figure) {
 		if why := absent[peer]; why != "" {
 			s.add(report.Missing(group, what, peer, f.Text(), why))
 			return
 		}
-		s.add(report.Compare(group, what, "/s", ours, m.of(peer, rate), f))
+		s.add(m.ratio(group, what, "/s", petcatList, peer, rate, f))
 	}
 	against(bareList, report.AtLeast(0.95))
 	against(nginxList, report.AtLeast(1))
 	against(pocketBaseList, report.AtLeast(12))
-	s.add(report.Compare(group, what+", p99", "ms", m.of(petcatList, p99).Values, m.of(bareList, p99), report.AtMost(1.1)))
-	s.add(report.Compare(group, what+", CPU per answer", "µs", m.of(petcatList, cpu).Values, m.of(bareList, cpu), report.Figure{}))
+	s.add(
+		m.ratio(group, what+", p99", "ms", petcatList, bareList, p99, report.AtMost(1.1)),
+		m.ratio(group, what+", CPU per answer", "µs", petcatList, bareList, cpu, report.Figure{}),
+	)
 	against(nginxCachedList, report.Figure{})
 	against(haproxyList, report.Figure{})
 	return nil
@@ -125,85 +162,65 @@ const (
 	pocketBaseList  = "PocketBase list"
 )
 
-// static is what nginx and haproxy are to serve.
-func (s *suite) static(name string, p *started) (server.Static, error) {
-	t := s.tools[name]
-	if t.absent != "" {
-		return server.Static{}, errors.New(t.absent)
-	}
-	return server.Static{Program: t.path, Dir: p.Dir, Header: p.list.Additional(), Body: p.files.ListBody, Key: p.key}, nil
-}
-
-func (s *suite) nginxGet(ctx context.Context, p *started) (subject, error) {
-	static, err := s.static("nginx", p)
-	return staticGet(ctx, nginxList, static, p, err, server.Nginx)
-}
-
-func (s *suite) nginxCachedGet(ctx context.Context, p *started) (subject, error) {
-	static, err := s.static("nginx", p)
-	static.KeepOpen = true
-	return staticGet(ctx, nginxCachedList, static, p, err, server.Nginx)
-}
-
-func (s *suite) haproxyGet(ctx context.Context, p *started) (subject, error) {
-	static, err := s.static("haproxy", p)
-	return staticGet(ctx, haproxyList, static, p, err, server.Haproxy)
-}
-
-// staticGet starts a server of fixed answers, and makes sure that it serves
-// petcat's bytes, and none without a key.
-func staticGet(ctx context.Context, name string, static server.Static, p *started, err error,
-	start func(context.Context, server.Static) (*server.Server, error),
-) (subject, error) {
-	sub := subject{name: name, status: 200, categories: p.n}
-	if err != nil {
+// static returns how to start a server of fixed answers. What it starts serves
+// petcat's bytes and headers, and none without a key.
+func (s *suite) static(name string, keepOpen bool, start func(context.Context, server.Static) (*server.Server, error),
+) func(context.Context, string, *started) (subject, error) {
+	return func(ctx context.Context, subjectName string, p *started) (sub subject, err error) {
+		t := s.tools[name]
+		if t.absent != "" {
+			return sub, errors.New(t.absent)
+		}
+		sub = p.get(subjectName)
+		sub.server, err = start(ctx, server.Static{
+			Program: t.path, Dir: p.Dir, Header: p.list.Additional(), Body: p.files.ListBody, Key: p.key, KeepOpen: keepOpen,
+		})
+		if err != nil {
+			return sub, err
+		}
+		sub.request.URL = sub.server.URL + listPath
+		if err = servesTheSame(ctx, sub.request, p.list); err != nil {
+			sub.server.Stop()
+		}
 		return sub, err
 	}
-	running, err := start(ctx, static)
+}
+
+func servesTheSame(ctx context.Context, r wrk.Request, list server.Answer) error {
+	a, err := expect(ctx, 200, "GET", r.URL, r.Header, nil)
 	if err != nil {
-		return sub, err
+		return err
 	}
-	sub.process = running.Process
-	sub.request = wrk.Request{Method: "GET", URL: running.URL + listPath, Header: []string{p.bearer()}}
-	a, err := expect(ctx, 200, "GET", sub.request.URL, sub.request.Header, nil)
-	if err == nil {
-		_, err = expect(ctx, 401, "GET", sub.request.URL, nil, nil)
+	if _, err := expect(ctx, 401, "GET", r.URL, nil, nil); err != nil {
+		return err
 	}
-	if err == nil && string(a.Body) != string(p.list.Body) {
-		err = fmt.Errorf("it serves other bytes: %.100q", a.Body)
+	if string(a.Body) != string(list.Body) {
+		return fmt.Errorf("it serves other bytes: %.100q", a.Body)
 	}
-	for _, line := range static.Header {
-		header, value, _ := cutHeader(line)
-		if err == nil && a.Get(header) != value {
-			err = fmt.Errorf("it answers %s: %q, not %q", header, a.Get(header), value)
+	for _, line := range list.Additional() {
+		if name, value, _ := strings.Cut(line, ": "); a.Get(name) != value {
+			return fmt.Errorf("it answers %s: %q, not %q", name, a.Get(name), value)
 		}
 	}
-	if err != nil {
-		running.Stop()
-	}
-	return sub, err
+	return nil
 }
 
-func (s *suite) pocketBaseGet(ctx context.Context, p *started) (subject, error) {
-	sub := subject{name: pocketBaseList, status: 200, categories: p.n}
-	pb, err := s.pocketBase(ctx, p.Dir)
-	if err != nil {
+func (s *suite) pocketBaseGet(ctx context.Context, name string, p *started) (subject, error) {
+	sub := p.get(name)
+	var err error
+	if sub.server, err = s.pocketBase(ctx, p.Dir); err != nil {
 		return sub, err
 	}
-	sub.process = pb.Process
-	sub.request = wrk.Request{Method: "GET", URL: pb.ListURL(p.n), Header: []string{"Authorization: " + pb.Token}}
+	sub.request.URL = fmt.Sprintf("%s%s?perPage=%d", sub.server.URL, server.PocketBaseRecords, p.n)
+	sub.request.Header = []string{"Authorization: " + sub.server.Token}
 	return sub, nil
 }
 
 // pocketBase starts PocketBase with ten categories.
-func (s *suite) pocketBase(ctx context.Context, dir string) (*server.PocketBaseServer, error) {
+func (s *suite) pocketBase(ctx context.Context, dir string) (*server.Server, error) {
 	t := s.tools["pocketbase"]
 	if t.absent != "" {
 		return nil, errors.New(t.absent)
 	}
-	var records []server.Record
-	for _, r := range seed.Records(few) {
-		records = append(records, server.Record{Name: r.Name, Description: r.Description})
-	}
-	return server.PocketBase(ctx, t.path, dir, records)
+	return server.PocketBase(ctx, t.path, dir, seed.Records(few))
 }

@@ -1,6 +1,6 @@
-// Command bench measures petcat side by side with what its users would
-// otherwise pick, and with the least that the same answer can cost. README.md
-// tells how, and how to read what it prints.
+// Command bench compares petcat with what its users would otherwise choose, and with
+// the minimum that the same response can cost. README.md tells how, and how to read
+// what it prints.
 package main
 
 import (

@@ -14,21 +14,21 @@ import (
 // subject is a request to a server that is compared with other subjects.
 type subject struct {
 	name       string
-	process    *server.Process
+	server     *server.Server
 	request    wrk.Request
 	status     int // that every answer has
 	body       []byte
 	categories int
 	pump       bool // wrk cannot send it
-	// beside are processes of the same service, whose use counts as the first's.
-	beside []*server.Process
+	// beside are servers of the same service, whose use counts as the first's.
+	beside []*server.Server
 	// meter reads what only grows, by name: what it grew by is in the samples.
 	meter func(context.Context) (map[string]float64, error)
 }
 
 // usage is what the subject's processes have taken so far.
 func (sub subject) usage() (server.Usage, error) {
-	total, err := sub.process.Usage()
+	total, err := sub.server.Usage()
 	for _, p := range sub.beside {
 		u, err1 := p.Usage()
 		total = server.Usage{CPU: total.CPU + u.CPU, Memory: total.Memory + u.Memory, PeakMem: total.PeakMem + u.PeakMem}
@@ -53,6 +53,16 @@ func (m measured) of(subject string, pick func(report.Sample) float64) report.Co
 		c.Values = append(c.Values, pick(s))
 	}
 	return c
+}
+
+// ratio compares two subjects.
+func (m measured) ratio(group, what, unit, ours, theirs string, pick func(report.Sample) float64, f report.Figure) report.Row {
+	return report.Compare(group, what, unit, m.of(ours, pick).Values, m.of(theirs, pick), f)
+}
+
+// value is a row about one subject.
+func (m measured) value(group, what, unit, subject string, pick func(report.Sample) float64, f report.Figure) report.Row {
+	return report.Measure(group, what, unit, m.of(subject, pick).Values, f)
 }
 
 func rate(s report.Sample) float64 { return s.Rate }
@@ -94,6 +104,24 @@ func (s *suite) compare(ctx context.Context, group string, conns int, subjects .
 		}
 	}
 	return m, nil
+}
+
+// inTurns runs what is to take turns with the rounds of compare: in each round,
+// fn calls compare once, which then measures a single round.
+func (s *suite) inTurns(fn func(round int) error) error {
+	rounds := s.rounds
+	defer func() { s.rounds = rounds }()
+	s.rounds = 1
+	for round := 1; round <= rounds; round++ {
+		begun := len(s.result.Samples)
+		if err := fn(round); err != nil {
+			return err
+		}
+		for i := range s.result.Samples[begun:] {
+			s.result.Samples[begun+i].Round = round
+		}
+	}
+	return nil
 }
 
 // sample is one round of one subject.

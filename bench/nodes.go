@@ -2,37 +2,25 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"os"
 	"path/filepath"
 
 	"petcat/bench/report"
 	"petcat/bench/seed"
 	"petcat/bench/server"
-	"petcat/bench/wrk"
 )
 
 // shared is what several nodes share: one PostgreSQL and one Redis on this
 // machine, for one group of measurements.
 type shared struct {
-	postgres *server.PostgresServer
-	redis    *server.RedisServer
-	dir      string
+	postgres, redis *server.Server
+	dir             string
 }
 
 func (h *shared) stop() {
 	h.postgres.Stop()
 	h.redis.Stop()
-}
-
-// absentServers says what of what nodes share is not there.
-func (s *suite) absentServers() error {
-	for _, name := range []string{"postgres", "redis"} {
-		if absent := s.tools[name].absent; absent != "" {
-			return errors.New(name + ": " + absent)
-		}
-	}
-	return nil
 }
 
 func (s *suite) startShared(ctx context.Context, name string) (*shared, error) {
@@ -53,29 +41,22 @@ func (s *suite) startShared(ctx context.Context, name string) (*shared, error) {
 	return h, nil
 }
 
-// node prepares a database for nodes that count together on a limiter, with an account
-// that no quota stops.
-func (s *suite) node(ctx context.Context, h *shared, database, limiter string) (*prepared, error) {
+// serveShared starts a node that counts on a limiter, on a database that it
+// prepares, with an account that no quota stops.
+func (s *suite) serveShared(ctx context.Context, h *shared, database, limiter string, categories int) (*started, error) {
 	url, err := h.postgres.Database(ctx, database)
 	if err != nil {
 		return nil, err
 	}
 	p := &prepared{Petcat: server.Petcat{Program: s.tools["petcat"].path, Dir: h.dir, Database: url, Limiter: limiter}}
-	p.key, err = p.CreateKey(ctx, "bench", server.Unlimited)
-	return p, err
-}
-
-// serveShared starts a node on a database that it prepares.
-func (s *suite) serveShared(ctx context.Context, h *shared, database, limiter string, categories int) (*started, error) {
-	p, err := s.node(ctx, h, database, limiter)
-	if err != nil {
+	if p.key, err = p.CreateKey(ctx, "bench", server.Unlimited); err != nil {
 		return nil, err
 	}
 	running, err := p.Serve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	st := &started{PetcatServer: running, prepared: p, n: categories}
+	st := &started{Server: running, prepared: p, n: categories}
 	if err := st.fill(ctx); err != nil {
 		running.Stop()
 		return nil, err
@@ -86,7 +67,7 @@ func (s *suite) serveShared(ctx context.Context, h *shared, database, limiter st
 // fill creates the same categories through the API that seed writes past it.
 func (p *started) fill(ctx context.Context) error {
 	for _, r := range seed.Records(p.n) {
-		body, err := categoryBody(r)
+		body, err := json.Marshal(r)
 		if err != nil {
 			return err
 		}
@@ -115,8 +96,8 @@ func (h *shared) meter(p *started, metrics map[string]string) func(context.Conte
 				return nil, err
 			}
 		}
-		for name, process := range map[string]*server.Process{postgresCPU: h.postgres.Process, redisCPU: h.redis.Process} {
-			u, err := process.Usage()
+		for name, behind := range map[string]*server.Server{postgresCPU: h.postgres, redisCPU: h.redis} {
+			u, err := behind.Usage()
 			if err != nil {
 				return nil, err
 			}
@@ -124,10 +105,6 @@ func (h *shared) meter(p *started, metrics map[string]string) func(context.Conte
 		}
 		return read, nil
 	}
-}
-
-func meterOf(name string) func(report.Sample) float64 {
-	return func(s report.Sample) float64 { return s.Meters[name] }
 }
 
 // each returns how many answers there were to each of what was counted.
@@ -154,11 +131,6 @@ const (
 // one which needs neither.
 func (s *suite) nodesList(ctx context.Context, group string) error {
 	const what = "several nodes: a fresh list"
-	figure := report.AtLeast(0.5)
-	if absent := s.absentServers(); absent != nil {
-		s.add(report.Missing(group, what, singleList, figure.Text(), absent.Error()))
-		return nil
-	}
 	h, err := s.startShared(ctx, group)
 	if err != nil {
 		return err
@@ -176,22 +148,22 @@ func (s *suite) nodesList(ctx context.Context, group string) error {
 	defer one.Stop()
 
 	sub := p.get(sharedList)
-	sub.meter = h.meter(p, map[string]string{questions: "petcat_list_questions_total"})
+	sub.meter = h.meter(p, map[string]string{questions: "petcat_list_freshness_queries_total"})
 	m, err := s.compare(ctx, group, connections, sub, one.get(singleList))
 	if err != nil {
 		return err
 	}
-	row := func(what, unit string, of func(report.Sample) float64) report.Row {
-		return report.Measure(group, what, unit, m.of(sharedList, of).Values, report.Figure{})
+	value := func(text, unit string, of func(report.Sample) float64) report.Row {
+		return m.value(group, what+text, unit, sharedList, of, report.Figure{})
 	}
 	s.add(
-		report.Compare(group, what, "/s", m.of(sharedList, rate).Values, m.of(singleList, rate), figure),
-		report.Compare(group, what+", p99", "ms", m.of(sharedList, p99).Values, m.of(singleList, p99), report.Figure{}),
-		report.Compare(group, what+", petcat's CPU per answer", "µs", m.of(sharedList, cpu).Values, m.of(singleList, cpu), report.Figure{}),
-		row(what+", PostgreSQL's CPU per answer", "µs", cpuOf(postgresCPU)),
-		row(what+", Redis' CPU per answer", "µs", cpuOf(redisCPU)),
-		row(what+", questions to PostgreSQL", "/s", meterOf(questions)),
-		row(what+", lists for each question", "", each(questions)),
+		m.ratio(group, what, "/s", sharedList, singleList, rate, report.AtLeast(0.5)),
+		m.ratio(group, what+", p99", "ms", sharedList, singleList, p99, report.Figure{}),
+		m.ratio(group, what+", petcat's CPU per answer", "µs", sharedList, singleList, cpu, report.Figure{}),
+		value(", PostgreSQL's CPU per answer", "µs", cpuOf(postgresCPU)),
+		value(", Redis' CPU per answer", "µs", cpuOf(redisCPU)),
+		value(", questions to PostgreSQL", "/s", func(s report.Sample) float64 { return s.Meters[questions] }),
+		value(", lists for each question", "", each(questions)),
 	)
 	return nil
 }
@@ -210,14 +182,6 @@ const (
 // would bring on machines of their own.
 func (s *suite) nodesThree(ctx context.Context, group string) error {
 	const list, create = "several nodes: list, three nodes behind haproxy", "several nodes: durable create, three nodes behind haproxy"
-	absent := s.absentServers()
-	if why := s.tools["haproxy"].absent; absent == nil && why != "" {
-		absent = errors.New(why)
-	}
-	if absent != nil {
-		s.add(report.Missing(group, list, oneDirect, "", absent.Error()), report.Missing(group, create, oneDirect, "", absent.Error()))
-		return nil
-	}
 	h, err := s.startShared(ctx, group)
 	if err != nil {
 		return err
@@ -228,7 +192,7 @@ func (s *suite) nodesThree(ctx context.Context, group string) error {
 		return err
 	}
 	defer first.Stop()
-	nodes := [threeNodes]*server.PetcatServer{first.PetcatServer}
+	nodes := [threeNodes]*server.Server{first.Server}
 	for i := 1; i < threeNodes; i++ {
 		if nodes[i], err = first.Serve(ctx); err != nil {
 			return err
@@ -237,7 +201,7 @@ func (s *suite) nodesThree(ctx context.Context, group string) error {
 	}
 	direct := first.get(oneDirect)
 	subjects := []subject{direct}
-	for name, behind := range map[string][threeNodes]*server.PetcatServer{
+	for name, behind := range map[string][threeNodes]*server.Server{
 		oneBehind: {nodes[0], nodes[0], nodes[0]}, threeBehind: nodes,
 	} {
 		proxy, err := server.Proxy(ctx, s.tools["haproxy"].path, filepath.Join(s.root, threeConfig), h.dir, name, behind)
@@ -246,24 +210,25 @@ func (s *suite) nodesThree(ctx context.Context, group string) error {
 		}
 		defer proxy.Stop()
 		sub := direct
-		sub.name, sub.process, sub.request.URL = name, proxy.Process, proxy.URL+listPath
-		sub.beside = []*server.Process{nodes[0].Process}
+		sub.name, sub.server, sub.request.URL = name, proxy, proxy.URL+listPath
+		sub.beside = nodes[:1]
 		if name == threeBehind {
-			sub.beside = append(sub.beside, nodes[1].Process, nodes[2].Process)
+			sub.beside = nodes[:]
 		}
 		subjects = append(subjects, sub)
 	}
 	if err := s.threeRows(ctx, group, list, ", list", subjects); err != nil {
 		return err
 	}
-	bodyFile, body, err := s.createBody(h.dir)
+	post, err := first.post("")
 	if err != nil {
 		return err
 	}
 	for i := range subjects {
 		sub := &subjects[i]
-		sub.status, sub.body, sub.categories = 201, body, 0
-		sub.request = wrk.Request{Method: "POST", URL: sub.request.URL, BodyFile: bodyFile, Header: []string{first.bearer(), contentType}}
+		url := sub.request.URL
+		sub.status, sub.body, sub.categories, sub.request = post.status, post.body, 0, post.request
+		sub.request.URL = url
 	}
 	return s.threeRows(ctx, group, create, ", create", subjects)
 }

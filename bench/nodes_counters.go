@@ -18,27 +18,19 @@ const (
 // a cluster of Redis, with those of one that counts on one Redis.
 func (s *suite) nodesCounters(ctx context.Context, group string) error {
 	const database, shards = "several nodes: list, PostgreSQL alone", "several nodes: list, three shards"
-	atLeast := report.AtLeast(0.3)
-	if absent := s.absentServers(); absent != nil {
-		s.add(
-			report.Missing(group, database, sharedList, atLeast.Text(), absent.Error()),
-			report.Missing(group, shards, sharedList, "", absent.Error()),
-		)
-		return nil
-	}
 	h, err := s.startShared(ctx, group)
 	if err != nil {
 		return err
 	}
 	defer h.stop()
-	cluster, err := server.Cluster(ctx, s.tools["redis"].path, h.dir)
+	cluster, stop, err := server.Cluster(ctx, s.tools["redis"].path, h.dir)
 	if err != nil {
 		return err
 	}
-	defer cluster.Stop()
+	defer stop()
 	var subjects []subject
 	for _, on := range []struct{ name, database, limiter string }{
-		{databaseList, "alone", "database"}, {shardsList, "shards", cluster.URL}, {sharedList, "list", h.redis.URL},
+		{databaseList, "alone", "database"}, {shardsList, "shards", cluster}, {sharedList, "list", h.redis.URL},
 	} {
 		p, err := s.serveShared(ctx, h, on.database, on.limiter, few)
 		if err != nil {
@@ -53,23 +45,20 @@ func (s *suite) nodesCounters(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	s.counterRows(group, database, databaseList, m, atLeast)
+	s.counterRows(group, database, databaseList, m, report.AtLeast(0.3))
 	s.counterRows(group, shards, shardsList, m, report.Figure{})
-	s.add(report.Measure(group, database+", PostgreSQL's CPU per answer", "µs", m.of(databaseList, cpuOf(postgresCPU)).Values, report.Figure{}))
+	s.add(m.value(group, database+", PostgreSQL's CPU per answer", "µs", databaseList, cpuOf(postgresCPU), report.Figure{}))
 	return nil
 }
 
 // counterRows compares with one Redis. Nearly all requests must have been decided by
 // the counters: those that a node decides by itself cost less.
 func (s *suite) counterRows(group, what, subject string, m measured, figure report.Figure) {
-	against := func(text, unit string, of func(report.Sample) float64, figure report.Figure) report.Row {
-		return report.Compare(group, what+text, unit, m.of(subject, of).Values, m.of(sharedList, of), figure)
-	}
 	shared := func(s report.Sample) float64 { return s.Meters[counted] / s.Rate }
 	s.add(
-		against("", "/s", rate, figure),
-		against(", p99", "ms", p99, report.Figure{}),
-		against(", petcat's CPU per answer", "µs", cpu, report.Figure{}),
-		report.Measure(group, what+", part that the counters decided", "", m.of(subject, shared).Values, report.AtLeast(0.98)),
+		m.ratio(group, what, "/s", subject, sharedList, rate, figure),
+		m.ratio(group, what+", p99", "ms", subject, sharedList, p99, report.Figure{}),
+		m.ratio(group, what+", petcat's CPU per answer", "µs", subject, sharedList, cpu, report.Figure{}),
+		m.value(group, what+", part that the counters decided", "", subject, shared, report.AtLeast(0.98)),
 	)
 }

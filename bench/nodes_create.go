@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,22 +10,8 @@ import (
 
 	"petcat/bench/report"
 	"petcat/bench/seed"
-	"petcat/bench/server"
 	"petcat/bench/wrk"
 )
-
-func categoryBody(r seed.Record) ([]byte, error) {
-	return json.Marshal(server.Record{Name: r.Name, Description: r.Description})
-}
-
-// createBody writes the body of every create to a file.
-func (s *suite) createBody(dir string) (file string, body []byte, err error) {
-	if body, err = newCategory(); err != nil {
-		return "", nil, err
-	}
-	file = filepath.Join(dir, "body.json")
-	return file, body, os.WriteFile(file, body, 0o600)
-}
 
 // bareTable is petcat's table of categories with its two indexes.
 const bareTable = `
@@ -101,11 +84,6 @@ func bareInsertOf(size int) string {
 // bare inserts into the same PostgreSQL.
 func (s *suite) nodesCreate(ctx context.Context, group string) error {
 	const what = "several nodes: durable create, 64 connections"
-	figure := report.AtLeast(0.35)
-	if absent := s.absentServers(); absent != nil {
-		s.add(report.Missing(group, what, "bare insert", figure.Text(), absent.Error()))
-		return nil
-	}
 	h, err := s.startShared(ctx, group)
 	if err != nil {
 		return err
@@ -125,10 +103,11 @@ func (s *suite) nodesCreate(ctx context.Context, group string) error {
 		return err
 	}
 	defer func() { _ = bare.conn.Close(context.WithoutCancel(ctx)) }()
-	plain, err := s.sharedCreate(h, p)
+	plain, err := p.post(sharedCreate)
 	if err != nil {
 		return err
 	}
+	plain.meter = h.meter(p, map[string]string{createGroups: "petcat_commit_batch_size_count"})
 	keyed := plain
 	keyed.name = keyedCreate
 	keyed.request.Header = append(slices.Clone(plain.request.Header), "Idempotency-Key: "+wrk.Unique)
@@ -137,35 +116,18 @@ func (s *suite) nodesCreate(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	s.add(createRows(group, what, figure, m, inserts)...)
+	s.add(createRows(group, what, m, inserts)...)
 	return nil
-}
-
-// sharedCreate is a create by a node.
-func (s *suite) sharedCreate(h *shared, p *started) (subject, error) {
-	file, body, err := s.createBody(h.dir)
-	return subject{
-		name: sharedCreate, process: p.Process, status: 201, body: body,
-		request: wrk.Request{Method: "POST", URL: p.URL + listPath, BodyFile: file, Header: []string{p.bearer(), contentType}},
-		meter:   h.meter(p, map[string]string{createGroups: "petcat_commit_batch_size_count"}),
-	}, err
 }
 
 // createsAndInserts measures both in turns. The result for inserts is by the size
 // of a group.
 func (s *suite) createsAndInserts(ctx context.Context, group string, bare *bareInserter, subjects ...subject) (measured, map[int][]float64, error) {
 	all, inserts := measured{}, map[int][]float64{}
-	rounds := s.rounds
-	defer func() { s.rounds = rounds }()
-	s.rounds = 1 // of compare: the inserts take their turn between
-	for round := range rounds {
-		begun := len(s.result.Samples)
+	err := s.inTurns(func(round int) error {
 		m, err := s.compare(ctx, group, connections, subjects...)
 		if err != nil {
-			return nil, nil, err
-		}
-		for i := range s.result.Samples[begun:] {
-			s.result.Samples[begun+i].Round = round + 1
+			return err
 		}
 		for name, samples := range m {
 			all[name] = append(all[name], samples...)
@@ -178,36 +140,37 @@ func (s *suite) createsAndInserts(ctx context.Context, group string, bare *bareI
 			}
 			rate, err := bare.run(ctx, rows, s.duration)
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
 			inserts[size] = append(inserts[size], rate)
-			s.say("   round %d of %d, %-28s %12s", round+1, rounds, bareInsertOf(size), report.Format(rate, "/s"))
+			s.say("   round %d, %-28s %12s", round, bareInsertOf(size), report.Format(rate, "/s"))
 		}
-	}
-	return all, inserts, nil
+		return nil
+	})
+	return all, inserts, err
 }
 
 // createRows compares with groups as large as petcat's, with those that as many
 // clients can fill, and for information with larger ones.
-func createRows(group, what string, figure report.Figure, m measured, inserts map[int][]float64) []report.Row {
-	ours := m.of(sharedCreate, rate).Values
-	against := func(size int) report.Column { return report.Column{Name: bareInsertOf(size), Values: inserts[size]} }
-	rows := []report.Row{
-		report.Compare(group, what, "/s", ours, against(typical), figure),
-		report.Compare(group, what, "/s", ours, against(connections), figure),
-		report.Compare(group, what, "/s", ours, against(256), report.Figure{}),
+func createRows(group, what string, m measured, inserts map[int][]float64) []report.Row {
+	against := func(subject, text string, size int, f report.Figure) report.Row {
+		return report.Compare(group, what+text, "/s", m.of(subject, rate).Values, report.Column{Name: bareInsertOf(size), Values: inserts[size]}, f)
 	}
-	measure := func(name, text, unit string, of func(report.Sample) float64) report.Row {
-		return report.Measure(group, what+text, unit, m.of(name, of).Values, report.Figure{})
+	value := func(subject, text, unit string, of func(report.Sample) float64) report.Row {
+		return m.value(group, what+text, unit, subject, of, report.Figure{})
 	}
-	return append(rows,
-		report.Compare(group, what+", Idempotency-Key", "/s", m.of(keyedCreate, rate).Values, against(typical), report.Figure{}),
-		report.Compare(group, what+", Idempotency-Key", "/s", m.of(keyedCreate, rate).Values, m.of(sharedCreate, rate), report.Figure{}),
-		measure(sharedCreate, ", p99", "ms", p99),
-		measure(keyedCreate, ", Idempotency-Key, p99", "ms", p99),
-		measure(sharedCreate, ", creates in a group", "", each(createGroups)),
-		measure(keyedCreate, ", Idempotency-Key, creates in a group", "", each(createGroups)),
-		measure(sharedCreate, ", PostgreSQL's CPU per answer", "µs", cpuOf(postgresCPU)),
-		measure(sharedCreate, ", Redis' CPU per answer", "µs", cpuOf(redisCPU)),
-	)
+	const key = ", Idempotency-Key"
+	return []report.Row{
+		against(sharedCreate, "", typical, report.AtLeast(0.35)),
+		against(sharedCreate, "", connections, report.AtLeast(0.35)),
+		against(sharedCreate, "", 256, report.Figure{}),
+		against(keyedCreate, key, typical, report.Figure{}),
+		m.ratio(group, what+key, "/s", keyedCreate, sharedCreate, rate, report.Figure{}),
+		value(sharedCreate, ", p99", "ms", p99),
+		value(keyedCreate, key+", p99", "ms", p99),
+		value(sharedCreate, ", creates in a group", "", each(createGroups)),
+		value(keyedCreate, key+", creates in a group", "", each(createGroups)),
+		value(sharedCreate, ", PostgreSQL's CPU per answer", "µs", cpuOf(postgresCPU)),
+		value(sharedCreate, ", Redis' CPU per answer", "µs", cpuOf(redisCPU)),
+	}
 }

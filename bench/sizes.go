@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"petcat/bench/report"
 )
-
-// cutHeader splits a header's line.
-func cutHeader(line string) (name, value string, found bool) { return strings.Cut(line, ": ") }
 
 // petcatUnchanged is petcat's answer to who has the list already.
 const petcatUnchanged = "petcat 304"
@@ -69,12 +65,11 @@ func (s *suite) size(ctx context.Context, group string, p *started) error {
 	if err != nil {
 		return err
 	}
-	defer bare.process.Stop()
+	defer bare.server.Stop()
 	m, err := s.compare(ctx, group, connections, p.get(petcatList), bare)
 	if err != nil {
 		return err
 	}
-	s.add(report.Compare(group, "list of "+thousand(p.n)+" categories", "/s",
-		m.of(petcatList, rate).Values, m.of(bareList, rate), report.AtLeast(0.95)))
+	s.add(m.ratio(group, "list of "+thousand(p.n)+" categories", "/s", petcatList, bareList, rate, report.AtLeast(0.95)))
 	return nil
 }

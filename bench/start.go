@@ -52,10 +52,10 @@ func (s *suite) start(ctx context.Context, group string) error {
 			if err != nil {
 				return err
 			}
-			ready = append(ready, p.Ready.Seconds())
+			ready = append(ready, p.ReadyIn.Seconds())
 			memory = append(memory, float64(used.Memory)/(1<<20))
 			peak = append(peak, float64(used.PeakMem)/(1<<20))
-			s.say("   %s: ready in %.3f s, %.0f MiB", c.what, p.Ready.Seconds(), float64(used.Memory)/(1<<20))
+			s.say("   %s: ready in %.3f s, %.0f MiB", c.what, p.ReadyIn.Seconds(), float64(used.Memory)/(1<<20))
 		}
 		row := report.Measure(group, "resident memory then, "+c.what, "MiB", memory, c.memory)
 		row.Note = "peak " + report.Format(report.Median(peak), "MiB")

@@ -28,30 +28,32 @@ type suite struct {
 
 // group is a set of measurements that share servers.
 type group struct {
-	name string
-	run  func(*suite, context.Context, string) error
-	load bool // needs wrk
-	long bool // not in a quick run, unless it is asked for by name
+	name  string
+	run   func(*suite, context.Context, string) error
+	needs []string // tools; what is missing is reported in its place
+	long  bool     // not in a quick run, unless it is asked for by name
 }
 
 // groups are in the order in which they run. Those that change the data that
 // several use come last.
 func groups() []group {
+	load := []string{"wrk"}
+	nodes := []string{"wrk", "postgres", "redis"}
 	return []group{
-		{"list", (*suite).list, true, false},
-		{"sizes", (*suite).sizes, true, false},
-		{"answers", (*suite).answers, true, false},
-		{"create", (*suite).creates, true, false},
-		{"one", (*suite).oneConnection, true, false},
-		{"start", (*suite).start, false, false},
-		{"binary", (*suite).binary, false, false},
-		{"limiter", (*suite).limiter, false, false},
-		{"compression", (*suite).compression, true, false},
-		{"nodes-decision", (*suite).nodesDecision, false, true},
-		{"nodes-list", (*suite).nodesList, true, false},
-		{"nodes-counters", (*suite).nodesCounters, true, false},
-		{"nodes-create", (*suite).nodesCreate, true, false},
-		{"nodes-three", (*suite).nodesThree, true, true},
+		{"list", (*suite).list, load, false},
+		{"sizes", (*suite).sizes, load, false},
+		{"answers", (*suite).answers, load, false},
+		{"create", (*suite).creates, load, false},
+		{"one", (*suite).oneConnection, load, false},
+		{"start", (*suite).start, nil, false},
+		{"binary", (*suite).binary, nil, false},
+		{"limiter", (*suite).limiter, nil, false},
+		{"compression", (*suite).compression, load, false},
+		{"nodes-decision", (*suite).nodesDecision, []string{"postgres", "redis", "redis-benchmark"}, true},
+		{"nodes-list", (*suite).nodesList, nodes, false},
+		{"nodes-counters", (*suite).nodesCounters, nodes, false},
+		{"nodes-create", (*suite).nodesCreate, nodes, false},
+		{"nodes-three", (*suite).nodesThree, append(nodes, "haproxy"), true},
 	}
 }
 
@@ -123,12 +125,12 @@ func (s *suite) runGroups(ctx context.Context) error {
 			continue
 		}
 		s.say("== %s", g.name)
-		var err error
-		if absent := s.tools["wrk"].absent; g.load && absent != "" {
-			err = errors.New(absent)
-		} else {
-			err = g.run(s, ctx, g.name)
+		if absent := s.absent(g.needs); absent != "" {
+			s.add(report.Missing(g.name, "group "+g.name, "", "", absent))
+			failed = append(failed, fmt.Errorf("%s: %s", g.name, absent))
+			continue
 		}
+		err := g.run(s, ctx, g.name)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -138,6 +140,16 @@ func (s *suite) runGroups(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// absent says which of some tools is missing, and why; "" when none is.
+func (s *suite) absent(names []string) string {
+	for _, name := range names {
+		if why := s.tools[name].absent; why != "" {
+			return name + ": " + why
+		}
+	}
+	return ""
 }
 
 // wants reports whether a group is to run.
@@ -188,22 +200,6 @@ func (s *suite) with(ctx context.Context, categories int) (*prepared, error) {
 }
 
 const listPath = "/v1/categories"
-
-// keep asks petcat once for its answers and puts them where other servers find
-// them.
-func (s *suite) keep(ctx context.Context, p *server.PetcatServer, bearer, name string) (server.Files, server.Answer, error) {
-	dir := filepath.Join(s.work, "answers-"+name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return server.Files{}, server.Answer{}, err
-	}
-	files := server.FilesIn(dir)
-	files.CreateHeader, files.CreateBody = "", ""
-	list, err := expect(ctx, 200, "GET", p.URL+listPath, []string{bearer}, nil)
-	if err != nil {
-		return files, list, err
-	}
-	return files, list, list.Keep(files.ListHeader, files.ListBody)
-}
 
 // expect asks for something and insists on a status.
 func expect(ctx context.Context, status int, method, url string, header []string, body []byte) (server.Answer, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"petcat/bench/report"
@@ -20,20 +21,32 @@ type tool struct {
 	absent  string // why it could not be had
 }
 
-// packaged are the programs that come from Debian, with the flag that makes
-// them tell their version.
-func packaged() map[string]string {
-	return map[string]string{"wrk": "-v", "nginx": "-v", "haproxy": "-v"}
-}
-
 // findTools finds, installs or builds everything. What fails is absent, but
 // without petcat and the bare server there is nothing to measure.
 func (s *suite) findTools(ctx context.Context) error {
-	s.installMissing(ctx)
-	for name, flag := range packaged() {
-		s.tools[name] = findPackaged(ctx, name, flag)
+	need := exec.CommandContext(ctx, filepath.Join(s.root, "scripts", "need-servers"), "wrk", "nginx")
+	if out, err := need.CombinedOutput(); err != nil {
+		s.say("%s", lastLine(string(out)))
 	}
-	s.findServers(ctx)
+	// Debian keeps PostgreSQL's programs out of PATH, by version.
+	postgres, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil {
+		return err
+	}
+	slices.Reverse(postgres)
+	for _, t := range []struct {
+		name, flag string // which makes it tell its version
+		programs   []string
+	}{
+		{"wrk", "-v", []string{"wrk"}},
+		{"nginx", "-v", []string{"nginx"}},
+		{"haproxy", "-v", []string{"haproxy"}},
+		{"postgres", "--version", append(postgres, "postgres")},
+		{"redis", "--version", []string{"redis-server", "valkey-server"}},
+		{"redis-benchmark", "--version", []string{"redis-benchmark", "valkey-benchmark"}},
+	} {
+		s.tools[t.name] = find(ctx, t.flag, t.programs...)
+	}
 	s.say("== building petcat, the bare server and PocketBase (the first time takes minutes)")
 	version := "-s -w -X main.version=" + s.revision(ctx)
 	for _, b := range []struct{ name, dir, pkg, ldflags string }{
@@ -77,69 +90,24 @@ func (s *suite) builtVersion(name, path string) string {
 	return s.result.Revision + ", built with " + info.GoVersion
 }
 
-// look finds a program; servers are where a user's PATH may not lead.
-func look(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	return exec.LookPath("/usr/sbin/" + name)
-}
-
-func findPackaged(ctx context.Context, name, flag string) tool {
-	path, err := look(name)
-	if err != nil {
-		return tool{absent: "not installed; on Debian: apt-get install " + name}
-	}
-	// wrk tells its version and fails.
-	out, _ := exec.CommandContext(ctx, path, flag).CombinedOutput()
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	line, _, _ = strings.Cut(line, " Copyright")
-	line, _, _ = strings.Cut(line, " - https://")
-	return tool{path: path, version: strings.TrimPrefix(line, "nginx version: ")}
-}
-
-// installMissing installs what Debian has, where this is Debian and we may.
-func (s *suite) installMissing(ctx context.Context) {
-	var missing []string
-	for name := range packaged() {
-		if _, err := look(name); err != nil {
-			missing = append(missing, name)
+// find finds the first of some programs that do the same. Servers are where a
+// user's PATH may not lead.
+func find(ctx context.Context, flag string, programs ...string) tool {
+	for _, name := range programs {
+		for _, name := range []string{name, "/usr/sbin/" + name} {
+			path, err := exec.LookPath(name)
+			if err != nil {
+				continue
+			}
+			// wrk tells its version and fails.
+			out, _ := exec.CommandContext(ctx, path, flag).CombinedOutput()
+			line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+			line, _, _ = strings.Cut(line, " Copyright")
+			line, _, _ = strings.Cut(line, " - https://")
+			return tool{path: path, version: strings.TrimPrefix(line, "nginx version: ")}
 		}
 	}
-	if len(missing) == 0 {
-		return
-	}
-	_, err := exec.LookPath("apt-get")
-	if os.Geteuid() != 0 || err != nil {
-		s.say("not installed: %s; on Debian, as root: apt-get install %[1]s", strings.Join(missing, " "))
-		return
-	}
-	s.say("== installing %s", strings.Join(missing, ", "))
-	unblock := keepServicesDown()
-	defer unblock()
-	for _, args := range [][]string{{"update"}, append([]string{"install", "-y", "--no-install-recommends"}, missing...)} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			s.say("apt-get %s: %v: %s", strings.Join(args, " "), err, lastLine(string(out)))
-		}
-	}
-}
-
-// keepServicesDown makes Debian not start what it installs: the servers are
-// wanted as programs, not as services of this machine. It returns how to undo it.
-func keepServicesDown() (undo func()) {
-	const policy = "/usr/sbin/policy-rc.d"
-	file, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a script of the system's
-	if err != nil {
-		return func() {} // there is a policy already
-	}
-	_, err = file.WriteString("#!/bin/sh\nexit 101\n")
-	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(policy)
-		return func() {}
-	}
-	return func() { _ = os.Remove(policy) }
+	return tool{absent: "not installed; as root on Debian, scripts/need-servers installs it"}
 }
 
 // programs lists what took part, for the report.

@@ -1,6 +1,6 @@
-// Command bare answers as petcat answered once, and does nothing else: it is
-// what net/http itself costs. GET gets the list; POST has its body read and
-// decoded, stores nothing, and gets the answer to a create.
+// Command bare sends the responses that it once got from petcat, and does nothing
+// else: it shows what net/http itself costs. GET returns the list; POST reads and
+// decodes its body, stores nothing, and returns the response to a create.
 package main
 
 import (

@@ -1,15 +1,14 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/prometheus/procfs"
 )
 
 // Machine is where it was measured.
@@ -25,55 +24,40 @@ type Machine struct {
 
 // ThisMachine describes the machine, and the file system of a directory.
 func ThisMachine(dir string) (Machine, error) {
-	cpu, err1 := os.ReadFile("/proc/cpuinfo")
-	memory, err2 := os.ReadFile("/proc/meminfo")
-	system, err3 := os.ReadFile("/etc/os-release")
-	mounts, err4 := os.ReadFile("/proc/self/mounts")
-	var name unix.Utsname
-	err5 := unix.Uname(&name)
-	if err := errors.Join(err1, err2, err4, err5); err != nil {
-		return Machine{}, fmt.Errorf("describe the machine: %w", err)
+	m := Machine{CPU: "unknown", Cores: runtime.NumCPU(), System: "unknown", Go: runtime.Version()}
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return m, err
 	}
-	m := Machine{
-		CPU:        field(cpu, "model name", ":"),
-		Cores:      runtime.NumCPU(),
-		System:     "unknown",
-		Kernel:     string(bytes.TrimRight(name.Release[:], "\x00")),
-		FileSystem: fileSystem(string(mounts), dir),
-		Go:         runtime.Version(),
+	cpus, err1 := proc.CPUInfo()
+	memory, err2 := proc.Meminfo()
+	mounts, err3 := procfs.GetMounts()
+	kernel, err4 := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return m, fmt.Errorf("describe the machine: %w", err)
 	}
-	if err3 == nil {
-		m.System = strings.Trim(field(system, "PRETTY_NAME", "="), `"`)
+	m.Kernel, m.FileSystem = strings.TrimSpace(string(kernel)), fileSystem(mounts, dir)
+	if len(cpus) > 0 && cpus[0].ModelName != "" {
+		m.CPU = cpus[0].ModelName
 	}
-	if kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(field(memory, "MemTotal", ":"), " kB"), 64); err == nil {
-		m.MemoryGiB = kilobytes / (1 << 20)
+	if memory.MemTotal != nil {
+		m.MemoryGiB = float64(*memory.MemTotal) / (1 << 20) // of KiB
+	}
+	system, _ := os.ReadFile("/etc/os-release") // which not every system has
+	if name := regexp.MustCompile(`(?m)^PRETTY_NAME="?([^"\n]*)`).FindSubmatch(system); name != nil {
+		m.System = string(name[1])
 	}
 	return m, nil
 }
 
-// field returns the value of the first line that begins with a name.
-func field(text []byte, name, separator string) string {
-	for line := range strings.Lines(string(text)) {
-		key, value, found := strings.Cut(line, separator)
-		if found && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown"
-}
-
 // fileSystem returns the kind of file system that a directory is on: that of the
 // mount whose path is the longest that it begins with.
-func fileSystem(mounts, dir string) string {
+func fileSystem(mounts []*procfs.MountInfo, dir string) string {
 	kind, longest := "unknown", -1
-	for line := range strings.Lines(mounts) {
-		fields := strings.Fields(line)
-		if len(fields) < 3 {
-			continue
-		}
-		at := strings.TrimSuffix(fields[1], "/")
+	for _, m := range mounts {
+		at := strings.TrimSuffix(m.MountPoint, "/")
 		if (dir == at || strings.HasPrefix(dir, at+"/")) && len(at) > longest {
-			kind, longest = fields[2], len(at)
+			kind, longest = m.FSType, len(at)
 		}
 	}
 	return kind

@@ -88,7 +88,11 @@ func (r Result) Write(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	for file, content := range map[string]string{name + ".json": string(text) + "\n", name + ".md": r.Markdown()} {
+	page, err := r.Markdown()
+	if err != nil {
+		return err
+	}
+	for file, content := range map[string]string{name + ".json": string(text) + "\n", name + ".md": page} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil { //nolint:gosec // for everybody to read
 			return err
 		}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // Met says whether a figure was reached.
@@ -126,7 +128,7 @@ func Format(value float64, unit string) string {
 	case magnitude < 100:
 		decimals = 1
 	}
-	return thousands(strconv.FormatFloat(value, 'f', decimals, 64)) + unit
+	return message.NewPrinter(language.English).Sprintf("%.*f", decimals, value) + unit
 }
 
 // ratio writes a ratio: always with decimals, because 0.996 is not 1.
@@ -136,21 +138,6 @@ func ratio(r float64) string {
 		decimals = 1
 	}
 	return strconv.FormatFloat(r, 'f', decimals, 64)
-}
-
-func thousands(number string) string {
-	whole, fraction, found := strings.Cut(number, ".")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if found {
-		whole += "." + fraction
-	}
-	return sign + whole
 }
 
 func (r Row) cells() []string {

@@ -2,41 +2,32 @@ package report
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
+	"text/template"
 )
-
-func verdictHead() []string {
-	return []string{"what", "value", "yardstick", "ratio", "figure", "met"}
-}
-
-func detailHead() []string {
-	return []string{"server and request", "categories", "connections", "answers/s", "p50", "p99", "CPU per answer", "peak memory"}
-}
 
 // Table returns the rows as plain text, for a terminal.
 func (r Result) Table() string {
-	return plain(verdictHead(), r.verdicts()) + "\n" + plain(detailHead(), r.details())
+	return plain(r.Verdicts()) + "\n" + plain(r.Details())
 }
 
-func (r Result) verdicts() [][]string {
-	var lines [][]string
+// Verdicts returns a line for each row, below the columns' names.
+func (r Result) Verdicts() [][]string {
+	lines := [][]string{{"what", "value", "yardstick", "ratio", "figure", "met"}}
 	for _, row := range r.Rows {
 		lines = append(lines, row.cells())
 	}
 	return lines
 }
 
-// details returns the medians of each server's rounds.
-func (r Result) details() [][]string {
-	var lines [][]string
+// Details returns the medians of each server's rounds, below the columns' names.
+func (r Result) Details() [][]string {
+	lines := [][]string{{"server and request", "categories", "connections", "answers/s", "p50", "p99", "CPU per answer", "peak memory"}}
 	for _, s := range r.Series() {
 		categories := ""
 		if s.Categories > 0 {
 			categories = Format(float64(s.Categories), "")
-			categories, _, _ = strings.Cut(categories, ".")
 		}
 		lines = append(lines, []string{
 			s.Subject, categories, fmt.Sprint(s.Connections), Format(s.Rate, ""), duration(s.P50), duration(s.P99),
@@ -57,31 +48,27 @@ func duration(micros float64) string {
 // Series returns the medians of all samples that differ in the round alone, in
 // the order in which they were measured.
 func (r Result) Series() []Sample {
-	type key struct {
-		group, subject          string
-		categories, connections int
+	var order []Sample
+	rounds := map[string][]Sample{}
+	key := func(s Sample) string {
+		return fmt.Sprint(s.Group, "/", s.Subject, "/", s.Categories, "/", s.Connections)
 	}
-	var order []key
-	rounds := map[key][]Sample{}
 	for _, s := range r.Samples {
-		k := key{s.Group, s.Subject, s.Categories, s.Connections}
-		if rounds[k] == nil {
-			order = append(order, k)
+		if rounds[key(s)] == nil {
+			order = append(order, s)
 		}
-		rounds[k] = append(rounds[k], s)
+		rounds[key(s)] = append(rounds[key(s)], s)
 	}
-	medians := make([]Sample, 0, len(order))
-	for _, k := range order {
-		m := rounds[k][0]
-		m.Round = 0
-		m.Rate = median(rounds[k], func(s Sample) float64 { return s.Rate })
-		m.CPU = median(rounds[k], func(s Sample) float64 { return s.CPU })
-		m.P50 = median(rounds[k], func(s Sample) float64 { return s.P50 })
-		m.P99 = median(rounds[k], func(s Sample) float64 { return s.P99 })
-		m.PeakMemory = rounds[k][len(rounds[k])-1].PeakMemory // it only grows
-		medians = append(medians, m)
+	for i, s := range order {
+		same := rounds[key(s)]
+		order[i].Round = 0
+		order[i].Rate = median(same, func(s Sample) float64 { return s.Rate })
+		order[i].CPU = median(same, func(s Sample) float64 { return s.CPU })
+		order[i].P50 = median(same, func(s Sample) float64 { return s.P50 })
+		order[i].P99 = median(same, func(s Sample) float64 { return s.P99 })
+		order[i].PeakMemory = same[len(same)-1].PeakMemory // it only grows
 	}
-	return medians
+	return order
 }
 
 func median(samples []Sample, of func(Sample) float64) float64 {
@@ -93,69 +80,47 @@ func median(samples []Sample, of func(Sample) float64) float64 {
 }
 
 // plain sets a table in columns of equal width.
-func plain(head []string, lines [][]string) string {
-	widths := map[int]int{}
-	for _, line := range append([][]string{head}, lines...) {
-		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	last := slices.Max(append(slices.Collect(maps.Keys(widths)), 0))
+func plain(lines [][]string) string {
 	var out strings.Builder
-	write := func(line []string) {
-		var text strings.Builder
-		for i, cell := range line {
-			text.WriteString(cell)
-			if i < last {
-				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-			}
-		}
-		out.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-	}
-	write(head)
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, line := range lines {
-		write(line)
+		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
+	_ = w.Flush() // a strings.Builder takes everything
 	return out.String()
 }
+
+// page is a result as Markdown.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"format": Format,
+	"cell":   strings.NewReplacer("|", `\|`, "\n", " ").Replace,
+}).Parse(`
+{{- define "table"}}{{range $i, $line := .}}|{{range $line}} {{cell .}} |{{end}}
+{{if eq $i 0}}|{{range $line}}---|{{end}}
+{{end}}{{end}}{{end -}}
+# Benchmarks of {{.Date}}
+
+{{if .Quick}}This was a quick run: it shows that everything works, and its numbers are noise.
+
+{{end}}Revision {{.Revision}}. {{.Settings.Rounds}} rounds of {{.Settings.Seconds}} s each, in turns; medians.
+
+{{with .Machine}}- Processor: {{.CPU}}, {{.Cores}} cores
+- Memory: {{format .MemoryGiB "GiB"}}
+- System: {{.System}}, kernel {{.Kernel}}
+- Disk: {{.FileSystem}}
+- Go: {{.Go}}
+{{end}}{{range .Programs}}- {{.Name}}: {{if .Absent}}absent: {{.Absent}}{{else}}{{.Version}}{{end}}
+{{end}}
+## Figures
+
+{{template "table" .Verdicts}}
+## All servers
+
+{{template "table" .Details}}`))
 
 // Markdown returns the whole result as a page.
-func (r Result) Markdown() string {
+func (r Result) Markdown() (string, error) {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# Benchmarks of %s\n\n", r.Date)
-	if r.Quick {
-		out.WriteString("This was a quick run: it shows that everything works, and its numbers are noise.\n\n")
-	}
-	fmt.Fprintf(&out, "Revision %s. %d rounds of %d s each, in turns; medians.\n\n", r.Revision, r.Settings.Rounds, r.Settings.Seconds)
-	m := r.Machine
-	fmt.Fprintf(&out, "- Processor: %s, %d cores\n- Memory: %s\n- System: %s, kernel %s\n- Disk: %s\n- Go: %s\n",
-		m.CPU, m.Cores, Format(m.MemoryGiB, "GiB"), m.System, m.Kernel, m.FileSystem, m.Go)
-	for _, p := range r.Programs {
-		if p.Absent != "" {
-			fmt.Fprintf(&out, "- %s: absent: %s\n", p.Name, p.Absent)
-		} else {
-			fmt.Fprintf(&out, "- %s: %s\n", p.Name, p.Version)
-		}
-	}
-	out.WriteString("\n## Figures\n\n" + markdown(verdictHead(), r.verdicts()))
-	out.WriteString("\n## All servers\n\n" + markdown(detailHead(), r.details()))
-	return out.String()
-}
-
-func markdown(head []string, lines [][]string) string {
-	var out strings.Builder
-	escape := strings.NewReplacer("|", `\|`, "\n", " ")
-	write := func(line []string) {
-		out.WriteString("|")
-		for _, cell := range line {
-			out.WriteString(" " + escape.Replace(cell) + " |")
-		}
-		out.WriteString("\n")
-	}
-	write(head)
-	out.WriteString(strings.Repeat("|---", len(head)) + "|\n")
-	for _, line := range lines {
-		write(line)
-	}
-	return out.String()
+	err := page.Execute(&out, r)
+	return out.String(), err
 }

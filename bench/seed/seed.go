@@ -1,9 +1,8 @@
-// Package seed fills petcat's database with a million rows in seconds. petcat's
-// own store cannot be imported from another module, and through the API a
-// million creates would take minutes, so the rows are written past both, by the
-// schema in internal/sqlite/migrations, with the counters as the store would
-// have left them. The database must have been made by petcat, and nobody may
-// have it open.
+// Package seed fills petcat's database with a million rows in seconds. petcat's own
+// store cannot be imported from another module, and through the API a million
+// creates would take minutes, so it writes the rows directly, by the schema in
+// internal/sqlite/migrations, with the counters as the store would have left them.
+// petcat must have created the database, and no program may have it open.
 package seed
 
 import (
@@ -19,7 +18,10 @@ import (
 )
 
 // Record is a category.
-type Record struct{ Name, Description string }
+type Record struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
 
 // kinds are what the categories are made of, in turns.
 func kinds() []Record {

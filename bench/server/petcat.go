@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
-	"time"
+	"strings"
 )
 
 // Petcat is petcat's real program, and where its data are.
@@ -51,30 +51,19 @@ func (p Petcat) CreateKey(ctx context.Context, account, quota string) (key strin
 }
 
 func (p Petcat) run(ctx context.Context, args ...string) ([]byte, error) {
-	out, err := exec.CommandContext(ctx, p.Program, slices.Concat(args, p.place(), []string{"--json"})...).Output()
+	var stderr strings.Builder
+	cmd := exec.CommandContext(ctx, p.Program, slices.Concat(args, p.place(), []string{"--json"})...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("petcat %v: %w: %s", args, err, stderrOf(err))
+		err = fmt.Errorf("petcat %v: %w: %s", args, err, stderr.String())
 	}
-	return out, nil
-}
-
-func stderrOf(err error) string {
-	if e, ok := err.(*exec.ExitError); ok { //nolint:errorlint // what Output returns is not wrapped
-		return string(e.Stderr)
-	}
-	return ""
-}
-
-// PetcatServer is petcat, serving.
-type PetcatServer struct {
-	Server
-	Admin string        // the URL of the admin listener
-	Ready time.Duration // from its start until it was ready
+	return out, err
 }
 
 // Serve starts petcat as an operator would, with everything on: keys, both
 // windows, bans, metrics, and the access log, which goes to a file.
-func (p Petcat) Serve(ctx context.Context) (*PetcatServer, error) {
+func (p Petcat) Serve(ctx context.Context) (*Server, error) {
 	api, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
@@ -87,29 +76,15 @@ func (p Petcat) Serve(ctx context.Context) (*PetcatServer, error) {
 	if p.Limiter != "" {
 		args = append(args, "--limiter", p.Limiter)
 	}
-	begun := time.Now()
-	process, err := startProcess(ctx, Launch{
-		Name: "petcat", Dir: p.Dir, Path: p.Program,
-		Args: append(args,
-			"--listen", api, "--admin-listen", admin,
-			"--trusted-proxies", "127.0.0.1", // all load comes from there, also that without a key
-			"--log-format", "json", "--log-level", "info", "--bans", "enforce", "--shutdown-timeout", "2s"),
-	})
+	args = append(args,
+		"--listen", api, "--admin-listen", admin,
+		"--trusted-proxies", "127.0.0.1", // all load comes from there, also that without a key
+		"--log-format", "json", "--log-level", "info", "--bans", "enforce", "--shutdown-timeout", "2s")
+	ready := func() bool { return status(ctx, "http://"+admin+"/readyz") == 200 }
+	s, err := program{name: "petcat", dir: p.Dir, path: p.Program, args: args, ready: ready}.start(ctx, "http://"+api)
 	if err != nil {
 		return nil, err
 	}
-	s := &PetcatServer{Server: Server{Process: process, Name: "petcat", URL: "http://" + api}, Admin: "http://" + admin}
-	onAdmin := Server{URL: s.Admin}
-	// petcat listens before it is ready, so the first request that is not refused
-	// waits just as long as petcat needs.
-	err = process.awaitReady(ctx, time.Millisecond, func() bool {
-		status, _ := onAdmin.get(ctx, "/readyz")
-		return status == 200
-	})
-	if err != nil {
-		process.Stop()
-		return nil, err
-	}
-	s.Ready = time.Since(begun)
+	s.Admin = "http://" + admin
 	return s, nil
 }

@@ -1,54 +1,33 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"petcat/bench/seed"
 )
 
-// Record is a category as PocketBase is to hold it.
-type Record struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-}
+// PocketBaseRecords is the path of the categories: of one page, which with
+// ?perPage= is all of them.
+const PocketBaseRecords = "/api/collections/categories/records"
 
-// PocketBaseServer is PocketBase with a collection of categories.
-type PocketBaseServer struct {
-	Server
-	Token string // of a user, who may list and create
-}
-
-// Paths of PocketBase's API.
-const (
-	pocketBaseRecords = "/api/collections/categories/records"
-	password          = "a password for one run"
-)
-
-// ListURL lists the categories of one page, which is all of them.
-func (p *PocketBaseServer) ListURL(n int) string {
-	return fmt.Sprintf("%s%s?perPage=%d", p.URL, pocketBaseRecords, n)
-}
-
-// CreateURL creates a category.
-func (p *PocketBaseServer) CreateURL() string { return p.URL + pocketBaseRecords }
+const password = "a password for one run"
 
 // PocketBase starts PocketBase and sets it up through its own API: a collection
 // that signed-in users may list and add to, as its documentation suggests, a
 // user, and the records.
-func PocketBase(ctx context.Context, program, dir string, records []Record) (_ *PocketBaseServer, err error) {
+func PocketBase(ctx context.Context, path, dir string, records []seed.Record) (p *Server, err error) {
 	dir = filepath.Join(dir, "pocketbase")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	data := "--dir=" + filepath.Join(dir, "pb_data")
 	const admin = "admin@example.com"
-	out, err := exec.CommandContext(ctx, program, "superuser", "upsert", admin, password, data).CombinedOutput()
+	out, err := exec.CommandContext(ctx, path, "superuser", "upsert", admin, password, data).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("pocketbase: make a superuser: %w: %s", err, out)
 	}
@@ -56,11 +35,10 @@ func PocketBase(ctx context.Context, program, dir string, records []Record) (_ *
 	if err != nil {
 		return nil, err
 	}
-	server, err := launch(ctx, Launch{Name: "pocketbase", Dir: dir, Path: program, Args: []string{"serve", "--http=" + address, data}}, address, "/api/health")
+	p, err = program{name: "pocketbase", dir: dir, path: path, args: []string{"serve", "--http=" + address, data}}.start(ctx, "http://"+address)
 	if err != nil {
 		return nil, err
 	}
-	p := &PocketBaseServer{Server: *server}
 	defer func() {
 		if err != nil {
 			p.Stop()
@@ -77,7 +55,7 @@ func PocketBase(ctx context.Context, program, dir string, records []Record) (_ *
 		return nil, err
 	}
 	for _, r := range records {
-		if err := p.post(ctx, pocketBaseRecords, p.Token, r, nil); err != nil {
+		if err := p.post(ctx, PocketBaseRecords, p.Token, r, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +63,7 @@ func PocketBase(ctx context.Context, program, dir string, records []Record) (_ *
 }
 
 // setUp makes the collection and the user.
-func (p *PocketBaseServer) setUp(ctx context.Context, superuser string) error {
+func (s *Server) setUp(ctx context.Context, superuser string) error {
 	const signedIn = `@request.auth.id != ""`
 	collection := map[string]any{
 		"name": "categories", "type": "base", "listRule": signedIn, "viewRule": signedIn, "createRule": signedIn,
@@ -94,48 +72,35 @@ func (p *PocketBaseServer) setUp(ctx context.Context, superuser string) error {
 			{"name": "description", "type": "text", "max": 10000},
 		},
 	}
-	if err := p.post(ctx, "/api/collections", superuser, collection, nil); err != nil {
+	if err := s.post(ctx, "/api/collections", superuser, collection, nil); err != nil {
 		return err
 	}
 	user := map[string]any{"email": "user@example.com", "password": password, "passwordConfirm": password}
-	return p.post(ctx, "/api/collections/users/records", superuser, user, nil)
+	return s.post(ctx, "/api/collections/users/records", superuser, user, nil)
 }
 
-func (p *PocketBaseServer) signIn(ctx context.Context, collection, email string) (token string, err error) {
+func (s *Server) signIn(ctx context.Context, collection, email string) (token string, err error) {
 	var answer struct{ Token string }
 	ask := map[string]any{"identity": email, "password": password}
-	err = p.post(ctx, "/api/collections/"+collection+"/auth-with-password", "", ask, &answer)
+	err = s.post(ctx, "/api/collections/"+collection+"/auth-with-password", "", ask, &answer)
 	return answer.Token, err
 }
 
-func (p *PocketBaseServer) post(ctx context.Context, path, token string, body, into any) error {
+func (s *Server) post(ctx context.Context, path, token string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
+	header := []string{"Content-Type: application/json"}
 	if token != "" {
-		r.Header.Set("Authorization", token)
+		header = append(header, "Authorization: "+token)
 	}
-	client := http.Client{Timeout: readyTimeout}
-	res, err := client.Do(r)
-	if err != nil {
+	a, err := Ask(ctx, "POST", s.URL+path, header, text)
+	if err == nil && a.Status != 200 {
+		err = fmt.Errorf("pocketbase: POST %s: %d: %s", path, a.Status, a.Body)
+	}
+	if err != nil || into == nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("pocketbase: POST %s: %s: %s", path, res.Status, answer)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, into)
+	return json.Unmarshal(a.Body, into)
 }

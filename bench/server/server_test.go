@@ -13,34 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestStatFields(t *testing.T) {
-	// The name of a process may hold what looks like fields.
-	const stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 8 0 1 2 3"
-	fields, err := statFields([]byte(stat))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fields[0] != "S" || fields[1] != "1" || fields[11] != "250" || fields[12] != "50" {
-		t.Errorf("%v", fields)
-	}
-	if _, err := statFields([]byte("nothing")); err == nil {
-		t.Error("a line without fields is taken")
-	}
-}
-
-func TestKilobytes(t *testing.T) {
-	const status = "Name:\tx\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\n"
-	if got := kilobytes([]byte(status), "VmHWM:"); got != 2<<20 {
-		t.Errorf("%d bytes, want 2 MiB", got)
-	}
-	if got := kilobytes([]byte(status), "VmSwap:"); got != 0 {
-		t.Errorf("%d bytes of what is not there", got)
-	}
-}
-
 func TestUsageOfThisProcess(t *testing.T) {
-	p := &Process{PID: os.Getpid()}
-	before, err := p.Usage()
+	before, err := usageOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +23,7 @@ func TestUsageOfThisProcess(t *testing.T) {
 	}
 	for begun := time.Now(); time.Since(begun) < 100*time.Millisecond; {
 	}
-	after, err := p.Usage()
+	after, err := usageOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,19 +33,22 @@ func TestUsageOfThisProcess(t *testing.T) {
 }
 
 func TestProcessIsStopped(t *testing.T) {
-	p, err := startProcess(t.Context(), Launch{Name: "sleeper", Dir: t.TempDir(), Path: "/bin/sleep", Args: []string{"600"}})
+	s, err := program{name: "sleeper", dir: t.TempDir(), path: "/bin/sleep", args: []string{"600"}, ready: func() bool { return true }}.start(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Stop()
-	if _, err := os.Stat(filepath.Join("/proc", "self")); err == nil && p.err == nil {
+	s.Stop()
+	if s.err == nil {
 		t.Error("it ended by itself")
 	}
-	p.Stop() // twice does no harm
+	if used, err := s.Usage(); err == nil {
+		t.Errorf("it uses %+v after its end", used)
+	}
+	s.Stop() // twice does no harm
 }
 
 func TestFailedStartSaysWhy(t *testing.T) {
-	_, err := launch(t.Context(), Launch{Name: "sad", Dir: t.TempDir(), Path: "/bin/sh", Args: []string{"-c", "echo no luck >&2; exit 3"}}, "127.0.0.1:1", "/")
+	_, err := program{name: "sad", dir: t.TempDir(), path: "/bin/sh", args: []string{"-c", "echo no luck >&2; exit 3"}}.start(t.Context(), "http://127.0.0.1:1")
 	if err == nil || !strings.Contains(err.Error(), "no luck") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("the error is %v", err)
 	}
@@ -98,11 +75,11 @@ func TestAskKeepsSpelling(t *testing.T) {
 	if diff := cmp.Diff([]string{"X-RateLimit-Limit: 60"}, a.Additional()); diff != "" {
 		t.Errorf("additional headers (-want +got):\n%s", diff)
 	}
-	files := FilesIn(t.TempDir())
-	if err := a.Keep(files.ListHeader, files.ListBody); err != nil {
+	file := filepath.Join(t.TempDir(), "header")
+	if err := a.Keep(file, file+".body"); err != nil {
 		t.Fatal(err)
 	}
-	header, err := os.ReadFile(files.ListHeader)
+	header, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +96,8 @@ func TestAskKeepsSpelling(t *testing.T) {
 
 func TestReadHeadRefuses(t *testing.T) {
 	for _, text := range []string{"", "SSH-2.0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-"} {
-		if a, err := readHead(bufio.NewReader(strings.NewReader(text)), time.Now()); err == nil {
+		var a Answer
+		if err := a.readHead(bufio.NewReader(strings.NewReader(text)), time.Now()); err == nil {
 			t.Errorf("%q is read as %+v", text, a)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Pump does what Run does, for requests without a body and in this process. wrk
-// waits for the body of an answer to HEAD, which never comes. Its rates are
+// waits for the body of a response to HEAD, which never comes. Its rates are
 // lower than wrk's, so they are only comparable among themselves.
 func Pump(ctx context.Context, r Request, l Load) (Result, error) {
 	u, err := url.Parse(r.URL)

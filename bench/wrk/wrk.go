@@ -1,5 +1,5 @@
-// Package wrk drives servers with wrk, an HTTP load generator that is not ours,
-// and reads what it measured. What wrk cannot drive, which is HEAD, [Pump] does.
+// Package wrk drives servers with wrk, an independent HTTP load generator, and reads
+// what it measured. [Pump] sends the HEAD requests, which wrk cannot send.
 package wrk
 
 import (

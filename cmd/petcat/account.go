@@ -16,8 +16,7 @@ func (p *program) accountCommand() *cobra.Command {
 		Short:   "Create, list, change and close accounts",
 		GroupID: groupManage,
 		Long: `Create, list, change and close accounts: the consumers of the API. An account is
-on a plan, and its keys share its quotas. Where ACCOUNT is asked for, its name and
-its id (acct_12) both do.`,
+on a plan, and its keys share its quotas. ACCOUNT is an account's name or its id (acct_12).`,
 	},
 		p.accountCreateCommand(),
 		p.accountListCommand(),
@@ -52,7 +51,7 @@ belongs to that environment.`,
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.CreateAccount(ctx, actor(), asked)
 			if err != nil {
-				return unsure(err, exitFailed, "the account may have been created; look with: petcat account list")
+				return unsure(err, exitFailed, "the account may have been created; check with: petcat account list")
 			}
 			if *asJSON {
 				return p.printJSON(accountDocument(a))
@@ -60,7 +59,7 @@ belongs to that environment.`,
 			if err := p.printAccount(a); err != nil {
 				return err
 			}
-			return p.sayApart("Create its API key with: petcat key create %s", a.ID)
+			return p.sayParagraph("Create its API key with: petcat key create %s", a.ID)
 		})
 	}
 	return cmd
@@ -139,10 +138,10 @@ func (p *program) accountShowCommand() *cobra.Command {
 func (p *program) accountSetPlanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set-plan ACCOUNT PLAN",
-		Short: "Move an account to another plan, at once",
-		Long: `Move an account to another plan. The change applies at once, on running servers
-within a second; what was used of the minute and the day stays used. The plan may
-also be given as --plan.`,
+		Short: "Change the plan of an account",
+		Long: `Change the plan of an account. Running servers apply the change within a second.
+Requests that were already counted stay counted. The plan can also be given as
+--plan.`,
 		Example: `  petcat account set-plan acme pro
   petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
 		Args: arguments("ACCOUNT", "[PLAN]"),
@@ -167,7 +166,7 @@ also be given as --plan.`,
 			}
 			id := a.ID
 			if a, err = st.ChangeSubscription(ctx, actor(), id, subscription); err != nil {
-				return unsure(err, exitTryLater, "the plan may have been changed; look with: petcat account show %s, or do it again", id)
+				return unsure(err, exitTryLater, "the plan may have been changed; check with: petcat account show %s, or run the command again", id)
 			}
 			if *asJSON {
 				return p.printJSON(accountDocument(a))
@@ -182,7 +181,7 @@ also be given as --plan.`,
 func (p *program) accountCloseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "close ACCOUNT",
-		Short: "Close an account and revoke its keys, for ever",
+		Short: "Close an account and permanently revoke its keys",
 		Args:  arguments("ACCOUNT"),
 	}
 	registerStoreFlags(cmd)
@@ -193,12 +192,12 @@ func (p *program) accountCloseCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.confirm(*yes, fmt.Sprintf("Close %s and revoke its keys, for ever?", accountTitle(a))); err != nil {
+			if err := p.confirm(*yes, fmt.Sprintf("Permanently close %s and revoke its keys?", accountTitle(a))); err != nil {
 				return err
 			}
 			id := a.ID
 			if a, err = st.CloseAccount(ctx, actor(), id); err != nil {
-				return unsure(err, exitTryLater, "the account may have been closed; look with: petcat account show %s, or do it again", id)
+				return unsure(err, exitTryLater, "the account may have been closed; check with: petcat account show %s, or run the command again", id)
 			}
 			if *asJSON {
 				return p.printJSON(accountDocument(a))

@@ -9,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
+	"petcat/internal/config"
 )
 
 func (p *program) auditCommand() *cobra.Command {
@@ -39,8 +40,8 @@ func (p *program) auditListCommand() *cobra.Command {
 		q := petcat.AuditQuery{Newest: int(*limit)}
 		var err error
 		if cmd.Flags().Changed("key") {
-			if q.Key, err = petcat.ParseKeyID(*key); err != nil {
-				return usage(err)
+			if q.Key, err = parseKeyID(*key); err != nil {
+				return err
 			}
 		}
 		if cmd.Flags().Changed("since") {
@@ -67,13 +68,13 @@ func (p *program) auditListCommand() *cobra.Command {
 func (p *program) auditVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check that no entry of the audit log was changed or removed",
-		Long: `Check that no entry of the audit log was changed or removed, by the chain of hashes.
-Each fault is one line on stdout, and the exit code is then 1.
+		Short: "Check that no audit log entry was changed or removed",
+		Long: `Check by the chain of hashes that no audit log entry was changed or removed.
+Prints one line per fault, and then exits with 1.
 
-The chain cannot tell that its newest entries were cut off, or that all of it was
-written anew. Who must know keeps the last sequence and hash that this prints in
-another place, and compares: petcat audit list --json shows each entry's.`,
+The chain cannot show that the newest entries were cut off, or that somebody rewrote
+all of it. To detect that, keep the last sequence number and hash that this command
+prints somewhere else, and compare them with petcat audit list --json.`,
 		Args: arguments(),
 	}
 	registerStoreFlags(cmd)
@@ -107,9 +108,9 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	ago, err := parseSpan(s)
+	ago, err := config.ParseDuration(s)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("must be a length of time such as 7d, a day such as 2026-11-21, or a time such as 2026-11-21T18:00:00Z (got %q)", s)
+		return time.Time{}, fmt.Errorf("must be a duration such as 7d, a day such as 2026-11-21, or a time such as 2026-11-21T18:00:00Z (got %q)", s)
 	}
 	return now.Add(-ago), nil
 }

@@ -20,14 +20,15 @@ const dash = "-"
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "backup FILE",
-		Short:   "Copy everything into a file, while the service runs",
+		Short:   "Back up everything into a file while the service runs",
 		GroupID: groupKeep,
-		Long: `Copy everything into a file, while the service runs: accounts, hashes of keys,
+		Long: `Back up everything into a file while the service runs: accounts, hashes of keys,
 bans, categories, idempotency keys, day counts and the audit log, as of one moment.
-The file holds no key, but names of customers: it is readable by its owner alone.
+The file contains no keys, but it contains customers' names, so only its owner can
+read it.
 
-petcat restore turns the file into the same deployment again, on SQLite or on
-PostgreSQL. With - the copy is written to stdout.`,
+petcat restore restores it on SQLite or on PostgreSQL. With - the backup is written
+to stdout.`,
 		Example: `  petcat backup /var/backups/petcat-2026-11-21.backup
   petcat backup - | ssh vault 'cat > petcat.backup'`,
 		Args: arguments("FILE"),
@@ -51,7 +52,7 @@ PostgreSQL. With - the copy is written to stdout.`,
 		bar := p.newProgress("copied", !*asJSON && !*quiet)
 		err = p.withArchive(cmd, func(ctx context.Context, st archive) error {
 			w := backup.NewWriter(out, build().Version)
-			err := st.Backup(ctx, &shown{Sink: w, bar: bar})
+			err := st.Backup(ctx, &progressSink{Sink: w, bar: bar})
 			bar.end()
 			if err != nil {
 				return err
@@ -109,18 +110,18 @@ func closing(st io.Closer, err error) error {
 	return err
 }
 
-// shown shows on a bar how far a copy is.
-type shown struct {
+// progressSink shows on a bar how far a copy is.
+type progressSink struct {
 	backup.Sink
 	bar *progress
 }
 
-func (s *shown) Begin(h backup.Header) error {
+func (s *progressSink) Begin(h backup.Header) error {
 	s.bar.begin(h.Total())
 	return s.Sink.Begin(h)
 }
 
-func (s *shown) Row(k backup.Kind, values []any) error {
+func (s *progressSink) Row(k backup.Kind, values []any) error {
 	s.bar.step()
 	return s.Sink.Row(k, values)
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"petcat/internal/config"
 )
 
 // output is where a backup goes. A file appears under its name only when it is
@@ -23,9 +25,9 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	if path == dash {
 		switch {
 		case asJSON:
-			return nil, usageErrorf("with --json, stdout is for the report; name a file")
+			return nil, usageErrorf("--json prints the report to stdout; give a file name for the backup")
 		case p.isTerminal(p.stdout):
-			return nil, usageErrorf("a backup is not text for a terminal; name a file, or redirect stdout")
+			return nil, usageErrorf("a backup is binary; give a file name, or redirect stdout")
 		}
 		return &output{Writer: p.stdout}, nil
 	}
@@ -37,11 +39,11 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usageErrorf("there is no directory %s; make it first", filepath.Dir(path))
+		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
 	case noRoom(err):
 		return nil, tryLaterf("there is no room in %s (%w); make some, or name another place", filepath.Dir(path), reason(err))
 	case err != nil:
-		return nil, configErrorf("no file can be made in %s (%w); let this user write there, or name another place", filepath.Dir(path), reason(err))
+		return nil, config.Errorf("cannot create a file in %s (%w); give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
 	return &output{Writer: file, path: path, replace: force, file: file}, nil
 }
@@ -59,7 +61,7 @@ func checkNew(path string, force bool) error {
 }
 
 func existsError(path string) error {
-	return usageErrorf("%s exists; choose another name, or replace it with --force", path)
+	return usageErrorf("%s already exists; choose another name, or replace it with --force", path)
 }
 
 // reason strips the path from a system error: the sentence names it already.
@@ -84,9 +86,9 @@ func (o *output) failed(err error) error {
 		return fmt.Errorf("the backup cannot be written to stdout: %w", reason(err))
 	}
 	if noRoom(err) {
-		return tryLaterf("%s cannot be written, and nothing of it was kept: %w; make room, or name another place", o.path, reason(err))
+		return tryLaterf("cannot write %s; the partial file was removed: %w; free some space, or choose another directory", o.path, reason(err))
 	}
-	return fmt.Errorf("%s cannot be written, and nothing of it was kept: %w", o.path, reason(err))
+	return fmt.Errorf("cannot write %s; the partial file was removed: %w", o.path, reason(err))
 }
 
 // keep makes the file durable and gives it its name.
@@ -181,10 +183,10 @@ func (p *program) openInput(path string) (*input, error) {
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageErrorf("there is no file %s; name one that petcat backup wrote", path)
+		return nil, usageErrorf("the file %s does not exist; give a file written by petcat backup", path)
 	}
 	if err != nil {
-		return nil, configErrorf("%s cannot be read: %w", path, reason(err))
+		return nil, config.Errorf("%s cannot be read: %w", path, reason(err))
 	}
 	in := &input{Reader: file, name: path, done: file.Close}
 	info, err := file.Stat()

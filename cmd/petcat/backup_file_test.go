@@ -24,7 +24,7 @@ func TestBackupReplacesNothing(t *testing.T) {
 		want := "new"
 		if !force {
 			want = "old"
-			if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "a.backup exists; choose another name") {
+			if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "a.backup already exists; choose another name") {
 				t.Errorf("keep = %v", err)
 			}
 		} else {

@@ -15,8 +15,8 @@ func (p *program) banCommand() *cobra.Command {
 		Use:     "ban",
 		Short:   "List and lift the bans of keys",
 		GroupID: groupManage,
-		Long: `List and lift bans. A key is banned for a while when its holder goes on sending
-requests that are refused; petcat serve --bans says whether bans are enforced.`,
+		Long: `List and lift bans. A key is banned for a while if its client keeps sending
+requests that are refused. petcat serve --bans sets whether bans are enforced.`,
 	}, p.banListCommand(), p.banLiftCommand())
 }
 
@@ -57,7 +57,7 @@ func banState(b petcat.Ban, now time.Time) string {
 func (p *program) banListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the bans that are under way",
+		Short: "List the bans in force",
 		Args:  arguments(),
 	}
 	registerStoreFlags(cmd)
@@ -105,14 +105,14 @@ func (p *program) banLiftCommand() *cobra.Command {
 	registerStoreFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := petcat.ParseKeyID(args[0])
+		id, err := parseKeyID(args[0])
 		if err != nil {
-			return usage(err)
+			return err
 		}
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			b, err := st.LiftBan(ctx, actor(), id)
 			if err != nil {
-				return unsure(err, exitTryLater, "the ban of %s may have been lifted; look with: petcat ban list, or do it again", id)
+				return unsure(err, exitTryLater, "the ban of %s may have been lifted; check with: petcat ban list, or run the command again", id)
 			}
 			if *asJSON {
 				return p.printJSON(banDocument(b, p.now()))

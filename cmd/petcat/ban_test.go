@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,9 +8,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/logging"
-	"petcat/internal/metrics"
-	"petcat/internal/ratelimit"
+	"petcat/internal/config"
 )
 
 // banKey makes an account with a key in fresh data, and bans the key until end,
@@ -21,10 +16,10 @@ import (
 func banKey(t *testing.T, start, end time.Time, shadow bool) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
-	openAccount(t, data, "acme", "free")
+	openAccount(t, data, "acme")
 	mustRun(t, "key", "create", "acme", "--data", data)
 	p := &program{clock: clock.NewSystem()}
-	st, err := p.openStore(t.Context(), Settings{Data: data, Database: petcat.NewSecret(sqliteDatabase)}, mustExist)
+	st, err := p.openStore(t.Context(), config.Settings{Data: data}, mustExist)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,53 +77,4 @@ func TestEndedBanIsListedOnlyWhenAsked(t *testing.T) {
 	if list := mustRun(t, "ban", "list", "--all", "--data", data); !strings.Contains(list, "ended") {
 		t.Errorf("ban list --all shows %q", list)
 	}
-}
-
-// lifting is a backend in which somebody lifts a ban just after the bans were read.
-type lifting struct {
-	backend
-}
-
-func (l lifting) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
-	if err := l.backend.EachBan(ctx, fn); err != nil {
-		return err
-	}
-	_, err := l.LiftBan(ctx, "cli:ada", 1)
-	return err
-}
-
-// A ban that is lifted while a node starts is over for that node, too.
-func TestBanLiftedDuringAStart(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	settings := Settings{
-		Data: banKey(t, now, now.Add(time.Hour), false), Database: petcat.NewSecret(sqliteDatabase),
-		Limiter: petcat.NewSecret(memoryLimiter), KeysInMemory: 10,
-	}
-	c := clock.NewSystem()
-	log := logging.New(io.Discard, slog.LevelInfo, logging.Text)
-	defer func() { _ = log.Close() }()
-	n := &node{log: log, metrics: metrics.New("test"), clock: ratelimit.NewClock(c)}
-	defer func() {
-		if err := n.close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := n.openStore(t.Context(), settings, c); err != nil {
-		t.Fatal(err)
-	}
-	n.store.backend = lifting{n.store.backend}
-	if err := n.openLimits(t.Context(), settings, c); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.followChanges(t.Context(), settings, c); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 5*time.Second, "the lifted ban is over", func() bool {
-		d, err := n.limiter.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d.Verdict == ratelimit.Admitted
-	})
 }

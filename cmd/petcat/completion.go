@@ -10,7 +10,7 @@ import (
 func (p *program) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "completion bash|zsh|fish|powershell",
-		Short:   "Print the script that lets a shell complete petcat's commands and flags",
+		Short:   "Print a shell completion script",
 		GroupID: groupAbout,
 		Example: `  petcat completion bash > /etc/bash_completion.d/petcat
   petcat completion zsh > "${fpath[1]}/_petcat"
@@ -29,7 +29,7 @@ func (p *program) completionCommand() *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.stdout)
 			default:
-				return usageErrorf("there is no completion for %q; there is for bash, zsh, fish and powershell", shell)
+				return usageErrorf("there is no completion for %q; use bash, zsh, fish or powershell", shell)
 			}
 		},
 	}

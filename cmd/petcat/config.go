@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"petcat/internal/config"
+)
 
 // configCommand shows the settings that serve would run with.
 func (p *program) configCommand() *cobra.Command {
@@ -10,19 +14,18 @@ func (p *program) configCommand() *cobra.Command {
 		GroupID: groupAbout,
 		Long: `Show the settings that petcat serve would run with, secrets masked, and where
 each came from: the flag, then the environment, then the default. An empty
-variable counts as absent. Secrets may come from a file: PETCAT_DATABASE_FILE and
-PETCAT_LIMITER_FILE name one.`,
+variable counts as unset. PETCAT_DATABASE_FILE and PETCAT_LIMITER_FILE can name
+files that contain the secrets.`,
 		Args: arguments(),
 	}
 	registerServeFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		// What is wrong is shown too: that is when one looks.
-		values, _ := resolveSettings(cmd, p.getenv)
-		if err := p.printSettings(values, *asJSON); err != nil {
+		if err := p.printSettings(config.Values(cmd.Flags(), p.environ), *asJSON); err != nil {
 			return err
 		}
-		_, err := loadSettings(cmd, p.getenv)
+		_, err := p.loadSettings(cmd)
 		return err
 	}
 	return cmd
@@ -37,23 +40,23 @@ type settingJSON struct {
 	Origin      string `json:"origin"`
 }
 
-func (p *program) printSettings(values []effective, asJSON bool) error {
+func (p *program) printSettings(values []config.Value, asJSON bool) error {
 	if asJSON {
 		documents := make([]settingJSON, 0, len(values))
 		for _, v := range values {
 			documents = append(documents, settingJSON{
-				Flag: "--" + v.flag, Environment: v.env, Value: v.shown(), Default: v.fallback, Origin: v.origin,
+				Flag: "--" + v.Flag, Environment: v.Env, Value: v.Shown(), Default: v.Default, Origin: v.Origin,
 			})
 		}
 		return p.printJSON(documents)
 	}
 	var rows [][]string
 	for _, v := range values {
-		value := v.shown()
+		value := v.Shown()
 		if value == "" {
-			value = "(" + v.whenEmpty + ")"
+			value = "(" + v.WhenEmpty + ")"
 		}
-		rows = append(rows, []string{"--" + v.flag, v.env, value, v.origin})
+		rows = append(rows, []string{"--" + v.Flag, v.Env, value, v.Origin})
 	}
 	return p.printTable([]string{"FLAG", "ENVIRONMENT", "VALUE", "FROM"}, rows)
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/config"
 	"petcat/internal/datadir"
+	"petcat/internal/server"
 )
 
 // devAccount is the account of a first look, and devKeyFile, in the data
@@ -27,18 +29,18 @@ func (p *program) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "dev",
 		GroupID: groupRun,
-		Short:   "Run the service for a first look, with an account and a key",
-		Long: `Run the service for a first look: like petcat serve, with an account named dev
-on the Free plan and a key for it, which is made once, kept in the data
-directory readable by this user alone, and shown at each start with requests to
-try. Not for production: there, create accounts and keys by hand.`,
+		Short:   "Run the service to try it out, with an account and a key",
+		Long: `Run the service to try it out: like petcat serve, with an account named dev on
+the Free plan and a key for it. The key is created once, stored in the data directory,
+readable only by this user, and printed at each start with example requests. Do not
+use it in production: create accounts and keys there yourself.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := loadSettings(cmd, p.getenv)
+			settings, err := p.loadSettings(cmd)
 			if err != nil {
 				return err
 			}
-			return p.serve(cmd.Context(), settings, func(n *node) error { return p.welcome(cmd.Context(), settings, n) })
+			return p.serve(cmd.Context(), settings, func(n *server.Node) error { return p.welcome(cmd.Context(), settings, n) })
 		},
 	}
 	registerServeFlags(cmd)
@@ -46,12 +48,12 @@ try. Not for production: there, create accounts and keys by hand.`,
 }
 
 // welcome shows what to do next.
-func (p *program) welcome(ctx context.Context, settings Settings, n *node) error {
+func (p *program) welcome(ctx context.Context, settings config.Settings, n *server.Node) error {
 	key, err := p.devKey(ctx, settings, n)
 	if err != nil {
 		return err
 	}
-	base := n.listeners.publicURL(settings)
+	base := n.PublicURL()
 	_, err = fmt.Fprintf(p.stdout, `
 petcat is ready at %[1]s/v1
 
@@ -71,19 +73,19 @@ Try it:
 
 Stop it with Ctrl-C.
 
-`, base, key.Reveal(), devAccount, filepath.Join(settings.Data, devKeyFile), n.listeners.adminURL(settings))
+`, base, key.Reveal(), devAccount, filepath.Join(settings.Data, devKeyFile), n.AdminURL())
 	return err
 }
 
 // devKey returns the key in the file when it still works, else a new one.
-func (p *program) devKey(ctx context.Context, settings Settings, n *node) (petcat.Secret, error) {
+func (p *program) devKey(ctx context.Context, settings config.Settings, n *server.Node) (petcat.Secret, error) {
 	file := filepath.Join(settings.Data, devKeyFile)
 	text, err := os.ReadFile(file) // #nosec G304 -- the operator's own data directory
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return petcat.Secret{}, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
 	}
 	key := petcat.NewSecret(strings.TrimSpace(string(text)))
-	if _, err := n.keyring.Identify(ctx, key.Reveal(), p.clock.Read()); err == nil {
+	if err := n.Identify(ctx, key); err == nil {
 		return key, nil
 	}
 	if key, err = p.newDevKey(ctx, n); err != nil {
@@ -97,15 +99,15 @@ func (p *program) devKey(ctx context.Context, settings Settings, n *node) (petca
 }
 
 // newDevKey makes a key, and the account when it is missing.
-func (p *program) newDevKey(ctx context.Context, n *node) (petcat.Secret, error) {
-	account, err := n.store.FindAccount(ctx, devAccount)
+func (p *program) newDevKey(ctx context.Context, n *server.Node) (petcat.Secret, error) {
+	account, err := n.Accounts().FindAccount(ctx, devAccount)
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
 		account, err = p.newDevAccount(ctx, n)
 	}
 	if err != nil {
 		return petcat.Secret{}, err
 	}
-	generated, err := petcat.GenerateKey(n.store.Environment(), p.random)
+	generated, err := petcat.GenerateKey(n.Accounts().Environment(), p.random)
 	if err != nil {
 		return petcat.Secret{}, err
 	}
@@ -113,13 +115,13 @@ func (p *program) newDevKey(ctx context.Context, n *node) (petcat.Secret, error)
 	if err != nil {
 		return petcat.Secret{}, err
 	}
-	if _, err := n.store.CreateKey(ctx, actor(), created); err != nil {
+	if _, err := n.Accounts().CreateKey(ctx, actor(), created); err != nil {
 		return petcat.Secret{}, err
 	}
 	return generated.Secret, nil
 }
 
-func (p *program) newDevAccount(ctx context.Context, n *node) (petcat.Account, error) {
+func (p *program) newDevAccount(ctx context.Context, n *server.Node) (petcat.Account, error) {
 	free, err := petcat.ParseSubscription(string(petcat.Free), 0, 0)
 	if err != nil {
 		return petcat.Account{}, err
@@ -128,5 +130,5 @@ func (p *program) newDevAccount(ctx context.Context, n *node) (petcat.Account, e
 	if err != nil {
 		return petcat.Account{}, err
 	}
-	return n.store.CreateAccount(ctx, actor(), account)
+	return n.Accounts().CreateAccount(ctx, actor(), account)
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
-	"petcat/internal/datadir"
-	"petcat/internal/postgres"
-	"petcat/internal/sqlite"
+	"petcat/internal/config"
+	"petcat/internal/openerror"
 )
 
 // The exit codes, which scripts and supervisors rely on. Those above 2 are of
@@ -42,13 +41,6 @@ func usageErrorf(format string, args ...any) error {
 	return &failure{code: exitUsage, text: fmt.Sprintf(format, args...)}
 }
 
-// configErrorf says that a setting, or what it points to, is not usable. %w is
-// understood.
-func configErrorf(format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &failure{code: exitConfig, text: err.Error(), cause: errors.Unwrap(err)}
-}
-
 // tryLaterf says that something is in use that may be free later. %w is
 // understood.
 func tryLaterf(format string, args ...any) error {
@@ -65,24 +57,15 @@ func exitCode(err error) int {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code
 	}
-	if e, ok := errors.AsType[*sqlite.OpenError](err); ok && !e.Temporary() {
+	if _, ok := errors.AsType[*config.Error](err); ok {
 		return exitConfig
-	} else if ok {
-		return exitTryLater
 	}
-	if e, ok := errors.AsType[*datadir.UnusableError](err); ok && !e.Temporary() {
-		return exitConfig
-	} else if ok {
+	if e, ok := errors.AsType[*openerror.Error](err); ok && e.Temporary() {
 		return exitTryLater
-	}
-	if e, ok := errors.AsType[*postgres.OpenError](err); ok && !e.Temporary() {
-		return exitConfig
 	} else if ok {
-		return exitTryLater
+		return exitConfig
 	}
 	switch {
-	case is[*datadir.InUseError](err):
-		return exitTryLater
 	case errors.Is(err, syscall.EADDRINUSE), noRoom(err):
 		return exitTryLater
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
@@ -93,12 +76,6 @@ func exitCode(err error) int {
 	default:
 		return exitFailed
 	}
-}
-
-// is reports whether there is an error of a type in err's chain.
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
 }
 
 // noRoom reports whether a disk, or a share of it, is full.
@@ -114,10 +91,10 @@ func explain(err error) string {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.text
 	}
-	if e, ok := errors.AsType[*sqlite.OpenError](err); ok {
-		return e.Message
+	if e, ok := errors.AsType[*config.Error](err); ok {
+		return e.Error()
 	}
-	if e, ok := errors.AsType[*postgres.OpenError](err); ok {
+	if e, ok := errors.AsType[*openerror.Error](err); ok {
 		return e.Message
 	}
 	e, ok := errors.AsType[*petcat.Error](err)
@@ -191,7 +168,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 		case len(args) > len(names) && len(names) == 0:
 			return usageErrorf("%s takes no arguments (got %q)", cmd.CommandPath(), args[0])
 		case len(args) > len(names):
-			return usageErrorf("%s takes only %s (got %q too; put quotes around a text with spaces)",
+			return usageErrorf("%s takes only %s (also got %q; quote text that contains spaces)",
 				cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
 		default:
 			return nil

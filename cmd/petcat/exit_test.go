@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"petcat"
-	"petcat/internal/datadir"
+	"petcat/internal/config"
+	"petcat/internal/openerror"
 )
 
 func TestExitCode(t *testing.T) {
@@ -26,8 +27,9 @@ func TestExitCode(t *testing.T) {
 		{"refused by the domain", petcat.Errorf(petcat.CodeInvalidField, "taken"), exitFailed},
 		{"wrong use", fmt.Errorf("wrapped: %w", usageErrorf("bad")), exitUsage},
 		{"wrong use by the domain's rules", usage(petcat.Errorf(petcat.CodeInvalidField, "bad")), exitUsage},
-		{"bad setting", configErrorf("bad"), exitConfig},
-		{"data directory not usable", &datadir.UnusableError{}, exitConfig},
+		{"bad setting", config.Errorf("bad"), exitConfig},
+		{"data not usable", fmt.Errorf("wrapped: %w", openerror.Errorf(openerror.Unwritable, nil, "no")), exitConfig},
+		{"data in use", openerror.Errorf(openerror.InUse, nil, "busy"), exitTryLater},
 		{"in use", tryLaterf("busy: %w", errors.New("held")), exitTryLater},
 		{"the store is away", petcat.Errorf(petcat.CodeServiceUnavailable, "away"), exitTryLater},
 		{"perhaps created", unsure(fmt.Errorf("%w: no answer", petcat.ErrOutcomeUnknown), exitFailed, "look"), exitFailed},
@@ -55,12 +57,12 @@ func TestExplain(t *testing.T) {
 	}{
 		{"any error", fmt.Errorf("open: %w", cause), "open: disk I/O error"},
 		{"domain", fmt.Errorf("create: %w", petcat.Errorf(petcat.CodeInvalidField, "the name is taken")), "the name is taken"},
-		{"domain with cause", petcat.Errorf(petcat.CodeServiceUnavailable, "try later").Because(cause), "try later: disk I/O error"},
+		{"domain with cause", petcat.Errorf(petcat.CodeServiceUnavailable, "try later").WithCause(cause), "try later: disk I/O error"},
 		{
-			"perhaps changed", unsure(petcat.Errorf(petcat.CodeServiceUnavailable, "retry").Because(fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, context.Canceled)), exitTryLater, "look at %d", 7),
-			"it is not known whether it happened: context canceled; look at 7",
+			"perhaps changed", unsure(petcat.Errorf(petcat.CodeServiceUnavailable, "retry").WithCause(fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, context.Canceled)), exitTryLater, "look at %d", 7),
+			"the outcome is unknown: context canceled; look at 7",
 		},
-		{"ours", configErrorf("cannot: %w", cause), "cannot: disk I/O error"},
+		{"ours", config.Errorf("cannot: %w", cause), "cannot: disk I/O error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := explain(c.err); got != c.want {

@@ -1,277 +1,39 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"io"
-	"net/http"
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
-
-	"petcat/internal/apicheck"
 )
 
-// server is the whole program, serving: a process of its own where signals and
-// kills matter, else in the test's process.
-type server struct {
-	t testing.TB
-	// data is where the data is: a directory, or the URL of a database.
-	data string
-	// client checks every answer of the API.
-	client *http.Client
-	// api and admin are where it listens, without a slash at the end.
-	api, admin string
-	begun      time.Time
-	// startup is how long it took until the log said that it is ready.
-	startup time.Duration
-	log     *transcript
-	stdout  *transcript
-
-	process *os.Process        // nil: in this process
-	cancel  context.CancelFunc // ends one that is in this process
-	ended   chan struct{}
-	code    int // how it ended, -1 by a signal; set before ended is closed
-}
-
-// placeFlags say where the data is.
-func placeFlags(data string) []string {
-	if strings.Contains(data, "://") {
-		return []string{"--database", data}
-	}
-	return []string{"--data", data}
-}
-
-// serveFlags let a server choose free ports and stop quickly.
-func serveFlags(command, data string, more []string) []string {
-	return slices.Concat([]string{command}, placeFlags(data), []string{
-		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json", "--shutdown-timeout", "2s",
-	}, more)
-}
-
-// serve starts a server in this process and waits until it is ready.
-func serve(t testing.TB, data string, flags ...string) *server {
+func must(t testing.TB, err error) {
 	t.Helper()
-	s := newServer(t, data)
-	var ctx context.Context
-	ctx, s.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
-	go func() {
-		defer close(s.ended)
-		s.code = run(ctx, serveFlags("serve", data, flags), environment(nil), strings.NewReader(""), s.stdout, s.log)
-	}()
-	s.awaitReady()
-	return s
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
-// serveProcess is serve in a process of its own: this test binary is the
-// program when it is called petcat.
-func serveProcess(t testing.TB, data string, flags ...string) *server {
+// petcatRuns runs the program in this process, off a terminal, and returns what
+// it printed.
+func petcatRuns(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return startProcess(t, data, serveFlags("serve", data, flags)...)
+	var out, errs strings.Builder
+	code = run(t.Context(), args, nil, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
 }
 
-// startProcess starts a command that serves, and waits until it is ready.
-func startProcess(t testing.TB, data string, args ...string) *server {
+// mustRun is petcatRuns for what has to succeed.
+func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
-	s := launchProcess(t, data, args...)
-	s.awaitReady()
-	return s
+	code, stdout, stderr := petcatRuns(t, args...)
+	if code != exitDone {
+		t.Fatalf("petcat %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
 }
 
-// launchProcess is startProcess without the wait.
-func launchProcess(t testing.TB, data string, args ...string) *server {
+// openAccount makes a deployment with an account on the Free plan.
+func openAccount(t *testing.T, data, name string) {
 	t.Helper()
-	s := newServer(t, data)
-	executable, err := os.Executable()
-	must(t, err)
-	cmd := exec.Command(executable, args...)
-	cmd.Args[0] = "petcat"
-	s.launch(cmd)
-	return s
+	mustRun(t, "init", "--data", data)
+	mustRun(t, "account", "create", name, "--plan", "free", "--data", data)
 }
-
-// launch starts the process that is the server.
-func (s *server) launch(cmd *exec.Cmd) {
-	s.t.Helper()
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir()}
-	cmd.Stdout, cmd.Stderr = s.stdout, s.log
-	cmd.SysProcAttr = diesWithTest()
-	must(s.t, cmd.Start())
-	s.process = cmd.Process
-	go func() {
-		defer close(s.ended)
-		_ = cmd.Wait() // the code says how it went
-		s.code = cmd.ProcessState.ExitCode()
-	}()
-}
-
-func newServer(t testing.TB, data string) *server {
-	t.Helper()
-	s := &server{t: t, data: data, log: &transcript{}, stdout: &transcript{}, ended: make(chan struct{}), client: newClient(t), begun: time.Now()}
-	t.Cleanup(func() {
-		s.client.CloseIdleConnections()
-		s.kill()
-		if t.Failed() {
-			t.Logf("log of the server, without what went well:\n%s", last(s.log.events(), 4000))
-		}
-	})
-	return s
-}
-
-// newClient returns a client whose answers are all checked.
-func newClient(t testing.TB) *http.Client {
-	t.Helper()
-	base := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, ExpectContinueTimeout: time.Minute}
-	return &http.Client{Timeout: 30 * time.Second, Transport: &checked{
-		Transport: apicheck.New(t, base, func() int64 { return time.Now().Unix() }), base: base,
-	}}
-}
-
-// checked lets the client close its idle connections through the checker.
-type checked struct {
-	*apicheck.Transport
-	base *http.Transport
-}
-
-func (c *checked) CloseIdleConnections() { c.base.CloseIdleConnections() }
-
-// awaitReady waits for the line that says where the server listens.
-func (s *server) awaitReady() {
-	s.t.Helper()
-	eventually(s.t, 20*time.Second, "the server is ready", func() bool {
-		select {
-		case <-s.ended:
-			s.t.Fatalf("the server ended with %d instead: %s", s.code, s.log)
-		default:
-		}
-		at, listen, admin := s.log.ready()
-		s.startup, s.api, s.admin = at.Sub(s.begun), "http://"+listen, admin
-		return !at.IsZero()
-	})
-}
-
-// signal sends a signal to a server in a process of its own.
-func (s *server) signal(sig os.Signal) {
-	s.t.Helper()
-	must(s.t, s.process.Signal(sig))
-}
-
-// stop tells the server to stop and returns its exit code.
-func (s *server) stop() int {
-	s.t.Helper()
-	if s.process == nil {
-		s.cancel()
-	} else {
-		s.signal(syscall.SIGTERM)
-	}
-	return s.wait(20 * time.Second)
-}
-
-// mustStop is stop for what has to end well.
-func (s *server) mustStop() {
-	s.t.Helper()
-	if code := s.stop(); code != exitDone {
-		s.t.Fatalf("the server ended with %d", code)
-	}
-}
-
-// wait returns the exit code of a server that is about to end.
-func (s *server) wait(patience time.Duration) int {
-	s.t.Helper()
-	select {
-	case <-s.ended:
-		return s.code
-	case <-time.After(patience):
-		s.t.Fatalf("the server has not ended after %s", patience)
-		return 0
-	}
-}
-
-// kill ends the server as a power cut would, or, when it is in this process, as
-// soon as it can.
-func (s *server) kill() {
-	if s.process == nil {
-		s.cancel()
-	} else {
-		_ = s.process.Kill() // it may have ended already
-	}
-	<-s.ended
-}
-
-// transcript is what a program writes, line by line.
-type transcript struct {
-	mu      sync.Mutex
-	text    bytes.Buffer // guarded by mu
-	readyAt time.Time    // guarded by mu: when the line that says so came
-}
-
-// readyLine marks the line in which a server says that it is ready.
-const readyLine = `"msg":"ready"`
-
-func (l *transcript) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.readyAt.IsZero() && bytes.Contains(p, []byte(readyLine)) {
-		l.readyAt = time.Now()
-	}
-	return l.text.Write(p)
-}
-
-func (l *transcript) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// events returns the log without requests that were answered as requests are: there
-// may be thousands.
-func (l *transcript) events() string {
-	var events strings.Builder
-	for line := range strings.Lines(l.String()) {
-		var entry struct {
-			Msg    string
-			Status int
-		}
-		if json.Unmarshal([]byte(line), &entry) != nil || entry.Msg != "request" || entry.Status >= http.StatusInternalServerError {
-			events.WriteString(line)
-		}
-	}
-	return events.String()
-}
-
-// ready returns when the server said that it is ready, and what; at is zero
-// before.
-func (l *transcript) ready() (at time.Time, listen, admin string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.readyAt.IsZero() {
-		return at, "", ""
-	}
-	for line := range bytes.Lines(l.text.Bytes()) {
-		var entry struct{ Listen, Admin string }
-		if bytes.Contains(line, []byte(readyLine)) && json.Unmarshal(line, &entry) == nil {
-			return l.readyAt, entry.Listen, entry.Admin
-		}
-	}
-	return time.Time{}, "", "" // half of the line
-}
-
-// sentences returns the lines that are not of the log: what a program says to
-// people when it ends.
-func (l *transcript) sentences() []string {
-	var said []string
-	for line := range strings.Lines(l.String()) {
-		if !json.Valid([]byte(line)) {
-			said = append(said, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return said
-}
-
-var _ io.Writer = (*transcript)(nil)

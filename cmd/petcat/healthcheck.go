@@ -15,11 +15,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"petcat/internal/config"
+	"petcat/internal/server"
 )
 
-// healthPatience is how long a node may take to say how it is: it looks nothing
+// healthTimeout is how long a node may take to say how it is: it looks nothing
 // up for that, so one that takes longer is not well.
-const healthPatience = 2 * time.Second
+const healthTimeout = 2 * time.Second
 
 // maxReadiness is far above what a node says of itself.
 const maxReadiness = 64 << 10
@@ -31,17 +34,16 @@ func (p *program) healthCommand() *cobra.Command {
 		Use:     "health",
 		GroupID: groupRun,
 		Short:   "Ask the node on this machine whether it is ready",
-		Long: `Ask the node that runs on this machine with the same settings whether requests
-should be sent to it. The exit code is 0 when it is ready or degraded, which is
-that it answers but something it needs is away, and 1 when it is not ready or
-does not answer within 2 s.`,
+		Long: `Check the node that runs on this machine with the same settings. The exit code is 0
+if it is ready or degraded (it serves requests, but something that it depends on is
+unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 		Args: arguments(),
 	}
 	// Those of the listeners: they are checked together.
 	registerFlags(cmd, "listen", "admin-listen", "admin-allow-plaintext", "tls-cert", "tls-key")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		settings, err := loadSettings(cmd, p.getenv)
+		settings, err := p.loadSettings(cmd)
 		if err != nil {
 			return err
 		}
@@ -65,25 +67,25 @@ does not answer within 2 s.`,
 }
 
 // readyzURL returns where the node of this machine says how it is.
-func readyzURL(settings Settings) (string, error) {
+func readyzURL(settings config.Settings) (string, error) {
 	host, port, err := net.SplitHostPort(settings.AdminListen)
 	if err != nil || port == "0" {
-		return "", configErrorf("--admin-listen (PETCAT_ADMIN_LISTEN) lets the system choose a port (%s); say which port it is: --admin-listen 127.0.0.1:8081", settings.AdminListen)
+		return "", config.Errorf("--admin-listen (PETCAT_ADMIN_LISTEN) leaves the port to the system (%s); give the actual port: --admin-listen 127.0.0.1:8081", settings.AdminListen)
 	}
 	// An address that means all of this machine's is no address to call.
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
 	scheme := "http"
-	if settings.TLS() && !isLoopback(settings.AdminListen) { // as in listen
+	if settings.TLS() && !settings.AdminIsLocal() { // as in listen
 		scheme = "https"
 	}
 	return scheme + "://" + net.JoinHostPort(host, port) + "/readyz", nil
 }
 
 // askReadiness asks one node.
-func askReadiness(ctx context.Context, url string) (r readiness, ready bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+func askReadiness(ctx context.Context, url string) (r server.Readiness, ready bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -102,7 +104,7 @@ func askReadiness(ctx context.Context, url string) (r readiness, ready bool, err
 		err = e.Err // without the address, which is said below
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("no node answers at %s (%w); start one with petcat serve, or say with --admin-listen where its health is", url, err)
+		return r, false, fmt.Errorf("no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen", url, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxReadiness))
@@ -110,12 +112,12 @@ func askReadiness(ctx context.Context, url string) (r readiness, ready bool, err
 		err = json.Unmarshal(body, &r)
 	}
 	if err != nil || r.Status == "" {
-		return r, false, fmt.Errorf("what answers at %s is not petcat's health; say with --admin-listen where that is", url)
+		return r, false, fmt.Errorf("the server at %s is not petcat's admin listener; give its address with --admin-listen", url)
 	}
 	return r, answer.StatusCode == http.StatusOK, nil
 }
 
-func (p *program) printReadiness(r readiness, asJSON bool) error {
+func (p *program) printReadiness(r server.Readiness, asJSON bool) error {
 	if asJSON {
 		return p.printJSON(r)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+
+	"petcat/internal/config"
 )
 
 func (p *program) initCommand() *cobra.Command {
@@ -35,14 +37,14 @@ already, nothing is changed.`,
 			return p.printJSON(struct {
 				Place       string `json:"place"`
 				Environment string `json:"environment"`
-			}{settings.place(), string(st.Environment())})
+			}{place(settings), string(st.Environment())})
 		}
-		return p.say("There is a %s deployment in %s.", st.Environment(), settings.place())
+		return p.say("There is a %s deployment in %s.", st.Environment(), place(settings))
 	}
 	return cmd
 }
 
 // noDataError says that there is no deployment where the settings point.
-func noDataError(settings Settings) error {
-	return configErrorf("there is no data in %s; say with --data (PETCAT_DATA) or --database (PETCAT_DATABASE) where it is, or make a new deployment there with petcat serve or petcat init", settings.place())
+func noDataError(settings config.Settings) error {
+	return config.Errorf("there is no data in %s; give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", place(settings))
 }

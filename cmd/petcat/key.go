@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/config"
 )
 
 func (p *program) keyCommand() *cobra.Command {
@@ -17,21 +18,21 @@ func (p *program) keyCommand() *cobra.Command {
 		GroupID: groupManage,
 		Long: `Create, list, rotate, disable, enable and revoke API keys. A key is shown once,
 when it is created or rotated; only a hash of it is stored. KEY_ID is its id
-(key_34), which is no secret. Running servers know of a change within a second.`,
+(key_34), which is not secret. Running servers apply changes within a second.`,
 	},
 		p.keyCreateCommand(),
 		p.keyListCommand(),
 		p.keyRotateCommand(),
 		p.keyChangeCommand(petcat.DisableKey, "Disable a key until it is enabled again"),
 		p.keyChangeCommand(petcat.EnableKey, "Enable a key that was disabled"),
-		p.keyChangeCommand(petcat.RevokeKey, "Revoke a key, for ever"),
+		p.keyChangeCommand(petcat.RevokeKey, "Permanently revoke a key"),
 	)
 }
 
 func (p *program) keyCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create ACCOUNT",
-		Short: "Create an API key and show it, this once",
+		Short: "Create an API key and show it once",
 		Example: `  petcat key create acme --label ci --expires 90d
   petcat key create acme --expires 2027-01-31 --json`,
 		Args: arguments("ACCOUNT"),
@@ -67,7 +68,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 			}
 			k, err := st.CreateKey(ctx, actor(), asked)
 			if err != nil {
-				return unsure(err, exitFailed, "a key may have been created whose secret nobody knows; look with: petcat key list %s, and revoke it with: petcat key revoke KEY_ID", a.ID)
+				return unsure(err, exitFailed, "a key may have been created whose secret nobody knows; check with: petcat key list %s, and revoke it with: petcat key revoke KEY_ID", a.ID)
 			}
 			return p.printNewKey(newKey{key: k, secret: generated.Secret, accountName: a.Name}, *asJSON)
 		})
@@ -117,20 +118,20 @@ func (p *program) keyRotateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate KEY_ID",
 		Short: "Replace a key with a new one; both work for a while",
-		Long: `Replace a key with a new one, which is shown this once. Both work until the overlap
-ends, on the same counts; with --overlap 0 the old one ends at once. The new key gets
-the label of the old one and as long a lifetime as the old one was given.`,
+		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap
+ends, and share the same counts; with --overlap 0 the old key stops working
+immediately. The new key gets the old key's label and lifetime.`,
 		Args: arguments("KEY_ID"),
 	}
 	registerStoreFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	overlap := cmd.Flags().String("overlap", defaultOverlap, "`time` that both keys work: 0 to 30d")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := petcat.ParseKeyID(args[0])
+		id, err := parseKeyID(args[0])
 		if err != nil {
-			return usage(err)
+			return err
 		}
-		span, err := parseSpan(*overlap)
+		span, err := config.ParseDuration(*overlap)
 		if err != nil {
 			return usageErrorf("--overlap %v", err)
 		}
@@ -145,7 +146,7 @@ the label of the old one and as long a lifetime as the old one was given.`,
 			}
 			k, err := st.RotateKey(ctx, actor(), asked)
 			if err != nil {
-				return unsure(err, exitFailed, "%s may have been replaced by a key whose secret nobody knows; look with: petcat key list, and rotate that key in its place", id)
+				return unsure(err, exitFailed, "%s may have been replaced by a key whose secret nobody knows; check with: petcat key list, and rotate that key in its place", id)
 			}
 			return p.printRotated(ctx, st, newKey{key: k, secret: generated.Secret, replaces: id}, *asJSON)
 		})
@@ -180,19 +181,19 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 		yes = yesFlag(cmd)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := petcat.ParseKeyID(args[0])
+		id, err := parseKeyID(args[0])
 		if err != nil {
-			return usage(err)
+			return err
 		}
 		if action == petcat.RevokeKey {
-			if err := p.confirm(*yes, fmt.Sprintf("Revoke %s, for ever?", id)); err != nil {
+			if err := p.confirm(*yes, fmt.Sprintf("Permanently revoke %s?", id)); err != nil {
 				return err
 			}
 		}
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			k, err := st.ChangeKey(ctx, actor(), id, action)
 			if err != nil {
-				return unsure(err, exitTryLater, "%s may have been %sd; look with: petcat key list, or do it again", id, action)
+				return unsure(err, exitTryLater, "%s may have been %sd; check with: petcat key list, or run the command again", id, action)
 			}
 			if *asJSON {
 				return p.printJSON(keyDocument(k, p.now()))
@@ -201,4 +202,13 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 		})
 	}
 	return cmd
+}
+
+// parseKeyID reads the id of a key as somebody typed it.
+func parseKeyID(s string) (petcat.KeyID, error) {
+	id, err := petcat.ParseKeyID(s)
+	if err != nil {
+		return 0, usageErrorf("%s; list the ids with: petcat key list", explain(err))
+	}
+	return id, nil
 }

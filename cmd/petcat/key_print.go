@@ -79,7 +79,7 @@ type newKeyJSON struct {
 
 func (p *program) printNewKey(k newKey, asJSON bool) error {
 	if err := p.printSecret(k, asJSON); err != nil {
-		return fmt.Errorf("%s was created but could not be shown, so it is of no use; revoke it: %w", k.key.ID, err)
+		return fmt.Errorf("%s was created but could not be shown, so nobody can use it; revoke it: %w", k.key.ID, err)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (p *program) printSecret(k newKey, asJSON bool) error {
 	if err := p.printColumns(append(rows, []string{"key", k.secret.Reveal()})); err != nil {
 		return err
 	}
-	return p.sayApart("Store the key now: it is not shown again.")
+	return p.sayParagraph("Store the key now: it will not be shown again.")
 }
 
 func keysOf(ctx context.Context, st petcat.KeyStore, account petcat.AccountID) (keys []petcat.Key, err error) {

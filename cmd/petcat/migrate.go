@@ -7,12 +7,12 @@ import (
 func (p *program) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "migrate",
-		Short:   "Bring the data of an older version up to date",
+		Short:   "Migrate the data of an older version",
 		GroupID: groupKeep,
-		Long: `Bring the schema of the data up to that of this version, forward only, as petcat
-serve does when it starts. All other commands refuse data with an older schema,
-because a server of the older version cannot be started on it any more; one that
-runs goes on. Data that is up to date is not changed.`,
+		Long: `Migrate the schema to this version, forward only, as petcat serve does at startup.
+All other commands refuse data with an older schema, because after a migration a
+server of the older version cannot start any more; one that is running keeps running.
+Data that is up to date is not changed.`,
 		Args: arguments(),
 	}
 	registerStoreFlags(cmd)
@@ -28,7 +28,7 @@ runs goes on. Data that is up to date is not changed.`,
 		if err := closing(st, nil); err != nil {
 			return err
 		}
-		return p.say("The data in %s is up to date.", settings.place())
+		return p.say("The data in %s is up to date.", place(settings))
 	}
 	return cmd
 }

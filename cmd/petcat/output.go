@@ -62,8 +62,8 @@ func (p *program) say(format string, args ...any) error {
 	return nil
 }
 
-// sayApart is say with an empty line before it.
-func (p *program) sayApart(format string, args ...any) error {
+// sayParagraph is say with an empty line before it.
+func (p *program) sayParagraph(format string, args ...any) error {
 	if err := p.say(""); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +70,8 @@ func registerPlanFlags(cmd *cobra.Command) *planFlags {
 	return f
 }
 
-// subscription checks what the flags of cmd say.
+// subscription checks what the flags of cmd say. Where the domain speaks of numbers,
+// the flags are named.
 func (f *planFlags) subscription(cmd *cobra.Command) (petcat.Subscription, error) {
 	for name, n := range map[string]int64{"per-minute": f.perMinute, "per-day": f.perDay} {
 		// To the domain, 0 means that the number was not given.
@@ -77,6 +79,15 @@ func (f *planFlags) subscription(cmd *cobra.Command) (petcat.Subscription, error
 			return petcat.Subscription{}, usageErrorf("--%s must be at least 1", name)
 		}
 	}
+	plan := petcat.Plan(strings.ToLower(f.plan))
+	_, published := plan.Quota()
 	s, err := petcat.ParseSubscription(f.plan, f.perMinute, f.perDay)
-	return s, usage(err)
+	switch {
+	case err != nil && published:
+		return s, usageErrorf("the %s plan has published quotas; leave out --per-minute and --per-day, or choose the enterprise plan", plan)
+	case plan == petcat.Enterprise && petcat.CodeOf(err) == petcat.CodeMissingField:
+		return s, usageErrorf("the enterprise plan needs both --per-minute and --per-day")
+	default:
+		return s, usage(err)
+	}
 }

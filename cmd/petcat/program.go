@@ -22,7 +22,7 @@ import (
 // time and the randomness come from.
 type program struct {
 	args           []string
-	getenv         func(name string) (string, bool)
+	environ        []string // as [os.Environ] returns it
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	clock          clock.Clock
@@ -33,9 +33,9 @@ type program struct {
 
 // run is the whole program but for the process around it: it returns the exit
 // code. The streams and the environment are the only ones that it uses.
-func run(ctx context.Context, args []string, getenv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{
-		args: args, getenv: getenv,
+		args: args, environ: environ,
 		stdin: stdin, stdout: stdout, stderr: stderr,
 		clock: clock.NewSystem(), random: rand.Reader,
 		isTerminal: isTerminal,
@@ -77,13 +77,13 @@ func (p *program) rootCommand() *cobra.Command {
 		Long: `The Pet Category Service, and the tool that manages it.
 
 First steps:
-  petcat serve                              the service, on port 8080, with its data in ./data
-  petcat account create acme --plan free    in another terminal there: an account on the Free plan
-  petcat key create acme                    its API key, shown this once
+  petcat serve                              run the service on port 8080, with its data in ./data
+  petcat account create acme --plan free    in another terminal: create an account
+  petcat key create acme                    create its API key, which is shown once
 
-Every command works on the data that --data or PETCAT_DATA names, ./data by
-default. Settings come from the flag, then from the environment, then from the
-default; petcat config shows which value holds and where it came from.
+Every command works on the data directory of --data or PETCAT_DATA, ./data by
+default. A flag overrides its environment variable, which overrides the default;
+petcat config shows the effective values and where each came from.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 75 try again later, 78 bad configuration.`,
 		// Without a template of its own: one would link text/template, and with
@@ -158,7 +158,7 @@ func isTerminal(stream any) bool {
 
 var (
 	errNotConfirmed = errors.New("not confirmed, so nothing was changed; answer y, or pass --yes")
-	errNobodyToAsk  = usageErrorf("this cannot be undone, and without a terminal nobody can be asked; pass --yes to do it")
+	errNobodyToAsk  = usageErrorf("this cannot be undone and needs confirmation; without a terminal, pass --yes")
 )
 
 // confirm asks before something that cannot be undone. Without a terminal there

@@ -12,7 +12,9 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
+	"petcat/internal/config"
 	"petcat/internal/datadir"
+	"petcat/internal/openerror"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
@@ -25,10 +27,10 @@ func (p *program) restoreCommand() *cobra.Command {
 		Long: `Restore a backup into a data directory or a database that holds no data, on SQLite
 or on PostgreSQL, whichever it was taken from: with the same ids, keys, plans, bans,
 day counts and idempotency keys. If anything fails, nothing is restored. No server
-may use the place meanwhile. A file in which petcat verify finds faults is refused.
+may use the target meanwhile. A file in which petcat verify finds faults is refused.
 With - the backup is read from stdin.
 
-To move a deployment, stop it, back it up, restore it in the new place and start it
+To migrate a deployment: stop it, back it up, restore it at the target and start it
 there.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
@@ -54,16 +56,16 @@ there.`,
 			return fileError(args[0], err)
 		}
 		return p.printReport(p.stdout, report{
-			Header: h, File: args[0], Place: settings.place(), Size: size, Seconds: p.clock.Read().Since(begun).Seconds(),
-			verb: "Restored", done: "into " + settings.place(),
+			Header: h, File: args[0], Place: place(settings), Size: size, Seconds: p.clock.Read().Since(begun).Seconds(),
+			verb: "Restored", done: "into " + place(settings),
 		}, *asJSON, *quiet)
 	}
 	return cmd
 }
 
 // place names where the data is, for people.
-func (s Settings) place() string {
-	if !s.sqlite() {
+func place(s config.Settings) string {
+	if !s.UsesSQLite() {
 		return "the PostgreSQL database at " + postgres.Place(s.Database)
 	}
 	if absolute, err := filepath.Abs(s.Data); err == nil {
@@ -74,10 +76,10 @@ func (s Settings) place() string {
 
 // restore reads a file twice: first to see that it is whole, before anything is
 // touched.
-func (p *program) restore(ctx context.Context, settings Settings, in *input, show bool) (backup.Header, int64, error) {
+func (p *program) restore(ctx context.Context, settings config.Settings, in *input, show bool) (backup.Header, int64, error) {
 	if in.file != nil {
 		bar := p.newProgress("checked", show)
-		if _, err := p.tell(ctx, in, bar, nothing{}, true); err != nil {
+		if _, err := p.readInto(ctx, in, bar, discard{}, true); err != nil {
 			return backup.Header{}, 0, err
 		}
 		if _, err := in.file.Seek(0, io.SeekStart); err != nil {
@@ -98,7 +100,7 @@ func (p *program) restore(ctx context.Context, settings Settings, in *input, sho
 	// stop it.
 	announce := sync.OnceFunc(func() {
 		if show {
-			_ = p.say("Restoring %s data of %s into %s.", h.Environment, timestamp(h.TakenAt), settings.place())
+			_ = p.say("Restoring %s data of %s into %s.", h.Environment, timestamp(h.TakenAt), place(settings))
 		}
 	})
 	r.Observe = func() {
@@ -111,9 +113,9 @@ func (p *program) restore(ctx context.Context, settings Settings, in *input, sho
 }
 
 // restoreInto opens the place as a server would, so that there is no other.
-func (p *program) restoreInto(ctx context.Context, settings Settings, r *backup.Reader) error {
+func (p *program) restoreInto(ctx context.Context, settings config.Settings, r *backup.Reader) error {
 	environment := r.Header().Environment
-	if !settings.sqlite() {
+	if !settings.UsesSQLite() {
 		st, err := postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock})
 		if err != nil {
 			return err
@@ -137,33 +139,30 @@ func (p *program) restoreInto(ctx context.Context, settings Settings, r *backup.
 }
 
 // explainRestore says what to do about an error of the place.
-func explainRestore(err error, settings Settings) error {
-	place := settings.place()
-	sqliteError, _ := errors.AsType[*sqlite.OpenError](err)
-	postgresError, _ := errors.AsType[*postgres.OpenError](err)
+func explainRestore(err error, settings config.Settings) error {
+	at := place(settings)
+	unusable, _ := errors.AsType[*openerror.Error](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("restore: %w", context.Canceled)
 	case errors.Is(err, backup.ErrUnknown):
-		return tryLaterf("the last answer of %s was lost, so it has all of the backup or nothing; bring it back and see with petcat verify (%w)", place, err)
-	case errors.Is(err, backup.ErrNotEmpty),
-		sqliteError != nil && sqliteError.Kind == sqlite.OtherEnvironment,
-		postgresError != nil && postgresError.Kind == postgres.OtherEnvironment:
-		return configErrorf("there is data in %s already; restore into a new data directory (--data) or an empty database (--database)", place)
+		return tryLaterf("the last answer of %s was lost, so it has all of the backup or nothing; bring it back and see with petcat verify (%w)", at, err)
+	case errors.Is(err, backup.ErrNotEmpty), unusable != nil && unusable.Kind == openerror.OtherEnvironment:
+		return config.Errorf("%s already contains data; restore into a new data directory (--data) or an empty database (--database)", at)
 	case errors.Is(err, backup.ErrInUse):
-		return tryLaterf("a server uses %s; stop it, and restore again (one that was killed counts for 10 s)", place)
-	case sqliteError == nil && postgresError == nil && petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
-		return tryLaterf("%s cannot be written, and nothing was kept (%w); bring it back or make room, and restore again", place, petcat.Public(err).Unwrap())
+		return tryLaterf("a server uses %s; stop it, and restore again (one that was killed counts for 10 s)", at)
+	case unusable == nil && petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
+		return tryLaterf("%s cannot be written, and nothing was kept (%w); bring it back or free some space, and restore again", at, petcat.Public(err).Unwrap())
 	default:
 		return err
 	}
 }
 
-// tell hands a backup to a sink, and returns its size. When strict, it refuses
+// readInto hands a backup to a sink, and returns its size. When strict, it refuses
 // what has faults.
-func (p *program) tell(ctx context.Context, in *input, bar *progress, to backup.Sink, strict bool) (int64, error) {
+func (p *program) readInto(ctx context.Context, in *input, bar *progress, to backup.Sink, strict bool) (int64, error) {
 	counted := &counter{Reader: in.Reader, ctx: ctx}
 	r, err := backup.NewReader(counted)
 	if err != nil {
@@ -171,16 +170,16 @@ func (p *program) tell(ctx context.Context, in *input, bar *progress, to backup.
 	}
 	defer r.Close()
 	r.Strict = strict
-	err = r.Tell(&shown{Sink: to, bar: bar})
+	err = r.Tell(&progressSink{Sink: to, bar: bar})
 	bar.end()
 	return counted.size, err
 }
 
-// nothing is a sink for who wants to know but whether a file is whole.
-type nothing struct{}
+// discard is a sink for who wants to know but whether a file is whole.
+type discard struct{}
 
-func (nothing) Begin(backup.Header) error    { return nil }
-func (nothing) Row(backup.Kind, []any) error { return nil }
+func (discard) Begin(backup.Header) error    { return nil }
+func (discard) Row(backup.Kind, []any) error { return nil }
 
 // counter counts the bytes of a stream, and ends it with its context.
 type counter struct {

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"flag"
 	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,24 +10,9 @@ import (
 )
 
 // TestMain lets the scripts run this very program: the test binary starts as
-// petcat when it is called so, and as the control process.
+// petcat when it is called so.
 func TestMain(m *testing.M) {
-	testscript.Main(suite{m}, map[string]func(){"petcat": main, controlName: runControl})
-}
-
-// sideBySide is how many tests run at once that may.
-const sideBySide = 4
-
-// suite is all tests; it removes in the end what they share.
-type suite struct{ *testing.M }
-
-func (s suite) Run() int {
-	defer sharedPostgres.Remove()
-	// What is parallel here waits, and needs no processor of its own.
-	if err := flag.Set("test.parallel", strconv.Itoa(max(sideBySide, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
-	}
-	return s.M.Run()
+	testscript.Main(m, map[string]func(){"petcat": main})
 }
 
 // TestScript runs testdata/script/*.txtar: what a user types and sees.

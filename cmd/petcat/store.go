@@ -7,6 +7,7 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
+	"petcat/internal/config"
 	"petcat/internal/datadir"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
@@ -41,32 +42,17 @@ type openedStore interface {
 	archive
 }
 
-// existence says what a command may do to a deployment as a whole. Only those that
+// openMode says what a command may do to a deployment as a whole. Only those that
 // say so make a new one: what is typed with the wrong place must not make keys that
 // no server knows. And only one changes an older schema, as a server does: the
 // servers of the older version could not be started again.
-type existence int
+type openMode int
 
 const (
-	mustExist existence = iota
+	mustExist openMode = iota
 	mayCreate
 	mayMigrate
 )
-
-// storeSettings returns the settings of a command that works on the data beside a
-// server. A flag that names a directory while the environment names a database
-// could be meant either way, so it is refused: otherwise what is meant for one
-// deployment would change another.
-func (p *program) storeSettings(cmd *cobra.Command) (Settings, error) {
-	settings, err := loadSettings(cmd, p.getenv)
-	if err != nil {
-		return Settings{}, err
-	}
-	if cmd.Flags().Changed("data") && !cmd.Flags().Changed("database") && !settings.sqlite() {
-		return Settings{}, usageErrorf("--data names a directory and the environment names a database (PETCAT_DATABASE or PETCAT_DATABASE_FILE); pass --database sqlite for the directory, or leave out --data for the database")
-	}
-	return settings, nil
-}
 
 // withStore opens the store that the flags of cmd name and lets fn work on it.
 func (p *program) withStore(cmd *cobra.Command, fn func(context.Context, store) error) error {
@@ -82,26 +68,26 @@ func (p *program) withStore(cmd *cobra.Command, fn func(context.Context, store) 
 }
 
 // openStore opens the data beside whatever else has it open.
-func (p *program) openStore(ctx context.Context, settings Settings, data existence) (openedStore, error) {
+func (p *program) openStore(ctx context.Context, settings config.Settings, mode openMode) (openedStore, error) {
 	environment := settings.Environment
 	if !settings.EnvironmentGiven {
 		environment = "" // the data's own, or the default for fresh data
 	}
-	if !settings.sqlite() {
+	if !settings.UsesSQLite() {
 		return postgres.Open(ctx, postgres.Options{
-			URL: settings.Database, Environment: environment, Clock: p.clock, Migrate: data == mayMigrate, MustExist: data != mayCreate,
+			URL: settings.Database, Environment: environment, Clock: p.clock, Migrate: mode == mayMigrate, MustExist: mode != mayCreate,
 		})
 	}
 	has, err := datadir.HasData(settings.Data)
 	if err != nil {
 		return nil, err
 	}
-	if !has && data != mayCreate {
+	if !has && mode != mayCreate {
 		return nil, noDataError(settings)
 	}
 	dir, err := datadir.Open(settings.Data)
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock, Migrate: data == mayMigrate})
+	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock, Migrate: mode == mayMigrate})
 }

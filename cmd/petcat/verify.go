@@ -14,12 +14,12 @@ func (p *program) verifyCommand() *cobra.Command {
 		Use:     "verify [FILE]",
 		Short:   "Check the data, or a backup, for damage",
 		GroupID: groupKeep,
-		Long: `Check the data, while the service runs, or a backup for damage: a file that is cut or
-altered, ids that would be assigned twice, rows that refer to nothing, an audit log in
-which something was changed or removed, and, for an embedded database, damage of the
-file itself. Every row is read. With - the backup is read from stdin.
+		Long: `Check the data, while the service runs, or a backup for damage: a file that is
+truncated or altered, ids that would be assigned twice, rows that refer to nothing,
+audit log entries that were changed or removed, and, for an embedded database, damage
+to the file itself. Every row is read. With - the backup is read from stdin.
 
-Each fault is one line on stdout, and the exit code is then 1.`,
+Prints one line per fault, and then exits with 1.`,
 		Args: arguments("[FILE]"),
 	}
 	completeFiles(cmd)
@@ -56,7 +56,7 @@ func (p *program) verifyFile(ctx context.Context, path string, bar *progress, r 
 	}
 	defer func() { _ = in.done() }()
 	var c backup.Checker
-	if r.Size, err = p.tell(ctx, in, bar, &c, false); err != nil {
+	if r.Size, err = p.readInto(ctx, in, bar, &c, false); err != nil {
 		return fileError(path, err)
 	}
 	r.found(c.Header(), c.Findings())
@@ -71,7 +71,7 @@ func verifyStore(ctx context.Context, st archive, bar *progress, r *report) erro
 		return err
 	}
 	var c backup.Checker
-	err = st.Backup(ctx, &shown{Sink: &c, bar: bar})
+	err = st.Backup(ctx, &progressSink{Sink: &c, bar: bar})
 	bar.end()
 	switch {
 	case err == nil:
@@ -100,7 +100,7 @@ func (p *program) printFindings(findings []string, asJSON, quiet bool) error {
 		if asJSON || quiet {
 			return nil
 		}
-		return p.sayApart("No faults.")
+		return p.sayParagraph("No faults.")
 	}
 	for _, finding := range findings {
 		if asJSON {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes the passwords of deploy/compose.yaml, once: files that exist stay as
-# they are, because the database was made with them.
+# Creates the passwords for deploy/compose.yaml, once: existing files stay as
+# they are, because the database was created with them.
 set -eu
 cd "$(dirname "$0")"
 
-# Others are kept out by the directory's mode. The files can be read by all,
-# because each container mounts its own alone and reads it as another user.
+# The directory's mode keeps other users out. The files themselves are readable by
+# everybody, because each container mounts only its own and reads it as another user.
 mkdir -p secrets
 chmod 0700 secrets
 # They must not be committed.
@@ -21,9 +21,9 @@ secret() { # name, content
 secret postgres_password "$(random)"
 secret valkey_password "$(random)"
 
-# Without TLS: the network "data" exists on this machine alone.
+# No TLS: the network "data" exists only on this machine.
 secret database "postgres://petcat:$(cat secrets/postgres_password)@postgres:5432/petcat?sslmode=disable"
 secret limiter "redis://:$(cat secrets/valkey_password)@valkey:6379"
 secret valkey_password_conf "requirepass $(cat secrets/valkey_password)"
 
-echo "deploy/compose/secrets holds the passwords; keep it"
+echo "the passwords are in deploy/compose/secrets; keep that folder"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Starts three nodes of petcat and a proxy before them on this machine, to see how
-# several nodes work together, and stops all of them on Ctrl-C.
+# Starts three nodes of petcat and a proxy in front of them on this machine, to try
+# out how several nodes work together, and stops all of them on Ctrl-C.
 #
 #   export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat
 #   deploy/proxy/three-nodes.sh [PORT]
 #
-# The API is at PORT, 8080 by default; the nodes take PORT + 21 to 23, and their
-# health and metrics PORT + 121 to 123: 8101 to 8103, and 8201 to 8203. Further
-# settings of petcat come from the environment, such as PETCAT_LIMITER=redis://localhost
-# to count there and not in the database, or PETCAT_LOG_LEVEL=info for a line for
-# each request, which tells what node answered it.
+# The API is at PORT, 8080 by default. The nodes use PORT + 21 to 23, and their
+# health and metrics PORT + 121 to 123: 8101 to 8103, and 8201 to 8203. The
+# environment can set other settings of petcat, such as PETCAT_LIMITER=redis://localhost
+# to count there instead of in the database, or PETCAT_LOG_LEVEL=info for a line per
+# request, which shows the node that handled it.
 #
-# The program is what PETCAT says, bin/petcat of this repository, or else the one
-# in PATH.
+# PETCAT names the program. The default is bin/petcat of this repository, or else the
+# one in PATH.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -25,30 +25,30 @@ fail() { # exit code, sentence
 
 export API_PORT=${1:-8080}
 [[ $API_PORT =~ ^[0-9]{1,5}$ ]] && ((API_PORT >= 1 && API_PORT <= 65535 - 123)) ||
-	fail 2 "$API_PORT is no port that leaves room for those of the nodes; say deploy/proxy/three-nodes.sh 8080"
+	fail 2 "$API_PORT is not a valid port, or leaves no room for the nodes' ports (up to PORT + 123); try deploy/proxy/three-nodes.sh 8080"
 [[ ${PETCAT_DATABASE:-}${PETCAT_DATABASE_FILE:-} ]] ||
-	fail 78 "several nodes share a database; say where it is: export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat"
-# Debian keeps it where only root looks.
+	fail 78 "several nodes share a database; set its URL: export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat"
+# Debian installs haproxy where only root's PATH looks.
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 command -v haproxy >/dev/null || fail 1 "haproxy is not installed; on Debian: apt-get install haproxy"
 petcat=${PETCAT:-$root/bin/petcat}
 [[ -x $petcat ]] || petcat=$(command -v petcat) ||
-	fail 1 "there is no bin/petcat yet, and no petcat in PATH; build it first: make build"
+	fail 1 "there is no bin/petcat and no petcat in PATH; build it first: make build"
 
 for n in 1 2 3; do
 	export "NODE_$n=$((API_PORT + 20 + n))" "ADMIN_$n=$((API_PORT + 120 + n))"
 done
 
-# Each job is a process group of its own: Ctrl-C comes here alone, so that what is
-# stopped is stopped in order, and once.
+# Each job gets its own process group, so Ctrl-C reaches only this script, which
+# stops everything in order, and once.
 set -m
 exec 3>&2
-pids=()   # of the nodes that run; the index is their number
+pids=()   # of the running nodes, indexed by node number
 proxy=    # of the proxy
-started=  # the API has answered
+started=  # set once the API has responded
 code=0
 
-# stop ends the nodes first, which finish what they have begun, and then the proxy.
+# stop stops the nodes first, which finish their requests, and then the proxy.
 stop() {
 	trap '' INT TERM EXIT
 	((${#pids[@]} == 0)) || echo "stopping the nodes" >&3
@@ -63,8 +63,8 @@ stop() {
 note() { ((code != 0)) || code=$1; }
 trap stop INT TERM EXIT
 
-# label puts before each line who said it, but for what haproxy says twice. It ends
-# with who writes there.
+# label prefixes each line with its source, and drops haproxy's duplicate lines. It
+# ends with the process that writes to it.
 label() {
 	trap '' INT TERM
 	local line
@@ -81,8 +81,8 @@ for n in 1 2 3; do
 		</dev/null > >(label "node $n") 2>&1 &
 	pids[n]=$!
 done
-# ready starts the proxy when all nodes are ready, so that it does not say of each
-# that it is away, and succeeds when that one can be reached, too.
+# ready starts the proxy when all nodes are ready, so that it does not report them as
+# down, and succeeds when the proxy can be reached, too.
 ready() {
 	local n admin
 	for n in 1 2 3; do
@@ -96,8 +96,7 @@ ready() {
 	(: <"/dev/tcp/127.0.0.1/$API_PORT") 2>/dev/null
 }
 
-# who_ended takes note of nodes that have ended. The others go on: that is what
-# there are several for.
+# who_ended reports nodes that have ended. The other nodes keep running.
 who_ended() {
 	local n ended
 	for n in "${!pids[@]}"; do
@@ -105,7 +104,7 @@ who_ended() {
 		ended=0
 		wait "${pids[n]}" 2>/dev/null || ended=$?
 		unset 'pids[n]'
-		echo "node $n has ended with $ended" >&3
+		echo "node $n has ended with exit code $ended" >&3
 		[[ $started ]] || { note "$ended"; exit; }
 	done
 	if [[ $proxy ]] && ! kill -0 "$proxy" 2>/dev/null; then
@@ -120,8 +119,8 @@ who_ended() {
 	fi
 }
 
-# Not heard from here on but by >&3: what the shell says of a job that was killed,
-# which is all of its command.
+# From here on only >&3 is visible: otherwise the shell prints the whole command of
+# every job that was killed.
 exec 2>/dev/null
 while :; do
 	who_ended
@@ -135,13 +134,13 @@ Three nodes are ready; the API is at http://localhost:$API_PORT. In another term
   $petcat key create acme
   curl -i -H "Authorization: Bearer KEY" http://localhost:$API_PORT/v1/categories
 
-Ask the nodes themselves at 127.0.0.1:$NODE_1, $NODE_2 and $NODE_3; their metrics are at :$ADMIN_1, $ADMIN_2 and $ADMIN_3, path /metrics.
-Kill one of them to see what the others do: kill -9 ${pids[*]:0:1}
+The nodes themselves are at 127.0.0.1:$NODE_1, $NODE_2 and $NODE_3; their metrics are at :$ADMIN_1, $ADMIN_2 and $ADMIN_3, path /metrics.
+Kill one of them to see how the others behave: kill -9 ${pids[*]:0:1}
 Ctrl-C stops all.
 
 TEXT
 	fi
-	# In the background, because what a trap waits for is the foreground.
+	# In the background, because a trap runs only after a foreground command ends.
 	sleep 0.3 &
 	wait $! || true
 done

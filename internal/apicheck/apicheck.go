@@ -1,9 +1,9 @@
-// Package apicheck is for tests: it stands between a test's client and the
-// service and checks every answer, whatever the test is about: the interface
-// document's schema, the headers that every answer has, the shape of errors,
-// and what must always hold of limits. So a test cannot pass by not looking.
+// Package apicheck is for tests: it wraps the service under test and checks every
+// response, whatever the test is about: the schema of the OpenAPI document, the
+// headers that every response has, the form of errors, and what must always hold of
+// limits.
 //
-// It refuses to be part of the service: only tests may import it.
+// Only tests may import it.
 package apicheck
 
 import (
@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -29,6 +30,10 @@ type Transport struct {
 	// now returns the Unix second on the limiter's clock.
 	now      func() int64
 	document *openapi3.T
+
+	mu        sync.Mutex
+	postponed int      // calls of Postpone that have not ended; guarded by mu
+	unchecked []func() // guarded by mu
 }
 
 // New returns a transport over base, http.DefaultTransport when it is nil.
@@ -43,6 +48,39 @@ func New(t testing.TB, base http.RoundTripper, now func() int64) *Transport {
 		base = http.DefaultTransport
 	}
 	return &Transport{t: t, base: base, now: now, document: document}
+}
+
+// Postpone has answers checked when the function that it returns is called: a check
+// takes ten times as much of the processor as an answer does.
+func (c *Transport) Postpone() (check func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.postponed++
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		c.postponed--
+		var unchecked []func()
+		if c.postponed == 0 {
+			unchecked, c.unchecked = c.unchecked, nil
+		}
+		c.mu.Unlock()
+		for _, check := range unchecked {
+			check()
+		}
+	})
+}
+
+// check checks now, or when Postpone's function is called.
+func (c *Transport) check(check func()) {
+	c.mu.Lock()
+	later := c.postponed > 0
+	if later {
+		c.unchecked = append(c.unchecked, check)
+	}
+	c.mu.Unlock()
+	if !later {
+		check()
+	}
 }
 
 // RoundTrip sends a request and checks the answer. The body of the answer is
@@ -61,16 +99,22 @@ func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
+	after := c.now()
 	if strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/v1" || res.StatusCode >= http.StatusBadRequest {
-		what := fmt.Sprintf("%s %s: %d", r.Method, r.URL.Path, res.StatusCode)
-		for _, problem := range Problems(res, body, before, c.now()) {
-			c.t.Errorf("%s: %s", what, problem)
-		}
-		if err := c.validate(r, res, body); err != nil {
-			c.t.Errorf("%s: not as the interface document says: %v", what, err)
-		}
+		c.check(func() { c.examine(r, res, body, before, after) })
 	}
 	return res, nil
+}
+
+// examine checks an answer.
+func (c *Transport) examine(r *http.Request, res *http.Response, body []byte, before, after int64) {
+	what := fmt.Sprintf("%s %s: %d", r.Method, r.URL.Path, res.StatusCode)
+	for _, problem := range Problems(res, body, before, after) {
+		c.t.Errorf("%s: %s", what, problem)
+	}
+	if err := c.validate(r, res, body); err != nil {
+		c.t.Errorf("%s: not as the interface document says: %v", what, err)
+	}
 }
 
 // validate checks the answer of an operation against the interface document.

@@ -90,7 +90,7 @@ var (
 	ErrNotEmpty = errors.New("there is data already")
 	ErrInUse    = errors.New("a server uses the data")
 	// ErrUnknown says that the commit was sent and its answer lost.
-	ErrUnknown = errors.New("nobody knows whether the restore was committed")
+	ErrUnknown = errors.New("it is unknown whether the restore was committed")
 )
 
 // ErrorKind says what is wrong with a file.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -156,7 +157,7 @@ func TestOtherFiles(t *testing.T) {
 		"a database": {"SQLite format 3\x00" + strings.Repeat("\x00", 4_000), Foreign},
 		"no number":  {"petcat backup \n" + strings.Repeat("x", 100), Foreign},
 		"zero":       {"petcat backup 0\n" + strings.Repeat("x", 100), Foreign},
-		"newer":      {"petcat backup 2\n" + strings.Repeat("x", 100), Newer},
+		"newer":      {fmt.Sprintf("petcat backup %d\n", Format+1) + strings.Repeat("x", 100), Newer},
 		"no header":  {"petcat backup 1\n" + strings.Repeat("x", 100), Damaged},
 		"no rows":    {"petcat backup 1\n{}\n" + strings.Repeat("x", 100), Damaged},
 	} {

@@ -47,7 +47,7 @@ func (c *Checker) Begin(h Header) error {
 		{"revision of access", int64(h.AccessRevision)},
 	} {
 		c.that(last.n >= 0 && last.n <= maxLast, func() string {
-			return fmt.Sprintf("the number of the last %s is %d: what follows it could not be counted", last.name, last.n)
+			return fmt.Sprintf("the number of the last %s is %d: no number is left after it", last.name, last.n)
 		})
 	}
 	c.that(h.AccessRevision <= h.Revision, func() string {
@@ -145,15 +145,15 @@ func (c *Checker) key(v []any) {
 	c.that(id > 0 && id <= c.header.LastKey, func() string {
 		return fmt.Sprintf("%s is behind the last id given out, %s, which would be given out again", id, c.header.LastKey)
 	})
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("%s belongs to %s, which is not there", id, account) })
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("%s belongs to %s, which does not exist", id, account) })
 	c.that(len(v[2].([]byte)) == sha256.Size, func() string { return fmt.Sprintf("%s has a hash of %d bytes", id, len(v[2].([]byte))) })
 	c.accessRevision(id, v[10].(int64))
 }
 
 func (c *Checker) ban(v []any) {
 	key, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
-	c.that(c.keys.has(int64(key)), func() string { return fmt.Sprintf("a ban is of %s, which is not there", key) })
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("the ban of %s names %s, which is not there", key, account) })
+	c.that(c.keys.has(int64(key)), func() string { return fmt.Sprintf("a ban is of %s, which does not exist", key) })
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("the ban of %s names %s, which does not exist", key, account) })
 	c.that(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), func() string { return fmt.Sprintf("the ban of %s has the level %d", key, v[2]) })
 	c.accessRevision(key, v[9].(int64))
 }
@@ -176,7 +176,7 @@ func (c *Checker) category(v []any) {
 	_, err := petcat.ParseNewCategory(&name, description)
 	c.that(err == nil, func() string { return fmt.Sprintf("category %d breaks a rule: %s", id, messageOf(err)) })
 	c.that(c.accounts.has(v[4].(int64)), func() string {
-		return fmt.Sprintf("category %d was created by %s, which is not there", id, petcat.AccountID(v[4].(int64)))
+		return fmt.Sprintf("category %d was created by %s, which does not exist", id, petcat.AccountID(v[4].(int64)))
 	})
 }
 
@@ -193,9 +193,9 @@ func (c *Checker) idempotency(v []any) {
 	c.that(err == nil, func() string {
 		return fmt.Sprintf("an idempotency key of %s breaks a rule: %s", account, messageOf(err))
 	})
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("an idempotency key belongs to %s, which is not there", account) })
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("an idempotency key belongs to %s, which does not exist", account) })
 	c.that(c.categories.has(category), func() string {
-		return fmt.Sprintf("an idempotency key of %s stands for category %d, which is not there", account, category)
+		return fmt.Sprintf("an idempotency key of %s refers to category %d, which does not exist", account, category)
 	})
 	c.that(len(v[2].([]byte)) == sha256.Size, func() string {
 		return fmt.Sprintf("an idempotency key of %s has a fingerprint of %d bytes", account, len(v[2].([]byte)))
@@ -204,7 +204,7 @@ func (c *Checker) idempotency(v []any) {
 
 func (c *Checker) day(v []any) {
 	account := petcat.AccountID(v[1].(int64))
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("day %d is counted for %s, which is not there", v[0], account) })
+	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("day %d is counted for %s, which does not exist", v[0], account) })
 	c.that(v[2].(int64) >= 0, func() string { return fmt.Sprintf("the count of %s on day %d is %d", account, v[0], v[2]) })
 }
 

@@ -26,7 +26,7 @@ func Kinds() []Kind {
 }
 
 // kindNames are how people and the header call the kinds.
-var kindNames = [...]string{
+var kindNames = [...]string{ //nolint:gochecknoglobals // a table that nobody changes
 	Accounts: "accounts", Keys: "keys", Bans: "bans", Categories: "categories",
 	IdempotencyKeys: "idempotency_keys", DayCounts: "day_counts", AuditEntries: "audit_entries",
 }
@@ -69,6 +69,9 @@ type Column struct {
 	Type Type
 	// Optional values may be nil.
 	Optional bool
+	// Since is the first format that has the column, if it is not the first of all. In
+	// files of an earlier one the value is nil, or the type's zero value.
+	Since int
 }
 
 // Columns returns what a row of the kind holds, in the order of the format.

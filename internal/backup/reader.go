@@ -32,6 +32,7 @@ type Reader struct {
 	from    *bufio.Reader
 	kind    Kind // of the last row
 	columns []Column
+	format  int
 	values  []any
 	rows    map[Kind]int64 // so far
 	order   order
@@ -76,6 +77,7 @@ func (r *Reader) readHeader(from *bufio.Reader) error {
 	case format > Format:
 		return &Error{Kind: Newer, Message: fmt.Sprintf("was written by a newer petcat (its format is %d, this program knows %d); use that version or later", format, Format)}
 	}
+	r.format = format
 	line, err = from.ReadSlice('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &r.header)
@@ -123,7 +125,7 @@ func (r *Reader) next() (Kind, error) {
 		}
 		r.kind, r.values = k, make([]any, len(r.columns))
 	}
-	if err := readRow(r.from, r.columns, r.values); err != nil {
+	if err := readRow(r.from, r.format, r.columns, r.values); err != nil {
 		return 0, r.failed(err)
 	}
 	if r.rows[k]++; r.rows[k] > r.header.Rows[k] {
@@ -160,10 +162,10 @@ func (r *Reader) check(k Kind) error {
 // end checks the file as a whole.
 func (r *Reader) end() error {
 	if _, err := r.from.ReadByte(); !errors.Is(err, io.EOF) {
-		return r.failed(errors.New("there is something after its end"))
+		return r.failed(errors.New("it has data after its end"))
 	}
 	if !r.file.whole() {
-		return r.failed(errors.New("its checksum does not fit"))
+		return r.failed(errors.New("its checksum does not match"))
 	}
 	for _, k := range Kinds() {
 		if r.rows[k] != r.header.Rows[k] {

@@ -53,10 +53,16 @@ func boolByte(b bool) byte {
 	return 0
 }
 
-// readRow decodes the values that follow a row's kind.
-func readRow(from *bufio.Reader, columns []Column, values []any) error {
+// readRow decodes the values that follow a row's kind, in a file of some format.
+func readRow(from *bufio.Reader, format int, columns []Column, values []any) error {
 	for i, c := range columns {
 		values[i] = nil
+		if c.Since > format {
+			if !c.Optional {
+				values[i] = zero(c.Type)
+			}
+			continue
+		}
 		if c.Optional {
 			if there, err := readBool(from); err != nil {
 				return err
@@ -82,6 +88,19 @@ func readRow(from *bufio.Reader, columns []Column, values []any) error {
 		}
 	}
 	return nil
+}
+
+func zero(t Type) any {
+	switch t {
+	case Integer:
+		return int64(0)
+	case Boolean:
+		return false
+	case Text:
+		return ""
+	default:
+		return []byte{}
+	}
 }
 
 func readBool(from io.ByteReader) (bool, error) {

@@ -1,15 +1,14 @@
-// Package catalog is the read model of the API: the list of all categories,
-// already encoded, in id order. A list request takes the current [Snapshot] and
-// writes its bytes; it asks no database and encodes nothing.
+// Package catalog is the read model of the API: the list of all categories, already
+// encoded, in id order. A list request takes the current [Snapshot] and writes its
+// bytes; it queries no database and encodes nothing.
 //
-// The bytes are kept in blocks. A create appends to the last block and
-// publishes a new snapshot; full blocks never change again, so neither encoding
-// nor compressing ever passes over the whole list for one create. Readers hold
-// an immutable snapshot and take no lock.
+// The bytes are kept in blocks. A create appends to the last block and publishes a
+// new snapshot; full blocks never change again, so a create never encodes or
+// compresses the whole list again. Readers hold an immutable snapshot and take no
+// lock.
 //
-// The package refuses to know where categories come from: the store hands over
-// each commit before it acknowledges it, which is what makes every list show
-// every create that was answered before. When the store is away, the catalog
-// goes on answering from memory: whoever serves it decides for how long that is
-// right.
+// The package does not know where categories come from: the store hands over each
+// commit before it acknowledges it, so every list contains every create that was
+// acknowledged before. When the store is unavailable, the catalog still returns the
+// list in memory; its caller decides for how long to serve it.
 package catalog

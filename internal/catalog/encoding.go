@@ -81,7 +81,7 @@ func (b *block) checksum(data []byte) (crc, size uint32) {
 
 // gzipHeader begins a gzip member (RFC 1952): deflate, no name, no time,
 // unknown system.
-var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} //nolint:gochecknoglobals // nobody changes it
 
 // A list is one gzip member, because some clients stop after the first. Its
 // deflate stream is made of pieces that were compressed apart: each was begun
@@ -121,7 +121,7 @@ func deflate(dst, data []byte, final bool) []byte {
 }
 
 // deflateWriters holds idle writers: a new one needs 800 KB.
-var deflateWriters = sync.Pool{New: func() any {
+var deflateWriters = sync.Pool{New: func() any { //nolint:gochecknoglobals // holds nothing that anybody would miss
 	// Level 1: a list is compressed again for the first reader after each
 	// change, and higher levels gain little on short JSON objects.
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
@@ -139,7 +139,7 @@ func (b *block) zstandard() []byte {
 }
 
 // zstdEncoders holds idle encoders: making one costs more than most uses.
-var zstdEncoders = sync.Pool{New: func() any {
+var zstdEncoders = sync.Pool{New: func() any { //nolint:gochecknoglobals // holds nothing that anybody would miss
 	// One goroutine: the work is done for a waiting request already. A small
 	// window, because decoders need to reserve it: RFC 9659 allows 8 MB.
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),

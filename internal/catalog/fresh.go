@@ -20,19 +20,19 @@ type FreshOptions struct {
 	Logger *slog.Logger
 	// MaxStaleness is how old a list may be while the feed fails; 0 forbids it.
 	MaxStaleness time.Duration
-	// Timeout bounds one question; 2 s by default.
+	// Timeout bounds one query; 2 s by default.
 	Timeout time.Duration
 }
 
 // Fresh is a catalog for servers that share a store: each list shows every
 // create that was answered before the list was asked for, by any server.
 //
-// A list waits for the answer to a question that was sent after the list had
+// A list waits for the answer to a query that was sent after the list had
 // arrived: was anything created after the last that is known? All lists that
-// wait share one question, and the next is sent when the last was answered; so
+// wait share one query, and the next is sent when the last was answered; so
 // the store gets one small query per round trip, however many lists there are.
 //
-// When a question fails, everybody who waits is answered from what was last
+// When a query fails, everybody who waits is answered from what was last
 // known, with its age, if that is allowed. Then lists go on asking, but none
 // waits long: they need not find out one by one that the store hangs. Use
 // [NewFresh].
@@ -40,43 +40,43 @@ type Fresh struct {
 	catalog *Catalog
 	o       FreshOptions
 
-	life context.Context //nolint:containedctx // a question belongs to no single list
+	life context.Context //nolint:containedctx // a query belongs to no single list
 	end  context.CancelFunc
 	work sync.WaitGroup // the asker
 
-	mu        sync.Mutex
-	asking    bool            // guarded by mu; the asker runs
-	asked     clock.Reading   // guarded by mu; when the question under way was sent
-	next      *question       // guarded by mu; what waiting lists wait for; nil: none waits
-	seen      petcat.Revision // guarded by mu; nothing is missing up to it
-	seenAt    clock.Reading   // guarded by mu; when the last question that succeeded was sent
-	failure   error           // guarded by mu; of the last question; nil: it succeeded
-	failedAt  clock.Reading   // guarded by mu
-	questions uint64          // guarded by mu; sent so far
-	stale     uint64          // guarded by mu; lists that were out of date
+	mu       sync.Mutex
+	asking   bool            // guarded by mu; the asker runs
+	asked    clock.Reading   // guarded by mu; when the query under way was sent
+	next     *query          // guarded by mu; what waiting lists wait for; nil: none waits
+	seen     petcat.Revision // guarded by mu; nothing is missing up to it
+	seenAt   clock.Reading   // guarded by mu; when the last query that succeeded was sent
+	failure  error           // guarded by mu; of the last query; nil: it succeeded
+	failedAt clock.Reading   // guarded by mu
+	queries  uint64          // guarded by mu; sent so far
+	stale    uint64          // guarded by mu; lists that were out of date
 }
 
-// question is one that is yet to be sent, or under way.
-type question struct {
+// query is one that is yet to be sent, or under way.
+type query struct {
 	done chan struct{} // closed when there is an answer
 	err  error         // set before done is closed
 }
 
-// While the store is away:
+// While the store is unavailable:
 const (
 	// pause is how long nobody asks again after a failure.
 	pause = 100 * time.Millisecond
-	// patience is how long a list waits for an answer, and how old a question
+	// listTimeout is how long a list waits for an answer, and how old a query
 	// without one must be to be taken for a failed one.
-	patience = 250 * time.Millisecond
+	listTimeout = 250 * time.Millisecond
 )
 
-const defaultQuestionTimeout = 2 * time.Second
+const defaultQueryTimeout = 2 * time.Second
 
 // NewFresh returns a catalog that holds nothing yet: call Load. Close ends it.
 func NewFresh(ctx context.Context, c *Catalog, o FreshOptions) *Fresh {
 	if o.Timeout == 0 {
-		o.Timeout = defaultQuestionTimeout
+		o.Timeout = defaultQueryTimeout
 	}
 	f := &Fresh{catalog: c, o: o}
 	f.life, f.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -98,7 +98,7 @@ func (f *Fresh) Load(ctx context.Context, store interface {
 	return nil
 }
 
-// Close ends the question under way; lists that wait for it fail.
+// Close ends the query under way; lists that wait for it fail.
 func (f *Fresh) Close() {
 	f.mu.Lock()
 	f.end()
@@ -151,9 +151,9 @@ func (f *Fresh) Current(ctx context.Context) (list *Snapshot, age time.Duration,
 	}
 }
 
-// join returns the question to wait for, and for how long, 0 for as long as it
+// join returns the query to wait for, and for how long, 0 for as long as it
 // takes. It returns none when the store has just failed to answer another, or after Close.
-func (f *Fresh) join() (*question, time.Duration) {
+func (f *Fresh) join() (*query, time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.life.Err() != nil {
@@ -161,14 +161,14 @@ func (f *Fresh) join() (*question, time.Duration) {
 	}
 	var limit time.Duration
 	if f.failure != nil {
-		limit = patience
+		limit = listTimeout
 		now := f.o.Clock.Read()
-		if now.Since(f.failedAt) < pause || f.asking && now.Since(f.asked) > patience {
+		if now.Since(f.failedAt) < pause || f.asking && now.Since(f.asked) > listTimeout {
 			return nil, 0
 		}
 	}
 	if f.next == nil {
-		f.next = &question{done: make(chan struct{})}
+		f.next = &query{done: make(chan struct{})}
 	}
 	q := f.next
 	if !f.asking {
@@ -178,7 +178,7 @@ func (f *Fresh) join() (*question, time.Duration) {
 	return q, limit
 }
 
-// ask sends questions as long as somebody waits for one.
+// ask sends queries as long as somebody waits for one.
 func (f *Fresh) ask() {
 	for {
 		// Lists that can join do so first; on an idle machine there are none.
@@ -192,7 +192,7 @@ func (f *Fresh) ask() {
 		}
 		f.next = nil
 		f.asked = f.o.Clock.Read()
-		f.questions++
+		f.queries++
 		after, asked := f.seen, f.asked
 		f.mu.Unlock()
 
@@ -207,7 +207,7 @@ const applied = 1024
 // askOnce asks for everything after a revision and puts it into the catalog. It
 // returns up to which revision nothing is missing, also with an error: what came
 // before a failure is in order and stays, so whoever is far behind gets nearer
-// with every question.
+// with every query.
 func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
 	ctx, cancel := context.WithTimeout(f.life, f.o.Timeout)
 	defer cancel()
@@ -225,9 +225,9 @@ func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
 	return max(seen, f.catalog.current.Load().Revision()), err
 }
 
-// answer ends a question. A failure is everybody's: who waits for the next
-// question need not wait for that to fail too.
-func (f *Fresh) answer(q *question, seen petcat.Revision, asked clock.Reading, err error) {
+// answer ends a query. A failure is everybody's: who waits for the next
+// query need not wait for that to fail too.
+func (f *Fresh) answer(q *query, seen petcat.Revision, asked clock.Reading, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was := f.failure
@@ -247,9 +247,9 @@ func (f *Fresh) answer(q *question, seen petcat.Revision, asked clock.Reading, e
 	switch {
 	case f.life.Err() != nil:
 	case was == nil && err != nil:
-		f.o.Logger.ErrorContext(f.life, "the database cannot be asked what is new; lists are answered from what was last known", "max_staleness", f.o.MaxStaleness, "error", err)
+		f.o.Logger.ErrorContext(f.life, "freshness queries fail; lists are served from memory", "max_staleness", f.o.MaxStaleness, "error", err)
 	case was != nil && err == nil:
-		f.o.Logger.InfoContext(f.life, "the database can be asked what is new again")
+		f.o.Logger.InfoContext(f.life, "freshness queries succeed again")
 	}
 }
 
@@ -262,7 +262,7 @@ func (f *Fresh) lastKnown() (*Snapshot, time.Duration, error) {
 	age := max(1, f.o.Clock.Read().Since(f.seenAt))
 	if age > f.o.MaxStaleness {
 		return nil, 0, petcat.Errorf(petcat.CodeServiceUnavailable,
-			"the list cannot be brought up to date at the moment; retry later").Because(f.failure)
+			"the list cannot be brought up to date at the moment; retry later").WithCause(f.failure)
 	}
 	f.stale++
 	return f.catalog.current.Load(), age, nil
@@ -270,12 +270,12 @@ func (f *Fresh) lastKnown() (*Snapshot, time.Duration, error) {
 
 // FreshStats are for metrics.
 type FreshStats struct {
-	// Away says that the last question failed.
+	// Away says that the last query failed.
 	Away bool
 	// Age is how long ago the list was last known to be complete.
-	Age       time.Duration
-	Questions uint64 // sent to the store so far
-	Stale     uint64 // lists so far that were answered from what was last known
+	Age     time.Duration
+	Queries uint64 // sent to the store so far
+	Stale   uint64 // lists so far that were answered from what was last known
 }
 
 // Stats returns how the catalog stands.
@@ -284,6 +284,6 @@ func (f *Fresh) Stats() FreshStats {
 	defer f.mu.Unlock()
 	return FreshStats{
 		Away: f.failure != nil, Age: f.o.Clock.Read().Since(f.seenAt),
-		Questions: f.questions, Stale: f.stale,
+		Queries: f.queries, Stale: f.stale,
 	}
 }

@@ -22,7 +22,7 @@ type feed struct {
 	mu         sync.Mutex
 	categories []petcat.RevisedCategory // guarded by mu
 	fail       error                    // guarded by mu; nil: it works
-	hangs      bool                     // guarded by mu; it takes questions and does not answer
+	hangs      bool                     // guarded by mu; it takes queries and does not answer
 	perRow     time.Duration            // guarded by mu; how long each category takes
 	asked      atomic.Int64
 }
@@ -138,11 +138,11 @@ func TestListsShareQuestions(t *testing.T) {
 		lists.Wait()
 		// One is under way when the last list comes, and one more is for it.
 		if got := f.asked.Load(); got > 12 {
-			t.Errorf("%d questions in eleven round trips", got)
+			t.Errorf("%d queries in eleven round trips", got)
 		}
 		time.Sleep(time.Hour)
-		if got := c.Stats(); got.Questions != uint64(f.asked.Load()) || got.Stale != 0 || got.Away {
-			t.Errorf("stats %+v after %d questions, and nobody asks in vain", got, f.asked.Load())
+		if got := c.Stats(); got.Queries != uint64(f.asked.Load()) || got.Stale != 0 || got.Away {
+			t.Errorf("stats %+v after %d queries, and nobody asks in vain", got, f.asked.Load())
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestQuestionUnderWayIsNotEnough(t *testing.T) {
 		took(t, roundTrip/2-1+roundTrip, func() { wantList(t, c, 2, 0) })
 		first.Wait()
 		if got := f.asked.Load(); got != 2 {
-			t.Errorf("%d questions, want 2", got)
+			t.Errorf("%d queries, want 2", got)
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestCatchingUp(t *testing.T) {
 // A store that is too slow for all that is missing is asked for the rest.
 func TestCatchingUpWithASlowFeed(t *testing.T) {
 	fresh(t, time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
-		const many = 5000 // 5 s, and a question is given up after 2
+		const many = 5000 // 5 s, and a query is given up after 2
 		f.mu.Lock()
 		f.perRow = time.Millisecond
 		f.mu.Unlock()
@@ -202,7 +202,7 @@ func TestFeedAway(t *testing.T) {
 		asked := f.asked.Load()
 		took(t, 0, func() { wantList(t, c, 1, roundTrip+roundTrip/2) })
 		if got := f.asked.Load() - asked; got != 0 {
-			t.Errorf("%d questions right after a failure", got)
+			t.Errorf("%d queries right after a failure", got)
 		}
 		if got := c.Stats(); !got.Away || got.Stale != 2 {
 			t.Errorf("stats %+v, want two lists that were stale", got)
@@ -260,7 +260,7 @@ func TestNoStaleness(t *testing.T) {
 	})
 }
 
-// A store that takes questions and does not answer holds up the lists of its
+// A store that takes queries and does not answer holds up the lists of its
 // first two seconds, and then nobody.
 func TestHangingFeed(t *testing.T) {
 	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
@@ -270,7 +270,7 @@ func TestHangingFeed(t *testing.T) {
 		for range 10 {
 			lists.Go(func() { took(t, 2*time.Second, func() { wantList(t, c, 0, 2*time.Second+roundTrip) }) })
 			lists.Go(func() {
-				// These would wait for the next question, which is bound to fail.
+				// These would wait for the next query, which is bound to fail.
 				time.Sleep(time.Second)
 				took(t, time.Second, func() { wantList(t, c, 0, 2*time.Second+roundTrip) })
 			})
@@ -283,7 +283,7 @@ func TestHangingFeed(t *testing.T) {
 
 		f.set(nil, false)
 		f.create()
-		time.Sleep(2 * time.Second) // the question that hung fails
+		time.Sleep(2 * time.Second) // the query that hung fails
 		wantList(t, c, 1, 0)
 	})
 }

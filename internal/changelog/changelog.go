@@ -1,12 +1,12 @@
-// Package changelog follows the store's change log for what other processes do
-// to keys, accounts and bans, such as an operator's command line, and hands it
-// to those who keep such things in memory.
+// Package changelog follows the store's change log for what other processes do to
+// keys, accounts and bans, such as an operator's command line, and hands it to the
+// caches in memory.
 //
-// It polls: a question that finds nothing new is one read of one row. Who cannot
-// wait for the next asks it to catch up; all who do so at a time share one
-// question. It refuses to guess: when the store cannot be read, nothing is handed over and
-// [Options.Heard] is not called, so that whoever trusts it knows how old its
-// knowledge is. It begins where it left off when the store is back.
+// It polls: a poll that finds nothing new reads one row. A caller that cannot wait
+// for the next poll asks it to catch up; concurrent callers share one poll. When the
+// store cannot be read, it reports nothing and does not call [Options.Polled], so
+// that its users know how old their data is. It continues where it stopped when the
+// store is available again.
 package changelog
 
 import (
@@ -32,16 +32,16 @@ type Options struct {
 	Store  changes
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// Interval is the time between two questions: 200 ms by default, so that
+	// Interval is the time between two polls: 200 ms by default, so that
 	// with a slow read between them a change is seen within a second.
 	Interval time.Duration
-	// Timeout bounds one question: 5 s by default.
+	// Timeout bounds one poll: 5 s by default.
 	Timeout time.Duration
 	// Apply is called with every change, in the order of the revisions.
 	Apply func(petcat.AccessChange)
-	// Heard is called after each successful question, with the moment at which
+	// Polled is called after each successful poll, with the moment at which
 	// it was asked: everything before that moment has been applied.
-	Heard func(asked clock.Reading)
+	Polled func(asked clock.Reading)
 }
 
 // Follower reads the change log. Use [Start].
@@ -49,21 +49,21 @@ type Follower struct {
 	o       Options
 	seen    petcat.Revision
 	away    bool
-	wake    chan struct{} // somebody waits for the next question
+	wake    chan struct{} // somebody waits for the next poll
 	stopped chan struct{} // closed when Run has returned
 
 	mu   sync.Mutex
-	next *question // guarded by mu; what those who catch up wait for; nil: none does
+	next *poll // guarded by mu; what those who catch up wait for; nil: none does
 }
 
-// question is one that is yet to be sent, or under way.
-type question struct {
+// poll is one that is yet to be sent, or under way.
+type poll struct {
 	done chan struct{} // closed when what it brought has been applied
 	err  error         // set before done is closed
 }
 
-// pace is the pause after a question: a flood of callers who cannot wait costs
-// the store at most 200 questions a second.
+// pace is the pause after a poll: a flood of callers who cannot wait costs
+// the store at most 200 polls a second.
 const pace = 5 * time.Millisecond
 
 var errStopped = errors.New("the change log is no longer followed")
@@ -114,11 +114,11 @@ func (f *Follower) Run(ctx context.Context) {
 }
 
 // CatchUp returns nil once everything that was committed before the call has been
-// applied: it waits for the answer to a question that was sent after the call.
+// applied: it waits for the answer to a poll that was sent after the call.
 func (f *Follower) CatchUp(ctx context.Context) error {
 	f.mu.Lock()
 	if f.next == nil {
-		f.next = &question{done: make(chan struct{})}
+		f.next = &poll{done: make(chan struct{})}
 	}
 	q := f.next
 	f.mu.Unlock()
@@ -145,7 +145,7 @@ func (f *Follower) poll(ctx context.Context) error {
 	if err != nil {
 		if !f.away && ctx.Err() == nil {
 			f.away = true
-			f.o.Logger.ErrorContext(ctx, "the change log cannot be read; trying again", "error", err)
+			f.o.Logger.ErrorContext(ctx, "the change log cannot be read; retrying", "error", err)
 		}
 		return err
 	}
@@ -157,6 +157,6 @@ func (f *Follower) poll(ctx context.Context) error {
 		f.o.Apply(change)
 	}
 	f.seen = max(f.seen, change.Revision)
-	f.o.Heard(asked)
+	f.o.Polled(asked)
 	return nil
 }

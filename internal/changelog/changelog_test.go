@@ -109,7 +109,7 @@ func follow(t *testing.T, l *log) *follower {
 			}
 			f.did = append(f.did, slices.Repeat([]string{"ban"}, len(c.Bans))...)
 		},
-		Heard: func(asked clock.Reading) {
+		Polled: func(asked clock.Reading) {
 			l.set(func() { f.did = append(f.did, fmt.Sprintf("heard %s", time.Duration(asked.Mono))) })
 		},
 	})
@@ -118,7 +118,7 @@ func follow(t *testing.T, l *log) *follower {
 	}
 	f.run = run
 	go func() { run.Run(ctx); f.ended.Store(true) }()
-	synctest.Wait() // Run waits for its first question
+	synctest.Wait() // Run waits for its first poll
 	return f
 }
 
@@ -178,7 +178,7 @@ func TestHandsOverInOrder(t *testing.T) {
 }
 
 func TestSeesAChangeWithinASecond(t *testing.T) {
-	// However the change falls between two questions, with reads of 300 ms.
+	// However the change falls between two polls, with reads of 300 ms.
 	for offset := time.Duration(0); offset < time.Second; offset += 50 * time.Millisecond {
 		inBubble(t, &log{slow: 300 * time.Millisecond}, func(f *follower) {
 			f.pass(offset)
@@ -203,7 +203,7 @@ func TestBansAreHandedOver(t *testing.T) {
 	})
 }
 
-// Heard tells when the question was asked, not when it was answered.
+// Polled tells when the poll was asked, not when it was answered.
 func TestHeardTellsWhenItWasAsked(t *testing.T) {
 	inBubble(t, &log{slow: 150 * time.Millisecond}, func(f *follower) {
 		f.pass(350 * time.Millisecond)
@@ -225,11 +225,11 @@ func TestCatchUp(t *testing.T) {
 	inBubble(t, &log{slow: 50 * time.Millisecond}, func(f *follower) {
 		first := f.catchUp(f.t.Context(), 1)
 		f.log.change(1, 0)
-		// The question under way may have been answered before the change.
+		// The poll under way may have been answered before the change.
 		others := f.catchUp(f.t.Context(), 100)
 		f.pass(50 * time.Millisecond)
 		if len(first) != 1 || len(others) != 0 {
-			t.Fatalf("after one question %d and %d of 1 and 100 have their answer", len(first), len(others))
+			t.Fatalf("after one poll %d and %d of 1 and 100 have their answer", len(first), len(others))
 		}
 		f.pass(100 * time.Millisecond)
 		f.wantDone("heard 0s", "apply 1", "heard 100ms") // of the clock that is put forward
@@ -257,7 +257,7 @@ func TestCatchUpIsPaced(t *testing.T) {
 			t.Errorf("200 rounds took %s, want 5 ms between two", took)
 		}
 		if n := len(f.log.asked); n > 206 {
-			t.Errorf("%d questions in a second", n)
+			t.Errorf("%d polls in a second", n)
 		}
 	})
 }
@@ -318,7 +318,7 @@ func TestStoreAway(t *testing.T) {
 
 func TestStoreThatDoesNotAnswer(t *testing.T) {
 	inBubble(t, &log{slow: time.Hour}, func(f *follower) {
-		f.pass(6 * time.Second) // the first question and its 5 s
+		f.pass(6 * time.Second) // the first poll and its 5 s
 		f.wantDone()
 		f.log.set(func() { f.log.slow = 0 })
 		f.pass(6 * time.Second)
@@ -329,7 +329,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	for name, slow := range map[string]time.Duration{"between questions": 0, "during a question": time.Minute} {
+	for name, slow := range map[string]time.Duration{"between polls": 0, "during a poll": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, &log{slow: slow}, func(f *follower) {
 				f.pass(450 * time.Millisecond)

@@ -1,6 +1,6 @@
-// Package clientnet tells which addresses count as one client: an IPv4 address
-// by itself, and IPv6 addresses by their /64, which is what one subscriber gets.
-// It keeps nothing and asks nobody.
+// Package clientnet tells which addresses count as one client: an IPv4 address by
+// itself, and IPv6 addresses by their /64, which is what one subscriber gets. It has
+// no state and does no I/O.
 package clientnet
 
 import (

@@ -1,11 +1,11 @@
-// Package clock is where the time comes from: everything that needs it is given
-// a [Clock], so that tests can set it, and nothing else calls time.Now.
+// Package clock provides the time: everything that needs it gets a [Clock], so that
+// tests can set it, and nothing else calls time.Now.
 //
-// A reading keeps the wall clock and the monotonic clock apart, because they
-// fail in different ways: the wall clock says when it is and may be stepped in
-// either direction; the monotonic clock says how long something took and may
-// not. The package refuses to mix them, and to know of the clocks of databases:
-// a rule that uses a server's time uses that server's time alone.
+// A reading keeps the wall clock and the monotonic clock apart, because they fail in
+// different ways: the wall clock tells the time of day and may be stepped in either
+// direction; the monotonic clock measures durations and is never stepped. The
+// package never mixes them, and knows nothing of databases' clocks: a rule that uses
+// a server's time uses only that server's time.
 package clock
 
 import "time"

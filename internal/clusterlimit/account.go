@@ -9,7 +9,7 @@ import (
 )
 
 // account is what a node knows of an account: what the counters told last, and its
-// own budget, from which it admits while the counters are away or not to be trusted
+// own budget, from which it admits while the counters are unavailable or not to be trusted
 // alone. There may be a million of them: some 150 bytes each, with their places in the map. The methods are pure: they
 // know no clock, no lock and no network.
 type account struct {
@@ -69,10 +69,10 @@ const (
 	admitAlone               // one of the budget was taken for it; the day is to be charged
 )
 
-// turn makes the account one of the minute that it is now. When the counters' clock
+// rollOver makes the account one of the minute that it is now. When the counters' clock
 // was set back, the minute that is known is called by the one that it is now; what was
 // seen of it is asked for again, because it may be a later minute than they know.
-func (a *account) turn(now int64) {
+func (a *account) rollOver(now int64) {
 	minute := minuteOf(now)
 	switch {
 	case minute > a.minute:
@@ -92,7 +92,7 @@ const dayRecheck = 15 * time.Second
 
 // way returns how a request is to be decided, and takes what it needs of the budget.
 func (a *account) way(v view, q petcat.Quota) way {
-	a.turn(v.now)
+	a.rollOver(v.now)
 	a.perDay = q.PerDay
 	if a.dayKnown && a.dayUsed >= q.PerDay {
 		if v.mode != Closed || v.now-a.dayAsked < int64(dayRecheck) {
@@ -107,8 +107,8 @@ func (a *account) way(v view, q petcat.Quota) way {
 	case v.mode == Closed && !v.suspect:
 		return ask
 	case !a.take(v, q.PerMinute):
-		if v.mode == Open && (v.share().nodes == 0 || !v.away(v.mono)) {
-			return ask // there is nothing else to try, and it may have been a lost packet
+		if v.mode == Open && v.share().nodes == 0 {
+			return ask // there is nothing else to try
 		}
 		return refuseByShare
 	case v.mode == Open:
@@ -167,7 +167,7 @@ func (a *account) counted(now int64) {
 // decides. Taken is the minute of whose budget one was taken for it, or -1. Unknown says
 // that the counters may have counted it: what was admitted then is never told to them.
 func (a *account) alone(v view, perMinute, taken int64, unknown bool) (admitted bool) {
-	a.turn(v.now)
+	a.rollOver(v.now)
 	if taken != a.minute && !a.take(v, perMinute) {
 		return false
 	}
@@ -209,10 +209,19 @@ func (a *account) learn(f counters.Facts) {
 	if minute < a.minute {
 		return // an answer that was overtaken
 	}
-	a.turn(f.Now)
+	a.rollOver(f.Now)
 	a.told, a.seen = true, max(a.seen, f.MinuteUsed)
 	if f.Day.Known {
 		a.dayKnown, a.dayUsed, a.series = true, f.Day.Used(), f.Day.Series
+	}
+}
+
+// dayCounted takes note of how much of the day was used when this node last charged it by
+// itself: when it gives back what it leased for that, it goes on to know the day. A day
+// that is spent by this count is not: others may give something back.
+func (a *account) dayCounted(now, used, perDay int64) {
+	if a.day == dayOf(now) && used < perDay {
+		a.dayKnown, a.dayUsed = true, max(a.dayUsed, used)
 	}
 }
 

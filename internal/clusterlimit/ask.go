@@ -13,6 +13,10 @@ import (
 func (r *request) ask(ctx context.Context, v view, within bool) (ratelimit.Decision, error) {
 	w := r.l.leaser.wait(r.Charge)
 	defer w.end()
+	if err := w.withOthers(ctx); err != nil {
+		r.release(within)
+		return ratelimit.Decision{}, ratelimit.Unavailable(err)
+	}
 	for {
 		o := &order{
 			charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: w.overdraw(), anyway: v.mode == Open, since: r.l.stopwatch.Read(),
@@ -26,7 +30,7 @@ func (r *request) ask(ctx context.Context, v view, within bool) (ratelimit.Decis
 		case o.admitted:
 			return r.admitted(o, within), nil
 		case o.needsBlock():
-			if err := w.forBlock(ctx, o.facts); err != nil {
+			if err := w.forBlock(ctx, o.facts, o.refused); err != nil {
 				r.release(within)
 				return ratelimit.Decision{}, ratelimit.Unavailable(err)
 			}

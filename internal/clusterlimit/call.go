@@ -18,12 +18,13 @@ type order struct {
 	charge   ratelimit.Charge
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
-	anyway   bool          // also while the counters are away
+	anyway   bool          // also while the counters are unavailable
 	look     bool          // charge nothing: where the account stands is asked
 	since    clock.Reading // of the stopwatch
 	// The answer: as if the requests of a call had been decided one by one.
 	facts    counters.Facts
 	admitted bool
+	refused  int64 // requests of the account in the same call
 }
 
 const (
@@ -52,14 +53,14 @@ func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
 	}
 	return groupcommit.New(groupcommit.Options[*order]{
 		Commit: func(group []*order) error { return p.charge(p.l.lifetime, group) },
-		Clock:  p.l.stopwatch, Expired: p.late,
+		Clock:  p.l.stopwatch, Expired: p.expired,
 		Concurrent: callsAtOnce, ConcurrentFull: full, MaxGroup: ordersInCall, Queue: ordersAtMost,
 	})
 }
 
-// late tells a request that has waited for half of its time: a call would have too
+// expired tells a request that has waited for half of its time: a call would have too
 // little left, and who is not answered may be charged all the same.
-func (p *partition) late(o *order, now clock.Reading) error {
+func (p *partition) expired(o *order, now clock.Reading) error {
 	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == Open && !o.anyway {
 		return errNotSent
 	}
@@ -70,7 +71,7 @@ func (p *partition) late(o *order, now clock.Reading) error {
 // other than errNotSent and [*counters.WrongEpoch].
 func (p *partition) submit(ctx context.Context, o *order) error {
 	err := p.orders.Submit(ctx, o)
-	if errors.Is(err, groupcommit.ErrRefused) {
+	if groupcommit.Refused(err) {
 		return errNotSent
 	}
 	return err
@@ -108,6 +109,7 @@ func (p *partition) charge(ctx context.Context, group []*order) error {
 			continue
 		}
 		o.take(facts[i], answered[i])
+		o.refused = charges[i].Requests - facts[i].Admitted
 		answered[i]++
 		if answered[i] == 1 {
 			p.l.leaser.ahead(o.charge, facts[i])
@@ -148,7 +150,7 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 		return nil, err
 	}
 	if err != nil {
-		p.failed(err)
+		p.late(err)
 		return nil, err
 	}
 	p.clock.observe(facts[0].Now, asked)
@@ -189,16 +191,16 @@ func (p *partition) listAgain(id petcat.AccountID) {
 // request waits because of pauses of this process, which do not count.
 const answerTimeout = time.Second
 
-// within runs a call of the counters, and ends it when patience has passed on the
+// within runs a call of the counters, and ends it when timeout has passed on the
 // stopwatch since a moment.
-func within[T any](ctx context.Context, s *stopwatch, since clock.Reading, patience time.Duration, fn func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, patience))
+func within[T any](ctx context.Context, s *stopwatch, since clock.Reading, timeout time.Duration, fn func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, timeout))
 	defer cancel()
 	var timer *time.Timer
 	made := make(chan struct{})
 	timer = time.AfterFunc(s.every, func() {
 		<-made
-		if left := patience - s.Read().Since(since); left > 0 {
+		if left := timeout - s.Read().Since(since); left > 0 {
 			timer.Reset(min(left, s.every))
 		} else {
 			cancel()

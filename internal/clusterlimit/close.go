@@ -40,7 +40,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 type Stats struct {
 	Mode Mode // the worst of any partition
 	// Degraded says that quotas are not enforced as they should be: the counters or the
-	// day store are away.
+	// day store are unavailable.
 	Degraded bool
 	Memory   ratelimit.Stats
 	// Requests that the counters decided, that this node decided by itself, and calls of

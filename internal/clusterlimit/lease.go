@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,19 +16,19 @@ import (
 )
 
 const (
-	// leasePatience is how long a request waits for the day store before it goes on
+	// leaseTimeout is how long a request waits for the day store before it goes on
 	// without, as in package ratelimit.
-	leasePatience = 2 * time.Second
-	// storePatience bounds one call of the store: a slow answer still tells what was
+	leaseTimeout = 2 * time.Second
+	// storeTimeout bounds one call of the store: a slow answer still tells what was
 	// leased.
-	storePatience = 10 * time.Second
+	storeTimeout = 10 * time.Second
 	// storeRetry is how long a store that failed is left alone.
 	storeRetry = time.Second
 	// leasesAtOnce is how many calls of the store may be under way: a slow one does not
 	// hold up the others.
 	leasesAtOnce = 4
-	// grantPatience bounds a grant. Nobody waits for it that could do without.
-	grantPatience = timeout
+	// grantTimeout bounds a grant. Nobody waits for it that could do without.
+	grantTimeout = timeout
 )
 
 var errStore = errors.New("the day store did not answer in time")
@@ -42,6 +43,8 @@ type leaser struct {
 	away atomic.Pointer[outage]
 	last atomic.Pointer[job] // failed; it is tried until the store does its work again
 
+	waited atomic.Int64 // jobs for which requests wait
+
 	mu    sync.Mutex
 	jobs  map[petcat.AccountID]*job // guarded by mu
 	queue []*job                    // not asked for yet; guarded by mu
@@ -49,8 +52,8 @@ type leaser struct {
 
 // outage is what is known of a store that does not do its work.
 type outage struct {
-	err   error
-	blind bool // counts cannot be read either
+	err        error
+	unreadable bool // counts cannot be read either
 }
 
 // job is a block that this node leases for an account: one at a time. It is guarded by
@@ -73,16 +76,17 @@ func (le *leaser) ahead(c ratelimit.Charge, f counters.Facts) {
 	half := ratelimit.LeaseBlock(c.Quota) / 2
 	crossed := f.Day.Free <= half && (f.Day.Free+f.Admitted > half || f.Day.Free == 0)
 	if f.Day.Known && (crossed && f.Day.Count < c.Quota.PerDay || f.Day.Owed > 0) {
-		le.begin(c, f)
+		le.begin(c, f, 0)
 	}
 }
 
 // recheck asks how much of a spent day is used now: others may have given something
 // back.
-func (le *leaser) recheck(c ratelimit.Charge, f counters.Facts) { le.begin(c, f) }
+func (le *leaser) recheck(c ratelimit.Charge, f counters.Facts) { le.begin(c, f, 0) }
 
-// begin makes sure that a block is leased for an account.
-func (le *leaser) begin(c ratelimit.Charge, f counters.Facts) *job {
+// begin makes sure that a block is leased for an account, for which so many requests
+// wait.
+func (le *leaser) begin(c ratelimit.Charge, f counters.Facts, waiters int64) *job {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	j := le.jobs[c.Account]
@@ -91,14 +95,30 @@ func (le *leaser) begin(c ratelimit.Charge, f counters.Facts) *job {
 		le.jobs[c.Account] = j
 		le.queue = append(le.queue, j)
 		if le.away.Load() == nil {
-			le.poke()
+			le.notify()
 		}
 	}
-	j.Quota, j.facts = c.Quota, f
+	if waiters > 0 && j.waiters == 0 {
+		le.waited.Add(1)
+	}
+	j.Quota, j.facts, j.waiters = c.Quota, f, max(j.waiters, waiters)
 	return j
 }
 
-func (le *leaser) poke() {
+// awaited returns the job for which requests of an account wait, nil if none do.
+func (le *leaser) awaited(id petcat.AccountID) *job {
+	if le.waited.Load() == 0 {
+		return nil
+	}
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if j := le.jobs[id]; j != nil && j.waiters > 0 {
+		return j
+	}
+	return nil
+}
+
+func (le *leaser) notify() {
 	select {
 	case le.wake <- struct{}{}:
 	default:
@@ -118,6 +138,7 @@ func (le *leaser) run() {
 		case <-le.wake:
 		}
 		for {
+			runtime.Gosched() // the others that were refused in the same call come along
 			jobs := le.take()
 			if len(jobs) == 0 {
 				break
@@ -144,7 +165,7 @@ func (le *leaser) tryAgain() {
 		le.mu.Lock()
 		c, f := last.Charge, last.facts
 		le.mu.Unlock()
-		le.begin(c, f)
+		le.begin(c, f, 0)
 	}
 }
 
@@ -166,12 +187,7 @@ func (le *leaser) round(jobs []*job) {
 		leases[i] = j.lease()
 	}
 	le.mu.Unlock()
-	ctx, cancel := context.WithTimeout(le.l.lifetime, storePatience)
-	defer cancel()
-	got, err := le.l.options.Days.LeaseShared(ctx, leases)
-	if err == nil && len(got) != len(leases) {
-		err = fmt.Errorf("the store answered %d of %d leases", len(got), len(leases))
-	}
+	grants, err := le.call(leases)
 	if err != nil {
 		le.last.Store(jobs[0])
 		le.setAway(&outage{err: err})
@@ -183,9 +199,7 @@ func (le *leaser) round(jobs []*job) {
 	whose := make(map[*partition][]*job)
 	for i, j := range jobs {
 		p := le.l.partitionOf(j.Account)
-		parts[p] = append(parts[p], counters.Grant{
-			Account: j.Account, Day: leases[i].Day, Series: leases[i].Series, Granted: got[i].Granted, Count: got[i].Count,
-		})
+		parts[p] = append(parts[p], grants[i])
 		whose[p] = append(whose[p], j)
 	}
 	var all sync.WaitGroup
@@ -198,20 +212,42 @@ func (le *leaser) round(jobs []*job) {
 	all.Wait()
 }
 
+// call has the store lease, and returns what is to be granted for each lease.
+func (le *leaser) call(leases []petcat.SharedLease) ([]counters.Grant, error) {
+	ctx, cancel := context.WithTimeout(le.l.lifetime, storeTimeout)
+	defer cancel()
+	got, err := le.l.options.Days.LeaseShared(ctx, leases)
+	if err != nil {
+		return nil, err
+	}
+	if len(got) != len(leases) {
+		return nil, fmt.Errorf("the store answered %d of %d leases", len(got), len(leases))
+	}
+	grants := make([]counters.Grant, len(leases))
+	for i, lease := range leases {
+		grants[i] = counters.Grant{Account: lease.Account, Day: lease.Day, Series: lease.Series, Granted: got[i].Granted, Count: got[i].Count}
+	}
+	return grants, nil
+}
+
 // lease returns what the store is asked. Requests that wait are leased for at once, as
-// far as the minute admits them: they spend it within the same instant.
+// far as the minute admits them: they spend it within the same instant. Where some wait,
+// others do on other nodes: they are leased for, too, up to a hundredth of the day.
 func (j *job) lease() petcat.SharedLease {
 	d := j.facts.Day
-	waiting := min(j.waiters, j.Quota.PerMinute-j.facts.MinuteUsed)
+	want := ratelimit.LeaseBlock(j.Quota)
+	if j.waiters > 0 {
+		want = max(want, j.Quota.PerDay/100-d.Free, min(j.waiters, j.Quota.PerMinute-j.facts.MinuteUsed))
+	}
 	return petcat.SharedLease{
 		Account: j.Account, Day: dayOf(j.facts.Now), Quota: j.Quota.PerDay, Series: d.Series, Granted: d.Granted,
-		Want: d.Owed + max(ratelimit.LeaseBlock(j.Quota), waiting),
+		Want: d.Owed + want,
 	}
 }
 
 // grant tells a partition what was leased. When that fails, the counters ask again.
 func (le *leaser) grant(p *partition, grants []counters.Grant) {
-	ctx, cancel := context.WithTimeout(le.l.lifetime, grantPatience)
+	ctx, cancel := context.WithTimeout(le.l.lifetime, grantTimeout)
 	defer cancel()
 	err := le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants)
 	if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
@@ -227,124 +263,40 @@ func (le *leaser) finish(jobs []*job) {
 		if le.jobs[j.Account] == j {
 			delete(le.jobs, j.Account)
 		}
+		if j.waiters > 0 {
+			le.waited.Add(-1)
+		}
 		close(j.done)
 	}
 }
 
 // setAway records that the store stopped or resumed doing its work. Nobody waits for a
-// store that is away.
+// store that is unavailable.
 func (le *leaser) setAway(out *outage) {
 	before := le.away.Swap(out)
 	switch {
 	case before == nil && out != nil:
-		le.l.logger.Error("days are counted without the store: it is away", "error", out.err)
+		le.l.logger.Error("the store is unavailable: day counts continue without it", "error", out.err)
 		le.mu.Lock()
 		queue := le.queue
 		le.queue = nil
 		le.mu.Unlock()
 		le.finish(queue)
 	case before != nil && out == nil:
-		le.l.logger.Info("days are counted in the store again")
+		le.l.logger.Info("the store is available again: day counts are saved")
 	}
-}
-
-// leaseWait is a request's wait for a block of its account's day.
-type leaseWait struct {
-	le       *leaser
-	charge   ratelimit.Charge
-	patience *time.Timer // nil until it waits
-	overdue  bool
-	told     bool // the counters were told what this node knows of the day
-}
-
-func (le *leaser) wait(c ratelimit.Charge) leaseWait { return leaseWait{le: le, charge: c} }
-
-func (w *leaseWait) end() {
-	if w.patience != nil {
-		w.patience.Stop()
-	}
-}
-
-// overdraw reports whether the request is to be admitted without a block.
-func (w *leaseWait) overdraw() bool { return w.overdue || w.le.away.Load() != nil }
-
-// forBlock waits until it makes sense to charge again. The error says why it cannot be
-// known how much is left.
-func (w *leaseWait) forBlock(ctx context.Context, f counters.Facts) error {
-	if w.overdraw() {
-		if f.Day.Known {
-			return errStore // it was charged without a block, and refused all the same
-		}
-		return w.tellDay(ctx, f)
-	}
-	if w.patience == nil {
-		w.patience = time.NewTimer(leasePatience)
-	}
-	j := w.le.begin(w.charge, f)
-	if !w.le.join(j) {
-		w.overdue = true
-		return nil
-	}
-	select {
-	case <-j.done:
-	case <-w.patience.C:
-		w.overdue = true
-		w.le.isLate(j)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
-}
-
-// join makes a request one of those that wait, unless somebody has waited in vain.
-func (le *leaser) join(j *job) bool {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	j.waiters++
-	return !j.late
-}
-
-func (le *leaser) isLate(j *job) {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	j.late = true
-}
-
-// tellDay tells the counters, which do not know the account's day, what is known of it
-// without a lease: what the store can still read, or what they told this node last.
-func (w *leaseWait) tellDay(ctx context.Context, f counters.Facts) error {
-	if w.told {
-		return errStore
-	}
-	w.told = true
-	day := dayOf(f.Now)
-	count, err := w.le.read(ctx, w.charge.Account, day)
-	if err != nil {
-		known := false
-		w.le.l.accounts.with(w.charge.Account, func(a *account) {
-			if a.dayKnown && a.day == day {
-				known, count = true, a.dayUsed
-			}
-		})
-		if !known {
-			return err
-		}
-	}
-	p := w.le.l.partitionOf(w.charge.Account)
-	w.le.grant(p, []counters.Grant{{Account: w.charge.Account, Day: day, Series: f.Day.Series, Count: count}})
-	return nil
 }
 
 // read reads a day's count, unless that has just failed.
 func (le *leaser) read(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
-	if out := le.away.Load(); out != nil && out.blind {
+	if out := le.away.Load(); out != nil && out.unreadable {
 		return 0, out.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, leasePatience)
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	count, err := le.l.options.Days.DayCount(ctx, account, day)
 	if err != nil && ctx.Err() == nil {
-		le.setAway(&outage{err: fmt.Errorf("reading the day's count: %w", err), blind: true})
+		le.setAway(&outage{err: fmt.Errorf("reading the day's count: %w", err), unreadable: true})
 	}
 	return count, err
 }
@@ -355,15 +307,9 @@ func (le *leaser) tomorrow(p *partition, leases []petcat.SharedLease) {
 		if le.away.Load() != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(le.l.lifetime, storePatience)
-		got, err := le.l.options.Days.LeaseShared(ctx, leases)
-		cancel()
-		if err != nil || len(got) != len(leases) {
+		grants, err := le.call(leases)
+		if err != nil {
 			return
-		}
-		grants := make([]counters.Grant, len(leases))
-		for i, lease := range leases {
-			grants[i] = counters.Grant{Account: lease.Account, Day: lease.Day, Series: lease.Series, Granted: got[i].Granted, Count: got[i].Count}
 		}
 		le.grant(p, grants)
 	}

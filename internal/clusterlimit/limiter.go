@@ -45,7 +45,7 @@ type Limiter struct {
 	partitions []*partition
 	leaser     *leaser
 	stats      stats
-	lost       atomic.Int64 // partitions that are away
+	lost       atomic.Int64 // partitions that are unavailable
 
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
@@ -73,7 +73,7 @@ func New(ctx context.Context, o Options) *Limiter {
 	l.partitions = newPartitions(l)
 	var first sync.WaitGroup
 	for _, p := range l.partitions {
-		first.Go(func() { p.probe(ctx, startPatience) })
+		first.Go(func() { p.probe(ctx, startTimeout) })
 	}
 	first.Wait()
 	// Bans and days are counted by the counters' time, once it is known.
@@ -131,7 +131,7 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 	// A new epoch changes the way at most once; who meets another goes on alone.
 	for range 2 {
 		v := r.p.view(r.Quota.PerMinute)
-		if end := r.l.memory.Serving(r.Account, r.Key, v.now); end != 0 {
+		if end := r.l.memory.BanEnd(r.Account, r.Key, v.now); end != 0 {
 			return r.banned(ctx, v, end), nil
 		}
 		way, used := r.choose(v)
@@ -158,7 +158,7 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decision {
 	known := false
 	r.with(func(a *account) {
-		a.turn(v.now)
+		a.rollOver(v.now)
 		known, a.looked = a.told || a.looked, true
 	})
 	if !known && v.mode == Closed {
@@ -199,7 +199,7 @@ func (r *request) choose(v view) (w way, used ratelimit.Tally) {
 
 func (r *request) usage(v view) (t ratelimit.Tally) {
 	r.with(func(a *account) {
-		a.turn(v.now)
+		a.rollOver(v.now)
 		t = a.usage(v.now, r.Quota)
 	})
 	return t
@@ -246,8 +246,13 @@ func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit
 	d, err := r.l.memory.Spend(ctx, c)
 	if err != nil && ctx.Err() == nil {
 		// The store cannot tell the day. What the counters told last will do.
-		if t := r.usage(v); t.DayUsed > 0 {
-			r.l.memory.Learn(r.Account, dayOf(v.now), t.DayUsed)
+		known, used := false, int64(0)
+		r.with(func(a *account) {
+			a.rollOver(v.now)
+			known, used = a.dayKnown, a.dayUsed
+		})
+		if known {
+			r.l.memory.SetDayUsed(r.Account, dayOf(v.now), used)
 			d, err = r.l.memory.Spend(ctx, c)
 		}
 	}
@@ -256,8 +261,10 @@ func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit
 		return d, err
 	}
 	var t ratelimit.Tally
+	used := r.Quota.PerDay - d.Day.Remaining
 	r.with(func(a *account) {
-		t = ratelimit.Tally{Now: v.now, Quota: r.Quota, Part: ratelimit.PartOf(a.budget), MinuteUsed: a.spent, DayUsed: r.Quota.PerDay - d.Day.Remaining}
+		a.dayCounted(v.now, used, r.Quota.PerDay)
+		t = ratelimit.Tally{Now: v.now, Quota: r.Quota, Part: ratelimit.PartOf(a.budget), MinuteUsed: a.spent, DayUsed: used}
 	})
 	return t.Answer(ratelimit.Admitted, r.Key), nil
 }

@@ -26,14 +26,8 @@ type partition struct {
 	untold []petcat.AccountID // have something to report; guarded by mu
 }
 
-const (
-	// probeEvery is how often a node asks whether the counters are there, and
-	// probeAgain how often in the first second after they were lost.
-	probeEvery = 250 * time.Millisecond
-	probeAgain = 10 * time.Millisecond
-	// startPatience is how long a node that starts waits for the counters.
-	startPatience = time.Second
-)
+// startTimeout is how long a node that starts waits for the counters.
+const startTimeout = time.Second
 
 func newPartitions(l *Limiter) []*partition {
 	partitions := make([]*partition, l.options.Counters.Partitions())
@@ -65,12 +59,12 @@ func (p *partition) view(perMinute int64) view {
 	return newView(*p.state.Load(), p.l.options.Membership(), p.number, mono, now, perMinute)
 }
 
-// failed takes note of a call that was not answered in time, and why.
-func (p *partition) failed(err error) {
+// late takes note of a call that was not answered in time, and why.
+func (p *partition) late(err error) {
 	p.l.stats.failures.Add(1)
 	p.why.Store(&err)
 	_, mono := p.clock.now()
-	p.change(func(s state) state { return s.failed(mono) })
+	p.change(func(s state) state { return s.late(mono) })
 	p.probeSoon()
 }
 
@@ -84,13 +78,8 @@ func (p *partition) probeSoon() {
 // run probes the counters until the limiter closes.
 func (p *partition) run() {
 	for {
-		every := probeEvery
-		if s := *p.state.Load(); s.mode == Open {
-			if _, mono := p.clock.now(); mono-s.since < int64(time.Second) {
-				every = probeAgain
-			}
-		}
-		timer := time.NewTimer(every)
+		_, mono := p.clock.now()
+		timer := time.NewTimer(p.state.Load().untilProbe(mono))
 		select {
 		case <-p.l.stopping:
 			timer.Stop()
@@ -106,20 +95,20 @@ func (p *partition) run() {
 }
 
 // probe asks whether the counters are there, and which epoch holds.
-func (p *partition) probe(ctx context.Context, patience time.Duration) {
+func (p *partition) probe(ctx context.Context, timeout time.Duration) {
 	type found struct {
 		epoch counters.Epoch
 		now   int64
 	}
 	_, asked := p.clock.now()
-	f, err := within(ctx, p.l.stopwatch, p.l.stopwatch.Read(), patience, func(ctx context.Context) (f found, err error) {
+	f, err := within(ctx, p.l.stopwatch, p.l.stopwatch.Read(), timeout, func(ctx context.Context) (f found, err error) {
 		f.epoch, f.now, err = p.l.options.Counters.Probe(ctx, p.number)
 		return f, err
 	})
 	_, mono := p.clock.now()
 	if err != nil {
 		p.why.Store(&err)
-		p.change(func(s state) state { return s.failed(mono) })
+		p.change(func(s state) state { return s.unanswered(mono) })
 		return
 	}
 	p.clock.observe(f.now, asked)
@@ -129,18 +118,17 @@ func (p *partition) probe(ctx context.Context, patience time.Duration) {
 
 // tell tells the log when the first partition is lost and when all are found.
 func (p *partition) tell() {
-	s := *p.state.Load()
-	_, mono := p.clock.now()
+	mode := p.state.Load().mode
 	switch {
-	case !p.lost && s.away(mono):
+	case !p.lost && mode != Closed:
 		p.lost = true
 		if p.l.lost.Add(1) == 1 {
-			p.l.logger.Error("the limiter's server is away: this node admits its share of each quota", "error", *p.why.Load())
+			p.l.logger.Error("the shared counters are unavailable: this node admits its share of each quota", "error", *p.why.Load())
 		}
-	case p.lost && s.mode == Closed:
+	case p.lost && mode == Closed:
 		p.lost = false
 		if p.l.lost.Add(-1) == 0 {
-			p.l.logger.Info("the limiter's server is back: the nodes count together")
+			p.l.logger.Info("the shared counters are available again: the nodes count together")
 			p.l.memory.Release()
 		}
 	}
@@ -165,14 +153,14 @@ func (p *partition) hasUntold() bool {
 
 // flush reports what this node admitted by itself, if the counters answer.
 func (p *partition) flush(ctx context.Context) {
-	if p.state.Load().mode == Open {
+	if !p.state.Load().available() {
 		return
 	}
 	p.mu.Lock()
 	ids := p.untold
 	p.untold = nil
 	p.mu.Unlock()
-	for len(ids) > 0 && p.state.Load().mode != Open {
+	for len(ids) > 0 && p.state.Load().available() {
 		n := min(len(ids), ordersInCall)
 		p.reportAll(ctx, ids[:n])
 		ids = ids[n:]
@@ -194,7 +182,7 @@ func (l *Limiter) Mode() Mode {
 // CutOff returns which partitions this node cannot reach, one bit each.
 func (l *Limiter) CutOff() (partitions uint64) {
 	for i, p := range l.partitions {
-		if _, mono := p.clock.now(); p.state.Load().away(mono) {
+		if p.state.Load().mode != Closed {
 			partitions |= 1 << i
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"petcat/internal/counters"
 )
 
-// share is a node's part of every quota while the counters are away: it is one of so
+// share is a node's part of every quota while the counters are unavailable: it is one of so
 // many nodes, in an order that all of them know. The zero share is none.
 type share struct{ rank, nodes int64 }
 

@@ -7,7 +7,7 @@ import (
 // mutation is a fault that nodes are given, to see whether the simulation finds it.
 type mutation struct {
 	silentAreCutOff   bool // others leave room for nodes that are silent, not for those that say that they are cut off
-	wholeAlone        bool // each node admits the whole quota while the counters are away
+	wholeAlone        bool // each node admits the whole quota while the counters are unavailable
 	epochUnseen       bool // a new epoch is taken for an old one
 	shareRefusesWhole bool // refusals by a share count as refusals by the whole quota
 	clockNeverFalls   bool // the counters' clock is never set back

@@ -43,7 +43,7 @@ type simNode struct {
 }
 
 // aloneDay is what a node has leased for what it admits alone.
-type aloneDay struct{ day, free int64 }
+type aloneDay struct{ day, free, count int64 }
 
 // simRequest is a request on its way. Its order is what waits for the counters.
 type simRequest struct {
@@ -79,7 +79,7 @@ func (w *world) join() {
 	n.state = newState(n.mono())
 	w.nodes = append(w.nodes, n)
 	n.beat()
-	n.probe(startPatience)
+	n.probe(startTimeout)
 }
 
 // beat tells the database of this node, every two seconds.
@@ -90,7 +90,7 @@ func (n *simNode) beat() {
 
 func (n *simNode) hear() {
 	var cutOff uint64
-	if n.ready && n.state.away(n.mono()) {
+	if n.ready && n.state.mode != Closed {
 		cutOff = 1
 	}
 	if members, ok := n.w.beat(n, cutOff); ok {
@@ -268,18 +268,18 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 				n.report(c.Account)
 			}
 		}
-		n.failed()
+		n.late()
 		done(nil, errTimeout)
 	})
 }
 
-func (n *simNode) failed() {
+func (n *simNode) late() {
 	if n.w.change.renewed && n.state.mode == Closed {
 		for _, a := range n.accounts {
 			a.quota, a.spent = 0, 0
 		}
 	}
-	n.state = n.state.failed(n.mono())
+	n.state = n.state.late(n.mono())
 	n.w.oracle.fell(n)
 	n.probeSoon()
 }
@@ -351,7 +351,7 @@ func (n *simNode) chargeDay(r *simRequest, untold bool) {
 		n.days[r.client.id] = d
 	}
 	if d.free == 0 && !n.storeAway() {
-		d.free, _ = n.w.store.lease(r.client.id, day, ratelimit.LeaseBlock(r.client.quota), r.client.quota.PerDay)
+		d.free, d.count = n.w.store.lease(r.client.id, day, ratelimit.LeaseBlock(r.client.quota), r.client.quota.PerDay)
 		if d.free == 0 {
 			n.account(r.client.id).release(r.minute, untold)
 			n.refused(r, true)
@@ -360,6 +360,7 @@ func (n *simNode) chargeDay(r *simRequest, untold bool) {
 	}
 	if d.free > 0 {
 		d.free--
+		n.account(r.client.id).dayCounted(r.v.now, d.count-d.free, r.client.quota.PerDay)
 	} else {
 		n.w.oracle.beyondDay(r.client)
 	}

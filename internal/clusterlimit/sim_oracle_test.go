@@ -189,8 +189,8 @@ func (o *oracle) charged(charges []counters.Charge, facts []counters.Facts) {
 		s := &o.current().accounts[id]
 		s.executed += f.Admitted
 		if f.Day.Owed > 0 {
-			// The store is away, and has not told the counters what was leased while they
-			// were away.
+			// The store is unavailable, and has not told the counters what was leased while they
+			// were unavailable.
 			o.day(o.w.accounts[id], f.Now).excused += o.alone[id]
 			o.alone[id] = 0
 		}
@@ -246,7 +246,7 @@ func (o *oracle) errored(n *simNode, r *simRequest) {
 	}
 }
 
-// fell: a node takes the counters for lost. What was admitted while the store was away,
+// fell: a node takes the counters for lost. What was admitted while the store was unavailable,
 // and is not paid yet, nobody can know of until they are back.
 func (o *oracle) fell(n *simNode) {
 	for _, c := range o.w.accounts {

@@ -15,7 +15,7 @@ func (n *simNode) probeSoon() {
 }
 
 // probe asks whether the counters are there, reports, and goes on to the next probe.
-func (n *simNode) probe(patience time.Duration) {
+func (n *simNode) probe(timeout time.Duration) {
 	n.probing, n.soon = true, false
 	n.probes++
 	if n.w.calm(n) { // most are: so they are done at once
@@ -24,7 +24,7 @@ func (n *simNode) probe(patience time.Duration) {
 		n.probed(epoch, now, n.mono())
 		return
 	}
-	n.probeSlowly(patience)
+	n.probeSlowly(timeout)
 }
 
 // probed takes note of a probe that was answered.
@@ -34,7 +34,7 @@ func (n *simNode) probed(epoch counters.Epoch, now, asked int64) {
 	n.flush()
 }
 
-func (n *simNode) probeSlowly(patience time.Duration) {
+func (n *simNode) probeSlowly(timeout time.Duration) {
 	over, asked := false, n.mono()
 	var epoch counters.Epoch
 	var now int64
@@ -51,12 +51,12 @@ func (n *simNode) probeSlowly(patience time.Duration) {
 		n.probed(epoch, now, asked)
 	}
 	n.w.call(n, do, answer)
-	n.w.timer(n, patience, func() {
+	n.w.timer(n, timeout, func() {
 		if over {
 			return
 		}
 		over = true
-		n.state = n.state.failed(n.mono())
+		n.state = n.state.unanswered(n.mono())
 		n.w.oracle.fell(n)
 		n.nextProbe()
 	})
@@ -91,10 +91,7 @@ func (n *simNode) flush() {
 
 func (n *simNode) nextProbe() {
 	n.ready = true
-	every := probeEvery
-	if n.state.mode == Open && n.mono()-n.state.since < int64(time.Second) {
-		every = probeAgain
-	}
+	every := n.state.untilProbe(n.mono())
 	if n.soon {
 		every = 0
 	}

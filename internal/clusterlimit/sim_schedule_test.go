@@ -125,7 +125,7 @@ func newSchedule(seed uint64) *schedule {
 }
 
 // addEven makes a schedule of twice as much as is allowed, spread evenly, and of counters
-// that are away for a while.
+// that are unavailable for a while.
 func (s *schedule) addEven(r *rand.Rand) {
 	s.even = true
 	for who, q := range s.quotas {

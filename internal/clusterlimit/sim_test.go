@@ -28,6 +28,9 @@ func TestSimulations(t *testing.T) {
 		return
 	}
 	n := 10_000
+	if testing.Short() {
+		n = 1_000
+	}
 	if s := os.Getenv("PETCAT_SIMULATIONS"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil {

@@ -25,31 +25,44 @@ const (
 	// halfOpenFor is how long the counters must answer before they decide alone
 	// again: in that time every node finds them and reports.
 	halfOpenFor = time.Second
-	// briefly is how long a node may go without the counters and trust them at once
-	// when they answer: a lost packet is no outage.
-	briefly = 150 * time.Millisecond
+	// doubtFor is how long calls must stay unanswered after the first one until the
+	// counters count as lost: a late answer or a lost packet is no outage.
+	doubtFor = 100 * time.Millisecond
+	// probeEvery is how often a node asks whether the counters are there, and
+	// probeAgain how often in the first second after a call was not answered.
+	probeEvery = 250 * time.Millisecond
+	probeAgain = 10 * time.Millisecond
 )
 
 // state is what a node knows of a partition. Moments named mono are of this
 // machine's monotonic clock, in nanoseconds.
 type state struct {
 	mode  Mode
-	since int64 // mono: when the mode began; while it is open, when the counters were lost
+	since int64 // mono: when the mode began
+	lost  int64 // mono: when the first call was not answered since a probe was; 0: all were
 	epoch counters.Epoch
 }
 
 // newState is the state of a node that starts: it has not reached the counters.
-func newState(mono int64) state { return state{mode: Open, since: mono - int64(briefly)} }
+func newState(mono int64) state { return state{mode: Open, since: mono, lost: mono} }
 
-// failed is the state after a call that was not answered in time.
-func (s state) failed(mono int64) state {
-	switch s.mode {
-	case Closed:
+// late is the state after a call that was not answered in time. While the counters
+// decide, this only raises a doubt, which a probe is to settle.
+func (s state) late(mono int64) state {
+	if s.lost == 0 {
+		s.lost = mono
+	}
+	if s.mode == HalfOpen {
 		s.mode, s.since = Open, mono
-	case HalfOpen:
-		// The outage goes on: it is no brief one.
-		s.mode, s.since = Open, mono-int64(briefly)
-	case Open:
+	}
+	return s
+}
+
+// unanswered is the state after a probe that was not answered in time.
+func (s state) unanswered(mono int64) state {
+	s = s.late(mono)
+	if s.mode == Closed && mono-s.lost >= int64(doubtFor) {
+		s.mode, s.since = Open, mono
 	}
 	return s
 }
@@ -58,9 +71,9 @@ func (s state) failed(mono int64) state {
 // that nothing is left that the counters were not told.
 func (s state) answered(mono int64, epoch counters.Epoch, reported bool) state {
 	first := s.epoch.ID == 0
-	s.epoch = epoch
+	s.epoch, s.lost = epoch, 0
 	switch {
-	case s.mode == Open && (first || mono-s.since < int64(briefly)):
+	case s.mode == Open && first:
 		s.mode, s.since = Closed, mono
 	case s.mode == Open:
 		s.mode, s.since = HalfOpen, mono
@@ -70,11 +83,17 @@ func (s state) answered(mono int64, epoch counters.Epoch, reported bool) state {
 	return s
 }
 
-// away reports whether the counters are away for longer than a moment: others are
-// told, and so are the operators.
-func (s state) away(mono int64) bool {
-	return s.mode == HalfOpen || s.mode == Open && mono-s.since >= int64(briefly)
+// untilProbe returns how long to wait for the next probe.
+func (s state) untilProbe(mono int64) time.Duration {
+	if s.lost != 0 && mono-s.lost < int64(time.Second) {
+		return probeAgain
+	}
+	return probeEvery
 }
+
+// available reports whether the counters answered the last call: who has something to
+// report waits for that.
+func (s state) available() bool { return s.mode != Open && s.lost == 0 }
 
 // suspect reports whether the counters may lack what was admitted of the minute, so
 // that this node's budget must agree: others may not have reported yet, or the epoch
@@ -88,7 +107,7 @@ func (s state) suspect(mono, now int64, m *Membership) bool {
 // leftAtLoss returns how much of the minute was left when the counters were lost, in
 // nanoseconds, or all of it if that was before.
 func (s state) leftAtLoss(mono, now int64) int64 {
-	if lost := now - (mono - s.since); s.mode == Open && minuteOf(lost) == minuteOf(now) {
+	if lost := now - (mono - s.lost); s.lost != 0 && minuteOf(lost) == minuteOf(now) {
 		return (minuteOf(now)+1)*int64(time.Minute) - lost
 	}
 	return int64(time.Minute)

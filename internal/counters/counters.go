@@ -1,27 +1,27 @@
-// Package counters says what several nodes count together, and how: the use of
+// Package counters defines what several nodes count together, and how: the use of
 // each account's minute, the blocks of its day that are leased for all nodes, and
 // each key's early retries.
 //
 // [Counters] is the interface; Redis, PostgreSQL and a simulation implement it, and
 // pass the suite in package counterstest, which compares each with the same
 // reference. What a node does with the facts, and without them while the counters
-// are away, is the business of package clusterlimit.
+// are unavailable, is up to package clusterlimit.
 //
 // # Partitions and epochs
 //
-// Accounts are divided into partitions, which can be lost one by one: the servers
-// of a cluster. Each partition has an [Epoch], which ends when its counts may be
-// lower than what was told of them: when it was started, was emptied, or was taken
-// over by a replica. A call names the epoch that its caller knows and does nothing in
-// another, so that no node uses counts without knowing that they may lack something.
+// Accounts are divided into partitions, which can fail one by one: the servers of a
+// cluster. Each partition has an [Epoch], which ends when its counts may be lower
+// than reported: when it was started, was emptied, or was taken over by a replica. A
+// call names the epoch that its caller knows and does nothing in another, so that
+// every node learns that the counts may be too low.
 //
 // # The day
 //
 // How much of a day is used is kept by the [petcat.DayStore]. Nodes lease blocks of
-// it for the counters ([petcat.DayStore].LeaseShared) and grant them. A grant tells
-// the sum of what was granted in a series, not a difference, so it can be repeated
-// by anybody and does nothing twice. A series ends when the counters forget the
-// account's day; what was left of the series' last block is lost to the account.
+// it for the counters ([petcat.DayStore].LeaseShared) and grant them. A grant
+// carries the sum of its series, not a difference, so anybody can repeat it without
+// effect. A series ends when the counters forget the account's day; what was left of
+// the series' last block is lost to the account.
 package counters
 
 import (
@@ -94,7 +94,7 @@ type Charge struct {
 	// PerMinute is the most that the minute may be brought to by this charge.
 	PerMinute int64
 	PerDay    int64
-	// Overdraw admits what is not leased: the day store is away.
+	// Overdraw admits what is not leased: the day store is unavailable.
 	Overdraw bool
 	// Series names the series of grants that begins if the counters know none for the
 	// account's day: random, from 1, below 2^48.

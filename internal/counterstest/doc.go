@@ -1,6 +1,6 @@
 // Package counterstest is the suite that every [counters.Counters] passes, so that
-// nodes meet the same rules whatever counts for them: [Run] tests the rules one by
-// one and compares an implementation, step by step over a long random history, with
+// the rules are the same for every implementation: [Run] tests the rules one by one
+// and compares an implementation, step by step over a long random history, with
 // counters.Account. [Reference] is an implementation in memory that is emptied,
 // replaced by a lagging copy and restarted when told to.
 //

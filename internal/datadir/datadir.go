@@ -1,20 +1,21 @@
-// Package datadir keeps the data directory: the one place on disk where the
-// service writes. It makes it (mode 0700, files 0600, whatever the umask),
-// checks that it can be written, and guards it with two locks of the kernel, so
-// that they vanish with their holder however it dies: one server at a time, and
-// one change of the schema at a time.
+// Package datadir manages the data directory, the only place on disk where the
+// service writes. It creates it (mode 0700, files 0600, whatever the umask), checks
+// that it can be written, and protects it with two kernel locks, which are released
+// when their holder dies: one server at a time, and one change of the schema at a
+// time.
 //
-// It refuses to share: a second server gets an [InUseError]. It knows nothing of
-// what the files hold. When the directory cannot be used, the [UnusableError]
-// says in one sentence what to do.
+// A second server gets an error. The package knows nothing of what the files
+// contain. When the directory cannot be used, an [openerror.Error] says in one
+// sentence what to do.
 package datadir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"petcat/internal/openerror"
 )
 
 // Modes of what is made here: the directory holds hashes of keys, names of
@@ -31,40 +32,29 @@ const databaseName = "petcat.db"
 // Dir is a data directory that can be written.
 type Dir struct{ path string }
 
-// UnusableError says that a directory cannot hold the data.
-type UnusableError struct {
-	Path  string
-	cause error
-}
-
-// Error is one sentence that names the remedy.
-func (e *UnusableError) Error() string {
+// unusable says that a directory cannot hold the data: the path is in the message.
+func unusable(path string, cause error) *openerror.Error {
+	cause = reason(cause)
 	switch {
-	case noRoom(e.cause):
-		return fmt.Sprintf("there is no room on the disk of the data directory %s (%v); make room and try again, or choose another directory with --data", e.Path, e.cause)
-	case failing(e.cause):
-		return fmt.Sprintf("the disk of the data directory %s does not work (%v); look at the disk and try again, or choose another directory with --data", e.Path, e.cause)
+	case noRoom(cause):
+		return openerror.Errorf(openerror.NoRoom, cause, "the disk of the data directory %s is full (%v); free some space and try again, or choose another directory with --data", path, cause)
+	case failing(cause):
+		return openerror.Errorf(openerror.Failing, cause, "the disk of the data directory %s fails (%v); check the disk and try again, or choose another directory with --data", path, cause)
+	default:
+		return openerror.Errorf(openerror.Unwritable, cause, "the data directory %s cannot be used (%v); give this user write permission, or choose another with --data", path, cause)
 	}
-	return fmt.Sprintf("the data directory %s cannot be used (%v); let this user write to it, or choose another with --data", e.Path, e.cause)
 }
-
-// Unwrap returns what the system said.
-func (e *UnusableError) Unwrap() error { return e.cause }
-
-// Temporary reports whether the same directory may be of use later: its disk is
-// full, or does not work.
-func (e *UnusableError) Temporary() bool { return noRoom(e.cause) || failing(e.cause) }
 
 // Open makes the directory when it is missing and checks that files can be made
-// in it. It returns an [UnusableError].
+// in it. It returns an [openerror.Error].
 func Open(path string) (*Dir, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return nil, &UnusableError{Path: path, cause: err}
+		return nil, unusable(path, err)
 	}
 	d := &Dir{path: absolute}
 	if err := d.prepare(); err != nil {
-		return nil, &UnusableError{Path: absolute, cause: reason(err)}
+		return nil, unusable(absolute, err)
 	}
 	return d, nil
 }
@@ -119,19 +109,16 @@ func reason(err error) error {
 	return err
 }
 
-// Path returns the directory, absolute.
-func (d *Dir) Path() string { return d.path }
-
 // File returns the path of a file in the directory.
 func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }
 
 // Database returns the path of the database file, which is made, empty, when it
-// is missing. It returns an [UnusableError].
+// is missing. It returns an [openerror.Error].
 func (d *Dir) Database() (string, error) {
 	path := d.File(databaseName)
 	file, err := create(path)
 	if err != nil {
-		return "", &UnusableError{Path: d.path, cause: reason(err)}
+		return "", unusable(d.path, err)
 	}
 	return path, file.Close()
 }
@@ -160,10 +147,10 @@ func prepareNew(file *os.File) error {
 
 // WriteFile puts a small file into the directory, in the place of what was there:
 // after a power cut the one or the other is there, whole. It returns an
-// [UnusableError].
+// [openerror.Error].
 func (d *Dir) WriteFile(name, text string) error {
 	if err := d.writeFile(name, text); err != nil {
-		return &UnusableError{Path: d.path, cause: reason(err)}
+		return unusable(d.path, err)
 	}
 	return nil
 }

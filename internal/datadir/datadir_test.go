@@ -3,6 +3,7 @@ package datadir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"petcat/internal/openerror"
 )
 
 func open(t *testing.T, path string) *Dir {
@@ -54,8 +57,8 @@ func TestModesDoNotDependOnTheUmask(t *testing.T) {
 
 func TestOpenMakesParents(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a", "b", "c"))
-	wantMode(t, d.Path(), 0o700)
-	left, err := os.ReadDir(d.Path())
+	wantMode(t, d.path, 0o700)
+	left, err := os.ReadDir(d.path)
 	if err != nil || len(left) != 0 {
 		t.Errorf("a fresh directory holds %v (%v), want nothing", left, err)
 	}
@@ -73,11 +76,11 @@ func TestUnusable(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Open(tt.path)
-			unusable, ok := errors.AsType[*UnusableError](err)
-			if !ok {
-				t.Fatalf("open = %v, want an UnusableError", err)
+			e, ok := errors.AsType[*openerror.Error](err)
+			if !ok || e.Kind != openerror.Unwritable {
+				t.Fatalf("open = %v, want an error of kind %s", err, openerror.Unwritable)
 			}
-			if unusable.Path != tt.path || !strings.Contains(err.Error(), "--data") {
+			if !strings.Contains(e.Message, "directory "+tt.path+" cannot") || !strings.Contains(e.Message, "--data") {
 				t.Errorf("error %q does not name the path and the remedy", err)
 			}
 		})
@@ -91,12 +94,12 @@ func TestOneServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = d.LockServer()
-	inUse, ok := errors.AsType[*InUseError](err)
-	if !ok {
-		t.Fatalf("a second server got %v, want an InUseError", err)
+	e, ok := errors.AsType[*openerror.Error](err)
+	if !ok || e.Kind != openerror.InUse {
+		t.Fatalf("a second server got %v, want an error of kind %s", err, openerror.InUse)
 	}
-	if inUse.Process != os.Getpid() {
-		t.Errorf("the error names process %d, want %d", inUse.Process, os.Getpid())
+	if who := fmt.Sprintf("(process %d)", os.Getpid()); !strings.Contains(e.Message, who) {
+		t.Errorf("the error %q does not name the server %s", e.Message, who)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)

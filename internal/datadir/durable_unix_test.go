@@ -81,7 +81,7 @@ func TestWriteFileReplacesTheWhole(t *testing.T) {
 			t.Errorf("got %q, %v; want %q", got, err, text)
 		}
 	}
-	if files, _ := os.ReadDir(d.Path()); len(files) != 1 {
+	if files, _ := os.ReadDir(d.path); len(files) != 1 {
 		t.Errorf("there are %v", files)
 	}
 }
@@ -92,12 +92,12 @@ func TestDiskThatMayWorkLater(t *testing.T) {
 		part  string
 		later bool
 	}{
-		{unix.ENOSPC, "make room", true},
-		{unix.EDQUOT, "make room", true},
-		{unix.EIO, "look at the disk", true},
-		{unix.EROFS, "let this user write", false},
+		{unix.ENOSPC, "free some space", true},
+		{unix.EDQUOT, "free some space", true},
+		{unix.EIO, "check the disk", true},
+		{unix.EROFS, "give this user write permission", false},
 	} {
-		err := &UnusableError{Path: "/data", cause: reason(&fs.PathError{Op: "open", Path: "x", Err: tt.cause})}
+		err := unusable("/data", &fs.PathError{Op: "open", Path: "x", Err: tt.cause})
 		if err.Temporary() != tt.later || !strings.Contains(err.Error(), tt.part) || !errors.Is(err, tt.cause) {
 			t.Errorf("%v: temporary %v, %q", tt.cause, err.Temporary(), err)
 		}

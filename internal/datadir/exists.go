@@ -8,11 +8,11 @@ import (
 )
 
 // HasData reports whether a directory holds a database. It makes nothing. It
-// returns an [UnusableError] when that cannot be told.
+// returns an [openerror.Error] when that cannot be told.
 func HasData(path string) (bool, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return false, &UnusableError{Path: path, cause: err}
+		return false, unusable(path, err)
 	}
 	_, err = os.Stat(filepath.Join(absolute, databaseName))
 	switch {
@@ -21,6 +21,6 @@ func HasData(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	default:
-		return false, &UnusableError{Path: absolute, cause: reason(err)}
+		return false, unusable(absolute, err)
 	}
 }

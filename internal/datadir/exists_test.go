@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"petcat/internal/openerror"
 )
 
 func TestHasDataMakesNothing(t *testing.T) {
@@ -22,13 +24,13 @@ func TestHasData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if has, err := HasData(d.Path()); has || err != nil {
+	if has, err := HasData(d.path); has || err != nil {
 		t.Errorf("HasData of an empty directory = %v, %v", has, err)
 	}
 	if _, err := d.Database(); err != nil {
 		t.Fatal(err)
 	}
-	if has, err := HasData(d.Path()); !has || err != nil {
+	if has, err := HasData(d.path); !has || err != nil {
 		t.Errorf("HasData = %v, %v; want true", has, err)
 	}
 }
@@ -39,7 +41,7 @@ func TestHasDataOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := HasData(path)
-	if _, ok := errors.AsType[*UnusableError](err); !ok {
-		t.Errorf("HasData of a file: %v; want an UnusableError", err)
+	if _, ok := errors.AsType[*openerror.Error](err); !ok {
+		t.Errorf("HasData of a file: %v; want an openerror.Error", err)
 	}
 }

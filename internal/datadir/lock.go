@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"petcat/internal/openerror"
 )
 
 // The lock files. They are never removed: a lock on a removed file guards
@@ -31,39 +33,34 @@ type Lock struct{ file *os.File }
 // Close lets go of the lock.
 func (l *Lock) Close() error { return l.file.Close() }
 
-// InUseError says that another server has the directory.
-type InUseError struct {
-	Path    string
-	Process int // of the other server; 0 when it did not say
-}
-
-// Error is one sentence that names the remedy.
-func (e *InUseError) Error() string {
+// inUse says that another server has the directory; process is 0 when it did not
+// say which it is.
+func inUse(path string, process int) error {
 	who := "another petcat server"
-	if e.Process != 0 {
-		who = fmt.Sprintf("another petcat server (process %d)", e.Process)
+	if process != 0 {
+		who = fmt.Sprintf("another petcat server (process %d)", process)
 	}
-	return fmt.Sprintf("the data directory %s is in use by %s; stop that one, or choose another directory with --data", e.Path, who)
+	return openerror.Errorf(openerror.InUse, nil, "the data directory %s is in use by %s; stop that one, or choose another directory with --data", path, who)
 }
 
 // LockServer makes the caller the directory's one server. It does not wait: it
-// returns an [InUseError] when there is one already.
+// returns an [openerror.Error] of kind InUse when there is one already.
 func (d *Dir) LockServer() (*Lock, error) {
 	file, err := create(d.File(serverLockName))
 	if err != nil {
-		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+		return nil, unusable(d.path, err)
 	}
 	if err := tryLock(file); err != nil {
 		process := readProcess(file)
 		_ = file.Close()
 		if errors.Is(err, errLocked) {
-			return nil, &InUseError{Path: d.path, Process: process}
+			return nil, inUse(d.path, process)
 		}
-		return nil, &UnusableError{Path: d.path, cause: err}
+		return nil, unusable(d.path, err)
 	}
 	if err := writeProcess(file); err != nil {
 		_ = file.Close()
-		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+		return nil, unusable(d.path, err)
 	}
 	return &Lock{file: file}, nil
 }
@@ -73,7 +70,7 @@ func (d *Dir) LockServer() (*Lock, error) {
 func (d *Dir) LockMigration(ctx context.Context) (*Lock, error) {
 	file, err := create(d.File(migrationLockName))
 	if err != nil {
-		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+		return nil, unusable(d.path, err)
 	}
 	poll := time.NewTicker(lockPoll)
 	defer poll.Stop()
@@ -84,7 +81,7 @@ func (d *Dir) LockMigration(ctx context.Context) (*Lock, error) {
 		}
 		if !errors.Is(err, errLocked) {
 			_ = file.Close()
-			return nil, &UnusableError{Path: d.path, cause: err}
+			return nil, unusable(d.path, err)
 		}
 		select {
 		case <-poll.C:

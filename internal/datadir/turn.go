@@ -15,11 +15,11 @@ const turnLockName = "turn.lock"
 // longer, or lets others wait. Its owner alone uses it, one call at a time.
 type Turn struct{ file *os.File }
 
-// Turn opens the file by which processes take turns. It returns an [UnusableError].
+// Turn opens the file by which processes take turns. It returns an [openerror.Error].
 func (d *Dir) Turn() (*Turn, error) {
 	file, err := create(d.File(turnLockName))
 	if err != nil {
-		return nil, &UnusableError{Path: d.path, cause: reason(err)}
+		return nil, unusable(d.path, err)
 	}
 	return &Turn{file: file}, nil
 }

@@ -1,17 +1,16 @@
-// Package fault names the places where a test may make the program fail: die on
-// the spot, or get an error from the disk. What a store promises is worth only
-// what it keeps at the worst moment, and those moments are too short to hit by
-// chance.
+// Package fault names the places where a test may make the program fail: die on the
+// spot, or get an error from the disk. A store must keep its promises at the worst
+// moments, which are too short to hit by chance.
 //
-// It refuses to exist in a released program: without the build tag faults,
-// [Hit] is an empty function that the compiler removes. With the tag, the
-// environment variable PETCAT_FAULT chooses one point and what happens there:
+// It is compiled out of released programs: without the build tag faults, [Hit] is an
+// empty function that the compiler removes. With the tag, the environment variable
+// PETCAT_FAULT chooses one point and what happens there:
 //
 //	PETCAT_FAULT=after_commit_before_reply=kill     the process dies, as by kill -9
 //	PETCAT_FAULT=after_commit_before_reply=kill@3   at the third hit, not before
 //	PETCAT_FAULT=before_commit=error                Hit returns an error, once
 //
-// The package depends on nothing that could be away.
+// The package depends on nothing that could be unavailable.
 package fault
 
 // Point names a place in the program.

@@ -1,15 +1,14 @@
 // Package groupcommit turns many concurrent writes into few transactions: a
 // goroutine takes whatever is waiting, commits it as one group, and answers
-// everybody. A disk that syncs 8,000 times a second then makes many times as
-// many writes durable, and a lone writer waits for nobody, because there is no
-// artificial delay: a group is what came in while the last one was committed.
+// everybody. A disk that syncs 8,000 times a second then makes many times as many
+// writes durable, and a single writer waits for nobody, because there is no
+// artificial delay: a group is what arrived while the last one was committed.
 //
-// It refuses what it cannot bear at once instead of letting it wait: a full
-// queue is a service_unavailable error, immediately. Where operations have owners,
-// none can fill the queue for the others. It knows nothing of
-// databases. When its commit function reports a failure after which nothing more
-// may be written (see [Poison]), it stops for good: everything waiting and
-// everything new fails at once.
+// When the queue is full, it refuses immediately ([ErrFull]). If operations have
+// owners, one owner cannot fill the queue. It knows nothing of databases, nor of
+// what is written: the caller translates its errors. When its commit function
+// reports a failure after which nothing more may be written (see [Poison]), it stops
+// permanently: all queued and new operations fail immediately.
 package groupcommit
 
 import (
@@ -19,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"petcat"
 	"petcat/internal/clock"
 )
 
@@ -108,16 +106,31 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 	return c
 }
 
-// ErrRefused is in the chain of the errors of operations that were never handed
-// to the commit function, and so can have had no effect.
-var ErrRefused = errors.New("not attempted")
+// The errors of a Committer itself; [Refused] tells those apart after which nothing
+// happened.
+var (
+	// ErrFull: too many operations wait.
+	ErrFull = errors.New("the queue is full")
+	// ErrClosed: the committer takes no more operations.
+	ErrClosed = errors.New("the committer is closed")
+	// ErrStopped: the committer stopped for good before the operation's turn came.
+	ErrStopped = errors.New("the committer has stopped for good")
+	// ErrAbandoned: the caller did not wait, and the operation may still be committed.
+	ErrAbandoned = errors.New("the outcome was not waited for")
+)
+
+// Refused reports whether an error of Submit is that of an operation that was never
+// handed to the commit function, and so can have had no effect.
+func Refused(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) || errors.Is(err, ErrStopped)
+}
 
 // Submit waits until the operation's group is committed and returns the group's
-// error. An error with [ErrRefused] in its chain means that nothing happened.
+// error, or one of the committer's own.
 //
-// A caller whose context ends does not wait any longer and gets an error, but
-// the operation stays in its group and may still be committed: nobody but the
-// commit function may touch it from then on.
+// A caller whose context ends does not wait any longer and gets [ErrAbandoned] with
+// the context's cause, but the operation stays in its group and may still be
+// committed: nobody but the commit function may touch it from then on.
 func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
 	w := c.waiters.Get().(*waiter[Op])
 	w.op = op
@@ -134,8 +147,7 @@ func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
 		return err
 	case <-ctx.Done():
 		// The waiter is not recycled: its result is still to come.
-		return petcat.Errorf(petcat.CodeServiceUnavailable,
-			"the write took too long and may still happen; repeat it with the same Idempotency-Key").Because(fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, context.Cause(ctx)))
+		return fmt.Errorf("%w: %w", ErrAbandoned, context.Cause(ctx))
 	}
 }
 
@@ -152,10 +164,10 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 	case c.failure != nil:
 		return stopped(c.failure)
 	case c.closed:
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "the service is stopping; retry in a moment").Because(ErrRefused)
+		return ErrClosed
 	case c.full(w.owner):
 		c.shed++
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "too many writes are waiting; retry in a moment").Because(ErrRefused)
+		return ErrFull
 	}
 	c.queue = append(c.queue, w)
 	if w.owner != 0 {
@@ -175,9 +187,9 @@ func (c *Committer[Op]) full(owner uint64) bool {
 	return free <= 0 || owner != 0 && c.owned[owner] >= free
 }
 
-// stopped is what writes get after a failure for good.
+// stopped is what operations get after a failure for good.
 func stopped(failure error) error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored at the moment; retry later").Because(fmt.Errorf("%w: %v", ErrRefused, failure)) //nolint:errorlint // what is unknown of others is known of these
+	return fmt.Errorf("%w: %v", ErrStopped, failure) //nolint:errorlint // what is unknown of others is known of these
 }
 
 // Waiting returns how many operations are in the queue.
@@ -193,9 +205,6 @@ func (c *Committer[Op]) Shed() uint64 {
 	defer c.mu.Unlock()
 	return c.shed
 }
-
-// Capacity returns how many operations may wait.
-func (c *Committer[Op]) Capacity() int { return c.options.Queue }
 
 // Failed is closed when the committer stopped for good; Err then says why.
 func (c *Committer[Op]) Failed() <-chan struct{} { return c.failed }

@@ -3,7 +3,6 @@ package groupcommit_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
 )
@@ -46,10 +44,11 @@ func submit(ctx context.Context, c *groupcommit.Committer[int], op int) <-chan e
 	return result
 }
 
-func wantUnavailable(t *testing.T, err error) {
+// wantRefused checks that an error is one after which nothing happened.
+func wantRefused(t *testing.T, err, want error) {
 	t.Helper()
-	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-		t.Fatalf("got %v, want %s", err, petcat.CodeServiceUnavailable)
+	if !errors.Is(err, want) || !groupcommit.Refused(err) {
+		t.Fatalf("got %v, want %v", err, want)
 	}
 }
 
@@ -91,11 +90,7 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 		defer c.Close()
 		running := submit(t.Context(), c, 0)
 		waiting := []<-chan error{submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
-		err := c.Submit(t.Context(), 3)
-		wantUnavailable(t, err)
-		if !errors.Is(err, groupcommit.ErrRefused) {
-			t.Errorf("%v does not say that nothing happened", err)
-		}
+		wantRefused(t, c.Submit(t.Context(), 3), groupcommit.ErrFull)
 		close(d.proceed)
 		for _, result := range append(waiting, running) {
 			if err := <-result; err != nil {
@@ -120,11 +115,7 @@ func TestQueueIsSharedByOwners(t *testing.T) {
 			for ; accepted < most; accepted++ {
 				result := submit(t.Context(), c, owner*100+accepted)
 				if len(result) > 0 {
-					err := <-result
-					wantUnavailable(t, err)
-					if !errors.Is(err, groupcommit.ErrRefused) {
-						t.Errorf("%v does not say that nothing happened", err)
-					}
+					wantRefused(t, <-result, groupcommit.ErrFull)
 					return accepted
 				}
 				results = append(results, result)
@@ -163,8 +154,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 		result := submit(ctx, c, 1)
 		cancel()
 		err := <-result
-		wantUnavailable(t, err)
-		if !errors.Is(err, context.Canceled) || !errors.Is(err, petcat.ErrOutcomeUnknown) || errors.Is(err, groupcommit.ErrRefused) {
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, groupcommit.ErrAbandoned) || groupcommit.Refused(err) {
 			t.Errorf("got %v, want the cancellation, and no claim that nothing happened", err)
 		}
 		d.proceed <- nil
@@ -206,7 +196,7 @@ func TestPoisonStopsForGood(t *testing.T) {
 		d := newDisk()
 		c := start(groupcommit.Options[int]{Commit: d.commit})
 		defer c.Close()
-		failure := fmt.Errorf("%w: fsync failed", petcat.ErrOutcomeUnknown)
+		failure := errors.New("fsync failed")
 		first := submit(t.Context(), c, 1)
 		waiting := submit(t.Context(), c, 2)
 		select {
@@ -216,13 +206,13 @@ func TestPoisonStopsForGood(t *testing.T) {
 		}
 		d.proceed <- groupcommit.Poison(failure)
 		<-c.Failed()
-		if err := <-first; !errors.Is(err, failure) || errors.Is(err, groupcommit.ErrRefused) {
+		if err := <-first; !errors.Is(err, failure) || groupcommit.Refused(err) {
 			t.Errorf("the group got %v, want %v", err, failure)
 		}
 		for _, err := range []error{<-waiting, c.Submit(t.Context(), 3)} {
-			wantUnavailable(t, err)
-			if !errors.Is(err, groupcommit.ErrRefused) || errors.Is(err, petcat.ErrOutcomeUnknown) {
-				t.Errorf("%v does not say that nothing happened", err)
+			wantRefused(t, err, groupcommit.ErrStopped)
+			if errors.Is(err, failure) {
+				t.Errorf("%v says of one operation what is known of others", err)
 			}
 		}
 		if len(d.groups) != 1 {
@@ -242,7 +232,7 @@ func TestCloseDrains(t *testing.T) {
 		closed := make(chan struct{})
 		go func() { c.Close(); close(closed) }()
 		synctest.Wait()
-		wantUnavailable(t, c.Submit(t.Context(), 3))
+		wantRefused(t, c.Submit(t.Context(), 3), groupcommit.ErrClosed)
 		close(d.proceed)
 		<-closed
 		for _, result := range []<-chan error{running, waiting} {
@@ -456,6 +446,6 @@ func TestConcurrentGroupsFailForGood(t *testing.T) {
 		default:
 			t.Error("the committer does not say that it stopped for good")
 		}
-		wantUnavailable(t, c.Submit(t.Context(), 3))
+		wantRefused(t, c.Submit(t.Context(), 3), groupcommit.ErrStopped)
 	})
 }

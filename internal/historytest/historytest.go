@@ -1,10 +1,9 @@
-// Package historytest records what clients saw who create and list categories at
-// the same time, and tells whether it could have happened one after the other, in
-// an order that respects who waited for whom (linearizability).
+// Package historytest records what concurrent clients saw when they create and list
+// categories, and checks that it is linearizable.
 //
 // It is for tests alone. It knows nothing of how a category is created or listed:
-// the handler's, the store's and the cluster's tests each bring their own way, and
-// are held to the same.
+// the handler's, the store's and the cluster's tests each provide their own
+// operations, and use the same check.
 package historytest
 
 import (

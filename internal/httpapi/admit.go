@@ -25,6 +25,9 @@ func (s *Server) admit(next handler) handler {
 		e.decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
+			if !d.ByShare { // else it is not the caller's fault
+				s.noteRefused(e, true)
+			}
 			return refusal(d)
 		}
 		e.Admitted = true
@@ -35,7 +38,7 @@ func (s *Server) admit(next handler) handler {
 // refuseStranger answers whoever showed no valid key. Only a wrong credential
 // counts against the address that it came from.
 func (s *Server) refuseStranger(e *exchange) error {
-	s.noteStranger(e)
+	s.noteRefused(e, false)
 	if !credentialFailed(e.notCaller) {
 		return e.notCaller
 	}
@@ -49,10 +52,10 @@ func (s *Server) refuseStranger(e *exchange) error {
 	return e.notCaller
 }
 
-// noteStranger has the connection closed after the answer when too many of its
-// requests show no valid key.
-func (s *Server) noteStranger(e *exchange) {
-	if s.strange(e.r.Context()) {
+// noteRefused has the connection closed after the answer when too many of its
+// requests show no valid key, or one that is known and refused.
+func (s *Server) noteRefused(e *exchange, known bool) {
+	if s.refused(e.r.Context(), known) {
 		e.header()["Connection"] = connectionClose // over HTTP/2, net/http says GOAWAY instead
 	}
 }
@@ -68,7 +71,7 @@ func refusal(d ratelimit.Decision) error {
 			banned = "this API key is banned, and its account's requests are used up until "
 		}
 		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: banned + moment(d.Headline.Reset) +
-			" because requests went on after a 429; wait for the time in Retry-After"}
+			" because it kept sending requests after a 429; wait for the time in Retry-After"}
 	case ratelimit.DaySpent:
 		return &petcat.Error{Code: petcat.CodeDailyQuotaExceeded, Message: "all " + number(d.Day.Limit) +
 			" requests of the day are used; the next day begins at " + moment(d.Day.Reset) + warning(d)}

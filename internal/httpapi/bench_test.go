@@ -94,11 +94,11 @@ func benchService(b *testing.B) (http.Handler, string) {
 		list.Apply([]petcat.RevisedCategory{{Category: fresh.As(petcat.CategoryID(i + 1)), Revision: petcat.Revision(i + 1)}})
 	}
 	keys := keyring.New(keyring.Options{
-		Environment: petcat.Production, Store: store, Clock: system, Trust: 1 << 62,
+		Environment: petcat.Production, Store: store, Clock: system, MaxAge: 1 << 62,
 		CatchUp: func(context.Context) error { return nil },
 	})
 	key := benchKey(b, store)
-	keys.Learn(b.Context())
+	keys.LoadHashes(b.Context())
 	handler, err := httpapi.New(httpapi.Options{
 		Catalog: list, Store: store, Keyring: keys, Limiter: limiter,
 		Failures: ratelimit.NewFailureBucket(limits, 1<<40), Clock: system, Logger: log.Logger,

@@ -120,7 +120,7 @@ func readError(err error) error {
 		return bodyTooLarge()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return petcat.Errorf(petcat.CodeRequestTimeout, "the body did not arrive in time; send it in one go").Because(err)
+		return petcat.Errorf(petcat.CodeRequestTimeout, "the body did not arrive in time; send all of it at once").WithCause(err)
 	}
-	return petcat.Errorf(petcat.CodeInvalidBody, "the body did not arrive whole; send it again").Because(err)
+	return petcat.Errorf(petcat.CodeInvalidBody, "the body is incomplete; send it again").WithCause(err)
 }

@@ -100,7 +100,7 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 }
 
 func errListChanged() *petcat.Error {
-	return petcat.Errorf(petcat.CodePreconditionFailed, "the list is not as If-Match or If-None-Match demands; get it again, then decide")
+	return petcat.Errorf(petcat.CodePreconditionFailed, "the list does not meet If-Match or If-None-Match; read it again, then decide")
 }
 
 // idempotencyKey returns the request's idempotency key, "" for none.

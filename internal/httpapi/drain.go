@@ -12,15 +12,15 @@ import (
 // the body. Clients must not take that for a failure when the answer was whole
 // (RFC 9113, section 8.1), but some do: curl 7.88 loses the answer. So the rest
 // of a body is read and thrown away after the answer, while it comes at drainPiece
-// per drainPatience, up to drainBytes and for drainTime. The patience is short,
+// per drainTimeout, up to drainBytes and for drainTime. The timeout is short,
 // because clients that stop sending at an answer, as Go's does, wait as long for
 // its end. Over HTTP/1.1 it is the connection that does this, after the handler:
 // see package socket.
 const (
-	drainPiece    = 8 << 10
-	drainPatience = 250 * time.Millisecond
-	drainBytes    = 64 << 20
-	drainTime     = 10 * time.Second
+	drainPiece   = 8 << 10
+	drainTimeout = 250 * time.Millisecond
+	drainBytes   = 64 << 20
+	drainTime    = 10 * time.Second
 )
 
 // unread reports whether some of a body is yet to be read that must be read. One
@@ -41,7 +41,7 @@ func (e *exchange) drain() {
 	begin := e.server.clock.Read()
 	for left := int64(drainBytes); left > 0 && e.server.clock.Read().Since(begin) < drainTime; left -= drainPiece {
 		// As in sendPieces, the server's clock is meant.
-		if control.SetReadDeadline(clock.Deadline(drainPatience)) != nil {
+		if control.SetReadDeadline(clock.Deadline(drainTimeout)) != nil {
 			return
 		}
 		if _, err := io.CopyN(io.Discard, e.r.Body, drainPiece); err != nil {

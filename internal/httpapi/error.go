@@ -61,7 +61,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	switch {
 	case gone:
 		// Only who closed its sending half reads this.
-		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was given up")
+		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
 		status = statusOf(public.Code)
 	case failed && !e.expected:
 		s.logFailure(e, public.Code, err)

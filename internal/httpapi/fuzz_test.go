@@ -48,7 +48,7 @@ func newInProcess(t testing.TB, change ...func(*httpapi.Options)) *inProcess {
 	keys := keyring.New(keyring.Options{
 		Environment: petcat.Production, Store: p, Clock: at, CatchUp: func(context.Context) error { return nil },
 	})
-	keys.Learn(t.Context())
+	keys.LoadHashes(t.Context())
 	o := httpapi.Options{
 		Catalog: p.catalog, Store: p, Keyring: keys,
 		Limiter: unlimited{}, Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(at), 1<<40),

@@ -23,7 +23,7 @@ type slow struct{ unknown bool }
 func (k slow) Identify(ctx context.Context, _ string, _ clock.Reading) (*keyring.Caller, error) {
 	<-ctx.Done()
 	if k.unknown {
-		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey, "the API key is not valid").Because(context.Cause(ctx))
+		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey, "the API key is not valid").WithCause(context.Cause(ctx))
 	}
 	return nil, context.Cause(ctx)
 }
@@ -32,7 +32,7 @@ func (k slow) Identify(ctx context.Context, _ string, _ clock.Reading) (*keyring
 type goneCreator struct{}
 
 func (goneCreator) CreateCategory(ctx context.Context, _ petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the write took too long").Because(context.Cause(ctx))
+	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the write took too long").WithCause(context.Cause(ctx))
 }
 
 // What a client ended is no failure of ours, whatever it was waiting for.
@@ -94,5 +94,5 @@ func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 type awayCreator struct{}
 
 func (awayCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored").Because(errors.New("disk on fire"))
+	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored").WithCause(errors.New("disk on fire"))
 }

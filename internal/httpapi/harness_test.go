@@ -79,7 +79,7 @@ func start(t *testing.T, change ...func(*httpapi.Options)) *service {
 			return err
 		},
 	})
-	s.keyring.Learn(t.Context())
+	s.keyring.LoadHashes(t.Context())
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
 		Failures: ratelimit.NewFailureBucket(limits, 600),

@@ -137,7 +137,7 @@ func TestKeyStates(t *testing.T) {
 		short, _ := s.expiringKey(account, s.clock.Read().Time().Add(time.Hour))
 		wantStatus(t, s.list(withKey(short)), 200)
 		s.clock.Advance(time.Hour - time.Millisecond)
-		s.keyring.Heard(s.clock.Read())
+		s.keyring.Polled(s.clock.Read())
 		wantStatus(t, s.list(withKey(short)), 200)
 		s.clock.Advance(time.Millisecond)
 		wantError(t, s.list(withKey(short)), 401, petcat.CodeExpiredAPIKey)

@@ -134,16 +134,16 @@ func malformed(err error) error {
 	syntax, located := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return petcat.Errorf(petcat.CodeMalformedJSON, "a member name appears twice in one object; send each once").Because(err)
+		return petcat.Errorf(petcat.CodeMalformedJSON, "a member name appears twice in one object; send each once").WithCause(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return petcat.Errorf(petcat.CodeMalformedJSON, "the body ends in the middle of the JSON text").Because(err)
+		return petcat.Errorf(petcat.CodeMalformedJSON, "the body ends in the middle of the JSON text").WithCause(err)
 	case errors.Is(err, errTrailing):
 		return petcat.Errorf(petcat.CodeMalformedJSON, "the body must hold one JSON object and nothing after it")
 	case located && syntax.Err.Error() == tooDeep:
-		return petcat.Errorf(petcat.CodeMalformedJSON, "the body nests objects and arrays more than 10000 deep").Because(err)
+		return petcat.Errorf(petcat.CodeMalformedJSON, "the body nests objects and arrays more than 10000 deep").WithCause(err)
 	case located:
-		return petcat.Errorf(petcat.CodeMalformedJSON, "the body is not well-formed JSON in UTF-8 (near byte %d)", syntax.ByteOffset).Because(err)
+		return petcat.Errorf(petcat.CodeMalformedJSON, "the body is not well-formed JSON in UTF-8 (near byte %d)", syntax.ByteOffset).WithCause(err)
 	default:
-		return petcat.Errorf(petcat.CodeMalformedJSON, "the body is not well-formed JSON in UTF-8").Because(err)
+		return petcat.Errorf(petcat.CodeMalformedJSON, "the body is not well-formed JSON in UTF-8").WithCause(err)
 	}
 }

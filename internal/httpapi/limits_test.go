@@ -66,7 +66,7 @@ func TestLimits(t *testing.T) {
 			a := s.list(withKey(key))
 			if a.StatusCode == 429 {
 				s.clock.Advance(time.Duration(a.number(t, "Retry-After")) * time.Second)
-				s.keyring.Heard(s.clock.Read())
+				s.keyring.Polled(s.clock.Read())
 				continue
 			}
 			spent++

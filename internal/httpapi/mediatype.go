@@ -8,7 +8,7 @@ import (
 
 // acceptIdentity tells who sent a compressed body what to send instead (RFC
 // 9110, section 15.5.16).
-var acceptIdentity = []string{"identity"}
+var acceptIdentity = []string{"identity"} //nolint:gochecknoglobals // nobody changes it
 
 // checkMediaType accepts JSON, whatever its parameters, and no statement at all.
 func checkMediaType(e *exchange) error {

@@ -9,6 +9,8 @@ import (
 )
 
 // Header values that never change, so that no request makes them anew.
+//
+//nolint:gochecknoglobals // nobody changes them
 var (
 	contentTypeJSON = []string{"application/json"}
 	cacheNoStore    = []string{"no-store"}

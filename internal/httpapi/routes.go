@@ -47,7 +47,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // document serves what needs no key.
 func (s *Server) document(e *exchange) error {
-	s.noteStranger(e)
+	s.noteRefused(e, false)
 	h, ok := s.documents[e.Path]
 	if !ok {
 		// A folder serves what is below it.
@@ -56,7 +56,7 @@ func (s *Server) document(e *exchange) error {
 		}
 	}
 	if !ok {
-		return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its description at /openapi.json", basePath)
+		return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its OpenAPI document is at /openapi.json", basePath)
 	}
 	if e.Method != http.MethodGet && e.Method != http.MethodHead {
 		e.header()["Allow"] = []string{"GET, HEAD"}

@@ -21,7 +21,7 @@ import (
 
 type categoryList interface {
 	// Current returns a list that shows every create answered before the call,
-	// or, while the store is away, one that was complete an age ago. The age of
+	// or, while the store is unavailable, one that was complete an age ago. The age of
 	// the former is 0.
 	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
 }
@@ -54,10 +54,10 @@ type Options struct {
 	// Proven is called with the context of each request that showed a valid key.
 	// Optional.
 	Proven func(context.Context)
-	// Strange is called with the context of each other request, those for documents
-	// included, and tells whether its connection is to be closed after the answer.
-	// Optional.
-	Strange func(context.Context) (closes bool)
+	// Refused is called with the context of each other request, those for documents
+	// included, and of each whose key is known and refused. It tells whether the
+	// connection is to be closed after the answer. Optional.
+	Refused func(_ context.Context, known bool) (closes bool)
 	// Documents answers everything outside /v1 by path. Optional.
 	Documents map[string]http.Handler
 	// BodyBytes bounds the memory of all bodies at one time that are larger than
@@ -79,7 +79,7 @@ type Server struct {
 	logger    *slog.Logger
 	observe   func(*Record)
 	proven    func(context.Context)
-	strange   func(context.Context) (closes bool)
+	refused   func(_ context.Context, known bool) (closes bool)
 	documents map[string]http.Handler
 	proxies   []netip.Prefix
 
@@ -115,7 +115,7 @@ func newServer(o Options) *Server {
 	_, _ = rand.Read(random[:]) // it never fails, by its documentation
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures,
-		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, strange: o.Strange, documents: o.Documents, proxies: o.TrustedProxies,
+		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:  base32.HexEncoding.EncodeToString(random[:]),
 		strangers: newAddressPolicy(o.Failures),
 
@@ -127,8 +127,8 @@ func newServer(o Options) *Server {
 	if s.proven == nil {
 		s.proven = func(context.Context) {}
 	}
-	if s.strange == nil {
-		s.strange = func(context.Context) bool { return false }
+	if s.refused == nil {
+		s.refused = func(context.Context, bool) bool { return false }
 	}
 	if o.BodyBytes == 0 {
 		o.BodyBytes = 64 << 20

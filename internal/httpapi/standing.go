@@ -32,7 +32,7 @@ type policy struct {
 func newPolicy(q petcat.Quota) *policy {
 	return &policy{
 		quota:  q,
-		policy: []string{ratelimit.Policy(q)},
+		policy: []string{quotaPolicy(q)},
 		minute: []string{strconv.FormatInt(q.PerMinute, 10)},
 		day:    []string{strconv.FormatInt(q.PerDay, 10)},
 	}
@@ -41,7 +41,7 @@ func newPolicy(q petcat.Quota) *policy {
 // newAddressPolicy returns the values for callers without a valid key.
 func newAddressPolicy(b *ratelimit.FailureBucket) *policy {
 	limit := b.Peek(netip.IPv4Unspecified()).Standing.Limit
-	return &policy{policy: []string{b.AddressPolicy()}, minute: []string{strconv.FormatInt(limit, 10)}}
+	return &policy{policy: []string{addressPolicy(limit)}, minute: []string{strconv.FormatInt(limit, 10)}}
 }
 
 // policies keeps them by quota. There are as many as operators have agreed on
@@ -74,7 +74,7 @@ func (s *Server) setStanding(e *exchange, d ratelimit.Decision) {
 	}
 	var buf [160]byte
 	text, ends := appendHeadline(buf[:0], d.Headline)
-	e.setChanging(string(ratelimit.AppendRateLimit(text, d)), ends)
+	e.setChanging(string(AppendRateLimit(text, d)), ends)
 	h := e.header()
 	h[headerLimit] = limit
 	h[headerPolicy] = p.policy
@@ -90,7 +90,7 @@ func (s *Server) setAddressStanding(e *exchange) {
 func (s *Server) setBucketStanding(e *exchange, d ratelimit.AddressDecision) {
 	var buf [160]byte
 	text, ends := appendHeadline(buf[:0], d.Standing)
-	e.setChanging(string(ratelimit.AppendAddressRateLimit(text, d)), ends)
+	e.setChanging(string(appendAddressRateLimit(text, d)), ends)
 	h := e.header()
 	h[headerLimit] = s.strangers.minute
 	h[headerPolicy] = s.strangers.policy
@@ -103,7 +103,7 @@ func (s *Server) setUncountedStanding(e *exchange) {
 	minute := s.failures.Peek(s.clientAddress(e)) // for the limiter's time: all minutes end alike
 	standing := ratelimit.Standing{Limit: p.quota.PerMinute, Remaining: 0, Reset: minute.Standing.Reset}
 	text, ends := appendHeadline(nil, standing)
-	e.setChanging(string(ratelimit.AppendMinuteRateLimit(text, standing, minute.Now)), ends)
+	e.setChanging(string(appendMinuteRateLimit(text, standing, minute.Now)), ends)
 	h := e.header()
 	h[headerLimit] = p.minute
 	h[headerPolicy] = p.policy

@@ -1,17 +1,17 @@
-// Package keyring answers who is calling: it turns a credential into an account
-// with its plan, from memory where it can.
+// Package keyring identifies callers: it turns a credential into an account with its
+// plan, from memory if it can.
 //
-// It refuses, without a look at the store, whatever cannot be a key. Of every key
-// that exists it has a few bits in memory: a key that is not among them does not
-// exist, which it says once it has read the change log to its end, because the
-// key may have been made a moment ago. So those who guess at keys all share one
-// small question to the store at a time. What may exist is looked up, together
-// with all others that are waited for, and kept in bounded memory.
+// It refuses whatever cannot be a key without a query. It keeps a few bits in memory
+// of every key that exists: a key that is not among them does not exist. It says so
+// once it has read the change log to its end, because the key may have been created
+// a moment ago. So all clients that guess at keys share one small query at a time. A
+// key that may exist is looked up in one query with all others that wait, and kept
+// in bounded memory.
 //
-// The change log tells it what to forget; when it has not heard from the change
-// log for [Options.Trust], it stops believing what it kept and asks the store
-// for every request, and when the store does not answer either, nobody gets in:
-// a revoked key must not outlive the revocation because something is broken.
+// The change log tells it what to forget. When the change log was not read for
+// [Options.MaxAge], the keyring stops using the keys in memory and looks up the key
+// of every request, and when the store does not respond either, it refuses all
+// requests: a revoked key must not work because something is broken.
 package keyring
 
 import (
@@ -40,9 +40,9 @@ type Options struct {
 	// MaxEntries bounds how many keys are kept in memory; 100,000 by default, some
 	// 20 MB. A test holds the bytes of one.
 	MaxEntries int
-	// Trust is how long the keyring believes what it kept without hearing from
+	// MaxAge is how long the keyring believes what it kept without hearing from
 	// the change log; 30 s by default.
-	Trust time.Duration
+	MaxAge time.Duration
 	// LookupTimeout bounds how long a caller waits for the store; 2 s by default.
 	LookupTimeout time.Duration
 }
@@ -53,7 +53,7 @@ type Keyring struct {
 	store         credentials
 	clock         clock.Clock
 	catchUp       func(ctx context.Context) error
-	trust         time.Duration
+	maxAge        time.Duration
 	lookupTimeout time.Duration
 
 	issued  filter // every key that exists
@@ -62,37 +62,37 @@ type Keyring struct {
 	// generation grows before anything is forgotten: a look-up that began
 	// before must not be kept, because it may have seen the state before.
 	generation atomic.Uint64
-	heardAt    atomic.Int64 // monotonic nanoseconds
+	polledAt   atomic.Int64 // monotonic nanoseconds
 	lookedUp   atomic.Uint64
 }
 
-// New returns a keyring that has just heard from the change log. Call Learn beside
+// New returns a keyring that has just heard from the change log. Call LoadHashes beside
 // it, and Close in the end.
 func New(o Options) *Keyring {
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 100_000
 	}
-	if o.Trust == 0 {
-		o.Trust = 30 * time.Second
+	if o.MaxAge == 0 {
+		o.MaxAge = 30 * time.Second
 	}
 	if o.LookupTimeout == 0 {
 		o.LookupTimeout = 2 * time.Second
 	}
 	k := &Keyring{
 		environment: o.Environment, store: o.Store, clock: o.Clock, catchUp: o.CatchUp,
-		trust: o.Trust, lookupTimeout: o.LookupTimeout, known: newCache(o.MaxEntries),
+		maxAge: o.MaxAge, lookupTimeout: o.LookupTimeout, known: newCache(o.MaxEntries),
 	}
-	k.heardAt.Store(o.Clock.Read().Mono)
+	k.polledAt.Store(o.Clock.Read().Mono)
 	return k
 }
 
-// learnAgain is the pause before all keys are read again after a failure.
-const learnAgain = time.Second
+// loadRetry is the pause before all keys are read again after a failure.
+const loadRetry = time.Second
 
-// Learn reads which keys exist, and tries again until it has or ctx ends. The
-// change log must be followed from a revision that was read before. Until Learn
+// LoadHashes reads which keys exist, and tries again until it has or ctx ends. The
+// change log must be followed from a revision that was read before. Until LoadHashes
 // returns, every key that is not in memory is looked up, as if it might exist.
-func (k *Keyring) Learn(ctx context.Context) {
+func (k *Keyring) LoadHashes(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := k.store.EachKeyHash(ctx, func(hash petcat.KeyHash) error {
 			k.issued.add(&hash)
@@ -104,12 +104,12 @@ func (k *Keyring) Learn(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(learnAgain): // whoever follows the change log tells the log
+		case <-time.After(loadRetry): // whoever follows the change log tells the log
 		}
 	}
 }
 
-// Close waits for the question to the store that is under way. Nobody may ask for
+// Close waits for the lookup in the store that is under way. Nobody may ask for
 // more.
 func (k *Keyring) Close() { k.lookups.running.Wait() }
 
@@ -145,7 +145,7 @@ func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Rea
 	if err != nil {
 		return nil, err
 	}
-	if now.Mono-k.heardAt.Load() <= int64(k.trust) {
+	if now.Mono-k.polledAt.Load() <= int64(k.maxAge) {
 		if caller := k.known.get(hash); caller != nil {
 			return caller, caller.err(now)
 		}
@@ -175,7 +175,7 @@ func (k *Keyring) mayExist(ctx context.Context, hash petcat.KeyHash) error {
 	case err == nil:
 		return errUnknown()
 	case ctx.Err() != nil:
-		return errUnknown().Because(context.Cause(ctx))
+		return errUnknown().WithCause(context.Cause(ctx))
 	default:
 		return errUnavailable(err)
 	}
@@ -186,7 +186,7 @@ func errUnknown() *petcat.Error {
 }
 
 func errUnavailable(cause error) *petcat.Error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later").Because(cause)
+	return petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later").WithCause(cause)
 }
 
 func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {
@@ -222,9 +222,9 @@ func (k *Keyring) Apply(change petcat.AccessChange) {
 	}
 }
 
-// Heard notes that the change log was read to its end, in a question asked at
+// Polled notes that the change log was read to its end, by a poll that was sent at
 // the given moment.
-func (k *Keyring) Heard(asked clock.Reading) { k.heardAt.Store(asked.Mono) }
+func (k *Keyring) Polled(asked clock.Reading) { k.polledAt.Store(asked.Mono) }
 
 // Stats are for metrics.
 type Stats struct {
@@ -238,6 +238,6 @@ type Stats struct {
 func (k *Keyring) Stats() Stats {
 	return Stats{
 		Known: k.known.len(), Lookups: k.lookedUp.Load(),
-		Trusted: k.clock.Read().Mono-k.heardAt.Load() <= int64(k.trust),
+		Trusted: k.clock.Read().Mono-k.polledAt.Load() <= int64(k.maxAge),
 	}
 }

@@ -22,13 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// store is a store of credentials that counts the questions.
+// store is a store of credentials that counts the lookups.
 type store struct {
 	mu          sync.Mutex
 	credentials map[petcat.KeyHash]petcat.Credential // guarded by mu
 	changed     []petcat.KeyHash                     // put since the change log was read; guarded by mu
 	away        error                                // guarded by mu
-	questions   int                                  // guarded by mu
+	lookups     int                                  // guarded by mu
 	asked       int                                  // hashes asked for; guarded by mu
 	caughtUp    int                                  // how often the change log was asked for; guarded by mu
 	// answering is called between reading and answering. Optional.
@@ -37,7 +37,7 @@ type store struct {
 
 func (s *store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
 	s.mu.Lock()
-	s.questions++
+	s.lookups++
 	s.asked += len(hashes)
 	found := make(map[petcat.KeyHash]petcat.Credential)
 	for _, hash := range hashes {
@@ -129,7 +129,7 @@ func newFixture(t testing.TB, change ...func(*keyring.Options)) *fixture {
 		c(&o)
 	}
 	f.keyring = keyring.New(o)
-	f.keyring.Learn(t.Context())
+	f.keyring.LoadHashes(t.Context())
 	t.Cleanup(f.keyring.Close)
 	return f
 }
@@ -168,15 +168,15 @@ func (f *fixture) wantRefusal(secret string, code petcat.Code) {
 	}
 }
 
-// wantQuestions checks how often the store was asked since the last check.
-func (f *fixture) wantQuestions(n int) {
+// wantLookups checks how often the store was asked since the last check.
+func (f *fixture) wantLookups(n int) {
 	f.t.Helper()
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
-	if f.store.questions != n {
-		f.t.Errorf("the store was asked %d times, want %d", f.store.questions, n)
+	if f.store.lookups != n {
+		f.t.Errorf("the store was asked %d times, want %d", f.store.lookups, n)
 	}
-	f.store.questions = 0
+	f.store.lookups = 0
 }
 
 func TestIdentifyAsksOnce(t *testing.T) {
@@ -187,7 +187,7 @@ func TestIdentifyAsksOnce(t *testing.T) {
 			t.Fatal("another caller")
 		}
 	}
-	f.wantQuestions(1)
+	f.wantLookups(1)
 	if s := f.keyring.Stats(); s != (keyring.Stats{Known: 1, Lookups: 1, Trusted: true}) {
 		t.Errorf("stats %+v", s)
 	}
@@ -210,7 +210,7 @@ func TestIdentifyRefusesWithoutTheStore(t *testing.T) {
 	for _, credential := range []string{"", "pck_live_", good + "0", staging.Secret.Reveal()} {
 		f.wantRefusal(credential, petcat.CodeInvalidAPIKey)
 	}
-	f.wantQuestions(0)
+	f.wantLookups(0)
 }
 
 func TestUnknownKeysAreNotLookedUp(t *testing.T) {
@@ -219,13 +219,13 @@ func TestUnknownKeysAreNotLookedUp(t *testing.T) {
 	for range 10 {
 		f.wantRefusal(unknown.Secret.Reveal(), petcat.CodeInvalidAPIKey)
 	}
-	f.wantQuestions(0)
+	f.wantLookups(0)
 	// As another process does, which the change log has not told of yet.
 	f.store.put(unknown.Hash, petcat.Credential{Key: petcat.Key{ID: 5}, Account: petcat.Account{ID: 6}})
 	if c, err := f.identify(unknown.Secret.Reveal()); err != nil || c.Key != 5 {
 		t.Errorf("a key that was made a moment ago: caller %+v, error %v", c, err)
 	}
-	f.wantQuestions(1)
+	f.wantLookups(1)
 }
 
 // Until all keys have been read, none is refused without a look.
@@ -242,7 +242,7 @@ func TestUnlearned(t *testing.T) {
 	if _, err := k.Identify(t.Context(), forge(t, 1)[0], f.clock.Read()); petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
 		t.Errorf("no key: %v", err)
 	}
-	f.wantQuestions(2)
+	f.wantLookups(2)
 }
 
 func TestLearnTriesAgain(t *testing.T) {
@@ -255,20 +255,20 @@ func TestLearnTriesAgain(t *testing.T) {
 		})
 		defer k.Close()
 		done := make(chan struct{})
-		go func() { defer close(done); k.Learn(t.Context()) }()
+		go func() { defer close(done); k.LoadHashes(t.Context()) }()
 		time.Sleep(1500 * time.Millisecond)
 		f.store.setAway(nil)
 		<-done
-		f.wantQuestions(0)
+		f.wantLookups(0)
 		if _, err := k.Identify(t.Context(), forge(t, 1)[0], f.clock.Read()); petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
 			t.Error(err)
 		}
-		f.wantQuestions(0)
+		f.wantLookups(0)
 	})
 }
 
 // All who come first with their keys while the store is being asked share the
-// next question, and those with the same key the same look-up.
+// next lookup, and those with the same key the same look-up.
 func TestLookupsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -300,7 +300,7 @@ func TestLookupsAreShared(t *testing.T) {
 		answer <- struct{}{}
 		close(answer)
 		all.Wait()
-		f.wantQuestions(2)
+		f.wantLookups(2)
 		if s := f.keyring.Stats(); s.Lookups != 5 || s.Known != 5 {
 			t.Errorf("%d keys were looked up and %d kept; want 5", s.Lookups, s.Known)
 		}
@@ -332,7 +332,7 @@ func TestCallerGoneFromAGroup(t *testing.T) {
 		synctest.Wait()
 		close(answer)
 		all.Wait()
-		f.wantQuestions(1)
+		f.wantLookups(1)
 	})
 }
 
@@ -375,7 +375,7 @@ func TestStates(t *testing.T) {
 			for range 3 {
 				f.wantRefusal(f.key.Secret.Reveal(), c.code)
 			}
-			f.wantQuestions(1)
+			f.wantLookups(1)
 		})
 	}
 }
@@ -387,7 +387,7 @@ func TestExpiredAndDisabled(t *testing.T) {
 	f.store.put(f.key.Hash, petcat.Credential{Key: key})
 	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeOf(key.State(noon).Err()))
 	f.clock.Advance(time.Hour)
-	f.keyring.Heard(f.clock.Read())
+	f.keyring.Polled(f.clock.Read())
 	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeOf(key.State(noon.Add(time.Hour)).Err()))
 }
 
@@ -399,11 +399,11 @@ func TestExpiryComesByItself(t *testing.T) {
 	f.wantHolder()
 	f.store.setAway(errors.New("away"))
 	f.clock.Advance(time.Hour - 1)
-	f.keyring.Heard(f.clock.Read())
+	f.keyring.Polled(f.clock.Read())
 	f.wantHolder()
 	f.clock.Advance(1)
 	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeExpiredAPIKey)
-	f.wantQuestions(1)
+	f.wantLookups(1)
 }
 
 func TestApplyForgets(t *testing.T) {
@@ -423,14 +423,14 @@ func TestApplyForgets(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
 			f.wantHolder()
-			f.wantQuestions(1)
+			f.wantLookups(1)
 			f.store.put(f.key.Hash, petcat.Credential{Key: f.holder.Key, Account: business})
 			f.keyring.Apply(c.change)
 			if c.asks > 0 {
 				f.holder.Account = business
 			}
 			f.wantHolder()
-			f.wantQuestions(c.asks)
+			f.wantLookups(c.asks)
 		})
 	}
 }
@@ -452,7 +452,7 @@ func TestChangeDuringLookup(t *testing.T) {
 		close(answer)
 		all.Wait()
 		f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeRevokedAPIKey)
-		f.wantQuestions(2)
+		f.wantLookups(2)
 	})
 }
 
@@ -484,11 +484,11 @@ func TestTrust(t *testing.T) {
 	unknown := generate(t, rand.NewChaCha8([32]byte{2})).Secret.Reveal()
 	f.wantHolder()
 	f.wantRefusal(unknown, petcat.CodeInvalidAPIKey)
-	f.wantQuestions(1)
+	f.wantLookups(1)
 
 	f.clock.Advance(30 * time.Second)
 	f.wantHolder() // still
-	f.wantQuestions(0)
+	f.wantLookups(0)
 
 	f.clock.Advance(time.Millisecond)
 	t.Run("lapsed: every request asks", func(t *testing.T) {
@@ -496,7 +496,7 @@ func TestTrust(t *testing.T) {
 			f.wantHolder()
 			f.wantRefusal(unknown, petcat.CodeInvalidAPIKey)
 		}
-		f.wantQuestions(3)
+		f.wantLookups(3)
 		if f.keyring.Stats().Trusted {
 			t.Error("the statistics say trusted")
 		}
@@ -506,7 +506,7 @@ func TestTrust(t *testing.T) {
 		defer f.store.setAway(nil)
 		f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeServiceUnavailable)
 		f.wantRefusal(unknown, petcat.CodeServiceUnavailable)
-		f.wantQuestions(1)
+		f.wantLookups(1)
 	})
 	t.Run("a revocation is obeyed at once", func(t *testing.T) {
 		revoked := f.holder
@@ -515,19 +515,19 @@ func TestTrust(t *testing.T) {
 		f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeRevokedAPIKey)
 		f.store.put(f.key.Hash, f.holder)
 		f.wantHolder()
-		f.wantQuestions(2)
+		f.wantLookups(2)
 	})
 	t.Run("heard again: from memory again", func(t *testing.T) {
-		f.keyring.Heard(f.clock.Read())
+		f.keyring.Polled(f.clock.Read())
 		f.wantHolder()
-		f.wantQuestions(0)
+		f.wantLookups(0)
 	})
 	t.Run("a step of the wall clock changes nothing", func(t *testing.T) {
 		f.clock.Step(48 * time.Hour)
 		f.wantHolder()
 		f.clock.Step(-96 * time.Hour)
 		f.wantHolder()
-		f.wantQuestions(0)
+		f.wantLookups(0)
 	})
 }
 
@@ -553,7 +553,7 @@ func TestLookupTimeout(t *testing.T) {
 	})
 }
 
-// A caller who goes away is not a store that is away.
+// A caller who goes away is not a store that is unavailable.
 func TestCallerGone(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -592,7 +592,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	const most = 10_000
 	f := newFixture(t, func(o *keyring.Options) { o.MaxEntries = most })
 	f.wantHolder()
-	f.wantQuestions(1)
+	f.wantLookups(1)
 	for _, key := range forge(t, 1<<17) {
 		f.wantRefusal(key, petcat.CodeInvalidAPIKey)
 	}
@@ -601,7 +601,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d keys are kept, want 1", s.Known)
 	}
 	f.wantHolder()
-	f.wantQuestions(0)
+	f.wantLookups(0)
 
 	for _, key := range forge(t, 3*most) {
 		hash, err := petcat.ParseKey(petcat.Production, key)

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"petcat"
 )
 
@@ -27,110 +25,75 @@ type Access struct {
 }
 
 // Access writes one line. It is written by hand because every request pays for
-// it: the same line through slog costs about twice as much.
+// it: through slog's handler the same line takes six times as long.
 func (l *Log) Access(a *Access) {
 	if l.level > slog.LevelInfo {
 		return
 	}
-	l.buffer.append(func(dst []byte) []byte {
-		if l.format == JSON {
-			return a.appendJSON(dst, &l.stamp)
-		}
-		return a.appendText(dst, &l.stamp)
-	})
+	l.buffer.append(func(dst []byte) []byte { return a.append(dst, l.format) })
 }
 
-func (a *Access) appendJSON(dst []byte, stamp *stamp) []byte {
-	dst = append(dst, `{"time":"`...)
-	dst = stamp.append(dst, a.At)
-	dst = append(dst, `","level":"INFO","msg":"request","request_id":"`...)
-	dst = append(dst, a.RequestID...)
-	dst = append(dst, `","method":`...)
-	dst = appendSent(dst, a.Method, maxMethod)
-	dst = append(dst, `,"path":`...)
-	dst = appendSent(dst, a.Path, maxPath)
-	if a.Operation != "" {
-		dst = append(dst, `,"operation":"`...)
-		dst = append(dst, a.Operation...)
-		dst = append(dst, '"')
+// appendTime appends a time as RFC 3339 in UTC, to the microsecond. The format of
+// package time that is fast leaves zeros out at the end: a tenth of a microsecond
+// more keeps them, and is cut off.
+func appendTime(dst []byte, t time.Time) []byte {
+	micros := len(dst) + len("2006-01-02T15:04:05.000000")
+	dst = t.UTC().Truncate(time.Microsecond).Add(time.Microsecond/10).AppendFormat(dst, time.RFC3339Nano)
+	return append(dst[:micros], 'Z')
+}
+
+func (a *Access) append(dst []byte, f Format) []byte {
+	begin, middle, end := "time=", " level=INFO msg=request", "\n"
+	if f == JSON {
+		begin, middle, end = `{"time":"`, `","level":"INFO","msg":"request"`, "}\n"
 	}
-	dst = append(dst, `,"status":`...)
-	dst = strconv.AppendInt(dst, int64(a.Status), 10)
+	dst = append(dst, begin...)
+	dst = appendTime(dst, a.At)
+	dst = append(dst, middle...)
+	dst = f.appendWord(dst, "request_id", a.RequestID)
+	dst = appendSent(f.appendName(dst, "method"), a.Method, maxMethod)
+	dst = appendSent(f.appendName(dst, "path"), a.Path, maxPath)
+	if a.Operation != "" {
+		dst = f.appendWord(dst, "operation", string(a.Operation))
+	}
+	dst = f.appendNumber(dst, "status", int64(a.Status))
 	if a.Code != "" {
-		dst = append(dst, `,"code":"`...)
-		dst = append(dst, a.Code...)
-		dst = append(dst, '"')
+		dst = f.appendWord(dst, "code", string(a.Code))
 	}
 	if a.Account != 0 {
-		dst = append(dst, `,"account":"acct_`...)
-		dst = strconv.AppendInt(dst, int64(a.Account), 10)
-		dst = append(dst, `","key":"key_`...)
-		dst = strconv.AppendInt(dst, int64(a.Key), 10)
-		dst = append(dst, '"')
+		dst = f.appendID(dst, "account", "acct_", int64(a.Account))
+		dst = f.appendID(dst, "key", "key_", int64(a.Key))
 	}
-	dst = append(dst, `,"address":`...)
-	dst = appendQuoted(dst, a.Address)
-	dst = append(dst, `,"duration_us":`...)
-	dst = strconv.AppendInt(dst, a.Duration.Microseconds(), 10)
-	dst = append(dst, `,"bytes":`...)
-	dst = strconv.AppendInt(dst, a.Bytes, 10)
-	return append(dst, "}\n"...)
+	dst = appendSent(f.appendName(dst, "address"), a.Address, maxAddress)
+	dst = f.appendNumber(dst, "duration_us", a.Duration.Microseconds())
+	dst = f.appendNumber(dst, "bytes", a.Bytes)
+	return append(dst, end...)
 }
 
-func (a *Access) appendText(dst []byte, stamp *stamp) []byte {
-	dst = append(dst, "time="...)
-	dst = stamp.append(dst, a.At)
-	dst = append(dst, " level=INFO msg=request request_id="...)
-	dst = append(dst, a.RequestID...)
-	dst = append(dst, " method="...)
-	dst = appendSent(dst, a.Method, maxMethod)
-	dst = append(dst, " path="...)
-	dst = appendSent(dst, a.Path, maxPath)
-	if a.Operation != "" {
-		dst = append(dst, " operation="...)
-		dst = append(dst, a.Operation...)
+func (f Format) appendName(dst []byte, name string) []byte {
+	if f == JSON {
+		return append(append(append(dst, `,"`...), name...), `":`...)
 	}
-	dst = append(dst, " status="...)
-	dst = strconv.AppendInt(dst, int64(a.Status), 10)
-	if a.Code != "" {
-		dst = append(dst, " code="...)
-		dst = append(dst, a.Code...)
-	}
-	if a.Account != 0 {
-		dst = append(dst, " account=acct_"...)
-		dst = strconv.AppendInt(dst, int64(a.Account), 10)
-		dst = append(dst, " key=key_"...)
-		dst = strconv.AppendInt(dst, int64(a.Key), 10)
-	}
-	dst = append(dst, " address="...)
-	dst = appendQuoted(dst, a.Address)
-	dst = append(dst, " duration_us="...)
-	dst = strconv.AppendInt(dst, a.Duration.Microseconds(), 10)
-	dst = append(dst, " bytes="...)
-	dst = strconv.AppendInt(dst, a.Bytes, 10)
-	return append(dst, '\n')
+	return append(append(append(dst, ' '), name...), '=')
 }
 
-// appendQuoted appends a text that a caller chose, quoted and escaped, so that
-// no caller can forge a line or send control codes to a terminal.
-func appendQuoted(dst []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
-		if s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' {
-			return appendEscaped(dst, s)
-		}
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"')
+// appendWord appends a value of ours, which has nothing in it to escape.
+func (f Format) appendWord(dst []byte, name, word string) []byte {
+	return f.appendQuote(append(f.appendQuote(f.appendName(dst, name)), word...))
 }
 
-// appendEscaped appends a text as Go writes it, in ASCII, quoted once more as
-// JSON does: what is not UTF-8 keeps its bytes that way, as \xff.
-func appendEscaped(dst []byte, s string) []byte {
-	ascii := strconv.QuoteToASCII(s)
-	quoted, err := jsontext.AppendQuote(dst, ascii[1:len(ascii)-1])
-	if err != nil {
-		return append(dst, `""`...)
+func (f Format) appendID(dst []byte, name, prefix string, id int64) []byte {
+	dst = append(f.appendQuote(f.appendName(dst, name)), prefix...)
+	return f.appendQuote(strconv.AppendInt(dst, id, 10))
+}
+
+func (f Format) appendQuote(dst []byte) []byte {
+	if f == JSON {
+		return append(dst, '"')
 	}
-	return quoted
+	return dst
+}
+
+func (f Format) appendNumber(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(f.appendName(dst, name), n, 10)
 }

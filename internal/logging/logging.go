@@ -2,16 +2,15 @@
 // people or as JSON for machines, through a buffer that is written at least
 // every [FlushInterval].
 //
-// It refuses to write a key: whatever looks like one is masked in the finished
-// line, wherever it came from. That is the net below [petcat.Secret], which
-// already prints as [redacted]. When what it writes to fails, or hangs for so
-// long that the buffer is full, lines are lost and counted; of those who log,
-// never more than one at a time waits for a write.
+// It refuses to write a key: whatever looks like one is masked in the finished line,
+// wherever it came from. That is the second defence after [petcat.Secret], which
+// already prints as [redacted]. When what it writes to fails, or hangs for so long
+// that the buffer is full, lines are lost and counted; at most one caller at a time
+// waits for a write.
 //
-// The buffer's price is the window in which lines can be lost: a process that
-// is killed, or a machine that loses power, takes up to FlushInterval of lines
-// with it. Warnings and errors are written at once, and so is everything when
-// the process ends in order.
+// The price of the buffer is that a process that is killed, or a machine that loses
+// power, loses up to FlushInterval of lines. Warnings and errors are written at
+// once, and so is everything when the process ends normally.
 package logging
 
 import (
@@ -30,16 +29,6 @@ const (
 	JSON Format = "json" // one object per line, for machines
 )
 
-// ParseFormat reads a format's name.
-func ParseFormat(s string) (Format, error) {
-	switch f := Format(s); f {
-	case Text, JSON:
-		return f, nil
-	default:
-		return "", fmt.Errorf("the log format must be text or json (got %q)", s)
-	}
-}
-
 // Log is the destination of all lines of a process. Use [New], and Close it at
 // the end.
 type Log struct {
@@ -47,7 +36,6 @@ type Log struct {
 	buffer *buffer
 	format Format
 	level  slog.Level
-	stamp  stamp // guarded by the buffer's mu
 }
 
 // New returns a log that writes to w.

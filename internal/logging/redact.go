@@ -3,7 +3,7 @@ package logging
 import "bytes"
 
 // keyPrefix begins every key of every environment.
-var keyPrefix = []byte("pck_")
+var keyPrefix = []byte("pck_") //nolint:gochecknoglobals // nobody changes it
 
 // redact overwrites, in place, what follows the prefix of anything that looks
 // like a key: the log may show that there was a key, never which. What is left

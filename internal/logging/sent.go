@@ -8,19 +8,20 @@ import (
 // What a caller sent is bounded in the log, in bytes as they are written: a byte
 // that is escaped takes up to five.
 const (
-	maxMethod = 32
-	maxPath   = 256
+	maxMethod  = 32
+	maxPath    = 256
+	maxAddress = 64 // the longest there is has 39
 )
 
 // longestWord is how many letters and digits in a row are shown. The random part
 // of a key has 38, the words of paths are shorter.
 const longestWord = 20
 
-// appendSent appends a method or a path as a caller sent it, quoted and escaped,
-// at most so many bytes of it. What could be a key is masked even without its
-// prefix, and what is behind a percent sign left out: the path was unescaped
-// once, and who escapes a key twice would get it past every mask. What was left
-// out is shown by three dots.
+// appendSent appends a text as a caller sent it, quoted, at most so many bytes of
+// it, and escaped, so that no caller can forge a line or send control codes to a
+// terminal. What could be a key is masked even without its prefix, and what is
+// behind a percent sign left out: the path was unescaped once, and who escapes a
+// key twice would get it past every mask. What was left out is shown by three dots.
 func appendSent(dst []byte, s string, most int) []byte {
 	if plainWords(s) && len(s) <= most {
 		dst = append(dst, '"')
@@ -79,8 +80,8 @@ func word(s string) int {
 	return n
 }
 
-// appendRune appends one character, or one byte that is none, as [appendEscaped]
-// does.
+// appendRune appends one character, or one byte that is none, as Go writes it in
+// ASCII, escaped once more as JSON does: what is not UTF-8 keeps its bytes, as \xff.
 func appendRune(dst []byte, s string) []byte {
 	var buf [16]byte
 	ascii := strconv.AppendQuoteToASCII(buf[:0], s)

@@ -1,9 +1,9 @@
 // Package metrics counts what the service does, for Prometheus. It is the only
 // importer of the metrics library: the others pass plain values.
 //
-// It refuses labels whose values callers choose (keys, paths, addresses): the
-// number of time series is fixed by the program. Counters that a request
-// touches are looked up once, at start. It depends on nothing that can be away.
+// It refuses labels whose values callers choose (keys, paths, addresses): the number
+// of time series is fixed by the program. Counters that a request touches are looked
+// up once, at start. It depends on nothing that could be unavailable.
 package metrics
 
 import (
@@ -46,10 +46,10 @@ const NoOperation petcat.OperationID = "none"
 const maxStatus = 600
 
 // statuses are those that the API answers with, and 499, of who went away before.
-var statuses = [...]int{200, 201, 304, 400, 401, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 499, 500, 503}
+var statuses = [...]int{200, 201, 304, 400, 401, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 499, 500, 503} //nolint:gochecknoglobals // a table that nobody changes
 
 // refusals are the codes that refuse a caller, as opposed to a request.
-var refusals = [...]petcat.Code{
+var refusals = [...]petcat.Code{ //nolint:gochecknoglobals // a table that nobody changes
 	petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey, petcat.CodeRevokedAPIKey,
 	petcat.CodeDisabledAPIKey, petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded,
 	petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts,
@@ -79,7 +79,7 @@ func New(version string) *Metrics {
 		}),
 		charges: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "petcat_limiter_duration_seconds",
-			Help:    "Time that the limiter's server took to decide a charge; empty when requests are counted in memory.",
+			Help:    "Time the shared counters took to decide a charge; empty if requests are counted in memory.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 10), // 0.1 ms to 51 ms
 		}),
 		operations: make(map[petcat.OperationID]*operation),
@@ -92,7 +92,7 @@ func New(version string) *Metrics {
 	)
 	m.resolve()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "petcat_build_info", Help: "1; the label tells the version that runs.",
+		Name: "petcat_build_info", Help: "1; the label is the running version.",
 	}, []string{"version"})
 	info.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(info)

@@ -71,16 +71,14 @@ func (c *Counters) Charge(ctx context.Context, _ int, epoch counters.Epoch, char
 		waiting[i] = asked{charge, &facts[i]}
 	}
 	slices.SortFunc(waiting, func(a, b asked) int { return cmp.Compare(a.Account, b.Account) })
-	for {
-		if err := c.chargeRows(ctx, epoch, waiting); err != nil {
+	for makeRows := false; ; makeRows = true {
+		if err := c.charge(ctx, epoch, waiting, makeRows); err != nil {
 			return nil, err
 		}
+		// Those are left whose accounts have no rows.
 		waiting = slices.DeleteFunc(waiting, func(a asked) bool { return a.facts.Now != 0 })
 		if len(waiting) == 0 {
 			return facts, nil
-		}
-		if err := c.makeRows(ctx, waiting); err != nil {
-			return nil, err
 		}
 	}
 }
@@ -93,21 +91,28 @@ type asked struct {
 
 func (a asked) id() int64 { return int64(a.Account) }
 
-// chargeRows makes the charges of those accounts that have rows.
-func (c *Counters) chargeRows(ctx context.Context, epoch counters.Epoch, charges []asked) error {
-	ids := columnOf(charges, asked.id)
+// charge makes the charges of those accounts that have rows, or makes rows first.
+func (c *Counters) charge(ctx context.Context, epoch counters.Epoch, charges []asked, makeRows bool) error {
 	return c.runIn(ctx, epoch, "charge", func(batch *pgx.Batch) {
-		batch.Queue(lock, ids)
-		batch.Queue(charge, c.now(), epoch.ID, ids,
-			columnOf(charges, func(a asked) int64 { return a.Requests }),
-			columnOf(charges, func(a asked) int64 { return a.Reported }),
-			columnOf(charges, func(a asked) int64 { return a.Minute }),
-			columnOf(charges, func(a asked) int64 { return a.PerMinute }),
-			columnOf(charges, func(a asked) int64 { return a.PerDay }),
-			columnOf(charges, func(a asked) bool { return a.Overdraw }),
-			columnOf(charges, func(a asked) int64 { return a.Series }),
-		).Query(func(rows pgx.Rows) error { return readFacts(rows, charges) })
+		if makeRows {
+			queueRows(batch, charges)
+		}
+		queueCharges(batch, c.now(), epoch, charges)
 	})
+}
+
+func queueCharges(batch *pgx.Batch, now int64, epoch counters.Epoch, charges []asked) {
+	ids := columnOf(charges, asked.id)
+	batch.Queue(lock, ids)
+	batch.Queue(charge, now, epoch.ID, ids,
+		columnOf(charges, func(a asked) int64 { return a.Requests }),
+		columnOf(charges, func(a asked) int64 { return a.Reported }),
+		columnOf(charges, func(a asked) int64 { return a.Minute }),
+		columnOf(charges, func(a asked) int64 { return a.PerMinute }),
+		columnOf(charges, func(a asked) int64 { return a.PerDay }),
+		columnOf(charges, func(a asked) bool { return a.Overdraw }),
+		columnOf(charges, func(a asked) int64 { return a.Series }),
+	).Query(func(rows pgx.Rows) error { return readFacts(rows, charges) })
 }
 
 // readFacts puts the answers of a charge in their places.
@@ -132,19 +137,17 @@ func columnOf[E, V any](all []E, value func(E) V) []V {
 	return column
 }
 
-// makeRows makes the rows of accounts that have none. One node does at a time: a row
+// queueRows makes the rows of accounts that have none. One node does at a time: a row
 // that another one has made meanwhile may have another part already, so that no key
 // would be in the way of a second one.
-func (c *Counters) makeRows(ctx context.Context, charges []asked) error {
+func queueRows(batch *pgx.Batch, charges []asked) {
 	const (
 		alone  = `SELECT pg_advisory_xact_lock($1)`
 		insert = `INSERT INTO shared_count (account_id, part) SELECT t.account_id, 0 FROM unnest($1::int8[]) AS t (account_id)
 			WHERE NOT EXISTS (SELECT FROM shared_count AS s WHERE s.account_id = t.account_id)`
 	)
-	return c.run(ctx, "make rows", func(batch *pgx.Batch) {
-		batch.Queue(alone, int64(makeLock))
-		batch.Queue(insert, columnOf(charges, asked.id))
-	})
+	batch.Queue(alone, int64(makeLock))
+	batch.Queue(insert, columnOf(charges, asked.id))
 }
 
 // makeLock is the number of the advisory lock that who makes rows holds: "pccount" in

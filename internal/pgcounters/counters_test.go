@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"petcat"
 	"petcat/internal/counters"
 	"petcat/internal/pgtest"
@@ -130,7 +132,7 @@ func TestServerFails(t *testing.T) {
 	// It hangs: calls end with their context.
 	pg.Suspend()
 	var wg sync.WaitGroup
-	for range 3 * callsAtOnce {
+	for range 3 * connections {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
@@ -142,6 +144,12 @@ func TestServerFails(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	// Their connections are closed after a while, and others are made in their place.
+	for began := time.Now(); c.pool.Stat().AcquiredConns() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 10*hungAfter {
+			t.Fatal("connections are not given up")
+		}
+	}
 	pg.Resume()
 	awaitProbe(t, c)
 
@@ -172,7 +180,7 @@ func TestServerFails(t *testing.T) {
 	}
 }
 
-// awaitProbe waits until a server that was away answers.
+// awaitProbe waits until a server that was unavailable answers.
 func awaitProbe(t *testing.T, c *Counters) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -214,6 +222,44 @@ func TestLockedRow(t *testing.T) {
 	facts, err := c.Charge(t.Context(), 0, epoch, []counters.Charge{spend(2), spend(1)})
 	if err != nil || facts[0].MinuteUsed != 1 || facts[1].MinuteUsed != 1 {
 		t.Errorf("charge afterwards: %+v, %v; want nothing of the one that was given up", facts, err)
+	}
+}
+
+// TestLateCalls: a call that ends before it is answered leaves its connection to others.
+func TestLateCalls(t *testing.T) {
+	t.Parallel()
+	url := database(t, server.Server(t))
+	c := node(t, url)
+	epoch := probe(t, c)
+	ready(t, c, epoch, 1)
+	conn := pgtest.Connect(t, url)
+	backends := func() (pids []int32) {
+		const query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petcat counters'"
+		if err := conn.QueryRow(t.Context(), query).Scan(&pids); err != nil {
+			t.Fatal(err)
+		}
+		return pids
+	}
+	before := backends()
+	for began := time.Now(); len(before) < connections; before = backends() {
+		if time.Since(began) > 10*startTimeout {
+			t.Fatalf("a node begins with %d connections, want %d", len(before), connections)
+		}
+	}
+	pgtest.Execute(t, conn, "BEGIN; SELECT FROM shared_count FOR UPDATE")
+	for range 3 * connections {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		if _, err := c.Charge(ctx, 0, epoch, []counters.Charge{spend(1)}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("charge: %v, want the end of the context", err)
+		}
+		cancel()
+	}
+	pgtest.Execute(t, conn, "ROLLBACK")
+	if _, err := c.Charge(t.Context(), 0, epoch, []counters.Charge{spend(1)}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, backends()); diff != "" {
+		t.Errorf("connections of the node before and after (-want +got):\n%s", diff)
 	}
 }
 

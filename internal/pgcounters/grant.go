@@ -41,13 +41,13 @@ func (c *Counters) Grant(ctx context.Context, _ int, epoch counters.Epoch, grant
 					first = append(first, g)
 				}
 			}
-			queueGrant(batch, epoch, first)
+			queueGrants(batch, epoch, first)
 			all = later
 		}
 	})
 }
 
-func queueGrant(batch *pgx.Batch, epoch counters.Epoch, grants []counters.Grant) {
+func queueGrants(batch *pgx.Batch, epoch counters.Epoch, grants []counters.Grant) {
 	batch.Queue(grant, epoch.ID,
 		columnOf(grants, func(g counters.Grant) int64 { return int64(g.Account) }),
 		columnOf(grants, func(g counters.Grant) int64 { return g.Day }),

@@ -1,22 +1,25 @@
-// Package pgcounters is [counters.Counters] on PostgreSQL: what several nodes need to
-// count together when they share a database and nothing else.
+// Package pgcounters implements [counters.Counters] on PostgreSQL, for nodes that
+// share only a database.
 //
 // The tables are unlogged (migrations of package postgres). They cost no log, and
 // whenever counts could be lost, at a crash of the server and on a promoted standby,
-// the server empties all of them. The row of the epoch goes with them, and that is
-// how a new epoch is known to be due.
+// the server empties all of them. The row of the epoch goes with them, and its
+// absence shows that a new epoch must begin.
 //
 // A call is one transaction in one round trip (charge.go, grant.go): it locks the
-// rows of its accounts in the order of their ids, takes the server's time, and changes
-// them by the rules of [counters.Account], written in SQL. The rules themselves would
-// need the rows to be read first, in a round trip of its own, and a node that was
-// frozen in between would keep the accounts from all others.
+// rows of its accounts in the order of their ids, takes the server's time, and
+// changes them by the rules of [counters.Account], written in SQL. The rules
+// themselves would need the rows to be read first, in a round trip of its own, and a
+// node that was frozen in between would block the accounts for all others.
+//
+// A call that its caller gives up goes on, and leaves its connection to the next one:
+// the driver would close the connection instead, and in a burst calls would be late
+// because they wait for new ones. A connection that is silent for a second is closed.
 //
 // While a snapshot is open, such as a backup's, the server keeps every version of
 // every row: some 150 bytes for each charge, in files that are used again and do not
-// shrink. So that none has to be passed on the way to the last one, a row gets
-// another key, called its part, after about 8 changes, and is looked for from the
-// highest part down.
+// shrink. So that a read does not pass all of them, a row gets another key, called
+// its part, after about 8 changes, and is searched from the highest part down.
 package pgcounters
 
 import (
@@ -36,13 +39,23 @@ import (
 )
 
 const (
-	// A node makes at most this many calls in each stretch of time: who waits for the
-	// next stretch, the caller tells in the same call. This bounds what a node costs the
-	// database, and how many versions of rows a snapshot makes it keep.
-	callsAtOnce = 4
-	stretch     = 10 * time.Millisecond
-	// connectTimeout is how long the server may take to let a connection in.
+	// A node makes at most one call in each interval on average, and after a pause so many
+	// at once: who waits for the next one, the caller tells in the same call. This bounds
+	// what a node costs the database, and how many versions of rows a snapshot makes it keep.
+	interval    = 2500 * time.Microsecond
+	callsAtOnce = 20
+	// connections is how many a node has: more than it uses at once, because a late call
+	// keeps its own.
+	connections = 4
+	// connectTimeout is how long the server may take to let a connection in, and then to
+	// prepare what it is for.
 	connectTimeout = 2 * time.Second
+	// startTimeout is how long New waits for all connections, for which a burst would
+	// wait otherwise.
+	startTimeout = time.Second
+	// hungAfter is when a connection is given up that does not answer. Callers give up
+	// earlier, and keep it: the next calls would wait for a new one, and be late, too.
+	hungAfter = time.Second
 )
 
 // settings begins a transaction. They are the transaction's own, because behind a
@@ -69,7 +82,7 @@ type Options struct {
 type Counters struct {
 	pool   *pgxpool.Pool
 	logger *slog.Logger
-	calls  chan struct{} // holds a place for each call of the last stretch
+	calls  chan struct{} // holds a place for each call until its interval is over, one after the other
 	now    func() int64  // of tests, nanoseconds since the Unix epoch; 0: the server's
 }
 
@@ -82,13 +95,14 @@ func New(ctx context.Context, o Options) (*Counters, error) {
 		// The driver's error may repeat the address, which may hold a password.
 		return nil, errors.New("pgcounters: the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full")
 	}
-	config.MaxConns, config.MinConns = callsAtOnce, callsAtOnce
+	config.MaxConns, config.MinConns = connections, connections
 	config.HealthCheckPeriod = 5 * time.Second
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	conn := config.ConnConfig
 	conn.ConnectTimeout = connectTimeout
 	conn.RuntimeParams["application_name"] = "petcat counters"
 	conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	config.AfterConnect = prepare
 	if err := chooseMode(ctx, conn); err != nil {
 		return nil, fmt.Errorf("pgcounters: connect: %w", err)
 	}
@@ -96,6 +110,7 @@ func New(ctx context.Context, o Options) (*Counters, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pgcounters: %w", err)
 	}
+	awaitConnections(ctx, pool)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -119,6 +134,35 @@ func chooseMode(ctx context.Context, config *pgx.ConnConfig) error {
 	return err
 }
 
+// prepare has the server plan, on a new connection, what requests wait for: it charges no
+// accounts. A server that does not come to it now does it later.
+func prepare(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	batch := &pgx.Batch{}
+	batch.Queue(settings)
+	queueCharges(batch, 0, counters.Epoch{}, nil)
+	queueGrants(batch, counters.Epoch{}, nil)
+	queueRows(batch, nil)
+	if err := conn.SendBatch(ctx, batch).Close(); conn.IsClosed() {
+		return err
+	}
+	return nil
+}
+
+// awaitConnections waits until all connections are made, but not for long.
+func awaitConnections(ctx context.Context, pool *pgxpool.Pool) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for range connections {
+		conn, err := pool.Acquire(ctx)
+		if err != nil {
+			return
+		}
+		defer conn.Release()
+	}
+}
+
 // Close closes the connections. No other call may follow or be under way.
 func (c *Counters) Close() { c.pool.Close() }
 
@@ -126,13 +170,15 @@ func (c *Counters) Close() { c.pool.Close() }
 func (c *Counters) Partitions() int { return 1 }
 
 // Probe implements [counters.Counters].
-func (c *Counters) Probe(ctx context.Context, _ int) (epoch counters.Epoch, now int64, err error) {
+func (c *Counters) Probe(ctx context.Context, _ int) (counters.Epoch, int64, error) {
 	const (
 		begin = `INSERT INTO shared_epoch (id, epoch, began) VALUES (1, $2, ` + moment + `) ON CONFLICT (id) DO NOTHING`
 		read  = `SELECT epoch, began, ` + moment + ` FROM shared_epoch WHERE id = 1`
 	)
+	var epoch counters.Epoch
+	var now int64
 	fresh := 1 + rand.Int64N(1<<48-1)
-	err = c.run(ctx, "probe", func(batch *pgx.Batch) {
+	err := c.run(ctx, "probe", func(batch *pgx.Batch) {
 		batch.Queue(begin, c.now(), fresh)
 		batch.Queue(read, c.now()).QueryRow(func(row pgx.Row) error { return row.Scan(&epoch.ID, &epoch.Began, &now) })
 	})
@@ -182,11 +228,12 @@ func (c *Counters) run(ctx context.Context, doing string, queue func(*pgx.Batch)
 	}
 }
 
-// send waits for its turn and for a connection.
+// send sends statements when it is their turn and there is a connection. They go on
+// when their caller's context ends; what they then still write, nobody reads.
 func (c *Counters) send(ctx context.Context, batch *pgx.Batch) error {
 	select {
 	case c.calls <- struct{}{}:
-		time.AfterFunc(stretch, func() { <-c.calls })
+		time.AfterFunc(time.Duration(len(c.calls))*interval, func() { <-c.calls })
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -194,7 +241,21 @@ func (c *Counters) send(ctx context.Context, batch *pgx.Batch) error {
 	if err != nil {
 		return err
 	}
-	err = conn.Conn().SendBatch(ctx, batch).Close()
+	answer := make(chan error, 1)
+	go func() { answer <- c.exchange(ctx, conn, batch) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// exchange sends statements and reads the answers, also when the context ends.
+func (c *Counters) exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hungAfter)
+	defer cancel()
+	err := conn.Conn().SendBatch(ctx, batch).Close()
 	if !conn.Conn().IsClosed() {
 		conn.Release()
 		return err

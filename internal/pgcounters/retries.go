@@ -11,7 +11,7 @@ import (
 
 // ShareRetries implements [counters.Counters]. The rows that it writes are this
 // node's own.
-func (c *Counters) ShareRetries(ctx context.Context, _ int, node string, keys []counters.KeyRetries) (elsewhere []int64, err error) {
+func (c *Counters) ShareRetries(ctx context.Context, _ int, node string, keys []counters.KeyRetries) ([]int64, error) {
 	const share = `WITH clock AS MATERIALIZED (
 			SELECT ` + moment + ` AS now
 		), told AS MATERIALIZED (
@@ -24,8 +24,8 @@ func (c *Counters) ShareRetries(ctx context.Context, _ int, node string, keys []
 			SELECT coalesce(sum(r.retries), 0)::int8 FROM shared_retry AS r
 			WHERE r.key_id = t.key_id AND r.node <> $2 AND r.told_at BETWEEN c.now - $5::int8 AND c.now
 		) FROM told AS t CROSS JOIN clock AS c`
-	elsewhere = make([]int64, len(keys))
-	err = c.run(ctx, "share retries", func(batch *pgx.Batch) {
+	elsewhere := make([]int64, len(keys))
+	err := c.run(ctx, "share retries", func(batch *pgx.Batch) {
 		batch.Queue(share, c.now(), node,
 			columnOf(keys, func(k counters.KeyRetries) int64 { return int64(k.Key) }),
 			columnOf(keys, func(k counters.KeyRetries) int64 { return k.Retries }),

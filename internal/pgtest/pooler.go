@@ -39,7 +39,7 @@ const (
 // test.
 func StartPooler(t testing.TB, database string) (address string, p *Pooler) {
 	t.Helper()
-	const connections = 6
+	const connections = 12 // more than callers use at once: one who finds only his own cannot be moved
 	p = &Pooler{t: t, free: make(chan net.Conn, connections)}
 	for range connections {
 		conn, err := pgx.Connect(t.Context(), database)

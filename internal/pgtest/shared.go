@@ -27,6 +27,7 @@ type Shared struct {
 // Server returns the server, or skips the test when PostgreSQL is not installed.
 func (s *Shared) Server(t testing.TB) *Server {
 	t.Helper()
+	tooltest.NeedServer(t)
 	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(t.Context()), s.Options) })
 	NeedNoError(t, s.err)
 	return s.server
@@ -42,6 +43,7 @@ func (s *Shared) Remove() {
 // New starts a server for one test alone.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
+	tooltest.NeedServer(t)
 	s, err := Start(t.Context(), o)
 	NeedNoError(t, err)
 	t.Cleanup(func() { _ = s.Remove() })

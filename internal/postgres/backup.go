@@ -2,12 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"petcat/internal/backup"
+	"petcat/internal/store"
 )
 
 // copySilence is how long the database may be silent during a copy: it may have to
@@ -15,53 +15,29 @@ import (
 // of restoreChunk rows.
 const copySilence = time.Minute
 
-// backupQuery reads all rows of a kind, in the order and with the columns of the
-// format.
-func backupQuery(k backup.Kind) string {
-	switch k {
-	case backup.Accounts:
-		return `SELECT id, name, plan, per_minute, per_day, created_at, closed_at, revision FROM account ORDER BY id`
-	case backup.Keys:
-		return `SELECT id, account_id, hash, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id, revision FROM api_key ORDER BY id`
-	case backup.Bans:
-		return `SELECT key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by, revision FROM ban ORDER BY key_id`
-	case backup.Categories:
-		return `SELECT id, name, description, revision, account_id, created_at FROM category ORDER BY id`
-	case backup.IdempotencyKeys:
-		return `SELECT account_id, key, fingerprint, category_id, created_at FROM idempotency ORDER BY account_id, key`
-	case backup.DayCounts:
-		return `SELECT day, account_id, count FROM day_count ORDER BY day, account_id`
-	case backup.AuditEntries:
-		return `SELECT sequence, at, actor, action, subject, detail, hash FROM audit ORDER BY sequence`
-	default:
-		return ""
-	}
-}
-
 // Backup implements [backup.Source].
 func (s *Store) Backup(ctx context.Context, to backup.Sink) error {
 	watched, watch := newWatch(ctx, s.silence)
 	defer watch.end()
-	err := s.pool.do(watched, func(ctx context.Context, conn *pgx.Conn) error {
+	var stopped error // by the sink
+	err := s.pool.do(watched, func(ctx context.Context, c *pgx.Conn) error {
 		// One snapshot for all statements.
-		return readOnly(ctx, conn, func(tx pgx.Tx) error {
-			h, err := s.backupHeader(ctx, tx, watch)
+		return readOnly(ctx, c, func(tx pgx.Tx) error {
+			h, err := s.BackupHeader(conn{ctx: ctx, querier: tx, texts: &s.pool.texts}, watch.wait)
 			if err != nil {
 				return err
 			}
-			if err := to.Begin(h); err != nil {
-				return stop(err)
-			}
+			stopped = to.Begin(h)
 			for _, k := range backup.Kinds() {
-				if err := backupRows(ctx, tx, watch, k, to); err != nil {
-					return err
+				if err == nil && stopped == nil {
+					stopped, err = backupRows(ctx, tx, watch, k, to)
 				}
 			}
-			return nil
+			return err
 		})
 	})
-	if s, ok := errors.AsType[*stopped](err); ok {
-		return s.error
+	if stopped != nil {
+		return stopped
 	}
 	return translate(because(watched, err), "back up")
 }
@@ -81,50 +57,27 @@ func readOnly(ctx context.Context, conn *pgx.Conn, fn func(pgx.Tx) error) error 
 	return fn(tx)
 }
 
-func (s *Store) backupHeader(ctx context.Context, tx pgx.Tx, watch *watch) (backup.Header, error) {
-	const counter = `SELECT revision, access_revision, category_id, account_id, key_id FROM counter WHERE id = 1`
-	h := backup.Header{
-		TakenAt: now(s.clock), Environment: s.meta.environment, Dataset: backup.Dataset(s.meta.dataset),
-		Rows: make(map[backup.Kind]int64),
-	}
-	err := tx.QueryRow(ctx, counter).Scan((*int64)(&h.Revision), (*int64)(&h.AccessRevision),
-		(*int64)(&h.LastCategory), (*int64)(&h.LastAccount), (*int64)(&h.LastKey))
-	if err != nil {
-		return h, err
-	}
-	// A statement for each table, so that each has its time.
-	for _, k := range backup.Kinds() {
-		watch.wait()
-		var rows int64
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table(k)).Scan(&rows); err != nil {
-			return h, err
-		}
-		h.Rows[k] = rows
-	}
-	return h, nil
-}
-
 // backupRows tells the rows of one kind, as they come from the server: neither
 // side keeps them.
-func backupRows(ctx context.Context, tx pgx.Tx, watch *watch, k backup.Kind, to backup.Sink) error {
+func backupRows(ctx context.Context, tx pgx.Tx, watch *watch, k backup.Kind, to backup.Sink) (stopped, err error) {
 	watch.wait()
-	rows, err := tx.Query(ctx, backupQuery(k))
+	rows, err := tx.Query(ctx, store.SelectRows(k))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		values, err := rows.Values()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		watch.pause()
 		if err := to.Row(k, values); err != nil {
-			return stop(err)
+			return err, nil
 		}
 		watch.wait()
 	}
-	return rows.Err()
+	return nil, rows.Err()
 }
 
 // watch ends a context when the database is waited for too long. The other end of

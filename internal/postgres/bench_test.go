@@ -118,7 +118,7 @@ func BenchmarkEachCategory(b *testing.B) {
 	b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkNothingNew is a list's question when nobody created anything.
+// BenchmarkNothingNew is a list's freshness query when nobody created anything.
 func BenchmarkNothingNew(b *testing.B) {
 	s := openAt(b, benchServer(b), Options{})
 	defer closeNow(b, s)

@@ -42,9 +42,9 @@ const (
 	// openFor is the pause after a failure: long enough that a database that
 	// starts is not stormed, and short enough that nobody notices it then.
 	openFor = 250 * time.Millisecond
-	// trialPatience is how long others wait for a trial: many times what an
+	// trialTimeout is how long others wait for a trial: many times what an
 	// answer takes.
-	trialPatience = 250 * time.Millisecond
+	trialTimeout = 250 * time.Millisecond
 )
 
 // ticket is what a caller was let through with: the number of changes before. What
@@ -82,7 +82,7 @@ func (b *breaker) tryEnter(patient bool) (_ ticket, trial chan struct{}, _ error
 }
 
 func (b *breaker) await(ctx context.Context, trial <-chan struct{}) {
-	timer := time.NewTimer(trialPatience)
+	timer := time.NewTimer(trialTimeout)
 	defer timer.Stop()
 	select {
 	case <-trial:

@@ -126,7 +126,7 @@ func TestBreakerWaitsForTheTrial(t *testing.T) {
 	}{
 		{"the database is back", answered, true, 10 * time.Millisecond},
 		{"it is not", noContact, false, 10 * time.Millisecond},
-		{"it hangs", -1, false, trialPatience},
+		{"it hangs", -1, false, trialTimeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
+	"petcat/internal/openerror"
 )
 
 // How long things may take before the database counts as away. They add up to
@@ -53,11 +54,11 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	const form = "the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full"
 	scheme, _, found := strings.Cut(address.Reveal(), "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
-		return nil, openErrorf(BadAddress, nil, "%s", form)
+		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)
 	}
 	pool, err := pgxpool.ParseConfig(address.Reveal())
 	if err != nil {
-		return nil, openErrorf(BadAddress, nil, "%s", form)
+		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)
 	}
 	config := pool.ConnConfig
 	if config.ConnectTimeout == 0 || config.ConnectTimeout > connectTimeout {
@@ -114,15 +115,15 @@ func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) 
 	case err != nil:
 		return "", err
 	case number < minVersion:
-		return "", openErrorf(Unsupported, nil, "the server is PostgreSQL %s; use 14 or later", version)
+		return "", openerror.Errorf(openerror.Unsupported, nil, "the server is PostgreSQL %s; use 14 or later", version)
 	case fsync != "on":
-		return "", openErrorf(Unsafe, nil, "the server runs with fsync=%s and would lose what it acknowledged in a power cut; set fsync = on in postgresql.conf", fsync)
+		return "", openerror.Errorf(openerror.Unsafe, nil, "the server runs with fsync=%s and would lose acknowledged writes in a power cut; set fsync = on in postgresql.conf", fsync)
 	case fullPages != "on":
-		return "", openErrorf(Unsafe, nil, "the server runs with full_page_writes=%s and may damage its data in a power cut; set full_page_writes = on in postgresql.conf", fullPages)
+		return "", openerror.Errorf(openerror.Unsafe, nil, "the server runs with full_page_writes=%s and may damage its data in a power cut; set full_page_writes = on in postgresql.conf", fullPages)
 	case encoding != "UTF8":
-		return "", openErrorf(Unsupported, nil, "the database's encoding is %s; make one with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'", encoding)
+		return "", openerror.Errorf(openerror.Unsupported, nil, "the database's encoding is %s; create one with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'", encoding)
 	case isolation != "read committed":
-		return "", openErrorf(Unsafe, nil, "transactions are %s by default; set it back with: ALTER ROLE ... SET default_transaction_isolation = 'read committed'", isolation)
+		return "", openerror.Errorf(openerror.Unsafe, nil, "the default transaction isolation is %s; reset it with: ALTER ROLE ... SET default_transaction_isolation = 'read committed'", isolation)
 	case number > knownVersion:
 		return version, nil
 	default:
@@ -132,21 +133,21 @@ func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) 
 
 // explain turns an error while opening into one sentence.
 func explain(err error, where string) error {
-	if _, ok := errors.AsType[*OpenError](err); ok || err == nil {
+	if _, ok := errors.AsType[*openerror.Error](err); ok || err == nil {
 		return err
 	}
 	state, severity := sqlState(err), severityOf(err)
 	switch {
 	case state == "28P01" || state == "28000" || state == "3D000" || state == "3F000" || state == "42501":
-		return openErrorf(Refused, err, "the database server at %s does not let us in (%s); check user, password, database and rights", where, message(err))
+		return openerror.Errorf(openerror.Refused, err, "the database server at %s refuses the login (%s); check user, password, database and permissions", where, message(err))
 	case state == "42P07" || state == "42710":
-		return openErrorf(Foreign, err, "the database at %s holds tables of another program (%s); use a database, or a schema, of its own", where, message(err))
+		return openerror.Errorf(openerror.Foreign, err, "the database at %s contains tables of another program (%s); use a separate database or schema", where, message(err))
 	case state == "25006" || errors.Is(err, pgconn.ErrReadOnlyConnection):
-		return openErrorf(Unwritable, err, "the database at %s cannot be written (%s); use the address of the primary server", where, message(err))
+		return openerror.Errorf(openerror.Unwritable, err, "the database at %s cannot be written (%s); use the address of the primary server", where, message(err))
 	case state == "XX001" || state == "XX002":
-		return openErrorf(Damaged, err, "the database at %s is damaged (%s); restore a backup", where, message(err))
+		return openerror.Errorf(openerror.Damaged, err, "the database at %s is damaged (%s); restore a backup", where, message(err))
 	case severity != statement:
-		return openErrorf(Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, message(err))
+		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, message(err))
 	default:
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"petcat"
 	"petcat/internal/fault"
+	"petcat/internal/store"
 )
 
 // dayKey names a row of day_count. Rows are always taken in the order of their
@@ -34,7 +35,10 @@ const makeDays = `INSERT INTO day_count (day, account_id, count)
 	SELECT day, account_id, 0 FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS t (day, account_id, n) ORDER BY n
 	ON CONFLICT (day, account_id) DO NOTHING`
 
-// LeaseDays implements [petcat.DayStore]. The counter's row has no part in it.
+// LeaseDays implements [petcat.DayStore], in the place of package store's: the
+// counter's row, which all creates wait for, has no part in it, and a call is one
+// round trip, so that a node that stops in the middle of it holds no lock. The same
+// goes for LeaseShared and ReturnDays.
 func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
 	const lease = `WITH call AS MATERIALIZED (
 			SELECT number, granted FROM day_call WHERE caller = $5
@@ -71,7 +75,7 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 	answers := make([]petcat.DayLeased, len(leases))
 	number, batch := s.beginDayCall(call)
 	batch.Queue(makeDays, days, accounts)
-	batch.Queue(lease, days, accounts, wants, quotas, call.Caller, call.Number, now(s.clock).UnixMilli()).Query(rowsOf(func(scan scanner) error {
+	batch.Queue(lease, days, accounts, wants, quotas, call.Caller, call.Number, store.Now(s.clock).UnixMilli()).Query(rowsOf(func(scan store.Scan) error {
 		var n int64
 		var a petcat.DayLeased
 		err := scan(&n, &a.Granted, &a.Count)
@@ -94,7 +98,7 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 func (s *Store) beginDayCall(call petcat.DayCall) (number *int64, batch *pgx.Batch) {
 	number, batch = new(int64), &pgx.Batch{}
 	batch.Queue(settings)
-	batch.Queue(makeDayCall, call.Caller, now(s.clock).UnixMilli())
+	batch.Queue(makeDayCall, call.Caller, store.Now(s.clock).UnixMilli())
 	batch.Queue(lockDayCall, call.Caller).QueryRow(func(row pgx.Row) error { return row.Scan(number) })
 	return number, batch
 }
@@ -133,7 +137,7 @@ func (s *Store) ReturnDays(ctx context.Context, call petcat.DayCall, returns []p
 		days, accounts, counts = append(days, k.day), append(accounts, k.account), append(counts, n)
 	}
 	_, batch := s.beginDayCall(call)
-	batch.Queue(update, days, accounts, counts, call.Caller, call.Number, now(s.clock).UnixMilli())
+	batch.Queue(update, days, accounts, counts, call.Caller, call.Number, store.Now(s.clock).UnixMilli())
 	return s.write(ctx, "return days", batch)
 }
 
@@ -144,15 +148,4 @@ func (s *Store) write(ctx context.Context, doing string, batch *pgx.Batch) error
 	return translate(s.pool.write(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.SendBatch(ctx, batch).Close()
 	}), doing)
-}
-
-// DayCount implements [petcat.DayStore].
-func (s *Store) DayCount(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
-	const query = `SELECT count FROM day_count WHERE day = $1 AND account_id = $2`
-	var count int64
-	err := s.pool.read(ctx, "read a day's count", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := found(conn.QueryRow(ctx, query, day, int64(account)).Scan(&count))
-		return err
-	})
-	return count, err
 }

@@ -7,9 +7,10 @@ import (
 
 	"petcat"
 	"petcat/internal/fault"
+	"petcat/internal/store"
 )
 
-// LeaseShared implements [petcat.DayStore].
+// LeaseShared implements [petcat.DayStore]; see LeaseDays.
 func (s *Store) LeaseShared(ctx context.Context, leases []petcat.SharedLease) ([]petcat.SharedLeased, error) {
 	// ahead: more was granted in the series than the lease knows of.
 	const lease = `WITH locked AS MATERIALIZED (
@@ -45,7 +46,7 @@ func (s *Store) LeaseShared(ctx context.Context, leases []petcat.SharedLease) ([
 	var batch pgx.Batch
 	batch.Queue(settings)
 	batch.Queue(makeDays, columns[0], columns[1])
-	batch.Queue(lease, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]).Query(rowsOf(func(scan scanner) error {
+	batch.Queue(lease, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]).Query(rowsOf(func(scan store.Scan) error {
 		var n int64
 		var a petcat.SharedLeased
 		err := scan(&n, &a.Granted, &a.Count)

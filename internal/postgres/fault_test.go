@@ -14,6 +14,7 @@ import (
 
 	"petcat"
 	"petcat/internal/pgtest"
+	"petcat/internal/store"
 )
 
 // kills is how often the server is killed; PETCAT_TORTURE_KILLS makes it more.
@@ -204,8 +205,8 @@ func TestHungServer(t *testing.T) {
 	}
 	wg.Wait()
 	stats := s.Stats()
-	if stats.Readable || stats.Writable || stats.Waiting != 0 || stats.PoolWaiting != 0 {
-		t.Errorf("stats %+v while the server hangs", stats)
+	if waiting := s.pool.waiting.Load(); stats.Readable || stats.Writable || stats.Waiting != 0 || waiting != 0 {
+		t.Errorf("stats %+v, and %d wait for a connection, while the server hangs", stats, waiting)
 	}
 	within(t, 3*time.Second, "everything once more", func() {
 		for name, fn := range all {
@@ -398,7 +399,7 @@ func TestStoppedNodeLetsGo(t *testing.T) {
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	failed := make(chan error, 1)
 	go func() {
-		failed <- stopping.change(t.Context(), "stop", func(*tx) error { close(entered); <-proceed; return nil })
+		failed <- stopping.Change(t.Context(), "stop", func(*store.Tx) error { close(entered); <-proceed; return nil })
 	}()
 	<-entered
 	for start := time.Now(); ; {
@@ -427,7 +428,7 @@ func TestOvertaken(t *testing.T) {
 		pgtest.Execute(t, conn, "BEGIN")
 		pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
 		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (1, $1, $2, $3, $4)",
-			name, fingerprint[:], int64(first.ID), now(s.clock).UnixMilli()); err != nil {
+			name, fingerprint[:], int64(first.ID), store.Now(s.clock).UnixMilli()); err != nil {
 			t.Fatal(err)
 		}
 		var created petcat.CreatedCategory

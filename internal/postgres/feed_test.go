@@ -9,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/pgtest"
+	"petcat/internal/store"
 )
 
 // everything returns the ids after a revision, in the order of the feed.
@@ -33,7 +34,7 @@ func TestFeedHasPages(t *testing.T) {
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	conn, have := pgtest.Connect(t, url), int64(0)
-	for _, count := range []int64{0, 1, feedPage - 1, feedPage, feedPage + 1, 3 * feedPage} {
+	for _, count := range []int64{0, 1, store.FeedPage - 1, store.FeedPage, store.FeedPage + 1, 3 * store.FeedPage} {
 		if _, err := conn.Exec(t.Context(), insertMany, have+1, count); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func TestFeedHasPages(t *testing.T) {
 	}
 }
 
-// The plan of the question for what is new is made while the table is empty, and
+// The plan of the query for what is new is made while the table is empty, and
 // kept: it must be right for a large one, too.
 func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	t.Parallel()

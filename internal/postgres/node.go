@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"petcat/internal/counters"
+	"petcat/internal/store"
 )
 
 const (
@@ -51,9 +52,9 @@ func (s *Store) members(ctx context.Context) (all []counters.Member, err error) 
 			greatest(0, extract(epoch FROM t.now - seen_at) * 1000000)::int8, cut_off
 		FROM node CROSS JOIN (SELECT statement_timestamp()) AS t (now)
 		WHERE seen_at > t.now - interval '10 minutes' ORDER BY id`
-	err = s.pool.read(ctx, "read which nodes serve", func(ctx context.Context, conn *pgx.Conn) error {
+	err = engine{s}.Read(ctx, "read which nodes serve", func(c store.Conn) error {
 		all = nil
-		return eachRow(ctx, conn, nil, func(scan scanner) error {
+		return c.Query(func(scan store.Scan) error {
 			var m counters.Member
 			var joined, seen, cutOff int64
 			err := scan(&m.ID, &joined, &seen, &cutOff)
@@ -67,8 +68,6 @@ func (s *Store) members(ctx context.Context) (all []counters.Member, err error) 
 
 // Leave says that a node no longer serves.
 func (s *Store) Leave(ctx context.Context, node string) error {
-	var batch pgx.Batch
-	batch.Queue(settings)
-	batch.Queue(`DELETE FROM node WHERE id = $1`, node)
-	return s.write(ctx, "leave the nodes", &batch)
+	_, err := engine{s}.Exec(ctx, "leave the nodes", `DELETE FROM node WHERE id = ?`, node)
+	return err
 }

@@ -5,21 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"petcat/internal/store"
 )
 
 // pool is the connections of everything but creates.
 type pool struct {
 	pool    *pgxpool.Pool
+	texts   texts
 	reads   *breaker
 	writes  *breaker      // the creates' as well
 	writing chan struct{} // holds a place for each write that may have a connection
 	refusal refusal       // of writes, the creates' as well
 	waiting atomic.Int64  // callers that wait for a connection
+	// cancelling are the queries whose callers have gone away, until the server was told.
+	cancelling sync.WaitGroup
 }
 
 // maxWaiting is how many callers may wait for a connection. At 0.2 ms for a read
@@ -60,7 +66,20 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, err
 // closeTimeout is how long closing waits for the server's goodbye.
 const closeTimeout = 2 * time.Second
 
-func (p *pool) close() { p.pool.Close() }
+// close also waits for queries that are being cancelled: the server would go on with
+// them after this process has ended, and keep what they locked.
+func (p *pool) close() {
+	p.pool.Close()
+	cancelled := make(chan struct{})
+	go func() {
+		defer close(cancelled)
+		p.cancelling.Wait()
+	}()
+	select {
+	case <-cancelled:
+	case <-time.After(closeTimeout):
+	}
+}
 
 // read runs a read of a few rows, within readTimeout. It is run once more when
 // its connection turns out to be broken: the others of that age are as well,
@@ -126,7 +145,8 @@ func (p *pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) err
 	}
 	// The driver goes on for a while trying to cancel the query and to close the
 	// connection. Its place in the pool is free for another one at once.
-	_ = c.Hijack()
+	lost := c.Hijack().PgConn()
+	p.cancelling.Go(func() { <-lost.CleanupDone() })
 	if err == nil {
 		return nil
 	}
@@ -165,33 +185,11 @@ func because(ctx context.Context, err error) error {
 	}
 }
 
-// scanner reads the columns of one row.
-type scanner func(into ...any) error
-
-// stopped carries an error of a caller's function past the translation of the
-// database's errors.
-type stopped struct{ error }
-
-func stop(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &stopped{err}
-}
-
 // each calls row for every row of a query, and stops at its first error. The
 // database has readTimeout for each row; how long row takes does not matter.
-func (p *pool) each(ctx context.Context, doing string, row func(scanner) error, query string, args ...any) error {
-	err := p.eachRow(ctx, row, query, args...)
-	if s, ok := errors.AsType[*stopped](err); ok {
-		return s.error
-	}
-	return translate(err, doing)
-}
-
-func (p *pool) eachRow(ctx context.Context, row func(scanner) error, query string, args ...any) error {
+func (p *pool) each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
 	rows := 0
-	counted := func(scan scanner) error {
+	counted := func(scan store.Scan) error {
 		rows++
 		return row(scan)
 	}
@@ -200,8 +198,8 @@ func (p *pool) eachRow(ctx context.Context, row func(scanner) error, query strin
 		defer cancel(nil)
 		timer := time.AfterFunc(readTimeout, func() { cancel(errNoAnswer) })
 		defer timer.Stop()
-		return p.do(watched, func(ctx context.Context, conn *pgx.Conn) error {
-			return eachRow(ctx, conn, timer, counted, query, args...)
+		return p.do(watched, func(ctx context.Context, c *pgx.Conn) error {
+			return conn{ctx: ctx, querier: c, texts: &p.texts, timer: timer}.Query(counted, query, args...)
 		})
 	}
 	err := try()
@@ -209,32 +207,5 @@ func (p *pool) eachRow(ctx context.Context, row func(scanner) error, query strin
 		p.pool.Reset()
 		err = try()
 	}
-	return err
-}
-
-// querier is what can be queried.
-type querier interface {
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
-}
-
-// eachRow calls row for every row. The timer, when there is one, runs while the
-// database is waited for.
-func eachRow(ctx context.Context, from querier, timer *time.Timer, row func(scanner) error, query string, args ...any) error {
-	rows, err := from.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if timer != nil {
-			timer.Stop()
-		}
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-		if timer != nil {
-			timer.Reset(readTimeout)
-		}
-	}
-	return rows.Err()
+	return translate(err, doing)
 }

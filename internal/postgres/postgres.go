@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,10 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
-	"petcat/internal/claim"
-	"petcat/internal/cleaner"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
+	"petcat/internal/store"
 )
 
 // Options says how to open a Store.
@@ -39,7 +37,7 @@ type Options struct {
 	// Queue is how many creates may wait; 0: groupcommit.DefaultQueue.
 	Queue int
 	// PoolSize is how many connections there may be beside the one that creates;
-	// 0: pool_max_conns of the URL, or else 8. Lists share one question, so a few
+	// 0: pool_max_conns of the URL, or else 8. Lists share one query, so a few
 	// are enough for lookups of keys.
 	PoolSize int
 }
@@ -49,13 +47,12 @@ const defaultPoolSize = 8
 // Store keeps everything in one PostgreSQL database, which other nodes may use
 // at the same time. It is safe for concurrent use.
 type Store struct {
-	meta   meta
+	*store.Store
 	clock  clock.Clock
 	logger *slog.Logger
 	writer *writer
-	group  *groupcommit.Committer[*createOp]
+	group  *groupcommit.Committer[*store.Create]
 	pool   *pool
-	claims claim.Set
 	// silence is how long the database may be silent during a copy.
 	silence time.Duration
 
@@ -65,7 +62,7 @@ type Store struct {
 }
 
 // Open connects to a database, and makes its schema, or brings it up to date if it
-// may. It returns an [OpenError] for one that cannot be used.
+// may. It returns an [openerror.Error] for one that cannot be used.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -91,46 +88,49 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{meta: m, clock: o.Clock, logger: o.Logger, pool: p, silence: copySilence, writer: newWriter(ctx, config, o.Clock, p.writes, &p.refusal)}
+	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, silence: copySilence, writer: newWriter(ctx, config, o.Clock, p.writes, &p.refusal)}
+	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(ctx, o)
 	return s, nil
 }
 
 // prepare checks the server, on a connection of its own, and the schema.
-func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (meta, error) {
-	conn, err := pgx.ConnectConfig(ctx, config.Copy())
+func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (store.Meta, error) {
+	c, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
-		return meta{}, err
+		return store.Meta{}, err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	newer, err := checkServer(ctx, conn)
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	newer, err := checkServer(ctx, c)
 	if err != nil {
-		return meta{}, err
+		return store.Meta{}, err
 	}
 	if newer != "" {
 		o.Logger.WarnContext(ctx, "this version of PostgreSQL is newer than those that petcat was tested with", "version", newer)
 	}
-	if err := chooseMode(ctx, conn, config, o.URL); err != nil {
-		return meta{}, err
+	if err := chooseMode(ctx, c, config, o.URL); err != nil {
+		return store.Meta{}, err
 	}
-	if err := migrate(ctx, conn, config, o); err != nil {
-		return meta{}, err
+	if err := migrate(ctx, c, config, o); err != nil {
+		return store.Meta{}, err
 	}
-	return readMeta(ctx, conn, o.Environment, o.Clock.Read().Time())
+	// The connection is used once, and a pooler may be between.
+	fresh := conn{ctx: ctx, querier: c, texts: &texts{}, once: true}
+	return store.ReadMeta(fresh, o.Environment, o.Clock.Read().Time(), "another database")
 }
 
 // start runs the writer and, for a server, the cleaning.
 func (s *Store) start(ctx context.Context, o Options) {
-	s.group = groupcommit.New(groupcommit.Options[*createOp]{
+	s.group = groupcommit.New(groupcommit.Options[*store.Create]{
 		Commit:  s.commit,
 		Clock:   o.Clock,
 		Observe: o.CommitObserved,
-		Owner:   func(o *createOp) uint64 { return uint64(o.Account) },
+		Owner:   func(c *store.Create) uint64 { return uint64(c.Account) },
 		Queue:   o.Queue,
 	})
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Serving {
-		s.background.Go(func() { cleaner.Run(ctx, s.logger, s.cleanNow) })
+		s.background.Go(func() { store.RunClean(ctx, s.logger, s.Clean) })
 	}
 	s.close = sync.OnceFunc(s.shut)
 }
@@ -150,68 +150,23 @@ func (s *Store) shut() {
 	s.pool.close()
 }
 
-// Dataset returns the random name that this set of data was given when it was
-// made.
-func (s *Store) Dataset() string { return s.meta.dataset }
-
-// Environment returns the environment that the data belongs to.
-func (s *Store) Environment() petcat.Environment { return s.meta.environment }
-
 // Stats is the state of a store for metrics.
 type Stats struct {
-	Waiting  int    // creates in the queue
-	Capacity int    // how many may be
-	Shed     uint64 // creates refused so far because too many waited
+	Waiting int    // creates in the queue
+	Shed    uint64 // creates refused so far because too many waited
 	// Readable and Writable say whether the database answered a read when it was
 	// last asked, and took a write.
 	Readable, Writable bool
-	// Connections of the pool, and how many of them are in use; PoolWaiting is
-	// how many callers wait for one.
-	Connections, InUse, MaxConnections, PoolWaiting int
+	// Connections of the pool, and how many of them are in use.
+	Connections, InUse int
 }
 
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
 	p := s.pool.pool.Stat()
 	return Stats{
-		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Shed: s.group.Shed(),
+		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
 		Readable: s.pool.reads.isClosed(), Writable: s.pool.writes.isClosed() && !s.pool.refusal.holds(),
-		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()), MaxConnections: int(p.MaxConns()),
-		PoolWaiting: int(s.pool.waiting.Load()),
+		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()),
 	}
-}
-
-// now returns the wall clock in the precision that is stored.
-func now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
-
-// fromMillis and millis convert moments; the zero time is NULL.
-func fromMillis(ms *int64) time.Time {
-	if ms == nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(*ms).UTC()
-}
-
-func millis(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
-	}
-	ms := t.UnixMilli()
-	return &ms
-}
-
-// stored returns a moment in the precision that is stored.
-func stored(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.UTC().Truncate(time.Millisecond)
-}
-
-// found reports whether a row was read; an error other than its absence stays.
-func found(err error) (bool, error) {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
+	"petcat/internal/store"
 )
 
 // restoreChunk is how many rows one statement brings. The server checks the
@@ -21,8 +22,8 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reade
 	defer watch.end()
 	rows := &rowSource{from: from, watch: watch}
 	committing := false
-	err := s.pool.write(watched, func(ctx context.Context, conn *pgx.Conn) error {
-		t, err := begin(ctx, conn, now(s.clock))
+	err := s.pool.write(watched, func(ctx context.Context, c *pgx.Conn) error {
+		t, err := s.begin(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -50,10 +51,13 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reade
 func (t *tx) restore(by petcat.Actor, rows *rowSource) error {
 	// A restore takes longer than a change, and no server waits for it.
 	const patient = `SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '60000', true)`
-	if err := t.exec(patient); err != nil {
+	if _, err := t.Exec(patient); err != nil {
 		return err
 	}
-	if err := t.wantEmpty(); err != nil {
+	if err := t.WantEmpty(); err != nil {
+		return err
+	}
+	if err := t.wantUnused(); err != nil {
 		return err
 	}
 	for rows.more() {
@@ -64,43 +68,26 @@ func (t *tx) restore(by petcat.Actor, rows *rowSource) error {
 	if rows.err != nil {
 		return rows.err
 	}
-	h := rows.from.Header()
-	const counter = `UPDATE counter SET revision = $1, access_revision = $2, category_id = $3, account_id = $4, key_id = $5 WHERE id = 1`
-	err := t.exec(counter, int64(h.Revision), int64(h.AccessRevision), int64(h.LastCategory), int64(h.LastAccount), int64(h.LastKey))
-	if err != nil {
+	if err := t.Restored(by, rows.from.Header()); err != nil {
 		return err
 	}
-	if err := t.record(by, backup.AuditRestore, h.Dataset, h.Detail()); err != nil {
+	if err := t.Finish(); err != nil {
 		return err
 	}
 	// Until the server looks by itself, it would take the tables for empty.
-	if err := t.exec(`ANALYZE account, api_key, ban, category, idempotency, day_count, audit`); err != nil {
+	if _, err := t.Exec(`ANALYZE account, api_key, ban, category, idempotency, day_count, audit`); err != nil {
 		return err
 	}
 	// Who began to serve meanwhile has seen an empty database.
 	return t.wantUnused()
 }
 
-// wantEmpty looks whether anything was ever written, and whether anybody serves.
-func (t *tx) wantEmpty() error {
-	const query = `SELECT EXISTS (SELECT 1 FROM account) OR EXISTS (SELECT 1 FROM api_key) OR EXISTS (SELECT 1 FROM category)
-		OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM day_count) OR EXISTS (SELECT 1 FROM audit)
-		OR (SELECT category_id FROM counter WHERE id = 1) <> 0`
-	var data bool
-	if err := t.get(query, nil, &data); err != nil {
-		return err
-	}
-	if data || t.counters != (lastNumbers{}) {
-		return backup.ErrNotEmpty
-	}
-	return t.wantUnused()
-}
-
+// wantUnused looks whether anybody serves.
 func (t *tx) wantUnused() error {
 	// By the database's clock, as in Beat.
 	const query = `SELECT EXISTS (SELECT 1 FROM node WHERE seen_at > clock_timestamp() - interval '10 seconds')`
 	var serves bool
-	if err := t.get(query, nil, &serves); err != nil {
+	if _, err := t.QueryRow(query, nil, &serves); err != nil {
 		return err
 	}
 	if serves {
@@ -112,35 +99,9 @@ func (t *tx) wantUnused() error {
 // copyRows writes the next rows of one kind, up to restoreChunk of them.
 func (t *tx) copyRows(rows *rowSource) error {
 	rows.begin()
-	columns := make([]string, 0, len(rows.kind.Columns()))
-	for _, c := range rows.kind.Columns() {
-		columns = append(columns, c.Name)
-	}
-	_, err := t.tx.CopyFrom(t.ctx, pgx.Identifier{table(rows.kind)}, columns, rows)
+	table, columns := store.Table(rows.kind)
+	_, err := t.tx.CopyFrom(t.ctx, pgx.Identifier{table}, columns, rows)
 	return err
-}
-
-// table returns the table of a kind. Its columns are named as in the
-// format.
-func table(k backup.Kind) string {
-	switch k {
-	case backup.Accounts:
-		return "account"
-	case backup.Keys:
-		return "api_key"
-	case backup.Bans:
-		return "ban"
-	case backup.Categories:
-		return "category"
-	case backup.IdempotencyKeys:
-		return "idempotency"
-	case backup.DayCounts:
-		return "day_count"
-	case backup.AuditEntries:
-		return "audit"
-	default:
-		return ""
-	}
 }
 
 // rowSource gives the driver a reader's rows, those of one kind at a time: it

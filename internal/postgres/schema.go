@@ -1,11 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -15,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
-	"petcat"
+	"petcat/internal/openerror"
 )
 
 //go:embed migrations/*.sql
@@ -69,7 +66,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Opti
 	case version <= 0 && o.MustExist:
 		return noData(config)
 	case version > 0 && !o.Migrate && !empty:
-		return openErrorf(OlderSchema, nil, "the database at %s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", place(config), version, target)
+		return openerror.Errorf(openerror.OlderSchema, nil, "the database at %s has an older schema (%d; this version needs %d); use the version that serves it, or migrate it with petcat serve or petcat migrate of this version", place(config), version, target)
 	}
 	return up(ctx, files, config, o.Logger)
 }
@@ -116,13 +113,13 @@ func schemaVersion(ctx context.Context, from rowQuerier, target int64, config *p
 		return 0, err
 	}
 	if version > target {
-		return 0, openErrorf(NewerSchema, nil, "the database at %s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", place(config), version, target)
+		return 0, openerror.Errorf(openerror.NewerSchema, nil, "the database at %s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", place(config), version, target)
 	}
 	return version, nil
 }
 
 func noData(config *pgx.ConnConfig) error {
-	return openErrorf(NoData, nil, "there is no data of petcat in the database at %s; name the right one, or make a new deployment there with petcat serve or petcat init", place(config))
+	return openerror.Errorf(openerror.NoData, nil, "the database at %s contains no petcat data; check its address, or create a new deployment there with petcat serve or petcat init", place(config))
 }
 
 // upAgain is how long a migration that met another user of its table waits before it
@@ -151,7 +148,7 @@ func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig, logger *slog.L
 		case sqlState(err) != "55P03":
 			return fmt.Errorf("change the schema: %w", err)
 		case first:
-			logger.WarnContext(ctx, "the schema cannot be changed while another transaction uses a table; waiting for its end")
+			logger.WarnContext(ctx, "another transaction blocks the migration; waiting for it to end")
 		}
 		select {
 		case <-time.After(upAgain):
@@ -159,44 +156,4 @@ func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig, logger *slog.L
 			return fmt.Errorf("change the schema: %w", ctx.Err())
 		}
 	}
-}
-
-// meta says whose data this is.
-type meta struct {
-	environment petcat.Environment
-	dataset     string // the random name of this set of data
-}
-
-// readMeta checks whose data this is, or writes it down in fresh data. Without
-// an environment, that of the data holds, and fresh data is for production.
-func readMeta(ctx context.Context, conn *pgx.Conn, env petcat.Environment, now time.Time) (meta, error) {
-	const insert = `INSERT INTO meta (name, value) VALUES ('environment', $1), ('dataset', $2), ('created_at', $3) ON CONFLICT DO NOTHING`
-	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
-	read := func() (m meta, err error) {
-		var environment string
-		err = conn.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&environment, &m.dataset)
-		m.environment = petcat.Environment(environment)
-		return m, err
-	}
-	m, err := read()
-	if errors.Is(err, pgx.ErrNoRows) {
-		fresh := cmp.Or(env, petcat.Production)
-		// Of several nodes that start at once, the first to insert decides. The
-		// rows are inserted in one order, so none of them waits for another in
-		// vain.
-		_, err := conn.Exec(ctx, insert, pgx.QueryExecModeExec, string(fresh), rand.Text(), now.UTC().Format(time.RFC3339))
-		if err != nil {
-			return meta{}, err
-		}
-		m, err = read()
-		if err != nil {
-			return meta{}, err
-		}
-	} else if err != nil {
-		return meta{}, err
-	}
-	if env != "" && m.environment != env {
-		return meta{}, openErrorf(OtherEnvironment, nil, "the data belongs to the %s environment and this is %s; choose another database, or start with --environment %s", m.environment, env, m.environment)
-	}
-	return m, nil
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
 )
 
 // severity is what an error means for the operation that met it.
@@ -20,7 +22,7 @@ const (
 	temporary
 	// unreachable: there was no connection to ask it over.
 	unreachable
-	// lost: the connection broke, or the answer did not come; if the question
+	// lost: the connection broke, or the answer did not come; if the query
 	// was a commit, nobody knows its outcome.
 	lost
 )
@@ -128,24 +130,12 @@ func translate(err error, doing string) error {
 	wrapped := fmt.Errorf("postgres: %s: %w", doing, err)
 	switch sqlState(err) {
 	case "XX001", "XX002":
-		wrapped = openErrorf(Damaged, wrapped, "the database is damaged; stop petcat and restore a backup")
+		wrapped = openerror.Errorf(openerror.Damaged, wrapped, "the database is damaged; stop petcat and restore a backup")
 	case "26000", "42P05":
-		wrapped = openErrorf(Unsafe, wrapped, "a pooler mixes up prepared statements; add default_query_exec_mode=exec to the address of the database")
+		wrapped = openerror.Errorf(openerror.Unsafe, wrapped, "a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
 	}
 	if severityOf(err) == statement {
 		return wrapped
 	}
-	return unavailable("the data cannot be reached at the moment; retry later", wrapped)
-}
-
-func unavailable(message string, cause error) error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "%s", message).Because(cause)
-}
-
-func notFound(format string, args ...any) error {
-	return petcat.Errorf(petcat.CodeNotFound, format, args...)
-}
-
-func invalid(format string, args ...any) error {
-	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
+	return store.Unavailable("the data cannot be reached at the moment; retry later", wrapped)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
+	"petcat/internal/openerror"
 )
 
 func TestSeverity(t *testing.T) {
@@ -44,7 +45,7 @@ func TestSeverity(t *testing.T) {
 		{"too many connections", &pgconn.ConnectError{Config: &pgconn.Config{}}, unreachable, petcat.CodeServiceUnavailable},
 		{"no connection", &unreachableError{errNoConnection}, unreachable, petcat.CodeServiceUnavailable},
 		{"no room", &unreachableError{errNoRoom}, unreachable, petcat.CodeServiceUnavailable},
-		{"of the domain", notFound("no"), statement, petcat.CodeNotFound},
+		{"of the domain", petcat.Errorf(petcat.CodeNotFound, "no"), statement, petcat.CodeNotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, connect := errors.AsType[*pgconn.ConnectError](tt.err); connect {
@@ -67,8 +68,8 @@ func TestTranslateKeepsWhatCallersLookFor(t *testing.T) {
 	if err := translate(context.Canceled, "test"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancellation became %v", err)
 	}
-	damaged, ok := errors.AsType[*OpenError](translate(&pgconn.PgError{Code: "XX001"}, "test"))
-	if !ok || damaged.Kind != Damaged {
+	damaged, ok := errors.AsType[*openerror.Error](translate(&pgconn.PgError{Code: "XX001"}, "test"))
+	if !ok || damaged.Kind != openerror.Damaged {
 		t.Errorf("damage became %v", damaged)
 	}
 }

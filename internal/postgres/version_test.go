@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"petcat/internal/openerror"
 )
 
 // newerSQL finds what PostgreSQL 14, the oldest that is let in, does not know:
@@ -84,7 +86,7 @@ func TestOldServerIsRefused(t *testing.T) {
 			$$ SELECT CASE name WHEN 'server_version_num' THEN '130018' WHEN 'server_version' THEN '13.18'
 				ELSE pg_catalog.current_setting(name) END $$`)
 	_, err := tryOpen(t, url+"&search_path=older,pg_catalog", Options{})
-	wantOpenError(t, err, Unsupported)
+	wantOpenError(t, err, openerror.Unsupported)
 	if !strings.Contains(err.Error(), "PostgreSQL 13.18; use 14 or later") {
 		t.Errorf("it says %q", err)
 	}

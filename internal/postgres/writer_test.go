@@ -10,6 +10,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/pgtest"
+	"petcat/internal/store"
 )
 
 func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
@@ -18,23 +19,23 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	defer closeNow(t, s)
 	// The domain lets nothing pass that the database would refuse.
 	server.Server(t).Execute(t, url, "ALTER TABLE category ADD CHECK (name <> 'bad')")
-	good := func(name string, key petcat.IdempotencyKey) *createOp {
+	good := func(name string, key petcat.IdempotencyKey) *store.Create {
 		n := newCategory(t, name)
-		return &createOp{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key}, fingerprint: n.Fingerprint()}
+		return &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key}, Fingerprint: n.Fingerprint()}
 	}
 	for _, keyed := range []petcat.IdempotencyKey{"", "k"} {
 		before := len(names(t, s))
-		group := []*createOp{good("Dogs", keyed), good("bad", ""), good("Cats", "")}
+		group := []*store.Create{good("Dogs", keyed), good("bad", ""), good("Cats", "")}
 		// The committer's goroutine has nothing to do meanwhile.
 		if err := s.commit(group); err != nil {
 			t.Fatalf("the group failed: %v", err)
 		}
-		if petcat.CodeOf(group[1].outcome) != petcat.CodeInternalError {
-			t.Errorf("the bad write: %v", group[1].outcome)
+		if petcat.CodeOf(group[1].Outcome) != petcat.CodeInternalError {
+			t.Errorf("the bad write: %v", group[1].Outcome)
 		}
 		for i, want := range map[int]petcat.CategoryID{0: petcat.CategoryID(before + 1), 2: petcat.CategoryID(before + 2)} {
-			if o := group[i]; o.outcome != nil || o.created.Replayed || o.created.Category.ID != want {
-				t.Errorf("write %d: %+v, %v, want category %d", i, o.created, o.outcome, want)
+			if o := group[i]; o.Outcome != nil || o.Created.Replayed || o.Created.Category.ID != want {
+				t.Errorf("write %d: %+v, %v, want category %d", i, o.Created, o.Outcome, want)
 			}
 		}
 	}
@@ -127,12 +128,12 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 	lookUp := func(ctx context.Context) {
 		_, _ = s.FindCredentials(ctx, []petcat.KeyHash{{}})
 	}
-	block := func(callers int, patience time.Duration) {
+	block := func(callers int, timeout time.Duration) {
 		pgtest.Execute(t, blocker, "BEGIN")
 		pgtest.Execute(t, blocker, "LOCK TABLE api_key")
 		var all sync.WaitGroup
 		for range callers {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			all.Go(func() { lookUp(ctx) })
 		}
@@ -147,8 +148,8 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 	if after := started(); after != before {
 		t.Errorf("a new connection was made at %s, after %s", after, before)
 	}
-	if stats := s.Stats(); stats.MaxConnections != 3 || stats.Connections > 3 {
-		t.Errorf("stats %+v, want at most 3 connections", stats)
+	if most := s.pool.pool.Stat().MaxConns(); most != 3 || s.Stats().Connections > 3 {
+		t.Errorf("%d connections of at most %d, want at most 3", s.Stats().Connections, most)
 	}
 }
 
@@ -175,7 +176,7 @@ func TestClean(t *testing.T) {
 	}
 	old := 2*cleanBatch + 10
 	if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) SELECT 1, n::text, '', 1, $2 FROM generate_series(1, $1::int4) AS n",
-		old, now(c).UnixMilli()); err != nil {
+		old, store.Now(c).UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
 	lease(today - 36)
@@ -188,9 +189,9 @@ func TestClean(t *testing.T) {
 	cleanBoth := func() {
 		t.Helper()
 		var wg sync.WaitGroup
-		for _, store := range []*Store{s, other} {
+		for _, node := range []*Store{s, other} {
 			wg.Go(func() {
-				if err := store.cleanNow(t.Context()); err != nil {
+				if err := node.Clean(t.Context()); err != nil {
 					t.Errorf("clean: %v", err)
 				}
 			})
@@ -219,7 +220,7 @@ func TestClean(t *testing.T) {
 	if counts, retries := count("shared_count"), count("shared_retry"); counts != 2 || retries != 1 {
 		t.Errorf("%d accounts and %d keys that nodes count together, want those of today and yesterday, and of this minute", counts, retries)
 	}
-	c.Advance(dayRetention)
+	c.Advance(35 * 24 * time.Hour)
 	cleanBoth()
 	if got := count("day_call"); got != 0 {
 		t.Errorf("%d calls about days of long ago, want none", got)

@@ -15,7 +15,7 @@ type account struct {
 	// What is used of the day is dayCount - dayFree + dayOwed.
 	dayCount int64  // the store's count when it last told, all leases included
 	dayFree  int64  // leased by us and not spent
-	dayOwed  int64  // admitted while the store was away, not leased yet
+	dayOwed  int64  // admitted while the store was unavailable, not leased yet
 	lease    *lease // the one lease that is asked for, or nil
 	day      int32  // index of the day that the above counts; lasts 5 million years
 	known    bool   // dayCount was told by the store
@@ -24,9 +24,9 @@ type account struct {
 
 func (a *account) dayUsed() int64 { return a.dayCount - a.dayFree + a.dayOwed }
 
-// turn makes the account count in the windows that hold now. It returns what
+// rollOver makes the account count in the windows that hold now. It returns what
 // was leased and not used of a day that is over.
-func (a *account) turn(now int64) (day, unused int64) {
+func (a *account) rollOver(now int64) (day, unused int64) {
 	unix := unixOf(now)
 	if minute := petcat.Minute.Index(unix); a.minute != minute {
 		a.minute, a.minuteUsed = minute, 0
@@ -78,7 +78,7 @@ const shardCount = 1024
 type shard struct {
 	mu        sync.Mutex
 	accounts  map[petcat.AccountID]*account // guarded by mu
-	offenders map[petcat.KeyID]*offender    // guarded by mu
+	histories map[petcat.KeyID]*history     // guarded by mu
 	peak      int                           // most accounts since the table was made; guarded by mu
 	closed    bool                          // guarded by mu
 
@@ -99,15 +99,15 @@ func (s *shard) account(id petcat.AccountID) *account {
 	return a
 }
 
-// offender returns what is remembered of an account's key, and begins to remember it.
-func (s *shard) offender(account petcat.AccountID, id petcat.KeyID) *offender {
-	o := s.offenders[id]
+// history returns what is remembered of an account's key, and begins to remember it.
+func (s *shard) history(account petcat.AccountID, id petcat.KeyID) *history {
+	o := s.histories[id]
 	if o == nil {
-		if s.offenders == nil {
-			s.offenders = make(map[petcat.KeyID]*offender)
+		if s.histories == nil {
+			s.histories = make(map[petcat.KeyID]*history)
 		}
-		o = &offender{account: account}
-		s.offenders[id] = o
+		o = &history{account: account}
+		s.histories[id] = o
 	}
 	return o
 }

@@ -8,10 +8,10 @@ import (
 	"petcat/internal/clientnet"
 )
 
-// DefaultFailuresPerMinute is how many failed credentials an address may send
+// FailuresPerMinute is how many failed credentials an address may send
 // in a minute: a busy office behind one address with a wrong key in a script
 // stays below it, guessing at keys does not.
-const DefaultFailuresPerMinute = 600
+const FailuresPerMinute = 600
 
 // maxAddresses bounds the memory of a [FailureBucket], to about 2 MB, whoever
 // sends from however many addresses. Past it, new addresses of that minute
@@ -32,11 +32,8 @@ type FailureBucket struct {
 }
 
 // NewFailureBucket returns a bucket of so many failures a minute for each
-// address; 0 or less means [DefaultFailuresPerMinute].
+// address.
 func NewFailureBucket(c *Clock, perMinute int64) *FailureBucket {
-	if perMinute <= 0 {
-		perMinute = DefaultFailuresPerMinute
-	}
 	return &FailureBucket{clock: c, limit: perMinute}
 }
 
@@ -52,7 +49,7 @@ type AddressDecision struct {
 func (b *FailureBucket) Peek(from netip.Addr) AddressDecision {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.turn()
+	now := b.rollOver()
 	_, used := b.find(clientnet.Of(from))
 	return b.answer(now, used)
 }
@@ -61,7 +58,7 @@ func (b *FailureBucket) Peek(from netip.Addr) AddressDecision {
 func (b *FailureBucket) Fail(from netip.Addr) AddressDecision {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.turn()
+	now := b.rollOver()
 	a := clientnet.Of(from)
 	own, used := b.find(a)
 	if used >= b.limit {
@@ -82,8 +79,8 @@ func (b *FailureBucket) Fail(from netip.Addr) AddressDecision {
 	return b.answer(now, used)
 }
 
-// turn forgets the minute before. The caller holds b.mu.
-func (b *FailureBucket) turn() (now int64) {
+// rollOver forgets the minute before. The caller holds b.mu.
+func (b *FailureBucket) rollOver() (now int64) {
 	now = b.clock.Now()
 	if minute := petcat.Minute.Index(unixOf(now)); minute != b.minute {
 		b.minute, b.counts, b.others = minute, nil, 0

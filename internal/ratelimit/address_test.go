@@ -18,7 +18,7 @@ func newBucket(limit int64) (*ratelimit.FailureBucket, *clock.Manual) {
 }
 
 func TestFailureBucket(t *testing.T) {
-	b, wall := newBucket(0)
+	b, wall := newBucket(ratelimit.FailuresPerMinute)
 	from := netip.MustParseAddr("192.0.2.1")
 	reset := noon.Unix() + 60
 

@@ -46,9 +46,9 @@ type banSaver interface {
 const (
 	// banRetry is the pause after a store did not save some.
 	banRetry = time.Second
-	// banPatience bounds one attempt, so that a store that hangs cannot hold up
+	// banTimeout bounds one attempt, so that a store that hangs cannot hold up
 	// the end of the process.
-	banPatience = 5 * time.Second
+	banTimeout = 5 * time.Second
 )
 
 // NewBanKeeper returns a running keeper. Close stops it.
@@ -92,7 +92,7 @@ func (k *BanKeeper) run() {
 		case <-k.stopping:
 			k.saveAll(k.due(true))
 			if left := len(k.due(true)); left > 0 {
-				k.logger.Error("bans end with this process: they could not be saved", "bans", left)
+				k.logger.Error("bans could not be saved and are lost with this process", "bans", left)
 			}
 			return
 		}
@@ -126,7 +126,7 @@ func (k *BanKeeper) saveAll(bans []*unsavedBan) {
 			k.forget(b)
 		case petcat.CodeOf(err) == petcat.CodeNotFound:
 			k.forget(b)
-			k.logger.Error("a ban holds only until the next restart: the store does not know its key", "key", b.Key, "error", err)
+			k.logger.Error("a ban lasts only until the next restart: its key does not exist in the store", "key", b.Key, "error", err)
 		case b.attempts >= max(1, int(b.EndsAt.Sub(b.StartedAt)/banRetry)):
 			k.forget(b)
 			k.logger.Error("a ban ended before it could be saved", "key", b.Key, "error", err)
@@ -141,7 +141,7 @@ func (k *BanKeeper) saveAll(bans []*unsavedBan) {
 		}
 	}
 	if failed > 0 {
-		k.logger.Error("bans could not be saved; trying again until they end", "bans", failed, "error", first)
+		k.logger.Error("bans could not be saved; retrying until they end", "bans", failed, "error", first)
 	}
 }
 
@@ -163,7 +163,7 @@ func (k *BanKeeper) putLast(b *unsavedBan) {
 }
 
 func (k *BanKeeper) attempt(b petcat.Ban) error {
-	ctx, cancel := context.WithTimeout(context.Background(), banPatience) //nolint:forbidigo // a ban outlives the request that led to it
+	ctx, cancel := context.WithTimeout(context.Background(), banTimeout) //nolint:forbidigo // a ban outlives the request that led to it
 	defer cancel()
 	return k.store.SaveBan(ctx, b)
 }

@@ -23,7 +23,7 @@ type banStore struct {
 	gate  chan struct{}                                // a save waits until it is closed; nil: none does
 	asked int                                          // guarded by mu
 	saved []petcat.KeyID                               // guarded by mu
-	times []time.Duration                              // since the first question; guarded by mu
+	times []time.Duration                              // since the first call; guarded by mu
 	first time.Time                                    // guarded by mu
 	stuck map[petcat.KeyID]func(context.Context) error // how saving fails
 }
@@ -60,14 +60,14 @@ func (s *banStore) setAway(err error) {
 	s.away = err
 }
 
-// wantSaved checks which bans were saved, and with how many questions, since
+// wantSaved checks which bans were saved, and with how many calls, since
 // the last look.
 func (s *banStore) wantSaved(t *testing.T, asked int, keys ...petcat.KeyID) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Equal(s.saved, keys) || s.asked != asked {
-		t.Errorf("saved %v with %d questions, want %v with %d", s.saved, s.asked, keys, asked)
+		t.Errorf("saved %v with %d calls, want %v with %d", s.saved, s.asked, keys, asked)
 	}
 	s.saved, s.asked = nil, 0
 }

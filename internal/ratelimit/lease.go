@@ -19,13 +19,13 @@ var (
 
 // Unavailable is the answer when it cannot be known how much is left.
 func Unavailable(cause error) error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "today's requests cannot be counted at the moment; retry in a few seconds").Because(cause)
+	return petcat.Errorf(petcat.CodeServiceUnavailable, "today's requests cannot be counted at the moment; retry in a few seconds").WithCause(cause)
 }
 
-// Learn tells what was used of an account's day when somebody else counted it
+// SetDayUsed tells what was used of an account's day when somebody else counted it
 // last. It holds while the store has not told: an account that is known goes on
 // without the store, as far as its quota reaches, and owes.
-func (m *Memory) Learn(id petcat.AccountID, day, used int64) {
+func (m *Memory) SetDayUsed(id petcat.AccountID, day, used int64) {
 	s := m.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (m *Memory) Learn(id petcat.AccountID, day, used int64) {
 		return
 	}
 	a := s.account(id)
-	if over, unused := a.turn(m.clock.Now()); unused > 0 {
-		m.errand.giveBack(petcat.DayReturn{Account: id, Day: over, Unused: unused})
+	if over, unused := a.rollOver(m.clock.Now()); unused > 0 {
+		m.queue.giveBack(petcat.DayReturn{Account: id, Day: over, Unused: unused})
 	}
 	if !a.known && int64(a.day) == day {
 		a.known, a.dayCount = true, used
@@ -59,7 +59,7 @@ type lease struct {
 func (m *Memory) askLease(s *shard, a *account, c Charge) *lease {
 	if a.lease == nil {
 		a.lease = &lease{shard: s, account: a, id: c.Account, day: int64(a.day)}
-		m.errand.ask(a.lease)
+		m.queue.ask(a.lease)
 	}
 	a.lease.quota = c.Quota
 	return a.lease
@@ -111,8 +111,8 @@ func (l *lease) want() (ask petcat.DayLease, ok bool) {
 	return petcat.DayLease{Account: l.id, Day: l.day, Want: n, Quota: l.quota.PerDay}, true
 }
 
-// errands is what the store is to be asked, in the order in which it came up.
-type errands struct {
+// storeQueue is what the store is to be asked, in the order in which it came up.
+type storeQueue struct {
 	wake    chan struct{} // capacity 1
 	returns *DayReturns
 
@@ -120,27 +120,27 @@ type errands struct {
 	leases []*lease // guarded by mu
 }
 
-func (e *errands) poke() {
+func (e *storeQueue) notify() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (e *errands) ask(l *lease) {
+func (e *storeQueue) ask(l *lease) {
 	e.mu.Lock()
 	e.leases = append(e.leases, l)
 	e.mu.Unlock()
-	e.poke()
+	e.notify()
 }
 
-func (e *errands) giveBack(r ...petcat.DayReturn) {
+func (e *storeQueue) giveBack(r ...petcat.DayReturn) {
 	e.returns.Add(r...)
-	e.poke()
+	e.notify()
 }
 
 // takeLeases returns and forgets which leases came up.
-func (e *errands) takeLeases() []*lease {
+func (e *storeQueue) takeLeases() []*lease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	leases := e.leases
@@ -148,12 +148,12 @@ func (e *errands) takeLeases() []*lease {
 	return leases
 }
 
-// errandRetry is how long a store that failed is left alone.
-const errandRetry = time.Second
+// storeRetry is how long a store that failed is left alone.
+const storeRetry = time.Second
 
-// runErrands is the one goroutine that talks to the store.
-func (m *Memory) runErrands() {
-	retry := time.NewTimer(errandRetry)
+// runStoreCalls is the one goroutine that talks to the store.
+func (m *Memory) runStoreCalls() {
+	retry := time.NewTimer(storeRetry)
 	retry.Stop()
 	defer retry.Stop()
 	var refused []*lease // not asked for yet, because the store failed; oldest first
@@ -165,20 +165,20 @@ func (m *Memory) runErrands() {
 			return
 		case <-retry.C:
 			due = true
-		case <-m.errand.wake:
+		case <-m.queue.wake:
 		}
-		leases, rest := m.errand.takeLeases(), failing && !due
+		leases, rest := m.queue.takeLeases(), failing && !due
 		if out := m.away.Load(); rest && out != nil {
-			m.goOnWithout(leases, out.blind)
+			m.goOnWithout(leases, out.unreadable)
 			refused = append(refused, leases...)
 			continue
 		}
-		returned := rest || m.giveBack(m.storeCtx)
+		returned := rest || m.giveBack(m.storeCtx) == nil
 		var leased bool
 		refused, leased = m.lease(append(refused, leases...))
 		if !returned || !leased {
 			failing = true
-			retry.Reset(errandRetry)
+			retry.Reset(storeRetry)
 		} else if due {
 			failing = false
 		}
@@ -187,12 +187,12 @@ func (m *Memory) runErrands() {
 
 // giveBack returns what was leased and not used. What the store does not take
 // counts as used until it does.
-func (m *Memory) giveBack(ctx context.Context) bool {
-	if err := m.errand.returns.Send(ctx, m.gaveBack); err != nil {
-		m.logger.Warn("unused requests of the day could not be given back", "accounts", m.errand.returns.Backlog(), "error", err)
-		return false
+func (m *Memory) giveBack(ctx context.Context) error {
+	err := m.queue.returns.Send(ctx, m.gaveBack)
+	if err != nil {
+		m.logger.Warn("the rest of a day lease could not be returned", "accounts", m.queue.returns.Backlog(), "error", err)
 	}
-	return true
+	return err
 }
 
 // gaveBack makes accounts that have come back meanwhile ask again when their day
@@ -252,19 +252,19 @@ func (m *Memory) settle(l *lease, got petcat.DayLeased) {
 			m.askLease(l.shard, a, Charge{Account: l.id, Quota: l.quota})
 		}
 	} else if got.Granted > 0 {
-		m.errand.giveBack(petcat.DayReturn{Account: l.id, Day: l.day, Unused: got.Granted})
+		m.queue.giveBack(petcat.DayReturn{Account: l.id, Day: l.day, Unused: got.Granted})
 	}
 	l.release()
 }
 
 // goOnWithout makes the accounts of leases that the store did not grant ready
 // for going on from memory, as far as their counts are known or can be read.
-func (m *Memory) goOnWithout(leases []*lease, blind bool) {
+func (m *Memory) goOnWithout(leases []*lease, unreadable bool) {
 	for _, l := range leases {
-		if !blind {
+		if !unreadable {
 			if err := m.readCount(l); err != nil {
-				blind = true // the others are not made to wait for the same
-				m.setAway(&outage{err: fmt.Errorf("reading the day's count: %w", err), blind: true})
+				unreadable = true // the others are not made to wait for the same
+				m.setAway(&outage{err: fmt.Errorf("reading the day's count: %w", err), unreadable: true})
 			}
 		}
 		l.shard.mu.Lock()
@@ -299,7 +299,7 @@ func (m *Memory) readCount(l *lease) error {
 
 // call runs one call of the store with a bound on its time.
 func (m *Memory) call(ctx context.Context, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return fn(ctx)
 }
@@ -309,8 +309,8 @@ func (m *Memory) setAway(out *outage) {
 	before := m.away.Swap(out)
 	switch {
 	case before == nil && out != nil:
-		m.logger.LogAttrs(m.storeCtx, slog.LevelError, "days are counted in memory alone: the store is away", slog.Any("error", out.err))
+		m.logger.LogAttrs(m.storeCtx, slog.LevelError, "the store is unavailable: day counts are kept in memory", slog.Any("error", out.err))
 	case before != nil && out == nil:
-		m.logger.LogAttrs(m.storeCtx, slog.LevelInfo, "days are counted in the store again")
+		m.logger.LogAttrs(m.storeCtx, slog.LevelInfo, "the store is available again: day counts are saved")
 	}
 }

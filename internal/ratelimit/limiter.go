@@ -33,6 +33,10 @@ type Standing struct {
 	Reset     int64 // Unix second at which the window ends; always after Decision.Now
 }
 
+// SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
+// ends, in whole seconds, rounded up, at least 1: who waits that long is never early.
+func (s Standing) SecondsLeft(now int64) int64 { return secondsUntil(now, s.Reset) }
+
 // Decision is the answer to a [Charge]. All of it describes one moment.
 type Decision struct {
 	Verdict Verdict
@@ -47,7 +51,7 @@ type Decision struct {
 	// Headline.Reset; 0 when the request was admitted.
 	RetryAfter int64
 	// ByShare says that the quota is not used up, and that the rest of it is kept for
-	// other nodes, because the counters that nodes share are away for some, or were.
+	// other nodes, because the counters that nodes share are unavailable for some, or were.
 	ByShare bool
 	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
 	// are borne, and the next one bans the key. It is never set where bans are

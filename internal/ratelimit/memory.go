@@ -32,8 +32,8 @@ type Memory struct {
 	logger *slog.Logger
 
 	shards [shardCount]shard
-	errand errands
-	leases *DayLeases[*lease]     // of the errands' goroutine, and of Close after it
+	queue  storeQueue
+	leases *DayLeases[*lease]     // of runStoreCalls, and of Close after it
 	away   atomic.Pointer[outage] // nil while the store does its work
 
 	stopping   chan struct{} // closed by Close
@@ -47,8 +47,8 @@ type Memory struct {
 
 // outage is what is known of a store that does not do its work.
 type outage struct {
-	err   error
-	blind bool // counts cannot be read either
+	err        error
+	unreadable bool // counts cannot be read either
 }
 
 var _ Limiter = (*Memory)(nil)
@@ -61,7 +61,7 @@ func NewMemory(o Options) *Memory {
 		bans:     o.Bans,
 		banned:   o.Banned,
 		logger:   o.Logger,
-		errand:   errands{wake: make(chan struct{}, 1), returns: NewDayReturns(o.Days)},
+		queue:    storeQueue{wake: make(chan struct{}, 1), returns: NewDayReturns(o.Days)},
 		leases:   NewDayLeases[*lease](o.Days),
 		stopping: make(chan struct{}),
 	}
@@ -75,13 +75,13 @@ func NewMemory(o Options) *Memory {
 		m.logger = slog.New(slog.DiscardHandler)
 	}
 	m.storeCtx, m.giveUp = context.WithCancel(context.Background()) //nolint:forbidigo // leases outlive the requests that ask for them
-	m.background.Go(m.runErrands)
+	m.background.Go(m.runStoreCalls)
 	m.background.Go(m.runSweeps)
 	return m
 }
 
 // Spend implements [Limiter]. It waits only when the day's count is not known
-// yet or the leased block is used up, at most leasePatience, for one round of
+// yet or the leased block is used up, at most leaseTimeout, for one round of
 // the store. The error is a [petcat.Error] with CodeServiceUnavailable.
 func (m *Memory) Spend(ctx context.Context, c Charge) (Decision, error) {
 	s := m.shard(c.Account)
@@ -95,24 +95,24 @@ func (m *Memory) Spend(ctx context.Context, c Charge) (Decision, error) {
 	return next.decision, next.err
 }
 
-// leasePatience is how long a request waits for the store before it goes on
+// leaseTimeout is how long a request waits for the store before it goes on
 // without. A durable write takes milliseconds; a store that needs seconds is
 // treated as away, and the caller must not pay for it with its own time-out.
-const leasePatience = 2 * time.Second
+const leaseTimeout = 2 * time.Second
 
 // wait tries again after each round of the store, until the request is decided.
 func (m *Memory) wait(ctx context.Context, s *shard, c Charge, next step) step {
-	patience := time.NewTimer(leasePatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(leaseTimeout)
+	defer timeout.Stop()
 	overdue := false
 	for next.wait != nil {
 		select {
 		case <-next.wait:
-		case <-patience.C:
+		case <-timeout.C:
 			overdue = true
 			m.leave(s, next.lease)
-			m.setAway(&outage{err: errSlow, blind: true})
-			m.errand.poke()
+			m.setAway(&outage{err: errSlow, unreadable: true})
+			m.queue.notify()
 		case <-ctx.Done():
 			m.leave(s, next.lease)
 			return step{err: Unavailable(ctx.Err())}
@@ -143,11 +143,11 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	// Read under the lock, the clock cannot run backwards for an account.
 	now := m.clock.Now()
 	a := s.account(c.Account)
-	if day, unused := a.turn(now); unused > 0 {
-		m.errand.giveBack(petcat.DayReturn{Account: c.Account, Day: day, Unused: unused})
+	if day, unused := a.rollOver(now); unused > 0 {
+		m.queue.giveBack(petcat.DayReturn{Account: c.Account, Day: day, Unused: unused})
 	}
 	if !a.known {
-		if out := m.away.Load(); out != nil && out.blind {
+		if out := m.away.Load(); out != nil && out.unreadable {
 			m.askLease(s, a, c)
 			return step{err: Unavailable(out.err)}
 		}
@@ -157,8 +157,8 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 		return m.awaitLease(s, a, c)
 	}
 	t := a.tally(now, c)
-	if len(s.offenders) > 0 && m.bans == petcat.EnforceBans {
-		if ban := s.offenders[c.Key].serving(now); ban != nil {
+	if len(s.histories) > 0 && m.bans == petcat.EnforceBans {
+		if ban := s.histories[c.Key].activeBan(now); ban != nil {
 			return step{decision: t.Banned(ban.EndsAt.Unix(), c.Key)}
 		}
 	}
@@ -193,8 +193,8 @@ func (m *Memory) refuse(s *shard, c Charge, t Tally, v Verdict) step {
 	if m.bans == petcat.BansOff {
 		return step{decision: d}
 	}
-	o := s.offender(c.Account, c.Key)
-	if o.serving(t.Now) != nil {
+	o := s.history(c.Account, c.Key)
+	if o.activeBan(t.Now) != nil {
 		return step{decision: d} // a ban that is only counted; nothing adds to it
 	}
 	w := petcat.Minute
@@ -202,24 +202,24 @@ func (m *Memory) refuse(s *shard, c Charge, t Tally, v Verdict) step {
 		w = petcat.Day
 	}
 	early := o.refused(t.Now, w)
-	if !d.Judge(c.Quota, early, m.bans) {
+	if !d.WarnOrBan(c.Quota, early, m.bans) {
 		return step{decision: d}
 	}
-	ban := o.punish(t.Now, c, early, m.bans)
+	ban := o.impose(t.Now, c, early, m.bans)
 	if !ban.Shadow {
 		d = t.Banned(ban.EndsAt.Unix(), c.Key)
 	}
 	return step{decision: d, ban: &ban}
 }
 
-// Serving returns the end (a Unix second) of the ban that a key serves now, at a
+// BanEnd returns the end (a Unix second) of the ban that a key serves now, at a
 // moment of whoever counts its windows, in nanoseconds; 0: it serves none.
-func (m *Memory) Serving(account petcat.AccountID, key petcat.KeyID, now int64) (end int64) {
+func (m *Memory) BanEnd(account petcat.AccountID, key petcat.KeyID, now int64) (end int64) {
 	s := m.shard(account)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.offenders) > 0 && m.bans == petcat.EnforceBans {
-		if ban := s.offenders[key].serving(now); ban != nil {
+	if len(s.histories) > 0 && m.bans == petcat.EnforceBans {
+		if ban := s.histories[key].activeBan(now); ban != nil {
 			return ban.EndsAt.Unix()
 		}
 	}
@@ -250,10 +250,10 @@ func (m *Memory) ApplyBan(b petcat.Ban) {
 	defer s.mu.Unlock()
 	now := m.clock.Now()
 	// What was forgotten here as well is not to be remembered again.
-	if known := s.offenders[b.Key]; b.Forgotten(time.Unix(0, now)) && (known == nil || known.ban == nil) {
+	if known := s.histories[b.Key]; b.Forgotten(time.Unix(0, now)) && (known == nil || known.ban == nil) {
 		return
 	}
-	s.offender(b.Account, b.Key).apply(b, now)
+	s.history(b.Account, b.Key).apply(b, now)
 }
 
 // shard returns the shard that holds an account and its keys.

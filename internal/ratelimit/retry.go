@@ -51,9 +51,9 @@ type refusal struct {
 	at    int64 // nanoseconds
 }
 
-// offender is what is remembered of a key that was refused or banned; other
+// history is what is remembered of a key that was refused or banned; other
 // keys have none. Its time, now, is the limiter's and never falls.
-type offender struct {
+type history struct {
 	account petcat.AccountID
 	first   [2]refusal  // by window
 	recent  *retries    // nil: no early retries since it mattered
@@ -63,44 +63,44 @@ type offender struct {
 	elsewhere, until int64
 }
 
-// serving returns the ban that is under way, lifted ones excepted, or nil.
-func (o *offender) serving(now int64) *petcat.Ban {
-	if o == nil || o.ban == nil || !o.ban.LiftedAt.IsZero() || now >= o.ban.EndsAt.UnixNano() {
+// activeBan returns the ban that is under way, lifted ones excepted, or nil.
+func (h *history) activeBan(now int64) *petcat.Ban {
+	if h == nil || h.ban == nil || !h.ban.LiftedAt.IsZero() || now >= h.ban.EndsAt.UnixNano() {
 		return nil
 	}
-	return o.ban
+	return h.ban
 }
 
 // refused takes note of a refusal by a window and returns how many early
 // retries now count. The first refusal of a window opens the grace, in which
 // requests that were under way may still arrive.
-func (o *offender) refused(now int64, w petcat.Window) int64 {
-	first, index := &o.first[w], w.Index(unixOf(now))
+func (h *history) refused(now int64, w petcat.Window) int64 {
+	first, index := &h.first[w], w.Index(unixOf(now))
 	if !first.seen || first.index != index {
 		*first = refusal{seen: true, index: index, at: now}
 	}
-	if o.recent != nil {
-		o.recent.forget(unixOf(now))
+	if h.recent != nil {
+		h.recent.forget(unixOf(now))
 	}
 	if now-first.at > int64(petcat.EarlyRetryGrace) {
-		if o.recent == nil {
-			o.recent = &retries{second: unixOf(now)}
+		if h.recent == nil {
+			h.recent = &retries{second: unixOf(now)}
 		}
-		o.recent.add()
+		h.recent.add()
 	}
 	early := int64(0)
-	if o.recent != nil {
-		early = o.recent.total
+	if h.recent != nil {
+		early = h.recent.total
 	}
-	if unixOf(now) < o.until {
-		early += o.elsewhere
+	if unixOf(now) < h.until {
+		early += h.elsewhere
 	}
 	return early
 }
 
-// Judge completes the answer to a refused request whose key has made so many
+// WarnOrBan completes the answer to a refused request whose key has made so many
 // early retries: it warns, or returns that the key is to be banned.
-func (d *Decision) Judge(q petcat.Quota, early int64, mode petcat.BanMode) (ban bool) {
+func (d *Decision) WarnOrBan(q petcat.Quota, early int64, mode petcat.BanMode) (ban bool) {
 	threshold := petcat.BanThreshold(q)
 	if early > threshold {
 		return mode != petcat.BansOff
@@ -131,33 +131,33 @@ func NewBan(c Charge, last petcat.Ban, now, early int64, mode petcat.BanMode) pe
 	}
 }
 
-// punish bans the key from now on. What led to the ban is settled by it: after
+// impose bans the key from now on. What led to the ban is settled by it: after
 // its end, or when it is lifted, the count of early retries begins anew.
-func (o *offender) punish(now int64, c Charge, early int64, mode petcat.BanMode) petcat.Ban {
+func (h *history) impose(now int64, c Charge, early int64, mode petcat.BanMode) petcat.Ban {
 	var last petcat.Ban
-	if o.ban != nil {
-		last = *o.ban
+	if h.ban != nil {
+		last = *h.ban
 	}
 	ban := NewBan(c, last, now, early, mode)
-	o.ban, o.recent, o.until = &ban, nil, 0
+	h.ban, h.recent, h.until = &ban, nil, 0
 	return ban
 }
 
 // apply takes over a ban that was imposed or lifted elsewhere, or loaded from a
 // store. An older ban than the known one changes nothing; neither does old news
 // of the same ban: what is lifted stays lifted.
-func (o *offender) apply(b petcat.Ban, now int64) {
+func (h *history) apply(b petcat.Ban, now int64) {
 	b.StartedAt = b.StartedAt.Truncate(time.Millisecond)
-	if o.ban != nil {
-		switch order := b.StartedAt.Compare(o.ban.StartedAt); {
+	if h.ban != nil {
+		switch order := b.StartedAt.Compare(h.ban.StartedAt); {
 		case order < 0:
 			return
 		case order == 0:
-			known := *o.ban
+			known := *h.ban
 			if known.LiftedAt.IsZero() {
 				known.LiftedAt, known.LiftedBy = b.LiftedAt, b.LiftedBy
 			}
-			o.ban = &known
+			h.ban = &known
 			return
 		}
 	}
@@ -168,20 +168,20 @@ func (o *offender) apply(b petcat.Ban, now int64) {
 		b.EndsAt = longest
 	}
 	b.EndsAt = ceilSecond(b.EndsAt)
-	o.ban, o.recent, o.until = &b, nil, 0
+	h.ban, h.recent, h.until = &b, nil, 0
 }
 
 // forgettable reports whether the key may be treated as one that was never
 // refused, and answers would be the same.
-func (o *offender) forgettable(now int64) bool {
+func (h *history) forgettable(now int64) bool {
 	unix := unixOf(now)
-	if o.ban != nil && !o.ban.Forgotten(time.Unix(0, now)) {
+	if h.ban != nil && !h.ban.Forgotten(time.Unix(0, now)) {
 		return false
 	}
-	if o.recent != nil && unix-o.recent.second < retrySpan {
+	if h.recent != nil && unix-h.recent.second < retrySpan {
 		return false
 	}
-	for w, first := range o.first {
+	for w, first := range h.first {
 		if first.seen && first.index == petcat.Window(w).Index(unix) {
 			return false
 		}

@@ -22,7 +22,7 @@ func (m *Memory) EarlyRetries(now func(petcat.AccountID) int64) (keys []KeyRetri
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		for id, o := range s.offenders {
+		for id, o := range s.histories {
 			if o.recent == nil {
 				continue
 			}
@@ -41,7 +41,7 @@ func (m *Memory) AddElsewhere(k KeyRetries, until int64) {
 	s := m.shard(k.Account)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.offenders[k.Key]; o != nil {
+	if o := s.histories[k.Key]; o != nil {
 		o.elsewhere, o.until = k.Retries, until
 	}
 }

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,11 +37,11 @@ func (m *Memory) runSweeps() {
 // sweep drops what is idle and gives back what was leased for it.
 func (m *Memory) sweep() {
 	for i := range m.shards {
-		if m.errand.returns.Backlog() > maxBacklog {
+		if m.queue.returns.Backlog() > maxBacklog {
 			return
 		}
 		if returns := m.shards[i].sweep(m.clock); len(returns) > 0 {
-			m.errand.giveBack(returns...)
+			m.queue.giveBack(returns...)
 		}
 	}
 }
@@ -52,7 +51,7 @@ func (m *Memory) sweep() {
 func (m *Memory) Release() {
 	for i := range m.shards {
 		if returns := m.shards[i].release(); len(returns) > 0 {
-			m.errand.giveBack(returns...)
+			m.queue.giveBack(returns...)
 		}
 	}
 }
@@ -93,9 +92,9 @@ func (s *shard) sweep(clock *Clock) (returns []petcat.DayReturn) {
 		}
 		delete(s.accounts, id)
 	}
-	for id, o := range s.offenders {
+	for id, o := range s.histories {
 		if o.forgettable(now) {
-			delete(s.offenders, id)
+			delete(s.histories, id)
 		}
 	}
 	s.shrink()
@@ -114,7 +113,7 @@ func (s *shard) shrink() {
 }
 
 // Close gives back every unused lease, and records what was admitted while the
-// store was away, so that a restart neither loses nor gains a request. Spend
+// store was unavailable, so that a restart neither loses nor gains a request. Spend
 // answers CodeServiceUnavailable from then on.
 func (m *Memory) Close(ctx context.Context) error {
 	m.stop.Do(func() { close(m.stopping) })
@@ -132,9 +131,9 @@ func (m *Memory) Close(ctx context.Context) error {
 	defer m.giveUp()
 	unanswered := m.askAgain(ctx)
 	owed, returns := m.collect()
-	m.errand.returns.Add(returns...)
-	if !m.giveBack(ctx) {
-		return errors.New("giving back unused requests of the day failed")
+	m.queue.returns.Add(returns...)
+	if err := m.giveBack(ctx); err != nil {
+		return err
 	}
 	if unanswered != nil {
 		return unanswered
@@ -180,7 +179,7 @@ func (m *Memory) collect() (owed []petcat.DayLease, returns []petcat.DayReturn) 
 				a.lease.release()
 			}
 		}
-		s.accounts, s.offenders = nil, nil
+		s.accounts, s.histories = nil, nil
 		s.mu.Unlock()
 	}
 	return owed, returns
@@ -188,9 +187,9 @@ func (m *Memory) collect() (owed []petcat.DayLease, returns []petcat.DayReturn) 
 
 // Stats is what a limiter tells of itself.
 type Stats struct {
-	Accounts  int // in memory
-	Offenders int // keys remembered because they were refused or banned
-	// Degraded says that the store is away, and days are counted in memory.
+	Accounts int // in memory
+	Keys     int // keys remembered because they were refused or banned
+	// Degraded says that the store is unavailable, and days are counted in memory.
 	Degraded bool
 	// Ahead is how far the limiter's clock is ahead of the wall clock.
 	Ahead time.Duration
@@ -204,7 +203,7 @@ func (m *Memory) Stats() Stats {
 		s := &m.shards[i]
 		s.mu.Lock()
 		st.Accounts += len(s.accounts)
-		st.Offenders += len(s.offenders)
+		st.Keys += len(s.histories)
 		s.mu.Unlock()
 	}
 	return st

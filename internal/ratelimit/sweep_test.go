@@ -51,19 +51,19 @@ func TestSweepForgetsOffenders(t *testing.T) {
 				t.Fatalf("Spend = %+v, %v; want it refused", d, err)
 			}
 		}
-		offenders := func(what string, n int) {
+		histories := func(what string, n int) {
 			t.Helper()
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			want(t, what, r.Stats().Offenders, n)
+			want(t, what, r.Stats().Keys, n)
 		}
 		if _, err := r.Spend(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		refuse()
-		offenders("in the minute of the refusal", 1)
+		histories("in the minute of the refusal", 1)
 		r.clock.Advance(time.Minute)
-		offenders("after it", 0)
+		histories("after it", 0)
 
 		if _, err := r.Spend(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -74,9 +74,9 @@ func TestSweepForgetsOffenders(t *testing.T) {
 			refuse()
 		}
 		r.clock.Advance(24 * time.Hour)
-		offenders("a day after a ban", 1)
+		histories("a day after a ban", 1)
 		r.clock.Advance(2 * time.Minute)
-		offenders("a clean day after its end", 0)
+		histories("a clean day after its end", 0)
 	})
 }
 

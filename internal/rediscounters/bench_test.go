@@ -53,6 +53,46 @@ func BenchmarkCharge(b *testing.B) {
 	}
 }
 
+// BenchmarkAccounts reports what each of so many accounts takes in the server's memory.
+func BenchmarkAccounts(b *testing.B) {
+	for _, count := range []int{1_000_000, 10_000_000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			const each = 1_000
+			charges := make([]counters.Charge, each)
+			for b.Loop() {
+				server := redistest.Start(b)
+				n := join(b, server.URL())
+				before := usedMemory(b, server)
+				for first := 1; first <= count; first += each {
+					for i := range charges {
+						charges[i] = counters.Charge{Account: petcat.AccountID(first + i), Requests: 1, PerMinute: 60, PerDay: 1_000, Series: series}
+					}
+					if _, err := n.Charge(b.Context(), 0, n.epoch, charges); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric((usedMemory(b, server)-before)/float64(count), "server-B/account")
+			}
+		})
+	}
+}
+
+// usedMemory returns how many bytes the server has allocated.
+func usedMemory(tb testing.TB, s *redistest.Server) float64 {
+	tb.Helper()
+	for line := range strings.Lines(s.MustDo("INFO", "memory")) {
+		if value, is := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); is {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return n
+		}
+	}
+	tb.Fatal("the server does not tell its memory")
+	return 0
+}
+
 // processorTime returns how many seconds of processor time the server has taken.
 func processorTime(tb testing.TB, s *redistest.Server) (seconds float64) {
 	tb.Helper()

@@ -108,15 +108,7 @@ func testClusterParts(t *testing.T, c *redistest.Cluster) {
 // A replica takes a shard over.
 func testClusterFailover(t *testing.T, c *redistest.Cluster) {
 	t.Helper()
-	primary := c.Servers[0]
-	primary.MustDo("CONFIG", "SET", "repl-diskless-sync-delay", "0")
-	replica := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0")
-	replica.MustDo("CLUSTER", "MEET", "127.0.0.1", port(primary))
-	id := primary.MustDo("CLUSTER", "MYID")
-	replica.Until("it knows the primary", func() bool { return strings.Contains(replica.MustDo("CLUSTER", "NODES"), id) })
-	replica.Until("it may follow", func() bool { _, err := replica.Do("CLUSTER", "REPLICATE", id); return err == nil })
-	replica.Until("it follows", func() bool { return strings.Contains(replica.MustDo("INFO", "replication"), "master_link_status:up") })
-
+	replica := c.Replicate(t, 0)
 	n := clusterNodes(t, c)[1]
 	n.learn()
 	n.fill(5)

@@ -111,7 +111,7 @@ func (r *refusal) Error() string { return r.text }
 
 // finals say what will not go away by itself to somebody who sets a server up: its own
 // words are for those who write clients.
-var finals = map[string]string{
+var finals = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
 	"NOAUTH":    "it wants a password (NOAUTH)",
 	"WRONGPASS": "it refuses the user or the password (WRONGPASS)",
 	"NOPERM":    "it gives the user too few rights (NOPERM)",
@@ -167,9 +167,9 @@ func (c *Counters) checkInfo(address, info string) error {
 		return no("is part of a cluster: its URL begins with redis-cluster://")
 	case policy == "noeviction" || policy == "":
 	case c.options.AllowEviction:
-		c.options.Logger.Warn("the limiter's server may throw counts away when its memory is full; set maxmemory-policy to noeviction", "address", address, "policy", policy)
+		c.options.Logger.Warn("the limiter's server may evict counts when its memory is full; set maxmemory-policy to noeviction", "address", address, "policy", policy)
 	default:
-		return no("may throw counts away when its memory is full (maxmemory-policy is %s): set it to noeviction", policy)
+		return no("may evict counts when its memory is full (maxmemory-policy is %s): set it to noeviction", policy)
 	}
 	return nil
 }

@@ -1,19 +1,20 @@
-// Package rediscounters has several nodes count together on Redis or Valkey: a
-// single server, one behind Sentinel, or a cluster.
+// Package rediscounters implements [counters.Counters] on Redis or Valkey: a single
+// server, one behind Sentinel, or a cluster.
 //
-// All there is to it is one script (counters.lua), which decides many charges in one
-// call. A single server is one partition. A cluster has 64, each with all of its keys
-// in one hash slot, so that the loss of one of its servers concerns the accounts there
-// and no others.
+// It consists of one script (counters.lua), which decides many charges in one call.
+// A single server is one partition. A cluster has 64, each with all of its keys in
+// one hash slot, so that the loss of one of its servers affects only the accounts
+// there.
 //
-// A partition's epoch is a key beside its counts, with the server's replication id in
-// it. That id changes whenever a server starts, is promoted, or gets its first replica.
-// The script compares the two in each call, and begins the next epoch when they differ
-// or the key is gone. So of nodes that find one due, the first begins it for all, and
-// no charge is counted by a server that may have forgotten some unless its node is told.
+// A partition's epoch is a key beside its counts, with the server's replication id
+// in it. That id changes whenever a server starts, is promoted, or gets its first
+// replica. The script compares the two in each call, and begins the next epoch when
+// they differ or the key is gone. The first node that notices begins it for all, and
+// no charge is counted by a server that may have forgotten some without its node
+// being told.
 //
-// A call is sent once. Only one that the server has not begun, because it does not
-// know the script or the slot is elsewhere, is sent again.
+// A call is sent once. Only a call that the server has not begun, because it does
+// not know the script or the slot is elsewhere, is sent again.
 package rediscounters
 
 import (

@@ -47,10 +47,10 @@ func join(t testing.TB, url string) *node {
 	return n
 }
 
-const patience = 15 * time.Second
+const startTimeout = 15 * time.Second
 
 func (n *node) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	n.Cleanup(cancel)
 	return ctx
 }
@@ -58,7 +58,7 @@ func (n *node) context() context.Context {
 // learn probes until there is an answer.
 func (n *node) learn() counters.Epoch {
 	n.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		e, now, err := n.Probe(ctx, n.partition)
 		cancel()
@@ -133,9 +133,9 @@ func (n *node) wantEpoch() {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(startTimeout); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, patience)
+			t.Fatalf("%s: not within %s", what, startTimeout)
 		}
 	}
 }

@@ -65,14 +65,6 @@ func TestEmptied(t *testing.T) {
 	n.wantEpoch()
 }
 
-// follow makes a server a replica of another, with whose data it begins.
-func follow(s, whom *redistest.Server) {
-	s.MustDo("REPLICAOF", "127.0.0.1", port(whom))
-	s.Until("it follows", func() bool {
-		return strings.Contains(s.MustDo("INFO", "replication"), "master_link_status:up")
-	})
-}
-
 // TestPromotion: a replica that did not hear of everything takes over, and later the
 // server that was the primary before, without a call to the other in between.
 func TestPromotion(t *testing.T) {
@@ -80,7 +72,7 @@ func TestPromotion(t *testing.T) {
 	x, y := redistest.Start(t, "--repl-diskless-sync-delay", "0"), redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	n := join(t, x.URL())
 	n.fill(10)
-	follow(y, x)
+	y.Follow(x.Address())
 	n.learn() // the first replica may have changed the id
 	n.fill(10)
 	y.Until("it has heard so far", func() bool { return y.MustDo("DBSIZE") == "2" })
@@ -104,7 +96,7 @@ func TestPromotion(t *testing.T) {
 	// The first primary follows a server that has not heard of everything, and is
 	// promoted again. Nobody called it meanwhile.
 	z := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-	follow(z, x)
+	z.Follow(x.Address())
 	n.learn()
 	n.fill(10)
 	z.Until("it has heard so far", func() bool { return strings.Contains(z.MustDo("KEYS", "*"), "epoch") })
@@ -112,7 +104,7 @@ func TestPromotion(t *testing.T) {
 	if f, err := n.charge(100); err != nil || f.MinuteUsed < 100 {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	follow(x, z)
+	x.Follow(z.Address())
 	x.MustDo("REPLICAOF", "NO", "ONE")
 	eventually(t, "the node is told", func() bool {
 		f, err := n.charge(1)

@@ -42,7 +42,7 @@ func TestSuite(t *testing.T) {
 				server.MustDo("MIGRATE", "127.0.0.1", port(beside), key, "0", "1000", "COPY")
 			}
 			return func() {
-				follow(server, beside)
+				server.Follow(beside.Address())
 				server.MustDo("REPLICAOF", "NO", "ONE")
 			}
 		}

@@ -37,7 +37,7 @@ type endpoint struct {
 	sentinelPassword petcat.Secret
 }
 
-var schemes = map[string]endpoint{
+var schemes = map[string]endpoint{ //nolint:gochecknoglobals // a table that nobody changes
 	"redis": {}, "valkey": {}, "rediss": {tls: true}, "valkeys": {tls: true},
 	"redis-sentinel": {topology: sentinel}, "redis-cluster": {topology: cluster},
 }
@@ -49,7 +49,7 @@ const urlForms = "redis://[user:password@]host[:port][/database], rediss:// for 
 func parseURL(secret petcat.Secret) (endpoint, error) {
 	scheme, rest, _ := strings.Cut(secret.Reveal(), "://")
 	e, known := schemes[strings.ToLower(scheme)]
-	err := errors.New("has another scheme than redis, rediss, redis-sentinel and redis-cluster")
+	err := errors.New("has a scheme other than redis, rediss, redis-sentinel and redis-cluster")
 	if known {
 		err = e.read(rest)
 	}
@@ -81,9 +81,9 @@ func (e *endpoint) read(rest string) error {
 	}
 	switch {
 	case e.topology == single && len(e.addresses) > 1:
-		return errors.New("names several hosts: for those there are redis-sentinel and redis-cluster")
+		return errors.New("names several hosts: use redis-sentinel or redis-cluster")
 	case e.topology == sentinel && e.master == "":
-		return errors.New("does not say which master (?master=NAME)")
+		return errors.New("lacks the master's name (?master=NAME)")
 	case e.topology == cluster && e.database != 0:
 		return errors.New("names a database, which a cluster does not have")
 	}
@@ -112,7 +112,7 @@ func (e *endpoint) readHosts(list string) error {
 func (e *endpoint) readQuery(raw string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return errors.New("has parameters that cannot be read")
+		return errors.New("has malformed parameters")
 	}
 	for name := range values {
 		if !slices.Contains([]string{"master", "tls", "sentinel_username", "sentinel_password"}, name) {
@@ -121,7 +121,7 @@ func (e *endpoint) readQuery(raw string) error {
 		}
 	}
 	if e.tls, err = strconv.ParseBool(cmp.Or(values.Get("tls"), strconv.FormatBool(e.tls))); err != nil {
-		return errors.New("has another value for tls than true and false")
+		return errors.New("has a value for tls other than true or false")
 	}
 	e.master, e.sentinelUsername = values.Get("master"), values.Get("sentinel_username")
 	e.sentinelPassword = petcat.NewSecret(values.Get("sentinel_password"))

@@ -39,6 +39,31 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// TestTakeOver: a replica that is left behind listens in the place of its primary.
+func TestTakeOver(t *testing.T) {
+	primary := redistest.Start(t)
+	proxy := redistest.NewProxy(t, primary.Address())
+	primary.MustDo("SET", "a", "1")
+	replica := redistest.Start(t)
+	replica.Follow(proxy.Address())
+	proxy.Cut()
+	primary.MustDo("SET", "a", "2")
+	address := primary.Address()
+	primary.Kill()
+	replica.TakeOver(primary)
+	if replica.Address() != address {
+		t.Errorf("it listens on %s; want %s", replica.Address(), address)
+	}
+	if got := replica.MustDo("GET", "a"); got != "1" {
+		t.Errorf("it holds %q, want what it heard of before the cut", got)
+	}
+	replica.MustDo("SET", "a", "3")
+	replica.Restart()
+	if got := replica.MustDo("GET", "a"); got != "" || replica.Address() != address {
+		t.Errorf("after a restart it holds %q and listens on %s", got, replica.Address())
+	}
+}
+
 func TestProxy(t *testing.T) {
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Address())
@@ -58,8 +83,8 @@ func TestProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ping := func(patience time.Duration) error {
-		_ = conn.SetDeadline(time.Now().Add(patience))
+	ping := func(timeout time.Duration) error {
+		_ = conn.SetDeadline(time.Now().Add(timeout))
 		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 			return err
 		}

@@ -8,14 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"petcat/internal/tooltest"
 )
 
-// patience is how long a server may take to come up on a busy machine.
-const patience = 15 * time.Second
+// timeout is how long a server may take to come up on a busy machine.
+const timeout = 15 * time.Second
 
 // Server is a running server.
 type Server struct {
@@ -30,6 +31,7 @@ type Server struct {
 // else the one that is installed. It skips the test when there is none.
 func Binary(tb testing.TB) string {
 	tb.Helper()
+	tooltest.NeedServer(tb)
 	if name := os.Getenv("PETCAT_TEST_REDIS"); name != "" {
 		// Not some other version in its place: whoever names one wants to know
 		// about that one.
@@ -68,13 +70,16 @@ func Start(tb testing.TB, settings ...string) *Server {
 	}
 }
 
+// portArg is where in a server's arguments its port is.
+const portArg = 2
+
 func newServer(tb testing.TB, binary string, settings ...string) *Server {
 	tb.Helper()
 	dir, port := tb.TempDir(), FreePort(tb)
 	s := &Server{tb: tb, port: port, log: filepath.Join(dir, "log")}
 	s.args = append([]string{
 		binary, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--logfile", s.log,
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--protected-mode", "no",
+		"--save", "", "--appendonly", "no", "--rdb-del-sync-files", "yes", "--daemonize", "no", "--protected-mode", "no",
 	}, settings...)
 	return s
 }
@@ -104,7 +109,7 @@ func (s *Server) launch() error {
 		return err
 	}
 	s.cmd = cmd
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(10 * time.Millisecond) {
 		// A server that wants a password is there, too.
 		reply, err := s.Do("PING")
 		if err == nil && reply == "PONG" || errors.Is(err, ErrRefused) {
@@ -112,7 +117,7 @@ func (s *Server) launch() error {
 		}
 		if time.Now().After(deadline) {
 			text, _ := os.ReadFile(s.log)
-			return fmt.Errorf("it did not answer within %s: %w\n%s", patience, err, text)
+			return fmt.Errorf("it did not answer within %s: %w\n%s", timeout, err, text)
 		}
 	}
 }
@@ -146,6 +151,28 @@ func (s *Server) Restart() {
 	if err := s.launch(); err != nil {
 		s.tb.Fatal(err)
 	}
+}
+
+// Follow makes the server a replica of the one at an address, and waits until it has
+// its data. That may be a [Proxy], behind which the replica can be left behind.
+func (s *Server) Follow(address string) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.MustDo("REPLICAOF", host, port)
+	s.Until("it follows", func() bool {
+		return strings.Contains(s.MustDo("INFO", "replication"), "master_link_status:up")
+	})
+}
+
+// TakeOver makes a replica a primary that listens where another server did, which was
+// killed.
+func (s *Server) TakeOver(killed *Server) {
+	s.MustDo("REPLICAOF", "NO", "ONE")
+	port := strconv.Itoa(killed.port)
+	s.MustDo("CONFIG", "SET", "port", port)
+	s.port, s.args[portArg] = killed.port, port
 }
 
 // Hang suspends the server: it takes connections and answers nothing.

@@ -77,6 +77,25 @@ func StartCluster(tb testing.TB) *Cluster {
 	return c
 }
 
+// Replicate starts a replica of a server, and returns when it has the server's data and
+// all others know it.
+func (c *Cluster) Replicate(tb testing.TB, server int) *Server {
+	tb.Helper()
+	primary := c.Servers[server]
+	primary.MustDo("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	replica := Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0")
+	replica.MustDo("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(primary.Port()))
+	id := primary.MustDo("CLUSTER", "MYID")
+	replica.Until("it knows the primary", func() bool { return strings.Contains(replica.MustDo("CLUSTER", "NODES"), id) })
+	replica.Until("it may follow", func() bool { _, err := replica.Do("CLUSTER", "REPLICATE", id); return err == nil })
+	replica.Until("it follows", func() bool { return strings.Contains(replica.MustDo("INFO", "replication"), "master_link_status:up") })
+	mine := replica.MustDo("CLUSTER", "MYID")
+	for _, s := range c.Servers {
+		s.Until("it knows the replica", func() bool { return strings.Contains(s.MustDo("CLUSTER", "NODES"), mine) })
+	}
+	return replica
+}
+
 // URL returns the cluster's URL.
 func (c *Cluster) URL() string {
 	addresses := make([]string, len(c.Servers))
@@ -89,9 +108,9 @@ func (c *Cluster) URL() string {
 // Until waits until something holds.
 func (s *Server) Until(what string, holds func() bool) {
 	s.tb.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.tb.Fatalf("%s: not within %s", what, patience)
+			s.tb.Fatalf("%s: not within %s", what, timeout)
 		}
 	}
 }

@@ -1,10 +1,9 @@
-// Package reference serves the page on which integrators read the interface
-// document and try it out: Swagger UI, from the binary itself.
+// Package reference serves the page on which integrators read the OpenAPI document
+// and try the API: Swagger UI, from the binary itself.
 //
-// The page makes no request to any other host, and its Content-Security-Policy
-// keeps it from making one. It refuses to hold an API key longer than it is
-// open. It knows nothing of the document, which it loads from /openapi.json of
-// the same server; without that it says so.
+// The page makes no request to any other host, and its Content-Security-Policy keeps
+// it from making one. It keeps an API key only while the page is open. It loads the
+// document from /openapi.json of the same server, and shows an error if that fails.
 package reference
 
 import (

@@ -33,8 +33,8 @@ type conn struct {
 	ended       bool          // reads have been ended for good; guarded by mu
 	lingers     bool          // see linger; guarded by mu
 
-	strange      int           // requests without a valid key since strangeSince; guarded by mu
-	strangeSince time.Duration // by the listener's tick; guarded by mu
+	refused      int           // requests that were refused since refusedSince; guarded by mu
+	refusedSince time.Duration // by the listener's tick; guarded by mu
 
 	accepted     time.Duration // since the listener's origin
 	client       clientnet.Net // it does not change once the listener has it
@@ -52,7 +52,7 @@ type deadline struct {
 }
 
 // longAgo is a deadline that ends what is under way.
-var longAgo = time.Unix(1, 0)
+var longAgo = time.Unix(1, 0) //nolint:gochecknoglobals // nobody changes it
 
 // Read reads from the connection below, but passes over the first of several
 // reads of one byte in a row, which is what net/http's background read is: a
@@ -63,6 +63,9 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	c.passed = false
+	if most := c.listener.readMost; most > 0 && len(p) > most {
+		p = p[:most]
+	}
 	n, err := c.Conn.Read(p)
 	if err != nil {
 		c.noteError(err)

@@ -27,8 +27,8 @@ func TestSystemRefuses(t *testing.T) {
 	t.Parallel()
 	const wasted = 40
 	s := serveLimited(t, socket.Limits{Wasted: wasted, WastedPerSecond: wasted})
-	dial := func(address string, patience time.Duration) (net.Conn, error) {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: patience}
+	dial := func(address string, timeout time.Duration) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: timeout}
 		c, err := d.DialContext(t.Context(), "tcp", s.listener.Addr().String())
 		if err == nil {
 			t.Cleanup(func() { _ = c.Close() })

@@ -29,9 +29,9 @@ type Limits struct {
 	// Grace is how long a connection has before it counts as unproven: a client
 	// may open many at once before it sends the first request.
 	Grace time.Duration
-	// Strange is how many requests a second may be answered on a connection that
-	// has not been proven; 0 for any number. See [Strange].
-	Strange int
+	// Refused is how many requests a second may be refused on a connection; 0 for any
+	// number. See [Refuse].
+	Refused int
 	// Wasted is how many connections a client may waste, and WastedPerSecond how many
 	// of them it may waste again with each second, up to Wasted; 0 for any number. A
 	// connection is wasted when it ends before something was written to it after it
@@ -39,8 +39,8 @@ type Limits struct {
 	// past that are refused: on Linux by the system, for next to nothing, so that
 	// clients wait for them in vain; elsewhere they are closed. Both or neither is set.
 	Wasted, WastedPerSecond int
-	// Exempt are networks whose connections count as proven from the start, and are
-	// never wasted.
+	// Exempt are networks whose connections count as proven from the start, are
+	// never wasted, and are not closed for what is refused on them.
 	Exempt []netip.Prefix
 }
 
@@ -95,22 +95,23 @@ func Prove(ctx context.Context) {
 	c.listener.leave(c)
 }
 
-// Strange notes that a request whose context this is showed no valid key, and
-// reports whether that happens so often that its connection is to be closed after
-// the answer.
-func Strange(ctx context.Context) (closes bool) {
+// Refuse notes that a request whose context this is showed no valid key, or was known
+// by its key, and refused. It reports whether that happens so often that the
+// connection is to be closed after the answer: over HTTP/2 its client may have sent many
+// more, each of which costs something even when it is refused.
+func Refuse(ctx context.Context, known bool) (closes bool) {
 	c, ok := ctx.Value(connKey{}).(*conn)
-	if !ok || c.proven.Load() || c.listener.limits.Strange == 0 {
+	if !ok || c.exempt || c.proven.Load() && !known || c.listener.limits.Refused == 0 {
 		return false
 	}
 	now := c.listener.lastTick()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now-c.strangeSince >= time.Second {
-		c.strangeSince, c.strange = now, 0
+	if now-c.refusedSince >= time.Second {
+		c.refusedSince, c.refused = now, 0
 	}
-	c.strange++
-	return c.strange > c.listener.limits.Strange
+	c.refused++
+	return c.refused > c.listener.limits.Refused
 }
 
 // below returns the connection of a Listener that c is or, with TLS, is over;

@@ -293,7 +293,7 @@ func TestEndReads(t *testing.T) {
 	unused, busy := dial(), dial()
 	_, _ = io.WriteString(busy, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n123")
 	<-reading
-	l.CloseUnused()
+	l.CloseNew()
 	if open(unused) != 0 || open(busy) != 1 {
 		t.Error("it is not the unused one that was closed")
 	}

@@ -69,6 +69,9 @@ func (c *conn) linger() bool {
 	if c.lingers {
 		return true
 	}
+	if c.timedOutAtRest() {
+		return false
+	}
 	c.listener.lingering.add(1) // before the client can know
 	if below.CloseWrite() != nil {
 		c.listener.lingering.add(-1)
@@ -81,6 +84,13 @@ func (c *conn) linger() bool {
 	c.phase = deadline{at: c.listener.after(c.listener.linger)}
 	go c.drain()
 	return true
+}
+
+// timedOutAtRest reports whether the time for a request is over and nothing of it
+// has come: neither has the client an answer to get nor a reset anything to
+// overtake. A TLS handshake writes, too, and is no answer. The caller holds mu.
+func (c *conn) timedOutAtRest() bool {
+	return (c.read.fired || c.phase.fired) && (!c.used || c.rested != 0)
 }
 
 // drain throws away what comes, and then closes the connection.

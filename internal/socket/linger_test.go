@@ -172,6 +172,26 @@ func TestLingeringEnds(t *testing.T) {
 			t.Errorf("it waited %v", took)
 		}
 	})
+	t.Run("before it begins when no request came in time", func(t *testing.T) {
+		t.Parallel()
+		l := socket.New(listen(t), socket.Timeouts{})
+		l.Linger(time.Minute)
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Listener = l
+		server.Config.ReadHeaderTimeout = 200 * time.Millisecond
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for begin := time.Now(); l.Stats().Open > 0; <-time.After(10 * time.Millisecond) {
+			if took := time.Since(begin); took > time.Second {
+				t.Fatalf("it is open after %v", took)
+			}
+		}
+	})
 	t.Run("at once when the client closes", func(t *testing.T) {
 		t.Parallel()
 		l, dial := refusing(t, time.Minute, false)

@@ -1,6 +1,5 @@
-// Package socket holds the API's listener. Its connections are plain TCP
-// connections that spare net/http three things which it pays for with every
-// request and which this service does not need in full:
+// Package socket provides the API's listener. Its connections are plain TCP
+// connections that avoid three costs that net/http has per request:
 //
 //   - Deadlines are kept by a clock that ticks every [Tick]: setting one is a
 //     store in memory, where net/http would move a timer of the runtime five
@@ -11,21 +10,20 @@
 //     in ticks, where net/http would read the clock three times per request.
 //     Such a timeout may fire up to two Ticks late, and never early. An
 //     http.Server that serves such a connection needs no timeouts of its own.
-//   - While a handler runs, net/http reads one byte in the background to notice
-//     that the client has gone, and must be interrupted to stop. The first such
-//     read returns nothing at once. So on a plain connection a handler is not
-//     told when its client goes; it finds out when it writes. Handlers here
-//     take milliseconds, each wait in them has an end of its own, and a create
-//     that is queued is carried out whoever has gone. Nor would the byte tell
-//     for sure: one who goes and one who only has no more to send, which HTTP
-//     allows, look the same until an answer is refused, and the latter is owed
-//     its answer.
+//   - While a handler runs, net/http reads one byte in the background to notice that
+//     the client has gone, and must be interrupted to stop. The first such read
+//     returns nothing at once. So on a plain connection a handler is not told when
+//     its client leaves; it finds out when it writes. Handlers here take
+//     milliseconds, each wait in them has a timeout, and a queued create is carried
+//     out whether its client is still there or not. The byte would not be reliable
+//     either: a client that left and a client that only closed its sending side,
+//     which HTTP allows, look the same, and the latter must get its response.
 //
 // Bytes, order and errors are those of the connection below. With TLS on top,
 // only the deadlines differ: what a client does cannot be told from bytes that are
 // encrypted, so that net/http's own timeouts are for those connections.
 //
-// An answer reaches a client that is still sending, where net/http would cut it
+// A response reaches a client that is still sending, where net/http would cut it
 // off: see [Listener.Linger].
 //
 // It also bounds how many connections are open, and how many a client may waste:
@@ -63,6 +61,7 @@ type Listener struct {
 	timeouts Timeouts
 	limits   Limits
 	linger   time.Duration // see Linger
+	readMost int           // see ReadAtMost; 0: no bound
 	origin   time.Time     // deadlines are kept as distances from it
 	// tick is the time since origin when the clock ticked last.
 	tick atomic.Int64
@@ -78,6 +77,11 @@ type Listener struct {
 	lingering tally
 	buffers   sync.Pool // for what nobody reads
 }
+
+// ReadAtMost bounds how many bytes one read takes from a connection. crypto/tls reads
+// as much as there is, and keeps a buffer for each connection that is several times as
+// large as what one read brought. It must be called before the first Accept.
+func (l *Listener) ReadAtMost(n int) { l.readMost = n }
 
 // New returns a listener over l. With timeouts, it must be told what its
 // connections do: see [Timeouts].
@@ -171,8 +175,8 @@ func (l *Listener) EndReads() {
 	}
 }
 
-// CloseUnused closes the connections on which no request has come yet.
-func (l *Listener) CloseUnused() {
+// CloseNew closes the connections on which no request has come yet.
+func (l *Listener) CloseNew() {
 	for _, c := range l.open() {
 		if !c.isUsed() {
 			_ = c.close()

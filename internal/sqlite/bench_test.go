@@ -8,6 +8,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
+	"petcat/internal/store"
 )
 
 func openBench(b *testing.B) *Store {
@@ -68,12 +69,13 @@ func BenchmarkCreateCategory(b *testing.B) {
 func BenchmarkEachCategory(b *testing.B) {
 	const rows = 1_000_000
 	s := openBench(b)
-	insert := func(t *tx) error {
-		return t.exec(`WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?)
+	insert := func(t *store.Tx) error {
+		_, err := t.Exec(`WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?)
 			INSERT INTO category (id, name, description, revision, account_id, created_at)
 			SELECT id, 'Category ' || id, 'Domesticated descendants of the wolf, kept for company and for work', id, 1, 0 FROM n`, rows)
+		return err
 	}
-	if err := s.change(b.Context(), "fill", insert); err != nil {
+	if err := s.Change(b.Context(), "fill", insert); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

@@ -2,93 +2,23 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
 
 	"petcat"
-	"petcat/internal/claim"
-	"petcat/internal/groupcommit"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
 )
-
-// createOp is the creation of one category.
-type createOp struct {
-	petcat.CreateCategory
-	fingerprint [sha256.Size]byte // only with an idempotency key
-	created     petcat.CreatedCategory
-}
-
-func (o *createOp) claim() claim.Claim {
-	return claim.Claim{Account: o.Account, Key: o.IdempotencyKey}
-}
-
-// CreateCategory implements [petcat.CategoryStore].
-func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	o := &op{create: createOp{CreateCategory: c}}
-	if c.IdempotencyKey != "" {
-		o.create.fingerprint = c.New.Fingerprint()
-		if !s.claims.Take(o.create.claim()) {
-			return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
-		}
-	}
-	if err := s.group.Submit(ctx, o); err != nil {
-		if c.IdempotencyKey != "" && errors.Is(err, groupcommit.ErrRefused) {
-			s.claims.Drop(claim.Claim{Account: c.Account, Key: c.IdempotencyKey})
-		}
-		return petcat.CreatedCategory{}, translate(err, "create category")
-	}
-	if o.outcome != nil {
-		return petcat.CreatedCategory{}, translate(o.outcome, "create category")
-	}
-	return o.create.created, nil
-}
-
-// run inserts the category, or finds the one that an earlier request made.
-func (o *createOp) run(t *tx) error {
-	const insert = `INSERT INTO category (id, name, description, revision, account_id, created_at) VALUES (?, ?, ?, ?, ?, ?)`
-	if o.IdempotencyKey != "" {
-		id, known, err := t.recall(o.claim(), o.fingerprint)
-		if err != nil {
-			return err
-		}
-		if known {
-			// The same fingerprint means the same texts.
-			o.created = petcat.CreatedCategory{Category: o.New.As(id), Replayed: true}
-			return nil
-		}
-	}
-	if o.Refused != nil {
-		return o.Refused
-	}
-	t.counters.category++
-	category := petcat.RevisedCategory{Category: o.New.As(t.counters.category), Revision: t.revise()}
-	var description any
-	if category.Description != nil {
-		description = *category.Description
-	}
-	err := t.exec(insert, int64(category.ID), category.Name, description, int64(category.Revision), int64(o.Account), t.now.UnixMilli())
-	if err != nil {
-		return err
-	}
-	if o.IdempotencyKey != "" {
-		if err := t.remember(o.claim(), o.fingerprint, category.ID); err != nil {
-			return err
-		}
-	}
-	o.created = petcat.CreatedCategory{Category: category.Category}
-	t.created = append(t.created, category)
-	return nil
-}
 
 // cancelCheck is after how many rows a stream looks whether its caller is still
 // there: often enough, and too seldom to cost anything.
 const cancelCheck = 1024
 
-// EachCategory implements [petcat.CategoryStore]. It reads past database/sql,
-// which would cost twice as much as reading: a million rows are read at the
-// start, while callers wait.
+// EachCategory implements [petcat.CategoryStore]. It takes the place of package
+// store's, because it reads past database/sql, which would cost twice as much as
+// reading: a million rows are read at the start, while callers wait.
 func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error {
 	conn, err := s.readers.Conn(ctx)
 	if err != nil {
@@ -108,12 +38,11 @@ func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory
 }
 
 func eachCategory(ctx context.Context, raw any, fn func(petcat.RevisedCategory) error) (stopped, err error) {
-	const query = `SELECT id, name, description, revision FROM category ORDER BY id`
 	queryer, ok := raw.(driver.QueryerContext)
 	if !ok {
 		return nil, fmt.Errorf("the driver's connection is a %T and cannot be queried", raw)
 	}
-	rows, err := queryer.QueryContext(context.WithoutCancel(ctx), query, nil) // a context that can end costs a goroutine
+	rows, err := queryer.QueryContext(context.WithoutCancel(ctx), store.SelectCategories, nil) // a context that can end costs a goroutine
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +83,7 @@ func categoryOf(row [4]driver.Value) (petcat.RevisedCategory, error) {
 		c.Description, ok4 = &text, true
 	}
 	if !ok1 || !ok2 || !ok3 || !ok4 {
-		return c, openErrorf(Damaged, nil, "a category in the database has values of the wrong type; stop petcat and restore a backup")
+		return c, openerror.Errorf(openerror.Damaged, nil, "a category in the database has values of the wrong type; stop petcat and restore a backup")
 	}
 	return c, nil
 }

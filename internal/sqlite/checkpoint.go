@@ -12,6 +12,9 @@ import (
 	"time"
 
 	lib "modernc.org/sqlite/lib"
+
+	"petcat/internal/openerror"
+	"petcat/internal/store"
 )
 
 // Only two places here move the write-ahead log into the database, and both look
@@ -78,7 +81,7 @@ const settlePoll = 10 * time.Millisecond
 // until somebody has made room.
 func settleFor(ctx context.Context, path string, serving bool) (refused, err error) {
 	if serving {
-		return nil, settleWithin(ctx, path, patience)
+		return nil, settleWithin(ctx, path, timeout)
 	}
 	err = settle(ctx, path)
 	switch {
@@ -99,12 +102,16 @@ func (s *Store) settleAtClose() error {
 	if err == nil || severityOf(err) == temporary {
 		return nil
 	}
-	return fmt.Errorf("everything that was committed is stored, but the disk failed when it was moved from the write-ahead log into the database; look at the disk (%w)", err)
+	const message = "all commits are stored, but the disk failed during a checkpoint; check the disk"
+	if s.serving {
+		return store.Unavailable(message, err) // it is to be started again
+	}
+	return fmt.Errorf("%s (%w)", message, err)
 }
 
 // settleWithin is settle for who needs it: it waits for others to go away.
-func settleWithin(ctx context.Context, path string, patience time.Duration) error {
-	wait, cancel := context.WithTimeout(ctx, patience)
+func settleWithin(ctx context.Context, path string, timeout time.Duration) error {
+	wait, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	poll := time.NewTicker(settlePoll)
 	defer poll.Stop()
@@ -119,7 +126,7 @@ func settleWithin(ctx context.Context, path string, patience time.Duration) erro
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return openErrorf(Locked, err, "%s is in use by another program, such as petcat backup, and what the last server left in its log cannot be saved meanwhile; try again when that has finished", path)
+			return openerror.Errorf(openerror.Locked, err, "%s is in use by another program, such as petcat backup, so the write-ahead log of the last server cannot be checkpointed; try again when that program has finished", path)
 		}
 	}
 }

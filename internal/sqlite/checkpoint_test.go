@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
 )
 
 // left returns a directory as a server leaves it that is killed: the last commits
@@ -75,7 +77,7 @@ func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
 	path := filepath.Join(dir, database)
 	other := reader(t, path)
 	before := logSize(t, dir)
-	wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), Locked)
+	wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), openerror.Locked)
 	if after := logSize(t, dir); after != before {
 		t.Fatalf("the log has %d bytes, and had %d", after, before)
 	}
@@ -94,7 +96,7 @@ func TestCommandsDoNotWaitForReaders(t *testing.T) {
 	wantNames(t, s, "Dogs", "Cats")
 }
 
-// A process that has the database open, and no question under way, knows which
+// A process that has the database open, and no query under way, knows which
 // pages were moved, and takes them for safe: only who is alone moves them all.
 func TestIdleReaderKeepsAServerFromStarting(t *testing.T) {
 	dir := left(t)
@@ -103,7 +105,7 @@ func TestIdleReaderKeepsAServerFromStarting(t *testing.T) {
 	if _, err := other.ExecContext(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), Locked)
+	wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), openerror.Locked)
 }
 
 func TestWriteAheadLogStaysSmallBesideReaders(t *testing.T) {
@@ -159,8 +161,9 @@ func TestServerMovesWhatOthersWrote(t *testing.T) {
 		if n > 10_000 {
 			t.Fatal("the log does not grow")
 		}
-		err := other.change(t.Context(), "fill", func(t *tx) error {
-			return t.exec(`INSERT INTO meta VALUES (hex(randomblob(8)), hex(randomblob(500000)))`)
+		err := other.Change(t.Context(), "fill", func(t *store.Tx) error {
+			_, err := t.Exec(`INSERT INTO meta VALUES (hex(randomblob(8)), hex(randomblob(500000)))`)
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)

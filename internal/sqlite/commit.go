@@ -9,6 +9,7 @@ import (
 	"petcat"
 	"petcat/internal/fault"
 	"petcat/internal/groupcommit"
+	"petcat/internal/store"
 )
 
 // commit makes a group durable. It is the committer's function.
@@ -26,16 +27,20 @@ func (s *Store) commit(group []*op) error {
 	if err == nil && s.serving {
 		err = s.checkpoint()
 	}
-	s.release(group)
+	for _, o := range group {
+		if o.change == nil {
+			s.Release(o.create)
+		}
+	}
 	s.refused.Store(err != nil && refusesWrites(err))
 	switch {
 	case err == nil:
 		return nil
 	case severityOf(err) == fatal || isCommitError(err):
-		s.logger.Error("writing stopped for good: end the program and start it again from what is on the disk", "error", err)
-		return groupcommit.Poison(unavailable("nothing can be stored at the moment, and this write may or may not have happened; repeat it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)))
+		s.logger.Error("writes are stopped after a disk failure: restart the program to recover from what is on disk", "error", err)
+		return groupcommit.Poison(store.Unavailable("nothing can be stored at the moment, and this write may or may not have happened; retry it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)))
 	case severityOf(err) == temporary:
-		return unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
+		return store.Unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
 	default:
 		return err
 	}
@@ -49,14 +54,14 @@ func changeError(err error) error {
 		cause = e.Unwrap()
 	}
 	switch {
-	case errors.Is(err, groupcommit.ErrRefused), errors.Is(err, petcat.ErrOutcomeUnknown):
+	case groupcommit.Refused(err), errors.Is(err, petcat.ErrOutcomeUnknown):
 		return err
 	case resultCode(err)&0xff == lib.SQLITE_FULL:
-		return unavailable("nothing was changed, because there is no room on the disk; make room and try again", cause)
+		return store.Unavailable("nothing was changed, because the disk is full; free some space and try again", cause)
 	case isBusy(err):
-		return unavailable("nothing was changed, because another program keeps the database locked; try again when that has finished", cause)
+		return store.Unavailable("nothing was changed, because another program keeps the database locked; try again when that has finished", cause)
 	case severityOf(err) == temporary:
-		return unavailable("nothing was changed, because the database cannot be written at the moment; try again later", cause)
+		return store.Unavailable("nothing was changed, because the database cannot be written at the moment; try again later", cause)
 	default:
 		return err
 	}
@@ -81,7 +86,7 @@ func (s *Store) checkpoint() error {
 	case err == nil:
 		return nil
 	case severityOf(err) == temporary:
-		s.logger.Warn("the write-ahead log could not be moved into the database, and grows until it can be; nothing is lost", "error", err)
+		s.logger.Warn("the checkpoint failed; the write-ahead log grows until one succeeds; nothing is lost", "error", err)
 		return nil
 	default:
 		return &commitError{err}
@@ -124,11 +129,11 @@ func (w *writer) transact(group []*op) error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	for _, o := range group {
-		if err := o.run(t); err != nil {
+		if err := t.run(o); err != nil {
 			return err
 		}
 	}
-	if err := t.finish(); err != nil {
+	if err := t.Finish(); err != nil {
 		return err
 	}
 	if err := w.checkFile(); err != nil {
@@ -137,7 +142,7 @@ func (w *writer) transact(group []*op) error {
 	if err := fault.Hit(fault.BeforeCommit); err != nil {
 		return &commitError{err}
 	}
-	if err := t.exec("COMMIT"); err != nil {
+	if err := w.exec("COMMIT"); err != nil {
 		err = fmt.Errorf("commit: %w", err)
 		if neverCommitted(err) {
 			return err

@@ -11,15 +11,17 @@ import (
 	"time"
 
 	driversqlite "modernc.org/sqlite"
+
+	"petcat/internal/openerror"
 )
 
 // Settings of each connection. SQLite forgets them with the connection, so they
 // are part of the name that every connection is opened by. The journal mode is a
 // property of the file: see prepare.
 
-func writerPragmas() []string { return commonPragmas(patience) }
+func writerPragmas() []string { return commonPragmas(timeout) }
 
-func readerPragmas() []string { return append(commonPragmas(patience), "query_only(ON)") }
+func readerPragmas() []string { return append(commonPragmas(timeout), "query_only(ON)") }
 
 // commonPragmas are those of every connection; it waits so long for locks.
 func commonPragmas(wait time.Duration) []string {
@@ -30,9 +32,9 @@ func commonPragmas(wait time.Duration) []string {
 }
 
 const (
-	// patience is how long a lock is waited for that another process holds: longer
+	// timeout is how long a lock is waited for that another process holds: longer
 	// than any of its transactions lasts.
-	patience = 5 * time.Second
+	timeout = 5 * time.Second
 	// maxReaders is how many reads run at once. Lists are answered from memory:
 	// only look-ups of keys, one at a time, and the operators' commands read here.
 	maxReaders = 4
@@ -95,19 +97,19 @@ func checkDurability(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if olderThan(version, minVersion) {
-		return openErrorf(Unsafe, nil, "this program contains SQLite %s, which may corrupt data; use a build with %s or later", version, minVersion)
+		return openerror.Errorf(openerror.Unsafe, nil, "this program contains SQLite %s, which may corrupt data; use a build with %s or later", version, minVersion)
 	}
 	if err := conn.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&synchronous); err != nil {
 		return err
 	}
 	if synchronous < fullSync {
-		return openErrorf(Unsafe, nil, "the database runs with synchronous=%d, which may lose data in a power cut; it must be FULL", synchronous)
+		return openerror.Errorf(openerror.Unsafe, nil, "the database runs with synchronous=%d, which may lose data in a power cut; it must be FULL", synchronous)
 	}
 	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&journal); err != nil {
 		return err
 	}
 	if journal != "wal" {
-		return openErrorf(Unsafe, nil, "the database cannot be used with a write-ahead log (its journal is %q); put the data directory on a local disk", journal)
+		return openerror.Errorf(openerror.Unsafe, nil, "the database cannot be used with a write-ahead log (its journal is %q); put the data directory on a local disk", journal)
 	}
 	return nil
 }

@@ -1,20 +1,20 @@
-// Package sqlite keeps everything in one SQLite file: categories, idempotency
-// keys, accounts, keys, bans, day counts and the audit log, each in the file that
-// is named like its concept in package petcat.
+// Package sqlite stores everything in one SQLite file: it provides connections,
+// commits and migrations, and package store the operations.
 //
-// All writes go through one goroutine with one connection (writer.go, commit.go), which
-// commits whatever is waiting as one transaction: rows, revisions, idempotency
-// keys and audit entries together, synced to the disk before anybody is
-// answered. Reads have connections of their own, which cannot write. Other
-// processes, such as the command line, may open the same file at the same time.
+// All writes go through one goroutine with one connection (writer.go, commit.go),
+// which commits whatever is waiting as one transaction: rows, revisions, idempotency
+// keys and audit entries together, synced to the disk before any response. What the
+// domain refuses is rolled back alone (tx.go). Reads have connections of their own,
+// which cannot write. Other processes, such as the command line, may open the same
+// file at the same time.
 //
 // It refuses to open a file that is not a petcat database, is damaged, belongs to
 // another environment or has a newer schema, and to run with weaker durability
-// than it promises; an [OpenError] says which, and what to do.
+// than it promises; an [openerror.Error] says which, and what to do.
 //
 // When the disk is full, read-only or locked for long, writes fail with
-// service_unavailable and work again by themselves when the cause is gone. After
-// an error of the disk itself, or of its sync, nothing is written any more: all
-// writes fail, reads go on, and [Store.Failed] tells the program to end, so that
-// its next start begins with what is on the disk.
+// service_unavailable and recover by themselves. After an error of the disk itself,
+// or of its sync, nothing is written any more: all writes fail, reads continue, and
+// [Store.Failed] tells the program to end, so that its next start begins with what
+// is on the disk.
 package sqlite

@@ -26,7 +26,7 @@ func (s *Store) Check(ctx context.Context) error {
 	s.full.Store(free < fullBelow)
 	if s.refused.Load() && free >= roomAgain {
 		// Its outcome is noted where writes are committed.
-		_ = s.change(ctx, "try to write", func(t *tx) error { return t.exec("UPDATE counter SET revision = revision") })
+		_, _ = engine{s}.Exec(ctx, "try to write", "UPDATE counter SET revision = revision")
 	}
 	return nil
 }

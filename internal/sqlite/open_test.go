@@ -16,13 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
 )
 
 const database = "petcat.db"
 
-func wantOpenError(t *testing.T, err error, want Kind) {
+func wantOpenError(t *testing.T, err error, want openerror.Kind) {
 	t.Helper()
-	e, ok := errors.AsType[*OpenError](err)
+	e, ok := errors.AsType[*openerror.Error](err)
 	if !ok || e.Kind != want {
 		t.Fatalf("open = %v, want an OpenError of kind %s", err, want)
 	}
@@ -88,7 +90,7 @@ func filled(t *testing.T) string {
 	}
 	group := make([]*op, 200)
 	for i := range group {
-		group[i] = &op{create: createOp{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
+		group[i] = &op{create: &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
 	}
 	if err := s.commit(group); err != nil { // as one group, to be quick
 		t.Fatal(err)
@@ -112,33 +114,47 @@ func execute(t *testing.T, path, query string) {
 	}
 }
 
+// Who was killed while it made the schema leaves one without data: the next to open it
+// finishes it.
+func TestSchemaThatWasBegunIsFinished(t *testing.T) {
+	dir := t.TempDir()
+	closeNow(t, openAt(t, dir, Options{}))
+	execute(t, filepath.Join(dir, database), olderSchema+"; DELETE FROM meta")
+	s := openAt(t, dir, Options{})
+	create(t, s, "Dogs")
+	closeNow(t, s)
+}
+
+// olderSchema takes the last migration back.
+const olderSchema = "ALTER TABLE day_count DROP COLUMN series; ALTER TABLE day_count DROP COLUMN granted; DELETE FROM goose_db_version WHERE version_id = 3"
+
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		arrange func(t *testing.T, path string)
 		options Options
-		want    Kind
+		want    openerror.Kind
 	}{
-		{"another environment", func(*testing.T, string) {}, Options{Environment: petcat.Staging}, OtherEnvironment},
+		{"another environment", func(*testing.T, string) {}, Options{Environment: petcat.Staging}, openerror.OtherEnvironment},
 		{"an older schema", func(t *testing.T, path string) {
-			execute(t, path, "ALTER TABLE day_count DROP COLUMN series; ALTER TABLE day_count DROP COLUMN granted; DELETE FROM goose_db_version WHERE version_id = 3")
-		}, Options{Serving: true}, OlderSchema},
+			execute(t, path, "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
+		}, Options{Serving: true}, openerror.OlderSchema},
 		{"a newer schema", func(t *testing.T, path string) {
 			execute(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
-		}, Options{}, NewerSchema},
+		}, Options{}, openerror.NewerSchema},
 		{"a text file", func(t *testing.T, path string) {
 			write(t, path, bytes.Repeat([]byte("All work and no play. "), 1000))
-		}, Options{}, Damaged},
-		{"a scribbled header", func(t *testing.T, path string) { overwrite(t, path, 0, 100) }, Options{}, Damaged},
-		{"a scribbled schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }, Options{}, Damaged},
+		}, Options{}, openerror.Damaged},
+		{"a scribbled header", func(t *testing.T, path string) { overwrite(t, path, 0, 100) }, Options{}, openerror.Damaged},
+		{"a scribbled schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }, Options{}, openerror.Damaged},
 		{"another program's database", func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, "CREATE TABLE theirs (x)")
-		}, Options{}, Foreign},
+		}, Options{}, openerror.Foreign},
 		{"another program's mark", func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, "PRAGMA application_id = 7")
-		}, Options{}, Foreign},
+		}, Options{}, openerror.Foreign},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filled(t)
@@ -147,7 +163,7 @@ func TestRefusals(t *testing.T) {
 			before := read(t, path)
 			_, err := tryOpen(t, dir, tt.options)
 			wantOpenError(t, err, tt.want)
-			if tt.want == Foreign && !bytes.Equal(before, read(t, path)) {
+			if tt.want == openerror.Foreign && !bytes.Equal(before, read(t, path)) {
 				t.Error("the other program's file was changed")
 			}
 		})
@@ -195,7 +211,7 @@ func TestDamageBeyondTheSchemaIsFoundByReading(t *testing.T) {
 		defer closeNow(t, s)
 		err = s.EachCategory(t.Context(), func(petcat.RevisedCategory) error { return nil })
 	}
-	wantOpenError(t, err, Damaged)
+	wantOpenError(t, err, openerror.Damaged)
 }
 
 func TestWeakDurabilityIsRefused(t *testing.T) {
@@ -209,7 +225,7 @@ func TestWeakDurabilityIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantOpenError(t, checkDurability(t.Context(), conn), Unsafe)
+		wantOpenError(t, checkDurability(t.Context(), conn), openerror.Unsafe)
 		_ = conn.Close()
 		_ = db.Close()
 	}

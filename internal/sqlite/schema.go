@@ -1,15 +1,16 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -17,6 +18,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
 )
 
 //go:embed migrations/*.sql
@@ -27,18 +30,18 @@ const applicationID = 0x70636174
 
 // prepare makes sure that the file is ours and has the schema that this program
 // expects. The caller holds the migration lock.
-func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env petcat.Environment, now time.Time) (meta, error) {
+func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env petcat.Environment, now time.Time) (store.Meta, error) {
 	if err := identify(ctx, db, path); err != nil {
-		return meta{}, err
+		return store.Meta{}, err
 	}
 	// Persistent: this is a setting of the file, and takes effect once.
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-		return meta{}, err
+		return store.Meta{}, err
 	}
 	if err := migrate(ctx, db, path, mayMigrate); err != nil {
-		return meta{}, err
+		return store.Meta{}, err
 	}
-	return readMeta(ctx, db, env, now)
+	return store.ReadMeta(conn{ctx, db}, env, now, "another directory with --data")
 }
 
 // identify refuses files of other programs, and marks an empty one as ours.
@@ -54,7 +57,7 @@ func identify(ctx context.Context, db *sql.DB, path string) error {
 	case id == applicationID:
 		return nil
 	case id != 0 || objects != 0:
-		return openErrorf(Foreign, nil, "%s is the database of another program; choose another directory with --data", path)
+		return openerror.Errorf(openerror.Foreign, nil, "%s is the database of another program; choose another directory with --data", path)
 	}
 	_, err := db.ExecContext(ctx, "PRAGMA application_id = "+strconv.Itoa(applicationID))
 	return err
@@ -84,13 +87,20 @@ func migrate(ctx context.Context, db *sql.DB, path string, allowed bool) error {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
 	if current > target {
-		return openErrorf(NewerSchema, nil, "%s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", path, current, target)
+		return openerror.Errorf(openerror.NewerSchema, nil, "%s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", path, current, target)
 	}
 	if current == target {
 		return nil
 	}
 	if current != 0 && !allowed {
-		return openErrorf(OlderSchema, nil, "%s has the schema of an older petcat (%d, this program works with %d); use the version that serves it, or let petcat serve or petcat migrate of this one bring it up to date", path, current, target)
+		// Somebody began to make the schema and did not come far: nothing is in it.
+		err := db.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM meta)").Scan(&allowed)
+		if err != nil {
+			return fmt.Errorf("look for data: %w", err)
+		}
+	}
+	if current != 0 && !allowed {
+		return openerror.Errorf(openerror.OlderSchema, nil, "%s has an older schema (%d; this version needs %d); use the version that serves it, or migrate it with petcat serve or petcat migrate of this version", path, current, target)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("change the schema from %d to %d: %w", current, target, err)
@@ -98,44 +108,12 @@ func migrate(ctx context.Context, db *sql.DB, path string, allowed bool) error {
 	return nil
 }
 
-// meta says whose data this is.
-type meta struct {
-	environment petcat.Environment
-	dataset     string // the random name of this set of data
-}
-
-// readMeta checks whose data this is, or writes it down in fresh data. Without
-// an environment, that of the data holds, and fresh data is for production.
-func readMeta(ctx context.Context, db *sql.DB, env petcat.Environment, now time.Time) (meta, error) {
-	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
-	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
-	read := func() (m meta, err error) {
-		err = db.QueryRowContext(ctx, query).Scan(&m.environment, &m.dataset)
-		return m, err
-	}
-	m, err := read()
-	if errors.Is(err, sql.ErrNoRows) {
-		fresh := cmp.Or(env, petcat.Production)
-		if _, err := db.ExecContext(ctx, insert, string(fresh), rand.Text(), now.UTC().Format(time.RFC3339)); err != nil {
-			return meta{}, err
-		}
-		m, err = read()
-	}
-	if err != nil {
-		return meta{}, err
-	}
-	if env != "" && m.environment != env {
-		return meta{}, openErrorf(OtherEnvironment, nil, "the data belongs to the %s environment and this is %s; choose another directory with --data, or start with --environment %s", m.environment, env, m.environment)
-	}
-	return m, nil
-}
-
 // explain turns an error while opening into one sentence.
 func explain(err error, path string) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*OpenError](err); ok {
+	if _, ok := errors.AsType[*openerror.Error](err); ok {
 		return err
 	}
 	wrapped := fmt.Errorf("sqlite: open %s: %w", path, err)
@@ -145,21 +123,40 @@ func explain(err error, path string) error {
 	}
 	switch resultCode(err) & 0xff {
 	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-		return openErrorf(Damaged, wrapped, "%s is not a database or is damaged; restore a backup, or choose another directory with --data", path)
+		return openerror.Errorf(openerror.Damaged, wrapped, "%s is not a database or is damaged; restore a backup, or choose another directory with --data", path)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
-		return openErrorf(Locked, wrapped, "%s is locked by another program; try again when that has finished", path)
+		return openerror.Errorf(openerror.Locked, wrapped, "%s is locked by another program; try again when that has finished", path)
 	case lib.SQLITE_FULL:
 		return noRoom(wrapped, path)
 	case lib.SQLITE_IOERR:
 		said, _ := errors.AsType[*driversqlite.Error](err)
-		return openErrorf(Failing, wrapped, "the disk of %s does not work (%v); look at the disk and try again, or restore a backup", path, said)
+		return failing(wrapped, path, said)
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
-		return openErrorf(Unwritable, wrapped, "%s cannot be written (%v); let this user write to it, make room, or choose another directory with --data", path, err)
+		switch err := tryToWrite(path); { // SQLite does not say why
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+			return noRoom(wrapped, path)
+		case errors.Is(err, syscall.EIO):
+			return failing(wrapped, path, err)
+		}
+		return openerror.Errorf(openerror.Unwritable, wrapped, "%s cannot be written (%v); give this user write permission, free some space, or choose another directory with --data", path, err)
 	default:
 		return wrapped
 	}
 }
 
+// tryToWrite makes a file beside a database, and returns the system's error.
+func tryToWrite(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".petcat-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) // #nosec G703 -- it has just been made
+}
+
+func failing(cause error, path string, why error) error {
+	return openerror.Errorf(openerror.Failing, cause, "the disk of %s fails (%v); check the disk and try again, or restore a backup", path, why)
+}
+
 func noRoom(cause error, path string) error {
-	return openErrorf(NoRoom, cause, "there is no room on the disk of %s; make room and try again, or choose another directory with --data", path)
+	return openerror.Errorf(openerror.NoRoom, cause, "the disk of %s is full; free some space and try again, or choose another directory with --data", path)
 }

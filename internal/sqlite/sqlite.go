@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/claim"
-	"petcat/internal/cleaner"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/groupcommit"
+	"petcat/internal/store"
 )
 
 // Options says how to open a Store.
@@ -44,15 +43,13 @@ type Options struct {
 
 // Store keeps everything in one SQLite file. It is safe for concurrent use.
 type Store struct {
+	*store.Store
 	path    string
-	meta    meta
-	clock   clock.Clock
 	logger  *slog.Logger
 	serving bool
 	writer  *writer
 	group   *groupcommit.Committer[*op]
 	readers *sql.DB
-	claims  claim.Set
 	dir     *datadir.Dir
 	refused atomic.Bool // the last write found no room, or no right to write
 	full    atomic.Bool // the disk has no room
@@ -63,7 +60,7 @@ type Store struct {
 }
 
 // Open opens the database in a data directory, and makes it, or brings its schema
-// up to date if it may. It returns an [OpenError] for a database that
+// up to date if it may. It returns an [openerror.Error] for a database that
 // cannot be used, and what package datadir returns.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
@@ -125,7 +122,8 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err := connectAll(ctx, readers, count); err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
-	s := &Store{path: path, dir: o.Dir, meta: m, clock: o.Clock, logger: o.Logger, serving: o.Serving, writer: w, readers: readers}
+	s := &Store{path: path, dir: o.Dir, logger: o.Logger, serving: o.Serving, writer: w, readers: readers}
+	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(o)
 	return s, nil
 }
@@ -143,7 +141,7 @@ func (s *Store) start(o Options) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(s.writer.life)
 	if o.Serving {
-		s.background.Go(func() { cleaner.Run(ctx, s.logger, s.cleanNow) })
+		s.background.Go(func() { store.RunClean(ctx, s.logger, s.Clean) })
 	}
 	s.close = sync.OnceValue(s.shut)
 }
@@ -168,13 +166,6 @@ func (s *Store) shut() error {
 	return s.settleAtClose()
 }
 
-// Dataset returns the random name that this set of data was given when it was
-// made.
-func (s *Store) Dataset() string { return s.meta.dataset }
-
-// Environment returns the environment that the data belongs to.
-func (s *Store) Environment() petcat.Environment { return s.meta.environment }
-
 // Failed is closed when the store has stopped writing for good; [Store.Err] then
 // says why. The program is to end and start again from what is on the disk.
 func (s *Store) Failed() <-chan struct{} { return s.group.Failed() }
@@ -185,7 +176,6 @@ func (s *Store) Err() error { return s.group.Err() }
 // Stats is the state of a store for metrics.
 type Stats struct {
 	Waiting  int    // writes in the queue
-	Capacity int    // how many may be
 	Shed     uint64 // writes refused so far because too many waited
 	Writable bool   // false: the disk is full, the last write was refused, or writing stopped for good
 	WALBytes int64  // size of the write-ahead log, as a file
@@ -194,37 +184,11 @@ type Stats struct {
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
 	stats := Stats{
-		Waiting: s.group.Waiting(), Capacity: s.group.Capacity(), Shed: s.group.Shed(),
+		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
 		Writable: s.group.Err() == nil && !s.refused.Load() && !s.full.Load(),
 	}
 	if info, err := os.Stat(s.path + "-wal"); err == nil { //nolint:gosec // the operator chose the path
 		stats.WALBytes = info.Size()
 	}
 	return stats
-}
-
-// now returns the wall clock in the precision that is stored.
-func now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
-
-// fromMillis and millis convert moments; the zero time is NULL.
-func fromMillis(ms sql.Null[int64]) time.Time {
-	if !ms.Valid {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms.V).UTC()
-}
-
-func millis(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UnixMilli()
-}
-
-// stored returns a moment in the precision that is stored.
-func stored(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.UTC().Truncate(time.Millisecond)
 }

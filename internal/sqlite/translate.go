@@ -9,6 +9,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
 )
 
 // severity is what an error means for the writes that come after it.
@@ -76,22 +78,10 @@ func translate(err error, doing string) error {
 	}
 	wrapped := fmt.Errorf("sqlite: %s: %w", doing, err)
 	if code := resultCode(err) & 0xff; code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB {
-		wrapped = openErrorf(Damaged, wrapped, "the database is damaged; stop petcat and restore a backup")
+		wrapped = openerror.Errorf(openerror.Damaged, wrapped, "the database is damaged; stop petcat and restore a backup")
 	}
 	if severityOf(err) == statement {
 		return wrapped
 	}
-	return unavailable("the data cannot be reached at the moment; retry later", wrapped)
-}
-
-func unavailable(message string, cause error) error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "%s", message).Because(cause)
-}
-
-func notFound(format string, args ...any) error {
-	return petcat.Errorf(petcat.CodeNotFound, format, args...)
-}
-
-func invalid(format string, args ...any) error {
-	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
+	return store.Unavailable("the data cannot be reached at the moment; retry later", wrapped)
 }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"petcat/internal/store"
 )
 
 // A server that always has something to write lets others in between two of its
@@ -27,7 +29,7 @@ func TestBusyServerLetsOthersWrite(t *testing.T) {
 					return
 				default:
 				}
-				err := s.change(t.Context(), "be busy", func(*tx) error {
+				err := s.Change(t.Context(), "be busy", func(*store.Tx) error {
 					transactions.Add(1)
 					<-time.After(transaction)
 					return nil
@@ -45,7 +47,7 @@ func TestBusyServerLetsOthersWrite(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 		before = transactions.Load()
-		if err := other.change(t.Context(), "get in", func(*tx) error { return nil }); err != nil {
+		if err := other.Change(t.Context(), "get in", func(*store.Tx) error { return nil }); err != nil {
 			t.Error(err)
 		}
 		// The one that runs, one that has not seen it waiting, and some more for a

@@ -13,13 +13,14 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
+	"petcat/internal/store"
 )
 
 // op is one write: the creation of a category, or any other change.
 type op struct {
-	create  createOp
-	change  func(*tx) error // nil: create a category
-	outcome error           // of this operation alone
+	create  *store.Create
+	change  func(*store.Tx) error // nil: create a category
+	outcome error                 // of this operation alone
 }
 
 // owner returns the account that creates, 0 for other changes.
@@ -28,33 +29,6 @@ func (o *op) owner() uint64 {
 		return 0
 	}
 	return uint64(o.create.Account)
-}
-
-// run does the operation's part of a transaction. It returns an error of the
-// database; one of the domain goes into the outcome, and must come before
-// anything was written.
-func (o *op) run(t *tx) error {
-	var err error
-	if o.change != nil {
-		err = o.change(t)
-	} else {
-		err = o.create.run(t)
-	}
-	if _, ok := errors.AsType[*petcat.Error](err); ok {
-		o.outcome = err
-		return nil
-	}
-	return err
-}
-
-// change commits fn in the next group. Whatever fn writes to its surroundings
-// counts only when change returns nil.
-func (s *Store) change(ctx context.Context, doing string, fn func(*tx) error) error {
-	o := &op{change: fn}
-	if err := s.group.Submit(ctx, o); err != nil {
-		return translate(changeError(err), doing)
-	}
-	return translate(o.outcome, doing)
 }
 
 // writer owns the one connection that writes. Only the committer's goroutine
@@ -69,7 +43,7 @@ type writer struct {
 	clock     clock.Clock
 	turn      *datadir.Turn
 	polite    bool                 // lets others go first who ask for their turn
-	patience  time.Duration        // how long the lock is waited for
+	timeout   time.Duration        // how long the lock is waited for
 	conn      *sql.Conn            // nil: to be connected again
 	prepared  map[string]*sql.Stmt // on conn, by their text
 	committed func([]petcat.RevisedCategory)
@@ -93,7 +67,7 @@ func newWriter(ctx context.Context, path string, o Options) (*writer, error) {
 	}
 	return &writer{
 		life: context.WithoutCancel(ctx), path: path, file: file, db: db,
-		clock: o.Clock, turn: turn, polite: o.Serving, patience: patience,
+		clock: o.Clock, turn: turn, polite: o.Serving, timeout: timeout,
 	}, nil
 }
 
@@ -170,7 +144,7 @@ func (w *writer) lock() error {
 		return err
 	}
 	defer w.turn.Done()
-	w.poll(w.patience, func() bool {
+	w.poll(w.timeout, func() bool {
 		if !w.polite {
 			w.turn.Ask()
 		}
@@ -201,8 +175,11 @@ func (w *writer) poll(atMost time.Duration, holds func() bool) {
 	}
 }
 
-func (w *writer) tryLock() error {
-	stmt, err := w.prepare("BEGIN IMMEDIATE") //nolint:sqlclosecheck // closed with its connection
+func (w *writer) tryLock() error { return w.exec("BEGIN IMMEDIATE") }
+
+// exec runs a statement of the transaction itself.
+func (w *writer) exec(query string) error {
+	stmt, err := w.prepare(query) //nolint:sqlclosecheck // closed with its connection
 	if err != nil {
 		return err
 	}

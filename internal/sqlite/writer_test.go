@@ -13,6 +13,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/store"
 )
 
 func wantUnavailable(t *testing.T, err error) {
@@ -62,7 +63,7 @@ func TestFullDiskHealsByItself(t *testing.T) {
 	defer closeNow(t, s)
 	create(t, s, "before")
 	// The limit belongs to the connection, which is given up after the error.
-	if err := s.change(t.Context(), "make the disk small", func(tx *tx) error { return tx.exec("PRAGMA max_page_count = 1") }); err != nil {
+	if err := s.Change(t.Context(), "make the disk small", func(tx *store.Tx) error { _, err := tx.Exec("PRAGMA max_page_count = 1"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -89,7 +90,7 @@ func TestLockedDatabaseHealsByItself(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir, Options{})
 	defer closeNow(t, s)
-	if err := s.change(t.Context(), "be impatient", func(tx *tx) error { tx.patience = lockPoll; return nil }); err != nil {
+	if err := s.Change(t.Context(), "shorten the timeout", func(*store.Tx) error { s.writer.timeout = lockPoll; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	other, err := open(dsn(filepath.Join(dir, database), "rw", nil), 1)
@@ -149,14 +150,14 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &op{create: createOp{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: "k"}}}
+		return &op{create: &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: "k"}}}
 	}
-	first, bad, refused, second := good(), &op{change: func(tx *tx) error {
-		if err := tx.exec("UPDATE counter SET category_id = 100 WHERE id = 1"); err != nil {
+	first, bad, refused, second := good(), &op{change: func(tx *store.Tx) error {
+		if _, err := tx.Exec("UPDATE counter SET category_id = 100 WHERE id = 1"); err != nil {
 			return err
 		}
 		return broken
-	}}, &op{change: func(*tx) error { return invalid("no") }}, good()
+	}}, &op{change: func(*store.Tx) error { return petcat.Errorf(petcat.CodeInvalidField, "no") }}, good()
 	// The committer's goroutine has nothing to do meanwhile.
 	if err := s.commit([]*op{first, bad, refused, second}); err != nil {
 		t.Fatalf("the group failed: %v", err)
@@ -164,14 +165,47 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	if !errors.Is(bad.outcome, broken) || petcat.CodeOf(refused.outcome) != petcat.CodeInvalidField {
 		t.Errorf("outcomes %v and %v", bad.outcome, refused.outcome)
 	}
-	if first.outcome != nil || first.create.created.Category.ID != 1 || first.create.created.Replayed {
-		t.Errorf("first: %+v, %v", first.create.created, first.outcome)
+	if first.outcome != nil || first.create.Created.Category.ID != 1 || first.create.Created.Replayed {
+		t.Errorf("first: %+v, %v", first.create.Created, first.outcome)
 	}
-	if second.outcome != nil || second.create.created.Category.ID != 1 || !second.create.created.Replayed {
-		t.Errorf("second, with the same idempotency key: %+v, %v", second.create.created, second.outcome)
+	if second.outcome != nil || second.create.Created.Category.ID != 1 || !second.create.Created.Replayed {
+		t.Errorf("second, with the same idempotency key: %+v, %v", second.create.Created, second.outcome)
 	}
 	if next := create(t, s, "Cats"); next.ID != 2 {
 		t.Errorf("the next id is %d, want 2", next.ID)
+	}
+}
+
+// What the domain refuses is undone alone: the others of its group keep their
+// transaction.
+func TestRefusedWriteIsUndoneInItsGroup(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	create(t, s, "Dogs")
+	conn := s.writer.conn
+	write := func(name string, refusal error) *op {
+		return &op{change: func(tx *store.Tx) error {
+			if _, err := tx.Exec("INSERT INTO meta (name, value) VALUES (?, '')", name); err != nil {
+				return err
+			}
+			return refusal
+		}}
+	}
+	group := []*op{write("a", nil), write("b", petcat.Errorf(petcat.CodeInvalidField, "no")), write("c", nil)}
+	if err := s.commit(group); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []petcat.Code{"", petcat.CodeInvalidField, ""} {
+		if petcat.CodeOf(group[i].outcome) != want {
+			t.Errorf("outcome %d: %v", i, group[i].outcome)
+		}
+	}
+	var left string
+	if err := s.readers.QueryRowContext(t.Context(), "SELECT group_concat(name) FROM (SELECT name FROM meta WHERE length(name) = 1 ORDER BY name)").Scan(&left); err != nil {
+		t.Fatal(err)
+	}
+	if left != "a,c" || s.writer.conn != conn {
+		t.Errorf("what is left: %s; the same connection: %v", left, s.writer.conn == conn)
 	}
 }
 
@@ -181,7 +215,7 @@ func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	blocked := make(chan error, 1)
 	go func() {
-		blocked <- s.change(t.Context(), "hold the writer", func(*tx) error { close(entered); <-proceed; return nil })
+		blocked <- s.Change(t.Context(), "hold the writer", func(*store.Tx) error { close(entered); <-proceed; return nil })
 	}()
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +243,7 @@ func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = s.change(t.Context(), "hold the writer", func(*tx) error { close(entered); <-proceed; return nil })
+		_ = s.Change(t.Context(), "hold the writer", func(*store.Tx) error { close(entered); <-proceed; return nil })
 	})
 	<-entered
 	gone, cancel := context.WithCancel(t.Context())
@@ -258,14 +292,14 @@ func TestClean(t *testing.T) {
 	if _, err := tryCreate(t.Context(), t, s, "young", "young"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.cleanNow(t.Context()); err != nil {
+	if err := s.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := count("idempotency"); got != cleanBatch+11 {
 		t.Errorf("%d idempotency keys before any has expired, want %d", got, cleanBatch+11)
 	}
 	c.Advance(time.Millisecond)
-	if err := s.cleanNow(t.Context()); err != nil {
+	if err := s.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := count("idempotency"); got != 1 {
@@ -277,8 +311,8 @@ func TestClean(t *testing.T) {
 	if got := count("day_call"); got != 3 {
 		t.Errorf("%d calls about days, want all 3", got)
 	}
-	c.Advance(dayRetention)
-	if err := s.cleanNow(t.Context()); err != nil {
+	c.Advance(35 * 24 * time.Hour)
+	if err := s.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := count("day_call"); got != 0 {
@@ -297,7 +331,7 @@ func TestNobodyFillsTheQueueAlone(t *testing.T) {
 	begun, proceed := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = s.change(t.Context(), "hold the writer up", func(*tx) error { close(begun); <-proceed; return nil })
+		_ = s.Change(t.Context(), "hold the writer up", func(*store.Tx) error { close(begun); <-proceed; return nil })
 	})
 	<-begun
 	name := "dog"
@@ -319,7 +353,7 @@ func TestNobodyFillsTheQueueAlone(t *testing.T) {
 		}
 	})
 	all.Go(func() {
-		if err := s.change(t.Context(), "change", func(*tx) error { return nil }); err != nil {
+		if err := s.Change(t.Context(), "change", func(*store.Tx) error { return nil }); err != nil {
 			t.Errorf("a change: %v", err)
 		}
 	})

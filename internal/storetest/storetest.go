@@ -1,10 +1,10 @@
-// Package storetest is what every store has to pass: one suite over the
-// interfaces of package petcat, so that SQLite and any other database behave the
-// same to the last byte. It refuses to know which store it tests; what is special
-// to one is tested beside that one.
+// Package storetest is the conformance suite of all stores, over the interfaces of
+// package petcat, so that they behave identically. It does not know which store it
+// tests; what is special to a store is tested in its own package.
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,6 +16,7 @@ import (
 	"petcat"
 	"petcat/internal/backup"
 	"petcat/internal/clock"
+	"petcat/internal/store"
 )
 
 // Store is everything that a store implements.
@@ -30,6 +31,8 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	backup.Source
 	backup.Target
 	io.Closer
+	// Change runs fn in a transaction, as the store's operations do.
+	Change(ctx context.Context, doing string, fn func(*store.Tx) error) error
 }
 
 // Open opens a store on the set of data that place names, an empty one the first
@@ -83,6 +86,7 @@ func run(t *testing.T, open Open) {
 		{"shared days", testSharedDays},
 		{"access", testAccess},
 		{"audit", testAudit},
+		{"what is refused", testRefused},
 		{"reopen", testReopen},
 		{"backup", testBackup},
 	} {
@@ -180,11 +184,7 @@ func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Sub
 
 func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	t.Helper()
-	n, err := petcat.ParseNewAccount(name, subscription(t, "free", 0, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := f.CreateAccount(t.Context(), operator, n)
+	a, err := f.CreateAccount(t.Context(), operator, newAccount(t, name))
 	return must(t, a, err)
 }
 

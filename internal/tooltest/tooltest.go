@@ -24,6 +24,14 @@ func Find(tb testing.TB, program, debianPackage string) string {
 	return ""
 }
 
+// NeedServer skips a test that starts a server when only short tests are asked for.
+func NeedServer(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("it starts a server: make test runs it, make quick does not")
+	}
+}
+
 // Missing ends a test that cannot run because of what is missing: as failed when
 // PETCAT_TEST_REQUIRE is set, else as skipped.
 func Missing(tb testing.TB, what string) {

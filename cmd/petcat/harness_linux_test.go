@@ -1,6 +1,0 @@
-package main
-
-import "syscall"
-
-// diesWithTest makes a process end with the test, however that ends.
-func diesWithTest() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// wellnessOf is what /readyz and the metrics say of a part at one moment.
+type wellnessOf struct{ readyz, metric bool }
+
+func (s *server) wellness(part string) (w wellnessOf) {
+	s.t.Helper()
+	w.readyz = s.readiness().Checks[part] == "ok"
+	switch part {
+	case "store":
+		w.metric = s.metric("petcat_store_up") == 1
+	case "limiter":
+		w.metric = s.metric("petcat_limiter_degraded") == 0
+	}
+	return w
+}
+
+// tells waits until a node says, in /readyz and in its metrics, that a part is well
+// or not, which both have to say within a second of each other. Then it must stay
+// so for a while.
+func (s *server) tells(what, part string, well bool, notice time.Duration) {
+	s.t.Helper()
+	begin := time.Now()
+	var first time.Time
+	for want := (wellnessOf{well, well}); ; lapse(20 * time.Millisecond) {
+		got := s.wellness(part)
+		if got == want {
+			break
+		}
+		if first.IsZero() && got.readyz != got.metric {
+			first = time.Now()
+		}
+		if !first.IsZero() && time.Since(first) > time.Second {
+			s.t.Fatalf("%s: for a second /readyz and the metrics disagree on the %s: %+v", what, part, got)
+		}
+		if time.Since(begin) > notice {
+			s.t.Fatalf("%s: after %s /readyz and the metrics say of the %s: %+v; want %+v", what, notice, part, got, want)
+		}
+	}
+	took := time.Since(begin)
+	for range 10 {
+		if got := s.wellness(part); got != (wellnessOf{well, well}) {
+			s.t.Errorf("%s: then /readyz and the metrics say of the %s: %+v", what, part, got)
+		}
+		lapse(50 * time.Millisecond)
+	}
+	s.t.Logf("%s: the %s is well: %v, told after %s", what, part, well, took.Round(10*time.Millisecond))
+}
+
+// TestClusterHealthWithoutTraffic: a node that nobody sends requests knows how its
+// database and its limiter's server are, and tells the same in /readyz and in the
+// metrics that alerts look at.
+func TestClusterHealthWithoutTraffic(t *testing.T) {
+	t.Parallel()
+	// A question each second, and the longest time limit of one, on a busy machine.
+	const notice = 8 * time.Second
+	c := newClusterApart(t)
+	s := c.startOne()
+	s.tells("at first", "store", true, notice)
+	set := func(setting string) func() {
+		return func() {
+			for _, statement := range []string{"ALTER SYSTEM " + setting, "SELECT pg_reload_conf()"} {
+				c.postgres.Execute(t, c.database, statement)
+			}
+		}
+	}
+	for _, outage := range []struct {
+		name       string
+		part       string
+		lose, heal func()
+	}{
+		{"PostgreSQL is stopped", "store", c.postgres.Stop, func() { must(t, c.postgres.Start(t.Context())) }},
+		{"PostgreSQL hangs", "store", c.postgres.Suspend, c.postgres.Resume},
+		{"PostgreSQL is read-only", "store", set("SET default_transaction_read_only = on"), set("RESET default_transaction_read_only")},
+		{"PostgreSQL commits nothing", "store", set("SET synchronous_standby_names = 'nobody'"), set("RESET synchronous_standby_names")},
+		{"Redis is killed", "limiter", c.redis.Kill, c.redis.Restart},
+		{"Redis hangs", "limiter", c.redis.Hang, c.redis.Resume},
+	} {
+		outage.lose()
+		s.tells(outage.name, outage.part, false, notice)
+		outage.heal()
+		s.tells(outage.name+" no more", outage.part, true, notice)
+	}
+	// On a node that nobody asks for lists, the list is still known to be complete.
+	if age := s.metric("petcat_list_age_seconds"); age > 3 {
+		t.Errorf("the list of a healthy node is %v s old", age)
+	}
+	if stale := s.metric("petcat_list_stale_total"); stale != 0 {
+		t.Errorf("%v lists were stale, and nobody asked for one", stale)
+	}
+	c.mustStop()
+}

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestClusterLimiterIsChanged: while --limiter is changed by a rolling restart, an account
+// gets at most its minute's quota from each counters that are in use, and from each node
+// that counts in its own memory; afterwards exactly its quota again. Its day stays one.
+func TestClusterLimiterIsChanged(t *testing.T) {
+	t.Parallel()
+	changes := []limiterChange{
+		{"database", "redis"}, {"redis", "database"}, {"redis", "memory"}, {"memory", "redis"}, {"database", "memory"}, {"memory", "database"},
+	}
+	for _, change := range changes[:often(t, 1, len(changes))] {
+		change.rolls(t)
+	}
+}
+
+type limiterChange struct{ from, to string }
+
+func (l limiterChange) String() string { return "from " + l.from + " to " + l.to }
+
+// places returns in how many places is counted while so many nodes are restarted.
+func (l limiterChange) places(nodes int) (count int) {
+	for _, limiter := range []string{l.from, l.to} {
+		if limiter == "memory" {
+			count += nodes
+		} else {
+			count++
+		}
+	}
+	return count
+}
+
+func (l limiterChange) rolls(t *testing.T) {
+	t.Helper()
+	const limit, day, nodes = 60, 500, 3
+	c := newCluster(t)
+	flags := func(limiter string) []string {
+		if limiter == "redis" {
+			limiter = c.redis.URL()
+		}
+		return []string{"--bans", "off", "--limiter", limiter} // these callers do not wait
+	}
+	c.start(nodes, flags(l.from)...)
+	c.haveShares()
+	keys, y := c.newKeys("free", 3, "free"), newTally(t)
+	daily := c.newKey("day", "enterprise", "--per-minute", "1000000", "--per-day", fmt.Sprint(day))
+	awaitRoomInDay(t, 2*time.Minute)
+	awaitRoomInMinute(t, 20*time.Second)
+
+	var routed atomic.Pointer[[]*server]
+	route := func(nodes []*server) { routed.Store(&nodes) }
+	route(c.nodes)
+	stop := stream(4, 10*time.Millisecond, func(random *rand.Rand) {
+		nodes := *routed.Load()
+		y.ask(nodes[random.IntN(len(nodes))], append(keys, daily)[random.IntN(len(keys)+1)])
+	})
+	for _, old := range slices.Clone(c.nodes) {
+		lapse(time.Second)
+		c.startOne(flags(l.to)...)
+		c.forget(old)
+		route(c.nodes)
+		lapse(200 * time.Millisecond) // what it was asked before
+		old.mustStop()
+	}
+	lapse(time.Second)
+	stop()
+	for _, key := range keys {
+		y.eachMinute(key, func(end int64, w window) {
+			t.Logf("%s: %d of %d were admitted in the minute until %d", l, w.admitted, limit, end)
+			if most := limit * l.places(nodes); w.admitted > most {
+				t.Errorf("%s: %d of %d were admitted in the minute until %d; want %d at most", l, w.admitted, limit, end, most)
+			}
+			// Shared counters begin an epoch when the first node asks them. Until the minute
+			// ends, a node that has just joined, and so has no share, refuses.
+			if l.to == "memory" && w.admitted < limit && w.refused > 0 {
+				t.Errorf("%s: %d of %d were admitted in the minute until %d, and others were refused", l, w.admitted, limit, end)
+			}
+		})
+	}
+	if l.to != "memory" {
+		c.haveShares()
+		nextMinute()
+		c.minuteIsExact(l.String(), even)
+	}
+	burst{nodes: c.nodes, keys: []string{daily}, each: day + 100, clients: 8, spread: even}.send(y.ask)
+	if admitted := y.admitted(daily); admitted > day || admitted < day*98/100 {
+		t.Errorf("%s: a day of %d admitted %d requests", l, day, admitted)
+	}
+	c.mustStop()
+}

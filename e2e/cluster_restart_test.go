@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// balancer is a small proxy: it asks each node whether it is ready, and gives
+// each that is its turn. It sends nothing twice.
+type balancer struct {
+	nodes []*url.URL
+	admin []string
+	ready []atomic.Bool
+	turn  atomic.Int64
+	proxy *httputil.ReverseProxy
+}
+
+// startBalancer starts a proxy before the nodes and returns a server by which
+// its answers are checked.
+func startBalancer(t *testing.T, nodes []*server) *server {
+	t.Helper()
+	b := &balancer{ready: make([]atomic.Bool, len(nodes))}
+	for _, s := range nodes {
+		u, err := url.Parse(s.api)
+		must(t, err)
+		b.nodes, b.admin = append(b.nodes, u), append(b.admin, s.admin)
+	}
+	b.proxy = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(b.choose())
+			r.SetXForwarded()
+		},
+		Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true},
+		ErrorLog:  slog.NewLogLogger(slog.NewTextHandler(t.Output(), nil), slog.LevelError),
+	}
+	t.Cleanup(stream(1, 50*time.Millisecond, func(*rand.Rand) { b.look() }))
+	b.look()
+	front := httptest.NewServer(b.proxy)
+	t.Cleanup(front.Close)
+	return &server{t: t, client: newClient(t), api: front.URL}
+}
+
+// look asks each node whether it is ready.
+func (b *balancer) look() {
+	for i, admin := range b.admin {
+		status, _, err := ask(admin + "/readyz")
+		b.ready[i].Store(err == nil && status == http.StatusOK)
+	}
+}
+
+func (b *balancer) choose() *url.URL {
+	for range b.nodes {
+		i := int(b.turn.Add(1)) % len(b.nodes)
+		if b.ready[i].Load() {
+			return b.nodes[i]
+		}
+	}
+	return b.nodes[0] // which fails, and is seen
+}
+
+// TestClusterRollingRestart: nodes that are restarted one after the other, behind
+// a proxy that asks /readyz, cost nobody a request.
+func TestClusterRollingRestart(t *testing.T) {
+	t.Parallel()
+	rounds := often(t, 2, 33)
+	c := newCluster(t)
+	flags := []string{"--shutdown-timeout", "10s"}
+	c.start(3, flags...)
+	key := c.newCaller()
+	front := startBalancer(t, c.nodes)
+	book := newLedger()
+	var sent, failed atomic.Int64
+	stop := stream(8, 10*time.Millisecond, func(random *rand.Rand) {
+		n := sent.Add(1)
+		if random.IntN(2) == 0 {
+			a, err := front.tryList(key)
+			if err != nil || a.StatusCode != http.StatusOK {
+				failed.Add(1)
+				t.Errorf("list: %v %v", a, err)
+			}
+			return
+		}
+		name := fmt.Sprint("c", n)
+		book.send(name)
+		a, err := front.try(http.MethodPost, front.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(key))
+		if err != nil || a.StatusCode != http.StatusCreated {
+			failed.Add(1)
+			t.Errorf("create: %v %v", a, err)
+			return
+		}
+		book.acknowledge(a.category(t))
+	})
+	for range rounds {
+		for i, s := range c.nodes {
+			listen, admin := strings.TrimPrefix(s.api, "http://"), strings.TrimPrefix(s.admin, "http://")
+			if code := s.stop(); code != exitDone {
+				t.Errorf("a node ended with %d: %q", code, s.log.sentences())
+			}
+			// A port that was let go of may be anybody's for a moment.
+			eventually(t, 5*time.Second, "the address is free", func() bool {
+				l, err := net.Listen("tcp", listen)
+				if err != nil {
+					return false
+				}
+				return l.Close() == nil
+			})
+			again := c.launch(append(flags, "--listen", listen, "--admin-listen", admin)...)
+			again.awaitReady()
+			c.nodes[i] = again
+			lapse(200 * time.Millisecond) // until the proxy has noticed
+		}
+	}
+	stop()
+	book.check(c.nodes[0].categories(key))
+	if v := book.verdict(); v != (verdict{}) {
+		t.Error(v)
+	}
+	acked, maybe := book.acknowledged()
+	t.Logf("%d restarts: %d requests, %d failed, %d creates acknowledged, %d not", 3*rounds, sent.Load(), failed.Load(), acked, maybe)
+	front.client.CloseIdleConnections()
+	c.mustStop()
+}

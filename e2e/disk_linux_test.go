@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// disk returns the path of a file system of its own, of so many bytes. Only
+// root may make one; for others the test is skipped.
+func disk(t *testing.T, bytes int64) string {
+	t.Helper()
+	path := t.TempDir()
+	err := unix.Mount("petcat-test", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=700,size="+strconv.FormatInt(bytes, 10))
+	if err != nil {
+		skipDisk(t, err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", path, err)
+		}
+	})
+	return path
+}
+
+// readOnlyDisk returns a directory that nobody can write to, root included, or
+// "" where none can be made.
+func readOnlyDisk(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a read-only disk")
+	}
+	path := disk(t, 1<<20)
+	must(t, unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	return path
+}
+
+// skipDisk gives up. Root has no excuse where nothing may be missing.
+func skipDisk(t *testing.T, err error) {
+	t.Helper()
+	if os.Getuid() == 0 && os.Getenv("PETCAT_TEST_REQUIRE") != "" {
+		t.Fatalf("a small disk is needed, and root cannot mount one here: %v", err)
+	}
+	t.Skipf("a small disk is needed, and only root may mount one: %v", err)
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package e2e
+
+import "syscall"
+
+// diesWithTest has no means here: a test that is killed leaves its processes.
+func diesWithTest() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The exit codes that docs/operations.md promises.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitTryLater = 75
+	exitConfig   = 78
+)
+
+// programFile is the program that is tested. TestMain builds it.
+var programFile string
+
+// TestMain is the tests, or the control process when the test binary is called so.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == controlName {
+		runControl()
+		return
+	}
+	code, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// sideBySide is how many tests run at once that may.
+const sideBySide = 4
+
+// runTests builds the program, runs all tests, and removes what they share.
+func runTests(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "petcat-e2e-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	programFile = filepath.Join(dir, "petcat")
+	build := exec.Command("go", "build", "-buildvcs=false", "-race="+strconv.FormatBool(raceEnabled), "-o", programFile, "../cmd/petcat")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("build the program: %w: %s", err, out)
+	}
+	defer sharedPostgres.Remove()
+	// What is parallel here waits, and needs no processor of its own.
+	if err := flag.Set("test.parallel", strconv.Itoa(max(sideBySide, runtime.GOMAXPROCS(0)))); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// processOf returns the program with arguments, and with no variables but those that
+// every process has.
+func processOf(args ...string) *exec.Cmd {
+	cmd := exec.Command(programFile, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(programFile)}
+	cmd.SysProcAttr = diesWithTest()
+	return cmd
+}
+
+// execute runs the program to its end, and returns its exit code, -1 for a signal.
+func execute(t testing.TB, args, variables []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	t.Helper()
+	cmd := processOf(args...)
+	cmd.Env = append(cmd.Env, variables...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Errorf("petcat %s: %v", strings.Join(args, " "), err)
+		return -1
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// petcatRuns runs a command off a terminal, and returns how it ended and what it
+// printed.
+func petcatRuns(t testing.TB, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	code = execute(t, args, nil, nil, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// mustRun is petcatRuns for what has to succeed.
+func mustRun(t testing.TB, args ...string) (stdout string) {
+	t.Helper()
+	code, stdout, stderr := petcatRuns(t, args...)
+	if code != exitDone {
+		t.Fatalf("petcat %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}

@@ -1,0 +1,22 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Error says that a setting, or what it points to, cannot be used: the same command
+// would fail again. Its text is one sentence that names the setting and the remedy.
+type Error struct {
+	text  string
+	cause error
+}
+
+// Errorf makes an [Error] as [fmt.Errorf] does; %w is understood.
+func Errorf(format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{text: err.Error(), cause: errors.Unwrap(err)}
+}
+
+func (e *Error) Error() string { return e.text }
+func (e *Error) Unwrap() error { return e.cause }

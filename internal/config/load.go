@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Value is a setting with the value that holds.
+type Value struct {
+	Setting
+
+	// Origin is "default", or what people must look at to change the value.
+	Origin string
+	text   string // as it was given, secrets included
+	given  bool   // not the default
+}
+
+// Load returns the settings of a command: of those whose flags it has, the values
+// that hold, and of all others the defaults. Every mistake is in the one [Error].
+// Environ is in the form of [os.Environ].
+func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
+	values, mistakes := resolve(flags, environ)
+	loaded, more := apply(values)
+	if mistakes = append(mistakes, more...); len(mistakes) > 0 {
+		return Settings{}, Errorf("%s", strings.Join(mistakes, "; "))
+	}
+	return loaded, nil
+}
+
+// Values returns the value of each setting, unchecked, in the order of [Table]. In
+// the place of one that cannot be read is the default.
+func Values(flags *pflag.FlagSet, environ []string) []Value {
+	values, _ := resolve(flags, environ)
+	return values
+}
+
+// resolve finds the value of each setting: flag, then environment, then default. An
+// empty variable counts as absent, because that is what the files of compose and
+// systemd make of one that is not filled in.
+func resolve(flags *pflag.FlagSet, environ []string) (values []Value, mistakes []string) {
+	variables := parseEnviron(environ)
+	for _, s := range Table() {
+		v := Value{Setting: s, text: s.Default, Origin: "default"}
+		flag := flags.Lookup(s.Flag)
+		if flag == nil {
+			values = append(values, v)
+			continue
+		}
+		variable, file := variables[s.Env], ""
+		if s.Secret {
+			file = variables[s.fileEnv()]
+		}
+		switch {
+		case flag.Changed:
+			v.text, v.Origin, v.given = flag.Value.String(), "flag --"+s.Flag, true
+		case variable != "" && file != "":
+			mistakes = append(mistakes, fmt.Sprintf("%s and %s are both set; unset one", s.Env, s.fileEnv()))
+		case variable != "":
+			v.text, v.Origin, v.given = variable, "environment "+s.Env, true
+		case file != "":
+			v.Origin = "file " + file + " of " + s.fileEnv()
+			text, err := readSecretFile(file)
+			if err != nil {
+				mistakes = append(mistakes, fmt.Sprintf("%s names a file that cannot be used: %v", s.fileEnv(), err))
+			} else {
+				v.text, v.given = text, true
+			}
+		}
+		values = append(values, v)
+	}
+	return values, mistakes
+}
+
+// apply checks the values one by one, and then together.
+func apply(values []Value) (loaded Settings, mistakes []string) {
+	for _, v := range values {
+		if err := v.apply(&loaded, v.text); err != nil {
+			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", v.Flag, v.Env, err))
+		}
+		if v.Flag == "environment" {
+			loaded.EnvironmentGiven = v.given
+		}
+	}
+	return loaded, append(mistakes, loaded.contradictions()...)
+}
+
+// maxSecretFile is far above any address, and keeps a wrong file name, such as
+// that of a device, from filling the memory.
+const maxSecretFile = 64 << 10
+
+func readSecretFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(b))
+	switch {
+	case len(b) > maxSecretFile:
+		return "", fmt.Errorf("%s is longer than %d bytes", name, maxSecretFile)
+	case text == "":
+		return "", fmt.Errorf("%s is empty", name)
+	default:
+		return text, nil
+	}
+}

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"petcat"
+)
+
+// Settings is what the operator decides, checked and typed.
+type Settings struct {
+	// Data is the data directory.
+	Data string
+	// Database is where accounts, keys and categories are kept: "sqlite" for
+	// the file in Data, or the address of a PostgreSQL database. Secret, because
+	// the address holds a password.
+	Database petcat.Secret
+	// Limiter is where requests are counted: "memory" for this process, "database" for
+	// the PostgreSQL database that holds the data, the address of a Redis or Valkey
+	// server, or nothing for the first with SQLite and the second with PostgreSQL.
+	Limiter petcat.Secret
+	// LimiterAllowEviction accepts a server that may evict counts.
+	LimiterAllowEviction bool
+	// Listen and AdminListen are host:port; an empty host is every address.
+	Listen, AdminListen string
+	// AdminAllowPlaintext lets the admin listener serve others without TLS.
+	AdminAllowPlaintext bool
+	Environment         petcat.Environment
+	// EnvironmentGiven is false when Environment is only the default, which
+	// existing data may overrule.
+	EnvironmentGiven bool
+	// PublicURL is the address that clients use, without the /v1 and without a
+	// slash at the end; "" for that of the listener.
+	PublicURL string
+	// TLSCert and TLSKey are PEM files, both given or neither.
+	TLSCert, TLSKey string
+	// TrustedProxies are whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+	Bans           petcat.BanMode
+	// KeysInMemory is how many keys a node keeps in memory.
+	KeysInMemory int
+	// MaxStaleness is how old a list may be while the database is unavailable; 0
+	// forbids it.
+	MaxStaleness time.Duration
+	// ShutdownTimeout is how long requests in flight may take to finish.
+	ShutdownTimeout time.Duration
+	LogLevel        slog.Level
+	// LogFormat is "text", "json", or "" for text on a terminal and else json.
+	LogFormat string
+}
+
+// UsesSQLite reports whether the data is the file in the data directory.
+func (s Settings) UsesSQLite() bool {
+	return s.Database.IsZero() || s.Database.Reveal() == sqliteDatabase
+}
+
+// CountsInMemory reports whether requests are counted in this process.
+func (s Settings) CountsInMemory() bool {
+	return s.Limiter.Reveal() == memoryLimiter || s.Limiter.IsZero() && s.UsesSQLite()
+}
+
+// CountsInDatabase reports whether requests are counted where the data is.
+func (s Settings) CountsInDatabase() bool {
+	return s.Limiter.Reveal() == databaseLimiter || s.Limiter.IsZero() && !s.UsesSQLite()
+}
+
+// TLS reports whether the listeners speak TLS.
+func (s Settings) TLS() bool { return s.TLSCert != "" }
+
+// AdminIsLocal reports whether only this machine can reach the admin listener.
+func (s Settings) AdminIsLocal() bool { return isLoopback(s.AdminListen) }

@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"petcat"
+	"petcat/internal/store"
+)
+
+// querier is a connection or a transaction.
+type querier interface {
+	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// conn implements [store.Conn].
+type conn struct {
+	ctx context.Context //nolint:containedctx // it lives no longer than the call
+	querier
+	texts *texts
+	once  bool        // each statement runs once: it is not prepared
+	timer *time.Timer // runs while the database is waited for; may be nil
+}
+
+// args puts what the driver is to know of a statement ahead of its arguments.
+func (c conn) args(args []any) []any {
+	if !c.once {
+		return args
+	}
+	return append([]any{pgx.QueryExecModeExec}, args...)
+}
+
+func (c conn) Exec(query string, args ...any) (int64, error) {
+	tag, err := c.querier.Exec(c.ctx, c.texts.numbered(query), c.args(args)...)
+	return tag.RowsAffected(), err
+}
+
+func (c conn) ExecEach(query string, rows [][]any) error {
+	var batch pgx.Batch
+	for _, args := range rows {
+		batch.Queue(c.texts.numbered(query), args...)
+	}
+	return c.SendBatch(c.ctx, &batch).Close()
+}
+
+func (c conn) QueryRow(query string, args []any, into ...any) (found bool, err error) {
+	err = c.querier.QueryRow(c.ctx, c.texts.numbered(query), c.args(args)...).Scan(into...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (c conn) Query(row func(store.Scan) error, query string, args ...any) error {
+	rows, err := c.querier.Query(c.ctx, c.texts.numbered(query), c.args(args)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+		if c.timer != nil {
+			c.timer.Reset(readTimeout)
+		}
+	}
+	return rows.Err()
+}
+
+// rowsOf calls row for every row of one query of a batch.
+func rowsOf(row func(store.Scan) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			if err := row(rows.Scan); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+}
+
+// texts are the statements of package store as PostgreSQL wants them. There are few.
+type texts struct{ known sync.Map }
+
+// numbered returns a statement with $1 in the place of its first question mark, and
+// so on.
+func (t *texts) numbered(query string) string {
+	if text, ok := t.known.Load(query); ok {
+		return text.(string)
+	}
+	parts := strings.Split(query, "?")
+	var text strings.Builder
+	for i, part := range parts {
+		if i > 0 {
+			text.WriteString("$" + strconv.Itoa(i))
+		}
+		text.WriteString(part)
+	}
+	t.known.Store(query, text.String())
+	return text.String()
+}
+
+// dialect is what only PostgreSQL writes so.
+func dialect() store.Dialect {
+	return store.Dialect{
+		HashAmong: `k.hash = ANY(?::bytea[])`,
+		Hashes: func(hashes []petcat.KeyHash) any {
+			all := make([][]byte, len(hashes))
+			for i := range hashes {
+				all[i] = hashes[i][:]
+			}
+			return all
+		},
+		// Every node deletes what has expired.
+		SkipLocked: ` FOR UPDATE SKIP LOCKED`,
+		CleanBatch: cleanBatch,
+	}
+}
+
+// cleanBatch keeps each deletion under some milliseconds.
+const cleanBatch = 1000
+
+// engine implements [store.Database].
+type engine struct{ s *Store }
+
+// Create commits c in the next group.
+func (e engine) Create(ctx context.Context, c *store.Create) error {
+	err := store.SubmitError(e.s.group.Submit(ctx, c))
+	if err == nil {
+		err = c.Outcome
+	}
+	return translate(err, "create category")
+}
+
+// Exec runs a statement as one transaction in one round trip.
+func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
+	var batch pgx.Batch
+	batch.Queue(settings)
+	batch.Queue(e.s.pool.texts.numbered(query), args...).Exec(func(tag pgconn.CommandTag) error {
+		changed = tag.RowsAffected()
+		return nil
+	})
+	err = e.s.write(ctx, doing, &batch)
+	return changed, err
+}
+
+func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return e.s.pool.read(ctx, doing, func(ctx context.Context, c *pgx.Conn) error {
+		return fn(conn{ctx: ctx, querier: c, texts: &e.s.pool.texts})
+	})
+}
+
+func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
+	return e.s.pool.each(ctx, doing, row, query, args...)
+}

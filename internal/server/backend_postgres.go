@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+
+	"petcat/internal/catalog"
+	"petcat/internal/metrics"
+	"petcat/internal/postgres"
+)
+
+// postgresBackend is a database that several nodes share: each list asks it for what the
+// others created.
+type postgresBackend struct {
+	*postgres.Store
+
+	categories *catalog.Fresh
+}
+
+func (n *Node) openPostgres(ctx context.Context) (backend, error) {
+	st, err := postgres.Open(ctx, postgres.Options{
+		URL: n.settings.Database, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true,
+		CommitObserved: n.metrics.Commit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := &postgresBackend{Store: st, categories: catalog.NewFresh(ctx, catalog.New(st.Dataset()), catalog.FreshOptions{
+		Feed: st, Clock: n.clock, Logger: n.log.Logger, MaxStaleness: n.settings.MaxStaleness,
+	})}
+	if err := b.categories.Load(ctx, st); err != nil {
+		_ = b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *postgresBackend) list() categoryList { return b.categories }
+
+func (b *postgresBackend) registry() registry { return b.Store }
+
+func (b *postgresBackend) check(ctx context.Context) {
+	_ = b.Check(ctx) // the store remembers
+	b.categories.Check(ctx)
+}
+
+func (b *postgresBackend) status() storeStatus {
+	stats := b.Stats()
+	return storeStatus{readable: stats.Readable, writable: stats.Writable, waiting: stats.Waiting, shed: stats.Shed}
+}
+
+// Failed is nil: the store goes on when the database is back.
+func (b *postgresBackend) Failed() <-chan struct{} { return nil }
+
+// Err is nil, as nothing fails for good.
+func (b *postgresBackend) Err() error { return nil }
+
+func (b *postgresBackend) registerMetrics(m *metrics.Metrics) {
+	m.Gauge("petcat_store_connections", "Connections to the database.", func() float64 { return float64(b.Stats().Connections) })
+	m.Gauge("petcat_store_connections_in_use", "Connections to the database that are in use.", func() float64 { return float64(b.Stats().InUse) })
+	m.Gauge("petcat_list_age_seconds", "Seconds since the list was last known to be complete.", func() float64 { return b.categories.Stats().Age.Seconds() })
+	m.Counter("petcat_list_freshness_queries_total", "Freshness queries to the database.", func() float64 { return float64(b.categories.Stats().Queries) })
+	m.Counter("petcat_list_stale_total", "Stale lists served while the database was unavailable.", func() float64 { return float64(b.categories.Stats().Stale) })
+}
+
+// Close ends the queries of the list, and then closes the store.
+func (b *postgresBackend) Close() error {
+	b.categories.Close()
+	return b.Store.Close()
+}

@@ -1,0 +1,15 @@
+// Package server runs one node. It wires the two listeners, one for the API and one
+// for metrics and health, to the data, the limiter, the keyring and the change log.
+//
+// It prints nothing, reads no environment and no flag, and handles no signal: the
+// command that starts it does. It contains no rule of the domain and no SQL.
+//
+// A node responds as soon as its sockets are open. Until its data is loaded, the API
+// returns 503, and /readyz says that the node is starting; when the data cannot be
+// opened, [Start] fails. When something becomes unavailable later, /readyz and the
+// metrics show it, and the node continues: without the database it serves the list
+// in memory and refuses creates; without the shared counters it counts within its
+// share of each quota; without the change log it looks up the key of every request.
+// Only when the embedded database can no longer be written safely does [Node.Run]
+// return, with an error: what is on disk is then correct, and a restart reads it.
+package server

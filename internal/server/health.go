@@ -1,0 +1,97 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+)
+
+// phase is where a node is in its life.
+type phase struct{ current atomic.Int32 }
+
+const (
+	starting int32 = iota
+	serving
+	draining
+)
+
+func (p *phase) set(to int32)     { p.current.Store(to) }
+func (p *phase) is(at int32) bool { return p.current.Load() == at }
+
+// Readiness is the answer of /readyz.
+type Readiness struct {
+	// Status is "ready", "degraded" (it answers, but something is wrong),
+	// "starting", "draining" or "failed". All but the first two mean: send
+	// nothing here.
+	Status string            `json:"status"`
+	Checks map[string]string `json:"checks"`
+}
+
+// condition is how the parts of a node are: what is wrong with each, "" while all is
+// well. Both /readyz and the metrics tell it, so they cannot disagree.
+type condition struct {
+	store, limiter, keyring string
+	failed                  bool // nothing can be written until the program is started again
+}
+
+// condition looks at every part.
+func (n *Node) condition() (c condition) {
+	switch status := n.backend.status(); {
+	case hasFailed(n.backend):
+		c.store, c.failed = "writing failed; a restart recovers from what is on disk", true
+	case !status.readable:
+		c.store = "the database does not respond; lists are served from memory, and creates fail"
+	case !status.writable:
+		c.store = "the database cannot be written; creates fail"
+	}
+	c.limiter = n.limiter.trouble()
+	if c.limiter == "" && c.store != "" {
+		c.limiter = cannotSave // which nobody would find out before the next request
+	}
+	if !n.keyring.Stats().Trusted {
+		c.keyring = "the change log cannot be read; every key is looked up in the store"
+	}
+	return c
+}
+
+// readiness is what a node's condition means for who sends requests.
+func (n *Node) readiness() (r Readiness, ready bool) {
+	if n.phase.is(starting) { // nothing can be looked at yet
+		return Readiness{Status: "starting", Checks: map[string]string{}}, false
+	}
+	c := n.condition()
+	r = Readiness{Status: "ready", Checks: map[string]string{"store": "ok", "limiter": "ok", "keyring": "ok"}}
+	for part, trouble := range map[string]string{"store": c.store, "limiter": c.limiter, "keyring": c.keyring} {
+		if trouble != "" {
+			r.Status, r.Checks[part] = "degraded", trouble
+		}
+	}
+	if c.failed {
+		r.Status = "failed"
+		return r, false
+	}
+	if n.phase.is(draining) {
+		r.Status = "draining"
+		return r, false
+	}
+	return r, true
+}
+
+// readyz answers 200 while requests should be sent here, else 503.
+func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
+	r, ready := n.readiness()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if !ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(r) // the asker has gone
+}
+
+// livez answers 200 for as long as the process can answer at all: only when it
+// does not should a supervisor kill it.
+func livez(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write([]byte("ok\n"))
+}

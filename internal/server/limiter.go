@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+
+	"petcat"
+	"petcat/internal/clusterlimit"
+	"petcat/internal/config"
+	"petcat/internal/counters"
+	"petcat/internal/metrics"
+	"petcat/internal/pgcounters"
+	"petcat/internal/ratelimit"
+	"petcat/internal/rediscounters"
+)
+
+// limiter decides who is admitted, with what a node must know of its kind.
+type limiter interface {
+	ratelimit.Limiter
+	// trouble tells what is wrong, "" while all is well.
+	trouble() string
+	registerMetrics(m *metrics.Metrics)
+}
+
+const cannotSave = "day counts cannot be saved; counting in memory"
+
+// openLimiter opens the limiter that the settings name. It calls banned with each ban
+// that it declares.
+func (n *Node) openLimiter(ctx context.Context, banned func(petcat.Ban)) (limiter, error) {
+	if n.settings.CountsInMemory() {
+		return memoryLimiter{ratelimit.NewMemory(ratelimit.Options{
+			Clock: n.limitsClock, Days: n.backend, Bans: n.settings.Bans, Banned: banned, Logger: n.log.Logger,
+		})}, nil
+	}
+	count, err := n.openCounters(ctx)
+	if err != nil {
+		return nil, config.Errorf("%w; see --limiter (PETCAT_LIMITER)", err)
+	}
+	l := clusterlimit.New(ctx, clusterlimit.Options{
+		Counters: count, Clock: n.clock, Days: n.backend, Bans: n.settings.Bans, Banned: banned,
+		Membership: n.membership.current, Logger: n.log.Logger, Observe: n.metrics.Limiter,
+	})
+	n.membership.reportCutOff(l.CutOff)
+	return sharedLimiter{l, count}, nil
+}
+
+// memoryLimiter counts in this process.
+type memoryLimiter struct{ *ratelimit.Memory }
+
+func (l memoryLimiter) trouble() string {
+	if l.Stats().Degraded {
+		return cannotSave
+	}
+	return ""
+}
+
+func (l memoryLimiter) registerMetrics(m *metrics.Metrics) { registerAccounts(m, l.Stats) }
+
+func registerAccounts(m *metrics.Metrics, stats func() ratelimit.Stats) {
+	m.Gauge("petcat_limiter_accounts", "Accounts whose counts are in memory.", func() float64 { return float64(stats().Accounts) })
+}
+
+// sharedLimiter counts together with those of other nodes.
+type sharedLimiter struct {
+	*clusterlimit.Limiter
+
+	counters closingCounters
+}
+
+// closingCounters are shared counters with the connections that they keep.
+type closingCounters interface {
+	counters.Counters
+	Close()
+}
+
+// limiterNamespace begins the names of all that petcat keeps on a Redis server;
+// the name of the data follows, because accounts have the same numbers in
+// production and in staging.
+const limiterNamespace = "petcat:"
+
+// openCounters opens what the settings have several nodes count on.
+func (n *Node) openCounters(ctx context.Context) (closingCounters, error) {
+	if n.settings.CountsInDatabase() {
+		return pgcounters.New(ctx, pgcounters.Options{URL: n.settings.Database, Logger: n.log.Logger})
+	}
+	return rediscounters.New(ctx, rediscounters.Options{
+		URL: n.settings.Limiter, Namespace: limiterNamespace + n.backend.Dataset(),
+		AllowEviction: n.settings.LimiterAllowEviction, Logger: n.log.Logger,
+	})
+}
+
+func (l sharedLimiter) trouble() string {
+	switch stats := l.Stats(); {
+	case !stats.Degraded:
+		return ""
+	case stats.Mode != clusterlimit.Closed:
+		return "the shared counters are unavailable; this node enforces its share of each quota"
+	default:
+		return cannotSave
+	}
+}
+
+func (l sharedLimiter) registerMetrics(m *metrics.Metrics) {
+	registerAccounts(m, func() ratelimit.Stats { return l.Stats().Memory })
+	m.Counter("petcat_limiter_shared_total", "Requests that the shared counters decided.", func() float64 { return float64(l.Stats().Shared) })
+	m.Counter("petcat_limiter_local_total", "Requests that this node decided within its share, while the shared counters were unavailable.", func() float64 { return float64(l.Stats().Local) })
+	m.Counter("petcat_limiter_failures_total", "Calls that the shared counters did not answer in time.", func() float64 { return float64(l.Stats().Failures) })
+}
+
+// Close closes the counters after the limiter.
+func (l sharedLimiter) Close(ctx context.Context) error {
+	defer l.counters.Close()
+	return l.Limiter.Close(ctx)
+}

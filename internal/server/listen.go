@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"petcat/internal/clock"
+	"petcat/internal/config"
+	"petcat/internal/socket"
+)
+
+// listeners are the two sockets of a node.
+type listeners struct {
+	api, admin net.Listener
+	// apiConns and adminConns are what the two are, or with TLS are over. Without
+	// TLS, that of the API keeps the timeouts.
+	apiConns, adminConns *socket.Listener
+	apiTLS, adminTLS     bool
+}
+
+// listen opens both sockets.
+func listen(ctx context.Context, settings config.Settings, c clock.Clock) (*listeners, error) {
+	l := &listeners{}
+	var certificates *certificate
+	if settings.TLS() {
+		var err error
+		if certificates, err = loadCertificate(settings.TLSCert, settings.TLSKey, c); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if l.api, err = listenOn(ctx, "listen", settings.Listen); err != nil {
+		return nil, err
+	}
+	if l.admin, err = listenOn(ctx, "admin-listen", settings.AdminListen); err != nil {
+		_ = l.api.Close()
+		return nil, err
+	}
+	timeouts := socket.Timeouts{Header: headerTimeout, Body: bodyTimeout, Write: writeTimeout, Idle: idleTimeout}
+	if l.apiTLS = settings.TLS(); l.apiTLS {
+		timeouts = socket.Timeouts{} // net/http keeps them
+	}
+	l.apiConns, l.adminConns = socket.New(l.api, timeouts), socket.New(l.admin, socket.Timeouts{})
+	l.apiConns.Limit(socket.Limits{
+		Total: maxConnections(), Unproven: maxUnproven, Grace: unprovenGrace, Refused: maxRefused,
+		Wasted: maxWasted, WastedPerSecond: wastedPerSecond, Exempt: settings.TrustedProxies,
+	})
+	l.apiConns.Linger(lingerTimeout)
+	if l.apiTLS {
+		l.apiConns.ReadAtMost(tlsReadBytes)
+	}
+	l.adminConns.Limit(socket.Limits{Total: maxAdminConnections})
+	l.api, l.admin = l.apiConns, l.adminConns
+	if l.apiTLS {
+		l.api = tls.NewListener(l.api, certificates.config())
+	}
+	// Only a listener that others can reach needs TLS; on the loopback it would
+	// be in the way of those who collect metrics there.
+	l.adminTLS = settings.TLS() && !settings.AdminIsLocal()
+	if l.adminTLS {
+		l.admin = tls.NewListener(l.admin, certificates.config())
+	}
+	return l, nil
+}
+
+func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
+	l, err := socket.Config(stallTimeout).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("another program already listens on %s; stop it, or choose another address with --%s: %w", address, flag, syscall.EADDRINUSE)
+	case errors.Is(err, syscall.EACCES):
+		return nil, config.Errorf("this user is not allowed to listen on %s; ports below 1024 need a privilege; choose another with --%s: %w", address, flag, syscall.EACCES)
+	case err != nil:
+		// What the system said, without the names of its calls.
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			err = errno
+		}
+		return nil, config.Errorf("cannot listen on %s; choose another address with --%s: %w", address, flag, err)
+	}
+	return l, nil
+}
+
+// publicURL returns the address that clients use, without a slash at the end:
+// the one that was set, or where the listener can be reached from this machine.
+func (l *listeners) publicURL(settings config.Settings) string {
+	if settings.PublicURL != "" {
+		return settings.PublicURL
+	}
+	return urlOf(l.api.Addr(), settings.TLS())
+}
+
+// adminURL returns where the admin listener can be reached from this machine.
+func (l *listeners) adminURL() string { return urlOf(l.admin.Addr(), l.adminTLS) }
+
+func urlOf(address net.Addr, secure bool) string {
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return scheme + "://" + address.String()
+	}
+	// An address that means all of this machine's is no address to call.
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, port))
+}

@@ -1,0 +1,41 @@
+package server
+
+// registerEarlyMetrics adds to the metrics what can be told while the node is starting.
+func (n *Node) registerEarlyMetrics() {
+	n.metrics.Gauge("petcat_ready", "1 while requests should be sent here: what /readyz answers.", func() float64 {
+		_, ready := n.readiness()
+		return gauge(ready)
+	})
+	registerConnections(n.metrics, n.listeners.apiConns)
+}
+
+// registerMetrics adds to the metrics what is not counted but looked up.
+func (n *Node) registerMetrics() {
+	m := n.metrics
+	m.Gauge("petcat_categories", "Categories in the list.", func() float64 { return float64(n.backend.list().Count()) })
+	m.Gauge("petcat_store_queue", "Queued writes.", func() float64 { return float64(n.backend.status().waiting) })
+	m.Counter("petcat_store_shed_total", "Writes refused because the queue was full.", func() float64 { return float64(n.backend.status().shed) })
+	m.Gauge("petcat_store_up", "1 while the store can be read and written; the same as in /readyz.", func() float64 { return gauge(n.condition().store == "") })
+	m.Gauge("petcat_limiter_degraded", "1 while day counts cannot be saved or the shared counters are unavailable; the same as in /readyz.", func() float64 {
+		return gauge(n.condition().limiter != "")
+	})
+	m.Gauge("petcat_nodes", "Nodes that serve, this one included.", func() float64 { return float64(n.membership.count()) })
+	m.Gauge("petcat_limiter_clock_ahead_seconds", "How far the limits' clock is ahead of the wall clock, which was set back.", func() float64 {
+		return n.limitsClock.Ahead().Seconds()
+	})
+	m.Gauge("petcat_keyring_keys", "Keys in memory.", func() float64 { return float64(n.keyring.Stats().Known) })
+	m.Gauge("petcat_keyring_trusted", "1 while the keys in memory are trusted, because the change log is up to date.", func() float64 {
+		return gauge(n.condition().keyring == "")
+	})
+	m.Counter("petcat_keyring_lookups_total", "Keys looked up in the store.", func() float64 { return float64(n.keyring.Stats().Lookups) })
+	m.Counter("petcat_log_writes_lost_total", "Log writes that failed, and log lines dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
+	n.backend.registerMetrics(m)
+	n.limiter.registerMetrics(m)
+}
+
+func gauge(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,220 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"petcat"
+	"petcat/internal/changelog"
+	"petcat/internal/clock"
+	"petcat/internal/config"
+	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
+	"petcat/internal/logging"
+	"petcat/internal/metrics"
+	"petcat/internal/ratelimit"
+	"petcat/internal/socket"
+)
+
+// Options says what a node is made of.
+type Options struct {
+	Settings config.Settings
+	Clock    clock.Clock
+	Log      *logging.Log
+	// Version is told by the log and the metrics.
+	Version string
+	// TuneGC lets the node choose how much garbage may gather before it is collected,
+	// for the whole process and until the context of Start ends.
+	TuneGC bool
+}
+
+// Node is one running server, wired.
+type Node struct {
+	settings  config.Settings
+	clock     clock.Clock
+	log       *logging.Log
+	version   string
+	id        string // names this process among the nodes
+	listeners *listeners
+	phase     phase
+	metrics   *metrics.Metrics
+
+	backend     backend
+	membership  *membership
+	monitor     *periodic
+	keyring     *keyring.Keyring
+	limitsClock *ratelimit.Clock
+	limiter     limiter
+	bans        *ratelimit.BanKeeper
+
+	follow    context.CancelFunc // ends those who follow what changes
+	following sync.WaitGroup
+
+	api, admin *http.Server
+	handler    handler         // of the API's server
+	apiOptions httpapi.Options // of the API, but for what must be loaded
+	failed     chan error      // gets an error when a listener fails
+}
+
+// Start opens the sockets and then the data, and returns a node that is ready. What a
+// node does beside its requests, such as to warn in the log of connections that it
+// had to close, ends with ctx. Who has a node calls Shutdown.
+//
+// An error is a [config.Error] when a setting, or what it points to, cannot be used.
+func Start(ctx context.Context, o Options) (*Node, error) {
+	// The addresses first: one that is taken is the most common mistake, and the
+	// cheapest to find.
+	l, err := listen(ctx, o.Settings, o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	n := newNode(o, l)
+	n.serve()
+	go warnOfDroppedConnections(ctx, n.log.Logger, l.apiConns)
+	if err := n.load(ctx); err != nil {
+		n.abandon(ctx)
+		return nil, err
+	}
+	if o.TuneGC {
+		go tuneGC(ctx, n.clock)
+	}
+	return n, nil
+}
+
+// Run logs that the node is ready, and serves until ctx ends, which is no error, or
+// until it cannot go on: a listener failed, or the data cannot be written until the
+// program is started again.
+func (n *Node) Run(ctx context.Context) error {
+	n.log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
+		"listen", n.listeners.api.Addr().String(),
+		"environment", n.backend.Environment(), "categories", n.backend.list().Count(), "version", n.version)
+	n.log.Flush()
+	select {
+	case <-ctx.Done():
+		n.log.InfoContext(ctx, "stopping: finishing the requests in flight")
+		return nil
+	case err := <-n.failed:
+		return err
+	case <-n.backend.Failed():
+		return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", n.backend.Err())
+	}
+}
+
+// PublicURL returns the address that clients use, without a slash at the end: the one
+// that was set, or where the listener can be reached from this machine.
+func (n *Node) PublicURL() string { return n.listeners.publicURL(n.settings) }
+
+// AdminURL returns where the admin listener can be reached from this machine.
+func (n *Node) AdminURL() string { return n.listeners.adminURL() }
+
+// Accounts returns the accounts and keys that the node serves.
+func (n *Node) Accounts() Accounts { return n.backend }
+
+// Identify returns an error when a request with this key would be refused whatever
+// the limits say.
+func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
+	_, err := n.keyring.Identify(ctx, key.Reveal(), n.clock.Read())
+	return err
+}
+
+// newNode makes the servers of a node, which answer that it is starting until its
+// data has been loaded.
+func newNode(o Options, l *listeners) *Node {
+	n := &Node{
+		settings: o.Settings, clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
+		metrics: metrics.New(o.Version), limitsClock: ratelimit.NewClock(o.Clock), failed: make(chan error, 2),
+	}
+	n.apiOptions = httpapi.Options{
+		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
+		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Proven: socket.Prove, Refused: socket.Refuse,
+		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies,
+	}
+	n.registerEarlyMetrics()
+	n.handler.streams.clock = n.clock
+	n.handler.set(httpapi.Starting(n.apiOptions))
+	n.api = n.newAPIServer()
+	n.admin = n.newHTTPServer(l.adminConns, l.admin.Addr().String(), n.adminHandler())
+	return n
+}
+
+// load wires what serves requests, from the inside out, and lets the API's server use
+// it. After an error, close closes what was opened.
+func (n *Node) load(ctx context.Context) (err error) {
+	if n.backend, err = n.openBackend(ctx); err != nil {
+		return err
+	}
+	n.membership = startMembership(ctx, n.backend.registry(), membershipOptions{
+		id: n.id, clock: n.clock, logger: n.log.Logger, countsAlone: n.settings.CountsInMemory(),
+	})
+	n.monitor = startPeriodic(ctx, checkInterval, n.backend.check)
+	if err := n.loadLimits(ctx); err != nil {
+		return err
+	}
+	if err := n.followChanges(ctx); err != nil {
+		return err
+	}
+	n.registerMetrics()
+	options := n.apiOptions
+	options.Catalog, options.Store, options.Keyring, options.Limiter = n.backend.list(), n.backend, n.keyring, n.limiter
+	api, err := httpapi.New(options)
+	if err != nil {
+		return err
+	}
+	n.handler.set(api)
+	n.phase.set(serving)
+	return nil
+}
+
+// loadLimits opens the limiter, which tells of the bans that it declares.
+func (n *Node) loadLimits(ctx context.Context) (err error) {
+	n.bans = ratelimit.NewBanKeeper(n.backend, n.log.Logger)
+	n.limiter, err = n.openLimiter(ctx, func(b petcat.Ban) {
+		n.metrics.Banned(b.Shadow)
+		n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
+			"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
+		n.bans.Banned(b)
+	})
+	return err
+}
+
+// followChanges tells the limiter of the bans that hold, and makes it and the
+// keyring hear of what other processes change.
+func (n *Node) followChanges(ctx context.Context) error {
+	var follower *changelog.Follower
+	n.keyring = keyring.New(keyring.Options{
+		Environment: n.backend.Environment(), Store: n.backend, Clock: n.clock, MaxEntries: n.settings.KeysInMemory,
+		CatchUp: func(ctx context.Context) error { return follower.CatchUp(ctx) },
+	})
+	var err error
+	follower, err = changelog.Start(ctx, changelog.Options{
+		Store: n.backend, Clock: n.clock, Logger: n.log.Logger,
+		Apply: func(change petcat.AccessChange) {
+			n.keyring.Apply(change)
+			for _, b := range change.Bans {
+				n.limiter.ApplyBan(b)
+			}
+		},
+		Polled: n.keyring.Polled,
+	})
+	if err != nil {
+		return err
+	}
+	// Read after the follower knows from where it follows: what is lifted from here
+	// on, it tells.
+	err = n.backend.EachBan(ctx, func(b petcat.Ban) error {
+		n.limiter.ApplyBan(b)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// The follower outlives ctx: requests in flight go on being checked until
+	// the node closes.
+	ctx, n.follow = context.WithCancel(context.WithoutCancel(ctx))
+	n.following.Go(func() { follower.Run(ctx) })
+	n.following.Go(func() { n.keyring.LoadHashes(ctx) })
+	return nil
+}

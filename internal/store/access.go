@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"petcat"
+)
+
+// FindCredentials implements [petcat.AccessStore].
+func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
+	query := `SELECT k.hash, ` + columnsOf("k", keyColumns) + `, ` + columnsOf("a", accountColumns) + `
+		FROM api_key AS k JOIN account AS a ON a.id = k.account_id WHERE ` + s.dialect.HashAmong
+	all := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
+	err := s.db.Read(ctx, "find keys by their hashes", func(c Conn) error {
+		return c.Query(func(scan Scan) error {
+			h, credential, err := scanCredential(scan)
+			if err == nil {
+				all[h] = credential
+			}
+			return err
+		}, query, s.dialect.Hashes(hashes))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// columnsOf names the columns of a table in a join.
+func columnsOf(table, columns string) string {
+	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
+}
+
+func scanCredential(scan Scan) (h petcat.KeyHash, c petcat.Credential, err error) {
+	// One row is read into two scans: the first only collects where its columns go.
+	c.Account, err = scanAccount(func(account ...any) error {
+		var err error
+		c.Key, err = scanKey(func(key ...any) error {
+			return scan(slices.Concat([]any{(*hash)(&h)}, key, account)...)
+		})
+		return err
+	})
+	return h, c, err
+}
+
+func scanHash(scan Scan) (h petcat.KeyHash, err error) {
+	err = scan((*hash)(&h))
+	return h, err
+}
+
+// EachKeyHash implements [petcat.AccessStore].
+func (s *Store) EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) error {
+	var h petcat.KeyHash // of the row at hand: nothing is allocated for each
+	into := []any{(*hash)(&h)}
+	return each(ctx, s, "read the hashes of keys", func(scan Scan) (petcat.KeyHash, error) {
+		err := scan(into...)
+		return h, err
+	}, fn, `SELECT hash FROM api_key`)
+}
+
+// AccessChangesSince implements [petcat.AccessStore]. When nothing changed it
+// reads one row, however many categories were created meanwhile.
+func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error) {
+	var c petcat.AccessChange
+	err := s.db.Read(ctx, "read changes of access", func(conn Conn) error {
+		var err error
+		c, err = accessChanges(conn, after)
+		return err
+	})
+	if err != nil {
+		return petcat.AccessChange{}, err
+	}
+	return c, nil
+}
+
+// accessChanges reads the counter first. What is committed between that and the
+// other queries may be among the rows already; it is told again next time, as it
+// is then, and nothing is missed.
+func accessChanges(conn Conn, after petcat.Revision) (c petcat.AccessChange, err error) {
+	const (
+		counter  = `SELECT revision, access_revision FROM counter WHERE id = 1`
+		keys     = `SELECT hash FROM api_key WHERE revision > ? ORDER BY revision`
+		accounts = `SELECT id FROM account WHERE revision > ? ORDER BY revision`
+		bans     = `SELECT ` + banColumns + ` FROM ban WHERE revision > ? ORDER BY revision`
+	)
+	var access petcat.Revision
+	if _, err := conn.QueryRow(counter, nil, (*int64)(&c.Revision), (*int64)(&access)); err != nil || access <= after {
+		return c, err
+	}
+	if c.Keys, err = all(conn, scanHash, keys, int64(after)); err != nil {
+		return c, err
+	}
+	if c.Accounts, err = all(conn, scanNumber[petcat.AccountID], accounts, int64(after)); err != nil {
+		return c, err
+	}
+	c.Bans, err = all(conn, scanBan, bans, int64(after))
+	return c, err
+}
+
+// Revision implements [petcat.AccessStore].
+func (s *Store) Revision(ctx context.Context) (petcat.Revision, error) {
+	r, _, err := find(ctx, s, "read the revision", scanNumber[petcat.Revision], `SELECT revision FROM counter WHERE id = 1`)
+	return r, err
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"petcat"
+)
+
+// chain is the end of the audit log, read when it is first needed.
+type chain struct {
+	known bool
+	end   petcat.AuditChain
+}
+
+// detail is what an audit entry tells beyond who did what to whom. It must not
+// hold a secret.
+type detail map[string]any
+
+// record appends an audit entry to the transaction of the change it describes.
+func (t *Tx) record(by petcat.Actor, action string, subject fmt.Stringer, d detail) error {
+	return t.recordEach(by, action, []string{subject.String()}, d)
+}
+
+// recordEach appends an entry for each subject.
+func (t *Tx) recordEach(by petcat.Actor, action string, subjects []string, d detail) error {
+	const insert = `INSERT INTO audit (sequence, at, actor, action, subject, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	if err := t.findChain(); err != nil {
+		return err
+	}
+	if d == nil {
+		d = detail{}
+	}
+	text, err := json.Marshal(d) // members in alphabetical order
+	if err != nil {
+		return fmt.Errorf("encode the detail of %s: %w", action, err)
+	}
+	rows := make([][]any, len(subjects))
+	for i, subject := range subjects {
+		e := t.chain.end.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
+		rows[i] = []any{e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:]}
+	}
+	return t.ExecEach(insert, rows)
+}
+
+// findChain reads the last entry. Others append too, so it is read anew in each
+// transaction that needs it, while that holds the counter's row.
+func (t *Tx) findChain() error {
+	const query = `SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1`
+	if t.chain.known {
+		return nil
+	}
+	_, err := t.QueryRow(query, nil, &t.chain.end.Sequence, (*hash)(&t.chain.end.Hash))
+	t.chain.known = err == nil
+	return err
+}
+
+func scanAuditEntry(scan Scan) (petcat.AuditEntry, error) {
+	var e petcat.AuditEntry
+	var at int64
+	err := scan(&e.Sequence, &at, (*string)(&e.Actor), &e.Action, &e.Subject, &e.Detail, (*hash)(&e.Hash))
+	e.At = time.UnixMilli(at).UTC()
+	return e, err
+}
+
+// EachAuditEntry implements [petcat.AuditStore].
+func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
+	query, args := auditQuery(q)
+	return each(ctx, s, "read the audit log", scanAuditEntry, fn, query, args...)
+}
+
+// auditQuery returns the statement that reads what q chooses, and its arguments.
+func auditQuery(q petcat.AuditQuery) (query string, args []any) {
+	where := func(condition string, values ...any) {
+		query += " AND " + condition
+		args = append(args, values...)
+	}
+	query = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit WHERE true`
+	if q.Account != 0 {
+		where(`(subject = ? OR subject IN (SELECT 'key_' || id FROM api_key WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
+	}
+	if q.Key != 0 {
+		where(`subject = ?`, q.Key.String())
+	}
+	if !q.Since.IsZero() {
+		where(`at >= ?`, q.Since.UnixMilli())
+	}
+	if q.Newest > 0 {
+		query = `SELECT * FROM (` + query + ` ORDER BY sequence DESC LIMIT ?) AS newest`
+		args = append(args, int64(q.Newest))
+	}
+	return query + ` ORDER BY sequence`, args
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"strings"
+
+	"petcat"
+	"petcat/internal/backup"
+)
+
+// table returns the table of a kind of rows, and the columns that order them.
+// All its columns are named as in the format.
+func table(k backup.Kind) (name, order string) {
+	switch k {
+	case backup.Accounts:
+		return "account", "id"
+	case backup.Keys:
+		return "api_key", "id"
+	case backup.Bans:
+		return "ban", "key_id"
+	case backup.Categories:
+		return "category", "id"
+	case backup.IdempotencyKeys:
+		return "idempotency", "account_id, key"
+	case backup.DayCounts:
+		return "day_count", "day, account_id"
+	case backup.AuditEntries:
+		return "audit", "sequence"
+	default:
+		return "", ""
+	}
+}
+
+// Table returns the table of a kind of rows, and its columns as in the format.
+func Table(k backup.Kind) (name string, columns []string) {
+	name, _ = table(k)
+	for _, c := range k.Columns() {
+		columns = append(columns, c.Name)
+	}
+	return name, columns
+}
+
+// SelectRows returns the statement that reads all rows of a kind, in the order and
+// with the columns of the format.
+func SelectRows(k backup.Kind) string {
+	name, order := table(k)
+	_, columns := Table(k)
+	return `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + name + ` ORDER BY ` + order
+}
+
+// InsertRow returns the statement that writes one row of a kind.
+func InsertRow(k backup.Kind) string {
+	name, columns := Table(k)
+	return `INSERT INTO ` + name + ` (` + strings.Join(columns, ", ") + `) VALUES (?` + strings.Repeat(", ?", len(columns)-1) + `)`
+}
+
+// BackupHeader says what is in a backup; c sees one moment. It calls before ahead of
+// each statement, some of which read a whole table.
+func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
+	h := backup.Header{
+		TakenAt: Now(s.clock), Environment: s.meta.Environment, Dataset: backup.Dataset(s.meta.Dataset),
+		Rows: make(map[backup.Kind]int64),
+	}
+	var n Numbers
+	before()
+	if _, err := c.QueryRow(SelectNumbers, nil, n.Into()...); err != nil {
+		return h, err
+	}
+	h.Revision, h.AccessRevision, h.LastCategory, h.LastAccount, h.LastKey = n.Revision, n.Access, n.Category, n.Account, n.Key
+	for _, k := range backup.Kinds() {
+		name, _ := table(k)
+		var rows int64
+		before()
+		if _, err := c.QueryRow(`SELECT count(*) FROM `+name, nil, &rows); err != nil {
+			return h, err
+		}
+		h.Rows[k] = rows
+	}
+	return h, nil
+}
+
+// WantEmpty returns [backup.ErrNotEmpty] if anything was ever written.
+func (t *Tx) WantEmpty() error {
+	const query = `SELECT EXISTS (SELECT 1 FROM account) OR EXISTS (SELECT 1 FROM api_key) OR EXISTS (SELECT 1 FROM category)
+		OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM day_count) OR EXISTS (SELECT 1 FROM audit)`
+	var data bool
+	if _, err := t.QueryRow(query, nil, &data); err != nil {
+		return err
+	}
+	if data || t.numbers != (Numbers{}) {
+		return backup.ErrNotEmpty
+	}
+	return nil
+}
+
+// Restored ends a restore, after its rows: numbers go on from the backup's.
+func (t *Tx) Restored(by petcat.Actor, h backup.Header) error {
+	t.numbers = Numbers{
+		Revision: h.Revision, Access: h.AccessRevision,
+		Category: h.LastCategory, Account: h.LastAccount, Key: h.LastKey,
+	}
+	return t.record(by, backup.AuditRestore, h.Dataset, h.Detail())
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+
+	"petcat"
+)
+
+const banColumns = `key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by`
+
+func scanBan(scan Scan) (petcat.Ban, error) {
+	var b petcat.Ban
+	var started, ends, lifted *int64
+	err := scan((*int64)(&b.Key), (*int64)(&b.Account), &b.Level, &started, &ends, &b.EarlyRetries, &b.Shadow, &lifted, (*string)(&b.LiftedBy))
+	b.StartedAt, b.EndsAt, b.LiftedAt = fromMillis(started), fromMillis(ends), fromMillis(lifted)
+	return b, err
+}
+
+// SaveBan implements [petcat.BanStore].
+func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
+	return s.db.Change(ctx, "save ban", func(t *Tx) error { return t.saveBan(b) })
+}
+
+func (t *Tx) saveBan(b petcat.Ban) error {
+	if _, err := t.key(b.Key); err != nil {
+		return err
+	}
+	// Who does not know whether a ban was saved saves it again, perhaps after
+	// somebody lifted it.
+	if last, found, err := t.lastBan(b.Key); err != nil || found && !last.StartedAt.Before(stored(b.StartedAt)) {
+		return err
+	}
+	if err := t.putBan(b); err != nil {
+		return err
+	}
+	return t.record(petcat.ServiceActor, "ban.impose", b.Key, detail{
+		"account": b.Account.String(), "level": b.Level, "ends_at": stored(b.EndsAt), "early_retries": b.EarlyRetries, "shadow": b.Shadow,
+	})
+}
+
+func (t *Tx) putBan(b petcat.Ban) error {
+	const put = `INSERT INTO ban (key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by, revision)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (key_id) DO UPDATE SET account_id = excluded.account_id, level = excluded.level, started_at = excluded.started_at,
+			ends_at = excluded.ends_at, early_retries = excluded.early_retries, shadow = excluded.shadow,
+			lifted_at = excluded.lifted_at, lifted_by = excluded.lifted_by, revision = excluded.revision`
+	return t.exec(put, int64(b.Key), int64(b.Account), b.Level, b.StartedAt.UnixMilli(), b.EndsAt.UnixMilli(),
+		b.EarlyRetries, b.Shadow, millis(b.LiftedAt), string(b.LiftedBy), int64(t.reviseAccess()))
+}
+
+// lastBan returns the last ban of a key, if it has one.
+func (t *Tx) lastBan(key petcat.KeyID) (b petcat.Ban, found bool, err error) {
+	const query = `SELECT ` + banColumns + ` FROM ban WHERE key_id = ?`
+	return one(t, scanBan, query, int64(key))
+}
+
+// EachBan implements [petcat.BanStore].
+func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
+	const query = `SELECT ` + banColumns + ` FROM ban ORDER BY key_id`
+	return each(ctx, s, "read bans", scanBan, fn, query)
+}
+
+// LiftBan implements [petcat.BanStore].
+func (s *Store) LiftBan(ctx context.Context, by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
+	return change(ctx, s, "lift ban", func(t *Tx) (petcat.Ban, error) { return t.liftBan(by, key) })
+}
+
+func (t *Tx) liftBan(by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
+	b, found, err := t.lastBan(key)
+	if err != nil {
+		return petcat.Ban{}, err
+	}
+	if !found || !b.Active(t.now) {
+		return petcat.Ban{}, notFound("%s is not banned now; list the bans with: petcat ban list", key)
+	}
+	b.LiftedAt, b.LiftedBy = t.now, by
+	if err := t.putBan(b); err != nil {
+		return petcat.Ban{}, err
+	}
+	return b, t.record(by, "ban.lift", key, detail{"account": b.Account.String(), "level": b.Level, "would_have_ended_at": b.EndsAt})
+}

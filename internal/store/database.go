@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+
+	"petcat"
+)
+
+// Scan reads the columns of one row: pointers to int64, string, bool, int and
+// []byte, and to pointers to them for columns that may be NULL.
+type Scan func(into ...any) error
+
+// Conn runs statements on a database, in a transaction or each by itself. A
+// placeholder is a question mark; arguments are int64, string, bool, int, []byte and
+// nil.
+type Conn interface {
+	// Exec runs a statement that returns no rows, and returns how many rows it changed.
+	Exec(query string, args ...any) (changed int64, err error)
+	// ExecEach runs a statement once for each row of arguments, in their order. It
+	// asks a server once.
+	ExecEach(query string, rows [][]any) error
+	// QueryRow reads one row, and reports whether there is one.
+	QueryRow(query string, args []any, into ...any) (found bool, err error)
+	// Query calls row for every row, and stops at its first error.
+	Query(row func(Scan) error, query string, args ...any) error
+}
+
+// Database is what SQLite and PostgreSQL do in ways of their own. Errors come back
+// as those of the domain, with what was being done in the text for the log.
+type Database interface {
+	// Change runs fn in a transaction, and returns after its commit. It may run fn
+	// again: what fn writes to its surroundings counts only when Change returns nil.
+	// When fn fails, nothing of it stays.
+	Change(ctx context.Context, doing string, fn func(*Tx) error) error
+	// Create commits the creation of a category, together with others. An error that is
+	// [groupcommit.Refused] says that it was not attempted. After
+	// every attempt, also when the caller has gone away, [Store.Release] is called.
+	Create(ctx context.Context, c *Create) error
+	// Exec commits one statement, without holding the counter's row, and returns how
+	// many rows it changed.
+	Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error)
+	// Read runs fn, which reads a few rows, and perhaps once more.
+	Read(ctx context.Context, doing string, fn func(Conn) error) error
+	// Each calls row for every row of a query, however many, and stops at its first
+	// error.
+	Each(ctx context.Context, doing string, row func(Scan) error, query string, args ...any) error
+}
+
+// Dialect is what the databases write differently.
+type Dialect struct {
+	// HashAmong is a condition: the column k.hash is one of the argument's.
+	HashAmong string
+	// Hashes makes that argument.
+	Hashes func([]petcat.KeyHash) any
+	// SkipLocked ends a query that chooses rows to delete: those that somebody else
+	// deletes are passed over.
+	SkipLocked string
+	// CleanBatch is how many rows one statement deletes: few enough for those who
+	// wait behind it.
+	CleanBatch int
+}
+
+// change runs fn in a transaction, and returns its result after the commit.
+func change[T any](ctx context.Context, s *Store, doing string, fn func(*Tx) (T, error)) (T, error) {
+	var v, none T
+	err := s.db.Change(ctx, doing, func(t *Tx) error {
+		var err error
+		v, err = fn(t)
+		return err
+	})
+	if err != nil {
+		return none, err // v may still be written to
+	}
+	return v, nil
+}
+
+// one reads one row, and reports whether there is one.
+func one[T any](c Conn, scan func(Scan) (T, error), query string, args ...any) (v T, found bool, err error) {
+	v, err = scan(func(into ...any) error {
+		var err error
+		found, err = c.QueryRow(query, args, into...)
+		return err
+	})
+	return v, found, err
+}
+
+// all reads all rows.
+func all[T any](c Conn, scan func(Scan) (T, error), query string, args ...any) (rows []T, err error) {
+	err = c.Query(func(row Scan) error {
+		v, err := scan(row)
+		rows = append(rows, v)
+		return err
+	}, query, args...)
+	return rows, err
+}
+
+// find reads one row outside of a transaction, and reports whether there is one.
+func find[T any](ctx context.Context, s *Store, doing string, scan func(Scan) (T, error), query string, args ...any) (v T, found bool, err error) {
+	err = s.db.Read(ctx, doing, func(c Conn) error {
+		var err error
+		v, found, err = one(c, scan, query, args...)
+		return err
+	})
+	return v, found, err
+}
+
+// scanNumber reads the one column of a row.
+func scanNumber[T ~int64](scan Scan) (T, error) {
+	var n int64
+	err := scan(&n)
+	return T(n), err
+}
+
+// stopped is an error of a caller's function, apart from the database's.
+type stopped struct{ error }
+
+// each calls fn for every row of a query, and stops at its first error, which it
+// returns as it is.
+func each[T any](ctx context.Context, s *Store, doing string, scan func(Scan) (T, error), fn func(T) error, query string, args ...any) error {
+	var by error
+	err := s.db.Each(ctx, doing, func(row Scan) error {
+		v, err := scan(row)
+		if err != nil {
+			return err
+		}
+		if by = fn(v); by != nil {
+			return &stopped{by}
+		}
+		return nil
+	}, query, args...)
+	if by != nil {
+		return by
+	}
+	return err
+}

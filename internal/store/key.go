@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+
+	"petcat"
+)
+
+const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id`
+
+const keyByID = `SELECT ` + keyColumns + ` FROM api_key WHERE id = ?`
+
+func scanKey(scan Scan) (petcat.Key, error) {
+	var k petcat.Key
+	var created, expires, disabled, revoked *int64
+	err := scan((*int64)(&k.ID), (*int64)(&k.Account), &k.Label, &k.Hint, &created, &expires, &disabled, &revoked, (*int64)(&k.Successor))
+	k.CreatedAt, k.ExpiresAt = fromMillis(created), fromMillis(expires)
+	k.DisabledAt, k.RevokedAt = fromMillis(disabled), fromMillis(revoked)
+	return k, err
+}
+
+// CreateKey implements [petcat.KeyStore].
+func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
+	return change(ctx, s, "create key", func(t *Tx) (petcat.Key, error) { return t.createKey(by, n) })
+}
+
+func (t *Tx) createKey(by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
+	if _, err := t.openAccount(n.Account()); err != nil {
+		return petcat.Key{}, err
+	}
+	k, err := t.insertKey(petcat.Key{Account: n.Account(), Label: n.Label(), Hint: n.Hint(), CreatedAt: t.now, ExpiresAt: stored(n.ExpiresAt())}, n.Hash())
+	if err != nil {
+		return petcat.Key{}, err
+	}
+	return k, t.record(by, "key.create", k.ID, keyDetail(k))
+}
+
+func keyDetail(k petcat.Key) detail {
+	d := detail{"account": k.Account.String(), "label": k.Label, "hint": k.Hint}
+	if !k.ExpiresAt.IsZero() {
+		d["expires_at"] = k.ExpiresAt
+	}
+	return d
+}
+
+// insertKey gives a key its id and writes it down.
+func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
+	const insert = `INSERT INTO api_key (id, account_id, hash, label, hint, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`
+	t.numbers.Key++
+	k.ID = t.numbers.Key
+	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), int64(t.reviseAccess()))
+}
+
+// updateKey writes down what can change of a key.
+func (t *Tx) updateKey(k petcat.Key) error {
+	const update = `UPDATE api_key SET expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
+	return t.exec(update, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), int64(t.reviseAccess()), int64(k.ID))
+}
+
+// EachKey implements [petcat.KeyStore].
+func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(petcat.Key) error) error {
+	const all = `SELECT ` + keyColumns + ` FROM api_key ORDER BY id`
+	const ofAccount = `SELECT ` + keyColumns + ` FROM api_key WHERE account_id = ? ORDER BY id`
+	if account == 0 {
+		return each(ctx, s, "read keys", scanKey, fn, all)
+	}
+	return each(ctx, s, "read keys", scanKey, fn, ofAccount, int64(account))
+}
+
+// FindKey implements [petcat.KeyStore].
+func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error) {
+	k, found, err := find(ctx, s, "find key", scanKey, keyByID, int64(id))
+	if err == nil && !found {
+		err = noKey(id)
+	}
+	if err != nil {
+		return petcat.Key{}, err
+	}
+	return k, nil
+}
+
+func noKey(id petcat.KeyID) error {
+	return notFound("there is no key %s; list the keys with: petcat key list", id)
+}
+
+// RotateKey implements [petcat.KeyStore].
+func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
+	return change(ctx, s, "rotate key", func(t *Tx) (petcat.Key, error) { return t.rotateKey(by, r) })
+}
+
+func (t *Tx) rotateKey(by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
+	old, err := t.key(r.Key())
+	if err != nil {
+		return petcat.Key{}, err
+	}
+	old, successor, err := r.Apply(old, t.now)
+	if err != nil {
+		return petcat.Key{}, err
+	}
+	old.ExpiresAt, successor.ExpiresAt = stored(old.ExpiresAt), stored(successor.ExpiresAt)
+	successor, err = t.insertKey(successor, r.Hash())
+	if err != nil {
+		return petcat.Key{}, err
+	}
+	old.Successor = successor.ID
+	if err := t.updateKey(old); err != nil {
+		return petcat.Key{}, err
+	}
+	d := keyDetail(successor)
+	d["successor"], d["works_until"] = successor.ID.String(), old.ExpiresAt
+	return successor, t.record(by, "key.rotate", old.ID, d)
+}
+
+// ChangeKey implements [petcat.KeyStore].
+func (s *Store) ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
+	return change(ctx, s, "change key", func(t *Tx) (petcat.Key, error) { return t.changeKey(by, id, action) })
+}
+
+func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
+	before, err := t.key(id)
+	if err != nil {
+		return petcat.Key{}, err
+	}
+	k, err := action.Apply(before, t.now)
+	if err != nil || k == before {
+		return k, err
+	}
+	if err := t.updateKey(k); err != nil {
+		return petcat.Key{}, err
+	}
+	return k, t.record(by, "key."+string(action), id, nil)
+}
+
+// key reads a key in the transaction.
+func (t *Tx) key(id petcat.KeyID) (petcat.Key, error) {
+	k, found, err := one(t, scanKey, keyByID, int64(id))
+	if err == nil && !found {
+		err = noKey(id)
+	}
+	return k, err
+}
+
+// revokeAll revokes an account's keys, of which there may be thousands: it asks few
+// times, because nobody can create meanwhile.
+func (t *Tx) revokeAll(by petcat.Actor, account petcat.AccountID, d detail) (revoked int, err error) {
+	const live = `SELECT id FROM api_key WHERE account_id = ? AND revoked_at IS NULL ORDER BY id`
+	const revoke = `UPDATE api_key SET revoked_at = ?, revision = ? WHERE id = ?`
+	var rows [][]any
+	var subjects []string
+	err = t.Query(func(scan Scan) error {
+		var id petcat.KeyID
+		err := scan((*int64)(&id))
+		rows, subjects = append(rows, []any{t.now.UnixMilli(), int64(t.reviseAccess()), int64(id)}), append(subjects, id.String())
+		return err
+	}, live, int64(account))
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	if err := t.ExecEach(revoke, rows); err != nil {
+		return 0, err
+	}
+	return len(rows), t.recordEach(by, "key."+string(petcat.RevokeKey), subjects, d)
+}

@@ -1,0 +1,44 @@
+package store
+
+import (
+	"cmp"
+	"crypto/rand"
+	"time"
+
+	"petcat"
+	"petcat/internal/openerror"
+)
+
+// Meta says whose data this is.
+type Meta struct {
+	Environment petcat.Environment
+	Dataset     string // the random name of this set of data
+}
+
+// ReadMeta checks whose data this is, or writes it down in fresh data. Without an
+// environment, that of the data holds, and fresh data is for production. instead is
+// what to choose when the data is another environment's.
+func ReadMeta(c Conn, env petcat.Environment, now time.Time, instead string) (Meta, error) {
+	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
+	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
+	read := func() (m Meta, found bool, err error) {
+		found, err = c.QueryRow(query, nil, (*string)(&m.Environment), &m.Dataset)
+		return m, found, err
+	}
+	m, found, err := read()
+	if err == nil && !found {
+		// Of several nodes that start at once, the first to insert decides. The rows
+		// are inserted in one order, so none of them waits for another in vain.
+		fresh := cmp.Or(env, petcat.Production)
+		if _, err = c.Exec(insert, string(fresh), rand.Text(), now.UTC().Format(time.RFC3339)); err == nil {
+			m, _, err = read()
+		}
+	}
+	if err != nil {
+		return Meta{}, err
+	}
+	if env != "" && m.Environment != env {
+		return Meta{}, openerror.Errorf(openerror.OtherEnvironment, nil, "the data belongs to the %s environment and this is %s; choose %s, or start with --environment %s", m.Environment, env, instead, m.Environment)
+	}
+	return m, nil
+}
