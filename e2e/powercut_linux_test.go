@@ -1,0 +1,436 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat/internal/disktest"
+	"petcat/internal/tooltest"
+)
+
+// cutsVariable asks for so many power cuts. make test asks for a few, when its other tests
+// are done: what they wait for must not wait for these.
+const cutsVariable = "PETCAT_POWER_CUTS"
+
+// powercut cuts the power of a disk on which the program works, again and again.
+type powercut struct {
+	t       *testing.T
+	cuts    int // asked for
+	random  *rand.Rand
+	disk    *disktest.Disk
+	dir     string // where it is mounted
+	unmount func() error
+	hits    map[string]int // operations that were cut, by what the program did
+
+	ledger *ledger
+	plain  *http.Client
+	key    string
+	copies string // a backup of three categories, on another disk
+	older  []byte // the same as an older version has them
+
+	mu   sync.Mutex
+	sent int // creates; guarded by mu
+}
+
+func newPowercut(t *testing.T) *powercut {
+	t.Helper()
+	tooltest.NeedServer(t)
+	cuts, err := strconv.Atoi(os.Getenv(cutsVariable))
+	if err != nil {
+		t.Skip("make test and make powercut run it")
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	p := &powercut{
+		t: t, cuts: cuts, random: rand.New(rand.NewPCG(seed, 0)), disk: disktest.New(1 << 30), dir: t.TempDir(),
+		hits: make(map[string]int), ledger: newLedger(), plain: newListClient(t),
+	}
+	p.mount()
+	t.Cleanup(func() {
+		if p.unmount != nil {
+			_ = p.unmount()
+		}
+	})
+	return p
+}
+
+// mount gives the disk to the system.
+func (p *powercut) mount() {
+	p.t.Helper()
+	unmount, err := p.disk.Mount(p.dir)
+	if err != nil {
+		p.t.Skipf("a disk whose power can be cut needs root and FUSE: %v", err)
+	}
+	p.unmount = unmount
+}
+
+// eject takes the disk from the system, when nobody uses it.
+func (p *powercut) eject() {
+	p.t.Helper()
+	eventually(p.t, 5*time.Second, "nobody uses the disk", func() bool { return p.unmount() == nil })
+	p.unmount = nil
+}
+
+// restorePower lets the disk come back, with what survived. Nobody may use it.
+func (p *powercut) restorePower() {
+	p.t.Helper()
+	p.eject()
+	p.disk.Restore(p.random)
+	p.mount()
+}
+
+// target is the operation during which the power is cut.
+type target struct {
+	kind disktest.Kind // "": any
+	file string        // "": any
+	nth  int           // of these, from 1
+}
+
+// pick chooses one: any operation among the next so many, or one of a kind.
+func (p *powercut) pick(next int) target {
+	kinds := []target{
+		{kind: disktest.Sync, file: "petcat.db-wal"},
+		{kind: disktest.Write, file: "petcat.db-wal"},
+		{kind: disktest.Sync, file: "petcat.db"},
+		{kind: disktest.Write, file: "petcat.db"},
+		{kind: disktest.SyncName},
+		{kind: disktest.Name},
+		{kind: disktest.Resize},
+	}
+	if p.random.IntN(2) == 0 {
+		return target{nth: 1 + p.random.IntN(next)}
+	}
+	g := kinds[p.random.IntN(len(kinds))]
+	g.nth = 1 + p.random.IntN(max(1, next/8))
+	return g
+}
+
+// cut has the power fail at a target, or at the first operation after a time, and then
+// kills whom it has to. Cut is closed afterwards.
+func (p *powercut) cut(what string, g target, latest time.Duration, kill func()) (cut chan struct{}) {
+	cut = make(chan struct{})
+	end := time.Now().Add(latest)
+	seen := 0
+	p.disk.CutWhen(func(o disktest.Op) bool {
+		if strings.HasSuffix(o.File, "-shm") {
+			return false // it is memory, and made anew
+		}
+		if (g.kind == "" || g.kind == o.Kind) && (g.file == "" || g.file == o.File) {
+			seen++
+		}
+		return seen >= g.nth || time.Now().After(end)
+	}, func(o disktest.Op) {
+		kill()
+		file := o.File
+		if strings.ContainsAny(file, "0123456789") {
+			file = "a temporary file"
+		}
+		p.hits[fmt.Sprintf("%s: %s %s", what, o.Kind, file)]++
+		close(cut)
+	})
+	return cut
+}
+
+// serving starts a server and lets clients create until the power is cut. It may be cut
+// while the server starts.
+func (p *powercut) serving(data string, g target) {
+	p.t.Helper()
+	s := newServer(p.t, data)
+	cut := p.cut("serve", g, 2*time.Second, func() { _ = s.process.Kill() })
+	s.launch(processOf(serveFlags("serve", data, nil)...))
+	var group sync.WaitGroup
+	if p.comesUp(s) {
+		for range 4 {
+			group.Go(func() {
+				for p.create(s) {
+				}
+			})
+		}
+		// Nothing else may happen on a disk to which nobody writes.
+		group.Go(func() {
+			for p.create(s) {
+				lapse(time.Millisecond)
+			}
+		})
+	}
+	select {
+	case <-cut:
+	case <-time.After(10 * time.Second):
+		p.t.Errorf("the power was not cut: %+v", g)
+	}
+	group.Wait()
+	s.kill()
+	s.client.CloseIdleConnections()
+}
+
+// comesUp waits until a server is ready, or has ended.
+func (p *powercut) comesUp(s *server) (ready bool) {
+	within(20*time.Second, func() bool {
+		select {
+		case <-s.ended:
+			return true
+		default:
+		}
+		at, listen, admin := s.log.ready()
+		if at.IsZero() {
+			return false
+		}
+		s.api, s.admin, ready = "http://"+listen, "http://"+admin, true
+		return true
+	})
+	return ready
+}
+
+// create creates one category, and reports whether it was answered.
+func (p *powercut) create(s *server) bool {
+	p.mu.Lock()
+	p.sent++
+	name := fmt.Sprint("category ", p.sent)
+	p.mu.Unlock()
+	p.ledger.send(name)
+	a, err := s.try(http.MethodPost, s.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(p.key))
+	if err != nil || a.StatusCode != http.StatusCreated {
+		return false
+	}
+	p.ledger.acknowledge(a.category(p.t))
+	return true
+}
+
+// check starts a server on what survived and holds its list against what is known.
+func (p *powercut) check(data string) {
+	p.t.Helper()
+	s := serve(p.t, data)
+	a, list := s.longList(p.plain, p.key)
+	wantStatus(p.t, a, http.StatusOK)
+	p.ledger.check(list)
+	p.mustStop(s)
+}
+
+func (p *powercut) mustStop(s *server) {
+	p.t.Helper()
+	s.mustStop()
+	s.client.CloseIdleConnections()
+}
+
+// command runs a command whose power is cut at a target, and returns whether it said that
+// it was done, and whether the power was cut at all.
+func (p *powercut) command(g target, args ...string) (done, wasCut bool) {
+	p.t.Helper()
+	cmd := processOf(args...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	started := make(chan struct{})
+	cut := p.cut(args[0], g, time.Hour, func() {
+		<-started
+		_ = cmd.Process.Kill()
+	})
+	must(p.t, cmd.Start())
+	close(started)
+	err := cmd.Wait()
+	p.disk.CutWhen(nil, nil)
+	select {
+	case <-cut:
+		return err == nil, true
+	case <-time.After(10 * time.Millisecond):
+	}
+	if err != nil {
+		p.t.Errorf("petcat %s: %v: %s", args[0], err, &output)
+	}
+	return err == nil, false
+}
+
+// round is one power cut, in one of the ways in which there can be one.
+func (p *powercut) round(number int, data string) {
+	p.t.Helper()
+	own := filepath.Join(p.dir, fmt.Sprint("of round ", number))
+	switch p.random.IntN(10) {
+	case 0:
+		p.initialising(own)
+	case 1:
+		p.migrating(own)
+	case 2:
+		p.restoring(own)
+	case 3:
+		p.backingUp(data, own)
+	default:
+		p.serving(data, p.pick(400))
+		p.restorePower()
+		for p.random.IntN(3) == 0 && !p.t.Failed() {
+			p.serving(data, target{nth: 1 + p.random.IntN(20)}) // while it recovers
+			p.restorePower()
+		}
+		p.check(data)
+	}
+	if v := p.ledger.verdict(); v != (verdict{}) {
+		p.t.Errorf("after %d power cuts: %s", number, v)
+	}
+	must(p.t, os.RemoveAll(own))
+}
+
+// initialising makes a new deployment: what there is of it can be served.
+func (p *powercut) initialising(own string) {
+	p.t.Helper()
+	done, _ := p.command(target{nth: 1 + p.random.IntN(60)}, "init", "--data", own)
+	p.restorePower()
+	if done {
+		must(p.t, os.Mkdir(own+" x", 0o700)) // the disk works
+		must(p.t, os.Remove(own+" x"))
+		if _, err := os.Stat(filepath.Join(own, "petcat.db")); err != nil {
+			p.t.Errorf("a deployment is gone that was made: %v", err)
+		}
+	}
+	s := serve(p.t, own)
+	p.mustStop(s)
+}
+
+// migrating brings older data up to date: it stays whole, and can be migrated again.
+func (p *powercut) migrating(own string) {
+	p.t.Helper()
+	must(p.t, os.Mkdir(own, 0o700))
+	p.writeSynced(filepath.Join(own, "petcat.db"), p.older)
+	_, _ = p.command(target{nth: 1 + p.random.IntN(30)}, "migrate", "--data", own)
+	p.restorePower()
+	petcatDoes(p.t, own, "migrate")
+	p.wantThree(own)
+}
+
+// restoring restores a backup: all of it is there, or nothing, and then it can be restored
+// again in the same place.
+func (p *powercut) restoring(own string) {
+	p.t.Helper()
+	done, _ := p.command(target{nth: 1 + p.random.IntN(60)}, "restore", p.copies, "--data", own)
+	p.restorePower()
+	code, stdout, stderr := petcatRuns(p.t, "account", "list", "--data", own)
+	if code != exitDone || !strings.Contains(stdout, "caller") {
+		if done {
+			p.t.Errorf("what was restored is gone: %s%s", stdout, stderr)
+		}
+		petcatDoes(p.t, own, "restore", p.copies)
+	}
+	p.wantThree(own)
+}
+
+// backingUp backs up while nothing else happens: a file with the backup's name is whole.
+func (p *powercut) backingUp(data, own string) {
+	p.t.Helper()
+	must(p.t, os.Mkdir(own, 0o700))
+	p.syncDirectory(p.dir) // else the directory itself may be gone
+	file := filepath.Join(own, "backup")
+	done, _ := p.command(target{nth: 1 + p.random.IntN(20)}, "backup", file, "--data", data, "--quiet")
+	p.restorePower()
+	_, err := os.Stat(file)
+	switch {
+	case err == nil:
+		mustRun(p.t, "verify", file)
+	case done:
+		p.t.Errorf("a backup is gone that was made: %v", err)
+	}
+	p.check(data)
+}
+
+// wantThree checks that data holds the three categories of the backup.
+func (p *powercut) wantThree(data string) {
+	p.t.Helper()
+	_, key := issueKey(p.t, data, "caller")
+	s := serve(p.t, data)
+	a, list := s.longList(p.plain, key)
+	wantStatus(p.t, a, http.StatusOK)
+	if len(list) != 3 {
+		p.t.Errorf("there are %d categories of 3", len(list))
+	}
+	p.mustStop(s)
+}
+
+func (p *powercut) writeSynced(path string, data []byte) {
+	p.t.Helper()
+	f, err := os.Create(path)
+	must(p.t, err)
+	_, err = f.Write(data)
+	must(p.t, err)
+	must(p.t, f.Sync())
+	must(p.t, f.Close())
+	p.syncDirectory(filepath.Dir(path))
+	p.syncDirectory(p.dir)
+}
+
+func (p *powercut) syncDirectory(path string) {
+	p.t.Helper()
+	d, err := os.Open(path)
+	must(p.t, err)
+	must(p.t, d.Sync())
+	must(p.t, d.Close())
+}
+
+// prepare makes what the rounds need.
+func (p *powercut) prepare(data string) {
+	p.t.Helper()
+	elsewhere := filepath.Join(p.t.TempDir(), "data")
+	key := newCaller(p.t, elsewhere)
+	s := serve(p.t, elsewhere)
+	for _, name := range []string{"dog", "cat", "cow"} {
+		s.mustCreate(key, name)
+	}
+	s.mustStop()
+	p.copies = filepath.Join(p.t.TempDir(), "backup")
+	petcatDoes(p.t, elsewhere, "backup", p.copies, "--quiet")
+	makeOlder(p.t, elsewhere)
+	older, err := os.ReadFile(filepath.Join(elsewhere, "petcat.db"))
+	must(p.t, err)
+	p.older = older
+	p.key = newCaller(p.t, data)
+}
+
+// TestPowerCuts: whatever was answered with 201 is there after a power cut, wherever it
+// comes; a new deployment, a migration, a backup and a restore are whole, or not there.
+func TestPowerCuts(t *testing.T) {
+	t.Parallel()
+	p := newPowercut(t)
+	data := filepath.Join(p.dir, "data")
+	p.prepare(data)
+	for i := 1; i <= p.cuts && !t.Failed(); i++ {
+		p.round(i, data)
+	}
+	for _, hit := range slices.Sorted(maps.Keys(p.hits)) {
+		t.Logf("%4d %s", p.hits[hit], hit)
+	}
+	acked, maybe := p.ledger.acknowledged()
+	t.Logf("%d rounds: %d creates acknowledged, %d never answered: %s", p.cuts, acked, maybe, p.ledger.verdict())
+}
+
+// TestPowerCutsSeeWhatIsNotSynced: a program that does not sync what it has acknowledged
+// loses it.
+func TestPowerCutsSeeWhatIsNotSynced(t *testing.T) {
+	t.Parallel()
+	p := newPowercut(t)
+	data := filepath.Join(p.dir, "data")
+	p.prepare(data)
+	p.disk.Lie(func(kind disktest.Kind, file string) bool { return kind == disktest.Sync && file == "petcat.db-wal" })
+	for range 10 {
+		p.serving(data, target{kind: disktest.Write, file: "petcat.db-wal", nth: 40 + p.random.IntN(40)})
+		p.restorePower()
+		s := newServer(t, data)
+		s.launch(processOf(serveFlags("serve", data, nil)...))
+		if !p.comesUp(s) {
+			return // it does not even start
+		}
+		a, list := s.longList(p.plain, p.key)
+		wantStatus(t, a, http.StatusOK)
+		p.ledger.check(list)
+		p.mustStop(s)
+		if p.ledger.verdict().Lost > 0 {
+			return
+		}
+	}
+	t.Error("10 power cuts of a disk that does not sync lost nothing")
+}

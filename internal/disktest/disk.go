@@ -1,0 +1,237 @@
+package disktest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Kind is a kind of operation that changes the disk, or makes changes certain.
+type Kind string
+
+// The kinds.
+const (
+	Write    Kind = "write"
+	Resize   Kind = "resize"
+	Sync     Kind = "sync"
+	Name     Kind = "name" // a name is made, changed or removed
+	SyncName Kind = "sync of names"
+)
+
+// Op is one operation.
+type Op struct {
+	Number int64 // 1 for the first
+	Kind   Kind
+	File   string // its name when it was made, without the directory
+	Nth    int64  // of its kind and file, from 1
+}
+
+// Disk is a file system. Use [New] and [Disk.Mount].
+type Disk struct {
+	mu    sync.Mutex
+	root  *file                             // guarded by mu
+	files uint64                            // made so far; guarded by mu
+	ops   int64                             // so far; guarded by mu
+	nth   map[Kind]map[string]int64         // operations; guarded by mu
+	size  uint64                            // bytes in all; guarded by mu
+	dead  bool                              // the power is cut; guarded by mu
+	cut   func(Op) bool                     // guarded by mu; nil: never
+	onCut func(Op)                          // guarded by mu
+	fail  func(Op) syscall.Errno            // guarded by mu; nil: never
+	lie   func(kind Kind, file string) bool // guarded by mu; nil: never
+}
+
+// New returns an empty disk of so many bytes.
+func New(size uint64) *Disk {
+	d := &Disk{size: size, nth: make(map[Kind]map[string]int64)}
+	d.root = d.newFile("", syscall.S_IFDIR|0o755)
+	d.root.syncedNames = make(map[string]*file)
+	return d
+}
+
+func (d *Disk) newFile(name string, mode uint32) *file {
+	d.files++
+	f := &file{id: d.files, name: name, mode: mode, links: 1, mtime: time.Now().UnixNano()}
+	if mode&syscall.S_IFMT == syscall.S_IFDIR {
+		f.names, f.syncedNames = make(map[string]*file), make(map[string]*file)
+	}
+	return f
+}
+
+// Ops returns how many operations there were.
+func (d *Disk) Ops() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ops
+}
+
+// CutWhen cuts the power during the first operation for which when is true, and then
+// calls done, which must not wait for the disk. From then on every operation fails. Nil
+// never cuts.
+func (d *Disk) CutWhen(when func(Op) bool, done func(Op)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cut, d.onCut = when, done
+}
+
+// Fail has operations fail for which fn returns an error; nil ends that.
+func (d *Disk) Fail(fn func(Op) syscall.Errno) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = fn
+}
+
+// Lie has syncs do nothing, and succeed, for which fn is true: as if the program had not
+// asked for them.
+func (d *Disk) Lie(fn func(kind Kind, file string) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lie = fn
+}
+
+// Restore gives the disk its power back. What was not synced is there or not, by random.
+// Nobody may have the disk mounted.
+func (d *Disk) Restore(random *rand.Rand) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	keep := random.Float64()
+	switch random.IntN(4) {
+	case 0:
+		keep = 0
+	case 1:
+		keep = 1
+	}
+	d.root.survive(random, keep)
+	d.dead, d.cut, d.onCut = false, nil, nil
+}
+
+// Clone returns a disk with the same files, which nothing has happened to yet. All of them
+// are synced on it.
+func (d *Disk) Clone() *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := New(d.size)
+	made := make(map[*file]*file)
+	var copyOf func(*file) *file
+	copyOf = func(f *file) *file {
+		if made[f] == nil {
+			made[f] = &file{id: f.id, name: f.name, mode: f.mode, links: f.links, mtime: f.mtime, data: slices.Clone(f.data)}
+			if f.isDir() {
+				made[f].names = make(map[string]*file, len(f.names))
+			}
+			for name, child := range f.names {
+				made[f].names[name] = copyOf(child)
+			}
+			made[f].sync()
+		}
+		return made[f]
+	}
+	c.root, c.files = copyOf(d.root), d.files
+	return c
+}
+
+// begin counts an operation, and returns the error that it is to end with. Cuts says that
+// it may have happened all the same. The caller holds mu.
+func (d *Disk) begin(kind Kind, f *file) (errno syscall.Errno, cuts bool) {
+	if d.dead {
+		return syscall.EIO, false
+	}
+	d.ops++
+	if d.nth[kind] == nil {
+		d.nth[kind] = make(map[string]int64)
+	}
+	d.nth[kind][f.name]++
+	op := Op{Number: d.ops, Kind: kind, File: f.name, Nth: d.nth[kind][f.name]}
+	if d.cut != nil && d.cut(op) {
+		d.dead = true
+		if d.onCut != nil {
+			go d.onCut(op)
+		}
+		return syscall.EIO, true
+	}
+	if d.fail != nil {
+		return d.fail(op), false
+	}
+	return 0, false
+}
+
+// used returns how many bytes files have. The caller holds mu.
+func (d *Disk) used() (sum uint64) {
+	seen := make(map[*file]bool)
+	var visit func(*file)
+	visit = func(f *file) {
+		if seen[f] {
+			return
+		}
+		seen[f] = true
+		sum += uint64(len(f.data))
+		for _, child := range f.names {
+			visit(child)
+		}
+	}
+	visit(d.root)
+	return sum
+}
+
+// grow returns an error when a file would become too large for the disk. The caller
+// holds mu.
+func (d *Disk) grow(f *file, end int64) syscall.Errno {
+	if end > int64(len(f.data)) && d.used()+uint64(end)-uint64(len(f.data)) > d.size {
+		return syscall.ENOSPC
+	}
+	return 0
+}
+
+// write writes to a file.
+func (d *Disk) write(f *file, at int64, data []byte) syscall.Errno {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	errno, cuts := d.begin(Write, f)
+	if errno == 0 {
+		errno = d.grow(f, at+int64(len(data)))
+	}
+	if errno == 0 || cuts {
+		f.write(at, data)
+		f.mtime = time.Now().UnixNano()
+	}
+	return errno
+}
+
+func (d *Disk) resize(f *file, size int64) syscall.Errno {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	errno, cuts := d.begin(Resize, f)
+	if errno == 0 {
+		errno = d.grow(f, size)
+	}
+	if errno == 0 || cuts {
+		f.resize(size)
+	}
+	return errno
+}
+
+// sync syncs a file, or the names in a directory.
+func (d *Disk) sync(f *file) syscall.Errno {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	kind := Sync
+	if f.isDir() {
+		kind = SyncName
+	}
+	errno, _ := d.begin(kind, f)
+	if errno == 0 && (d.lie == nil || !d.lie(kind, f.name)) {
+		f.sync()
+	}
+	return errno
+}
+
+// rename changes names of a directory.
+func (d *Disk) rename(dir *file, r renaming) syscall.Errno {
+	errno, cuts := d.begin(Name, dir)
+	if errno == 0 || cuts {
+		dir.rename(r)
+	}
+	return errno
+}

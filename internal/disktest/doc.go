@@ -1,0 +1,12 @@
+// Package disktest is a file system in memory that loses power when a test says so. It
+// is for tests: a program runs on it through FUSE, which needs Linux and root.
+//
+// The file system remembers what was synced. When the power is cut, everything else is
+// at risk: of each file, any part of what was written since its last sync may be there,
+// page by page, in any order, and pages may be torn; of each directory, the last changes
+// of names may be missing. This is what POSIX allows, and more than any one file system
+// does.
+//
+// A disk can also fail without losing power ([Disk.Fail]), and it can lie about syncs
+// ([Disk.Lie]), to show that a test notices a program that syncs too little.
+package disktest
