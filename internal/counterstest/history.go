@@ -1,9 +1,7 @@
 package counterstest
 
 import (
-	"fmt"
 	"maps"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -11,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/counters"
+	"petcat/internal/randomtest"
 )
 
 // historyAccounts is how many accounts a history has in each of its partitions, which
@@ -24,7 +23,7 @@ const (
 // history, and fails at the first fact that differs. The times are the implementation's.
 func testHistory(t *testing.T, start Start, seed uint64, steps int) {
 	t.Logf("seed %d", seed)
-	h := &history{rig: newRig(t, start), random: rand.New(rand.NewPCG(seed, 0)), seen: make(map[string]int)}
+	h := &history{rig: newRig(t, start), Steps: randomtest.New(seed), seen: make(map[string]int)}
 	h.used = min(historyPartitions, len(h.epochs))
 	for range h.used {
 		h.model = append(h.model, make(map[petcat.AccountID]counters.Account))
@@ -33,7 +32,7 @@ func testHistory(t *testing.T, start Start, seed uint64, steps int) {
 	for n := range steps {
 		h.step()
 		if t.Failed() {
-			t.Fatalf("seed %d, step %d of %d; the last steps were:\n%s", seed, n, steps, h.trail())
+			t.Fatalf("seed %d, step %d of %d; the last steps were:\n%s", seed, n, steps, h.Trail())
 		}
 	}
 	t.Logf("%v", h.seen)
@@ -46,50 +45,30 @@ func testHistory(t *testing.T, start Start, seed uint64, steps int) {
 
 type history struct {
 	*rig
-	random *rand.Rand
+	*randomtest.Steps
 	used   int                                     // of the partitions
 	model  []map[petcat.AccountID]counters.Account // of each partition
 	copies []func()                                // of each partition: promotes its copy; nil: there is none
 	clock  int64                                   // the latest time that was told since the clock was set
-	last   [30]string
-	steps  int
 	seen   map[string]int
 }
 
-func (h *history) note(format string, args ...any) {
-	h.last[h.steps%len(h.last)] = fmt.Sprintf(format, args...)
-	h.steps++
-}
-
-func (h *history) trail() (s string) {
-	for i := range h.last {
-		if line := h.last[(h.steps+i)%len(h.last)]; line != "" {
-			s += "  " + line + "\n"
-		}
-	}
-	return s
-}
-
-func (h *history) oneIn(n int) bool { return h.random.IntN(n) == 0 }
-
-func pick[T any](h *history, of ...T) T { return of[h.random.IntN(len(of))] }
-
 func (h *history) step() {
-	p := h.random.IntN(h.used)
+	p := h.IntN(h.used)
 	switch {
-	case h.oneIn(200):
+	case h.OneIn(200):
 		h.emptyPartition(p)
-	case h.oneIn(100) && h.Copy != nil:
+	case h.OneIn(100) && h.Copy != nil:
 		h.copyOrPromote(p)
-	case h.oneIn(60):
-		h.stepClock(pick(h, time.Minute, time.Minute, time.Hour, day, 2*day))
-	case h.oneIn(300):
-		h.stepClock(pick(h, -time.Minute, -time.Hour, -day, -2*day))
-	case h.oneIn(10):
-		h.stepClock(pick(h, time.Millisecond, time.Second, 9*time.Second, 20*time.Second))
-	case h.oneIn(30):
+	case h.OneIn(60):
+		h.stepClock(randomtest.Pick(h.Steps, time.Minute, time.Minute, time.Hour, day, 2*day))
+	case h.OneIn(300):
+		h.stepClock(randomtest.Pick(h.Steps, -time.Minute, -time.Hour, -day, -2*day))
+	case h.OneIn(10):
+		h.stepClock(randomtest.Pick(h.Steps, time.Millisecond, time.Second, 9*time.Second, 20*time.Second))
+	case h.OneIn(30):
 		h.anotherEpoch(p)
-	case h.oneIn(3):
+	case h.OneIn(3):
 		h.grants(p)
 	default:
 		h.charges(p)
@@ -97,13 +76,13 @@ func (h *history) step() {
 }
 
 func (h *history) stepClock(by time.Duration) {
-	h.note("step the clock by %s", by)
+	h.Note("step the clock by %s", by)
 	h.Step(by)
 	h.clock += int64(by)
 }
 
 func (h *history) emptyPartition(p int) {
-	h.note("empty partition %d", p)
+	h.Note("empty partition %d", p)
 	h.Empty(p)
 	h.newEpoch(p)
 	h.model[p], h.copies[p] = make(map[petcat.AccountID]counters.Account), nil
@@ -112,7 +91,7 @@ func (h *history) emptyPartition(p int) {
 
 func (h *history) copyOrPromote(p int) {
 	if h.copies[p] == nil {
-		h.note("copy partition %d", p)
+		h.Note("copy partition %d", p)
 		promote, counts := h.Copy(p), maps.Clone(h.model[p])
 		h.copies[p] = func() {
 			promote()
@@ -121,7 +100,7 @@ func (h *history) copyOrPromote(p int) {
 		}
 		return
 	}
-	h.note("promote the copy of partition %d", p)
+	h.Note("promote the copy of partition %d", p)
 	h.copies[p]()
 	h.copies[p] = nil
 	h.seen["promoted"]++
@@ -129,7 +108,7 @@ func (h *history) copyOrPromote(p int) {
 
 // accounts returns some accounts of a partition, in any order.
 func (h *history) accounts(p int) (ids []petcat.AccountID) {
-	for _, i := range h.random.Perm(historyAccounts)[:1+h.random.IntN(historyAccounts)] {
+	for _, i := range h.Perm(historyAccounts)[:1+h.IntN(historyAccounts)] {
 		ids = append(ids, petcat.AccountID(p+i*len(h.epochs)))
 	}
 	return ids
@@ -138,14 +117,14 @@ func (h *history) accounts(p int) (ids []petcat.AccountID) {
 func (h *history) randomCharge(id petcat.AccountID) counters.Charge {
 	c := counters.Charge{
 		Account:   id,
-		Requests:  pick(h, 0, 1, 1, 1, 2, 7, h.random.Int64N(50)),
-		PerMinute: pick(h, 60, 60, 5, 1, 0, 300, h.random.Int64N(100)),
-		PerDay:    pick[int64](h, 1_000, 1_000, 100, 3, 0),
-		Overdraw:  h.oneIn(4),
-		Series:    1 + h.random.Int64N(1<<48-1),
+		Requests:  randomtest.Pick(h.Steps, 0, 1, 1, 1, 2, 7, h.Int64N(50)),
+		PerMinute: randomtest.Pick(h.Steps, 60, 60, 5, 1, 0, 300, h.Int64N(100)),
+		PerDay:    randomtest.Pick[int64](h.Steps, 1_000, 1_000, 100, 3, 0),
+		Overdraw:  h.OneIn(4),
+		Series:    1 + h.Int64N(1<<48-1),
 	}
-	if h.oneIn(5) {
-		c.Reported, c.Minute = h.random.Int64N(20), minuteOf(h.clock)+pick[int64](h, 0, 0, 0, -1, 1)
+	if h.OneIn(5) {
+		c.Reported, c.Minute = h.Int64N(20), minuteOf(h.clock)+randomtest.Pick[int64](h.Steps, 0, 0, 0, -1, 1)
 	}
 	return c
 }
@@ -160,8 +139,8 @@ func (h *history) charges(p int) {
 
 // chargeAll makes a call and compares its facts.
 func (h *history) chargeAll(p int, charges []counters.Charge) {
-	h.note("charge %+v", charges)
-	facts, err := h.Nodes[h.random.IntN(2)].Charge(h.Context(), p, h.epochs[p], charges)
+	h.Note("charge %+v", charges)
+	facts, err := h.Nodes[h.IntN(2)].Charge(h.Context(), p, h.epochs[p], charges)
 	if err != nil || len(facts) != len(charges) {
 		h.Errorf("Charge = %d facts, %v, want %d", len(facts), err, len(charges))
 		return
@@ -203,22 +182,22 @@ func (h *history) grants(p int) {
 	for _, id := range h.accounts(p) {
 		a := h.model[p][id]
 		g := counters.Grant{Account: id, Day: dayOf(h.clock), Series: a.Day.Series}
-		g.Day += pick[int64](h, 0, 0, 0, 0, 1, -1, 2)
-		g.Granted = max(0, a.Day.Granted+pick[int64](h, 0, 1, 5, 5, 50, -1, -5))
-		g.Count = max(0, a.Day.Count+pick[int64](h, 0, 1, 5, 50, -5))
-		if h.oneIn(10) {
-			g.Series = 1 + h.random.Int64N(100)
+		g.Day += randomtest.Pick[int64](h.Steps, 0, 0, 0, 0, 1, -1, 2)
+		g.Granted = max(0, a.Day.Granted+randomtest.Pick[int64](h.Steps, 0, 1, 5, 5, 50, -1, -5))
+		g.Count = max(0, a.Day.Count+randomtest.Pick[int64](h.Steps, 0, 1, 5, 50, -5))
+		if h.OneIn(10) {
+			g.Series = 1 + h.Int64N(100)
 		}
 		grants = append(grants, g)
-		looks = append(looks, counters.Charge{Account: id, Series: 1 + h.random.Int64N(1<<48-1)})
+		looks = append(looks, counters.Charge{Account: id, Series: 1 + h.Int64N(1<<48-1)})
 		a.Grant(h.epochs[p].ID, g)
 		if _, charged := h.model[p][id]; charged {
 			h.model[p][id] = a
 			h.seen["granted"]++
 		}
 	}
-	h.note("grant %+v", grants)
-	if err := h.Nodes[h.random.IntN(2)].Grant(h.Context(), p, h.epochs[p], grants); err != nil {
+	h.Note("grant %+v", grants)
+	if err := h.Nodes[h.IntN(2)].Grant(h.Context(), p, h.epochs[p], grants); err != nil {
 		h.Errorf("Grant: %v", err)
 		return
 	}
@@ -227,9 +206,9 @@ func (h *history) grants(p int) {
 
 // anotherEpoch makes calls in an epoch that does not hold, and looks at what they did.
 func (h *history) anotherEpoch(p int) {
-	wrong := counters.Epoch{ID: 1 + h.random.Int64N(1<<48-1)}
+	wrong := counters.Epoch{ID: 1 + h.Int64N(1<<48-1)}
 	id := h.accounts(p)[0]
-	h.note("charge and grant in epoch %d", wrong.ID)
+	h.Note("charge and grant in epoch %d", wrong.ID)
 	_, err := h.Nodes[0].Charge(h.Context(), p, wrong, []counters.Charge{h.randomCharge(id)})
 	wantEqual(h.T, "the epoch that holds", h.wantWrongEpoch("Charge", err, wrong), h.epochs[p])
 	err = h.Nodes[1].Grant(h.Context(), p, wrong, []counters.Grant{{Account: id, Day: dayOf(h.clock), Series: h.model[p][id].Day.Series, Granted: 1_000}})

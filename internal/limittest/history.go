@@ -1,14 +1,13 @@
 package limittest
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
+	"petcat/internal/randomtest"
 	"petcat/internal/ratelimit"
 )
 
@@ -43,7 +42,7 @@ func RunModel(t *testing.T, start New, o Model) Seen {
 		T:      t,
 		rig:    newRig(t, start, o.Bans),
 		model:  newModel(o.Bans, origin),
-		random: rand.New(rand.NewPCG(o.Seed, 0)),
+		Steps:  randomtest.New(o.Seed),
 		sweep:  o.Sweep,
 		shared: o.Shared, stepped: o.Stepped,
 		peak:   origin,
@@ -56,7 +55,7 @@ func RunModel(t *testing.T, start New, o Model) Seen {
 	for n := range o.Steps {
 		h.step(n)
 		if t.Failed() {
-			t.Fatalf("seed %d, mode %s, step %d of %d; the last steps were:\n%s", o.Seed, o.Bans, n, o.Steps, h.trail())
+			t.Fatalf("seed %d, mode %s, step %d of %d; the last steps were:\n%s", o.Seed, o.Bans, n, o.Steps, h.Trail())
 		}
 		if n%500 == 0 {
 			h.model.forget()
@@ -85,11 +84,12 @@ var modelQuotas = []petcat.Quota{
 
 type history struct {
 	*testing.T
-	rig    *rig
-	model  *model
-	random *rand.Rand
-	sweep  func(ratelimit.Limiter)
-	seen   Seen
+	*randomtest.Steps
+
+	rig   *rig
+	model *model
+	sweep func(ratelimit.Limiter)
+	seen  Seen
 
 	shared  bool
 	stepped func(ratelimit.Limiter)
@@ -97,8 +97,6 @@ type history struct {
 	peak   time.Time // latest that the wall clock showed
 	quotas map[petcat.AccountID]petcat.Quota
 	most   map[dayKey]int64 // largest daily quota that held on a day
-	last   [40]string       // the last steps, for the failure's message
-	steps  int
 
 	// A hot key sends for a while, with a pause before each request.
 	hot   ratelimit.Charge
@@ -106,41 +104,22 @@ type history struct {
 	left  int
 }
 
-func (h *history) note(format string, args ...any) {
-	h.last[h.steps%len(h.last)] = fmt.Sprintf(format, args...)
-	h.steps++
-}
-
-func (h *history) trail() (s string) {
-	for i := range h.last {
-		if line := h.last[(h.steps+i)%len(h.last)]; line != "" {
-			s += "  " + line + "\n"
-		}
-	}
-	return s
-}
-
-// oneIn is true once in n times.
-func (h *history) oneIn(n int) bool { return h.random.IntN(n) == 0 }
-
-func pick[T any](h *history, of ...T) T { return of[h.random.IntN(len(of))] }
-
 // step lets something happen now and then, and always sends a request, so that
 // the limiter sees every movement of the clock.
 func (h *history) step(n int) {
 	switch {
-	case h.oneIn(400):
+	case h.OneIn(400):
 		h.stepClock()
-	case h.oneIn(300):
+	case h.OneIn(300):
 		h.changePlan()
-	case h.oneIn(1_000):
+	case h.OneIn(1_000):
 		h.crash()
-	case h.oneIn(1_000):
+	case h.OneIn(1_000):
 		h.restart()
-	case h.oneIn(300):
+	case h.OneIn(300):
 		h.applyBan()
-	case h.oneIn(200) && h.sweep != nil:
-		h.note("sweep")
+	case h.OneIn(200) && h.sweep != nil:
+		h.Note("sweep")
 		h.sweep(h.rig.limiter)
 	}
 	if h.left == 0 {
@@ -155,18 +134,18 @@ func (h *history) step(n int) {
 // heat chooses a key, how often it sends and for how long: bursts that spend
 // quotas, tight loops that get banned, patient callers, and long silences.
 func (h *history) heat() {
-	account := petcat.AccountID(h.random.IntN(modelAccounts))
-	h.hot = ratelimit.Charge{Account: account, Key: petcat.KeyID(int(account)*keysPerAccount + h.random.IntN(keysPerAccount))}
-	h.pause = pick(h, 0, time.Nanosecond, 7*time.Millisecond, 150*time.Millisecond, 999*time.Millisecond, 2*time.Second, 9*time.Second, time.Minute)
-	h.left = 1 + h.random.IntN(pick(h, 3, 40, 150))
-	h.advance(pick(h, 0, 0, time.Second, 2001*time.Millisecond, 30*time.Second, 61*time.Second, 12*time.Minute, time.Hour, 7*time.Hour, 26*time.Hour*time.Duration(h.random.IntN(2))))
+	account := petcat.AccountID(h.IntN(modelAccounts))
+	h.hot = ratelimit.Charge{Account: account, Key: petcat.KeyID(int(account)*keysPerAccount + h.IntN(keysPerAccount))}
+	h.pause = randomtest.Pick(h.Steps, 0, time.Nanosecond, 7*time.Millisecond, 150*time.Millisecond, 999*time.Millisecond, 2*time.Second, 9*time.Second, time.Minute)
+	h.left = 1 + h.IntN(randomtest.Pick(h.Steps, 3, 40, 150))
+	h.advance(randomtest.Pick(h.Steps, 0, 0, time.Second, 2001*time.Millisecond, 30*time.Second, 61*time.Second, 12*time.Minute, time.Hour, 7*time.Hour, 26*time.Hour*time.Duration(h.IntN(2))))
 }
 
 func (h *history) advance(d time.Duration) {
 	if d == 0 {
 		return
 	}
-	h.note("advance %s", d)
+	h.Note("advance %s", d)
 	h.rig.clock.Advance(d)
 	h.model.advance(d)
 	h.observePeak()
@@ -179,14 +158,14 @@ func (h *history) observePeak() {
 }
 
 func (h *history) stepClock() {
-	d := pick(h, time.Nanosecond, time.Second, time.Minute, time.Hour, 24*time.Hour)
-	if pick(h, true, false) {
+	d := randomtest.Pick(h.Steps, time.Nanosecond, time.Second, time.Minute, time.Hour, 24*time.Hour)
+	if randomtest.Pick(h.Steps, true, false) {
 		d = -d
 	}
 	if h.model.wall.Add(d).Before(h.peak.Add(-48 * time.Hour)) {
 		return
 	}
-	h.note("step the clock %s", d)
+	h.Note("step the clock %s", d)
 	h.rig.clock.Step(d)
 	h.model.step(d)
 	h.observePeak()
@@ -196,9 +175,9 @@ func (h *history) stepClock() {
 }
 
 func (h *history) changePlan() {
-	account := petcat.AccountID(h.random.IntN(modelAccounts))
-	h.quotas[account] = pick(h, modelQuotas...)
-	h.note("account %d changes to %+v", account, h.quotas[account])
+	account := petcat.AccountID(h.IntN(modelAccounts))
+	h.quotas[account] = randomtest.Pick(h.Steps, modelQuotas...)
+	h.Note("account %d changes to %+v", account, h.quotas[account])
 }
 
 func (h *history) spend(n int, c ratelimit.Charge) {
@@ -208,7 +187,7 @@ func (h *history) spend(n int, c ratelimit.Charge) {
 	known := len(h.rig.bans)
 	got := h.rig.spend(c)
 	want, ban := h.model.spend(c)
-	h.note("%d. spend %+v: %+v", n, c, want)
+	h.Note("%d. spend %+v: %+v", n, c, want)
 	h.count(want)
 	if want.Verdict != ratelimit.Admitted && want.Headline == want.Day {
 		h.checkPromise(c, got, want)
@@ -263,7 +242,7 @@ func (h *history) count(d ratelimit.Decision) {
 // crash ends the process. What it had leased and not spent is lost, which must
 // be next to nothing; what it had admitted is not.
 func (h *history) crash() {
-	h.note("crash")
+	h.Note("crash")
 	h.seen.Crashes++
 	h.rig.crash()
 	h.afterRestart(func(quota int64) int64 { return max(1, quota/100) })
@@ -271,7 +250,7 @@ func (h *history) crash() {
 
 // restart ends the process in order. Nothing is lost.
 func (h *history) restart() {
-	h.note("restart")
+	h.Note("restart")
 	h.seen.Restarts++
 	h.rig.restart()
 	h.afterRestart(func(int64) int64 { return 0 })
@@ -308,25 +287,25 @@ func (h *history) applyBan() {
 	if h.model.mode == petcat.BansOff {
 		return
 	}
-	id := petcat.KeyID(h.random.IntN(modelAccounts * keysPerAccount))
+	id := petcat.KeyID(h.IntN(modelAccounts * keysPerAccount))
 	key, account := h.model.key(id), petcat.AccountID(id/keysPerAccount)
 	started := time.UnixMilli(h.model.now.UnixMilli()).UTC()
 	switch {
-	case key.ban == nil, h.oneIn(4) && key.ban.StartedAt.Before(started):
-		level := 1 + h.random.IntN(len(modelLadder))
+	case key.ban == nil, h.OneIn(4) && key.ban.StartedAt.Before(started):
+		level := 1 + h.IntN(len(modelLadder))
 		ban := petcat.Ban{
 			Key: id, Account: account, Level: level, EarlyRetries: 31, StartedAt: started,
 			EndsAt: wholeSecond(started.Add(modelLadder[level-1])), Shadow: h.model.mode == petcat.ShadowBans,
 		}
-		h.note("apply %+v", ban)
+		h.Note("apply %+v", ban)
 		h.rig.limiter.ApplyBan(ban)
 		key.ban, key.early = &ban, nil
 		key.save()
-	case h.oneIn(2) && key.ban.LiftedAt.IsZero():
+	case h.OneIn(2) && key.ban.LiftedAt.IsZero():
 		h.seen.Lifts++
 		ban := *key.ban
 		ban.LiftedAt, ban.LiftedBy = h.model.now, "cli:ann"
-		h.note("lift %+v", ban)
+		h.Note("lift %+v", ban)
 		h.rig.limiter.ApplyBan(ban)
 		key.ban = &ban
 		key.saved.LiftedAt, key.saved.LiftedBy = ban.LiftedAt, ban.LiftedBy
@@ -339,7 +318,7 @@ func (h *history) applyBan() {
 		}
 		old.StartedAt = old.StartedAt.Add(-time.Hour)
 		old.EndsAt, old.LiftedAt = old.StartedAt.Add(time.Minute), old.StartedAt
-		h.note("apply old %+v", old)
+		h.Note("apply old %+v", old)
 		h.rig.limiter.ApplyBan(old)
 		h.rig.limiter.ApplyBan(*key.ban)
 	}
