@@ -3,31 +3,19 @@ package postgres
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"petcat"
 	"petcat/internal/pgtest"
+	"petcat/internal/storetest"
 )
 
 // benchServer is a server of its own, with the durability that is measured.
 func benchServer(b *testing.B) string {
 	b.Helper()
 	return pgtest.New(b, pgtest.Options{}).Database(b)
-}
-
-const benchDescription = "Domesticated descendants of the wolf, kept for company and for work"
-
-func benchCategory(b *testing.B) petcat.NewCategory {
-	b.Helper()
-	name, description := "Dogs", benchDescription
-	n, err := petcat.ParseNewCategory(&name, &description)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return n
 }
 
 // BenchmarkBareInsert is the yardstick of BenchmarkCreateCategory: a loop that
@@ -46,7 +34,7 @@ func BenchmarkBareInsert(b *testing.B) {
 				b.Fatal(err)
 			}
 			names := slices.Repeat([]string{"Dogs"}, group)
-			descriptions := slices.Repeat([]string{benchDescription}, group)
+			descriptions := slices.Repeat([]string{storetest.BenchDescription}, group)
 			for n := 0; b.Loop(); n++ {
 				if n%group != 0 {
 					continue
@@ -65,32 +53,12 @@ func BenchmarkBareInsert(b *testing.B) {
 }
 
 func BenchmarkCreateCategory(b *testing.B) {
-	for _, writers := range []int{1, 64, 256} {
-		for _, keyed := range []bool{false, true} {
-			b.Run(fmt.Sprintf("writers=%d/keyed=%v", writers, keyed), func(b *testing.B) {
-				s := openAt(b, benchServer(b), Options{})
-				defer closeNow(b, s)
-				category := benchCategory(b)
-				var n atomic.Int64
-				b.SetParallelism((writers + 1) / 2)
-				b.ReportAllocs()
-				b.ResetTimer()
-				b.RunParallel(func(pb *testing.PB) {
-					for pb.Next() {
-						c := petcat.CreateCategory{Account: 1, New: category}
-						if keyed {
-							c.IdempotencyKey = petcat.IdempotencyKey(fmt.Sprint(n.Add(1)))
-						}
-						if _, err := s.CreateCategory(b.Context(), c); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
-			})
-		}
-	}
+	storetest.BenchmarkCreates(b, func(b *testing.B) storetest.Store {
+		b.Helper()
+		s := openAt(b, benchServer(b), Options{})
+		b.Cleanup(func() { closeNow(b, s) })
+		return s
+	})
 }
 
 func BenchmarkEachCategory(b *testing.B) {
@@ -105,7 +73,7 @@ func BenchmarkEachCategory(b *testing.B) {
 	defer func() { _ = conn.Close(b.Context()) }()
 	const fill = `INSERT INTO category (id, name, description, revision, account_id, created_at)
 		SELECT n, 'Dogs', $2, n, 1, 0 FROM generate_series(1, $1::int8) AS n`
-	if _, err := conn.Exec(b.Context(), fill, rows, benchDescription); err != nil {
+	if _, err := conn.Exec(b.Context(), fill, rows, storetest.BenchDescription); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

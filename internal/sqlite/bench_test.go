@@ -2,13 +2,13 @@ package sqlite
 
 import (
 	"fmt"
-	"sync/atomic"
 	"testing"
 
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/store"
+	"petcat/internal/storetest"
 )
 
 func openBench(b *testing.B) *Store {
@@ -29,41 +29,11 @@ func openBench(b *testing.B) *Store {
 	return s
 }
 
-func benchCategory(b *testing.B) petcat.NewCategory {
-	b.Helper()
-	name, description := "Dogs", "Domesticated descendants of the wolf, kept for company and for work"
-	n, err := petcat.ParseNewCategory(&name, &description)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return n
-}
-
 func BenchmarkCreateCategory(b *testing.B) {
-	for _, writers := range []int{1, 64, 256} {
-		for _, keyed := range []bool{false, true} {
-			b.Run(fmt.Sprintf("writers=%d/keyed=%v", writers, keyed), func(b *testing.B) {
-				s := openBench(b)
-				category := benchCategory(b)
-				var n atomic.Int64
-				b.SetParallelism((writers + 1) / 2)
-				b.ReportAllocs()
-				b.RunParallel(func(pb *testing.PB) {
-					for pb.Next() {
-						c := petcat.CreateCategory{Account: 1, New: category}
-						if keyed {
-							c.IdempotencyKey = petcat.IdempotencyKey(fmt.Sprint(n.Add(1)))
-						}
-						if _, err := s.CreateCategory(b.Context(), c); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
-			})
-		}
-	}
+	storetest.BenchmarkCreates(b, func(b *testing.B) storetest.Store {
+		b.Helper()
+		return openBench(b)
+	})
 }
 
 func BenchmarkEachCategory(b *testing.B) {
