@@ -50,7 +50,7 @@ to stdout.`,
 		}
 		begun := p.clock.Read()
 		bar := p.newProgress("copied", !*asJSON && !*quiet)
-		err = p.withArchive(cmd, func(ctx context.Context, st archive) error {
+		err = p.withStore(cmd, func(ctx context.Context, st store) error {
 			w := backup.NewWriter(out, build().Version)
 			err := st.Backup(ctx, &progressSink{Sink: w, bar: bar})
 			bar.end()
@@ -87,19 +87,6 @@ func interruptible(cmd *cobra.Command) (done func()) {
 
 func quietFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("quiet", false, "print nothing but what went wrong")
-}
-
-// withArchive is withStore for all of the data.
-func (p *program) withArchive(cmd *cobra.Command, fn func(context.Context, archive) error) error {
-	settings, err := p.storeSettings(cmd)
-	if err != nil {
-		return err
-	}
-	st, err := p.openStore(cmd.Context(), settings, mustExist)
-	if err != nil {
-		return err
-	}
-	return closing(st, fn(cmd.Context(), st))
 }
 
 // closing closes a store; err is what went wrong before.

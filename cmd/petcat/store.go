@@ -13,12 +13,13 @@ import (
 	"petcat/internal/sqlite"
 )
 
-// store is what the management commands need of where the data is kept.
+// store is what the commands need of where the data is kept.
 type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccountStore
 	petcat.KeyStore
 	petcat.BanStore
 	petcat.AuditStore
+	archive
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.
 	Environment() petcat.Environment
@@ -31,15 +32,6 @@ type archive interface {
 	backup.Target
 	// Integrity returns one sentence for each damage that the database finds.
 	Integrity(ctx context.Context) (findings []string, err error)
-	// Environment returns the environment that the data belongs to.
-	Environment() petcat.Environment
-	Close() error
-}
-
-// openedStore is what both kinds of stores are.
-type openedStore interface {
-	store
-	archive
 }
 
 // openMode says what a command may do to a deployment as a whole. Only those that
@@ -68,7 +60,7 @@ func (p *program) withStore(cmd *cobra.Command, fn func(context.Context, store) 
 }
 
 // openStore opens the data beside whatever else has it open.
-func (p *program) openStore(ctx context.Context, settings config.Settings, mode openMode) (openedStore, error) {
+func (p *program) openStore(ctx context.Context, settings config.Settings, mode openMode) (store, error) {
 	environment := settings.Environment
 	if !settings.EnvironmentGiven {
 		environment = "" // the data's own, or the default for fresh data

@@ -35,7 +35,7 @@ Prints one line per fault, and then exits with 1.`,
 			r.File, r.done = args[0], "from "+args[0]
 			err = p.verifyFile(cmd.Context(), args[0], bar, &r)
 		} else {
-			err = p.withArchive(cmd, func(ctx context.Context, st archive) error { return verifyStore(ctx, st, bar, &r) })
+			err = p.withStore(cmd, func(ctx context.Context, st store) error { return verifyStore(ctx, st, bar, &r) })
 		}
 		if err != nil {
 			return err
