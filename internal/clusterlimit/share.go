@@ -31,6 +31,10 @@ const (
 	// cut off. It is shorter, so that the room is never less than the share which that
 	// node takes: it counts at least those among its number that the others count.
 	silentForRoom = 20 * time.Second
+	// heartbeat is how often a node says that it serves and reads who else does.
+	// heartbeatCutOff is how often while one of them is cut off: the others leave room for
+	// it until they have read that it is back.
+	heartbeat, heartbeatCutOff = 2 * time.Second, 500 * time.Millisecond
 )
 
 // Membership is which nodes serve, as the database told at a moment. While it cannot
@@ -39,16 +43,6 @@ type Membership struct {
 	ReadAt  int64  // monotonic clock, nanoseconds
 	Self    string // this node
 	Members []counters.Member
-	// back says that the database did not tell this node for so long that it joined
-	// anew: it had a share of the minute before, of which others do not know.
-	back bool
-}
-
-// NewMembership returns what the database has told a node that was told before of
-// another membership.
-func NewMembership(before *Membership, readAt int64, self string, members []counters.Member) *Membership {
-	silent := before.ReadAt != 0 && readAt-before.ReadAt > int64(silentFor)
-	return &Membership{ReadAt: readAt, Self: self, Members: members, back: before.back || silent}
 }
 
 // shares returns the share of each node that has one of the minute which began at a
@@ -69,9 +63,6 @@ func (m *Membership) shares(began int64, silent time.Duration) map[string]share 
 	// All nodes are told the same differences between the moments at which they joined.
 	least := time.Duration(m.ReadAt-began) + settleBefore
 	if first < least {
-		if m.back {
-			return nil
-		}
 		if least = first - settleBefore/2; first < settleBefore {
 			least, heard = 0, m.Members
 		}
@@ -102,7 +93,7 @@ func (m *Membership) own(began int64) share {
 // room returns how much of a quota the counters are to leave to nodes that say that
 // they cannot reach a partition.
 func (m *Membership) room(partition int, quota, began, mono int64) (n int64) {
-	if mono-m.ReadAt > int64(silentFor) || !m.anyCutOff(partition) {
+	if mono-m.ReadAt > int64(silentFor) || !m.anyCutOff(1<<partition) {
 		return 0
 	}
 	shares := m.shares(began, silentForRoom)
@@ -122,8 +113,19 @@ func (m *Membership) anybodyBefore(moment int64) bool {
 	})
 }
 
-func (m *Membership) anyCutOff(partition int) bool {
+// anyCutOff reports whether another node says that it cannot reach some of these
+// partitions.
+func (m *Membership) anyCutOff(partitions uint64) bool {
 	return slices.ContainsFunc(m.Members, func(n counters.Member) bool {
-		return n.ID != m.Self && n.CutOff&(1<<partition) != 0 && n.Seen <= silentForRoom
+		return n.ID != m.Self && n.CutOff&partitions != 0 && n.Seen <= silentForRoom
 	})
+}
+
+// UntilHeartbeat returns when this node is to say again that it serves, after it said
+// that it cannot reach some partitions.
+func (m *Membership) UntilHeartbeat(cutOff uint64) time.Duration {
+	if cutOff != 0 || m.anyCutOff(^uint64(0)) {
+		return heartbeatCutOff
+	}
+	return heartbeat
 }

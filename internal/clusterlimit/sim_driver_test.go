@@ -14,7 +14,6 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/counters"
 	"petcat/internal/counterstest"
 	"petcat/internal/limittest"
 	"petcat/internal/ratelimit"
@@ -64,6 +63,7 @@ type cluster struct {
 	mu                            sync.Mutex
 	random                        *rand.Rand             // guarded by mu
 	nodes                         []*clusterNode         // guarded by mu
+	rows                          rows                   // guarded by mu
 	quotas                        []petcat.Quota         // guarded by mu
 	most                          []petcat.Quota         // that were in force; guarded by mu
 	faults                        []realInterval         // guarded by mu
@@ -94,10 +94,9 @@ type clusterNode struct {
 	members atomic.Pointer[Membership]
 
 	// Guarded by the cluster's mu.
-	joined, seen      time.Time
+	seen              time.Time
 	cutUntil, noStore time.Time
 	dead              bool
-	cutOff            uint64
 }
 
 func (c *cluster) run() {
@@ -146,7 +145,8 @@ func (c *cluster) run() {
 
 func (c *cluster) join(ago time.Duration) {
 	c.mu.Lock()
-	n := &clusterNode{c: c, id: fmt.Sprintf("%c%d", 'a'+rune(c.random.IntN(26)), len(c.nodes)), store: c.days.Process(), joined: time.Now().Add(-ago), seen: time.Now()}
+	n := &clusterNode{c: c, id: fmt.Sprintf("%c%d", 'a'+rune(c.random.IntN(26)), len(c.nodes)), store: c.days.Process(), seen: time.Now()}
+	c.rows.join(n.id, n.seen.Add(-ago).UnixNano(), n.seen.UnixNano())
 	n.members.Store(&Membership{})
 	c.nodes = append(c.nodes, n)
 	c.mu.Unlock()
@@ -167,13 +167,11 @@ func (n *clusterNode) start() {
 	n.limiter = limiter
 	c.mu.Unlock()
 	c.beats.Go(func() {
-		ticker := time.NewTicker(2 * time.Second)
-		defer ticker.Stop()
 		for {
 			select {
 			case <-c.done:
 				return
-			case <-ticker.C:
+			case <-time.After(n.members.Load().UntilHeartbeat(limiter.CutOff())):
 				n.beat()
 			}
 		}
@@ -193,17 +191,9 @@ func (n *clusterNode) beat() {
 	if n.dead || n.noStore.After(now) || c.bad.store.After(now) {
 		return
 	}
-	if now.Sub(n.seen) > 30*time.Second {
-		n.joined = now
-	}
-	n.seen, n.cutOff = now, cut
-	var members []counters.Member
-	for _, other := range c.nodes {
-		if now.Sub(other.seen) <= rowsOf {
-			members = append(members, counters.Member{ID: other.id, Joined: now.Sub(other.joined), Seen: now.Sub(other.seen), CutOff: other.cutOff})
-		}
-	}
-	n.members.Store(NewMembership(n.members.Load(), clock.NewSystem().Read().Mono, n.id, members))
+	n.seen = now
+	members := c.rows.beat(n.id, now.UnixNano(), cut)
+	n.members.Store(&Membership{ReadAt: clock.NewSystem().Read().Mono, Self: n.id, Members: members})
 }
 
 // happen makes an event happen. The wall clock is never set, and nobody is frozen: that

@@ -17,7 +17,6 @@ type simNode struct {
 	w       *world
 	id      string
 	started int64
-	row     *row
 
 	state    state
 	clock    countersClock
@@ -82,17 +81,21 @@ func (w *world) join() {
 	n.probe(startTimeout)
 }
 
-// beat tells the database of this node, every two seconds.
+// beat tells the database of this node, again and again.
 func (n *simNode) beat() {
 	n.hear()
-	n.w.timer(n, 2*time.Second, n.beat)
+	n.w.timer(n, n.members.UntilHeartbeat(n.cutOff()), n.beat)
+}
+
+func (n *simNode) cutOff() uint64 {
+	if n.ready && n.state.mode != Closed {
+		return 1
+	}
+	return 0
 }
 
 func (n *simNode) hear() {
-	var cutOff uint64
-	if n.ready && n.state.mode != Closed {
-		cutOff = 1
-	}
+	cutOff := n.cutOff()
 	if members, ok := n.w.beat(n, cutOff); ok {
 		if n.w.change.silentAreCutOff {
 			for i := range members {
@@ -111,7 +114,7 @@ func (n *simNode) hear() {
 				members[i].Joined = time.Hour
 			}
 		}
-		n.members = NewMembership(n.members, n.mono(), n.id, members)
+		n.members = &Membership{ReadAt: n.mono(), Self: n.id, Members: members}
 		n.heardAt = n.w.now
 	}
 }

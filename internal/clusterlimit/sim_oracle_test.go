@@ -276,7 +276,7 @@ func (o *oracle) troubled(n *simNode, from, to int64) bool {
 const recovery = 3 * time.Second
 
 // heardWithin is how long it takes until all nodes have heard what one says.
-const heardWithin = 5 * time.Second
+const heardWithin = 2 * heartbeatCutOff
 
 // refused checks that there was reason to refuse. Whole says that the client was told
 // that its whole quota is used up, which can lead to a ban.

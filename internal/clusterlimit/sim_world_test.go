@@ -1,6 +1,7 @@
 package clusterlimit
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -24,7 +25,7 @@ type world struct {
 	replica  func()
 	store    dayStore
 	nodes    []*simNode
-	rows     []*row // of the database's table of nodes
+	rows     rows
 	accounts []*client
 	oracle   oracle
 	change   mutation
@@ -36,11 +37,43 @@ type world struct {
 	highest                                        int64 // that the counters' clock showed
 }
 
-// row is a node's row in the database.
+// rows is the database's table of nodes, by the rules of [postgres.Store.Beat].
+type rows []*row
+
 type row struct {
 	id           string
 	joined, seen int64
 	cutOff       uint64
+}
+
+func (r *rows) join(id string, joined, seen int64) *row {
+	n := &row{id: id, joined: joined, seen: seen}
+	*r = append(*r, n)
+	return n
+}
+
+// beat writes a node's row, and returns those that were seen lately.
+func (r *rows) beat(id string, now int64, cutOff uint64) (members []counters.Member) {
+	var own *row
+	for _, n := range *r {
+		switch {
+		case n.id != id:
+		case now-n.seen > int64(30*time.Second):
+			n.id = fmt.Sprint(id, " until ", n.seen)
+		default:
+			own = n
+		}
+	}
+	if own == nil {
+		own = r.join(id, now, now)
+	}
+	own.seen, own.cutOff = now, cutOff
+	for _, n := range *r {
+		if now-n.seen <= int64(10*time.Minute) {
+			members = append(members, counters.Member{ID: n.id, Joined: time.Duration(now - n.joined), Seen: time.Duration(now - n.seen), CutOff: n.cutOff})
+		}
+	}
+	return members
 }
 
 // client is an account with those who send for it.
@@ -66,10 +99,8 @@ func newWorld(s *schedule, change mutation) *world {
 	for range s.nodes {
 		w.join()
 	}
-	for _, n := range w.nodes {
-		if n.row != nil {
-			n.row.joined -= int64(10 * time.Minute)
-		}
+	for _, r := range w.rows {
+		r.joined -= int64(10 * time.Minute)
 	}
 	for _, n := range w.nodes {
 		n.hear()
@@ -255,26 +286,8 @@ func (w *world) beat(n *simNode, cutOff uint64) (members []counters.Member, ok b
 	if n.noStoreUntil > w.now || w.storeDown > w.now {
 		return nil, false
 	}
-	if n.row == nil {
-		n.row = &row{id: n.id, joined: w.now}
-		w.rows = append(w.rows, n.row)
-	}
-	if w.now-n.row.seen > int64(30*time.Second) {
-		n.row.joined = w.now
-	}
-	n.row.seen, n.row.cutOff = w.now, cutOff
-	for _, r := range w.rows {
-		if w.now-r.seen <= int64(rowsOf) {
-			members = append(members, counters.Member{
-				ID: r.id, Joined: time.Duration(w.now - r.joined), Seen: time.Duration(w.now - r.seen), CutOff: r.cutOff,
-			})
-		}
-	}
-	return members, true
+	return w.rows.beat(n.id, w.now, cutOff), true
 }
-
-// rowsOf is how long ago a node must have been seen for others to be told of it.
-const rowsOf = 10 * time.Minute
 
 // accountDay and dayRow are the store's rows of days, by the rules of
 // [petcat.DayStore].

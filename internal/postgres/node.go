@@ -10,32 +10,30 @@ import (
 	"petcat/internal/store"
 )
 
-const (
-	// NodeBeat is how often a node says that it serves.
-	NodeBeat = 2 * time.Second
-	// NodeServes is how lately a node has said so that counts as serving.
-	NodeServes = 5 * NodeBeat
-)
-
 // Beat says that a node serves, and which partitions of the counters it cannot reach
 // (bit p stands for p). It returns all nodes that were seen within ten minutes, itself
-// included, in the order of their ids. Of two nodes that start at the same time, at
+// included, in the order of their ids; one that was silent for more than 30 s also as
+// the one that it was before. Of two nodes that start at the same time, at
 // least one is told of the other. The moments are the database's, so the nodes'
 // clocks have no part in it.
 func (s *Store) Beat(ctx context.Context, node string, cutOff uint64) ([]counters.Member, error) {
-	// Others did not count with a node that was silent for longer than they look
-	// back: it joins anew. So do all when the clock is set.
+	// The others do not count with a node that was silent for longer than 30 s. It joins
+	// anew, and they go on to know when it was there before: it may have admitted its
+	// share of this minute until then.
+	const part = `UPDATE node SET id = id || ' until ' || seen_at
+		WHERE id = $1 AND seen_at < clock_timestamp() - interval '30 seconds'`
+	// All join anew when the clock is set back.
 	const beat = `INSERT INTO node (id, seen_at, joined_at, cut_off)
 		VALUES ($1, clock_timestamp(), clock_timestamp(), $2)
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
-			joined_at = CASE WHEN excluded.seen_at - node.seen_at BETWEEN interval '0' AND interval '30 seconds'
-				THEN node.joined_at ELSE excluded.joined_at END,
+			joined_at = CASE WHEN node.seen_at <= excluded.seen_at THEN node.joined_at ELSE excluded.joined_at END,
 			cut_off = excluded.cut_off`
 	// It waits for no other node that does the same, or that is back.
 	const forget = `DELETE FROM node WHERE id IN (SELECT id FROM node
 		WHERE seen_at NOT BETWEEN clock_timestamp() - interval '11 minutes' AND clock_timestamp() + interval '1 minute' FOR UPDATE SKIP LOCKED)`
 	var batch pgx.Batch
 	batch.Queue(settings)
+	batch.Queue(part, node)
 	batch.Queue(beat, node, int64(cutOff))
 	batch.Queue(forget)
 	if err := s.write(ctx, "say that this node serves", &batch); err != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,11 +60,17 @@ func TestBeat(t *testing.T) {
 	age(`UPDATE node SET seen_at = seen_at - interval '2 seconds'`)
 	a.Joined, a.Seen = time.Hour, 31*time.Second
 	wantMembers(t, "after 31 s", beat(t, other, b), a, b)
-	age(`UPDATE node SET seen_at = seen_at - interval '570 seconds' WHERE id = 'a'`)
+	told := beat(t, s, counters.Member{ID: "a"})
+	if len(told) != 3 || !strings.HasPrefix(told[1].ID, "a until ") {
+		t.Fatalf("a node that was silent for 31 s: %v", told)
+	}
+	earlier := counters.Member{ID: told[1].ID, Joined: time.Hour, Seen: 31 * time.Second}
+	wantMembers(t, "a node that was silent for 31 s joins anew", beat(t, other, b), counters.Member{ID: "a"}, earlier, b)
+	age(`UPDATE node SET seen_at = seen_at - interval '601 seconds' WHERE id LIKE 'a%'`)
 	wantMembers(t, "after 601 s", beat(t, other, b), b)
 	a.Joined, a.Seen = 0, 0
 	wantMembers(t, "a node that was away for longer joins anew", beat(t, s, a), a, b)
-	age(`UPDATE node SET seen_at = seen_at - interval '661 seconds' WHERE id = 'a'`)
+	age(`UPDATE node SET seen_at = seen_at - interval '661 seconds' WHERE id LIKE 'a%'`)
 	beat(t, other, b)
 	age(`DO $$ BEGIN ASSERT (SELECT count(*) FROM node) = 1; END $$`)
 

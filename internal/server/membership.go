@@ -11,12 +11,9 @@ import (
 	"petcat/internal/counters"
 )
 
-const (
-	// heartbeat is how often a node says that it serves.
-	heartbeat = 2 * time.Second
-	// serves is how lately a node has said so that counts as serving.
-	serves = 5 * heartbeat
-)
+// serves is how lately a node must have said that it serves to count: it says so every
+// two seconds, or more often.
+const serves = 10 * time.Second
 
 // membership knows which nodes serve, as the registry that they share tells. While it
 // cannot tell, what it told last holds.
@@ -53,7 +50,7 @@ func startMembership(ctx context.Context, r registry, o membershipOptions) *memb
 	// been there before.
 	m.told.Store(&clusterlimit.Membership{Self: m.id, Members: []counters.Member{{Joined: time.Hour}}})
 	m.beat(context.WithoutCancel(ctx))
-	m.beats = startPeriodic(ctx, heartbeat, m.beat)
+	m.beats = startPeriodic(ctx, m.untilBeat, m.beat)
 	return m
 }
 
@@ -63,7 +60,7 @@ func (m *membership) beat(ctx context.Context) {
 	if err != nil {
 		return // the change log, which asks more often, has told the log
 	}
-	m.told.Store(clusterlimit.NewMembership(m.told.Load(), m.clock.Read().Mono, m.id, members))
+	m.told.Store(&clusterlimit.Membership{ReadAt: m.clock.Read().Mono, Self: m.id, Members: members})
 	live := 0
 	for _, member := range members {
 		if member.Seen <= serves {
@@ -79,6 +76,8 @@ func (m *membership) beat(ctx context.Context) {
 		m.logger.ErrorContext(ctx, "several nodes count in their own memory, so every account gets its minute quota from each node; give all nodes the same --limiter, or leave it out", "nodes", live)
 	}
 }
+
+func (m *membership) untilBeat() time.Duration { return m.current().UntilHeartbeat(m.unreachable()) }
 
 // unreachable returns which partitions of the counters this node cannot reach.
 func (m *membership) unreachable() uint64 {

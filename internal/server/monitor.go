@@ -10,25 +10,29 @@ import (
 // also when nobody makes requests.
 const checkInterval = time.Second
 
+func untilCheck() time.Duration { return checkInterval }
+
 // periodic is something that is done in the background until it is closed.
 type periodic struct {
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-func startPeriodic(ctx context.Context, interval time.Duration, fn func(context.Context)) *periodic {
+// startPeriodic calls fn, again and again, each time after what wait returns.
+func startPeriodic(ctx context.Context, wait func() time.Duration, fn func(context.Context)) *periodic {
 	m := &periodic{stopped: make(chan struct{})}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(m.stopped)
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
+		timer := time.NewTimer(wait())
+		defer timer.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ticker.C:
+			case <-timer.C:
 				fn(ctx)
+				timer.Reset(wait())
 			}
 		}
 	}()

@@ -149,7 +149,7 @@ func (n *Node) load(ctx context.Context) (err error) {
 	n.membership = startMembership(ctx, n.backend.registry(), membershipOptions{
 		id: n.id, clock: n.clock, logger: n.log.Logger, countsAlone: n.settings.CountsInMemory(),
 	})
-	n.monitor = startPeriodic(ctx, checkInterval, n.backend.check)
+	n.monitor = startPeriodic(ctx, untilCheck, n.backend.check)
 	if err := n.loadLimits(ctx); err != nil {
 		return err
 	}
