@@ -101,10 +101,10 @@ func (o *oracle) bound(w *window, s *stat) (int64, string) {
 		nodes := max(1, int64(len(o.alive(w))))
 		return limit + (limit+nodes-1)/nodes, "one node was cut off"
 	case o.w.schedule.even && !s.byDay:
-		// What was in flight, which is at most one or two of each node, and one of each
-		// node for the division.
+		// What was in flight, which is at most one or two of each node, and what a report in
+		// flight told of; and one of each node for the division.
 		nodes := int64(len(o.w.nodes))
-		return limit + 3*nodes, "the counters were lost, or came back, and the load was even"
+		return min(limit+3*nodes+s.unreported, 2*limit+disputed), "the counters were lost, or came back, and the load was even"
 	default:
 		return 2*limit + disputed, "the counters were lost, or came back"
 	}
@@ -155,8 +155,8 @@ func (o *oracle) steady(w *window) bool {
 	return true
 }
 
-// disputed reports whether a node may not have known that another has joined: it was
-// cut off from the database, or stood still.
+// disputed reports whether a node may not have known that another has joined, or joined
+// anew: it was cut off from the database, or stood still.
 func (o *oracle) disputed(w *window) bool {
 	const before = 45 * time.Second
 	for _, at := range o.joins {
@@ -170,6 +170,16 @@ func (o *oracle) disputed(w *window) bool {
 		}
 		if o.allJoined(w) {
 			return true
+		}
+	}
+	for _, at := range o.rejoins {
+		if at < w.begin-int64(before) || at > w.end {
+			continue
+		}
+		for _, i := range o.dbFaults {
+			if i.overlaps(at+1, w.end) {
+				return true
+			}
 		}
 	}
 	return false

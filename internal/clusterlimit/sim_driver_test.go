@@ -192,7 +192,7 @@ func (n *clusterNode) beat() {
 		return
 	}
 	n.seen = now
-	members := c.rows.beat(n.id, now.UnixNano(), cut)
+	members, _ := c.rows.beat(n.id, now.UnixNano(), cut)
 	n.members.Store(&Membership{ReadAt: clock.NewSystem().Read().Mono, Self: n.id, Members: members})
 }
 

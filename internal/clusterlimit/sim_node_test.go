@@ -231,14 +231,18 @@ var errTimeout = errors.New("no answer in time")
 // charge sends charges once and takes note of what comes of it.
 func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, error)) {
 	epoch, asked := n.state.epoch, n.mono()
-	over := false
+	over, executed, begun := false, false, n.w.oracle.current()
 	var facts []counters.Facts
 	n.w.call(n, func() error {
 		n.w.oracle.charging()
 		got, err := n.w.charge(epoch, charges)
 		facts = got
 		if err == nil {
+			executed = true
 			n.w.oracle.charged(charges, facts)
+			if over && n.w.oracle.current() != begun {
+				n.w.oracle.chargedLate(charges)
+			}
 		}
 		return err
 	}, func(err error) {
@@ -270,6 +274,9 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 				n.account(c.Account).unreport(c.Minute, c.Reported)
 				n.report(c.Account)
 			}
+		}
+		if !executed {
+			n.w.oracle.reportsLost(charges)
 		}
 		n.late()
 		done(nil, errTimeout)

@@ -22,7 +22,8 @@ type oracle struct {
 	faults   []interval // in the way to the counters
 	dbFaults []interval // in the way to the database, and pauses
 	joins    []int64
-	begins   bool // an epoch begins with the next call
+	rejoins  []int64 // when a node joined anew
+	begins   bool    // an epoch begins with the next call
 
 	inFlight []int64 // of each account
 	waiting  []int64 // of each account: when it was first refused since one was admitted; 0: it was not
@@ -74,6 +75,7 @@ type stat struct {
 	shared, alone int64 // of those, told to the client; and admitted by nodes
 	sent          int64
 	byNode        map[*simNode][2]int64 // decided, admitted
+	unreported    int64                 // admitted by nodes whose report of it did not arrive
 	byDay         bool                  // somebody was refused by the day
 }
 
@@ -134,6 +136,23 @@ func (o *oracle) of(now int64) *window {
 		return o.windows[i]
 	}
 	return o.current()
+}
+
+// chargedLate takes note of requests that are counted a minute later, when their clients
+// were answered long ago.
+func (o *oracle) chargedLate(charges []counters.Charge) {
+	for _, c := range charges {
+		o.current().accounts[c.Account].sent += c.Requests
+	}
+}
+
+// reportsLost takes note of reports that did not arrive. They are not made again.
+func (o *oracle) reportsLost(charges []counters.Charge) {
+	for _, c := range charges {
+		if i, ok := o.ofIndex[c.Minute]; ok {
+			o.windows[i].accounts[c.Account].unreported += c.Reported
+		}
+	}
 }
 
 // decided counts a request that a node decided, and whether it was admitted.

@@ -52,14 +52,16 @@ func (r *rows) join(id string, joined, seen int64) *row {
 	return n
 }
 
-// beat writes a node's row, and returns those that were seen lately.
-func (r *rows) beat(id string, now int64, cutOff uint64) (members []counters.Member) {
+// beat writes a node's row, and returns those that were seen lately, and whether this
+// one joined anew.
+func (r *rows) beat(id string, now int64, cutOff uint64) (members []counters.Member, anew bool) {
 	var own *row
 	for _, n := range *r {
 		switch {
 		case n.id != id:
 		case now-n.seen > int64(30*time.Second):
 			n.id = fmt.Sprint(id, " until ", n.seen)
+			anew = true
 		default:
 			own = n
 		}
@@ -73,7 +75,7 @@ func (r *rows) beat(id string, now int64, cutOff uint64) (members []counters.Mem
 			members = append(members, counters.Member{ID: n.id, Joined: time.Duration(now - n.joined), Seen: time.Duration(now - n.seen), CutOff: n.cutOff})
 		}
 	}
-	return members
+	return members, anew
 }
 
 // client is an account with those who send for it.
@@ -286,7 +288,11 @@ func (w *world) beat(n *simNode, cutOff uint64) (members []counters.Member, ok b
 	if n.noStoreUntil > w.now || w.storeDown > w.now {
 		return nil, false
 	}
-	return w.rows.beat(n.id, w.now, cutOff), true
+	members, anew := w.rows.beat(n.id, w.now, cutOff)
+	if anew {
+		w.oracle.rejoins = append(w.oracle.rejoins, w.now)
+	}
+	return members, true
 }
 
 // accountDay and dayRow are the store's rows of days, by the rules of

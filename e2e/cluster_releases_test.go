@@ -1,0 +1,218 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petcat/internal/tooltest"
+)
+
+// earlierRelease names a commit in its first line: the release that must be able to serve
+// beside this one. A line "back: no, ..." after it says why nobody can return to it.
+const earlierRelease = "testdata/earlier-release"
+
+// release is the program of an earlier commit.
+type release struct {
+	program string
+	noWay   bool // back to it: its schema is older
+}
+
+// buildEarlierRelease builds the program of the earlier release from git. A copy of the
+// repository without its history does not have it.
+func buildEarlierRelease(t *testing.T) release {
+	t.Helper()
+	tooltest.NeedServer(t)
+	text, err := os.ReadFile(earlierRelease)
+	must(t, err)
+	commit, more, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	if exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run() != nil {
+		t.Skipf("this copy of the repository does not have commit %s: git fetch --unshallow", commit)
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "petcat")
+	build := exec.Command("sh", "-ec", `git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -trimpath -o "$2" ./cmd/petcat`, commit, dir, program+".new")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the earlier release %s: %v: %s", commit, err, out)
+	}
+	must(t, os.Rename(program+".new", program))
+	return release{program: program, noWay: strings.HasPrefix(more, "back: no, ")}
+}
+
+// command returns the program with arguments.
+func (r release) command(args ...string) *exec.Cmd {
+	cmd := processOf(args...)
+	if r.program != "" {
+		cmd.Path, cmd.Args[0] = r.program, r.program
+	}
+	return cmd
+}
+
+// today is the program that is tested.
+var today release
+
+// startAt starts a node of a release at addresses ("127.0.0.1:0": any).
+func (r release) startAt(c *cluster, listen, admin string) *server {
+	c.t.Helper()
+	s := newServer(c.t, c.database)
+	s.launch(r.command(serveFlags("serve", c.database, []string{
+		"--limiter", c.redis.URL(), "--shutdown-timeout", "10s", "--trusted-proxies", "127.0.0.1", "--bans", "off",
+		"--listen", listen, "--admin-listen", admin,
+	})...))
+	s.awaitReady()
+	return s
+}
+
+// startHaproxy starts haproxy with the configuration for three nodes that we ship, and
+// returns a server by which its answers are checked.
+func startHaproxy(t *testing.T, nodes []*server) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	must(t, err)
+	must(t, l.Close())
+	cmd := exec.Command(tooltest.Find(t, "haproxy", "haproxy"), "-db", "-f", "../deploy/proxy/three-nodes.cfg")
+	cmd.Env = []string{"API_PORT=" + port}
+	portOf := func(url string) string { return url[strings.LastIndex(url, ":")+1:] }
+	for i, s := range nodes {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE_%d=%s", i+1, portOf(s.api)), fmt.Sprintf("ADMIN_%d=%s", i+1, portOf(s.admin)))
+	}
+	front := newServer(t, "")
+	front.api = "http://127.0.0.1:" + port
+	cmd.SysProcAttr = diesWithTest()
+	front.launch(cmd)
+	eventually(t, 10*time.Second, "the proxy listens", func() bool {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			return false
+		}
+		return conn.Close() == nil
+	})
+	return front
+}
+
+// TestClusterTwoReleases: nodes of the earlier release and of this one serve side by side
+// on one database and one Redis. While they are replaced one by one, there and back,
+// behind the proxy that we ship, no request fails, limits are exact, and nothing that was
+// acknowledged is lost.
+func TestClusterTwoReleases(t *testing.T) {
+	earlier := buildEarlierRelease(t)
+	c := newCluster(t)
+	for range 3 {
+		c.nodes = append(c.nodes, earlier.startAt(c, "127.0.0.1:0", "127.0.0.1:0"))
+	}
+	key := c.newCaller()
+	c.remember(key)
+	front := startHaproxy(t, c.nodes)
+	book := newLedger()
+	var sent, failed atomic.Int64
+	stop := stream(4, 10*time.Millisecond, func(random *rand.Rand) {
+		n := sent.Add(1)
+		if random.IntN(2) == 0 {
+			if a, err := front.tryList(key); err != nil || a.StatusCode != http.StatusOK {
+				failed.Add(1)
+				t.Errorf("list: %v %v", a, err)
+			}
+			return
+		}
+		name := fmt.Sprint("c", n)
+		book.send(name)
+		a, err := front.try(http.MethodPost, front.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(key))
+		if err != nil || a.StatusCode != http.StatusCreated {
+			failed.Add(1)
+			t.Errorf("create: %v %v", a, err)
+			return
+		}
+		book.acknowledge(a.category(t))
+	})
+	limitsHold := func(what string) {
+		t.Helper()
+		c.knowEachOther()
+		c.exactly(what, 60, func() []int {
+			return c.spendMinutes(what, burst{nodes: c.nodes, each: 80, clients: 6, spread: even}, 2, func() {})
+		})
+	}
+	roll := func(to release, what string) {
+		t.Helper()
+		for i, s := range c.nodes {
+			listen, admin := strings.TrimPrefix(s.api, "http://"), strings.TrimPrefix(s.admin, "http://")
+			if code := s.stop(); code != exitDone {
+				t.Errorf("%s: a node ended with %d: %q", what, code, s.log.sentences())
+			}
+			c.nodes[i] = to.startAt(c, listen, admin)
+			if i == 1 {
+				limitsHold(what)
+			}
+		}
+	}
+	limitsHold("the earlier release")
+	roll(today, "two nodes of three are of this release")
+	limitsHold("this release")
+	if !earlier.noWay {
+		roll(earlier, "two nodes of three are of the earlier release again")
+		limitsHold("the earlier release again")
+	}
+	stop()
+	book.check(c.nodes[0].categories(key))
+	if v := book.verdict(); v != (verdict{}) {
+		t.Error(v)
+	}
+	acked, maybe := book.acknowledged()
+	t.Logf("%d requests while nodes of two releases were replaced, %d failed, %d creates acknowledged, %d not", sent.Load(), failed.Load(), acked, maybe)
+	front.client.CloseIdleConnections()
+	c.mustStop()
+}
+
+// TestTwoReleasesOnOneFile: a deployment on SQLite goes to this release and back to the
+// earlier one, and has everything. A release that does not know the schema says so.
+func TestTwoReleasesOnOneFile(t *testing.T) {
+	t.Parallel()
+	earlier := buildEarlierRelease(t)
+	data := filepath.Join(t.TempDir(), "data")
+	start := func(r release) *server {
+		t.Helper()
+		s := newServer(t, data)
+		s.launch(r.command(serveFlags("serve", data, nil)...))
+		return s
+	}
+	var key string
+	var names []string
+	for i, r := range []release{earlier, today, earlier, today} {
+		s := start(r)
+		if earlier.noWay && i == 2 {
+			if code := s.wait(20 * time.Second); code != exitConfig {
+				t.Errorf("the earlier release ended with %d on a newer schema", code)
+			}
+			wantOneSentence(t, s.log.sentences(), "newer petcat")
+			continue
+		}
+		s.awaitReady()
+		if key == "" {
+			key = newCaller(t, data)
+		}
+		name := fmt.Sprint("c", i)
+		names = append(names, name)
+		s.mustCreate(key, name)
+		list := s.categories(key)
+		if len(list) != len(names) {
+			t.Errorf("start %d: it has %v, want %q", i+1, list, names)
+		}
+		for j, c := range list {
+			if c.Name != names[j] {
+				t.Errorf("start %d: category %d is %q, want %q", i+1, j, c.Name, names[j])
+			}
+		}
+		s.mustStop()
+	}
+}
