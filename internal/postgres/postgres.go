@@ -53,6 +53,8 @@ type Store struct {
 	writer *writer
 	group  *groupcommit.Committer[*store.Create]
 	pool   *pool
+	// history is that of the database as it was opened.
+	history *history
 	// silence is how long the database may be silent during a copy.
 	silence time.Duration
 
@@ -80,22 +82,24 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, error) {
 	config := pool.ConnConfig
-	m, err := prepare(ctx, config, o)
+	h := newHistory()
+	m, err := prepare(ctx, config, o, h)
 	if err != nil {
 		return nil, err
 	}
+	config.AfterConnect = h.check
 	p, err := newPool(ctx, pool, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, silence: copySilence, writer: newWriter(ctx, config, o.Clock, p.writes, &p.refusal)}
+	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, history: h, silence: copySilence, writer: newWriter(ctx, config, o.Clock, p.writes, &p.refusal)}
 	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(ctx, o)
 	return s, nil
 }
 
 // prepare checks the server, on a connection of its own, and the schema.
-func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (store.Meta, error) {
+func prepare(ctx context.Context, config *pgx.ConnConfig, o Options, h *history) (store.Meta, error) {
 	c, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
 		return store.Meta{}, err
@@ -112,6 +116,9 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (store.Meta
 		return store.Meta{}, err
 	}
 	if err := migrate(ctx, c, config, o); err != nil {
+		return store.Meta{}, err
+	}
+	if err := h.check(ctx, c.PgConn()); err != nil {
 		return store.Meta{}, err
 	}
 	// The connection is used once, and a pooler may be between.

@@ -48,7 +48,7 @@ type monitored interface {
 	// status is what is known, and asks nobody.
 	status() storeStatus
 	// Failed is closed when nothing can be written until the program is started
-	// again, and Err then says why; nil for a backend that recovers by itself.
+	// again, and Err then says why.
 	Failed() <-chan struct{}
 	Err() error
 	registerMetrics(m *metrics.Metrics)

@@ -24,7 +24,7 @@ func (n *Node) openPostgres(ctx context.Context) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &postgresBackend{Store: st, categories: catalog.NewFresh(ctx, catalog.New(st.Dataset()), catalog.FreshOptions{
+	b := &postgresBackend{Store: st, categories: catalog.NewFresh(ctx, catalog.New(st.Dataset()+st.Course()), catalog.FreshOptions{
 		Feed: st, Clock: n.clock, Logger: n.log.Logger, MaxStaleness: n.settings.MaxStaleness,
 	})}
 	if err := b.categories.Load(ctx, st); err != nil {
@@ -47,12 +47,6 @@ func (b *postgresBackend) status() storeStatus {
 	stats := b.Stats()
 	return storeStatus{readable: stats.Readable, writable: stats.Writable, waiting: stats.Waiting, shed: stats.Shed}
 }
-
-// Failed is nil: the store goes on when the database is back.
-func (b *postgresBackend) Failed() <-chan struct{} { return nil }
-
-// Err is nil, as nothing fails for good.
-func (b *postgresBackend) Err() error { return nil }
 
 func (b *postgresBackend) registerMetrics(m *metrics.Metrics) {
 	m.Gauge("petcat_store_connections", "Connections to the database.", func() float64 { return float64(b.Stats().Connections) })

@@ -38,7 +38,7 @@ type condition struct {
 func (n *Node) condition() (c condition) {
 	switch status := n.backend.status(); {
 	case hasFailed(n.backend):
-		c.store, c.failed = "writing failed; a restart recovers from what is on disk", true
+		c.store, c.failed = "nothing can be written; a restart recovers what is there", true
 	case !status.readable:
 		c.store = "the database does not respond; lists are served from memory, and creates fail"
 	case !status.writable:

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"petcat/internal/keyring"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
+	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
 	"petcat/internal/socket"
 )
@@ -99,7 +101,14 @@ func (n *Node) Run(ctx context.Context) error {
 	case err := <-n.failed:
 		return err
 	case <-n.backend.Failed():
-		return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", n.backend.Err())
+		err := n.backend.Err()
+		if errors.Is(err, postgres.ErrHistory) {
+			// What is in memory may be of a future that is gone.
+			n.handler.set(httpapi.Starting(n.apiOptions))
+			n.log.ErrorContext(ctx, "the database does not continue what this node has read of it; petcat ends, and must be started again", "error", err)
+			return err
+		}
+		return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", err)
 	}
 }
 

@@ -1,0 +1,112 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Standby makes a server that follows this one and takes no writes, and returns when it
+// does. Synchronous says that commits wait for it. [Server.Remove] ends it.
+func (s *Server) Standby(ctx context.Context, synchronous bool) (_ *Server, err error) {
+	dir, err := os.MkdirTemp("/tmp", "pgtest")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	follower := &Server{bin: s.bin, dir: dir, owner: s.owner}
+	if err := s.owner.give(dir); err != nil {
+		return nil, err
+	}
+	from := fmt.Sprintf("host=%s port=%d user=%s", s.dir, s.port, user)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_basebackup"), "--dbname="+from, "--pgdata="+follower.data(),
+		"--wal-method=stream", "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+	cmd.Dir = dir
+	s.owner.runs(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("pgtest: pg_basebackup: %w: %s", err, out)
+	}
+	if follower.port, err = freePort(ctx); err != nil {
+		return nil, err
+	}
+	if err := follower.configure(Options{}); err != nil {
+		return nil, err
+	}
+	if err := follower.Start(ctx); err != nil {
+		return nil, err
+	}
+	if synchronous {
+		err = errors.Join(s.executeOn(ctx, "ALTER SYSTEM SET synchronous_standby_names = '*'"), s.executeOn(ctx, "SELECT pg_reload_conf()"))
+	}
+	return follower, errors.Join(err, s.awaitStandby(ctx, synchronous))
+}
+
+// awaitStandby waits until a standby receives what this server writes.
+func (s *Server) awaitStandby(ctx context.Context, synchronous bool) error {
+	conn, err := pgx.Connect(ctx, s.url("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		var there bool
+		const query = `SELECT count(*) > 0 FROM pg_stat_replication WHERE state = 'streaming' AND (sync_state = 'sync') = $1`
+		if err := conn.QueryRow(ctx, query, synchronous).Scan(&there); err != nil || there {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// StopFollowing makes a standby receive nothing more.
+func (s *Server) StopFollowing(ctx context.Context) error {
+	err := errors.Join(s.executeOn(ctx, "ALTER SYSTEM SET primary_conninfo = ''"), s.executeOn(ctx, "SELECT pg_reload_conf()"))
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, s.url("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		var over bool
+		if err := conn.QueryRow(ctx, `SELECT count(*) = 0 FROM pg_stat_wal_receiver`).Scan(&over); err != nil || over {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Promote makes a standby take writes, and returns when it does. Commits do not wait for
+// another standby.
+func (s *Server) Promote(ctx context.Context) error {
+	return errors.Join(
+		s.executeOn(ctx, "ALTER SYSTEM SET synchronous_standby_names = ''"),
+		s.executeOn(ctx, "SELECT pg_reload_conf()"),
+		s.executeOn(ctx, "SELECT pg_promote()"))
+}
+
+// executeOn runs a statement in a database of the server's own.
+func (s *Server) executeOn(ctx context.Context, statement string) error {
+	conn, err := pgx.Connect(ctx, s.url("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statement)
+	return errors.Join(err, conn.Close(ctx))
+}

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat"
+	"petcat/internal/pgtest"
+)
+
+// failed reports whether a store says in time that its database does not continue.
+func failed(t *testing.T, s *Store) bool {
+	t.Helper()
+	select {
+	case <-s.Failed():
+		if err := s.Err(); !errors.Is(err, ErrHistory) || petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+			t.Errorf("it says why: %v", err)
+		}
+		return true
+	case <-time.After(100 * time.Millisecond):
+		return false
+	}
+}
+
+// TestHistoryGoesBack: a store notices that the database has fewer revisions than it has
+// read, and no longer uses it once its connections are new.
+func TestHistoryGoesBack(t *testing.T) {
+	url := server.Server(t).Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	create(t, s, "cat")
+	if _, err := s.AccessChangesSince(t.Context(), 0); err != nil || failed(t, s) {
+		t.Fatalf("all is well: %v %v", err, s.Err())
+	}
+	server.Server(t).Execute(t, url, `UPDATE counter SET revision = revision - 1`)
+	if _, err := s.AccessChangesSince(t.Context(), 0); err != nil || !failed(t, s) {
+		t.Errorf("its revision is lower: %v %v", err, s.Err())
+	}
+	s.pool.pool.Reset()
+	if _, err := s.FindAccount(t.Context(), "acme"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		t.Errorf("a read of it afterwards: %v", err)
+	}
+}
+
+// TestHistoryOfAnother: a store notices that its database was dropped and made again.
+func TestHistoryOfAnother(t *testing.T) {
+	x := pgtest.New(t, pgtest.Options{})
+	url := x.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.Course()
+	x.Execute(t, "postgres", `DROP DATABASE `+config.Database+` WITH (FORCE)`)
+	x.Execute(t, "postgres", `CREATE DATABASE `+config.Database)
+	again := openAt(t, url, Options{})
+	defer closeNow(t, again)
+	if _, err := s.Revision(t.Context()); err == nil || !failed(t, s) {
+		t.Errorf("another database: %v %v", err, s.Err())
+	}
+	if before == "" || again.Course() == before {
+		t.Errorf("the course of both is %q", before)
+	}
+}
+
+// TestHistoryThatIsNotTold: a role that may not read what the server is can use it.
+func TestHistoryThatIsNotTold(t *testing.T) {
+	x := pgtest.New(t, pgtest.Options{})
+	url := x.Database(t)
+	x.Execute(t, url, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC;
+		CREATE ROLE plain LOGIN; GRANT ALL ON SCHEMA public TO plain`)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, "postgres://plain@"+x.Address()+"/"+config.Database+"?sslmode=disable", Options{})
+	defer closeNow(t, s)
+	create(t, s, "cat")
+	if s.Course() != "" || failed(t, s) {
+		t.Errorf("course %q, %v", s.Course(), s.Err())
+	}
+}
