@@ -58,6 +58,11 @@ type Options[Op any] struct {
 	Observe  func(group int, d time.Duration)
 	Queue    int // 0: DefaultQueue
 	MaxGroup int // 0: DefaultMaxGroup
+	// MaxWait, when set, bounds how long operations wait: the queue holds no more groups
+	// than are committed within it at the pace of the last ones, and two groups at least,
+	// so that one owner can fill one. What comes on top is refused at once, instead of
+	// being answered too late.
+	MaxWait time.Duration
 }
 
 // Committer commits operations in groups. It is safe for concurrent use.
@@ -75,6 +80,7 @@ type Committer[Op any] struct {
 	closed    bool           // guarded by mu
 	gathering bool           // guarded by mu; one of the goroutines is about to take the queue
 	underway  int            // guarded by mu; groups that were taken and not answered yet
+	pace      time.Duration  // guarded by mu; how long a group took lately, 0 before the first
 	failure   error          // guarded by mu; set once, before failed is closed
 }
 
@@ -183,8 +189,17 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 // full reports whether there is no room for one more of an owner. The caller holds
 // mu.
 func (c *Committer[Op]) full(owner uint64) bool {
-	free := c.options.Queue - len(c.queue)
+	free := c.room() - len(c.queue)
 	return free <= 0 || owner != 0 && c.owned[owner] >= free
+}
+
+// room returns how many operations the queue may hold now. The caller holds mu.
+func (c *Committer[Op]) room() int {
+	if c.options.MaxWait == 0 || c.pace == 0 {
+		return c.options.Queue
+	}
+	groups := max(2, c.options.MaxWait/c.pace)
+	return int(min(groups*time.Duration(c.options.MaxGroup), time.Duration(c.options.Queue)))
 }
 
 // stopped is what operations get after a failure for good.

@@ -145,6 +145,78 @@ func TestQueueIsSharedByOwners(t *testing.T) {
 	})
 }
 
+// TestQueueHoldsWhatIsCommittedInTime: the queue becomes shorter when groups take longer,
+// down to two groups, and longer again.
+func TestQueueHoldsWhatIsCommittedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.NewManual(time.Unix(0, 0))
+		takes := make(chan time.Duration)
+		c := groupcommit.New(groupcommit.Options[int]{
+			Commit:   func([]int) error { now.Advance(<-takes); return nil },
+			Clock:    now,
+			Queue:    20,
+			MaxGroup: 2,
+			MaxWait:  time.Second,
+		})
+		defer c.Close()
+		pace := time.Duration(0)
+		for _, step := range []struct {
+			takes time.Duration
+			room  int // then
+		}{
+			{0, 20},
+			{250 * time.Millisecond, 8}, // the first that takes any time
+			{250 * time.Millisecond, 8},
+			{850 * time.Millisecond, 4}, // 400 ms on average
+			{10 * time.Second, 4},       // 2.8 s
+			{0, 4},
+			{0, 4},
+			{0, 4},
+			{0, 4}, // 0.9 s
+			{0, 4},
+			{0, 4},
+			{0, 4},
+			{0, 6}, // 0.28 s
+		} {
+			if pace == 0 {
+				pace = step.takes
+			}
+			pace += (step.takes - pace) / 4
+			first := submit(t.Context(), c, 0)
+			takes <- step.takes
+			if err := <-first; err != nil {
+				t.Fatal(err)
+			}
+			results := []<-chan error{submit(t.Context(), c, 0)} // under way, no longer in the queue
+			accepted := 0
+			for {
+				result := submit(t.Context(), c, 0)
+				if len(result) > 0 {
+					wantRefused(t, <-result, groupcommit.ErrFull)
+					break
+				}
+				results = append(results, result)
+				accepted++
+			}
+			if accepted != step.room {
+				t.Errorf("after a group that took %s the queue holds %d, want %d", step.takes, accepted, step.room)
+			}
+			for _, result := range results {
+				for waits := true; waits; {
+					select {
+					case takes <- pace: // which changes nothing
+					case err := <-result:
+						if err != nil {
+							t.Fatal(err)
+						}
+						waits = false
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestCallerThatGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()

@@ -3,6 +3,7 @@ package groupcommit
 import (
 	"errors"
 	"runtime"
+	"time"
 )
 
 // poison marks an error after which nothing more may be written.
@@ -142,6 +143,16 @@ func (c *Committer[Op]) stopFor(failure error) {
 	}
 }
 
+// keepPace takes note of how long a group took. A single slow one counts a quarter.
+func (c *Committer[Op]) keepPace(took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pace == 0 {
+		c.pace = took
+	}
+	c.pace += (took - c.pace) / 4
+}
+
 // attempt calls the commit function and stops the committer when it must.
 func (c *Committer[Op]) attempt(group []*waiter[Op], ops []Op) error {
 	for _, w := range group {
@@ -149,8 +160,10 @@ func (c *Committer[Op]) attempt(group []*waiter[Op], ops []Op) error {
 	}
 	start := c.options.Clock.Read()
 	err := c.options.Commit(ops)
+	took := c.options.Clock.Read().Since(start)
+	c.keepPace(took)
 	if c.options.Observe != nil {
-		c.options.Observe(len(ops), c.options.Clock.Read().Since(start))
+		c.options.Observe(len(ops), took)
 	}
 	clear(ops)
 	if p, ok := errors.AsType[*poison](err); ok {

@@ -20,6 +20,11 @@ type Store struct {
 	claims  claims
 }
 
+// MaxWait is how long creates may wait for their turn, as far as the last groups tell: a
+// client that is told at once to come back later is better off than one that waits for
+// longer, and a second after a flood has ended nothing of it is left.
+const MaxWait = time.Second
+
 // New returns the operations on what a database holds.
 func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
 	return &Store{db: db, dialect: d, meta: m, clock: c}

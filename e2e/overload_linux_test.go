@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"petcat/internal/disktest"
+)
+
+// slowSync is how long the disk of [TestOverload] takes for a sync: it bounds what the
+// store can take, so that those who send fit on the same machine.
+const slowSync = 200 * time.Millisecond
+
+// overload is a server whose disk is slow, and what is offered to it.
+type overload struct {
+	t      *testing.T
+	s      *server
+	client *http.Client
+	number atomic.Int64 // of the last create
+}
+
+// offered is what became of an account's creates.
+type offered struct {
+	end time.Time // of the load
+
+	mu                     sync.Mutex
+	sent, created, refused int             // guarded by mu
+	inTime                 int             // of created: answered before the end; guarded by mu
+	wrong                  []string        // guarded by mu; other answers
+	refusal                []time.Duration // guarded by mu; how long refusals took
+}
+
+func newOverload(t *testing.T) *overload {
+	t.Helper()
+	disk, dir := disktest.New(1<<30), t.TempDir()
+	disk.Fail(func(o disktest.Op) syscall.Errno {
+		if o.Kind == disktest.Sync && o.File == "petcat.db-wal" {
+			time.Sleep(slowSync)
+		}
+		return 0
+	})
+	unmount, err := disk.Mount(dir)
+	if err != nil {
+		t.Skipf("a slow disk needs root and FUSE: %v", err)
+	}
+	x := &overload{t: t, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConns: 8192, MaxIdleConnsPerHost: 8192}}}
+	t.Cleanup(func() {
+		x.client.CloseIdleConnections()
+		x.s.kill()
+		eventually(t, 5*time.Second, "nobody uses the disk", func() bool { return unmount() == nil })
+	})
+	x.s = serve(t, filepath.Join(dir, "data"))
+	return x
+}
+
+// create sends a create, and tells an account's tally what came of it.
+func (x *overload) create(key string, o *offered) {
+	req, err := http.NewRequestWithContext(x.t.Context(), http.MethodPost, x.s.api+"/v1/categories", strings.NewReader(categoryBody(fmt.Sprint("c", x.number.Add(1)))))
+	must(x.t, err)
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	begin := time.Now()
+	res, err := x.client.Do(req)
+	took := time.Since(begin)
+	status, wait := 0, ""
+	if err == nil {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		status, wait = res.StatusCode, res.Header.Get("Retry-After")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sent++
+	switch {
+	case status == http.StatusCreated:
+		o.created++
+		if begin.Add(took).Before(o.end) {
+			o.inTime++
+		}
+	case status == http.StatusServiceUnavailable && wait != "":
+		o.refused++
+		o.refusal = append(o.refusal, took)
+	default:
+		o.wrong = append(o.wrong, fmt.Sprintf("%d, Retry-After %q, %v", status, wait, err))
+	}
+}
+
+// offer sends creates at a rate, whether they are answered or not, for a time. It returns
+// when all are answered.
+func (x *overload) offer(key string, perSecond float64, lasts time.Duration, o *offered) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	begin := time.Now()
+	for sent := 0.0; ; {
+		passed := time.Since(begin)
+		if passed > lasts {
+			return
+		}
+		for ; sent < passed.Seconds()*perSecond; sent++ {
+			all.Go(func() { x.create(key, o) })
+		}
+		lapse(2 * time.Millisecond)
+	}
+}
+
+// peak returns how many creates a second the store takes from clients that wait for their
+// answers.
+func (x *overload) peak(key string) float64 {
+	const clients, lasts = 512, 3 * time.Second
+	o := offered{end: time.Now().Add(lasts)}
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for time.Now().Before(o.end) {
+				x.create(key, &o)
+			}
+		})
+	}
+	all.Wait()
+	if len(o.wrong) > 0 {
+		x.t.Errorf("%d other answers, such as %s", len(o.wrong), o.wrong[0])
+	}
+	return float64(o.inTime) / lasts.Seconds()
+}
+
+// TestOverload: at four times what the store can take, it takes as much as before, and the
+// rest is told at once to come back later. An account that floods takes nothing from the
+// others, health is told in time, and soon after the flood nothing is left of it.
+func TestOverload(t *testing.T) {
+	x := newOverload(t)
+	keys := make([]string, 5)
+	for i := range keys {
+		name := fmt.Sprint("account", i)
+		openAccount(t, x.s.data, name, unlimited...)
+		_, keys[i] = issueKey(t, x.s.data, name)
+	}
+	lapse(heardWithin)
+	flood, others := keys[0], keys[1:]
+	x.peak(flood) // the pace is known from here on
+	peak := x.peak(flood)
+
+	const lasts = 6 * time.Second
+	over := time.Now().Add(lasts)
+	flooded, meek := offered{end: over}, make([]offered, len(others))
+	for i := range meek {
+		meek[i].end = over
+	}
+	var all sync.WaitGroup
+	all.Go(func() { x.offer(flood, 4*peak, lasts, &flooded) })
+	for i, key := range others {
+		all.Go(func() { x.offer(key, 0.02*peak, lasts, &meek[i]) })
+	}
+	stop := x.watchHealth()
+	lapse(time.Until(over))
+	eventually(t, 2*time.Second, "the queue is empty", func() bool { return x.s.metric("petcat_store_queue") == 0 })
+	var after offered
+	x.create(flood, &after)
+	recovered := time.Since(over)
+	all.Wait()
+	stop()
+
+	goodput := float64(flooded.inTime)
+	for i := range meek {
+		goodput += float64(meek[i].inTime)
+	}
+	goodput /= lasts.Seconds()
+	// The clients share the machine with the server: how long it took for a refusal, its
+	// log tells.
+	served, p99 := x.refusals(), percentile(flooded.refusal, 99)
+	t.Logf("the store takes %.0f creates a second; of %.0f that were offered it took %.0f (%.2f); refusals took %s (median), %s (99 in 100), of which the server %s; a create was answered %s after the flood",
+		peak, float64(flooded.sent)/lasts.Seconds(), goodput, goodput/peak, percentile(flooded.refusal, 50).Round(time.Microsecond), p99.Round(time.Microsecond), percentile(served, 99), recovered.Round(time.Millisecond))
+	if goodput < 0.85*peak {
+		t.Errorf("goodput %.0f is below 0.85 of %.0f", goodput, peak)
+	}
+	if flooded.refused < flooded.sent/2 {
+		t.Errorf("this was no flood: %d of %d were refused", flooded.refused, flooded.sent)
+	}
+	if median, most := percentile(flooded.refusal, 50), percentile(served, 99); median > 10*time.Millisecond || most > 10*time.Millisecond {
+		t.Errorf("refusals took clients %s (median), and the server up to %s (99 in 100)", median, most)
+	}
+	for i := range meek {
+		if o := &meek[i]; o.created != o.sent || o.sent == 0 {
+			t.Errorf("another account: %d of %d were created, %d refused", o.created, o.sent, o.refused)
+		}
+	}
+	if len(flooded.wrong) > 0 {
+		t.Errorf("%d other answers, such as %s", len(flooded.wrong), flooded.wrong[0])
+	}
+	if after.created != 1 || recovered > 2*time.Second {
+		t.Errorf("%s after the flood a create was answered: %+v", recovered, after.wrong)
+	}
+	x.s.mustStop()
+}
+
+// refusals returns how long the server took for its refusals of creates.
+func (x *overload) refusals() (took []time.Duration) {
+	for line := range strings.Lines(x.s.log.String()) {
+		var entry struct {
+			Method     string
+			Status     int
+			DurationUS int64 `json:"duration_us"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Method == http.MethodPost && entry.Status == http.StatusServiceUnavailable {
+			took = append(took, time.Duration(entry.DurationUS)*time.Microsecond)
+		}
+	}
+	return took
+}
+
+// watchHealth asks all the time how the server is.
+func (x *overload) watchHealth() (stop func()) {
+	return stream(1, 100*time.Millisecond, func(*rand.Rand) {
+		for _, path := range []string{"/livez", "/readyz"} {
+			begin := time.Now()
+			status, body, err := ask(x.s.admin + path)
+			if err != nil || status != http.StatusOK || time.Since(begin) > time.Second {
+				x.t.Errorf("%s: %d %s %v after %s", path, status, body, err, time.Since(begin))
+			}
+		}
+	})
+}
