@@ -53,7 +53,7 @@ func (s *server) tells(what, part string, well bool, notice time.Duration) {
 }
 
 // TestClusterHealthWithoutTraffic: a node that nobody sends requests knows how its
-// database and its limiter's server are, and tells the same in /readyz and in the
+// database and the shared counters are, and tells the same in /readyz and in the
 // metrics that alerts look at.
 func TestClusterHealthWithoutTraffic(t *testing.T) {
 	t.Parallel()

@@ -27,12 +27,18 @@ import (
 // tells it from others.
 func writeCertificate(t *testing.T, dir, name string) (certFile, keyFile string) {
 	t.Helper()
+	return writeCertificateFor(t, dir, name, net.IPv4(127, 0, 0, 1), time.Now().Add(time.Hour))
+}
+
+// writeCertificateFor is writeCertificate for an address, until a moment.
+func writeCertificateFor(t *testing.T, dir, name string, address net.IP, until time.Time) (certFile, keyFile string) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until,
+		IPAddresses: []net.IP{address}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	must(t, err)
@@ -141,6 +147,7 @@ func TestTLSCertificateIsRenewedWithoutARestart(t *testing.T) {
 	certFile, keyFile := writeCertificate(t, dir, "second")
 	eventually(t, 5*time.Second, "it shows the renewed certificate", func() bool { return served(t, s) == "second" })
 
+	spoilt := 0
 	for what, spoil := range map[string]func() error{
 		"garbage":           func() error { return os.WriteFile(certFile, []byte("half a certi"), 0o600) },
 		"a missing file":    func() error { return os.Remove(keyFile) },
@@ -151,6 +158,10 @@ func TestTLSCertificateIsRenewedWithoutARestart(t *testing.T) {
 		if within(certificateInterval+200*time.Millisecond, func() bool { return served(t, s) != "second" }) {
 			t.Errorf("%s has replaced the certificate with %q", what, served(t, s))
 		}
+		if log := s.log.String(); strings.Count(log, "the changed certificate cannot be used") != spoilt+1 {
+			t.Errorf("the log does not say once that %s cannot be used:\n%s", what, last(log, 2000))
+		}
+		spoilt++
 	}
 	writeCertificate(t, dir, "third")
 	eventually(t, 5*time.Second, "it shows the good certificate after bad ones", func() bool { return served(t, s) == "third" })

@@ -47,7 +47,7 @@ func Table() []Setting {
 		},
 		{
 			Flag: "limiter-allow-eviction", Env: "PETCAT_LIMITER_ALLOW_EVICTION", Default: "false", Bool: true,
-			Usage: "only warn of a limiter's server that may evict counts when its memory is full", apply: applyLimiterAllowEviction,
+			Usage: "only warn of a server of the shared counters that may evict counts when its memory is full", apply: applyLimiterAllowEviction,
 		},
 		{
 			Flag: "listen", Env: "PETCAT_LISTEN", Default: ":8080",

@@ -165,7 +165,7 @@ func (m *Metrics) Commit(writes int, took time.Duration) {
 	m.commits.Observe(took.Seconds())
 }
 
-// Limiter notes how long the limiter's server took to decide one charge.
+// Limiter notes how long the shared counters took to decide one charge.
 func (m *Metrics) Limiter(took time.Duration) { m.charges.Observe(took.Seconds()) }
 
 // Gauge adds a value that is read when the metrics are asked for.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
@@ -146,11 +147,18 @@ func explain(err error, where string) error {
 		return openerror.Errorf(openerror.Unwritable, err, "the database at %s cannot be written (%s); use the address of the primary server", where, message(err))
 	case state == "XX001" || state == "XX002":
 		return openerror.Errorf(openerror.Damaged, err, "the database at %s is damaged (%s); restore a backup", where, message(err))
+	case isCertificate(err):
+		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, message(err))
 	case severity != statement:
 		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, message(err))
 	default:
 		return err
 	}
+}
+
+func isCertificate(err error) bool {
+	_, is := errors.AsType[*tls.CertificateVerificationError](err)
+	return is
 }
 
 // message returns what the server said, or what the network did, or else the
@@ -160,6 +168,10 @@ func message(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		text = e.Message
+	} else if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		text = strings.TrimPrefix(e.Err.Error(), "x509: ")
+	} else if errors.Is(err, context.DeadlineExceeded) {
+		text = "it does not respond in time"
 	} else if e, ok := errors.AsType[*net.DNSError](err); ok {
 		text = e.Err
 	} else if e, ok := errors.AsType[*net.OpError](err); ok {

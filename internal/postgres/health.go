@@ -10,8 +10,8 @@ import (
 	"petcat/internal/clock"
 )
 
-// Check asks the database how it is: whether it answers, and whether it takes
-// writes. What it finds is in Stats. Whether a write is also committed in time is
+// Check asks the database how it is: whether it answers, whether it takes writes, and
+// whether it continues what was read of it. What it finds is in Stats. Whether a write is also committed in time is
 // found out by Beat, without anybody's requests.
 func (s *Store) Check(ctx context.Context) error {
 	// True on a standby, too, and without writing.
@@ -19,10 +19,12 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.pool.read(ctx, "ask whether writes are taken", func(ctx context.Context, conn *pgx.Conn) error {
 		var readOnly bool
 		err := conn.QueryRow(ctx, query).Scan(&readOnly)
-		if err == nil {
-			s.pool.refusal.setReadOnly(readOnly)
+		if err != nil {
+			return err
 		}
-		return err
+		s.pool.refusal.setReadOnly(readOnly)
+		// Behind a pooler, another server may answer on the same connection.
+		return s.history.check(ctx, conn.PgConn())
 	})
 }
 

@@ -21,7 +21,7 @@ var ErrHistory = errors.New("the database is another one than before, or was res
 
 // history notices that the database no longer continues what was read of it. Each new
 // connection is checked before it is used: what changes the history of a database ends
-// its connections. A disk that was set back without a recovery target is noticed by the
+// its connections. Behind a pooler it does not, so [Store.Check] looks, too. A disk that was set back without a recovery target is noticed by the
 // revisions, if the database has fewer of them when it is next asked.
 type history struct {
 	gone chan struct{}

@@ -129,7 +129,7 @@ func inWords(err error) error {
 	if text := finals[kind]; text != "" {
 		return &refusal{text, true}
 	}
-	return &refusal{"the limiter's server answered " + kind, false}
+	return &refusal{"the shared counters answered " + kind, false}
 }
 
 // checkServers refuses servers that would make wrong promises of ours. Of a cluster,
@@ -167,7 +167,7 @@ func (c *Counters) checkInfo(address, info string) error {
 		return no("is part of a cluster: its URL begins with redis-cluster://")
 	case policy == "noeviction" || policy == "":
 	case c.options.AllowEviction:
-		c.options.Logger.Warn("the limiter's server may evict counts when its memory is full; set maxmemory-policy to noeviction", "address", address, "policy", policy)
+		c.options.Logger.Warn("the server of the shared counters may evict counts when its memory is full; set maxmemory-policy to noeviction", "address", address, "policy", policy)
 	default:
 		return no("may evict counts when its memory is full (maxmemory-policy is %s): set it to noeviction", policy)
 	}

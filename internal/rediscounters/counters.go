@@ -83,9 +83,9 @@ func New(ctx context.Context, o Options) (*Counters, error) {
 	defer cancel()
 	_, _, err = c.Probe(ctx, 0)
 	if r, is := errors.AsType[*refusal](err); is && r.final {
-		return nil, fmt.Errorf("the limiter's server cannot be used: %w", err)
+		return nil, fmt.Errorf("the shared counters cannot be used: %w", err)
 	} else if err != nil {
-		o.Logger.Warn("the limiter's server does not answer", "error", err)
+		o.Logger.Warn("the shared counters do not answer; this node starts without them", "error", err)
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -16,21 +17,29 @@ import (
 type certificate struct {
 	certFile, keyFile string
 	clock             clock.Clock
+	logger            *slog.Logger
 
 	mu      sync.Mutex
 	looked  clock.Reading    // guarded by mu: when the files were last looked at
-	changed [2]time.Time     // guarded by mu: the files' times when they were read
+	changed [2]time.Time     // guarded by mu: the files' times at the last change that was seen
+	broken  bool             // guarded by mu: they could not be used then
 	current *tls.Certificate // guarded by mu
 }
 
-// certificateInterval is how often handshakes look at the files.
+// certificateInterval is how often handshakes, and those who ask when it expires, look
+// at the files.
 const certificateInterval = time.Second
 
 // loadCertificate reads the files; they must be good at start.
-func loadCertificate(certFile, keyFile string, c clock.Clock) (*certificate, error) {
-	pair := &certificate{certFile: certFile, keyFile: keyFile, clock: c, looked: c.Read()}
+func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
+	pair := &certificate{certFile: certFile, keyFile: keyFile, clock: c, logger: logger, looked: c.Read()}
+	pair.changed = pair.times()
 	if err := pair.read(); err != nil {
 		return nil, config.Errorf("the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+	}
+	leaf := pair.current.Leaf
+	if now := c.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		logger.Warn("clients refuse the certificate: it is not valid now", "file", certFile, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
 	}
 	return pair, nil
 }
@@ -48,23 +57,50 @@ func (c *certificate) config() *tls.Config {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.clock.Read(); now.Since(c.looked) >= certificateInterval {
-		c.looked = now
-		if c.times() != c.changed {
-			_ = c.read()
-		}
-	}
+	c.look()
 	return c.current, nil
+}
+
+// expires returns when the certificate that is served expires.
+func (c *certificate) expires() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look()
+	return c.current.Leaf.NotAfter
+}
+
+// look reads the files when they have changed. The log hears of each change once. The
+// caller holds mu.
+func (c *certificate) look() {
+	now := c.clock.Read()
+	if now.Since(c.looked) < certificateInterval {
+		return
+	}
+	c.looked = now
+	times := c.times()
+	same := times == c.changed
+	if same && !c.broken {
+		return
+	}
+	c.changed = times
+	err := c.read()
+	c.broken = err != nil
+	if err != nil {
+		if !same {
+			c.logger.Warn("the changed certificate cannot be used; the one before is still served", "file", c.certFile, "error", err)
+		}
+		return
+	}
+	c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.current.Leaf.NotAfter)
 }
 
 // read loads the pair. The caller holds mu, except at start.
 func (c *certificate) read() error {
-	times := c.times()
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		return err
 	}
-	c.current, c.changed = &pair, times
+	c.current = &pair
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"syscall"
@@ -21,15 +22,15 @@ type listeners struct {
 	// TLS, that of the API keeps the timeouts.
 	apiConns, adminConns *socket.Listener
 	apiTLS, adminTLS     bool
+	certificate          *certificate // nil without TLS
 }
 
 // listen opens both sockets.
-func listen(ctx context.Context, settings config.Settings, c clock.Clock) (*listeners, error) {
+func listen(ctx context.Context, settings config.Settings, c clock.Clock, logger *slog.Logger) (*listeners, error) {
 	l := &listeners{}
-	var certificates *certificate
 	if settings.TLS() {
 		var err error
-		if certificates, err = loadCertificate(settings.TLSCert, settings.TLSKey, c); err != nil {
+		if l.certificate, err = loadCertificate(settings.TLSCert, settings.TLSKey, c, logger); err != nil {
 			return nil, err
 		}
 	}
@@ -57,13 +58,13 @@ func listen(ctx context.Context, settings config.Settings, c clock.Clock) (*list
 	l.adminConns.Limit(socket.Limits{Total: maxAdminConnections})
 	l.api, l.admin = l.apiConns, l.adminConns
 	if l.apiTLS {
-		l.api = tls.NewListener(l.api, certificates.config())
+		l.api = tls.NewListener(l.api, l.certificate.config())
 	}
 	// Only a listener that others can reach needs TLS; on the loopback it would
 	// be in the way of those who collect metrics there.
 	l.adminTLS = settings.TLS() && !settings.AdminIsLocal()
 	if l.adminTLS {
-		l.admin = tls.NewListener(l.admin, certificates.config())
+		l.admin = tls.NewListener(l.admin, l.certificate.config())
 	}
 	return l, nil
 }

@@ -7,6 +7,11 @@ func (n *Node) registerEarlyMetrics() {
 		return gauge(ready)
 	})
 	registerConnections(n.metrics, n.listeners.apiConns)
+	if c := n.listeners.certificate; c != nil {
+		n.metrics.Gauge("petcat_tls_certificate_expiry_timestamp_seconds", "When the certificate that is served expires, in Unix time.", func() float64 {
+			return float64(c.expires().Unix())
+		})
+	}
 }
 
 // registerMetrics adds to the metrics what is not counted but looked up.

@@ -69,7 +69,7 @@ type Node struct {
 func Start(ctx context.Context, o Options) (*Node, error) {
 	// The addresses first: one that is taken is the most common mistake, and the
 	// cheapest to find.
-	l, err := listen(ctx, o.Settings, o.Clock)
+	l, err := listen(ctx, o.Settings, o.Clock, o.Log.Logger)
 	if err != nil {
 		return nil, err
 	}
