@@ -86,6 +86,9 @@ func (l limiterChange) rolls(t *testing.T) {
 		})
 	}
 	if l.to != "memory" {
+		if l.to == "database" {
+			c.pause = databasePause
+		}
 		c.haveShares()
 		nextMinute()
 		c.minuteIsExact(l.String(), even)

@@ -67,7 +67,7 @@ func (c *cluster) minuteIsExactWhile(what string, spread spread, happens func())
 	c.t.Helper()
 	const accounts, each, clients, limit = 3, 100, 64, 60
 	c.exactly(what, limit, func() []int {
-		return c.spendMinutes(what, burst{nodes: c.nodes, each: each, clients: clients, spread: spread}, accounts, happens)
+		return c.spendMinutes(what, burst{nodes: c.nodes, each: each, clients: clients, spread: spread, pause: c.pause}, accounts, happens)
 	})
 }
 
@@ -144,7 +144,7 @@ func (c *cluster) dayIsExact() {
 		c.bursts++
 		key := c.newKey(fmt.Sprint("day", c.bursts), "enterprise", "--per-minute", "1000000", "--per-day", fmt.Sprint(day))
 		y := newTally(c.t)
-		burst{nodes: c.nodes, keys: []string{key}, each: day + 500, clients: clients, spread: skewed}.send(y.ask)
+		burst{nodes: c.nodes, keys: []string{key}, each: day + 500, clients: clients, spread: skewed, pause: c.pause}.send(y.ask)
 		return []int{y.admitted(key)}
 	})
 }

@@ -112,6 +112,7 @@ type burst struct {
 	each    int // requests for each key
 	clients int
 	spread  spread
+	pause   time.Duration // of a client between an answer and the next request
 }
 
 // send sends a burst as fast as it is answered, and has the answers checked after it.
@@ -129,6 +130,7 @@ func (b burst) send(ask func(s *server, key string)) {
 					return
 				}
 				ask(b.nodes[b.spread(i/len(b.keys), len(b.nodes))], b.keys[i%len(b.keys)])
+				lapse(b.pause)
 			}
 		})
 	}

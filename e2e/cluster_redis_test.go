@@ -33,7 +33,7 @@ type loss struct {
 func TestClusterLosesRedis(t *testing.T) {
 	c := newCluster(t)
 	c.start(3, "--bans", "off") // these callers do not wait
-	c.knowEachOther()
+	c.haveShares()
 	awaitRoomInDay(t, 2*time.Minute)
 	x := &switching{
 		cluster: c, stream: newTally(t), free: newTally(t), late: attempts{control: startControl(t)},

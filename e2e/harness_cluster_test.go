@@ -25,6 +25,9 @@ type cluster struct {
 	nodes    []*server // those that are to be alive
 	bursts   int       // so far; they name accounts
 	attempts *attempts // to see a limit; nil before the first
+	// pause is that of bursts that must be exact. Clients that do not pause keep all
+	// processors busy, and PostgreSQL that counts is late then.
+	pause time.Duration
 }
 
 // sharedPostgres serves the tests that do not hurt it.
