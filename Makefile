@@ -23,6 +23,7 @@ MINUTES  ?= 60
 SNAPSHOT ?= 10m
 CONNECTIONS ?= 2000
 CUTS     ?= 300
+HOURS    ?= 2
 SCHEDULES ?= 1000000
 
 # Each tool is pinned in a module file of its own, so that its dependencies do
@@ -90,6 +91,10 @@ torture: need-go need-servers ## Run the tests of kills and clusters in their lo
 powercut: need-go ## Cut the power of a disk under the program CUTS=300 times, and let each operation on it fail (needs root and FUSE); 5 minutes
 	@[[ $$(id -u) == 0 && -c /dev/fuse ]] || { echo "make powercut: it mounts a file system, which needs root and /dev/fuse (modprobe fuse)" >&2; exit 1; }
 	PETCAT_POWER_CUTS=$(CUTS) PETCAT_TEST_REQUIRE=1 go test ./e2e -run $(POWERCUT) -count=1 -v -timeout 1h
+
+.PHONY: soak
+soak: need-go need-servers ## Use a cluster and a single node for HOURS=2 while things fail, and see that nothing grows
+	PETCAT_SOAK_HOURS=$(HOURS) go test ./e2e -run '^TestSoak$$' -count=1 -v -timeout 49h
 
 .PHONY: simulate
 simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; half an hour
