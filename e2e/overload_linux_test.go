@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"petcat/internal/disktest"
+	"petcat/internal/tooltest"
 )
 
 // slowSync is how long the disk of [TestOverload] takes for a sync: it bounds what the
@@ -42,6 +43,7 @@ type offered struct {
 
 func newOverload(t *testing.T) *overload {
 	t.Helper()
+	tooltest.NeedServer(t)
 	disk, dir := disktest.New(1<<30), t.TempDir()
 	disk.Fail(func(o disktest.Op) syscall.Errno {
 		if o.Kind == disktest.Sync && o.File == "petcat.db-wal" {
