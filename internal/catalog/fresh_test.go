@@ -126,6 +126,15 @@ func took(t *testing.T, want time.Duration, fn func()) {
 	}
 }
 
+// A server that cannot read the list must not start with an empty one.
+func TestLoadFails(t *testing.T) {
+	f := catalog.NewFresh(t.Context(), catalog.New("d"), catalog.FreshOptions{Feed: &feed{}, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler)})
+	defer f.Close()
+	if err := f.Load(t.Context(), &feed{fail: errAway}); !errors.Is(err, errAway) {
+		t.Errorf("it fails with %v", err)
+	}
+}
+
 func TestListsShareQuestions(t *testing.T) {
 	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
 		var lists sync.WaitGroup

@@ -489,6 +489,9 @@ func TestTrust(t *testing.T) {
 	f.clock.Advance(30 * time.Second)
 	f.wantHolder() // still
 	f.wantLookups(0)
+	if !f.keyring.Stats().Trusted {
+		t.Error("the statistics do not say trusted")
+	}
 
 	f.clock.Advance(time.Millisecond)
 	t.Run("lapsed: every request asks", func(t *testing.T) {
@@ -521,6 +524,9 @@ func TestTrust(t *testing.T) {
 		f.keyring.Polled(f.clock.Read())
 		f.wantHolder()
 		f.wantLookups(0)
+		if !f.keyring.Stats().Trusted {
+			t.Error("the statistics do not say trusted")
+		}
 	})
 	t.Run("a step of the wall clock changes nothing", func(t *testing.T) {
 		f.clock.Step(48 * time.Hour)
