@@ -4,14 +4,11 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,27 +112,7 @@ func TestClusterTwoReleases(t *testing.T) {
 	key := c.newCaller()
 	c.remember(key)
 	front := startHaproxy(t, c.nodes)
-	book := newLedger()
-	var sent, failed atomic.Int64
-	stop := stream(4, 10*time.Millisecond, func(random *rand.Rand) {
-		n := sent.Add(1)
-		if random.IntN(2) == 0 {
-			if a, err := front.tryList(key); err != nil || a.StatusCode != http.StatusOK {
-				failed.Add(1)
-				t.Errorf("list: %v %v", a, err)
-			}
-			return
-		}
-		name := fmt.Sprint("c", n)
-		book.send(name)
-		a, err := front.try(http.MethodPost, front.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(key))
-		if err != nil || a.StatusCode != http.StatusCreated {
-			failed.Add(1)
-			t.Errorf("create: %v %v", a, err)
-			return
-		}
-		book.acknowledge(a.category(t))
-	})
+	use := useFront(t, front, key, 4)
 	limitsHold := func(what string) {
 		t.Helper()
 		c.knowEachOther()
@@ -163,13 +140,7 @@ func TestClusterTwoReleases(t *testing.T) {
 		roll(earlier, "two nodes of three are of the earlier release again")
 		limitsHold("the earlier release again")
 	}
-	stop()
-	book.check(c.nodes[0].categories(key))
-	if v := book.verdict(); v != (verdict{}) {
-		t.Error(v)
-	}
-	acked, maybe := book.acknowledged()
-	t.Logf("%d requests while nodes of two releases were replaced, %d failed, %d creates acknowledged, %d not", sent.Load(), failed.Load(), acked, maybe)
+	t.Logf("while nodes of two releases were replaced: %s", use.end(c.nodes[0]))
 	front.client.CloseIdleConnections()
 	c.mustStop()
 }

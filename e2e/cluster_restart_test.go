@@ -68,6 +68,54 @@ func (b *balancer) choose() *url.URL {
 	return b.nodes[0] // which fails, and is seen
 }
 
+// frontUse is a load on a proxy while the nodes behind it are replaced.
+type frontUse struct {
+	t            *testing.T
+	key          string
+	book         *ledger
+	stop         func()
+	sent, failed atomic.Int64
+}
+
+// useFront lets clients list and create through a proxy. No request may fail.
+func useFront(t *testing.T, front *server, key string, clients int) *frontUse {
+	t.Helper()
+	x := &frontUse{t: t, key: key, book: newLedger()}
+	x.stop = stream(clients, 10*time.Millisecond, func(random *rand.Rand) {
+		n := x.sent.Add(1)
+		if random.IntN(2) == 0 {
+			if a, err := front.tryList(key); err != nil || a.StatusCode != http.StatusOK {
+				x.failed.Add(1)
+				t.Errorf("list: %v %v", a, err)
+			}
+			return
+		}
+		name := fmt.Sprint("c", n)
+		x.book.send(name)
+		a, err := front.try(http.MethodPost, front.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(key))
+		if err != nil || a.StatusCode != http.StatusCreated {
+			x.failed.Add(1)
+			t.Errorf("create: %v %v", a, err)
+			return
+		}
+		x.book.acknowledge(a.category(t))
+	})
+	return x
+}
+
+// end ends the load, holds what a node lists against what was acknowledged, and says what
+// became of the requests.
+func (x *frontUse) end(node *server) string {
+	x.t.Helper()
+	x.stop()
+	x.book.check(node.categories(x.key))
+	if v := x.book.verdict(); v != (verdict{}) {
+		x.t.Error(v)
+	}
+	acked, maybe := x.book.acknowledged()
+	return fmt.Sprintf("%d requests, %d failed, %d creates acknowledged, %d not", x.sent.Load(), x.failed.Load(), acked, maybe)
+}
+
 // TestClusterRollingRestart: nodes that are restarted one after the other, behind
 // a proxy that asks /readyz, cost nobody a request.
 func TestClusterRollingRestart(t *testing.T) {
@@ -78,28 +126,7 @@ func TestClusterRollingRestart(t *testing.T) {
 	c.start(3, flags...)
 	key := c.newCaller()
 	front := startBalancer(t, c.nodes)
-	book := newLedger()
-	var sent, failed atomic.Int64
-	stop := stream(8, 10*time.Millisecond, func(random *rand.Rand) {
-		n := sent.Add(1)
-		if random.IntN(2) == 0 {
-			a, err := front.tryList(key)
-			if err != nil || a.StatusCode != http.StatusOK {
-				failed.Add(1)
-				t.Errorf("list: %v %v", a, err)
-			}
-			return
-		}
-		name := fmt.Sprint("c", n)
-		book.send(name)
-		a, err := front.try(http.MethodPost, front.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(key))
-		if err != nil || a.StatusCode != http.StatusCreated {
-			failed.Add(1)
-			t.Errorf("create: %v %v", a, err)
-			return
-		}
-		book.acknowledge(a.category(t))
-	})
+	x := useFront(t, front, key, 8)
 	for range rounds {
 		for i, s := range c.nodes {
 			listen, admin := strings.TrimPrefix(s.api, "http://"), strings.TrimPrefix(s.admin, "http://")
@@ -120,13 +147,8 @@ func TestClusterRollingRestart(t *testing.T) {
 			lapse(200 * time.Millisecond) // until the proxy has noticed
 		}
 	}
-	stop()
-	book.check(c.nodes[0].categories(key))
-	if v := book.verdict(); v != (verdict{}) {
-		t.Error(v)
-	}
-	acked, maybe := book.acknowledged()
-	t.Logf("%d restarts: %d requests, %d failed, %d creates acknowledged, %d not", 3*rounds, sent.Load(), failed.Load(), acked, maybe)
+	became := x.end(c.nodes[0])
+	t.Logf("%d restarts: %s", 3*rounds, became)
 	front.client.CloseIdleConnections()
 	c.mustStop()
 }
