@@ -38,11 +38,10 @@ func buildEarlierRelease(t *testing.T) release {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "petcat")
-	build := exec.Command("sh", "-ec", `git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -trimpath -o "$2" ./cmd/petcat`, commit, dir, program+".new")
+	build := exec.Command("sh", "-ec", `git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -trimpath -o "$2" ./cmd/petcat`, commit, dir, program)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the earlier release %s: %v: %s", commit, err, out)
 	}
-	must(t, os.Rename(program+".new", program))
 	return release{program: program, noWay: strings.HasPrefix(more, "back: no, ")}
 }
 
@@ -74,23 +73,19 @@ func (r release) startAt(c *cluster, listen, admin string) *server {
 // returns a server by which its answers are checked.
 func startHaproxy(t *testing.T, nodes []*server) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	must(t, err)
-	must(t, l.Close())
-	cmd := exec.Command(tooltest.Find(t, "haproxy", "haproxy"), "-db", "-f", "../deploy/proxy/three-nodes.cfg")
-	cmd.Env = []string{"API_PORT=" + port}
+	address := freeAddress(t)
 	portOf := func(url string) string { return url[strings.LastIndex(url, ":")+1:] }
+	cmd := exec.Command(tooltest.Find(t, "haproxy", "haproxy"), "-db", "-f", "../deploy/proxy/three-nodes.cfg")
+	cmd.Env = []string{"API_PORT=" + portOf(address)}
 	for i, s := range nodes {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE_%d=%s", i+1, portOf(s.api)), fmt.Sprintf("ADMIN_%d=%s", i+1, portOf(s.admin)))
 	}
 	front := newServer(t, "")
-	front.api = "http://127.0.0.1:" + port
+	front.api = "http://" + address
 	cmd.SysProcAttr = diesWithTest()
 	front.launch(cmd)
 	eventually(t, 10*time.Second, "the proxy listens", func() bool {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return false
 		}

@@ -58,7 +58,6 @@ func newOverload(t *testing.T) *overload {
 	x := &overload{t: t, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConns: 8192, MaxIdleConnsPerHost: 8192}}}
 	t.Cleanup(func() {
 		x.client.CloseIdleConnections()
-		x.s.kill()
 		eventually(t, 5*time.Second, "nobody uses the disk", func() bool { return unmount() == nil })
 	})
 	x.s = serve(t, filepath.Join(dir, "data"))

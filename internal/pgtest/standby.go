@@ -19,12 +19,12 @@ func (s *Server) Standby(ctx context.Context, synchronous bool) (_ *Server, err 
 	if err != nil {
 		return nil, err
 	}
+	follower := &Server{bin: s.bin, dir: dir, owner: s.owner}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
+			err = errors.Join(err, follower.Remove())
 		}
 	}()
-	follower := &Server{bin: s.bin, dir: dir, owner: s.owner}
 	if err := s.owner.give(dir); err != nil {
 		return nil, err
 	}
@@ -46,59 +46,48 @@ func (s *Server) Standby(ctx context.Context, synchronous bool) (_ *Server, err 
 		return nil, err
 	}
 	if synchronous {
-		err = errors.Join(s.executeOn(ctx, "ALTER SYSTEM SET synchronous_standby_names = '*'"), s.executeOn(ctx, "SELECT pg_reload_conf()"))
-	}
-	return follower, errors.Join(err, s.awaitStandby(ctx, synchronous))
-}
-
-// awaitStandby waits until a standby receives what this server writes.
-func (s *Server) awaitStandby(ctx context.Context, synchronous bool) error {
-	conn, err := pgx.Connect(ctx, s.url("postgres"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		var there bool
-		const query = `SELECT count(*) > 0 FROM pg_stat_replication WHERE state = 'streaming' AND (sync_state = 'sync') = $1`
-		if err := conn.QueryRow(ctx, query, synchronous).Scan(&there); err != nil || there {
-			return err
+		if err := s.set(ctx, "synchronous_standby_names", "*"); err != nil {
+			return nil, err
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
+	return follower, s.awaitTrue(ctx, `SELECT count(*) > 0 FROM pg_stat_replication WHERE state = 'streaming' AND (sync_state = 'sync') = $1`, synchronous)
 }
 
 // StopFollowing makes a standby receive nothing more.
 func (s *Server) StopFollowing(ctx context.Context) error {
-	err := errors.Join(s.executeOn(ctx, "ALTER SYSTEM SET primary_conninfo = ''"), s.executeOn(ctx, "SELECT pg_reload_conf()"))
-	if err != nil {
+	if err := s.set(ctx, "primary_conninfo", ""); err != nil {
 		return err
 	}
+	return s.awaitTrue(ctx, `SELECT count(*) = 0 FROM pg_stat_wal_receiver`)
+}
+
+// awaitTrue asks again and again until the answer is true.
+func (s *Server) awaitTrue(ctx context.Context, query string, args ...any) error {
 	conn, err := pgx.Connect(ctx, s.url("postgres"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		var over bool
-		if err := conn.QueryRow(ctx, `SELECT count(*) = 0 FROM pg_stat_wal_receiver`).Scan(&over); err != nil || over {
+		var yes bool
+		if err := conn.QueryRow(limited, query, args...).Scan(&yes); err != nil || yes {
 			return err
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// set changes a setting while the server runs.
+func (s *Server) set(ctx context.Context, name, value string) error {
+	return errors.Join(s.executeOn(ctx, "ALTER SYSTEM SET "+name+" = '"+value+"'"), s.executeOn(ctx, "SELECT pg_reload_conf()"))
 }
 
 // Promote makes a standby take writes, and returns when it does. Commits do not wait for
 // another standby.
 func (s *Server) Promote(ctx context.Context) error {
-	return errors.Join(
-		s.executeOn(ctx, "ALTER SYSTEM SET synchronous_standby_names = ''"),
-		s.executeOn(ctx, "SELECT pg_reload_conf()"),
-		s.executeOn(ctx, "SELECT pg_promote()"))
+	return errors.Join(s.set(ctx, "synchronous_standby_names", ""), s.executeOn(ctx, "SELECT pg_promote()"))
 }
 
 // executeOn runs a statement in a database of the server's own.

@@ -17,12 +17,13 @@ import (
 // ErrHistory says that the database no longer continues what was read of it: it is
 // another one, a standby took over, or an older state was restored. What is in memory may
 // be of a future that is gone.
-var ErrHistory = errors.New("the database is another one than before, or was restored to an earlier state")
+var ErrHistory = errors.New("the database does not continue what was read of it")
 
 // history notices that the database no longer continues what was read of it. Each new
 // connection is checked before it is used: what changes the history of a database ends
-// its connections. Behind a pooler it does not, so [Store.Check] looks, too. A disk that was set back without a recovery target is noticed by the
-// revisions, if the database has fewer of them when it is next asked.
+// its connections. Behind a pooler it does not, so [Store.Check] looks, too. A disk that
+// was set back without a recovery target is noticed by the revisions, if the database has
+// fewer of them when it is next asked.
 type history struct {
 	gone chan struct{}
 
@@ -103,8 +104,8 @@ func (s *Store) Course() string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// Failed is closed when the database no longer continues what was read of it: nothing is
-// read or written any more, and Err says why. Who opens the store anew reads what is there.
+// Failed is closed when the database no longer continues what was read of it: no new
+// connection is used, and Err says why. Who opens the store anew reads what is there.
 func (s *Store) Failed() <-chan struct{} { return s.history.gone }
 
 // Err returns why the store cannot be used any more, as an [ErrHistory].
