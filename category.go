@@ -40,16 +40,23 @@ func ParseNewCategory(name, description *string) (NewCategory, error) {
 	if name == nil {
 		return NewCategory{}, Errorf(CodeMissingField, "name is required")
 	}
-	if err := (textRule{field: "name", maxRunes: MaxCategoryName}).check(*name); err != nil {
+	if err := checkCategory(name, description); err != nil {
 		return NewCategory{}, err
 	}
-	if description != nil {
-		rule := textRule{field: "description", maxRunes: MaxCategoryDescription, lines: true, blank: true}
-		if err := rule.check(*description); err != nil {
-			return NewCategory{}, err
+	return NewCategory{name: *name, description: description}, nil
+}
+
+// checkCategory checks the texts that are not nil.
+func checkCategory(name, description *string) error {
+	if name != nil {
+		if err := (textRule{field: "name", maxRunes: MaxCategoryName}).check(*name); err != nil {
+			return err
 		}
 	}
-	return NewCategory{name: *name, description: description}, nil
+	if description != nil {
+		return textRule{field: "description", maxRunes: MaxCategoryDescription, lines: true, blank: true}.check(*description)
+	}
+	return nil
 }
 
 // Name returns the name to be stored.
@@ -79,6 +86,43 @@ func (n NewCategory) Fingerprint() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
+// CategoryPatch is what a caller may change of a category. The zero value changes
+// nothing; [ParseCategoryPatch] is the only way to another.
+type CategoryPatch struct {
+	name        *string
+	description *string
+	undescribed bool // the description goes
+}
+
+// ParseCategoryPatch checks the texts that are to replace those of a category; nil
+// means that a text stays. undescribed says that the description is to go. It returns an
+// [Error] with [CodeInvalidField].
+func ParseCategoryPatch(name, description *string, undescribed bool) (CategoryPatch, error) {
+	if err := checkCategory(name, description); err != nil {
+		return CategoryPatch{}, err
+	}
+	return CategoryPatch{name, description, undescribed}, nil
+}
+
+// Apply returns what becomes of a category.
+func (p CategoryPatch) Apply(c Category) Category {
+	if p.name != nil {
+		c.Name = *p.name
+	}
+	if p.description != nil || p.undescribed {
+		c.Description = p.description
+	}
+	return c
+}
+
+// Equal reports whether two categories are the same in every field.
+func (c Category) Equal(other Category) bool {
+	if c.ID != other.ID || c.Name != other.Name || (c.Description == nil) != (other.Description == nil) {
+		return false
+	}
+	return c.Description == nil || *c.Description == *other.Description
+}
+
 // CreateCategory asks a store for a category.
 type CreateCategory struct {
 	Account AccountID
@@ -98,10 +142,46 @@ type CreatedCategory struct {
 	Replayed bool
 }
 
+// UpdateCategory asks a store to change a category.
+type UpdateCategory struct {
+	ID      CategoryID
+	Account AccountID // whose it must be; 0: the operator asks, who may change each
+	Patch   CategoryPatch
+	// Expected is what the category must be before, nil for whatever it is.
+	Expected *Category
+}
+
+// DeleteCategory asks a store to delete a category.
+type DeleteCategory struct {
+	ID       CategoryID
+	Account  AccountID // as of [UpdateCategory]
+	Expected *Category // as of [UpdateCategory]
+}
+
+// CheckCategoryChange says whether a category may be changed or deleted by an account,
+// 0 for the operator, given who created it. expected is what it must be, nil for whatever
+// it is. It returns an [Error] with [CodeForbidden] or [CodePreconditionFailed].
+func CheckCategoryChange(c Category, creator, by AccountID, expected *Category) error {
+	if by != 0 && by != creator {
+		return Errorf(CodeForbidden, "this category was created by another account; only that account and the operator may change or delete it")
+	}
+	if expected != nil && !c.Equal(*expected) {
+		return Errorf(CodePreconditionFailed, "the category was changed meanwhile; read it again, then decide")
+	}
+	return nil
+}
+
+// NoSuchCategory says that there is no category with an id, or no longer.
+func NoSuchCategory() *Error {
+	return Errorf(CodeNotFound, "there is no category with this id; it may have been deleted")
+}
+
 // RevisedCategory is a category as of a revision.
 type RevisedCategory struct {
 	Category
 	Revision Revision
+	// Deleted says that the category is gone as of this revision. Only its id is set.
+	Deleted bool
 }
 
 // CategoryStore keeps categories.
@@ -113,18 +193,28 @@ type CategoryStore interface {
 	// the category may or may not exist.
 	CreateCategory(ctx context.Context, c CreateCategory) (CreatedCategory, error)
 
-	// EachCategory calls fn for every category, by id ascending, as of one
-	// moment, and stops at the first error that fn returns. The categories'
-	// texts are valid until fn returns.
+	// UpdateCategory changes a category, as durably, and returns it. It returns
+	// an [Error] with [CodeNotFound], [CodeForbidden], [CodePreconditionFailed], or
+	// [CodeServiceUnavailable]; after the last, the change may or may not have been
+	// made if [ErrOutcomeUnknown] is in its chain.
+	UpdateCategory(ctx context.Context, u UpdateCategory) (Category, error)
+
+	// DeleteCategory deletes a category, as durably. Its errors are those of
+	// UpdateCategory.
+	DeleteCategory(ctx context.Context, d DeleteCategory) error
+
+	// EachCategory calls fn for every category that was ever created, the deleted
+	// ones included, by id ascending, as of one moment, and stops at the first
+	// error that fn returns. The categories' texts are valid until fn returns.
 	EachCategory(ctx context.Context, fn func(RevisedCategory) error) error
 }
 
 // CategoryFeed is how a server that shares its store with others learns what
-// they created.
+// they created, changed and deleted.
 type CategoryFeed interface {
 	// CategoriesSince calls fn for every category that changed after a
 	// revision, by revision ascending, and stops at the first error that fn
-	// returns. It returns the revision up to which, by then, nothing is
-	// missing. When nothing changed it costs one small query.
+	// returns: each category once, as it is now. It returns the revision up to which, by
+	// then, nothing is missing. When nothing changed it costs one small query.
 	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) (Revision, error)
 }

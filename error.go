@@ -24,7 +24,8 @@ const (
 	CodeRevokedAPIKey  Code = "revoked_api_key"
 	CodeDisabledAPIKey Code = "disabled_api_key"
 
-	// 404, 405, 408
+	// 403, 404, 405, 408
+	CodeForbidden        Code = "forbidden" // the key is valid, and may not do this
 	CodeNotFound         Code = "not_found"
 	CodeMethodNotAllowed Code = "method_not_allowed"
 	CodeRequestTimeout   Code = "request_timeout" // the body did not arrive in time
@@ -53,7 +54,7 @@ func Codes() []Code {
 	return []Code{
 		CodeMalformedJSON, CodeInvalidBody, CodeMissingField, CodeInvalidField,
 		CodeMissingAPIKey, CodeInvalidAPIKey, CodeExpiredAPIKey, CodeRevokedAPIKey, CodeDisabledAPIKey,
-		CodeNotFound, CodeMethodNotAllowed, CodeRequestTimeout,
+		CodeForbidden, CodeNotFound, CodeMethodNotAllowed, CodeRequestTimeout,
 		CodeIdempotencyInProgress, CodeOperationSunset, CodePreconditionFailed, CodeBodyTooLarge,
 		CodeUnsupportedMediaType, CodeIdempotencyKeyReused,
 		CodeRateLimitExceeded, CodeDailyQuotaExceeded, CodeKeyBanned, CodeTooManyFailedAttempts,

@@ -32,14 +32,19 @@ type OperationID string
 const (
 	OpListCategories OperationID = "listCategories"
 	OpCreateCategory OperationID = "createCategory"
+	OpGetCategory    OperationID = "getCategory"
+	OpUpdateCategory OperationID = "updateCategory"
+	OpDeleteCategory OperationID = "deleteCategory"
+	OpGetUsage       OperationID = "getUsage"
 )
 
 // Operation is one entry of the registry.
 type Operation struct {
 	ID           OperationID
 	Method       string
-	Path         string // below the base address, such as /categories
+	Path         string // below the base address, such as /categories; its last segment may be a parameter
 	Stability    Stability
+	Free         bool      // its requests are not charged, and banned keys are answered
 	DeprecatedAt time.Time // zero: not deprecated
 	SunsetAt     time.Time // zero: no end planned; else at least Notice after DeprecatedAt
 }
@@ -56,5 +61,9 @@ func Operations() []Operation {
 	return []Operation{
 		{ID: OpListCategories, Method: "GET", Path: "/categories", Stability: Stable},
 		{ID: OpCreateCategory, Method: "POST", Path: "/categories", Stability: Stable},
+		{ID: OpGetCategory, Method: "GET", Path: "/categories/{categoryId}", Stability: Beta},
+		{ID: OpUpdateCategory, Method: "PATCH", Path: "/categories/{categoryId}", Stability: Beta},
+		{ID: OpDeleteCategory, Method: "DELETE", Path: "/categories/{categoryId}", Stability: Beta},
+		{ID: OpGetUsage, Method: "GET", Path: "/usage", Stability: Beta, Free: true},
 	}
 }

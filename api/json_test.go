@@ -90,7 +90,7 @@ func appendScalar(dst []byte, n *yaml.Node) ([]byte, error) {
 			return nil, err
 		}
 		return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
-	case "!!int", "!!bool", "!!float":
+	case "!!int", "!!bool", "!!float", "!!null":
 		if !json.Valid([]byte(n.Value)) {
 			return nil, fmt.Errorf("line %d: %s is not a JSON value", n.Line, n.Value)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"petcat/bench/report"
@@ -36,16 +37,20 @@ func (s *suite) compression(ctx context.Context, group string) error {
 		return err
 	}
 	defer large.Stop()
-	return s.afterCreate(ctx, group, p, large)
-}
-
-// afterCreate compares the first compressed list after a create of a short list
-// and of a long one.
-func (s *suite) afterCreate(ctx context.Context, group string, short, long *started) error {
-	first, err := firstByte(ctx, long.get(""))
+	first, err := firstByte(ctx, large.get(""))
 	if err != nil {
 		return err
 	}
+	s.add(report.Measure(group, "first gzip list ever, "+thousand(large.n)+" categories, first byte", "ms", []float64{first}, report.Figure{}))
+	if err := s.afterWrite(ctx, group, "create", p, large, createLarge); err != nil {
+		return err
+	}
+	return s.afterWrite(ctx, group, "change", p, large, changeAny)
+}
+
+// afterWrite compares the first compressed list after a write, of a short list and of a
+// long one.
+func (s *suite) afterWrite(ctx context.Context, group, name string, short, long *started, write func(context.Context, *started) error) error {
 	after := map[int][]float64{}
 	for range s.rounds {
 		// Both have their turn until both have been through every state in which
@@ -53,7 +58,7 @@ func (s *suite) afterCreate(ctx context.Context, group string, short, long *star
 		took := map[int][]float64{}
 		for range turns {
 			for _, p := range []*started{short, long} {
-				if err := createLarge(ctx, p); err != nil {
+				if err := write(ctx, p); err != nil {
 					return err
 				}
 				ms, err := firstByte(ctx, p.get(""))
@@ -67,12 +72,9 @@ func (s *suite) afterCreate(ctx context.Context, group string, short, long *star
 			after[n] = append(after[n], report.Median(values))
 		}
 	}
-	what := "first gzip list after a create, " + thousand(long.n) + " categories, first byte"
-	s.add(
-		report.Compare(group, what, "ms", after[long.n],
-			report.Column{Name: thousand(short.n) + " categories", Values: after[short.n]}, report.AtMost(1.5)),
-		report.Measure(group, "first gzip list ever, "+thousand(long.n)+" categories, first byte", "ms", []float64{first}, report.Figure{}),
-	)
+	what := "first gzip list after a " + name + ", " + thousand(long.n) + " categories, first byte"
+	s.add(report.Compare(group, what, "ms", after[long.n],
+		report.Column{Name: thousand(short.n) + " categories", Values: after[short.n]}, report.AtMost(1.5)))
 	return nil
 }
 
@@ -102,5 +104,14 @@ func createLarge(ctx context.Context, p *started) error {
 	}
 	post := p.get("").request
 	_, err = expect(ctx, 201, "POST", post.URL, append([]string{contentType}, post.Header...), body)
+	return err
+}
+
+// changeAny changes a category that may be anywhere in the list.
+func changeAny(ctx context.Context, p *started) error {
+	id := 1 + rand.IntN(p.n) // #nosec G404 -- which one does not matter
+	post := p.get("").request
+	body := fmt.Appendf(nil, `{"name":"changed %d"}`, rand.Uint32())
+	_, err := expect(ctx, 200, "PATCH", fmt.Sprintf("%s/%d", post.URL, id), append([]string{contentType}, post.Header...), body)
 	return err
 }

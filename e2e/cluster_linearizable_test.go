@@ -3,68 +3,79 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
-	"sync"
 	"testing"
 
 	"petcat/internal/historytest"
 )
 
-// TestClusterIsLinearizable: creates and lists on three nodes, as their clients
-// saw them, could have happened one after the other, in an order that respects
-// who waited for whom.
+// TestClusterIsLinearizable: what clients of three nodes saw could have happened one
+// after the other, in an order that respects who waited for whom.
 func TestClusterIsLinearizable(t *testing.T) {
+	const clients, each = 9, 20
 	histories := often(t, 10, 100)
 	c := newCluster(t)
 	c.start(3)
 	key := c.newCaller()
+	var nodes []historytest.Subject
+	for _, s := range c.nodes {
+		nodes = append(nodes, keyholder{s, key})
+	}
 	last := int64(0) // what the history before has created
 	for h := range histories {
-		c.record(key, last).Check(t)
+		historytest.Record(t, clients, each, last, nodes...).Check(t)
 		last = c.nodes[h%3].mustCreate(key, "between")
 	}
 	t.Logf("%d histories", histories)
 	c.mustStop()
 }
 
-// record lets clients list and create, each on one node after the other, and
-// returns what they saw beyond an id.
-func (c *cluster) record(key string, after int64) *historytest.History {
-	c.t.Helper()
-	const clients, each = 9, 20
-	var history historytest.History
-	var all sync.WaitGroup
-	for client := range clients {
-		all.Go(func() {
-			for i := range each {
-				s := c.nodes[(client+i)%len(c.nodes)]
-				if (client+i/2)%2 == 0 {
-					history.List(client, func() string { return c.idsAfter(s, key, after) })
-					continue
-				}
-				history.Create(client, func() string {
-					a := s.create(key, fmt.Sprint("client", client))
-					if a.StatusCode != http.StatusCreated {
-						c.t.Errorf("create: %d %s", a.StatusCode, a.body)
-						return ""
-					}
-					return strconv.FormatInt(a.category(c.t).ID, 10)
-				})
-			}
-		})
-	}
-	all.Wait()
-	return &history
+// keyholder implements [historytest.Subject].
+type keyholder struct {
+	*server
+
+	key string
 }
 
-// idsAfter returns the ids of a list beyond one, in the list's order, as text.
-func (c *cluster) idsAfter(s *server, key string, after int64) string {
-	var ids []string
-	for _, listed := range s.categories(key) {
-		if listed.ID > after {
-			ids = append(ids, strconv.FormatInt(listed.ID, 10))
-		}
+func (k keyholder) Create(name string) (id int64) {
+	a := k.create(k.key, name)
+	if a.StatusCode != http.StatusCreated {
+		k.t.Errorf("create: %d %s", a.StatusCode, a.body)
+		return 0
 	}
-	return strings.Join(ids, " ")
+	return a.category(k.t).ID
+}
+
+func (k keyholder) Change(id int64, name string) (found bool) {
+	return k.found(k.item(http.MethodPatch, id, categoryBody(name)), http.StatusOK)
+}
+
+func (k keyholder) Delete(id int64) (found bool) {
+	return k.found(k.item(http.MethodDelete, id, ""), http.StatusNoContent)
+}
+
+func (k keyholder) Get(id int64) (name string, found bool) {
+	a := k.item(http.MethodGet, id, "")
+	if !k.found(a, http.StatusOK) {
+		return "", false
+	}
+	return a.category(k.t).Name, true
+}
+
+func (k keyholder) List() (all []historytest.Item) {
+	for _, c := range k.categories(k.key) {
+		all = append(all, historytest.Item(c))
+	}
+	return all
+}
+
+func (k keyholder) item(method string, id int64, body string) *answer {
+	return k.do(method, fmt.Sprintf("/v1/categories/%d", id), body, withKey(k.key))
+}
+
+// found reports whether an answer says that a category is there.
+func (k keyholder) found(a *answer, status int) bool {
+	if a.StatusCode != status && a.StatusCode != http.StatusNotFound {
+		k.t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	return a.StatusCode == status
 }

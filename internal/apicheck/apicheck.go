@@ -117,13 +117,29 @@ func (c *Transport) examine(r *http.Request, res *http.Response, body []byte, be
 	}
 }
 
+// template returns the path in the document that describes a path: itself, or one whose
+// last segment is a parameter.
+func (c *Transport) template(path string) string {
+	if c.document.Paths.Value(path) != nil {
+		return path
+	}
+	i := strings.LastIndexByte(path, '/')
+	for described := range c.document.Paths.Map() {
+		if before, _, ends := strings.Cut(described, "/{"); ends && i > 0 && before == path[:i] {
+			return described
+		}
+	}
+	return path
+}
+
 // validate checks the answer of an operation against the interface document.
 func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) error {
 	path, below := strings.CutPrefix(r.URL.EscapedPath(), "/v1")
 	if !below {
 		return nil
 	}
-	item := c.document.Paths.Find(path)
+	path = c.template(path)
+	item := c.document.Paths.Value(path)
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet

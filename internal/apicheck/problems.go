@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	statePattern  = regexp.MustCompile(`^("address";r=\d+;t=\d+|"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?)$`)
-	policyPattern = regexp.MustCompile(`^("address";q=\d+;w=60|"minute";q=\d+;w=60, "day";q=\d+;w=86400)$`)
+	statePattern  = regexp.MustCompile(`^("(address|usage)";r=\d+;t=\d+|"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?)$`)
+	policyPattern = regexp.MustCompile(`^("(address|usage)";q=\d+;w=60|"minute";q=\d+;w=60, "day";q=\d+;w=86400)$`)
 )
 
 // Problems returns what is wrong with an answer; sent and received are the Unix
@@ -72,7 +72,8 @@ func (p *problems) limits(status int, sent, received int64) {
 	if policy := p.h.Get("RateLimit-Policy"); !policyPattern.MatchString(policy) {
 		p.addf("RateLimit-Policy is %q", policy)
 	}
-	if strings.HasPrefix(p.h.Get("RateLimit"), `"address"`) != strings.HasPrefix(p.h.Get("RateLimit-Policy"), `"address"`) {
+	name := func(header string) string { return strings.SplitN(p.h.Get(header)+`"`, `"`, 3)[1] }
+	if name("RateLimit") != name("RateLimit-Policy") {
 		p.addf("RateLimit and RateLimit-Policy speak of different policies")
 	}
 	if status != http.StatusTooManyRequests {

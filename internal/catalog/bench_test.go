@@ -63,3 +63,34 @@ func BenchmarkRepresentationAfterCreate(b *testing.B) {
 		}
 	}
 }
+
+// The first reader of each encoding after a change in the middle of a long list, and the
+// change.
+func BenchmarkRepresentationAfterChange(b *testing.B) {
+	for _, e := range encodings() {
+		for _, n := range []int{1_000, 100_000, 1_000_000} {
+			b.Run(fmt.Sprintf("%s/%d", e, n), func(b *testing.B) {
+				c := filled(n)
+				current(b, c).Representation(e)
+				one := many(1, 1, 60)
+				revision := petcat.Revision(2*n + 5)
+				b.ReportAllocs()
+				for b.Loop() {
+					revision++
+					one[0].ID, one[0].Revision = petcat.CategoryID(1+int(revision)*7919%n), revision
+					c.Apply(one)
+					current(b, c).Representation(e)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkPage(b *testing.B) {
+	c := filled(1_000_000)
+	s := current(b, c)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Page(500_000, 100).ETag()
+	}
+}

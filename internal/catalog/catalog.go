@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,14 +14,11 @@ import (
 
 const (
 	// blockSize is how many bytes a block holds before the next one is begun. It
-	// bounds what one create can cause to be copied or compressed again.
+	// bounds what one write can cause to be copied or compressed again.
 	blockSize = 128 << 10
 	// extentSize is how many bytes of blocks lie next to each other in memory,
 	// so that they can be written by one system call.
 	extentSize = 4 << 20
-	// extentSlack lets the block that fills an extent be larger than blockSize
-	// by its last element: the longest texts, escaped, take less than half of it.
-	extentSlack = blockSize + 128<<10
 )
 
 // Catalog holds every category, encoded. Use [New]. It is safe for concurrent
@@ -30,20 +28,20 @@ type Catalog struct {
 	current atomic.Pointer[Snapshot]
 
 	mu       sync.Mutex
-	sealed   []*block        // guarded by mu; shared with snapshots, which never look past their own length
-	extents  [][]byte        // guarded by mu; the sealed blocks' bytes in long pieces; never changed, only replaced
-	open     []byte          // guarded by mu; shared like sealed; behind the last extent in memory, if there is one
+	sealed   []*block        // guarded by mu; none is empty; snapshots share them up to their own length, so only appending may happen in place
+	open     elements        // guarded by mu; those behind the sealed ones; shared like them
+	extent   []byte          // guarded by mu; where sealed blocks lie; the rest of its capacity is free
 	size     int64           // guarded by mu; bytes in sealed and open
 	count    int64           // guarded by mu
-	revision petcat.Revision // guarded by mu
+	revision petcat.Revision // guarded by mu; of the last change
 }
 
-// New returns an empty catalog. The dataset's name becomes part of every ETag,
-// so that the same revision number of another data set, such as a restored
+// New returns an empty catalog. The dataset's name becomes part of every ETag of the
+// list, so that the same revision number of another data set, such as a restored
 // backup, is not taken for the same list.
 func New(dataset string) *Catalog {
 	c := &Catalog{dataset: dataset}
-	c.publish()
+	c.current.Store(&Snapshot{dataset: dataset})
 	return c
 }
 
@@ -63,94 +61,173 @@ func (c *Catalog) Load(ctx context.Context, store interface {
 ) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := store.EachCategory(ctx, c.append)
+	err := store.EachCategory(ctx, func(category petcat.RevisedCategory) error {
+		c.revision = max(c.revision, category.Revision)
+		if category.Deleted {
+			return nil
+		}
+		return c.append(category.Category)
+	})
 	c.publish()
 	return err
 }
 
-// Apply adds what was created, in the order of the revisions. What the catalog
-// has already is passed over, so that handing over the same change twice does
-// no harm.
-func (c *Catalog) Apply(created []petcat.RevisedCategory) {
+// Apply makes changes and shows them: categories that were created, changed or
+// deleted, in the order of the revisions. What the catalog has already is passed
+// over, so that handing over the same change twice does no harm.
+func (c *Catalog) Apply(changes []petcat.RevisedCategory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, category := range created {
-		if err := c.append(category); err != nil {
-			// The domain let nothing pass that cannot be encoded; to go on
-			// would be to serve a list that lacks a durable category.
-			panic(err)
-		}
+	for _, change := range changes {
+		c.stage(change)
 	}
 	c.publish()
 }
 
-// append encodes one category behind the others. The caller holds mu.
-func (c *Catalog) append(category petcat.RevisedCategory) error {
-	if category.Revision <= c.revision {
-		return nil
+// stage makes a change that publish will show. The caller holds mu.
+func (c *Catalog) stage(change petcat.RevisedCategory) {
+	if change.Revision <= c.revision {
+		return
 	}
-	// A block is sealed as soon as it is full, so an element is never split,
-	// and a block is larger than blockSize only by its last element.
-	if len(c.open) >= blockSize {
+	var err error
+	switch {
+	case change.Deleted:
+		err = c.edit(change.ID, nil)
+	case c.follows(change.ID):
+		err = c.append(change.Category)
+	default:
+		err = c.edit(change.ID, &change.Category)
+	}
+	if err != nil {
+		// The domain let nothing pass that cannot be encoded; to go on
+		// would be to serve a list that lacks a durable category.
+		panic(err)
+	}
+	c.revision = change.Revision
+}
+
+// follows reports whether an id is larger than all that the list has. The caller
+// holds mu.
+func (c *Catalog) follows(id petcat.CategoryID) bool {
+	last := c.open
+	if last.count() == 0 && len(c.sealed) > 0 {
+		last = c.sealed[len(c.sealed)-1].elements
+	}
+	return last.count() == 0 || last.id(last.count()-1) < id
+}
+
+// append encodes one category behind the others. The caller holds mu.
+func (c *Catalog) append(category petcat.Category) error {
+	if len(c.open.data) >= blockSize {
 		c.seal()
 	}
-	before := len(c.open)
+	before := len(c.open.data)
 	separator := byte(',')
 	if c.count == 0 {
 		separator = '['
 	}
-	encoded, err := AppendCategory(append(c.open, separator), category.Category)
+	data, err := AppendCategory(append(c.open.data, separator), category)
 	if err != nil {
 		return fmt.Errorf("catalog: category %d: %w", category.ID, err)
 	}
-	c.open = encoded
-	c.size += int64(len(c.open) - before)
+	c.open = elements{data, append(c.open.starts, uint32(before+1))} // #nosec G115 -- a block is far smaller
+	c.size += int64(len(data) - before)
 	c.count++
-	c.revision = category.Revision
 	return nil
 }
 
-// seal closes the open block, and makes it a part of the last extent. The caller
-// holds mu.
+// seal makes the open elements a block that lies behind the last one in memory.
+// The caller holds mu.
 func (c *Catalog) seal() {
-	var previous *block
-	if len(c.sealed) > 0 {
-		previous = c.sealed[len(c.sealed)-1]
+	if cap(c.extent)-len(c.extent) < len(c.open.data) {
+		c.extent = make([]byte, 0, extentSize)
 	}
-	extents := slices.Clone(c.extents) // snapshots hold the old one
-	last := len(extents) - 1
-	if last >= 0 && follows(c.open, extents[last]) {
-		extents[last] = extents[last][:len(extents[last])+len(c.open)]
+	start := len(c.extent)
+	c.extent = append(c.extent, c.open.data...)
+	c.sealed = append(c.sealed, newBlock(elements{c.extent[start:], slices.Clone(c.open.starts)}))
+	c.open = elements{make([]byte, 0, blockSize+blockSize/8), make([]uint32, 0, c.open.count())}
+}
+
+// edit puts a category in the place of the one with this id, or between the others, or,
+// if it is nil, takes that one away. The caller holds mu.
+func (c *Catalog) edit(id petcat.CategoryID, category *petcat.Category) error {
+	at := sort.Search(len(c.sealed), func(i int) bool { return c.sealed[i].last() >= id })
+	stretch := c.open
+	if at < len(c.sealed) {
+		stretch = c.sealed[at].elements
+	}
+	i, found := stretch.find(id)
+	if category == nil && !found {
+		return nil
+	}
+	var object []byte
+	if category != nil {
+		var err error
+		if object, err = AppendCategory(nil, *category); err != nil {
+			return fmt.Errorf("catalog: category %d: %w", id, err)
+		}
+	}
+	replaced := 0
+	if found {
+		replaced = 1
+	}
+	edited := stretch.splice(i, replaced, object)
+	c.size += int64(len(edited.data) - len(stretch.data))
+	c.count += int64(edited.count() - stretch.count())
+	if at < len(c.sealed) {
+		c.replace(at, edited)
 	} else {
-		last++
-		extents = append(extents, append(make([]byte, 0, extentSize+extentSlack), c.open...))
+		c.open = edited
 	}
-	extent := extents[last]
-	start := len(extent) - len(c.open)
-	c.sealed = append(c.sealed, newBlock(extent[start:len(extent):len(extent)], previous))
-	c.extents = extents
-	c.open = nil
-	if len(extent) < extentSize {
-		c.open = extent[len(extent):]
+	c.bracket()
+	return nil
+}
+
+// replace puts what a block has become in its place: nothing if it is empty, two if it
+// is large. The caller holds mu.
+func (c *Catalog) replace(at int, with elements) {
+	var blocks []*block
+	switch {
+	case with.count() == 0:
+	case len(with.data) > 2*blockSize && with.count() > 1:
+		first, second := with.halves()
+		blocks = []*block{newBlock(first), newBlock(second)}
+	default:
+		blocks = []*block{newBlock(with)}
+	}
+	c.sealed = slices.Concat(c.sealed[:at], blocks, c.sealed[at+1:])
+}
+
+// bracket makes sure that the list begins with its bracket, after its first element has
+// changed. The caller holds mu.
+func (c *Catalog) bracket() {
+	first := c.open
+	if len(c.sealed) > 0 {
+		first = c.sealed[0].elements
+	}
+	if first.count() == 0 || first.data[0] == '[' {
+		return
+	}
+	first.data = slices.Clone(first.data)
+	first.data[0] = '['
+	if len(c.sealed) > 0 {
+		c.sealed = slices.Concat([]*block{newBlock(first)}, c.sealed[1:])
+	} else {
+		c.open = first
 	}
 }
 
-// follows reports whether a block lies behind an extent in the same array, where
-// seal put its beginning unless the extent was full.
-func follows(open, extent []byte) bool {
-	behind := extent[len(extent):cap(extent)]
-	return len(open) > 0 && len(behind) >= len(open) && &behind[0] == &open[0]
-}
-
-// publish makes what was appended visible. The caller holds mu, except New.
+// publish shows what was staged. The caller holds mu.
 func (c *Catalog) publish() {
+	if c.revision == c.current.Load().revision {
+		return // and what was compressed stays so
+	}
 	c.current.Store(&Snapshot{
 		dataset:  c.dataset,
 		revision: c.revision,
 		count:    c.count,
 		size:     c.size,
 		sealed:   c.sealed,
-		extents:  c.extents,
 		open:     c.open,
 	})
 }

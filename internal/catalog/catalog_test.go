@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"petcat"
@@ -32,13 +33,56 @@ func drawCategory(t *rapid.T, id int) petcat.RevisedCategory {
 	return revised(id, name, &description)
 }
 
-// Whatever is created: each list along the way holds exactly what was created
-// until then, stays the same byte for byte for ever, and is the same list in
-// every encoding, whenever that is first asked for.
+// model is what a catalog is to hold: a sorted slice, and a map would do.
+type model struct {
+	list     []petcat.Category
+	created  int
+	revision petcat.Revision
+}
+
+func (m *model) find(id petcat.CategoryID) (int, bool) {
+	return slices.BinarySearchFunc(m.list, id, func(c petcat.Category, id petcat.CategoryID) int { return cmp.Compare(c.ID, id) })
+}
+
+// draw draws a change, and makes it: mostly a create, often a change or a deletion of
+// what is there, now and then of what is not.
+func (m *model) draw(t *rapid.T) petcat.RevisedCategory {
+	m.revision += petcat.Revision(rapid.IntRange(1, 3).Draw(t, "gap"))
+	what := rapid.IntRange(0, 9).Draw(t, "what")
+	if m.created == 0 || what < 5 {
+		m.created += rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "ids") // those between come later, if at all
+		c := drawCategory(t, m.created)
+		c.Revision = m.revision
+		m.list = append(m.list, c.Category)
+		return c
+	}
+	id := petcat.CategoryID(rapid.IntRange(1, m.created).Draw(t, "id"))
+	i, found := m.find(id)
+	if what < 7 {
+		if found {
+			m.list = slices.Delete(slices.Clone(m.list), i, i+1)
+		}
+		return petcat.RevisedCategory{Category: petcat.Category{ID: id}, Revision: m.revision, Deleted: true}
+	}
+	c := drawCategory(t, int(id))
+	c.Revision = m.revision
+	m.list = slices.Clone(m.list) // snapshots of the model hold the old one
+	if found {
+		m.list[i] = c.Category
+	} else {
+		m.list = slices.Insert(m.list, i, c.Category)
+	}
+	return c
+}
+
+// Whatever is created, changed and deleted: each list along the way holds exactly what
+// there was by then, stays the same byte for byte for ever, and is the same list in
+// every encoding, whenever that is first asked for. Its pages and its categories are cut
+// out of it.
 func TestListProperties(t *testing.T) {
 	type seen struct {
 		snapshot *catalog.Snapshot
-		count    int
+		want     []petcat.Category
 		bodies   map[catalog.Encoding][]byte
 	}
 	// Often nobody asks: what is then asked for at the end is made from memory
@@ -46,10 +90,10 @@ func TestListProperties(t *testing.T) {
 	asked := [][]catalog.Encoding{nil, nil, encodings(), {catalog.Identity}, {catalog.Gzip}, {catalog.Zstd}}
 	rapid.Check(t, func(t *rapid.T) {
 		c := catalog.New("d")
-		var want []petcat.Category
+		var m model
 		var along []*seen
 		look := func() {
-			s := &seen{snapshot: current(t, c), count: len(want), bodies: map[catalog.Encoding][]byte{}}
+			s := &seen{snapshot: current(t, c), want: slices.Clone(m.list), bodies: map[catalog.Encoding][]byte{}}
 			for _, e := range rapid.SampledFrom(asked).Draw(t, "asked for") {
 				s.bodies[e] = joined(s.snapshot, e)
 			}
@@ -59,33 +103,68 @@ func TestListProperties(t *testing.T) {
 		for range rapid.IntRange(0, 12).Draw(t, "commits") {
 			var batch []petcat.RevisedCategory
 			for range rapid.IntRange(1, 6).Draw(t, "batch") {
-				category := drawCategory(t, len(want)+1)
-				batch = append(batch, category)
-				want = append(want, category.Category)
+				batch = append(batch, m.draw(t))
 			}
 			c.Apply(batch)
 			look()
 		}
 		for _, s := range along {
 			plain := joined(s.snapshot, catalog.Identity)
-			if got := unmarshalled(t, plain); !cmp.Equal(got, want[:s.count]) && s.count+len(got) > 0 {
-				t.Fatalf("the list of %d is another one:\n%s", s.count, cmp.Diff(want[:s.count], got))
+			if got := unmarshalled(t, plain); !equal(got, s.want) {
+				t.Fatalf("the list of %d is another one:\n%s", len(s.want), diff.Diff(s.want, got))
 			}
-			if s.snapshot.Count() != int64(s.count) || s.snapshot.Size() != int64(len(plain)) {
-				t.Fatalf("count %d, size %d; the list has %d in %d bytes", s.snapshot.Count(), s.snapshot.Size(), s.count, len(plain))
+			if s.snapshot.Count() != int64(len(s.want)) || s.snapshot.Size() != int64(len(plain)) {
+				t.Fatalf("count %d, size %d; the list has %d in %d bytes", s.snapshot.Count(), s.snapshot.Size(), len(s.want), len(plain))
 			}
+			checkCuts(t, s.snapshot, s.want)
 			for _, e := range encodings() {
 				body := joined(s.snapshot, e)
 				if earlier, ok := s.bodies[e]; ok && !bytes.Equal(earlier, body) {
-					t.Fatalf("the list of %d as %s changed", s.count, e)
+					t.Fatalf("the list of %d as %s changed", len(s.want), e)
 				}
 				if !bytes.Equal(decoded(t, e, body), plain) {
-					t.Fatalf("the list of %d as %s is another one", s.count, e)
+					t.Fatalf("the list of %d as %s is another one", len(s.want), e)
 				}
 				checkRepresentation(t, s.snapshot.Representation(e), e)
 			}
 		}
 	})
+}
+
+func equal(a, b []petcat.Category) bool { return slices.EqualFunc(a, b, petcat.Category.Equal) }
+
+// checkCuts looks at each category of a list and at some of its pages.
+func checkCuts(t *rapid.T, s *catalog.Snapshot, want []petcat.Category) {
+	t.Helper()
+	for _, c := range want {
+		object, etag, found := s.Category(c.ID)
+		plain, err := catalog.AppendCategory(nil, c)
+		if err != nil || !found || !bytes.Equal(object, plain) || etag != catalog.CategoryETag(plain) {
+			t.Fatalf("category %d is %.100s (%v), want %.100s", c.ID, object, found, plain)
+		}
+	}
+	after := petcat.CategoryID(rapid.IntRange(0, 30).Draw(t, "after"))
+	limit := rapid.SampledFrom([]int{1, 2, 5, 1_000}).Draw(t, "limit")
+	if _, found := slices.BinarySearchFunc(want, after, func(c petcat.Category, id petcat.CategoryID) int { return cmp.Compare(c.ID, id) }); !found {
+		if _, _, found := s.Category(after); found {
+			t.Fatalf("there is a category %d", after)
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(want), func(c petcat.Category) bool { return c.ID <= after })
+	for {
+		page := s.Page(after, limit)
+		n := min(limit, len(rest))
+		if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, rest[:n]) {
+			t.Fatalf("%d behind %d are another page:\n%s", limit, after, diff.Diff(rest[:n], got))
+		}
+		if goesOn := n < len(rest); goesOn != (page.Next != 0) || goesOn && page.Next != rest[n-1].ID {
+			t.Fatalf("behind %d of %d the list goes on at %d", n, len(rest), page.Next)
+		}
+		if page.Next == 0 {
+			return
+		}
+		after, rest = page.Next, rest[n:]
+	}
 }
 
 func checkRepresentation(t rapid.TB, r *catalog.Representation, e catalog.Encoding) {
@@ -347,7 +426,7 @@ func TestCreateCompressesOneBlockAlone(t *testing.T) {
 					t.Fatalf("the last part has %d bytes", n)
 				}
 				for i, part := range plain[:max(0, len(plain)-2)] {
-					if n := len(part); n < extent || n > extent+block+element {
+					if n := len(part); n < extent-block-element || n > extent {
 						t.Fatalf("part %d of %d has %d bytes", i, len(plain), n)
 					}
 				}
@@ -403,5 +482,86 @@ func TestExtents(t *testing.T) {
 	parts := snapshots[n-1].Representation(catalog.Identity).Parts
 	if got := bytes.Count(bytes.Join(parts, nil), []byte(`{"id":`)); got != n || len(parts) > 4 {
 		t.Errorf("%d categories are written in %d parts", got, len(parts))
+	}
+}
+
+// A change in the middle of a long list makes one block anew, and leaves the memory of the
+// others as it was, in every encoding.
+func TestChangeTouchesOneBlock(t *testing.T) {
+	const element, n = 1_000, 3_000
+	c := catalog.New("d")
+	c.Apply(many(1, n, element))
+	revision := current(t, c).Revision()
+	change := func(change petcat.RevisedCategory) {
+		revision++
+		change.Revision = revision
+		c.Apply([]petcat.RevisedCategory{change})
+	}
+	for name, make := range map[string]func(id petcat.CategoryID){
+		"changed": func(id petcat.CategoryID) { change(revised(int(id), "new", nil)) },
+		"deleted": func(id petcat.CategoryID) {
+			change(petcat.RevisedCategory{Category: petcat.Category{ID: id}, Deleted: true})
+		},
+	} {
+		for _, id := range []petcat.CategoryID{1, 2, n / 2, n - 1, n} {
+			for _, e := range []catalog.Encoding{catalog.Gzip, catalog.Zstd} {
+				before := current(t, c).Representation(e).Parts
+				make(id)
+				after := current(t, c).Representation(e).Parts
+				anew := 0
+				for _, part := range after {
+					if !slices.ContainsFunc(before, func(b []byte) bool { return &b[0] == &part[0] }) {
+						anew++
+					}
+				}
+				if anew > 2 { // the block, and the end, which has the checksum
+					t.Errorf("%s %d, %s: %d of %d parts are new", name, id, e, anew, len(after))
+				}
+			}
+		}
+	}
+}
+
+// A block that grows is divided, and one that shrinks goes.
+func TestBlocksStaySmall(t *testing.T) {
+	c := catalog.New("d")
+	c.Apply(many(1, 5_000, 100))
+	revision := current(t, c).Revision()
+	long := strings.Repeat("y", 9_000)
+	for id := 1; id <= 500; id++ {
+		revision++
+		change := revised(id, "n", &long)
+		change.Revision = revision
+		c.Apply([]petcat.RevisedCategory{change})
+	}
+	for i, part := range current(t, c).Representation(catalog.Zstd).Parts {
+		if n := len(decoded(t, catalog.Zstd, part)); n > 2*block+10_000 {
+			t.Errorf("block %d has %d bytes", i, n)
+		}
+	}
+	for id := 1; id <= 5_000; id++ {
+		revision++
+		c.Apply([]petcat.RevisedCategory{{Category: petcat.Category{ID: petcat.CategoryID(id)}, Revision: revision, Deleted: true}})
+	}
+	s := current(t, c)
+	if list := joined(s, catalog.Identity); string(list) != "[]" || s.Count() != 0 || len(s.Representation(catalog.Identity).Parts) != 1 {
+		t.Errorf("%d categories in %d parts: %.100s", s.Count(), len(s.Representation(catalog.Identity).Parts), list)
+	}
+	c.Apply([]petcat.RevisedCategory{{Category: petcat.Category{ID: 5_001, Name: "again"}, Revision: revision + 1}})
+	if list := joined(current(t, c), catalog.Identity); string(list) != `[{"id":5001,"name":"again"}]` {
+		t.Errorf("the list is %s", list)
+	}
+}
+
+// Load takes the revision of what was deleted last: another list must not have its ETag.
+func TestLoadAfterDeletions(t *testing.T) {
+	gone := petcat.RevisedCategory{Category: petcat.Category{ID: 2}, Revision: 100, Deleted: true}
+	c := catalog.New("d")
+	if err := c.Load(t.Context(), each{categories: []petcat.RevisedCategory{revised(1, "a", nil), gone, revised(3, "c", nil)}}); err != nil {
+		t.Fatal(err)
+	}
+	s := current(t, c)
+	if list := joined(s, catalog.Identity); string(list) != `[{"id":1,"name":"a"},{"id":3,"name":"c"}]` || s.Revision() != 100 {
+		t.Errorf("revision %d of %s", s.Revision(), list)
 	}
 }

@@ -52,11 +52,9 @@ func (e Encoding) suffix() string {
 // block is a stretch of the list that will not change again. It is compressed
 // at most once for each encoding, when somebody first asks.
 type block struct {
-	data []byte
-	// crc and size are those of the list up to the end of this block, as a gzip
-	// stream needs them at its end.
-	crc  uint32
-	size uint32
+	elements
+	crc   uint32 // CRC-32 of data
+	shift uint32 // makes room for data in the CRC-32 of what precedes it
 
 	deflate, zstd struct {
 		once sync.Once
@@ -64,19 +62,9 @@ type block struct {
 	}
 }
 
-func newBlock(data []byte, previous *block) *block {
-	b := &block{data: data}
-	b.crc, b.size = previous.checksum(data)
-	return b
-}
-
-// checksum returns CRC-32 and length (modulo 2^32) of the list up to the end of
-// b, nil for none, followed by data.
-func (b *block) checksum(data []byte) (crc, size uint32) {
-	if b != nil {
-		crc, size = b.crc, b.size
-	}
-	return crc32.Update(crc, crc32.IEEETable, data), size + uint32(len(data)) // #nosec G115 -- RFC 1952 counts modulo 2^32
+// newBlock returns a block of elements; there is one at least.
+func newBlock(e elements) *block {
+	return &block{elements: e, crc: crc32.ChecksumIEEE(e.data), shift: crcShift(len(e.data))}
 }
 
 // gzipHeader begins a gzip member (RFC 1952): deflate, no name, no time,
@@ -94,12 +82,18 @@ func (b *block) deflated() []byte {
 	return b.deflate.data
 }
 
-// gzipEnd returns the last piece of the stream, and the trailer of the member.
-func gzipEnd(before *block, tail []byte) []byte {
-	crc, size := before.checksum(tail)
+// gzipEnd returns the last piece of the stream, and the trailer of the member: CRC-32
+// and length (modulo 2^32) of the whole list.
+func gzipEnd(before []*block, tail []byte) []byte {
+	var crc uint32
+	size := len(tail)
+	for _, b := range before {
+		crc = crcMultiply(crc, b.shift) ^ b.crc
+		size += len(b.data)
+	}
 	end := deflate(nil, tail, true)
-	end = binary.LittleEndian.AppendUint32(end, crc)
-	return binary.LittleEndian.AppendUint32(end, size)
+	end = binary.LittleEndian.AppendUint32(end, crc32.Update(crc, crc32.IEEETable, tail))
+	return binary.LittleEndian.AppendUint32(end, uint32(size)) // #nosec G115 -- RFC 1952 counts modulo 2^32
 }
 
 // deflate appends data, compressed, to dst.

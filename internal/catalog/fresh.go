@@ -25,10 +25,10 @@ type FreshOptions struct {
 }
 
 // Fresh is a catalog for servers that share a store: each list shows every
-// create that was answered before the list was asked for, by any server.
+// write that was answered before the list was asked for, by any server.
 //
 // A list waits for the answer to a query that was sent after the list had
-// arrived: was anything created after the last that is known? All lists that
+// arrived: was anything changed after the last change that is known? All lists that
 // wait share one query, and the next is sent when the last was answered; so
 // the store gets one small query per round trip, however many lists there are.
 //
@@ -123,7 +123,7 @@ func (f *Fresh) Check(ctx context.Context) {
 	}
 }
 
-// Current returns a list that shows every create that was answered before the
+// Current returns a list that shows every write that was answered before the
 // call, by any server; its age then is 0. When the store cannot be asked, it
 // returns what was last known, and how long ago it was known to be complete, or
 // an [petcat.Error] with [petcat.CodeServiceUnavailable] when that is too long.
@@ -201,28 +201,26 @@ func (f *Fresh) ask() {
 	}
 }
 
-// applied is how many categories are made visible at once while catching up.
-const applied = 1024
-
-// askOnce asks for everything after a revision and puts it into the catalog. It
-// returns up to which revision nothing is missing, also with an error: what came
-// before a failure is in order and stays, so whoever is far behind gets nearer
-// with every query.
+// askOnce asks for everything after a revision, puts it into the catalog, and shows it
+// when nothing is missing: a category that was changed meanwhile comes behind others that
+// were created after it. It returns up to which revision the catalog knows everything,
+// also with an error: what came before a failure stays, so whoever is far behind gets
+// nearer with every query.
 func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
 	ctx, cancel := context.WithTimeout(f.life, f.o.Timeout)
 	defer cancel()
-	var batch []petcat.RevisedCategory
 	seen, err := f.o.Feed.CategoriesSince(ctx, after, func(c petcat.RevisedCategory) error {
-		if batch = append(batch, c); len(batch) == applied {
-			f.catalog.Apply(batch)
-			batch = batch[:0]
-		}
+		f.catalog.mu.Lock()
+		defer f.catalog.mu.Unlock()
+		f.catalog.stage(c)
 		return nil
 	})
-	if len(batch) > 0 {
-		f.catalog.Apply(batch)
+	f.catalog.mu.Lock()
+	defer f.catalog.mu.Unlock()
+	if err == nil {
+		f.catalog.publish()
 	}
-	return max(seen, f.catalog.current.Load().Revision()), err
+	return max(seen, f.catalog.revision), err
 }
 
 // answer ends a query. A failure is everybody's: who waits for the next

@@ -14,8 +14,7 @@ type Snapshot struct {
 	count    int64
 	size     int64
 	sealed   []*block
-	extents  [][]byte // the bytes of sealed
-	open     []byte
+	open     elements
 
 	representations [encodings]struct {
 		once  sync.Once
@@ -42,8 +41,7 @@ type Representation struct {
 	ContentEncoding []string // nil for Identity
 }
 
-// Revision returns the revision of the last category in the list, 0 when it is
-// empty.
+// Revision returns the revision of the last change of the list, 0 when there was none.
 func (s *Snapshot) Revision() petcat.Revision { return s.revision }
 
 // Count returns the number of categories.
@@ -94,7 +92,7 @@ func (s *Snapshot) tail() []byte {
 			s.last.value = []byte("[]")
 			return
 		}
-		s.last.value = append(append(make([]byte, 0, len(s.open)+1), s.open...), ']')
+		s.last.value = append(append(make([]byte, 0, len(s.open.data)+1), s.open.data...), ']')
 	})
 	return s.last.value
 }
@@ -105,18 +103,29 @@ func (s *Snapshot) parts(e Encoding) [][]byte {
 	switch e {
 	case Gzip:
 		parts = append(parts, gzipHeader)
-		var before *block
 		for _, b := range s.sealed {
 			parts = append(parts, b.deflated())
-			before = b
 		}
-		return append(parts, gzipEnd(before, s.tail()))
+		return append(parts, gzipEnd(s.sealed, s.tail()))
 	case Zstd:
 		for _, b := range s.sealed {
 			parts = append(parts, b.zstandard())
 		}
 		return append(parts, compressZstd(s.tail()))
 	default:
-		return append(append(parts, s.extents...), s.tail())
+		for _, b := range s.sealed {
+			if n := len(parts) - 1; n >= 0 && adjacent(parts[n], b.data) {
+				parts[n] = parts[n][:len(parts[n])+len(b.data)]
+			} else {
+				parts = append(parts, b.data)
+			}
+		}
+		return append(parts, s.tail())
 	}
+}
+
+// adjacent reports whether two pieces lie next to each other in one array.
+func adjacent(a, b []byte) bool {
+	behind := a[len(a):cap(a)]
+	return len(behind) >= len(b) && &behind[0] == &b[0]
 }

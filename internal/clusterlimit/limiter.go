@@ -114,6 +114,27 @@ func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Deci
 	return r.spend(ctx)
 }
 
+// Look implements [ratelimit.Limiter]. While the counters are unavailable it tells what
+// they told last, and what this node has admitted since.
+func (l *Limiter) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	r := request{l: l, p: l.partitionOf(c.Account), Charge: c}
+	v := r.p.view(c.Quota.PerMinute)
+	r.lookAtMinute(ctx, v)
+	if err := r.lookAtDay(ctx, v); err != nil {
+		return ratelimit.Decision{}, ratelimit.Unavailable(err)
+	}
+	var t ratelimit.Tally
+	r.with(func(a *account) {
+		a.rollOver(v.now)
+		t = a.usage(v.now, c.Quota)
+		t.MinuteUsed += a.untold
+	})
+	if end := l.memory.BanEnd(c.Account, c.Key, v.now); end != 0 {
+		return t.Banned(end, c.Key), nil
+	}
+	return t.Answer(t.Verdict(), c.Key), nil
+}
+
 func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
 	return l.partitions[counters.PartitionOf(id, len(l.partitions))]
 }
@@ -162,27 +183,39 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 		known, a.looked = a.told || a.looked, true
 	})
 	if !known && v.mode == Closed {
-		// Without an answer what is known will do.
-		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
-		r.lookAtDay(ctx, v)
+		r.lookAtMinute(ctx, v)
+		_ = r.lookAtDay(ctx, v) // what is known will do
 	}
 	return r.usage(v).Banned(end, r.Key)
 }
 
-// lookAtDay reads the use of a day that the counters do not know.
-func (r *request) lookAtDay(ctx context.Context, v view) {
-	known := false
-	r.with(func(a *account) { known = a.dayKnown })
-	if known {
-		return
+// lookAtMinute asks the counters where the account stands. Without an answer what is
+// known will do.
+func (r *request) lookAtMinute(ctx context.Context, v view) {
+	if v.mode == Closed {
+		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
 	}
-	if count, err := r.l.leaser.read(ctx, r.Account, dayOf(v.now)); err == nil {
+}
+
+// lookAtDay reads the use of a day that the counters do not know.
+func (r *request) lookAtDay(ctx context.Context, v view) error {
+	known := false
+	r.with(func(a *account) {
+		a.rollOver(v.now)
+		known = a.dayKnown
+	})
+	if known {
+		return nil
+	}
+	count, err := r.l.leaser.read(ctx, r.Account, dayOf(v.now))
+	if err == nil {
 		r.with(func(a *account) {
 			if a.day == dayOf(v.now) && !a.dayKnown {
 				a.dayKnown, a.dayUsed = true, count
 			}
 		})
 	}
+	return err
 }
 
 // with calls fn with the request's account, under its lock.

@@ -17,41 +17,96 @@ func (f *fails) Error(...any) { f.failed = true }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	says := func(text string) func() string { return func() string { return text } }
+	type (
+		history = historytest.History
+		item    = historytest.Item
+	)
+	create := func(h *history, client int, id int64, name string) {
+		h.Create(client, name, func() int64 { return id })
+	}
+	list := func(h *history, client int, items ...item) {
+		h.List(client, func() []item { return items })
+	}
+	yes, no := func() bool { return true }, func() bool { return false }
 	for _, tc := range []struct {
 		name   string
-		record func(h *historytest.History)
+		record func(h *history)
 		fails  bool
 	}{
-		{"one after the other", func(h *historytest.History) {
-			h.Create(1, says("9"))
-			h.Create(2, says("10"))
-			h.List(1, says("9 10"))
+		{"one after the other", func(h *history) {
+			create(h, 1, 9, "a")
+			create(h, 2, 10, "b")
+			list(h, 1, item{9, "a"}, item{10, "b"})
 		}, false},
-		{"a create within a list", func(h *historytest.History) {
-			h.Create(1, says("1"))
-			h.List(1, func() string { h.Create(2, says("2")); return "1" })
+		{"a create within a list", func(h *history) {
+			create(h, 1, 1, "a")
+			h.List(1, func() []item { create(h, 2, 2, "b"); return []item{{1, "a"}} })
 		}, false},
-		{"a list that is too old", func(h *historytest.History) {
-			h.Create(1, says("1"))
-			h.Create(1, says("2"))
-			h.List(2, says("1"))
+		{"changes and deletions", func(h *history) {
+			create(h, 1, 1, "a")
+			create(h, 1, 2, "b")
+			h.Change(2, 1, "A", yes)
+			h.Delete(2, 2, yes)
+			h.Delete(2, 2, no)
+			h.Change(2, 2, "B", no)
+			h.Get(1, 1, func() (string, bool) { return "A", true })
+			h.Get(1, 2, func() (string, bool) { return "", false })
+			list(h, 2, item{1, "A"})
+		}, false},
+		{"a list that is too old", func(h *history) {
+			create(h, 1, 1, "a")
+			create(h, 1, 2, "b")
+			list(h, 2, item{1, "a"})
 		}, true},
-		{"out of order", func(h *historytest.History) {
-			h.Create(1, says("9"))
-			h.Create(1, says("10"))
-			h.List(2, says("10 9"))
+		{"a name that is too old", func(h *history) {
+			create(h, 1, 1, "a")
+			h.Change(1, 1, "A", yes)
+			list(h, 2, item{1, "a"})
 		}, true},
-		{"an id twice", func(h *historytest.History) {
-			h.Create(1, says("1"))
-			h.Create(2, says("1"))
-			h.List(2, says("1"))
+		{"a read that is too old", func(h *history) {
+			create(h, 1, 1, "a")
+			h.Change(1, 1, "A", yes)
+			h.Get(2, 1, func() (string, bool) { return "a", true })
+			list(h, 2, item{1, "A"})
 		}, true},
-		{"nothing to be seen", func(h *historytest.History) { h.List(1, says("")) }, true},
+		{"what was deleted is shown", func(h *history) {
+			create(h, 1, 1, "a")
+			create(h, 1, 2, "b")
+			h.Delete(1, 2, yes)
+			list(h, 2, item{1, "a"}, item{2, "b"})
+		}, true},
+		{"a deletion of what is not there", func(h *history) {
+			create(h, 1, 1, "a")
+			h.Delete(1, 2, yes)
+			list(h, 2, item{1, "a"})
+		}, true},
+		{"a change that did not find what is there", func(h *history) {
+			create(h, 1, 1, "a")
+			h.Change(1, 1, "A", no)
+			list(h, 2, item{1, "a"})
+		}, true},
+		{"out of order", func(h *history) {
+			create(h, 1, 9, "a")
+			create(h, 1, 10, "b")
+			list(h, 2, item{10, "b"}, item{9, "a"})
+		}, true},
+		{"an id twice", func(h *history) {
+			create(h, 1, 1, "a")
+			create(h, 2, 1, "b")
+			list(h, 2, item{1, "a"})
+		}, true},
+		{"an id again", func(h *history) {
+			create(h, 1, 1, "a")
+			create(h, 1, 2, "b")
+			h.Delete(1, 2, yes)
+			create(h, 2, 2, "c")
+			list(h, 2, item{1, "a"}, item{2, "c"})
+		}, true},
+		{"nothing to be seen", func(h *history) { list(h, 1) }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			var h historytest.History
+			var h history
 			tc.record(&h)
 			f := &fails{TB: t}
 			h.Check(f)

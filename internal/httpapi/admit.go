@@ -15,6 +15,10 @@ func (s *Server) admit(next handler) handler {
 		if e.caller == nil {
 			return s.refuseStranger(e)
 		}
+		e.route, e.item = s.find(e.path)
+		if at := e.endpoint(); at != nil && at.operation.Free {
+			return s.admitFree(e, next)
+		}
 		d, err := s.limiter.Spend(e.r.Context(), ratelimit.Charge{
 			Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
 		})
@@ -35,6 +39,26 @@ func (s *Server) admit(next handler) handler {
 	}
 }
 
+// admitFree lets a request through that charges nothing, unless there are too many: it
+// must be no way to send as many requests as one likes.
+func (s *Server) admitFree(e *exchange, next handler) error {
+	if d := s.looks.Take(e.caller.Account); d.Refused {
+		s.noteRefused(e, true)
+		e.setBucketStanding(s.lookers, d)
+		e.retryAfter = d.RetryAfter
+		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Standing.Limit, wait(d.RetryAfter))
+	}
+	d, err := s.limiter.Look(e.r.Context(), ratelimit.Charge{
+		Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
+	})
+	if err != nil {
+		return err
+	}
+	s.setStanding(e, d)
+	e.decision = d
+	return next(e)
+}
+
 // refuseStranger answers whoever showed no valid key. Only a wrong credential
 // counts against the address that it came from.
 func (s *Server) refuseStranger(e *exchange) error {
@@ -43,7 +67,7 @@ func (s *Server) refuseStranger(e *exchange) error {
 		return e.notCaller
 	}
 	d := s.failures.Fail(s.clientAddress(e))
-	s.setBucketStanding(e, d)
+	e.setBucketStanding(s.strangers, d)
 	if d.Refused {
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,

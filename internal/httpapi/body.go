@@ -41,12 +41,12 @@ func (b *bodyBuffer) decoder() *jsontext.Decoder {
 
 // withBody reads and checks the body before the operation's handler runs: 413,
 // 415, 408, 400.
-func withBody(s *Server, next func(e *exchange, body *bodyBuffer) error) handler {
+func withBody(s *Server, check func(*exchange) error, next func(e *exchange, body *bodyBuffer) error) handler {
 	return func(e *exchange) error {
 		if e.r.ContentLength > maxBody {
 			return bodyTooLarge()
 		}
-		if err := checkMediaType(e); err != nil {
+		if err := check(e); err != nil {
 			return err
 		}
 		buffer := s.bodies.Get().(*bodyBuffer)

@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
 	"strconv"
-	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"petcat"
 	"petcat/internal/catalog"
@@ -12,9 +15,18 @@ import (
 
 // listCategories answers GET /categories.
 func (s *Server) listCategories(e *exchange) error {
+	page, err := pageOf(e)
+	if err != nil {
+		return err
+	}
 	list, age, err := s.catalog.Current(e.r.Context())
 	if err != nil {
 		return err
+	}
+	if page.asked {
+		cut := list.Page(petcat.CategoryID(page.after), page.limit)
+		e.linkNext(page, int64(cut.Next))
+		return e.sendCurrent(cut.ETag(), age, cut.Parts...)
 	}
 	body := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
 	outcome := representation.Evaluate(e.r, body.ETag[0], list.ETags()...)
@@ -25,9 +37,7 @@ func (s *Server) listCategories(e *exchange) error {
 	h["ETag"] = body.ETag
 	h["Cache-Control"] = cacheList
 	h["Vary"] = varyList
-	if age > 0 {
-		h["Age"] = []string{strconv.FormatInt(wholeSeconds(age), 10)}
-	}
+	e.setAge(age)
 	if outcome == representation.NotModified {
 		e.send(http.StatusNotModified)
 		return nil
@@ -41,9 +51,18 @@ func (s *Server) listCategories(e *exchange) error {
 	return nil
 }
 
-// wholeSeconds rounds up, so that nothing seems younger than it is, and what is
-// not fresh never has the age 0.
-func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+// getCategory answers GET /categories/{categoryId}.
+func (s *Server) getCategory(e *exchange) error {
+	list, age, err := s.catalog.Current(e.r.Context())
+	if err != nil {
+		return err
+	}
+	object, etag, found := list.Category(petcat.CategoryID(e.itemID()))
+	if !found {
+		return petcat.NoSuchCategory()
+	}
+	return e.sendCurrent(etag, age, object)
+}
 
 // createCategory answers POST /categories.
 func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
@@ -85,7 +104,7 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 // the list as it is before the request is carried out: of several that arrive at
 // once, each may find its condition true.
 func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error) {
-	if len(e.r.Header["If-Match"]) == 0 && len(e.r.Header["If-None-Match"]) == 0 {
+	if !representation.Conditional(e.r) {
 		return nil, nil
 	}
 	list, _, err := s.catalog.Current(e.r.Context())
@@ -97,6 +116,77 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 		return errListChanged(), nil
 	}
 	return nil, nil
+}
+
+// updateCategory answers PATCH /categories/{categoryId}.
+func (s *Server) updateCategory(e *exchange, body *bodyBuffer) error {
+	patch, err := body.decodeCategoryPatch()
+	if err != nil {
+		return err
+	}
+	id := petcat.CategoryID(e.itemID())
+	expected, err := s.expectedCategory(e, id)
+	if err != nil {
+		return err
+	}
+	updated, err := s.store.UpdateCategory(e.r.Context(), petcat.UpdateCategory{
+		ID: id, Account: e.caller.Account, Patch: patch, Expected: expected,
+	})
+	if err != nil {
+		return err
+	}
+	// The body has been read; its buffer takes the answer.
+	if body.data, err = catalog.AppendCategory(body.data[:0], updated); err != nil {
+		return err
+	}
+	h := e.header()
+	h["Content-Type"] = contentTypeJSON
+	h["Cache-Control"] = cacheNoStore
+	h["ETag"] = []string{catalog.CategoryETag(body.data)}
+	e.send(http.StatusOK, body.data)
+	return nil
+}
+
+// deleteCategory answers DELETE /categories/{categoryId}.
+func (s *Server) deleteCategory(e *exchange) error {
+	id := petcat.CategoryID(e.itemID())
+	expected, err := s.expectedCategory(e, id)
+	if err != nil {
+		return err
+	}
+	err = s.store.DeleteCategory(e.r.Context(), petcat.DeleteCategory{ID: id, Account: e.caller.Account, Expected: expected})
+	if err != nil {
+		return err
+	}
+	e.header()["Cache-Control"] = cacheNoStore
+	e.send(http.StatusNoContent)
+	return nil
+}
+
+// expectedCategory evaluates the conditions of a request that would change a category. It
+// returns what the category must still be when it is changed, nil if the request makes no
+// condition, or one that every category meets.
+func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Category, error) {
+	if !representation.Conditional(e.r) {
+		return nil, nil
+	}
+	list, _, err := s.catalog.Current(e.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	object, etag, found := list.Category(id)
+	switch {
+	case !found:
+		return nil, petcat.NoSuchCategory()
+	case representation.Evaluate(e.r, etag, etag) != representation.Proceed:
+		return nil, errItemChanged()
+	}
+	texts, err := decodeNewCategory(jsontext.NewDecoder(bytes.NewReader(object)), object)
+	if err != nil {
+		return nil, fmt.Errorf("read category %d from the catalog: %w", id, err)
+	}
+	c := texts.As(id)
+	return &c, nil
 }
 
 func errListChanged() *petcat.Error {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,42 +30,63 @@ type field struct {
 // addRoutes builds the table of paths from the registry of operations. It
 // panics when an operation has no handler: that is a mistake in the program.
 func (s *Server) addRoutes(operations []petcat.Operation, handlers map[petcat.OperationID]handler) {
-	s.routes = make(map[string]*route)
+	s.routes, s.itemRoutes = make(map[string]*route), make(map[string]*route)
 	for _, o := range operations {
 		h := handlers[o.ID]
 		if h == nil {
 			panic("httpapi: no handler for " + string(o.ID))
 		}
-		at := s.routes[o.Path]
+		paths, path := s.routes, o.Path
+		if before, _, ends := strings.Cut(o.Path, "/{"); ends {
+			paths, path = s.itemRoutes, before
+		}
+		at := paths[path]
 		if at == nil {
 			at = &route{methods: make(map[string]*endpoint)}
-			s.routes[o.Path] = at
+			paths[path] = at
 		}
 		at.methods[o.Method] = &endpoint{operation: o, handle: h, lifecycle: lifecycle(o)}
 		if o.Method == "GET" {
 			at.methods["HEAD"] = at.methods["GET"]
 		}
 	}
-	for _, at := range s.routes {
-		var names []string
-		for name := range at.methods {
-			names = append(names, name)
+	for _, paths := range []map[string]*route{s.routes, s.itemRoutes} {
+		for _, at := range paths {
+			at.allow = []string{strings.Join(slices.Sorted(maps.Keys(at.methods)), ", ")}
 		}
-		slices.Sort(names)
-		at.allow = []string{strings.Join(names, ", ")}
 	}
 }
 
-// dispatch finds the operation and calls it.
+// find returns the route of a path, and its last segment if that is a parameter.
+func (s *Server) find(path string) (at *route, item string) {
+	if at := s.routes[path]; at != nil {
+		return at, ""
+	}
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 || i == len(path)-1 {
+		return nil, ""
+	}
+	return s.itemRoutes[path[:i]], path[i+1:]
+}
+
+// endpoint returns the operation that a request asks for, nil if there is none.
+func (e *exchange) endpoint() *endpoint {
+	if e.route == nil {
+		return nil
+	}
+	return e.route.methods[e.r.Method]
+}
+
+// dispatch calls the operation.
 func (s *Server) dispatch(e *exchange) error {
-	at := s.routes[e.path]
-	if at == nil {
+	if e.route == nil {
 		return petcat.Errorf(petcat.CodeNotFound, "there is no such resource; the paths are listed in /openapi.json")
 	}
-	endpoint := at.methods[e.r.Method]
+	endpoint := e.endpoint()
 	if endpoint == nil {
-		e.header()["Allow"] = at.allow
-		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", at.allow[0])
+		allow := e.route.allow
+		e.header()["Allow"] = allow
+		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", allow[0])
 	}
 	e.Operation = endpoint.operation.ID
 	h := e.header()

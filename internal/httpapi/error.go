@@ -21,6 +21,8 @@ func statusOf(code petcat.Code) int {
 	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
 		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
 		return http.StatusUnauthorized
+	case petcat.CodeForbidden:
+		return http.StatusForbidden
 	case petcat.CodeNotFound:
 		return http.StatusNotFound
 	case petcat.CodeMethodNotAllowed:

@@ -32,6 +32,8 @@ type inProcess struct {
 	key     petcat.GeneratedKey  // of account 1
 	other   petcat.GeneratedKey  // of account 2
 	created []petcat.NewCategory // since somebody emptied it
+
+	petcat.CategoryStore // nil: what this one does not implement is not called
 }
 
 // newInProcess makes one; change may replace parts of the options.
@@ -52,6 +54,7 @@ func newInProcess(t testing.TB, change ...func(*httpapi.Options)) *inProcess {
 	o := httpapi.Options{
 		Catalog: p.catalog, Store: p, Keyring: keys,
 		Limiter: unlimited{}, Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(at), 1<<40),
+		Looks: ratelimit.NewLookBucket(ratelimit.NewClock(at)),
 		Clock: at, Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
@@ -90,6 +93,10 @@ func (p *inProcess) EachKeyHash(_ context.Context, fn func(petcat.KeyHash) error
 
 // unlimited admits everything, always as the first request of the day.
 type unlimited struct{}
+
+func (u unlimited) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	return u.Spend(ctx, c)
+}
 
 func (unlimited) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
 	minute := ratelimit.Standing{Limit: 60, Remaining: 59, Reset: noon.Unix() + 42}

@@ -29,7 +29,7 @@ func (k slow) Identify(ctx context.Context, _ string, _ clock.Reading) (*keyring
 }
 
 // goneCreator is a store whose writes take longer than the client waits.
-type goneCreator struct{}
+type goneCreator struct{ petcat.CategoryStore }
 
 func (goneCreator) CreateCategory(ctx context.Context, _ petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the write took too long").WithCause(context.Cause(ctx))
@@ -91,7 +91,7 @@ func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 	}
 }
 
-type awayCreator struct{}
+type awayCreator struct{ petcat.CategoryStore }
 
 func (awayCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored").WithCause(errors.New("disk on fire"))

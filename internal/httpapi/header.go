@@ -26,21 +26,13 @@ func AppendRateLimit(dst []byte, d ratelimit.Decision) []byte {
 	return appendStanding(dst, petcat.Day.String(), d.Day, d.Now)
 }
 
-// addressWindow names the window of a [ratelimit.FailureBucket]. It is not "minute":
-// an account's minute is another quota, and clients keep them apart by their names.
-const addressWindow = "address"
-
-// addressPolicy returns the value of RateLimit-Policy for callers without a valid
-// key, such as "address";q=600;w=60.
-func addressPolicy(limit int64) string {
-	return string(appendPolicy(nil, addressWindow, limit, petcat.Minute))
-}
-
-// appendAddressRateLimit appends the value of RateLimit for a caller without a
-// valid key, such as "address";r=599;t=42.
-func appendAddressRateLimit(dst []byte, d ratelimit.AddressDecision) []byte {
-	return appendStanding(dst, addressWindow, d.Standing, d.Now)
-}
+// The windows of a [ratelimit.FailureBucket] and of a [ratelimit.LookBucket]. They are
+// not called "minute": an account's minute is another quota, and clients keep them apart
+// by their names.
+const (
+	addressWindow = "address"
+	usageWindow   = "usage"
+)
 
 // appendMinuteRateLimit appends the value of RateLimit for an account of which
 // no more than the minute is known; now is in nanoseconds.

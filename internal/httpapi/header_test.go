@@ -20,19 +20,16 @@ func TestLimitHeaders(t *testing.T) {
 		Minute: ratelimit.Standing{Limit: 60, Remaining: 59, Reset: noon.Unix() + 60},
 		Day:    ratelimit.Standing{Limit: 1_000, Remaining: 999, Reset: noon.Unix() + 43_200},
 	}
-	address := ratelimit.AddressDecision{Now: now, Standing: ratelimit.Standing{Limit: 600, Remaining: 599, Reset: noon.Unix() + 60}}
+	address := ratelimit.BucketDecision{Now: now, Standing: ratelimit.Standing{Limit: 600, Remaining: 599, Reset: noon.Unix() + 60}}
 	for _, c := range []struct{ what, got, want string }{
 		{"RateLimit", string(AppendRateLimit([]byte("x: "), d)), `x: "minute";r=59;t=42, "day";r=999;t=43182`},
 		{"RateLimit-Policy", quotaPolicy(petcat.Quota{PerMinute: 60, PerDay: 1_000}), `"minute";q=60;w=60, "day";q=1000;w=86400`},
-		{"RateLimit of an address", string(appendAddressRateLimit(nil, address)), `"address";r=599;t=42`},
+		{"RateLimit of an address", string(appendStanding(nil, addressWindow, address.Standing, address.Now)), `"address";r=599;t=42`},
+		{"RateLimit-Policy of an address", newBucketPolicy(addressWindow, ratelimit.FailuresPerMinute).policy[0], `"address";q=600;w=60`},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %s, want %s", c.what, c.got, c.want)
 		}
-	}
-	bucket := ratelimit.NewFailureBucket(ratelimit.NewClock(clock.NewManual(noon)), ratelimit.FailuresPerMinute)
-	if got, want := newAddressPolicy(bucket).policy[0], `"address";q=600;w=60`; got != want {
-		t.Errorf("RateLimit-Policy of an address is %s, want %s", got, want)
 	}
 }
 

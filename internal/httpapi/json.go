@@ -10,33 +10,72 @@ import (
 	"petcat"
 )
 
-// decodeNewCategory reads a NewCategory. Strictly: one object, exact member
-// names, no member twice, valid UTF-8, nothing after it. Members that are not
-// known are passed over. Whatever is wrong with the JSON itself is told before
-// what is wrong with a field.
+// decodeNewCategory reads a NewCategory.
 func (b *bodyBuffer) decodeNewCategory() (petcat.NewCategory, error) {
-	d := b.decoder()
-	if kind := d.PeekKind(); kind != '{' {
-		return petcat.NewCategory{}, notAnObject(d, b.data)
-	}
+	return decodeNewCategory(b.decoder(), b.data)
+}
+
+func decodeNewCategory(d *jsontext.Decoder, data []byte) (petcat.NewCategory, error) {
 	var name, description text
+	err := readObject(d, data, func(member []byte) (wrong, err error) {
+		switch string(member) {
+		case "name":
+			return name.read(d, "name")
+		case "description":
+			return description.read(d, "description")
+		default:
+			return nil, d.SkipValue()
+		}
+	})
+	if err != nil {
+		return petcat.NewCategory{}, err
+	}
+	return petcat.ParseNewCategory(name.pointer(), description.pointer())
+}
+
+// decodeCategoryPatch reads a merge patch of a category: a member that is null takes the
+// field away.
+func (b *bodyBuffer) decodeCategoryPatch() (petcat.CategoryPatch, error) {
+	var name, description text
+	undescribed := false
+	d := b.decoder()
+	err := readObject(d, b.data, func(member []byte) (wrong, err error) {
+		switch string(member) {
+		case "name":
+			return name.read(d, "name")
+		case "description":
+			if d.PeekKind() == 'n' {
+				undescribed = true
+				return nil, d.SkipValue()
+			}
+			return description.read(d, "description")
+		default:
+			return nil, d.SkipValue()
+		}
+	})
+	if err != nil {
+		return petcat.CategoryPatch{}, err
+	}
+	return petcat.ParseCategoryPatch(name.pointer(), description.pointer(), undescribed)
+}
+
+// readObject reads a JSON text strictly: one object, exact member names, no member
+// twice, valid UTF-8, nothing after it. It calls member for each; member reads the value,
+// and returns what is wrong with it, or that it is not JSON. Whatever is wrong with the
+// JSON itself is told before what is wrong with a field.
+func readObject(d *jsontext.Decoder, body []byte, member func(name []byte) (wrong, err error)) error {
+	if kind := d.PeekKind(); kind != '{' {
+		return notAnObject(d, body)
+	}
 	var fieldError error
 	_, err := d.ReadToken() // the brace
 	for err == nil && d.PeekKind() != '}' {
-		var member []byte
-		if member, err = readString(d); err != nil {
+		var name []byte
+		if name, err = readString(d); err != nil {
 			break
 		}
 		var wrong error
-		switch string(member) {
-		case "name":
-			wrong, err = name.read(d, "name")
-		case "description":
-			wrong, err = description.read(d, "description")
-		default:
-			err = d.SkipValue()
-		}
-		if fieldError == nil {
+		if wrong, err = member(name); fieldError == nil {
 			fieldError = wrong
 		}
 	}
@@ -46,13 +85,10 @@ func (b *bodyBuffer) decodeNewCategory() (petcat.NewCategory, error) {
 	if err == nil {
 		err = expectEnd(d)
 	}
-	switch {
-	case err != nil:
-		return petcat.NewCategory{}, malformed(err)
-	case fieldError != nil:
-		return petcat.NewCategory{}, fieldError
+	if err != nil {
+		return malformed(err)
 	}
-	return petcat.ParseNewCategory(name.pointer(), description.pointer())
+	return fieldError
 }
 
 // text is a member's value, if it was sent.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"strings"
 
 	"petcat"
@@ -10,26 +11,46 @@ import (
 // 9110, section 15.5.16).
 var acceptIdentity = []string{"identity"} //nolint:gochecknoglobals // nobody changes it
 
-// checkMediaType accepts JSON, whatever its parameters, and no statement at all.
-func checkMediaType(e *exchange) error {
+// asJSON accepts JSON, whatever its parameters, and no statement at all.
+func asJSON(e *exchange) error { return checkMediaType(e, mediaJSON) }
+
+// asMergePatch accepts a JSON merge patch (RFC 7396), and JSON, which has the same syntax.
+func asMergePatch(e *exchange) error {
+	err := checkMediaType(e, mediaMergePatch, mediaJSON)
+	if err != nil {
+		e.header()["Accept-Patch"] = acceptPatch // RFC 5789, section 3.1
+	}
+	return err
+}
+
+const (
+	mediaJSON       = "application/json"
+	mediaMergePatch = "application/merge-patch+json"
+)
+
+var acceptPatch = []string{mediaMergePatch + ", " + mediaJSON} //nolint:gochecknoglobals // nobody changes it
+
+// checkMediaType accepts some media types, of which the first is the usual one, and no
+// statement at all.
+func checkMediaType(e *exchange, accepted ...string) error {
 	h := e.r.Header
 	if compressed(h["Content-Encoding"]) {
 		e.header()["Accept-Encoding"] = acceptIdentity
 		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
 	}
 	values := h["Content-Type"]
-	if len(values) == 0 || len(values) == 1 && (values[0] == "" || values[0] == "application/json") {
+	if len(values) == 0 || len(values) == 1 && (values[0] == "" || values[0] == mediaJSON) {
 		return nil
 	}
 	if len(values) > 1 {
-		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "send exactly one Content-Type header: application/json")
+		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "send exactly one Content-Type header: %s", accepted[0])
 	}
 	kind, _, _ := strings.Cut(values[0], ";")
 	kind = strings.ToLower(strings.Trim(kind, " \t"))
-	if kind == "application/json" {
+	if slices.Contains(accepted, kind) {
 		return nil
 	}
-	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON%s; send the header Content-Type: application/json", received(kind))
+	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON%s; send the header Content-Type: %s", received(kind), accepted[0])
 }
 
 // compressed reports whether a body has a content coding, in any of the lines

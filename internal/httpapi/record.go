@@ -42,6 +42,8 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	path   string // below /v1
+	route  *route // of the path; nil: there is none, or nobody looked yet
+	item   string // the path's last segment, where that is a parameter
 	start  clock.Reading
 	sent   clock.Reading // when the answer began to be written, if it did
 

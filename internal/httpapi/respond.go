@@ -42,7 +42,7 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	for _, part := range parts {
 		total += int64(len(part))
 	}
-	if e.unread() && status != http.StatusNotModified {
+	if e.unread() && status != http.StatusNotModified && status != http.StatusNoContent {
 		// The answer leaves before net/http can know that it is whole.
 		e.header()["Content-Length"] = []string{strconv.FormatInt(total, 10)}
 	}

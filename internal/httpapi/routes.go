@@ -17,7 +17,11 @@ type handler func(e *exchange) error
 func (s *Server) route(operations []petcat.Operation) {
 	s.addRoutes(operations, map[petcat.OperationID]handler{
 		petcat.OpListCategories: s.listCategories,
-		petcat.OpCreateCategory: withBody(s, s.createCategory),
+		petcat.OpCreateCategory: withBody(s, asJSON, s.createCategory),
+		petcat.OpGetCategory:    s.getCategory,
+		petcat.OpUpdateCategory: withBody(s, asMergePatch, s.updateCategory),
+		petcat.OpDeleteCategory: s.deleteCategory,
+		petcat.OpGetUsage:       s.getUsage,
 	})
 
 	// The order of one request under /v1:

@@ -26,25 +26,29 @@ type categoryList interface {
 	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
-type categoryCreator interface {
+type categoryStore interface {
 	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
+	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
+	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
 }
 
 type identifier interface {
 	Identify(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
 
-type spender interface {
+type limiter interface {
 	Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
+	Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
 
 // Options for a [Server]. All fields are required but those that say otherwise.
 type Options struct {
 	Catalog  categoryList
-	Store    categoryCreator
+	Store    categoryStore
 	Keyring  identifier
-	Limiter  spender
+	Limiter  limiter
 	Failures *ratelimit.FailureBucket
+	Looks    *ratelimit.LookBucket
 	Clock    clock.Clock
 	Logger   *slog.Logger // for failures of our own
 	// Observe is called with every record under /v1, once, when its answer has
@@ -71,10 +75,11 @@ type Options struct {
 // Server is the API as an http.Handler. Use [New].
 type Server struct {
 	catalog   categoryList
-	store     categoryCreator
+	store     categoryStore
 	keyring   identifier
-	limiter   spender
+	limiter   limiter
 	failures  *ratelimit.FailureBucket
+	looks     *ratelimit.LookBucket
 	clock     clock.Clock
 	logger    *slog.Logger
 	observe   func(*Record)
@@ -85,6 +90,7 @@ type Server struct {
 
 	api, outside handler
 	routes       map[string]*route // by path below /v1
+	itemRoutes   map[string]*route // of paths that end in a parameter, by what precedes it
 
 	exchanges  sync.Pool
 	bodies     sync.Pool
@@ -92,6 +98,7 @@ type Server struct {
 	policies   policies
 	dates      dates
 	strangers  *policy // for callers without a valid key
+	lookers    *policy // for callers who ask too often where they stand
 
 	instance string // begins every request id of this process
 	requests atomic.Uint64
@@ -101,7 +108,7 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) (*Server, error) {
-	if o.Catalog == nil || o.Store == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Clock == nil || o.Logger == nil {
+	if o.Catalog == nil || o.Store == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Looks == nil || o.Clock == nil || o.Logger == nil {
 		return nil, errors.New("httpapi: a required option is missing")
 	}
 	s := newServer(o)
@@ -114,10 +121,11 @@ func newServer(o Options) *Server {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // it never fails, by its documentation
 	s := &Server{
-		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures,
+		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, looks: o.Looks,
 		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:  base32.HexEncoding.EncodeToString(random[:]),
-		strangers: newAddressPolicy(o.Failures),
+		strangers: newBucketPolicy(addressWindow, o.Failures.Limit()),
+		lookers:   newBucketPolicy(usageWindow, o.Looks.Limit()),
 
 		unavailable: unavailableLog{logger: o.Logger, clock: o.Clock},
 	}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,6 +24,7 @@ const (
 // policy holds the header values that follow from a quota alone.
 type policy struct {
 	quota       petcat.Quota
+	window      string // of a bucket
 	policy      []string
 	minute, day []string // the limits
 }
@@ -38,10 +38,11 @@ func newPolicy(q petcat.Quota) *policy {
 	}
 }
 
-// newAddressPolicy returns the values for callers without a valid key.
-func newAddressPolicy(b *ratelimit.FailureBucket) *policy {
-	limit := b.Peek(netip.IPv4Unspecified()).Standing.Limit
-	return &policy{policy: []string{addressPolicy(limit)}, minute: []string{strconv.FormatInt(limit, 10)}}
+// newBucketPolicy returns the values for those who meet a bucket, such as
+// "address";q=600;w=60.
+func newBucketPolicy(window string, limit int64) *policy {
+	value := string(appendPolicy(nil, window, limit, petcat.Minute))
+	return &policy{window: window, policy: []string{value}, minute: []string{strconv.FormatInt(limit, 10)}}
 }
 
 // policies keeps them by quota. There are as many as operators have agreed on
@@ -83,17 +84,17 @@ func (s *Server) setStanding(e *exchange, d ratelimit.Decision) {
 // setAddressStanding puts the headers of the client's address in place, for
 // answers to nobody in particular.
 func (s *Server) setAddressStanding(e *exchange) {
-	s.setBucketStanding(e, s.failures.Peek(s.clientAddress(e)))
+	e.setBucketStanding(s.strangers, s.failures.Peek(s.clientAddress(e)))
 }
 
-// setBucketStanding puts the headers of an address's bucket in place.
-func (s *Server) setBucketStanding(e *exchange, d ratelimit.AddressDecision) {
+// setBucketStanding puts the headers of a bucket in place.
+func (e *exchange) setBucketStanding(p *policy, d ratelimit.BucketDecision) {
 	var buf [160]byte
 	text, ends := appendHeadline(buf[:0], d.Standing)
-	e.setChanging(string(appendAddressRateLimit(text, d)), ends)
+	e.setChanging(string(appendStanding(text, p.window, d.Standing, d.Now)), ends)
 	h := e.header()
-	h[headerLimit] = s.strangers.minute
-	h[headerPolicy] = s.strangers.policy
+	h[headerLimit] = p.minute
+	h[headerPolicy] = p.policy
 }
 
 // setUncountedStanding tells a caller whose counts cannot be known its own quota,

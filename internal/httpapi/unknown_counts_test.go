@@ -16,6 +16,10 @@ import (
 // blind is a limiter that cannot know how much is left.
 type blind struct{}
 
+func (b blind) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	return b.Spend(ctx, c)
+}
+
 func (blind) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, ratelimit.Unavailable(errors.New("no database"))
 }

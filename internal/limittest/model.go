@@ -243,7 +243,7 @@ func (m *model) serving(k *modelKey) bool {
 
 func (m *model) bannedAnswer(a *modelAccount, k *modelKey, c ratelimit.Charge) ratelimit.Decision {
 	d := m.standings(a, c)
-	d.Verdict = ratelimit.Banned
+	d.Verdict, d.BanEnds = ratelimit.Banned, k.ban.EndsAt.Unix()
 	d.Headline = ratelimit.Standing{Limit: c.Quota.PerMinute, Reset: k.ban.EndsAt.Unix()}
 	for _, w := range []ratelimit.Standing{d.Minute, d.Day} {
 		if w.Remaining == 0 && w.Reset >= d.Headline.Reset {

@@ -5,17 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"strings"
-	"sync"
 	"testing"
 
+	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
 	"petcat/internal/historytest"
 )
 
-// node is what of a server creates and lists.
+// node is what of a server keeps and lists categories.
 type node struct {
 	*Store
 	*catalog.Fresh
@@ -37,53 +35,74 @@ func openNode(t *testing.T, url string) node {
 	return node{s, f}
 }
 
-func (n node) list(t *testing.T) string {
-	t.Helper()
-	snapshot, age, err := n.Current(t.Context())
-	if err != nil || age != 0 {
-		t.Errorf("list: %s old, %v", age, err)
-		return ""
-	}
-	var list []struct{ ID json.Number }
-	if err := json.Unmarshal(bytes.Join(snapshot.Representation(catalog.Identity).Parts, nil), &list); err != nil {
-		t.Error(err)
-	}
-	ids := make([]string, len(list))
-	for i, c := range list {
-		ids[i] = c.ID.String()
-	}
-	return strings.Join(ids, " ")
+// client implements [historytest.Subject].
+type client struct {
+	node
+
+	t *testing.T
 }
 
-// Creates and lists on three nodes, as their clients saw them, could have happened
-// one after the other on one, in an order that respects who waited for whom.
+func (c client) Create(name string) (id int64) { return int64(create(c.t, c.Store, name).ID) }
+
+func (c client) Change(id int64, name string) (found bool) {
+	patch, err := petcat.ParseCategoryPatch(&name, nil, false)
+	if err == nil {
+		_, err = c.UpdateCategory(c.t.Context(), petcat.UpdateCategory{ID: petcat.CategoryID(id), Account: 1, Patch: patch})
+	}
+	return c.found(err)
+}
+
+func (c client) Delete(id int64) (found bool) {
+	return c.found(c.DeleteCategory(c.t.Context(), petcat.DeleteCategory{ID: petcat.CategoryID(id), Account: 1}))
+}
+
+func (c client) found(err error) bool {
+	if code := petcat.CodeOf(err); err != nil && code != petcat.CodeNotFound {
+		c.t.Error(err)
+	}
+	return err == nil
+}
+
+func (c client) Get(id int64) (name string, found bool) {
+	object, _, found := c.current().Category(petcat.CategoryID(id))
+	if !found {
+		return "", false
+	}
+	var i historytest.Item
+	if err := json.Unmarshal(object, &i); err != nil {
+		c.t.Error(err)
+	}
+	return i.Name, true
+}
+
+func (c client) List() (all []historytest.Item) {
+	if err := json.Unmarshal(bytes.Join(c.current().Representation(catalog.Identity).Parts, nil), &all); err != nil {
+		c.t.Error(err)
+	}
+	return all
+}
+
+func (c client) current() *catalog.Snapshot {
+	snapshot, age, err := c.Current(c.t.Context())
+	if err != nil || age != 0 {
+		c.t.Errorf("list: %s old, %v", age, err)
+		snapshot, _, _ = catalog.New("").Current(c.t.Context())
+	}
+	return snapshot
+}
+
+// What clients of three nodes saw could have happened one after the other on one, in an
+// order that respects who waited for whom.
 func TestLinearizable(t *testing.T) {
 	const histories, clients, each = 12, 9, 16
 	for h := range histories {
 		t.Run(fmt.Sprint(h), func(t *testing.T) {
 			url := server.Server(t).Database(t)
-			nodes := []node{openNode(t, url), openNode(t, url), openNode(t, url)}
-			var (
-				history historytest.History
-				done    sync.WaitGroup
-			)
-			for c := range clients {
-				done.Go(func() {
-					for i := range each {
-						// A list goes to another node than the create before it.
-						at := c + i/2
-						if i%2 == 1 {
-							history.List(c, func() string { return nodes[(at+1)%len(nodes)].list(t) })
-							continue
-						}
-						history.Create(c, func() string {
-							return strconv.FormatInt(int64(create(t, nodes[at%len(nodes)].Store, "x").ID), 10)
-						})
-					}
-				})
+			var nodes []historytest.Subject
+			for range 3 {
+				nodes = append(nodes, client{openNode(t, url), t})
 			}
-			done.Wait()
-			history.Check(t)
+			historytest.Record(t, clients, each, 0, nodes...).Check(t)
 		})
 	}
 }

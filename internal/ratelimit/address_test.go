@@ -23,7 +23,7 @@ func TestFailureBucket(t *testing.T) {
 	reset := noon.Unix() + 60
 
 	wall.Advance(18*time.Second + 1)
-	want(t, "Peek before anything", b.Peek(from), ratelimit.AddressDecision{
+	want(t, "Peek before anything", b.Peek(from), ratelimit.BucketDecision{
 		Now: noon.UnixNano() + 18e9 + 1, Standing: ratelimit.Standing{Limit: 600, Remaining: 600, Reset: reset},
 	})
 	for n := int64(1); n <= 600; n++ {
@@ -32,7 +32,7 @@ func TestFailureBucket(t *testing.T) {
 		want(t, "Remaining", d.Standing.Remaining, 600-n)
 	}
 	for range 3 {
-		want(t, "Fail past the limit", b.Fail(from), ratelimit.AddressDecision{
+		want(t, "Fail past the limit", b.Fail(from), ratelimit.BucketDecision{
 			Refused: true, Now: noon.UnixNano() + 18e9 + 1,
 			Standing: ratelimit.Standing{Limit: 600, Remaining: 0, Reset: reset}, RetryAfter: 42,
 		})

@@ -119,7 +119,7 @@ func (t Tally) Banned(end int64, key petcat.KeyID) Decision {
 		d.Headline = Standing{Limit: t.Quota.PerMinute, Remaining: 0, Reset: end}
 		d.RetryAfter = secondsUntil(t.Now, end)
 	}
-	d.Verdict = Banned
+	d.Verdict, d.BanEnds = Banned, end
 	return d
 }
 

@@ -13,6 +13,8 @@ type Charge struct {
 	Quota   petcat.Quota // the account's, as it is now
 	// DayOnly charges the day alone: the minute is counted elsewhere.
 	DayOnly bool
+
+	look bool // charge nothing; see Limiter.Look
 }
 
 // Verdict is what becomes of a request.
@@ -58,6 +60,8 @@ type Decision struct {
 	// not enforced.
 	Warn             bool
 	EarlyRetriesLeft int64
+	// BanEnds is the Unix second at which the key's ban ends; 0: it serves none.
+	BanEnds int64
 }
 
 // Limiter decides who is admitted. Implementations are safe for concurrent use
@@ -69,6 +73,10 @@ type Limiter interface {
 	// when it cannot know how much is left; the request is then neither admitted
 	// nor charged.
 	Spend(ctx context.Context, c Charge) (Decision, error)
+
+	// Look tells where an account and its key stand, and charges nothing: the verdict
+	// is that of a request that would come now. Its error is that of Spend.
+	Look(ctx context.Context, c Charge) (Decision, error)
 
 	// ApplyBan makes a ban that was imposed, lifted or loaded elsewhere hold
 	// here.

@@ -163,6 +163,9 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 		}
 	}
 	v := t.Verdict()
+	if c.look {
+		return step{decision: t.Answer(v, c.Key)}
+	}
 	if v == DaySpent && a.stale && !overdue && m.away.Load() == nil {
 		return m.awaitLease(s, a, c)
 	}

@@ -16,6 +16,13 @@ const (
 	Failed              // 412
 )
 
+// Conditional reports whether a request's outcome depends on which representation the
+// server has. If-Match: * alone only asks for one.
+func Conditional(r *http.Request) bool {
+	lines := r.Header["If-Match"]
+	return len(r.Header["If-None-Match"]) > 0 || len(lines) > 0 && !isAny(lines)
+}
+
 // Evaluate evaluates If-Match and If-None-Match, in this order (section 13.2.2).
 // selected is the entity tag of the representation that a GET of this caller
 // would have, current are those of all representations of the resource, each in
@@ -43,10 +50,10 @@ func Evaluate(r *http.Request, selected string, current ...string) Outcome {
 // weak one equals nothing (section 8.8.3.2). What is no list of entity tags matches
 // nothing.
 func matches(lines []string, strong bool, tags []string) bool {
-	rest := strings.Join(lines, ",")
-	if strings.Trim(rest, " \t") == "*" {
+	if isAny(lines) {
 		return true
 	}
+	rest := strings.Join(lines, ",")
 	found := false
 	for {
 		rest = strings.TrimLeft(rest, " \t,") // elements may be empty
@@ -67,6 +74,9 @@ func matches(lines []string, strong bool, tags []string) bool {
 		}
 	}
 }
+
+// isAny reports whether the value of a field, which may stand in several lines, is *.
+func isAny(lines []string) bool { return strings.Trim(strings.Join(lines, ","), " \t") == "*" }
 
 // opaque returns the length of the opaque tag that a text begins with, 0 for none.
 // Commas may stand in it.

@@ -138,6 +138,7 @@ func newNode(o Options, l *listeners) *Node {
 	}
 	n.apiOptions = httpapi.Options{
 		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
+		Looks:    ratelimit.NewLookBucket(n.limitsClock),
 		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Proven: socket.Prove, Refused: socket.Refuse,
 		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies,
 	}

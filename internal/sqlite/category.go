@@ -47,7 +47,7 @@ func eachCategory(ctx context.Context, raw any, fn func(petcat.RevisedCategory) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var row [4]driver.Value
+	var row [5]driver.Value
 	for n := 0; ; n++ {
 		if n%cancelCheck == 0 && ctx.Err() != nil {
 			return context.Cause(ctx), nil
@@ -70,7 +70,7 @@ func eachCategory(ctx context.Context, raw any, fn func(petcat.RevisedCategory) 
 
 // categoryOf reads a row. The types are those of a STRICT table: anything else
 // is damage.
-func categoryOf(row [4]driver.Value) (petcat.RevisedCategory, error) {
+func categoryOf(row [5]driver.Value) (petcat.RevisedCategory, error) {
 	id, ok1 := row[0].(int64)
 	name, ok2 := row[1].(string)
 	revision, ok3 := row[3].(int64)
@@ -82,7 +82,9 @@ func categoryOf(row [4]driver.Value) (petcat.RevisedCategory, error) {
 	if text, ok := row[2].(string); ok {
 		c.Description, ok4 = &text, true
 	}
-	if !ok1 || !ok2 || !ok3 || !ok4 {
+	deleted, ok5 := row[4].(int64)
+	c.Deleted = deleted != 0
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 {
 		return c, openerror.Errorf(openerror.Damaged, nil, "a category in the database has values of the wrong type; stop petcat and restore a backup")
 	}
 	return c, nil

@@ -106,51 +106,49 @@ func isCommitError(err error) bool {
 // commit runs a group in one transaction. After an error the connection is gone,
 // unless the error is fatal: then nothing is touched any more.
 func (w *writer) commit(group []*op) error {
-	err := w.transact(group)
+	changed, err := w.transact(group)
 	if err != nil && severityOf(err) != fatal && !isCommitError(err) {
 		w.disconnect()
 	}
-	if err == nil && len(w.created) > 0 && w.committed != nil {
-		w.committed(w.created)
+	if err == nil && len(changed) > 0 && w.committed != nil {
+		w.committed(changed)
 	}
-	clear(w.created)
-	w.created = w.created[:0]
 	return err
 }
 
-func (w *writer) transact(group []*op) error {
+func (w *writer) transact(group []*op) (changed []petcat.RevisedCategory, err error) {
 	if w.conn == nil {
 		if err := w.connect(w.life); err != nil {
-			return fmt.Errorf("connect: %w", err)
+			return nil, fmt.Errorf("connect: %w", err)
 		}
 	}
 	t, err := begin(w)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
 	for _, o := range group {
 		if err := t.run(o); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := t.Finish(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := w.checkFile(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := fault.Hit(fault.BeforeCommit); err != nil {
-		return &commitError{err}
+		return nil, &commitError{err}
 	}
 	if err := w.exec("COMMIT"); err != nil {
 		err = fmt.Errorf("commit: %w", err)
 		if neverCommitted(err) {
-			return err
+			return nil, err
 		}
-		return &commitError{err}
+		return nil, &commitError{err}
 	}
 	if err := fault.Hit(fault.AfterCommitBeforeReply); err != nil {
-		return &commitError{err}
+		return nil, &commitError{err}
 	}
-	return nil
+	return t.ChangedCategories(), nil
 }

@@ -68,11 +68,7 @@ func (t *tx) do(o *op) error {
 	if o.change != nil {
 		return o.change(t.Tx)
 	}
-	made, err := t.Create(o.create)
-	if made.Revision != 0 {
-		t.writer.created = append(t.writer.created, made)
-	}
-	return err
+	return t.Create(o.create)
 }
 
 // ExecContext and the others run the statements of operations. Each is prepared once.

@@ -47,9 +47,8 @@ type writer struct {
 	conn      *sql.Conn            // nil: to be connected again
 	prepared  map[string]*sql.Stmt // on conn, by their text
 	committed func([]petcat.RevisedCategory)
-	created   []petcat.RevisedCategory // of the group under way
-	tried     int                      // how many pages the log had when moving it was last tried
-	refused   error                    // why nothing may be written, nil for most
+	tried     int   // how many pages the log had when moving it was last tried
+	refused   error // why nothing may be written, nil for most
 }
 
 func newWriter(ctx context.Context, path string, o Options) (*writer, error) {

@@ -44,7 +44,16 @@ func Table(k backup.Kind) (name string, columns []string) {
 func SelectRows(k backup.Kind) string {
 	name, order := table(k)
 	_, columns := Table(k)
-	return `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + name + ` ORDER BY ` + order
+	return `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + name + kept(k) + ` ORDER BY ` + order
+}
+
+// kept is the condition that rows of a kind fulfil to be in a backup. Deleted categories are
+// only there for those who know them, and nobody knows a list of restored data.
+func kept(k backup.Kind) string {
+	if k == backup.Categories {
+		return ` WHERE deleted_at IS NULL`
+	}
+	return ""
 }
 
 // InsertRow returns the statement that writes one row of a kind.
@@ -70,7 +79,7 @@ func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
 		name, _ := table(k)
 		var rows int64
 		before()
-		if _, err := c.QueryRow(`SELECT count(*) FROM `+name, nil, &rows); err != nil {
+		if _, err := c.QueryRow(`SELECT count(*) FROM `+name+kept(k), nil, &rows); err != nil {
 			return h, err
 		}
 		h.Rows[k] = rows

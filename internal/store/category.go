@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 
 	"petcat"
 	"petcat/internal/groupcommit"
@@ -50,42 +51,109 @@ func (s *Store) Release(c *Create) {
 }
 
 // Create runs a create: it makes the category, or finds the one that an earlier
-// request made. The revision is 0 when none was made.
-func (t *Tx) Create(c *Create) (made petcat.RevisedCategory, err error) {
+// request made.
+func (t *Tx) Create(c *Create) error {
 	const insert = `INSERT INTO category (id, name, description, revision, account_id, created_at) VALUES (?, ?, ?, ?, ?, ?)`
 	if c.IdempotencyKey != "" {
 		if known, err := t.recall(c); err != nil || known {
-			return made, err
+			return err
 		}
 	}
 	if c.Refused != nil {
-		return made, c.Refused
+		return c.Refused
 	}
 	t.numbers.Category++
 	category := petcat.RevisedCategory{Category: c.New.As(t.numbers.Category), Revision: t.revise()}
-	var description any
-	if category.Description != nil {
-		description = *category.Description
-	}
-	err = t.exec(insert, int64(category.ID), category.Name, description, int64(category.Revision), int64(c.Account), t.now.UnixMilli())
+	err := t.exec(insert, int64(category.ID), category.Name, nullable(category.Description), int64(category.Revision), int64(c.Account), t.now.UnixMilli())
 	if err == nil && c.IdempotencyKey != "" {
 		err = t.remember(c, category.ID)
 	}
 	if err != nil {
-		return made, err
+		return err
 	}
+	t.changed = append(t.changed, category)
 	c.Created = petcat.CreatedCategory{Category: category.Category}
-	return category, nil
+	return nil
 }
 
-const categoryColumns = `id, name, description, revision`
+// nullable returns a text that may be NULL as an argument.
+func nullable(text *string) any {
+	if text == nil {
+		return nil
+	}
+	return *text
+}
+
+// UpdateCategory implements [petcat.CategoryStore].
+func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error) {
+	const update = `UPDATE category SET name = ?, description = ?, revision = ? WHERE id = ?`
+	after, err := change(ctx, s, "update category", func(t *Tx) (petcat.Category, error) {
+		before, err := t.categoryToChange(u.ID, u.Account, u.Expected)
+		if err != nil {
+			return before, err
+		}
+		after := petcat.RevisedCategory{Category: u.Patch.Apply(before)}
+		if after.Equal(before) {
+			return before, nil // lists that are known stay valid
+		}
+		after.Revision = t.revise()
+		err = t.exec(update, after.Name, nullable(after.Description), int64(after.Revision), int64(after.ID))
+		t.changed = append(t.changed, after)
+		return after.Category, err
+	})
+	return after, categoryChangeError(err)
+}
+
+// DeleteCategory implements [petcat.CategoryStore]. The row stays, without its texts, so
+// that everybody learns of the deletion as of any other change.
+func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
+	const remove = `UPDATE category SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
+	err := s.db.Change(ctx, "delete category", func(t *Tx) error {
+		if _, err := t.categoryToChange(d.ID, d.Account, d.Expected); err != nil {
+			return err
+		}
+		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Revision: t.revise(), Deleted: true}
+		t.changed = append(t.changed, gone)
+		return t.exec(remove, int64(gone.Revision), t.now.UnixMilli(), int64(gone.ID))
+	})
+	return categoryChangeError(err)
+}
+
+// categoryToChange returns a category that an account, 0 for the operator, may change.
+func (t *Tx) categoryToChange(id petcat.CategoryID, by petcat.AccountID, expected *petcat.Category) (petcat.Category, error) {
+	const query = `SELECT name, description, account_id FROM category WHERE id = ? AND deleted_at IS NULL`
+	c := petcat.Category{ID: id}
+	var creator petcat.AccountID
+	switch found, err := t.QueryRow(query, []any{int64(id)}, &c.Name, &c.Description, (*int64)(&creator)); {
+	case err != nil:
+		return c, err
+	case !found:
+		return c, petcat.NoSuchCategory()
+	}
+	return c, petcat.CheckCategoryChange(c, creator, by, expected)
+}
+
+// categoryChangeError says to a caller of the API what an error of a change means, which
+// says to an operator what to do.
+func categoryChangeError(err error) error {
+	switch {
+	case err == nil || petcat.CodeOf(err) != petcat.CodeServiceUnavailable:
+		return err
+	case errors.Is(err, petcat.ErrOutcomeUnknown):
+		return Unavailable("nothing can be stored at the moment, and this change may or may not have been made; read the category later, then decide", err)
+	default:
+		return Unavailable("nothing can be stored at the moment, and nothing was changed; retry later", err)
+	}
+}
+
+const categoryColumns = `id, name, description, revision, deleted_at IS NOT NULL`
 
 // SelectCategories reads all categories.
 const SelectCategories = `SELECT ` + categoryColumns + ` FROM category ORDER BY id`
 
 func scanCategory(scan Scan) (petcat.RevisedCategory, error) {
 	var c petcat.RevisedCategory
-	err := scan((*int64)(&c.ID), &c.Name, &c.Description, (*int64)(&c.Revision))
+	err := scan((*int64)(&c.ID), &c.Name, &c.Description, (*int64)(&c.Revision), &c.Deleted)
 	return c, err
 }
 
@@ -99,8 +167,9 @@ const FeedPage = 1000
 
 // CategoriesSince implements [petcat.CategoryFeed], on PostgreSQL alone: the one server
 // of a SQLite file is handed what it commits. It does not ask the counter:
-// categories become visible in the order of their revisions, so nothing is missing
-// up to the last one that is seen. The counter's row has many versions while some
+// changes become visible in the order of their revisions, so nothing is missing
+// up to the last one that is seen. A category that is changed while it reads moves behind
+// the others, and is read there. The counter's row has many versions while some
 // long transaction, such as a backup, is under way; the end of an index has not.
 func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
 	// The limit is a parameter, so that the server plans for a few rows whatever
@@ -109,7 +178,7 @@ func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn f
 	const query = `SELECT ` + categoryColumns + ` FROM category WHERE revision > ? ORDER BY revision LIMIT ?`
 	for last := after; ; {
 		rows := 0
-		err := each(ctx, s, "read new categories", scanCategory, func(c petcat.RevisedCategory) error {
+		err := each(ctx, s, "read changed categories", scanCategory, func(c petcat.RevisedCategory) error {
 			if err := fn(c); err != nil {
 				return err
 			}

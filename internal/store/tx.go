@@ -15,6 +15,7 @@ type Tx struct {
 	numbers Numbers
 	before  Numbers // as they were read
 	chain   chain
+	changed []petcat.RevisedCategory // by revision ascending
 }
 
 // Numbers are the last ones given out: the row of the table counter.
@@ -42,13 +43,20 @@ func NewTx(c Conn, now time.Time, n Numbers) *Tx {
 type State struct {
 	numbers Numbers
 	chain   chain
+	changed int
 }
 
 // State returns the state, to be put back when an operation is undone.
-func (t *Tx) State() State { return State{t.numbers, t.chain} }
+func (t *Tx) State() State { return State{t.numbers, t.chain, len(t.changed)} }
 
 // SetState puts a state back.
-func (t *Tx) SetState(s State) { t.numbers, t.chain = s.numbers, s.chain }
+func (t *Tx) SetState(s State) {
+	t.numbers, t.chain, t.changed = s.numbers, s.chain, t.changed[:s.changed]
+}
+
+// ChangedCategories returns the categories that were created, changed or deleted in the
+// transaction, by revision ascending.
+func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
 
 // Finish writes the numbers down, if any was given out. It comes right before the
 // commit.

@@ -26,6 +26,7 @@ func nodes(t *testing.T, open OpenShared) [3]SharedStore {
 func testNodes(t *testing.T, open OpenShared) {
 	t.Run("parallel creates", func(t *testing.T) { testCreatesOnNodes(t, open) })
 	t.Run("the feed", func(t *testing.T) { testFeed(t, open) })
+	t.Run("the feed of changes", func(t *testing.T) { testFeedOfChanges(t, open) })
 	t.Run("the feed skips nothing", func(t *testing.T) { testFeedUnderLoad(t, open) })
 	t.Run("one idempotency key on all nodes at once", func(t *testing.T) { testKeyOnNodes(t, open) })
 	t.Run("different requests with one idempotency key", func(t *testing.T) { testKeyReusedOnNodes(t, open) })

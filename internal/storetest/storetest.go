@@ -60,6 +60,7 @@ func RunOwn(t *testing.T, open OpenOwn) {
 		return open(t, place, c, nil)
 	})
 	t.Run("commits are handed over before the answer", func(t *testing.T) { testHandedOver(t, open) })
+	t.Run("changes are handed over before the answer", func(t *testing.T) { testChangesHandedOver(t, open) })
 }
 
 // RunShared runs the suite for a store that several servers share.
@@ -78,6 +79,7 @@ func run(t *testing.T, open Open) {
 		run  func(*testing.T, Open)
 	}{
 		{"categories", testCategories},
+		{"changes of categories", testCategoryChanges},
 		{"idempotency", testIdempotency},
 		{"accounts", testAccounts},
 		{"keys", testKeys},

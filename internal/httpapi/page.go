@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"petcat"
+)
+
+// The sizes of a page.
+const (
+	defaultPage = 100
+	maxPage     = 1_000
+)
+
+// page is which part of a list a request asks for.
+type page struct {
+	asked bool // else the request wants what it gets without parameters
+	limit int
+	after int64 // the id behind which it begins
+}
+
+// pageOf reads limit and after. Other parameters are ignored.
+func pageOf(e *exchange) (page, error) {
+	p := page{limit: defaultPage}
+	if e.r.URL.RawQuery == "" {
+		return p, nil
+	}
+	query, err := url.ParseQuery(e.r.URL.RawQuery)
+	if err != nil {
+		query = e.r.URL.Query() // what can be read of it
+	}
+	limit, limited, err := parameter(query, "limit", 1, maxPage)
+	if err != nil {
+		return p, err
+	}
+	after, behind, err := parameter(query, "after", 0, 1<<53-1)
+	if err != nil {
+		return p, err
+	}
+	if limited {
+		p.limit = int(limit)
+	}
+	p.after, p.asked = after, limited || behind
+	return p, nil
+}
+
+// parameter reads a number from a query.
+func parameter(query url.Values, name string, least, most int64) (n int64, sent bool, err error) {
+	values := query[name]
+	if len(values) == 0 {
+		return 0, false, nil
+	}
+	n, err = strconv.ParseInt(values[0], 10, 64)
+	if err != nil || n < least || n > most || len(values) > 1 {
+		return 0, false, petcat.Errorf(petcat.CodeInvalidField, "the query parameter %s must be one whole number from %d to %d", name, least, most)
+	}
+	return n, true, nil
+}
+
+// linkNext tells where the next page is (RFC 8288). after is the last id of this one, 0
+// if the list ends with it.
+func (e *exchange) linkNext(p page, after int64) {
+	if after == 0 {
+		return
+	}
+	next := "<" + basePath + e.path + "?limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
+	h := e.header()
+	h["Link"] = slices.Concat(h["Link"], []string{next})
+}

@@ -1,0 +1,270 @@
+package storetest
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+func testCategoryChanges(t *testing.T, open Open) {
+	t.Run("a patch changes what it names", func(t *testing.T) { testPatches(t, open) })
+	t.Run("whose category it is", func(t *testing.T) { testCreators(t, open) })
+	t.Run("a deleted category is gone for good", func(t *testing.T) { testDeletions(t, open) })
+	t.Run("nobody overwrites what he did not see", func(t *testing.T) { testExpected(t, open) })
+	t.Run("a replay answers what was created", func(t *testing.T) { testReplayOfChanged(t, open) })
+	t.Run("deleted categories are in no backup", func(t *testing.T) { testBackupOfDeleted(t, open) })
+}
+
+func patch(t *testing.T, name, description *string, undescribed bool) petcat.CategoryPatch {
+	t.Helper()
+	p, err := petcat.ParseCategoryPatch(name, description, undescribed)
+	return must(t, p, err)
+}
+
+// create creates a category of account 1.
+func (f *fixture) create(t *testing.T, name string, description *string) petcat.Category {
+	t.Helper()
+	created, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, description)})
+	return must(t, created, err).Category
+}
+
+func (f *fixture) update(t *testing.T, u petcat.UpdateCategory) petcat.Category {
+	t.Helper()
+	c, err := f.UpdateCategory(t.Context(), u)
+	return must(t, c, err)
+}
+
+// byID returns the categories that are there or were.
+func (f *fixture) byID(t *testing.T) map[petcat.CategoryID]petcat.RevisedCategory {
+	t.Helper()
+	all := make(map[petcat.CategoryID]petcat.RevisedCategory)
+	for _, c := range categories(t, f) {
+		all[c.ID] = c
+	}
+	return all
+}
+
+func testPatches(t *testing.T, open Open) {
+	f := start(t, open)
+	text := func(s string) *string { return &s }
+	old, other := text("old"), f.create(t, "other", nil)
+	for _, c := range []struct {
+		name             string
+		patch            petcat.CategoryPatch
+		before, after    *string
+		newName          string
+		keepsItsRevision bool
+	}{
+		{"nothing", patch(t, nil, nil, false), old, old, "Dogs", true},
+		{"the same", patch(t, text("Dogs"), text("old"), false), old, old, "Dogs", true},
+		{"name", patch(t, text("Cats"), nil, false), old, old, "Cats", false},
+		{"description", patch(t, nil, text("new\n"), false), old, text("new\n"), "Dogs", false},
+		{"empty description", patch(t, nil, text(""), false), old, text(""), "Dogs", false},
+		{"no description", patch(t, nil, nil, true), old, nil, "Dogs", false},
+		{"none to begin with", patch(t, nil, nil, true), nil, nil, "Dogs", true},
+		{"both", patch(t, text("'; --"), text("犬"), false), nil, text("犬"), "'; --", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			made := f.create(t, "Dogs", c.before)
+			before := f.byID(t)
+			want := petcat.Category{ID: made.ID, Name: c.newName, Description: c.after}
+			wantEqual(t, "the answer", want, f.update(t, petcat.UpdateCategory{ID: made.ID, Account: 1, Patch: c.patch}))
+			after := f.byID(t)
+			wantEqual(t, "what is stored", want, after[made.ID].Category)
+			wantEqual(t, "the revision stays", c.keepsItsRevision, after[made.ID].Revision == before[made.ID].Revision)
+			if after[made.ID].Revision < before[made.ID].Revision {
+				t.Errorf("revision %d follows %d", after[made.ID].Revision, before[made.ID].Revision)
+			}
+			wantEqual(t, "another category", before[other.ID], after[other.ID])
+		})
+	}
+}
+
+func testCreators(t *testing.T, open Open) {
+	f := start(t, open)
+	c := f.create(t, "Dogs", nil)
+	name := "Cats"
+	change := petcat.UpdateCategory{ID: c.ID, Account: 2, Patch: patch(t, &name, nil, false)}
+	_, err := f.UpdateCategory(t.Context(), change)
+	wantCode(t, err, petcat.CodeForbidden)
+	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 2}), petcat.CodeForbidden)
+	wantEqual(t, "the category", c, f.byID(t)[c.ID].Category)
+	change.Account = 0 // the operator
+	wantEqual(t, "the operator's change", name, f.update(t, change).Name)
+	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID}); err != nil {
+		t.Errorf("the operator deletes: %v", err)
+	}
+}
+
+func testDeletions(t *testing.T, open Open) {
+	f := start(t, open)
+	text := "secret"
+	first, last := f.create(t, "Dogs", &text), f.create(t, "Cats", nil)
+	remove := func(id petcat.CategoryID) error {
+		return f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: id, Account: 1})
+	}
+	for _, c := range []petcat.Category{last, first} {
+		before := f.byID(t)
+		if err := remove(c.ID); err != nil {
+			t.Fatal(err)
+		}
+		gone := f.byID(t)[c.ID]
+		wantEqual(t, "what is left", petcat.RevisedCategory{Category: petcat.Category{ID: c.ID}, Revision: gone.Revision, Deleted: true}, gone)
+		for _, other := range before {
+			if gone.Revision <= other.Revision {
+				t.Errorf("the deletion has the revision %d, and there was %d", gone.Revision, other.Revision)
+			}
+		}
+		wantCode(t, remove(c.ID), petcat.CodeNotFound)
+		_, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 1})
+		wantCode(t, err, petcat.CodeNotFound)
+	}
+	wantCode(t, remove(17), petcat.CodeNotFound)
+	wantEqual(t, "the next id", last.ID+1, f.create(t, "Birds", nil).ID)
+}
+
+// testExpected has clients count in a name, each by what it read: no count is lost.
+func testExpected(t *testing.T, open Open) {
+	const clients, each = 8, 10
+	f := start(t, open)
+	c := f.create(t, "0", nil)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			seen := c
+			for done := 0; done < each; {
+				n, err := strconv.Atoi(seen.Name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				next := strconv.Itoa(n + 1)
+				p, _ := petcat.ParseCategoryPatch(&next, nil, false)
+				changed, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 1, Patch: p, Expected: &seen})
+				switch petcat.CodeOf(err) {
+				case "":
+					seen, done = changed, done+1
+				case petcat.CodePreconditionFailed:
+					seen, err = f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 1}) // reads it
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				default:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	now := f.byID(t)[c.ID].Category
+	wantEqual(t, "the count", strconv.Itoa(clients*each), now.Name)
+	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1, Expected: &c}), petcat.CodePreconditionFailed)
+	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1, Expected: &now}); err != nil {
+		t.Error(err)
+	}
+}
+
+func testReplayOfChanged(t *testing.T, open Open) {
+	f := start(t, open)
+	f.account(t, "zoo")
+	create := petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil), IdempotencyKey: "once"}
+	first, err := f.CreateCategory(t.Context(), create)
+	id := must(t, first, err).Category.ID
+	name := "Cats"
+	f.update(t, petcat.UpdateCategory{ID: id, Account: 1, Patch: patch(t, &name, nil, false)})
+	want := petcat.CreatedCategory{Category: first.Category, Replayed: true}
+	again, err := f.CreateCategory(t.Context(), create)
+	wantEqual(t, "after a change", want, must(t, again, err))
+	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: id, Account: 1}); err != nil {
+		t.Fatal(err)
+	}
+	again, err = f.CreateCategory(t.Context(), create)
+	wantEqual(t, "after a deletion", want, must(t, again, err))
+	wantSound(t, take(t, f))
+}
+
+func testBackupOfDeleted(t *testing.T, open Open) {
+	f, target := start(t, open), start(t, open)
+	f.account(t, "zoo")
+	for _, name := range []string{"Dogs", "Cats", "Birds"} {
+		f.create(t, name, nil)
+	}
+	name := "Wolves"
+	f.update(t, petcat.UpdateCategory{ID: 1, Account: 1, Patch: patch(t, &name, nil, false)})
+	for _, id := range []petcat.CategoryID{2, 3} {
+		if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: id, Account: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := read(t, take(t, f))
+	defer r.Close()
+	if err := target.Restore(t.Context(), operator, r); err != nil {
+		t.Fatal(err)
+	}
+	alive := slices.DeleteFunc(categories(t, f), func(c petcat.RevisedCategory) bool { return c.Deleted })
+	wantEqual(t, "the restored categories", alive, categories(t, target))
+	wantEqual(t, "the next id", petcat.CategoryID(4), target.create(t, "Fish", nil).ID)
+	if again := target.byID(t)[4]; again.Revision <= f.byID(t)[3].Revision {
+		t.Errorf("the next revision is %d after %d", again.Revision, f.byID(t)[3].Revision)
+	}
+}
+
+// testChangesHandedOver: what one process changes is handed over before the answer.
+func testChangesHandedOver(t *testing.T, open OpenOwn) {
+	var mu sync.Mutex
+	var handed []petcat.RevisedCategory
+	s := open(t, t.TempDir(), clock.NewManual(noon), func(group []petcat.RevisedCategory) {
+		mu.Lock()
+		defer mu.Unlock()
+		handed = append(handed, group...)
+	})
+	t.Cleanup(func() { closeStore(t, s) })
+	f := &fixture{Store: s}
+	c, name := f.create(t, "Dogs", nil), "Cats"
+	f.update(t, petcat.UpdateCategory{ID: c.ID, Account: 1, Patch: patch(t, &name, nil, false)})
+	_, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 2, Patch: patch(t, &name, nil, true)})
+	wantCode(t, err, petcat.CodeForbidden)
+	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	wantEqual(t, "what was handed over", []petcat.RevisedCategory{
+		{Category: petcat.Category{ID: 1, Name: "Dogs"}, Revision: 1},
+		{Category: petcat.Category{ID: 1, Name: "Cats"}, Revision: 2},
+		{Category: petcat.Category{ID: 1}, Revision: 3, Deleted: true},
+	}, handed)
+}
+
+// testFeedOfChanges: a changed category is told anew, as it is now and once.
+func testFeedOfChanges(t *testing.T, open OpenShared) {
+	all := nodes(t, open)
+	writer, reader := &fixture{Store: all[0]}, all[1]
+	a, b := writer.create(t, "a", nil), writer.create(t, "b", nil)
+	_, seen := since(t, reader, 0)
+	name := "A"
+	for range 2 {
+		name += "!"
+		writer.update(t, petcat.UpdateCategory{ID: a.ID, Account: 1, Patch: patch(t, &name, nil, false)})
+	}
+	if err := writer.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: b.ID, Account: 1}); err != nil {
+		t.Fatal(err)
+	}
+	c := writer.create(t, "c", nil)
+	want := []petcat.RevisedCategory{
+		{Category: petcat.Category{ID: a.ID, Name: "A!!"}, Revision: seen + 2},
+		{Category: petcat.Category{ID: b.ID}, Revision: seen + 3, Deleted: true},
+		{Category: c, Revision: seen + 4},
+	}
+	got, upTo := since(t, reader, seen)
+	wantEqual(t, "what changed", want, got)
+	wantEqual(t, "up to", seen+4, upTo)
+	fresh, _ := since(t, reader, 0)
+	wantEqual(t, "from the beginning", want, fresh)
+}
