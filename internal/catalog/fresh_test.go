@@ -201,6 +201,29 @@ func TestCatchingUpWithASlowFeed(t *testing.T) {
 	})
 }
 
+// What was read of the changes is not shown until all of them were: the list would be one
+// that never was, because what was changed twice is read once, behind what came between.
+func TestHalfOfTheChangesIsNotShown(t *testing.T) {
+	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+		f.create()
+		wantList(t, c, 1, 0)
+		f.mu.Lock()
+		f.perRow = time.Millisecond // a query is given up after 2 s
+		f.mu.Unlock()
+		for range 3000 {
+			f.create()
+		}
+		for range 2 { // the second begins the query that reads the rest
+			s, age, err := c.Current(t.Context())
+			if err != nil || age == 0 || s.Count() != 1 {
+				t.Errorf("%d categories, %s old, %v; want the one of before", s.Count(), age, err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		wantList(t, c, 3001, 0)
+	})
+}
+
 func TestFeedAway(t *testing.T) {
 	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
 		f.create()
