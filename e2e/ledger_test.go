@@ -11,15 +11,23 @@ import (
 
 // ledger is what the clients of a server know, to be held against what the
 // server has after a crash. Every name is sent once, or, with an idempotency
-// key, again and again until it is answered.
+// key, again and again until it is answered. Nobody changes or deletes a category while
+// another change of it is not answered.
 type ledger struct {
-	mu    sync.Mutex
-	names map[int64]string // guarded by mu: what was acknowledged or shown, by id
-	ids   map[string]int64 // guarded by mu: the same, by name
-	acked map[int64]bool   // guarded by mu
-	maybe map[string]bool  // guarded by mu: sent, and never answered
-	found verdict          // guarded by mu
+	mu      sync.Mutex
+	names   map[int64]string // guarded by mu: what was acknowledged or shown, by id
+	ids     map[string]int64 // guarded by mu: the same, by name
+	acked   map[int64]bool   // guarded by mu
+	maybe   map[string]bool  // guarded by mu: sent, and never answered
+	pending map[int64]string // guarded by mu: what may have become of a category: a name, or gone
+	deleted map[int64]bool   // guarded by mu: acknowledged
+	former  map[string]int64 // guarded by mu: names that were changed, by name
+	changes int              // guarded by mu: acknowledged, deletions too
+	found   verdict          // guarded by mu
 }
+
+// gone is what a deletion makes of a name.
+const gone = ""
 
 // verdict counts what must not happen.
 type verdict struct {
@@ -29,12 +37,14 @@ type verdict struct {
 	Duplicated int // a name that was created twice
 	Strange    int // there, and never sent
 	Disordered int // ids that do not ascend in a list
+	Undone     int // a change or a deletion that was acknowledged, and is not there
 }
 
 func newLedger() *ledger {
 	return &ledger{
 		names: make(map[int64]string), ids: make(map[string]int64),
 		acked: make(map[int64]bool), maybe: make(map[string]bool),
+		pending: make(map[int64]string), deleted: make(map[int64]bool), former: make(map[string]int64),
 	}
 }
 
@@ -54,8 +64,45 @@ func (l *ledger) acknowledge(c category) {
 	delete(l.maybe, c.Name)
 }
 
+// change notes that a category is to get another name, or to be gone.
+func (l *ledger) change(id int64, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending[id] = name
+}
+
+// changed notes that the change was acknowledged.
+func (l *ledger) changed(id int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.become(id)
+	l.changes++
+}
+
+// become makes of a category what was pending. The caller holds mu.
+func (l *ledger) become(id int64) {
+	name, before := l.pending[id], l.names[id]
+	delete(l.pending, id)
+	delete(l.ids, before)
+	l.former[before] = id
+	if name == gone {
+		delete(l.names, id)
+		delete(l.acked, id)
+		l.deleted[id] = true
+		return
+	}
+	l.names[id], l.ids[name] = name, id
+}
+
 // learn notes which id a name has. The caller holds mu.
 func (l *ledger) learn(c category) {
+	if next, changing := l.pending[c.ID]; changing && next == c.Name {
+		l.become(c.ID)
+	}
+	if l.former[c.Name] == c.ID {
+		l.found.Undone++
+		return
+	}
 	if name, known := l.names[c.ID]; known && name != c.Name {
 		l.found.Reused++
 	}
@@ -75,14 +122,22 @@ func (l *ledger) check(list []category) {
 	shown := make(map[int64]string, len(list))
 	for _, c := range list {
 		shown[c.ID] = c.Name
-		if _, known := l.ids[c.Name]; !known && !l.maybe[c.Name] {
+		if l.deleted[c.ID] {
+			l.found.Undone++
+			continue
+		}
+		if _, known := l.ids[c.Name]; !known && !l.maybe[c.Name] && l.former[c.Name] != c.ID && l.pending[c.ID] != c.Name {
 			l.found.Strange++
 		}
 		l.learn(c)
 	}
 	for id, name := range l.names {
+		next, changing := l.pending[id]
 		switch {
 		case shown[id] == name:
+		case changing && next == gone && shown[id] == gone:
+			l.become(id)
+		case l.former[shown[id]] == id: // learn has told
 		case l.acked[id]:
 			l.found.Lost++
 		default:
@@ -163,6 +218,31 @@ func TestLedgerSeesWhatItShould(t *testing.T) {
 			}
 		})
 	}
+	t.Run("changes", func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			list []category
+			want verdict
+		}{
+			{"made", []category{{1, "hound"}, {3, "calf"}}, verdict{}},
+			{"made but for the last, which nobody answered", []category{{1, "hound"}, {3, "cow"}}, verdict{}},
+			{"a change undone", []category{{1, "dog"}, {3, "cow"}}, verdict{Undone: 1}},
+			{"a deletion undone", []category{{1, "hound"}, {2, "cat"}, {3, "cow"}}, verdict{Undone: 1}},
+			{"another name", []category{{1, "hound"}, {3, "emu"}}, verdict{Reused: 1}},
+			{"a changed one lost", []category{{3, "cow"}}, verdict{Lost: 1}},
+		} {
+			l := known()
+			l.change(1, "hound")
+			l.changed(1)
+			l.change(2, gone)
+			l.changed(2)
+			l.change(3, "calf")
+			l.check(c.list)
+			if got := l.verdict(); got != c.want {
+				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+			}
+		}
+	})
 	t.Run("a retry that made a second", func(t *testing.T) {
 		l := known()
 		l.acknowledge(category{4, "cat"})
@@ -180,6 +260,6 @@ func TestLedgerSeesWhatItShould(t *testing.T) {
 }
 
 func (v verdict) String() string {
-	return fmt.Sprintf("%d lost, %d vanished, %d ids reused, %d duplicated, %d strange, %d lists disordered",
-		v.Lost, v.Vanished, v.Reused, v.Duplicated, v.Strange, v.Disordered)
+	return fmt.Sprintf("%d lost, %d vanished, %d changes undone, %d ids reused, %d duplicated, %d strange, %d lists disordered",
+		v.Lost, v.Vanished, v.Undone, v.Reused, v.Duplicated, v.Strange, v.Disordered)
 }

@@ -35,18 +35,22 @@ type torture struct {
 	ready  []time.Duration
 }
 
-// torturer is one client that creates categories, one after the other.
+// torturer is one client that creates categories, one after the other. Every fourth it
+// changes, and of those every third it deletes, when it has created another one.
 type torturer struct {
 	number int
 	sent   int
+	// owned is the last category that was created, by ownKey.
+	owned  int64
+	ownKey string
 	// key of the account, name and idempotency key of a create that got no
 	// answer and is to be repeated; "" for none.
 	key, name, idempotency string
 }
 
-// TestTorture: whatever was answered with 201 is there after a kill, no id stands
-// for two categories, and a create that is repeated with its idempotency key
-// until it is answered is there once.
+// TestTorture: whatever was acknowledged is there after a kill, changes and deletions
+// included, no id stands for two categories, and a create that is repeated with its
+// idempotency key until it is answered is there once.
 func TestTorture(t *testing.T) {
 	kills, writers := 10, make([]*torturer, 8)
 	if more := os.Getenv(killsVariable); more != "" {
@@ -82,8 +86,8 @@ func TestTorture(t *testing.T) {
 	slices.Sort(x.ready)
 	p99 := x.ready[(len(x.ready)*99+99)/100-1]
 	acked, maybe := x.ledger.acknowledged()
-	t.Logf("%d kills, %d creates acknowledged, %d never answered: %s; ready again after %s (median), %s (p99), %s (slowest)",
-		kills, acked, maybe, x.ledger.verdict(), x.ready[len(x.ready)/2].Round(time.Millisecond), p99.Round(time.Millisecond), x.ready[len(x.ready)-1].Round(time.Millisecond))
+	t.Logf("%d kills, %d creates and %d changes acknowledged, %d creates never answered: %s; ready again after %s (median), %s (p99), %s (slowest)",
+		kills, acked, x.ledger.changes, maybe, x.ledger.verdict(), x.ready[len(x.ready)/2].Round(time.Millisecond), p99.Round(time.Millisecond), x.ready[len(x.ready)-1].Round(time.Millisecond))
 	if p99 > 2*time.Second {
 		t.Errorf("it took %s until it was ready again", p99)
 	}
@@ -107,7 +111,7 @@ func (x *torture) round(writers []*torturer, key string) {
 	var group sync.WaitGroup
 	for _, w := range writers {
 		group.Go(func() {
-			for x.createOne(w, key) {
+			for x.changeOne(w) && x.createOne(w, key) {
 			}
 		})
 	}
@@ -151,6 +155,34 @@ func (x *torture) createOne(w *torturer, key string) bool {
 	}
 	x.ledger.acknowledge(c)
 	w.name = ""
+	w.owned, w.ownKey = c.ID, w.key
+	return true
+}
+
+// changeOne changes or deletes the client's last category, now and then, and reports
+// whether it was answered.
+func (x *torture) changeOne(w *torturer) bool {
+	id := w.owned
+	if id == 0 || w.sent%4 != 0 {
+		return true
+	}
+	w.owned = 0
+	method, name, body, status := http.MethodPatch, fmt.Sprintf("%d changed", id), "", http.StatusOK
+	if w.sent%12 == 0 {
+		method, name, status = http.MethodDelete, gone, http.StatusNoContent
+	} else {
+		body = categoryBody(name)
+	}
+	x.ledger.change(id, name)
+	a, err := x.server.try(method, fmt.Sprintf("%s/v1/categories/%d", x.server.api, id), strings.NewReader(body), withKey(w.ownKey))
+	if err != nil {
+		return false
+	}
+	if a.StatusCode != status {
+		x.t.Errorf("%s of %d: %d %s", method, id, a.StatusCode, a.body)
+		return false
+	}
+	x.ledger.changed(id)
 	return true
 }
 
