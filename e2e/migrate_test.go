@@ -9,8 +9,8 @@ import (
 
 // What makes data that of an older version: it takes the last migration back.
 const (
-	olderFile     = `ALTER TABLE day_count DROP COLUMN series; ALTER TABLE day_count DROP COLUMN granted; DELETE FROM goose_db_version WHERE version_id = 3`
-	olderDatabase = `DROP TABLE shared_epoch, shared_count, shared_retry; DELETE FROM petcat_schema WHERE version_id = 6`
+	olderFile     = `ALTER TABLE category DROP COLUMN deleted_at; DELETE FROM goose_db_version WHERE version_id = 4`
+	olderDatabase = `ALTER TABLE category DROP COLUMN deleted_at; DELETE FROM petcat_schema WHERE version_id = 7`
 )
 
 // makeOlder makes the data in a directory, which nobody has open, that of an older version.
