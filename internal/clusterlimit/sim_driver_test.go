@@ -16,6 +16,7 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/counterstest"
 	"petcat/internal/limittest"
+	"petcat/internal/randomtest"
 	"petcat/internal/ratelimit"
 )
 
@@ -33,16 +34,21 @@ func TestClusters(t *testing.T) {
 		first, _ = strconv.ParseUint(s, 10, 64)
 	}
 	t.Logf("%d schedules from seed %d", n, first)
+	seeds := randomtest.Kept(t)
 	for i := range uint64(n) {
-		s := newSchedule(first + i)
+		seeds = append(seeds, first+i)
+	}
+	for _, seed := range seeds {
+		s := newSchedule(seed)
 		synctest.Test(t, func(t *testing.T) {
 			c := &cluster{T: t, schedule: s, random: rand.New(rand.NewPCG(s.seed, 2))}
 			c.run()
 			if t.Failed() {
-				t.Fatalf("PETCAT_CLUSTER=%d go test ./internal/clusterlimit -run TestClusters\n%s", s.seed, s)
+				t.Errorf("PETCAT_CLUSTER=%d go test ./internal/clusterlimit -run TestClusters\n%s", s.seed, s)
 			}
 		})
 		if t.Failed() {
+			randomtest.Keep(t, seed)
 			return
 		}
 	}

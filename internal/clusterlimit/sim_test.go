@@ -10,9 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"petcat/internal/randomtest"
 )
 
-// TestSimulations lets clusters go through schedules of faults, with fresh seeds.
+// TestSimulations lets clusters go through schedules of faults, with fresh seeds and with
+// those that once failed.
 // PETCAT_SIMULATIONS says how many; PETCAT_SIMULATION replays one, by its seed and, after
 // a colon, the events that remain.
 func TestSimulations(t *testing.T) {
@@ -37,11 +40,17 @@ func TestSimulations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, seed := range randomtest.Kept(t) {
+		if _, failed := simulate(seed, 1, mutation{}); failed != nil {
+			reportFailure(t, failed, mutation{})
+		}
+	}
 	first := rand.Uint64()
 	t.Logf("%d schedules from seed %d", n, first)
 	total, failed := simulate(first, n, mutation{})
 	t.Logf("%+v", total)
 	if failed != nil {
+		randomtest.Keep(t, failed.seed)
 		reportFailure(t, failed, mutation{})
 	}
 }

@@ -1,7 +1,6 @@
 package counters_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"petcat"
 	"petcat/internal/counters"
+	"petcat/internal/randomtest"
 )
 
 // noon is in a minute's middle.
@@ -155,19 +155,21 @@ func TestMinuteTurns(t *testing.T) {
 // never happen.
 func TestAccountInvariants(t *testing.T) {
 	t.Parallel()
-	for range 200 {
-		seed := rand.Uint64()
-		h := invariants{random: rand.New(rand.NewPCG(seed, 0)), now: noon.UnixNano(), epoch: epoch}
-		for step := range 500 {
-			if fault := h.step(); fault != "" {
-				t.Fatalf("seed %d, step %d: %s; %+v", seed, step, fault, h.account)
+	randomtest.Run(t, func(t *testing.T, seed uint64) {
+		random := randomtest.New(seed)
+		for history := range 200 {
+			h := invariants{random: random, now: noon.UnixNano(), epoch: epoch}
+			for step := range 500 {
+				if fault := h.step(); fault != "" {
+					t.Fatalf("history %d, step %d: %s; %+v", history, step, fault, h.account)
+				}
 			}
 		}
-	}
+	})
 }
 
 type invariants struct {
-	random  *rand.Rand
+	random  *randomtest.Steps
 	account counters.Account
 	now     int64
 	epoch   int64

@@ -22,7 +22,6 @@ const (
 // testHistory sends an implementation and [counters.Account] through the same random
 // history, and fails at the first fact that differs. The times are the implementation's.
 func testHistory(t *testing.T, start Start, seed uint64, steps int) {
-	t.Logf("seed %d", seed)
 	h := &history{rig: newRig(t, start), Steps: randomtest.New(seed), seen: make(map[string]int)}
 	h.used = min(historyPartitions, len(h.epochs))
 	for range h.used {
@@ -32,13 +31,13 @@ func testHistory(t *testing.T, start Start, seed uint64, steps int) {
 	for n := range steps {
 		h.step()
 		if t.Failed() {
-			t.Fatalf("seed %d, step %d of %d; the last steps were:\n%s", seed, n, steps, h.Trail())
+			t.Fatalf("step %d of %d; the last steps were:\n%s", n, steps, h.Trail())
 		}
 	}
 	t.Logf("%v", h.seen)
 	for _, what := range []string{"admitted", "minute spent", "day spent", "overdrawn", "reported", "granted", "wrong epoch", "emptied"} {
 		if steps >= 1_000 && h.seen[what] == 0 {
-			t.Errorf("in %d steps the history never led to %q (seed %d)", steps, what, seed)
+			t.Errorf("in %d steps the history never led to %q", steps, what)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package counterstest
 
 import (
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/counters"
+	"petcat/internal/randomtest"
 )
 
 // Setup is an implementation under test, empty at first, with the hooks by which the
@@ -32,8 +32,8 @@ type Setup struct {
 // cannot.
 type Start func(t *testing.T) Setup
 
-// Run tests the rules of counters. A random history has so many steps; its seed is
-// in the log.
+// Run tests the rules of counters. A random history has so many steps; see
+// [randomtest.Run] for its seed.
 func Run(t *testing.T, start Start, steps int) {
 	t.Run("minute", func(t *testing.T) { testMinute(t, start) })
 	t.Run("day", func(t *testing.T) { testDay(t, start) })
@@ -41,7 +41,9 @@ func Run(t *testing.T, start Start, steps int) {
 	t.Run("epochs", func(t *testing.T) { testEpochs(t, start) })
 	t.Run("retries", func(t *testing.T) { testRetries(t, start) })
 	t.Run("parallel", func(t *testing.T) { testParallel(t, start) })
-	t.Run("history", func(t *testing.T) { testHistory(t, start, rand.Uint64(), steps) })
+	t.Run("history", func(t *testing.T) {
+		randomtest.Run(t, func(t *testing.T, seed uint64) { testHistory(t, start, seed, steps) })
+	})
 }
 
 // rig is an implementation with what the suite knows of it.

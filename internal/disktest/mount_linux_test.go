@@ -30,7 +30,7 @@ func TestMounted(t *testing.T) {
 		t.Errorf("too large a file: %v", err)
 	}
 	must(t, unmount())
-	d.Restore(rand.New(rand.NewPCG(1, 1)))
+	d.Restore(rand.New(rand.NewPCG(rand.Uint64(), 0)))
 	unmount = mount(t, d, dir)
 	if _, err := os.ReadDir(dir); err != nil {
 		t.Error(err)

@@ -14,8 +14,9 @@ import (
 // Model says what history [RunModel] is to make up.
 type Model struct {
 	Steps int
-	Seed  uint64
 	Bans  petcat.BanMode
+	// Within runs the history, if set: in a bubble of its own, for instance.
+	Within func(t *testing.T, run func(t *testing.T))
 	// Sweep makes the limiter drop what is idle, as it does by itself now and
 	// then. It may be nil.
 	Sweep func(ratelimit.Limiter)
@@ -26,8 +27,8 @@ type Model struct {
 	Stepped func(ratelimit.Limiter)
 }
 
-// Seen counts what a history led to, to show that it led everywhere.
-type Seen struct {
+// seen counts what a history led to, to show that it led everywhere.
+type seen struct {
 	Admitted, MinuteSpent, DaySpent, Banned int
 	Warned, Bans, Lifts, Crashes, Restarts  int
 	MaxLevel                                int
@@ -35,14 +36,26 @@ type Seen struct {
 
 // RunModel sends a limiter and the naive model through the same random history
 // of requests, pauses, clock steps, plan changes, bans and restarts, and fails
-// at the first answer that differs in anything.
-func RunModel(t *testing.T, start New, o Model) Seen {
+// at the first answer that differs in anything, and when the history does not lead
+// everywhere. Each run has a fresh seed; see [randomtest.Run].
+func RunModel(t *testing.T, start New, o Model) {
+	t.Helper()
+	randomtest.Run(t, func(t *testing.T, seed uint64) {
+		if o.Within == nil {
+			runHistory(t, start, o, seed)
+			return
+		}
+		o.Within(t, func(t *testing.T) { runHistory(t, start, o, seed) })
+	})
+}
+
+func runHistory(t *testing.T, start New, o Model, seed uint64) {
 	t.Helper()
 	h := &history{
 		T:      t,
 		rig:    newRig(t, start, o.Bans),
 		model:  newModel(o.Bans, origin),
-		Steps:  randomtest.New(o.Seed),
+		Steps:  randomtest.New(seed),
 		sweep:  o.Sweep,
 		shared: o.Shared, stepped: o.Stepped,
 		peak:   origin,
@@ -55,13 +68,19 @@ func RunModel(t *testing.T, start New, o Model) Seen {
 	for n := range o.Steps {
 		h.step(n)
 		if t.Failed() {
-			t.Fatalf("seed %d, mode %s, step %d of %d; the last steps were:\n%s", o.Seed, o.Bans, n, o.Steps, h.Trail())
+			t.Fatalf("mode %s, step %d of %d; the last steps were:\n%s", o.Bans, n, o.Steps, h.Trail())
 		}
 		if n%500 == 0 {
 			h.model.forget()
 		}
 	}
-	return h.seen
+	t.Logf("%+v", h.seen)
+	if s := h.seen; s.Admitted == 0 || s.MinuteSpent == 0 || s.DaySpent == 0 || s.Crashes == 0 || s.Restarts == 0 {
+		t.Errorf("the history did not lead everywhere: %+v", s)
+	}
+	if s := h.seen; o.Bans == petcat.EnforceBans && (s.Banned == 0 || s.Warned == 0 || s.Lifts == 0 || s.MaxLevel < petcat.MaxBanLevel) {
+		t.Errorf("the history did not lead through all bans: %+v", s)
+	}
 }
 
 const (
@@ -89,7 +108,7 @@ type history struct {
 	rig   *rig
 	model *model
 	sweep func(ratelimit.Limiter)
-	seen  Seen
+	seen  seen
 
 	shared  bool
 	stepped func(ratelimit.Limiter)

@@ -1,5 +1,6 @@
 // Package randomtest is for tests that take random steps: it chooses them by a seed,
-// and remembers the last ones, to print when one fails. It is for tests alone.
+// and remembers the last ones, to print when one fails. Seeds are fresh in each run
+// ([Run]), and one that failed is kept. It is for tests alone.
 package randomtest
 
 import (

@@ -3,7 +3,6 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/limittest"
+	"petcat/internal/randomtest"
 	"petcat/internal/ratelimit"
 )
 
@@ -256,15 +256,15 @@ func TestReturnIsLate(t *testing.T) {
 // Whatever becomes of the store's calls, an account never gets more than its day, and
 // all of it once the store answers again.
 func TestUnknownOutcomes(t *testing.T) {
-	for range 40 {
-		seed := rand.Uint64()
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testUnknownOutcomes(t, rand.New(rand.NewPCG(seed, 0))) })
-		})
-	}
+	randomtest.Run(t, func(t *testing.T, seed uint64) {
+		random := randomtest.New(seed)
+		for range 40 {
+			synctest.Test(t, func(t *testing.T) { testUnknownOutcomes(t, random) })
+		}
+	})
 }
 
-func testUnknownOutcomes(t *testing.T, random *rand.Rand) {
+func testUnknownOutcomes(t *testing.T, random *randomtest.Steps) {
 	t.Helper()
 	type account struct {
 		id  petcat.AccountID

@@ -26,27 +26,17 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i, mode := range []petcat.BanMode{petcat.EnforceBans, petcat.ShadowBans, petcat.BansOff} {
+	for _, mode := range []petcat.BanMode{petcat.EnforceBans, petcat.ShadowBans, petcat.BansOff} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			var seen limittest.Seen
-			// In a bubble a request waits for the store alone, however busy the
-			// machine is, and one that would wait for nothing fails at once.
-			synctest.Test(t, func(t *testing.T) {
-				seen = limittest.RunModel(t, startMemory, limittest.Model{
-					Steps: steps,
-					Seed:  uint64(i + 1),
-					Bans:  mode,
-					Sweep: func(l ratelimit.Limiter) { l.(*ratelimit.Memory).Sweep() },
-				})
+			limittest.RunModel(t, startMemory, limittest.Model{
+				Steps: steps,
+				Bans:  mode,
+				Sweep: func(l ratelimit.Limiter) { l.(*ratelimit.Memory).Sweep() },
+				// In a bubble a request waits for the store alone, however busy the
+				// machine is, and one that would wait for nothing fails at once.
+				Within: synctest.Test,
 			})
-			t.Logf("%+v", seen)
-			if seen.Admitted == 0 || seen.MinuteSpent == 0 || seen.DaySpent == 0 || seen.Crashes == 0 || seen.Restarts == 0 {
-				t.Errorf("the history did not lead everywhere: %+v", seen)
-			}
-			if mode == petcat.EnforceBans && (seen.Banned == 0 || seen.Warned == 0 || seen.Lifts == 0 || seen.MaxLevel < petcat.MaxBanLevel) {
-				t.Errorf("the history did not lead through all bans: %+v", seen)
-			}
 		})
 	}
 }
