@@ -23,10 +23,7 @@ func (c *cluster) exactly(what string, limit int, attempt func() (admitted []int
 // exactlyBy is exactly where these nodes reach the counters and others may not.
 func (c *cluster) exactlyBy(nodes []*server, what string, limit int, attempt func() (admitted []int)) {
 	c.t.Helper()
-	if c.attempts == nil {
-		c.attempts = &attempts{control: startControl(c.t)}
-	}
-	c.attempts.try(what, func() (late string) {
+	c.control().Try(what, func() (late string) {
 		before := answeredLate(nodes)
 		admitted := attempt()
 		answered := answeredLate(nodes) - before

@@ -62,14 +62,12 @@ func (y *tally) note(key string, a *answer, took time.Duration) {
 	}
 }
 
-// lap returns how long 99 in 100 answers took since the last lap, and how many
-// there were.
-func (y *tally) lap() (p99 time.Duration, answers int) {
+// lap returns how long the answers took that came since the last lap.
+func (y *tally) lap() (took []time.Duration) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	took := y.took
-	y.took = nil
-	return percentile(took, 99), len(took)
+	took, y.took = y.took, nil
+	return took
 }
 
 // admitted returns how many requests with a key were admitted in all.

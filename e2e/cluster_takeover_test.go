@@ -20,9 +20,8 @@ func TestClusterShardTakeover(t *testing.T) {
 	flags := []string{"--bans", "off", "--limiter", shards.URL()} // these callers do not wait
 	c.start(3, flags...)
 	c.haveShares()
-	late := &attempts{control: startControl(t)}
 	for range often(t, 1, 10) {
-		late.try("a replica takes over a shard", func() string { return c.takeover(shards) })
+		c.control().Try("a replica takes over a shard", func() string { return c.takeover(shards) })
 	}
 	c.mustStop()
 }

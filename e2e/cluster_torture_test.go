@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"petcat/internal/pgtest"
+	"petcat/internal/stalltest"
 )
 
 const (
@@ -73,7 +74,7 @@ func newClusterTorture(t *testing.T, seed uint64) *clusterTorture {
 	t.Helper()
 	x := &clusterTorture{cluster: newClusterApart(t), seed: seed}
 	x.incidents.database = seed%4 == 0
-	x.machine.control = startControl(t)
+	x.machine.control = stalltest.Start(t)
 	x.asker = &server{t: t, client: &http.Client{
 		Timeout:   answerTimeout,
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, IdleConnTimeout: 20 * time.Second},

@@ -11,11 +11,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"petcat/internal/stalltest"
 )
 
 // machine is how the machine and the nodes did.
 type machine struct {
-	control *control
+	control *stalltest.Control
 
 	mu      sync.Mutex
 	samples []sample      // guarded by mu
@@ -48,14 +50,14 @@ func (x *clusterTorture) watch(over <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		stood := x.machine.control.lap()
+		stood := x.machine.control.Lap()
 		x.machine.mu.Lock()
 		x.machine.longest = max(x.machine.longest, stood)
 		x.machine.mu.Unlock()
 		for _, n := range x.routes() {
 			if s, ok := n.sample(client); ok {
 				last := before[n]
-				s.stalled = stood >= stall
+				s.stalled = stood >= stalltest.Stall
 				s.lateness = s.series[0] > last.series[0] || s.series[1] > last.series[1]
 				before[n] = s
 				x.machine.mu.Lock()

@@ -13,6 +13,7 @@ import (
 
 	"petcat/internal/pgtest"
 	"petcat/internal/redistest"
+	"petcat/internal/stalltest"
 )
 
 // cluster is several nodes, each in a process of its own, with one PostgreSQL and
@@ -21,10 +22,10 @@ type cluster struct {
 	t        *testing.T
 	postgres *pgtest.Server
 	redis    *redistest.Server
-	database string    // its URL
-	nodes    []*server // those that are to be alive
-	bursts   int       // so far; they name accounts
-	attempts *attempts // to see a limit; nil before the first
+	database string             // its URL
+	nodes    []*server          // those that are to be alive
+	bursts   int                // so far; they name accounts
+	measures *stalltest.Control // see control
 	// pause is that of bursts that must be exact. Clients that do not pause keep all
 	// processors busy, and PostgreSQL that counts is late then.
 	pause time.Duration
@@ -53,6 +54,15 @@ func newClusterApart(t *testing.T) *cluster {
 func newClusterOn(t *testing.T, postgres *pgtest.Server) *cluster {
 	t.Helper()
 	return &cluster{t: t, postgres: postgres, redis: redistest.Start(t), database: postgres.Database(t)}
+}
+
+// control returns what judges whether something is late, or the machine stalls.
+func (c *cluster) control() *stalltest.Control {
+	c.t.Helper()
+	if c.measures == nil {
+		c.measures = stalltest.Start(c.t)
+	}
+	return c.measures
 }
 
 // start starts so many nodes at once, and returns when all of them are ready.

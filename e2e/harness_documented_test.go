@@ -11,6 +11,8 @@ const (
 	stallTimeout  = 15 * time.Second
 	// lingerTimeout is how long a client may go on to send after it was answered.
 	lingerTimeout = 10 * time.Second
+	// deadlineTick is how late a socket's deadline may be: so often they are looked at.
+	deadlineTick = 250 * time.Millisecond
 	// http2Streams is how many requests may be in flight on one connection.
 	http2Streams = 32
 	// maxUnproven is how many connections an address may have that have shown no valid

@@ -25,12 +25,7 @@ const (
 // programFile is the program that is tested. TestMain builds it.
 var programFile string
 
-// TestMain is the tests, or the control process when the test binary is called so.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == controlName {
-		runControl()
-		return
-	}
 	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"petcat/internal/apicheck"
+	"petcat/internal/stalltest"
 	"petcat/internal/tooltest"
 )
 
@@ -32,6 +33,8 @@ type server struct {
 	startup time.Duration
 	log     *transcript
 	stdout  *transcript
+
+	measures *stalltest.Control // see control
 
 	process *os.Process // nil before it was started
 	ended   chan struct{}
@@ -118,6 +121,15 @@ type checked struct {
 }
 
 func (c *checked) CloseIdleConnections() { c.base.CloseIdleConnections() }
+
+// control returns what judges whether the server is late, or the machine stalls.
+func (s *server) control() *stalltest.Control {
+	s.t.Helper()
+	if s.measures == nil {
+		s.measures = stalltest.Start(s.t)
+	}
+	return s.measures
+}
 
 // awaitReady waits for the line that says where the server listens.
 func (s *server) awaitReady() {

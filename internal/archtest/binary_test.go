@@ -22,7 +22,7 @@ func TestBinaryLinksNothingForTests(t *testing.T) {
 	forTests := []string{
 		"testing", "testing/", "net/http/httptest",
 		module + "/internal/apicheck", module + "/internal/archtest", module + "/internal/counterstest", module + "/internal/disktest", module + "/internal/historytest", module + "/internal/limittest", module + "/internal/pgtest",
-		module + "/internal/redistest", module + "/internal/storetest", module + "/internal/tooltest",
+		module + "/internal/randomtest", module + "/internal/redistest", module + "/internal/stalltest", module + "/internal/storetest", module + "/internal/tooltest",
 		"github.com/google/go-cmp/", "github.com/rogpeppe/", "github.com/getkin/", "github.com/anishathalye/",
 		"go.uber.org/goleak", "pgregory.net/", "github.com/hanwen/",
 	}

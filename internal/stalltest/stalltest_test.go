@@ -1,0 +1,111 @@
+//go:build unix
+
+package stalltest
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// told is a test that takes note of what it is told.
+type told struct {
+	testing.TB
+	errors, logs []string
+}
+
+func (t *told) Errorf(format string, args ...any) {
+	t.errors = append(t.errors, fmt.Sprintf(format, args...))
+}
+func (t *told) Logf(format string, args ...any) {
+	t.logs = append(t.logs, fmt.Sprintf(format, args...))
+}
+func (t *told) Failed() bool { return len(t.errors) > 0 }
+
+// judging returns a control that tells its own test, and a way to let the machine stall:
+// for the control process there is no difference.
+func judging(t *testing.T) (c *Control, to *told, stall func(time.Duration)) {
+	t.Helper()
+	to = &told{TB: t}
+	c = Start(to)
+	signal := func(s syscall.Signal) {
+		if err := c.process.cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c, to, func(d time.Duration) {
+		signal(syscall.SIGSTOP)
+		<-time.After(d) // which is how long it stands still
+		signal(syscall.SIGCONT)
+	}
+}
+
+// steady fails the test when the machine has stalled by itself, which this is not about.
+func steady(t *testing.T, c *Control) {
+	t.Helper()
+	if stood := c.Lap(); stood >= Stall {
+		t.Skipf("the machine stalls: for %s", stood)
+	}
+}
+
+func TestLateWithoutAStallIsAFault(t *testing.T) {
+	c, to, _ := judging(t)
+	c.Measure("it", time.Minute, func() {})
+	if to.Failed() {
+		t.Errorf("in time: %v", to.errors)
+	}
+	steady(t, c)
+	c.Judge("it", 2*time.Hour, time.Hour)
+	if len(to.errors) != 1 || !strings.Contains(to.errors[0], "it took 2h0m0s, want 1h0m0s at most") {
+		t.Errorf("late: %q", to.errors)
+	}
+}
+
+// A stall excuses what it takes itself, and no more.
+func TestStallExcusesItsOwnLength(t *testing.T) {
+	c, to, stall := judging(t)
+	stall(200 * time.Millisecond)
+	c.Judge("it", 250*time.Millisecond, 100*time.Millisecond)
+	if to.Failed() || len(to.logs) != 1 || !strings.Contains(to.logs[0], "void") {
+		t.Errorf("late by less than the stall: %q, %q", to.errors, to.logs)
+	}
+	c.Judge("it", 2*time.Hour, time.Hour)
+	if !to.Failed() {
+		t.Error("late by an hour, with a stall of 200 ms, and no fault")
+	}
+}
+
+func TestTryRepeatsWhatTheMachineSpoilt(t *testing.T) {
+	c, to, stall := judging(t)
+	attempts := 0
+	c.Try("it", func() (late string) {
+		if attempts++; attempts == 3 {
+			return ""
+		}
+		stall(2 * Stall)
+		return "it was late"
+	})
+	if attempts != 3 || to.Failed() {
+		t.Errorf("%d attempts; %q", attempts, to.errors)
+	}
+	steady(t, c)
+	c.InTime("it", time.Hour, func() time.Duration { attempts++; return 2 * time.Hour })
+	if attempts != 4 || !to.Failed() {
+		t.Errorf("%d attempts, the last without a stall; %q", attempts, to.errors)
+	}
+}
+
+func TestTooManyVoidsAreAFault(t *testing.T) {
+	c, to, stall := judging(t)
+	attempts := 0
+	c.Try("it", func() (late string) {
+		attempts++
+		stall(2 * Stall)
+		return "it was late"
+	})
+	if attempts != mostVoid+1 || len(to.errors) != 1 || !strings.Contains(to.errors[0], "4 of 4 measurements are void") {
+		t.Errorf("%d attempts; %q", attempts, to.errors)
+	}
+}
