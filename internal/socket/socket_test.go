@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"petcat/internal/socket"
+	"petcat/internal/stalltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,19 +60,24 @@ func wantTimeout(t *testing.T, err error) {
 	}
 }
 
+// moment is what it takes to do what a tick begins.
+const moment = 50 * time.Millisecond
+
 func TestDeadlines(t *testing.T) {
 	server, client := pair(t)
 	buf := make([]byte, 16)
 
 	t.Run("one that comes ends a read, not early, and at most a tick late", func(t *testing.T) {
-		begin := time.Now()
-		_ = server.SetReadDeadline(begin.Add(100 * time.Millisecond))
-		_, err := server.Read(buf)
-		wantTimeout(t, err)
-		// Two ticks: one for the clock, one for a busy machine.
-		if took := time.Since(begin); took < 100*time.Millisecond || took > 100*time.Millisecond+2*socket.Tick {
-			t.Errorf("after %v", took)
-		}
+		stalltest.Start(t).InTime("a read", 100*time.Millisecond+socket.Tick+moment, func() (took time.Duration) {
+			begin := time.Now()
+			_ = server.SetReadDeadline(begin.Add(100 * time.Millisecond))
+			_, err := server.Read(buf)
+			wantTimeout(t, err)
+			if took = time.Since(begin); took < 100*time.Millisecond {
+				t.Errorf("after %v", took)
+			}
+			return took
+		})
 	})
 	t.Run("a new one makes the connection good again", func(t *testing.T) {
 		_ = server.SetReadDeadline(time.Now().Add(time.Minute))
@@ -295,12 +301,15 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			// One tick more, for a busy machine; and what net/http waits before it
-			// closes on an answer to a request that it did not read, half a second.
-			took := ended(t, phases(t, c.timeouts, echo)(), c.texts...)
-			if took < short-20*time.Millisecond || took > short+3*socket.Tick+500*time.Millisecond {
-				t.Errorf("it ended after %v, want about %v", took, short)
-			}
+			// And what net/http waits before it closes on an answer to a request that it
+			// did not read, half a second.
+			stalltest.Start(t).InTime("the end", short+2*socket.Tick+500*time.Millisecond+moment, func() time.Duration {
+				took := ended(t, phases(t, c.timeouts, echo)(), c.texts...)
+				if took < short-20*time.Millisecond {
+					t.Errorf("it ended after %v, want about %v", took, short)
+				}
+				return took
+			})
 		})
 	}
 
