@@ -45,9 +45,8 @@ func runTests(m *testing.M) (code int, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	programFile = filepath.Join(dir, "petcat")
-	build := exec.Command("go", "build", "-buildvcs=false", "-race="+strconv.FormatBool(raceEnabled), "-o", programFile, "../cmd/petcat")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build the program: %w: %s", err, out)
+	if err := build(programFile); err != nil {
+		return 0, err
 	}
 	defer sharedPostgres.Remove()
 	// What is parallel here waits, and needs no processor of its own.
@@ -55,6 +54,15 @@ func runTests(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	return m.Run(), nil
+}
+
+// build builds the program with some tags.
+func build(file string, tags ...string) error {
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-race="+strconv.FormatBool(raceEnabled), "-tags="+strings.Join(tags, ","), "-o", file, "../cmd/petcat")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the program: %w: %s", err, out)
+	}
+	return nil
 }
 
 // processOf returns the program with arguments, and with no variables but those that
