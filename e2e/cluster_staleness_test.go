@@ -69,6 +69,9 @@ func TestClusterListsWithoutDatabase(t *testing.T) {
 				t.Errorf("%s: /readyz says %v", outage.name, r)
 			}
 		}
+		if age, stale, up := long.metric("petcat_list_age_seconds"), long.metric("petcat_list_stale_total"), long.metric("petcat_store_up"); age < 5 || age > 30 || stale < 1 || up != 0 {
+			t.Errorf("%s: the metrics say that the list is %v s old, that %v were stale, and that the store is up: %v", outage.name, age, stale, up)
+		}
 		outage.heal()
 		begin := time.Now()
 		c.each(func(s *server) {
@@ -190,8 +193,8 @@ func TestClusterTrustsKeysForHalfAMinute(t *testing.T) {
 	lapse(time.Until(lost.Add(trust + 200*time.Millisecond)))
 	for _, s := range c.nodes {
 		wantError(t, s.list(key), http.StatusServiceUnavailable, petcat.CodeServiceUnavailable)
-		if r := s.readiness(); r.Checks["keyring"] == "ok" {
-			t.Errorf("/readyz says %v", r)
+		if r, trusted := s.readiness(), s.metric("petcat_keyring_trusted"); r.Checks["keyring"] == "ok" || trusted != 0 {
+			t.Errorf("/readyz says %v, and the metric %v", r, trusted)
 		}
 	}
 	must(t, c.postgres.Start(t.Context()))

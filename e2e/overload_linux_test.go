@@ -154,7 +154,7 @@ func TestOverload(t *testing.T) {
 // flood floods the server, and returns what was late.
 func (x *overload) flood(flood string, others []string) (late string) {
 	x.t.Helper()
-	peak, logged := x.peak(flood), len(x.refusals())
+	peak, logged, shedBefore := x.peak(flood), len(x.refusals()), x.s.metric("petcat_store_shed_total")
 
 	const lasts = 6 * time.Second
 	over := time.Now().Add(lasts)
@@ -176,6 +176,12 @@ func (x *overload) flood(flood string, others []string) (late string) {
 	all.Wait()
 	health := slowestHealth()
 
+	if each := x.s.metric("petcat_commit_duration_seconds_sum") / x.s.metric("petcat_commit_duration_seconds_count"); each < slowSync.Seconds() {
+		x.t.Errorf("the metrics say that a commit took %v s; a sync alone takes %s", each, slowSync)
+	}
+	if shed := x.s.metric("petcat_store_shed_total") - shedBefore; shed != float64(flooded.refused) {
+		x.t.Errorf("the metrics say that %v creates were refused; it were %d", shed, flooded.refused)
+	}
 	goodput := float64(flooded.inTime)
 	for i := range meek {
 		goodput += float64(meek[i].inTime)

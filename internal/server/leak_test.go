@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,14 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
-
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/config"
-	"petcat/internal/logging"
 )
 
 // TestNodeLeavesNothingBehind runs in a process of its own: what other tests have
@@ -54,15 +47,9 @@ func useNode(t *testing.T, data string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	log := logging.New(io.Discard, slog.LevelInfo, logging.Text)
-	defer func() { _ = log.Close() }()
-	n := must(Start(ctx, Options{
-		Settings: config.Settings{
-			Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
-			KeysInMemory: 1_000, ShutdownTimeout: 2 * time.Second,
-		},
-		Clock: clock.NewSystem(), Log: log, Version: "test", TuneGC: true,
-	}))
+	o := testOptions(t, data, io.Discard)
+	o.TuneGC = true
+	n := must(Start(ctx, o))
 	_, secret := newKey(t, n.Accounts())
 	client := &http.Client{Transport: &http.Transport{}}
 	for _, c := range []struct {
