@@ -180,7 +180,7 @@ func (x *overload) flood(flood string, others []string) (late string) {
 		x.t.Errorf("the metrics say that a commit took %v s; a sync alone takes %s", each, slowSync)
 	}
 	if shed := x.s.metric("petcat_store_shed_total") - shedBefore; shed != float64(flooded.refused) {
-		x.t.Errorf("the metrics say that %v creates were refused; it were %d", shed, flooded.refused)
+		x.t.Errorf("the metrics say that %v creates were refused; there were %d", shed, flooded.refused)
 	}
 	goodput := float64(flooded.inTime)
 	for i := range meek {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 
 	"petcat/internal/tooltest"
 )
@@ -40,10 +41,13 @@ func TestMetricsAreNamedAsTheyAre(t *testing.T) {
 			}
 		}
 	}
-	told := p.read(t, "docs/operations.md")
+	told, tests := p.read(t, "docs/operations.md"), p.text(t, `_test\.go$`)
 	for _, metric := range submatches(p.text(t, `^(cmd/petcat|internal/(metrics|server))/[a-z_]*[^t]\.go$`), `"(`+name+`)"`) {
 		if !regexp.MustCompile("`" + metric + `\b`).MatchString(told) {
 			t.Errorf("docs/operations.md does not tell of `%s`", metric)
+		}
+		if !regexp.MustCompile(`\b` + metric + `(_sum|_count)?\b`).MatchString(tests) {
+			t.Errorf("no test looks at `%s`, when something is wrong or at all", metric)
 		}
 	}
 }
@@ -59,11 +63,34 @@ func TestAlertsTellWhatToDo(t *testing.T) {
 	submatch(t, p.read(t, "deploy/prometheus/prometheus.yaml"), `rule_files:\n\s*- (alerts\.yaml)\n`)
 }
 
-// TestAlertsFire runs the tests of the alerts: one that never fires looks like
-// one that never had to.
+// TestAlertsFire runs the tests of the alerts, of which each has to fire in one: an alert
+// that never fires looks like one that never had to.
 func TestAlertsFire(t *testing.T) {
+	p := loadProject(t)
+	var cases struct {
+		Tests []struct {
+			Alerts []struct {
+				Name  string `yaml:"alertname"`
+				Fires []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	if err := yaml.Unmarshal([]byte(p.read(t, "deploy/prometheus/alerts_test.yaml")), &cases); err != nil {
+		t.Fatal(err)
+	}
+	fires := map[string]bool{}
+	for _, c := range cases.Tests {
+		for _, alert := range c.Alerts {
+			fires[alert.Name] = fires[alert.Name] || len(alert.Fires) > 0
+		}
+	}
+	for _, alert := range submatches(p.read(t, "deploy/prometheus/alerts.yaml"), `(?m)^\s*- alert: (\S+)$`) {
+		if !fires[alert] {
+			t.Errorf("%s fires in no test of deploy/prometheus/alerts_test.yaml", alert)
+		}
+	}
 	promtool := tooltest.Find(t, "promtool", "prometheus")
-	dir := filepath.Join(loadProject(t).root, "deploy/prometheus")
+	dir := filepath.Join(p.root, "deploy/prometheus")
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
 		cmd := exec.CommandContext(t.Context(), promtool, args...)
 		cmd.Dir = dir

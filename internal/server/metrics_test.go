@@ -198,7 +198,8 @@ func TestMetricsOfSlowCounters(t *testing.T) {
 	n.awaitMetric(t, "petcat_limiter_failures_total", 1)
 }
 
-// Whoever reads from PostgreSQL and does not stop keeps a connection.
+// A list asks PostgreSQL whether it is fresh. Whoever reads and does not stop keeps a
+// connection.
 func TestMetricsOfConnectionsInUse(t *testing.T) {
 	t.Parallel()
 	const pool = 8
@@ -207,6 +208,11 @@ func TestMetricsOfConnectionsInUse(t *testing.T) {
 	_, _ = newKey(t, n.Accounts())
 	name := "dog"
 	_ = must(n.backend.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: must(petcat.ParseNewCategory(&name, nil))}))
+	asked := metric(t, n.metrics, "petcat_list_freshness_queries_total")
+	if _, _, err := n.backend.list().Current(t.Context()); err != nil {
+		t.Error(err)
+	}
+	n.awaitMetric(t, "petcat_list_freshness_queries_total", asked+1)
 	release := make(chan struct{})
 	var all sync.WaitGroup
 	defer all.Wait()
