@@ -51,9 +51,9 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 
 .PHONY: test
 test: need-go need-servers ## Run all tests in their short forms; one that misses a program fails
-	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) ./...
-	PETCAT_POWER_CUTS=20 go test ./e2e -run $(POWERCUT) -timeout $(TEST_TIMEOUT)
-	PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) ./...
+	PETCAT_POWER_CUTS=20 go test ./e2e -run $(POWERCUT) -count=1 -timeout $(TEST_TIMEOUT)
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 .PHONY: quick
 quick: need-go ## Run the tests that start no server, in their shortest forms: 45 s from a warm cache
@@ -62,12 +62,12 @@ quick: need-go ## Run the tests that start no server, in their shortest forms: 4
 .PHONY: race
 race: need-go need-servers ## Run the same tests under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
-	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -timeout $(TEST_TIMEOUT) $(PKG)
+	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -tags faults -timeout $(TEST_TIMEOUT) $(PKG)
 
 .PHONY: race-quick
 race-quick: need-go ## Run the tests that start no server under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race-quick: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
-	CGO_ENABLED=1 go test -race -short -timeout $(TEST_TIMEOUT) ./...
+	CGO_ENABLED=1 go test -race -short -tags faults -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: bench-test
 bench-test: need-go ## Run the tests of bench/, which is a module of its own

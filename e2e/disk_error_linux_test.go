@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"petcat/internal/tooltest"
 )
 
 // The calls of the system that write, and those that make it durable.
@@ -26,18 +28,7 @@ const (
 )
 
 // strace returns the path of the program.
-func strace(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("strace")
-	if err == nil {
-		return path
-	}
-	if os.Getenv("PETCAT_TEST_REQUIRE") != "" {
-		t.Fatal("strace is needed; on Debian: apt-get install strace")
-	}
-	t.Skip("strace is not installed; on Debian: apt-get install strace")
-	return ""
-}
+func strace(t *testing.T) string { t.Helper(); return tooltest.Find(t, "strace", "strace") }
 
 // petcatOnBrokenDisk runs a command whose calls on a file fail, and returns how it
 // ended.

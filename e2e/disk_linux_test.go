@@ -13,6 +13,13 @@ import (
 func disk(t *testing.T, bytes int64) string {
 	t.Helper()
 	path := t.TempDir()
+	diskAt(t, path, bytes)
+	return path
+}
+
+// diskAt makes a directory one.
+func diskAt(t *testing.T, path string, bytes int64) {
+	t.Helper()
 	err := unix.Mount("petcat-test", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=700,size="+strconv.FormatInt(bytes, 10))
 	if err != nil {
 		skipDisk(t, err)
@@ -22,7 +29,6 @@ func disk(t *testing.T, bytes int64) string {
 			t.Errorf("unmount %s: %v", path, err)
 		}
 	})
-	return path
 }
 
 // readOnlyDisk returns a directory that nobody can write to, root included, or

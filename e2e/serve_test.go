@@ -28,6 +28,20 @@ func TestServeIsReadyWithinASecond(t *testing.T) {
 	})
 }
 
+// TestServeHonoursMemoryLimit: the Go runtime's own limit holds if it is set.
+func TestServeHonoursMemoryLimit(t *testing.T) {
+	for limit, want := range map[string]float64{"100MiB": 100 << 20, "": 256 << 20} {
+		data := filepath.Join(t.TempDir(), "data")
+		s := newServer(t, data)
+		cmd := processOf(serveFlags("serve", data, nil)...)
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT="+limit)
+		s.launch(cmd)
+		s.awaitReady()
+		eventually(t, 5*time.Second, "the limit holds", func() bool { return s.metric("go_gc_gomemlimit_bytes") == want })
+		s.mustStop()
+	}
+}
+
 func TestServeDescribesItself(t *testing.T) {
 	const public = "https://pets.example/api"
 	s := serve(t, filepath.Join(t.TempDir(), "data"), "--public-url", public)
