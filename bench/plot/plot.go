@@ -47,7 +47,7 @@ func Draw(r report.Result, dir string) error {
 	}
 	series := r.Series()
 	for file, draw := range map[string]func([]report.Sample, string) ([]byte, error){
-		"throughput.svg": throughput, "cost.svg": cost, "create.svg": create,
+		"throughput.svg": throughput, "cost.svg": cost, "create.svg": create, "overload.svg": overload,
 	} {
 		svg, err := draw(series, note)
 		if err == nil && svg != nil {
@@ -219,16 +219,50 @@ func create(series []report.Sample, note string) ([]byte, error) {
 	)
 }
 
+// overload shows what becomes of creates against how many are offered.
+func overload(series []report.Sample, note string) ([]byte, error) {
+	of := func(rate func(report.Sample) float64) func(report.Sample) (x, y float64, ok bool) {
+		return func(s report.Sample) (x, y float64, ok bool) {
+			return s.Offered, rate(s), s.Group == "overload" && s.Offered > 0
+		}
+	}
+	return linearChart("Durable creates a second, when the store is slow", "creates offered a second, whether earlier ones are answered or not\n"+note, series,
+		line{"created", blue, false, of(func(s report.Sample) float64 { return s.Rate })},
+		line{"refused with 503", orange, true, of(func(s report.Sample) float64 { return s.Refused })},
+	)
+}
+
 // lineChart has logarithmic axes both ways: what is drawn spans several powers of
 // ten. It returns nil when no line has two points.
 func lineChart(title, below string, series []report.Sample, lines ...line) ([]byte, error) {
 	p := chart(title, below)
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(ticks), plot.TickerFunc(ticks)
+	long, err := drawLines(p, series, lines)
+	if !long || err != nil {
+		return nil, err
+	}
+	p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10, math.Ceil(math.Log10(p.Y.Max)))
+	return save(title, []vg.Length{lineHeight}, p)
+}
+
+// linearChart is lineChart with axes that begin at zero.
+func linearChart(title, below string, series []report.Sample, lines ...line) ([]byte, error) {
+	p := chart(title, below)
+	long, err := drawLines(p, series, lines)
+	if !long || err != nil {
+		return nil, err
+	}
+	p.X.Min, p.Y.Min = 0, 0
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(linearTicks), plot.TickerFunc(linearTicks)
+	return save(title, []vg.Length{lineHeight}, p)
+}
+
+// drawLines reports whether one of the lines has two points.
+func drawLines(p *plot.Plot, series []report.Sample, lines []line) (long bool, err error) {
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = true, true, labelOffset, 3
 	p.Legend.YOffs, p.Legend.TextStyle.Font.Size = -labelOffset, 10
 	p.Add(plotter.NewGrid())
-	long := false
 	for _, l := range lines {
 		var points plotter.XYs
 		for _, s := range series {
@@ -243,7 +277,7 @@ func lineChart(title, below string, series []report.Sample, lines ...line) ([]by
 		slices.SortFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 		drawn, dots, err := plotter.NewLinePoints(points)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		drawn.Width, drawn.Color, dots.Color = vg.Points(2), l.color, l.color
 		dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(3)
@@ -253,11 +287,18 @@ func lineChart(title, below string, series []report.Sample, lines ...line) ([]by
 		p.Add(drawn, dots)
 		p.Legend.Add(l.label, drawn)
 	}
-	if !long {
-		return nil, nil
+	return long, nil
+}
+
+// linearTicks are written as people read them.
+func linearTicks(low, high float64) []plot.Tick {
+	all := plot.DefaultTicks{}.Ticks(low, high)
+	for i, t := range all {
+		if t.Label != "" {
+			all[i].Label = report.Format(t.Value, "")
+		}
 	}
-	p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10, math.Ceil(math.Log10(p.Y.Max)))
-	return save(title, []vg.Length{lineHeight}, p)
+	return all
 }
 
 // ticks are the powers of ten, written as people read them.

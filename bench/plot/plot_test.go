@@ -34,6 +34,11 @@ func example() report.Result {
 		add("create", "petcat create", 0, c, 1000*float64(c))
 		add("create", "bare create", 0, c, 2000*float64(c))
 	}
+	for _, offered := range []float64{500, 2000, 8000} {
+		r.Samples = append(r.Samples, report.Sample{
+			Group: "overload", Subject: "petcat create, slow PostgreSQL", Round: 1, Offered: offered, Rate: min(offered, 2000), Refused: max(0, offered-2000),
+		})
+	}
 	return r
 }
 
@@ -72,6 +77,7 @@ func TestDraw(t *testing.T) {
 		"throughput.svg": {"petcat", "bare net/http", "nginx, file kept open", "bare, stores nothing", "90,000", "110,000"},
 		"cost.svg":       {"petcat", "bare, same bytes", "petcat, 304", "1,000,000"},
 		"create.svg":     {"petcat p50", "petcat p99", "bare p50, stores nothing", "1", "100"},
+		"overload.svg":   {"created", "refused with 503", "0", "8,000"},
 	} {
 		said := texts(t, filepath.Join(dir, file))
 		for _, text := range append(want, `2026-01-31, <"Fast" & hot>`) {

@@ -47,8 +47,12 @@ type Sample struct {
 	P50         float64 `json:"p50_us"`       // microseconds
 	P99         float64 `json:"p99_us"`       // microseconds
 	PeakMemory  float64 `json:"peak_mib"`     // of the server, so far
-	LoadGen     string  `json:"generator"`    // wrk, or pump for what wrk cannot send
+	LoadGen     string  `json:"generator"`    // wrk, or pump or offer for what wrk cannot send
 	AnswerSize  int64   `json:"answer_bytes"` // header and body
+	// Offered is how many requests were sent each second, where that did not depend on
+	// the answers, and Refused how many of them were refused.
+	Offered float64 `json:"offered,omitempty"`
+	Refused float64 `json:"refused,omitempty"`
 	// Meters are what else was counted during the round, per second.
 	Meters map[string]float64 `json:"per_second,omitempty"`
 }

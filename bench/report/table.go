@@ -25,12 +25,15 @@ func (r Result) Verdicts() [][]string {
 func (r Result) Details() [][]string {
 	lines := [][]string{{"server and request", "categories", "connections", "answers/s", "p50", "p99", "CPU per answer", "peak memory"}}
 	for _, s := range r.Series() {
-		categories := ""
+		categories, name, connections := "", s.Subject, fmt.Sprint(s.Connections)
 		if s.Categories > 0 {
 			categories = Format(float64(s.Categories), "")
 		}
+		if s.Offered > 0 {
+			name, connections = fmt.Sprintf("%s, %s offered", name, Format(s.Offered, "/s")), ""
+		}
 		lines = append(lines, []string{
-			s.Subject, categories, fmt.Sprint(s.Connections), Format(s.Rate, ""), duration(s.P50), duration(s.P99),
+			name, categories, connections, Format(s.Rate, ""), duration(s.P50), duration(s.P99),
 			duration(s.CPU), Format(s.PeakMemory, "MiB"),
 		})
 	}
@@ -51,7 +54,7 @@ func (r Result) Series() []Sample {
 	var order []Sample
 	rounds := map[string][]Sample{}
 	key := func(s Sample) string {
-		return fmt.Sprint(s.Group, "/", s.Subject, "/", s.Categories, "/", s.Connections)
+		return fmt.Sprint(s.Group, "/", s.Subject, "/", s.Categories, "/", s.Connections, "/", s.Offered)
 	}
 	for _, s := range r.Samples {
 		if rounds[key(s)] == nil {
@@ -63,6 +66,7 @@ func (r Result) Series() []Sample {
 		same := rounds[key(s)]
 		order[i].Round = 0
 		order[i].Rate = median(same, func(s Sample) float64 { return s.Rate })
+		order[i].Refused = median(same, func(s Sample) float64 { return s.Refused })
 		order[i].CPU = median(same, func(s Sample) float64 { return s.CPU })
 		order[i].P50 = median(same, func(s Sample) float64 { return s.P50 })
 		order[i].P99 = median(same, func(s Sample) float64 { return s.P99 })
