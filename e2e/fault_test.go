@@ -32,6 +32,7 @@ type faulty struct {
 	replayed int      // of them, those that were there all the same
 
 	admitted, unanswered int // of the day
+	forgotten            int // admitted, but not saved; see docs/limits.md
 }
 
 // serveWithFault starts a node that fails at a point.
@@ -144,6 +145,9 @@ func TestFaults(t *testing.T) {
 						x.startsAgain(-1, place.flags)
 					case place.own && point != faultpoint.LeaseWrite: // a commit that failed is not tried again
 						x.startsAgain(exitTryLater, place.flags)
+						if place.flags == nil {
+							x.forgotten = 1
+						}
 					}
 					x.check()
 				})
@@ -174,7 +178,7 @@ func (x *faulty) check() {
 		x.t.Error(v)
 	}
 	eventually(x.t, 20*time.Second, "the day is spent", x.spend)
-	if x.admitted > faultDay || x.admitted+x.unanswered+faultLoss < faultDay {
+	if x.admitted > faultDay+x.forgotten || x.admitted+x.unanswered+faultLoss < faultDay {
 		x.t.Errorf("of the day's %d requests %d were admitted, and %d not answered", faultDay, x.admitted, x.unanswered)
 	}
 	x.t.Logf("%d creates were not acknowledged, %d of them were there; %d of the day were admitted, %d not answered",

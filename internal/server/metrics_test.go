@@ -179,7 +179,7 @@ func TestMetricsOfSlowCounters(t *testing.T) {
 		_ = must(n.limiter.Spend(t.Context(), ratelimit.Charge{Account: key.Account, Key: key.ID, Quota: quota}))
 	}
 	spend()
-	n.wantMetric(t, "petcat_limiter_shared_total", 1)
+	n.awaitMetric(t, "petcat_limiter_shared_total", 1)
 	n.wantMetric(t, "petcat_limiter_degraded", 0)
 	const delay = 25 * time.Millisecond
 	before := metric(t, n.metrics, "petcat_limiter_duration_seconds_sum")
