@@ -38,6 +38,7 @@ type Key struct {
 	Account    AccountID
 	Label      string
 	Hint       string // the end of the secret's random part, to tell keys apart
+	ReadOnly   bool   // refused by every operation that [Operation.Writes]
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
 	DisabledAt time.Time // zero: enabled
@@ -181,38 +182,41 @@ func isBase62(text []byte) bool {
 	return true
 }
 
+// KeyTerms is what an operator chooses for a key.
+type KeyTerms struct {
+	Label     string    // a note that tells the key from others, or ""
+	ExpiresAt time.Time // zero: never
+	ReadOnly  bool
+}
+
 // NewKey is a key that is to be created; [ParseNewKey] is the only way to a
 // valid one.
 type NewKey struct {
 	account   AccountID
-	label     string
-	expiresAt time.Time
+	terms     KeyTerms
 	generated GeneratedKey
 }
 
 // MaxKeyLabel is the longest label in characters.
 const MaxKeyLabel = 200
 
-// ParseNewKey checks a key's label and expiry (zero for never), which must be
-// after now. It returns an [Error] with [CodeInvalidField].
-func ParseNewKey(account AccountID, label string, expiresAt, now time.Time, g GeneratedKey) (NewKey, error) {
-	if err := (textRule{field: "the label", maxRunes: MaxKeyLabel, blank: true}).check(label); err != nil {
+// ParseNewKey checks a key's label and expiry, which must be after now. It
+// returns an [Error] with [CodeInvalidField].
+func ParseNewKey(account AccountID, terms KeyTerms, now time.Time, g GeneratedKey) (NewKey, error) {
+	if err := (textRule{field: "the label", maxRunes: MaxKeyLabel, blank: true}).check(terms.Label); err != nil {
 		return NewKey{}, err
 	}
-	if !expiresAt.IsZero() && !expiresAt.After(now) {
-		return NewKey{}, Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", expiresAt.UTC().Format(time.RFC3339))
+	if end := terms.ExpiresAt; !end.IsZero() && !end.After(now) {
+		return NewKey{}, Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", end.UTC().Format(time.RFC3339))
 	}
-	return NewKey{account: account, label: label, expiresAt: expiresAt, generated: g}, nil
+	return NewKey{account: account, terms: terms, generated: g}, nil
 }
 
 // Account returns the account that the key is for.
 func (n NewKey) Account() AccountID { return n.account }
 
-// Label returns the operator's note on the key.
-func (n NewKey) Label() string { return n.label }
-
-// ExpiresAt returns when the key expires, zero for never.
-func (n NewKey) ExpiresAt() time.Time { return n.expiresAt }
+// Terms returns what the operator chose for the key.
+func (n NewKey) Terms() KeyTerms { return n.terms }
 
 // Hash returns what is stored of the secret.
 func (n NewKey) Hash() KeyHash { return n.generated.Hash }
@@ -252,9 +256,9 @@ func (r Rotation) Hash() KeyHash { return r.generated.Hash }
 
 // Apply returns what becomes of the old key, and the new key but for its id,
 // when the rotation happens at now. The old key works until the overlap ends,
-// but never longer than it would have; the new one gets the old one's label and
-// as long a life as the old one was given. Only an active key can be rotated;
-// otherwise Apply returns an [Error] with [CodeInvalidField].
+// but never longer than it would have; the new one gets the old one's label, as
+// long a life as the old one was given, and may do no more. Only an active key can
+// be rotated; otherwise Apply returns an [Error] with [CodeInvalidField].
 func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err error) {
 	if state := old.State(now); state != KeyActive {
 		return Key{}, Key{}, Errorf(CodeInvalidField, "%s is %s and cannot be rotated; create a new key instead", old.ID, state)
@@ -262,7 +266,7 @@ func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err er
 	if old.Successor != 0 {
 		return Key{}, Key{}, Errorf(CodeInvalidField, "%s was rotated already; rotate its successor %s", old.ID, old.Successor)
 	}
-	successor = Key{Account: old.Account, Label: old.Label, Hint: r.generated.Hint, CreatedAt: now}
+	successor = Key{Account: old.Account, Label: old.Label, Hint: r.generated.Hint, ReadOnly: old.ReadOnly, CreatedAt: now}
 	end := now.Add(r.overlap)
 	if !old.ExpiresAt.IsZero() {
 		// In milliseconds: a [time.Duration] ends after 292 years.

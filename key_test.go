@@ -304,6 +304,7 @@ func TestRotation(t *testing.T) {
 		{"as long a life as the old one", day, petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)}, noon.Add(day), noon.Add(90 * day), ""},
 		{"the old one lives no longer", 30 * day, petcat.Key{CreatedAt: created, ExpiresAt: noon.Add(day)}, noon.Add(day), noon.Add(11 * day), ""},
 		{"a life of 974 years", 0, petcat.Key{CreatedAt: created, ExpiresAt: created.AddDate(974, 0, 0)}, noon, noon.Add(-10*day).AddDate(974, 0, 0).AddDate(0, 0, 10), ""},
+		{"as little as the old one may do", 0, petcat.Key{ReadOnly: true}, noon, time.Time{}, ""},
 		{"no life ends after the year 9999", 0, petcat.Key{CreatedAt: created, ExpiresAt: end}, noon, end, ""},
 		{"revoked", 0, petcat.Key{RevokedAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
 		{"disabled", 0, petcat.Key{DisabledAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
@@ -323,7 +324,7 @@ func TestRotation(t *testing.T) {
 				return
 			}
 			old.ExpiresAt = c.oldEnd
-			want := petcat.Key{Account: 2, Label: "label", Hint: g.Hint, CreatedAt: noon, ExpiresAt: c.newEnd}
+			want := petcat.Key{Account: 2, Label: "label", Hint: g.Hint, ReadOnly: c.old.ReadOnly, CreatedAt: noon, ExpiresAt: c.newEnd}
 			if diff := cmp.Diff([]petcat.Key{old, want}, []petcat.Key{oldAfter, successor}); diff != "" {
 				t.Errorf("old and new key (-want +got)\n%s", diff)
 			}
@@ -338,26 +339,27 @@ func TestRotation(t *testing.T) {
 func TestParseNewKey(t *testing.T) {
 	g := generated(t, petcat.Production)
 	for _, c := range []struct {
-		name, label string
-		expires     time.Time
-		code        petcat.Code
+		name  string
+		terms petcat.KeyTerms
+		code  petcat.Code
 	}{
-		{"never expires, no label", "", time.Time{}, ""},
-		{"longest label", strings.Repeat("é", 200), noon.Add(1), ""},
-		{"label too long", strings.Repeat("é", 201), time.Time{}, petcat.CodeInvalidField},
-		{"label with a line break", "a\nb", time.Time{}, petcat.CodeInvalidField},
-		{"label not UTF-8", "\xff", time.Time{}, petcat.CodeInvalidField},
-		{"expires now", "", noon, petcat.CodeInvalidField},
-		{"expired", "", noon.Add(-time.Hour), petcat.CodeInvalidField},
+		{"never expires, no label", petcat.KeyTerms{}, ""},
+		{"read-only", petcat.KeyTerms{ReadOnly: true}, ""},
+		{"longest label", petcat.KeyTerms{Label: strings.Repeat("é", 200), ExpiresAt: noon.Add(1)}, ""},
+		{"label too long", petcat.KeyTerms{Label: strings.Repeat("é", 201)}, petcat.CodeInvalidField},
+		{"label with a line break", petcat.KeyTerms{Label: "a\nb"}, petcat.CodeInvalidField},
+		{"label not UTF-8", petcat.KeyTerms{Label: "\xff"}, petcat.CodeInvalidField},
+		{"expires now", petcat.KeyTerms{ExpiresAt: noon}, petcat.CodeInvalidField},
+		{"expired", petcat.KeyTerms{ExpiresAt: noon.Add(-time.Hour)}, petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k, err := petcat.ParseNewKey(5, c.label, c.expires, noon, g)
+			k, err := petcat.ParseNewKey(5, c.terms, noon, g)
 			wantCode(t, err, c.code)
 			if err != nil {
 				return
 			}
-			if k.Account() != 5 || k.Label() != c.label || !k.ExpiresAt().Equal(c.expires) || k.Hash() != g.Hash || k.Hint() != g.Hint {
-				t.Errorf("%d %q %s", k.Account(), k.Label(), k.ExpiresAt())
+			if k.Account() != 5 || k.Terms() != c.terms || k.Hash() != g.Hash || k.Hint() != g.Hint {
+				t.Errorf("%d %+v", k.Account(), k.Terms())
 			}
 		})
 	}

@@ -54,6 +54,10 @@ func (o Operation) Sunset(now time.Time) bool {
 	return !o.SunsetAt.IsZero() && !now.Before(o.SunsetAt)
 }
 
+// Writes reports whether the operation changes something, so that a read-only key
+// may not use it. All do whose method is not GET; HEAD belongs to that of GET.
+func (o Operation) Writes() bool { return o.Method != "GET" }
+
 // Operations returns the registry: everything that the API offers. It drives
 // the routes, the headers that tell an operation's stability, and the checks of
 // the OpenAPI document.

@@ -38,6 +38,14 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+func TestOperationWrites(t *testing.T) {
+	for method, want := range map[string]bool{"GET": false, "POST": true, "PUT": true, "PATCH": true, "DELETE": true} {
+		if got := (petcat.Operation{Method: method}).Writes(); got != want {
+			t.Errorf("%s writes: %v, want %v", method, got, want)
+		}
+	}
+}
+
 func TestStabilityNotice(t *testing.T) {
 	const day = 24 * time.Hour
 	for s, want := range map[petcat.Stability]time.Duration{petcat.Stable: 180 * day, petcat.Beta: 30 * day, petcat.Experimental: 0} {

@@ -107,7 +107,7 @@ func TestSecretReveal(t *testing.T) {
 // What is on its way to a store holds the fresh secret in unexported fields.
 func TestSecretStaysInsideNewKeyAndRotation(t *testing.T) {
 	g := generated(t, petcat.Production)
-	k, err := petcat.ParseNewKey(1, "label", noon.AddDate(1, 0, 0), noon, g)
+	k, err := petcat.ParseNewKey(1, petcat.KeyTerms{Label: "label", ExpiresAt: noon.AddDate(1, 0, 0)}, noon, g)
 	if err != nil {
 		t.Fatal(err)
 	}

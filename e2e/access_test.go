@@ -88,6 +88,17 @@ func TestAccessChangesWhileServing(t *testing.T) {
 		wantStatus(t, s.list(fresh), http.StatusOK)
 		wantStatus(t, s.list(old), http.StatusOK)
 	})
+	t.Run("a read-only key reads, and so does its successor", func(t *testing.T) {
+		readOnly := func(command ...string) (id string) {
+			t.Helper()
+			var k struct{ ID, Key string }
+			must(t, json.Unmarshal([]byte(petcatDoes(t, s.data, append(command, "--json")...)), &k))
+			wantStatus(t, s.list(k.Key), http.StatusOK)
+			wantError(t, s.create(k.Key, "dog"), http.StatusForbidden, petcat.CodeForbidden)
+			return k.ID
+		}
+		readOnly("key", "rotate", readOnly("key", "create", "acme", "--read-only"))
+	})
 	t.Run("close", func(t *testing.T) {
 		s.takesEffect("the account's keys are revoked", s.answers(key, petcat.CodeRevokedAPIKey), "account", "close", "acme", "--yes")
 	})

@@ -101,7 +101,7 @@ func TestRestoreFromAPipe(t *testing.T) {
 	if code := execute(t, []string{"backup", "-", "--data", data}, nil, nil, &piped, &errs); code != exitDone {
 		t.Fatalf("backup to stdout ended with %d: %s", code, errs.String())
 	}
-	if !strings.HasPrefix(piped.String(), "petcat backup 1\n") || !strings.HasPrefix(errs.String(), "Backed up production data") {
+	if !strings.HasPrefix(piped.String(), fmt.Sprintf("petcat backup %d\n", backup.Format)) || !strings.HasPrefix(errs.String(), "Backed up production data") {
 		t.Errorf("stdout begins %.40q, stderr is %q", piped.String(), errs.String())
 	}
 }
@@ -183,7 +183,7 @@ func manyRows(t testing.TB, rows int64) (file string) {
 			return []any{id, "account " + fmt.Sprint(id), "free", int64(60), int64(1_000), int64(5), nil, 2*id - 1}
 		}},
 		{backup.Keys, func(id int64) []any {
-			return []any{id, id, hashOf(id), "", "hint", int64(5), nil, nil, nil, int64(0), 2 * id}
+			return []any{id, id, hashOf(id), "", "hint", int64(5), nil, nil, nil, int64(0), 2 * id, id%2 == 0}
 		}},
 		{backup.Categories, func(id int64) []any {
 			return []any{id, "category " + fmt.Sprint(id), nil, 1<<40 + id, 1 + id%rows, int64(5)}

@@ -9,8 +9,8 @@ import (
 
 // What makes data that of an older version: it takes the last migration back.
 const (
-	olderFile     = `ALTER TABLE category DROP COLUMN deleted_at; DELETE FROM goose_db_version WHERE version_id = 4`
-	olderDatabase = `ALTER TABLE category DROP COLUMN deleted_at; DELETE FROM petcat_schema WHERE version_id = 7`
+	olderFile     = `ALTER TABLE api_key DROP COLUMN read_only; DELETE FROM goose_db_version WHERE version_id = 5`
+	olderDatabase = `ALTER TABLE api_key DROP COLUMN read_only; DELETE FROM petcat_schema WHERE version_id = 8`
 )
 
 // makeOlder makes the data in a directory, which nobody has open, that of an older version.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +110,7 @@ func (p *program) newDevKey(ctx context.Context, n *server.Node) (petcat.Secret,
 	if err != nil {
 		return petcat.Secret{}, err
 	}
-	created, err := petcat.ParseNewKey(account.ID, "made by petcat dev", time.Time{}, p.now(), generated)
+	created, err := petcat.ParseNewKey(account.ID, petcat.KeyTerms{Label: "made by petcat dev"}, p.now(), generated)
 	if err != nil {
 		return petcat.Secret{}, err
 	}

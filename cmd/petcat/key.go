@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +33,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 		Use:   "create ACCOUNT",
 		Short: "Create an API key and show it once",
 		Example: `  petcat key create acme --label ci --expires 90d
+  petcat key create acme --label dashboard --read-only
   petcat key create acme --expires 2027-01-31 --json`,
 		Args: arguments("ACCOUNT"),
 	}
@@ -41,16 +41,17 @@ func (p *program) keyCreateCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	label := cmd.Flags().String("label", "", "`note` that tells the key from others")
 	expires := cmd.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
+	readOnly := cmd.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var expiresAt time.Time
+		terms := petcat.KeyTerms{Label: *label, ReadOnly: *readOnly}
 		if cmd.Flags().Changed("expires") {
 			var err error
-			if expiresAt, err = parseExpiry(*expires, p.now()); err != nil {
+			if terms.ExpiresAt, err = parseExpiry(*expires, p.now()); err != nil {
 				return usageErrorf("--expires %v", err)
 			}
 			// Here, too: the first moment of the year 1 would be taken for never.
-			if !expiresAt.After(p.now()) {
-				return usageErrorf("the expiry must be in the future (got %s)", timestamp(expiresAt))
+			if !terms.ExpiresAt.After(p.now()) {
+				return usageErrorf("the expiry must be in the future (got %s)", timestamp(terms.ExpiresAt))
 			}
 		}
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
@@ -62,7 +63,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			asked, err := petcat.ParseNewKey(a.ID, *label, expiresAt, p.now(), generated)
+			asked, err := petcat.ParseNewKey(a.ID, terms, p.now(), generated)
 			if err != nil {
 				return usage(err)
 			}
@@ -120,7 +121,8 @@ func (p *program) keyRotateCommand() *cobra.Command {
 		Short: "Replace a key with a new one; both work for a while",
 		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap
 ends, and share the same counts; with --overlap 0 the old key stops working
-immediately. The new key gets the old key's label and lifetime.`,
+immediately. The new key gets the old key's label and lifetime, and is read-only if
+the old key is.`,
 		Args: arguments("KEY_ID"),
 	}
 	registerStoreFlags(cmd)

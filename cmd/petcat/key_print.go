@@ -15,6 +15,7 @@ type keyJSON struct {
 	Label      string          `json:"label"`
 	Hint       string          `json:"hint"`
 	State      petcat.KeyState `json:"state"`
+	ReadOnly   bool            `json:"read_only"`
 	CreatedAt  string          `json:"created_at"`
 	ExpiresAt  *string         `json:"expires_at"`
 	DisabledAt *string         `json:"disabled_at"`
@@ -24,7 +25,7 @@ type keyJSON struct {
 
 func keyDocument(k petcat.Key, now time.Time) keyJSON {
 	document := keyJSON{
-		ID: k.ID.String(), Account: k.Account.String(), Label: k.Label, Hint: k.Hint, State: k.State(now),
+		ID: k.ID.String(), Account: k.Account.String(), Label: k.Label, Hint: k.Hint, State: k.State(now), ReadOnly: k.ReadOnly,
 		CreatedAt: timestamp(k.CreatedAt), ExpiresAt: nullableTime(k.ExpiresAt),
 		DisabledAt: nullableTime(k.DisabledAt), RevokedAt: nullableTime(k.RevokedAt),
 	}
@@ -53,11 +54,19 @@ func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string
 			successor = k.Successor.String()
 		}
 		rows = append(rows, []string{
-			k.ID.String(), k.Account.String(), names[k.Account], k.Label, "…" + k.Hint, string(k.State(p.now())),
+			k.ID.String(), k.Account.String(), names[k.Account], k.Label, "…" + k.Hint, string(k.State(p.now())), accessOf(k),
 			timestamp(k.CreatedAt), timestampOr(k.ExpiresAt, "never"), successor,
 		})
 	}
-	return p.printTable([]string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "CREATED", "EXPIRES", "SUCCESSOR"}, rows)
+	return p.printTable([]string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "ACCESS", "CREATED", "EXPIRES", "SUCCESSOR"}, rows)
+}
+
+// accessOf is how people see what a key may do.
+func accessOf(k petcat.Key) string {
+	if k.ReadOnly {
+		return "read-only"
+	}
+	return "full"
 }
 
 // newKey is a key with its secret, on the one occasion to print it.
@@ -98,6 +107,7 @@ func (p *program) printSecret(k newKey, asJSON bool) error {
 		{"id", k.key.ID.String()},
 		{"account", fmt.Sprintf("%s (%s)", k.accountName, k.key.Account)},
 		{"label", k.key.Label},
+		{"access", accessOf(k.key)},
 		{"expires", timestampOr(k.key.ExpiresAt, "never")},
 	}
 	if k.replaces != 0 {

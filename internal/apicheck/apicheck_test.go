@@ -109,6 +109,8 @@ func TestRightAnswersPass(t *testing.T) {
 		"an address":              right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"address";q=600;w=60`),
 		"a day that is not known": right(503).set("RateLimit", `"minute";r=0;t=42`).set("X-RateLimit-Remaining", "0"),
 		"nothing left":            right(200).set("X-RateLimit-Remaining", "0"),
+		"a page of one origin":    right(200).set("Access-Control-Allow-Origin", "https://a.example").set("Vary", "Authorization, Origin"),
+		"pages of all origins":    right(200).set("Access-Control-Allow-Origin", "*"),
 		"everything left":         right(401).set("X-RateLimit-Remaining", "60"),
 		"waiting longer":          right(429).set("Retry-After", "90"),
 		"waiting from the answer": right(429).set("Retry-After", "41"),
@@ -175,6 +177,9 @@ func TestDoctoredAnswersAreFound(t *testing.T) {
 		{"201 without its place", right(201).set("Location", ""), "no Location"},
 		{"401 without a challenge", right(401).set("WWW-Authenticate", ""), "no WWW-Authenticate"},
 		{"405 without what is allowed", right(405).set("Allow", ""), "no Allow"},
+		{"an origin that caches do not tell apart", right(200).set("Access-Control-Allow-Origin", "https://a.example"), "without Vary: Origin"},
+		{"two origins", right(200).add("Access-Control-Allow-Origin", "*").add("Access-Control-Allow-Origin", "*"), "there 2 times"},
+		{"credentials", right(200).set("Access-Control-Allow-Credentials", "true"), "no cookies"},
 		{"409 without a pause", right(409).set("Retry-After", ""), "no Retry-After"},
 		{"503 without a pause", right(503).set("Retry-After", ""), "no Retry-After"},
 	} {

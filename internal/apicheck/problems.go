@@ -29,6 +29,7 @@ func Problems(res *http.Response, body []byte, sent, received int64) []string {
 		p.errorBody(res, body)
 	}
 	p.companions(res.StatusCode)
+	p.crossOrigin()
 	return p.found
 }
 
@@ -111,6 +112,20 @@ func (p *problems) errorBody(res *http.Response, body []byte) {
 	}
 	if message == "" || status != res.StatusCode {
 		p.addf("the error's body does not fit: %.200q", body)
+	}
+}
+
+// crossOrigin checks what lets web pages read an answer.
+func (p *problems) crossOrigin() {
+	allowed := p.h.Values("Access-Control-Allow-Origin")
+	if len(allowed) > 1 {
+		p.addf("Access-Control-Allow-Origin is there %d times", len(allowed))
+	}
+	if len(allowed) > 0 && allowed[0] != "*" && !strings.Contains(strings.Join(p.h.Values("Vary"), ", "), "Origin") {
+		p.addf("Access-Control-Allow-Origin is %q without Vary: Origin", allowed[0])
+	}
+	if p.h.Get("Access-Control-Allow-Credentials") != "" {
+		p.addf("Access-Control-Allow-Credentials is there, and keys are no cookies")
 	}
 }
 

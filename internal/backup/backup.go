@@ -11,7 +11,7 @@ import (
 
 // Format is the number of the format that is written. A change that an older
 // program would misread gets the next one; older formats stay readable.
-const Format = 1
+const Format = 2
 
 // Header says what is in a backup.
 type Header struct {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -33,7 +34,7 @@ func sample() (Header, []row) {
 	rows := []row{
 		{Accounts, []any{int64(1), "zoo", "free", int64(60), int64(1_000), int64(5), nil, int64(1)}},
 		{Accounts, []any{int64(3), "shop — 犬", "enterprise", int64(7), int64(8), int64(5), int64(9), int64(2)}},
-		{Keys, []any{int64(1), int64(1), hash(1), "", "hint", int64(5), nil, int64(7), nil, int64(0), int64(3)}},
+		{Keys, []any{int64(1), int64(1), hash(1), "", "hint", int64(5), nil, int64(7), nil, int64(0), int64(3), true}},
 		{Bans, []any{int64(1), int64(1), int64(5), int64(6), int64(1 << 50), int64(31), true, nil, "", int64(4)}},
 		{Categories, []any{int64(1), "dog", nil, int64(5), int64(1), int64(5)}},
 		{Categories, []any{int64(2), "cat", "", int64(6), int64(1), int64(5)}},
@@ -114,8 +115,31 @@ func TestEverythingComesBack(t *testing.T) {
 			t.Errorf("%s: rows (-want +got):\n%s", name, diff)
 		}
 	}
-	if lines := strings.SplitN(string(file), "\n", 3); lines[0] != "petcat backup 1" || !json.Valid([]byte(lines[1])) {
+	if lines := strings.SplitN(string(file), "\n", 3); lines[0] != "petcat backup 2" || !json.Valid([]byte(lines[1])) {
 		t.Errorf("the file begins %q", lines[:2])
+	}
+}
+
+// TestFileOfFormat1: the sample as the last program of that format wrote it. Who could
+// be read-only then was not.
+func TestFileOfFormat1(t *testing.T) {
+	file, err := os.ReadFile("testdata/format-1.backup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, rows := sample()
+	h.Program = "1.2.3"
+	for _, r := range rows {
+		if r.Kind == Keys {
+			r.Values[len(r.Values)-1] = false
+		}
+	}
+	var got recorder
+	if err := tell(bytes.NewReader(file), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(recorder{h, rows}, got, cmp.AllowUnexported(recorder{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -11,7 +11,7 @@
 // The file is two lines that people can read, the rows, compressed, and a
 // SHA-256 of everything before it:
 //
-//	petcat backup 1
+//	petcat backup 2
 //	{"petcat": ..., "taken_at": ..., "environment": ..., "rows": {...}, ...}
 //
 // It contains hashes of keys and names of customers, and no secret. Reading and

@@ -92,6 +92,7 @@ func (k Kind) Columns() []Column {
 		return []Column{
 			integer("id"), integer("account_id"), bytes("hash"), text("label"), text("hint"), integer("created_at"),
 			moment("expires_at"), moment("disabled_at"), moment("revoked_at"), integer("successor_id"), integer("revision"),
+			{Name: "read_only", Type: Boolean, Since: 2},
 		}
 	case Bans:
 		return []Column{

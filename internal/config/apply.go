@@ -129,9 +129,14 @@ func applyTLSCert(s *Settings, value string) error { s.TLSCert = value; return n
 
 func applyTLSKey(s *Settings, value string) error { s.TLSKey = value; return nil }
 
+// listed returns the parts of a list.
+func listed(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 func applyTrustedProxies(s *Settings, value string) error {
 	s.TrustedProxies = nil
-	for _, field := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, field := range listed(value) {
 		network, err := netip.ParsePrefix(field)
 		if err != nil {
 			address, err := netip.ParseAddr(field)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,7 @@ func TestGoodSettings(t *testing.T) {
 		"PETCAT_TRUSTED_PROXIES=10.1.2.3/8, 192.0.2.1,::ffff:192.0.2.2,2001:db8::/32",
 		"PETCAT_TLS_CERT=cert.pem", "PETCAT_TLS_KEY=key.pem",
 		"PETCAT_ADMIN_LISTEN=:8081", "PETCAT_PUBLIC_URL=https://api.example.com/pets/",
+		"PETCAT_CORS_ORIGINS=https://app.example.com, http://localhost:3000,http://[::1]:8000",
 		"PETCAT_MAX_STALENESS=0", "PETCAT_LOG_LEVEL=WARN", "PETCAT_LOG_FORMAT=json",
 	})
 	want := []netip.Prefix{
@@ -103,6 +105,12 @@ func TestGoodSettings(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.TrustedProxies, compareSettings...); diff != "" {
 		t.Errorf("trusted proxies, -want +got:\n%s", diff)
+	}
+	if want := []string{"https://app.example.com", "http://localhost:3000", "http://[::1]:8000"}; !slices.Equal(got.CORSOrigins, want) {
+		t.Errorf("origins %q, want %q", got.CORSOrigins, want)
+	}
+	if got := mustLoad(t, nil, "--cors-origins", "*").CORSOrigins; !slices.Equal(got, []string{"*"}) {
+		t.Errorf("origins %q, want all", got)
 	}
 	if got.PublicURL != "https://api.example.com/pets" || got.MaxStaleness != 0 || !got.TLS() {
 		t.Errorf("got %+v", got)
@@ -125,6 +133,7 @@ func TestBadSettings(t *testing.T) {
 		{"public URL with version", []string{"--public-url", "https://api.example.com/v1/"}, []string{"--public-url", "/v1"}},
 		{"half of TLS", []string{"--tls-key", "k.pem"}, []string{"--tls-cert", "--tls-key", "together"}},
 		{"proxies", []string{"--trusted-proxies", "10.0.0.0/33"}, []string{"--trusted-proxies", "10.0.0.0/8"}},
+		{"origins", []string{"--cors-origins", "app.example.com"}, []string{"--cors-origins", "PETCAT_CORS_ORIGINS", "https://app.example.com"}},
 		{"bans", []string{"--bans", "on"}, []string{"--bans", "shadow"}},
 		{"keys in memory", []string{"--keys-in-memory", "1"}, []string{"--keys-in-memory", "1000"}},
 		{"staleness", []string{"--max-staleness", "-1s"}, []string{"--max-staleness", "30s"}},

@@ -37,7 +37,10 @@ type Settings struct {
 	TLSCert, TLSKey string
 	// TrustedProxies are whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
-	Bans           petcat.BanMode
+	// CORSOrigins are the origins whose web pages may use the API, in the form in which
+	// browsers send them; or * alone.
+	CORSOrigins []string
+	Bans        petcat.BanMode
 	// KeysInMemory is how many keys a node keeps in memory.
 	KeysInMemory int
 	// MaxStaleness is how old a list may be while the database is unavailable; 0

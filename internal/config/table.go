@@ -83,6 +83,10 @@ func Table() []Setting {
 			Usage: "`networks` whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1", apply: applyTrustedProxies,
 		},
 		{
+			Flag: "cors-origins", Env: "PETCAT_CORS_ORIGINS", WhenEmpty: "none",
+			Usage: "`origins` whose web pages may use the API, such as https://app.example.com,http://localhost:3000; * for all", apply: applyCORSOrigins,
+		},
+		{
 			Flag: "bans", Env: "PETCAT_BANS", Default: string(petcat.EnforceBans),
 			Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)},
 			Usage:   "`mode` of bans: enforce, shadow (count and report only) or off", apply: applyBans,

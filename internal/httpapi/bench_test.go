@@ -124,7 +124,7 @@ func benchKey(b *testing.B, store *sqlite.Store) string {
 	must(b, err)
 	generated, err := petcat.GenerateKey(petcat.Production, zeros{})
 	must(b, err)
-	key, err := petcat.ParseNewKey(account.ID, "", noon.AddDate(100, 0, 0), noon, generated)
+	key, err := petcat.ParseNewKey(account.ID, petcat.KeyTerms{ExpiresAt: noon.AddDate(100, 0, 0)}, noon, generated)
 	must(b, err)
 	_, err = store.CreateKey(b.Context(), "bench", key)
 	must(b, err)

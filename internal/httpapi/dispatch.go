@@ -96,5 +96,8 @@ func (s *Server) dispatch(e *exchange) error {
 	if endpoint.operation.Sunset(e.start.Time()) {
 		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s has ended", endpoint.operation.ID)
 	}
+	if e.caller.ReadOnly && endpoint.operation.Writes() {
+		return petcat.Errorf(petcat.CodeForbidden, "this API key is read-only; use a key that may write, or ask the operator for one")
+	}
 	return endpoint.handle(e)
 }

@@ -134,14 +134,14 @@ func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petca
 // key makes a key that never expires.
 func (s *service) key(account petcat.Account) (secret string, id petcat.KeyID) {
 	s.t.Helper()
-	return s.expiringKey(account, time.Time{})
+	return s.keyOn(account, petcat.KeyTerms{})
 }
 
-func (s *service) expiringKey(account petcat.Account, at time.Time) (secret string, id petcat.KeyID) {
+func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret string, id petcat.KeyID) {
 	s.t.Helper()
 	generated, err := petcat.GenerateKey(petcat.Production, rand.Reader)
 	must(s.t, err)
-	fresh, err := petcat.ParseNewKey(account.ID, "", at, s.clock.Read().Time(), generated)
+	fresh, err := petcat.ParseNewKey(account.ID, terms, s.clock.Read().Time(), generated)
 	must(s.t, err)
 	key, err := s.store.CreateKey(s.t.Context(), "test", fresh)
 	must(s.t, err)

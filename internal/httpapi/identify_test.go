@@ -134,7 +134,7 @@ func TestKeyStates(t *testing.T) {
 		wantError(t, s.list(withKey(key)), 401, petcat.CodeRevokedAPIKey)
 	})
 	t.Run("expired", func(t *testing.T) {
-		short, _ := s.expiringKey(account, s.clock.Read().Time().Add(time.Hour))
+		short, _ := s.keyOn(account, petcat.KeyTerms{ExpiresAt: s.clock.Read().Time().Add(time.Hour)})
 		wantStatus(t, s.list(withKey(short)), 200)
 		s.clock.Advance(time.Hour - time.Millisecond)
 		s.keyring.Polled(s.clock.Read())

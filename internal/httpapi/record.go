@@ -47,16 +47,18 @@ type exchange struct {
 	start  clock.Reading
 	sent   clock.Reading // when the answer began to be written, if it did
 
-	caller     *keyring.Caller
-	notCaller  error      // why there is no caller
-	address    netip.Addr // of the client; see clientAddress
-	decision   ratelimit.Decision
-	limitsSet  bool  // the limits' headers are in place
-	answered   bool  // the status line is out
-	bodyRead   bool  // to its end
-	broken     bool  // it failed after that
-	expected   bool  // an error that it answers with is no failure, and not logged as one
-	retryAfter int64 // seconds, for the answer to an error; 0 for none
+	caller    *keyring.Caller
+	notCaller error      // why there is no caller
+	address   netip.Addr // of the client; see clientAddress
+	decision  ratelimit.Decision
+	limitsSet bool // the limits' headers are in place
+	// variesByOrigin says that another origin gets another answer.
+	variesByOrigin bool
+	answered       bool  // the status line is out
+	bodyRead       bool  // to its end
+	broken         bool  // it failed after that
+	expected       bool  // an error that it answers with is no failure, and not logged as one
+	retryAfter     int64 // seconds, for the answer to an error; 0 for none
 
 	scratch []byte // for the body of an error; written before the exchange ends
 }

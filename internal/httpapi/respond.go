@@ -42,12 +42,15 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	for _, part := range parts {
 		total += int64(len(part))
 	}
-	if e.unread() && status != http.StatusNotModified && status != http.StatusNoContent {
+	if e.unread() && !bodiless(status) {
 		// The answer leaves before net/http can know that it is whole.
 		e.header()["Content-Length"] = []string{strconv.FormatInt(total, 10)}
 	}
+	if e.variesByOrigin {
+		varyByOrigin(e.header())
+	}
 	e.w.WriteHeader(status)
-	if e.Method == http.MethodHead || status == http.StatusNotModified {
+	if e.Method == http.MethodHead || bodiless(status) {
 		return
 	}
 	if total > pieceSize {
@@ -61,6 +64,11 @@ func (e *exchange) send(status int, parts ...[]byte) {
 			return
 		}
 	}
+}
+
+// bodiless reports whether answers with a status have no body, nor the length of one.
+func bodiless(status int) bool {
+	return status == http.StatusNoContent || status == http.StatusNotModified
 }
 
 // refresh brings up to date what was put in place when the request came: its body

@@ -27,9 +27,10 @@ func (s *Server) route(operations []petcat.Operation) {
 	// The order of one request under /v1:
 	s.api = s.record( // outermost: sees what really became of the request, panics included
 		s.recover( // before anything that can panic
-			s.identify( // whose key? It only finds out: it is admit that answers
-				s.admit( // 401, banned, 429; charges and sets the limits' headers before any other answer
-					s.dispatch)))) // 404, 405, then the operation: body (413, 415, 408, 400) and handler
+			s.crossOrigin( // lets web pages read whatever comes back; answers preflights, which have no key
+				s.identify( // whose key? It only finds out: it is admit that answers
+					s.admit( // 401, banned, 429; charges and sets the limits' headers before any other answer
+						s.dispatch))))) // 404, 405, 410, 403, then the operation: body (413, 415, 408, 400) and handler
 
 	// Outside /v1 there is nothing to protect: documents, and 404.
 	s.outside = s.record(s.recover(s.document))

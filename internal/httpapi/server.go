@@ -70,6 +70,9 @@ type Options struct {
 	// TrustedProxies are believed when they tell a client's address in
 	// X-Forwarded-For, and a request's id in X-Request-Id. Optional.
 	TrustedProxies []netip.Prefix
+	// CORSOrigins are the origins whose web pages may use the API, as browsers send
+	// them, such as https://app.example.com; or * for all. Optional.
+	CORSOrigins []string
 }
 
 // Server is the API as an http.Handler. Use [New].
@@ -87,6 +90,7 @@ type Server struct {
 	refused   func(_ context.Context, known bool) (closes bool)
 	documents map[string]http.Handler
 	proxies   []netip.Prefix
+	origins   *origins // nil: web pages of other origins cannot use the API
 
 	api, outside handler
 	routes       map[string]*route // by path below /v1
@@ -126,6 +130,7 @@ func newServer(o Options) *Server {
 		instance:  base32.HexEncoding.EncodeToString(random[:]),
 		strangers: newBucketPolicy(addressWindow, o.Failures.Limit()),
 		lookers:   newBucketPolicy(usageWindow, o.Looks.Limit()),
+		origins:   newOrigins(o.CORSOrigins, petcat.Operations()),
 
 		unavailable: unavailableLog{logger: o.Logger, clock: o.Clock},
 	}

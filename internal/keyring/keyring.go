@@ -119,6 +119,8 @@ type Caller struct {
 	Account petcat.AccountID
 	Plan    petcat.Plan
 	Quota   petcat.Quota
+	// ReadOnly callers may not use operations that write.
+	ReadOnly bool
 
 	hash      petcat.KeyHash
 	state     petcat.KeyState // but for the expiry, which comes by itself
@@ -192,7 +194,7 @@ func errUnavailable(cause error) *petcat.Error {
 func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {
 	c := &Caller{
 		Key: found.Key.ID, Account: found.Account.ID, Plan: found.Account.Plan, Quota: found.Account.Quota,
-		hash: hash, state: petcat.KeyActive,
+		ReadOnly: found.Key.ReadOnly, hash: hash, state: petcat.KeyActive,
 	}
 	key := found.Key
 	if found.Account.Closed() && key.RevokedAt.IsZero() {

@@ -184,7 +184,7 @@ func TestBansAndCommits(t *testing.T) {
 func TestCallersMakeNoSeries(t *testing.T) {
 	m := metrics.New("v")
 	operations := []petcat.OperationID{metrics.NoOperation, petcat.OpListCategories, petcat.OpCreateCategory, "", "chosen-by-a-caller"}
-	statuses := []int{200, 201, 304, 400, 401, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 499, 500, 503}
+	statuses := []int{200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 499, 500, 503}
 	codes := append(petcat.Codes(), "", "chosen-by-a-caller")
 	changed(t, m, func() {
 		for _, o := range operations {

@@ -30,7 +30,7 @@ func newKey(t *testing.T, in Accounts) (key petcat.Key, secret petcat.Secret) {
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
 	account := must(in.CreateAccount(t.Context(), "cli:ada", must(petcat.ParseNewAccount("acme", free))))
 	generated := must(petcat.GenerateKey(in.Environment(), rand.Reader))
-	asked := must(petcat.ParseNewKey(account.ID, "", time.Time{}, time.Now(), generated))
+	asked := must(petcat.ParseNewKey(account.ID, petcat.KeyTerms{}, time.Now(), generated))
 	return must(in.CreateKey(t.Context(), "cli:ada", asked)), generated.Secret
 }
 

@@ -140,7 +140,7 @@ func newNode(o Options, l *listeners) *Node {
 		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
 		Looks:    ratelimit.NewLookBucket(n.limitsClock),
 		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Proven: socket.Prove, Refused: socket.Refuse,
-		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies,
+		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies, CORSOrigins: n.settings.CORSOrigins,
 	}
 	n.registerEarlyMetrics()
 	n.handler.streams.clock = n.clock

@@ -6,14 +6,14 @@ import (
 	"petcat"
 )
 
-const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id`
+const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id, read_only`
 
 const keyByID = `SELECT ` + keyColumns + ` FROM api_key WHERE id = ?`
 
 func scanKey(scan Scan) (petcat.Key, error) {
 	var k petcat.Key
 	var created, expires, disabled, revoked *int64
-	err := scan((*int64)(&k.ID), (*int64)(&k.Account), &k.Label, &k.Hint, &created, &expires, &disabled, &revoked, (*int64)(&k.Successor))
+	err := scan((*int64)(&k.ID), (*int64)(&k.Account), &k.Label, &k.Hint, &created, &expires, &disabled, &revoked, (*int64)(&k.Successor), &k.ReadOnly)
 	k.CreatedAt, k.ExpiresAt = fromMillis(created), fromMillis(expires)
 	k.DisabledAt, k.RevokedAt = fromMillis(disabled), fromMillis(revoked)
 	return k, err
@@ -28,7 +28,10 @@ func (t *Tx) createKey(by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
 	if _, err := t.openAccount(n.Account()); err != nil {
 		return petcat.Key{}, err
 	}
-	k, err := t.insertKey(petcat.Key{Account: n.Account(), Label: n.Label(), Hint: n.Hint(), CreatedAt: t.now, ExpiresAt: stored(n.ExpiresAt())}, n.Hash())
+	terms := n.Terms()
+	k, err := t.insertKey(petcat.Key{
+		Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
+	}, n.Hash())
 	if err != nil {
 		return petcat.Key{}, err
 	}
@@ -40,15 +43,18 @@ func keyDetail(k petcat.Key) detail {
 	if !k.ExpiresAt.IsZero() {
 		d["expires_at"] = k.ExpiresAt
 	}
+	if k.ReadOnly {
+		d["read_only"] = true
+	}
 	return d
 }
 
 // insertKey gives a key its id and writes it down.
 func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
-	const insert = `INSERT INTO api_key (id, account_id, hash, label, hint, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`
+	const insert = `INSERT INTO api_key (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 	t.numbers.Key++
 	k.ID = t.numbers.Key
-	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), int64(t.reviseAccess()))
+	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), int64(t.reviseAccess()))
 }
 
 // updateKey writes down what can change of a key.

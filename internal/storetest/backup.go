@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 func testBackup(t *testing.T, open Open) {
 	t.Run("into a store of the same kind", func(t *testing.T) { RunMove(t, open, open) })
+	t.Run("of format 1", func(t *testing.T) { testBackupOfFormat1(t, open) })
 	t.Run("of nothing", func(t *testing.T) { testBackupOfNothing(t, open) })
 	t.Run("while others write", func(t *testing.T) { testBackupUnderLoad(t, open) })
 	t.Run("a cut or altered file is refused", func(t *testing.T) { testBrokenBackup(t, open) })
@@ -105,11 +108,11 @@ func furnish(t *testing.T, open Open) *household {
 	gone := f.account(t, "gone")
 	var keys []petcat.Key
 	for i, a := range []petcat.AccountID{h.free.ID, h.free.ID, shop.ID, shop.ID, gone.ID} {
-		expires := time.Time{}
+		terms := petcat.KeyTerms{ReadOnly: i == 3}
 		if i == 1 {
-			expires = f.now().Add(time.Hour)
+			terms.ExpiresAt = f.now().Add(time.Hour)
 		}
-		k, g := f.keyUntil(t, a, uint64(i+1), expires)
+		k, g := f.keyOn(t, a, uint64(i+1), terms)
 		keys, h.hashes = append(keys, k), append(h.hashes, g.Hash)
 	}
 	must2(t)(f.ChangeKey(t.Context(), operator, keys[1].ID, petcat.DisableKey))
@@ -239,6 +242,19 @@ func (h *household) wantLifeGoesOn(t *testing.T, moved *fixture, before contents
 	if len(change.Accounts) != 1 || len(change.Keys) != 1 {
 		t.Errorf("what changed after the restore is %+v", change)
 	}
+}
+
+// testBackupOfFormat1: a file of the first format is restored, and its keys may write.
+func testBackupOfFormat1(t *testing.T, open Open) {
+	file, err := os.ReadFile(filepath.Join("..", "backup", "testdata", "format-1.backup"))
+	must(t, file, err)
+	f := start(t, open)
+	if err := restore(t, f, file); err != nil {
+		t.Fatal(err)
+	}
+	k := petcat.Key{ID: 1, Account: 1, Hint: "hint", CreatedAt: time.UnixMilli(5).UTC(), DisabledAt: time.UnixMilli(7).UTC()}
+	wantEqual(t, "the keys", []petcat.Key{k}, f.keys(t, 0))
+	wantSound(t, take(t, f))
 }
 
 func testBackupOfNothing(t *testing.T, open Open) {

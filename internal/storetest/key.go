@@ -17,8 +17,9 @@ func testKeys(t *testing.T, open Open) {
 		a, b := f.account(t, "zoo"), f.account(t, "shop")
 		first, g := f.key(t, a.ID, 1)
 		wantEqual(t, "the key", petcat.Key{ID: 1, Account: a.ID, Label: "key 1", Hint: g.Hint, CreatedAt: noon}, first)
-		second, _ := f.keyUntil(t, b.ID, 2, noon.Add(90*24*time.Hour))
+		second, _ := f.keyOn(t, b.ID, 2, petcat.KeyTerms{ExpiresAt: noon.Add(90 * 24 * time.Hour), ReadOnly: true})
 		wantEqual(t, "its end", noon.Add(90*24*time.Hour), second.ExpiresAt)
+		wantEqual(t, "that it is read-only", true, second.ReadOnly)
 		third, _ := f.key(t, a.ID, 3)
 		wantEqual(t, "all keys", []petcat.Key{first, second, third}, f.keys(t, 0))
 		wantEqual(t, "the keys of one account", []petcat.Key{first, third}, f.keys(t, a.ID))
@@ -27,7 +28,7 @@ func testKeys(t *testing.T, open Open) {
 	})
 	t.Run("unknown ones are not found", func(t *testing.T) {
 		f := start(t, open)
-		n, err := petcat.ParseNewKey(9, "", time.Time{}, noon, generate(t, 1))
+		n, err := petcat.ParseNewKey(9, petcat.KeyTerms{}, noon, generate(t, 1))
 		must(t, n, err)
 		_, err = f.CreateKey(t.Context(), operator, n)
 		wantCode(t, err, petcat.CodeNotFound)
@@ -44,7 +45,7 @@ func testKeys(t *testing.T, open Open) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
 		f.key(t, a.ID, 1)
-		k, g := f.key(t, a.ID, 2)
+		k, g := f.keyOn(t, a.ID, 2, petcat.KeyTerms{ReadOnly: true})
 		hashes, want := []petcat.KeyHash{generate(t, 3).Hash, g.Hash}, map[petcat.KeyHash]petcat.Credential{g.Hash: {Key: k, Account: a}}
 		for i := uint64(4); i < 300; i++ {
 			b := f.account(t, fmt.Sprintf("zoo %d", i))
@@ -110,7 +111,7 @@ func (f *fixture) change(t *testing.T, id petcat.KeyID, action petcat.KeyAction)
 
 func testRotation(t *testing.T, open Open) {
 	f := start(t, open)
-	old, oldSecret := f.keyUntil(t, f.account(t, "zoo").ID, 1, noon.Add(30*24*time.Hour))
+	old, oldSecret := f.keyOn(t, f.account(t, "zoo").ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(30 * 24 * time.Hour), ReadOnly: true})
 	f.clock.Advance(24 * time.Hour)
 	secret := generate(t, 2)
 	r, err := petcat.ParseRotation(old.ID, time.Hour, secret)
@@ -118,7 +119,9 @@ func testRotation(t *testing.T, open Open) {
 	successor, err := f.RotateKey(t.Context(), operator, r)
 	must(t, successor, err)
 	now := noon.Add(24 * time.Hour)
-	wantEqual(t, "the new key", petcat.Key{ID: 2, Account: old.Account, Label: old.Label, Hint: secret.Hint, CreatedAt: now, ExpiresAt: now.Add(30 * 24 * time.Hour)}, successor)
+	wantEqual(t, "the new key", petcat.Key{
+		ID: 2, Account: old.Account, Label: old.Label, Hint: secret.Hint, ReadOnly: true, CreatedAt: now, ExpiresAt: now.Add(30 * 24 * time.Hour),
+	}, successor)
 	old.ExpiresAt, old.Successor = now.Add(time.Hour), successor.ID
 	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
 	for _, g := range []petcat.GeneratedKey{oldSecret, secret} {

@@ -36,7 +36,7 @@ func (f *fixture) everything(t *testing.T) everything {
 func testReopen(t *testing.T, open Open) {
 	f := start(t, open)
 	a := f.account(t, "zoo")
-	k, _ := f.keyUntil(t, a.ID, 1, noon.Add(time.Hour))
+	k, _ := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(time.Hour)})
 	closed := f.account(t, "shop")
 	must2(t)(f.CloseAccount(t.Context(), operator, closed.ID))
 	if err := f.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: noon, EndsAt: noon.Add(time.Hour), EarlyRetries: 31}); err != nil {

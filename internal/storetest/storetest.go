@@ -202,13 +202,15 @@ func generate(t *testing.T, seed uint64) petcat.GeneratedKey {
 // key creates a key that never expires.
 func (f *fixture) key(t *testing.T, a petcat.AccountID, seed uint64) (petcat.Key, petcat.GeneratedKey) {
 	t.Helper()
-	return f.keyUntil(t, a, seed, time.Time{})
+	return f.keyOn(t, a, seed, petcat.KeyTerms{})
 }
 
-func (f *fixture) keyUntil(t *testing.T, a petcat.AccountID, seed uint64, expires time.Time) (petcat.Key, petcat.GeneratedKey) {
+// keyOn creates a key on terms, but with a label of its own.
+func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms petcat.KeyTerms) (petcat.Key, petcat.GeneratedKey) {
 	t.Helper()
 	g := generate(t, seed)
-	n, err := petcat.ParseNewKey(a, fmt.Sprintf("key %d", seed), expires, f.now(), g)
+	terms.Label = fmt.Sprintf("key %d", seed)
+	n, err := petcat.ParseNewKey(a, terms, f.now(), g)
 	if err != nil {
 		t.Fatal(err)
 	}

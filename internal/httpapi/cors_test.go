@@ -1,0 +1,323 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"petcat"
+	"petcat/api"
+	"petcat/internal/clock"
+	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
+)
+
+const (
+	site       = "https://app.example.com"
+	otherSite  = "http://localhost:3000"
+	allow      = "Access-Control-Allow-Origin"
+	expose     = "Access-Control-Expose-Headers"
+	asksMethod = "Access-Control-Request-Method"
+)
+
+func fromPage(origin string) request { return withHeader("Origin", origin) }
+
+func allowing(origins ...string) func(*httpapi.Options) {
+	return func(o *httpapi.Options) { o.CORSOrigins = origins }
+}
+
+// preflight asks as a browser does before a create.
+func (s *service) preflight(path, origin string, changes ...request) *answer {
+	s.t.Helper()
+	changes = append(changes, fromPage(origin), withHeader(asksMethod, "POST"), withHeader("Access-Control-Request-Headers", "authorization,content-type"))
+	return s.do(http.MethodOptions, path, nil, changes...)
+}
+
+// wantClosed checks that a page gets nothing to read.
+func wantClosed(t *testing.T, a *answer) {
+	t.Helper()
+	for name := range a.Header {
+		if strings.HasPrefix(name, "Access-Control-") {
+			t.Errorf("%s: %s", name, a.Header.Get(name))
+		}
+	}
+}
+
+func wantOpen(t *testing.T, a *answer, origin string) {
+	t.Helper()
+	wantHeader(t, a, allow, origin)
+	if exposed := a.Header.Get(expose); !strings.Contains(exposed, "X-RateLimit-Remaining") {
+		t.Errorf("%d: the page may read %q", a.StatusCode, exposed)
+	}
+}
+
+func TestPreflight(t *testing.T) {
+	var refused atomic.Int64
+	s := start(t, allowing(otherSite, site), func(o *httpapi.Options) {
+		o.Refused = func(_ context.Context, known bool) bool {
+			if !known {
+				refused.Add(1)
+			}
+			return false
+		}
+		o.Keyring = untouchable{t}
+	})
+	t.Run("204 on every path, without a look at the key", func(t *testing.T) {
+		for _, path := range []string{"/v1/categories", "/v1/categories/1", "/v1/nothing", "/v1"} {
+			a := s.preflight(path, site, withHeader("Authorization", "Bearer pck_live_x"))
+			wantStatus(t, a, 204)
+			wantHeader(t, a, allow, site)
+			wantHeader(t, a, "Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match")
+			wantHeader(t, a, "Access-Control-Max-Age", "7200")
+			wantHeader(t, a, "Access-Control-Allow-Credentials", "")
+			wantHeader(t, a, "Vary", "Origin")
+			wantHeader(t, a, "Cache-Control", "no-store")
+			wantHeader(t, a, "Content-Length", "")
+			methods := strings.Split(a.Header.Get("Access-Control-Allow-Methods"), ", ")
+			for _, o := range petcat.Operations() {
+				if !slices.Contains(methods, o.Method) {
+					t.Errorf("%s of %s is not among %q", o.Method, o.ID, methods)
+				}
+			}
+			if !slices.Contains(methods, "HEAD") || slices.Contains(methods, "OPTIONS") {
+				t.Errorf("the methods are %q", methods)
+			}
+		}
+	})
+	t.Run("it is no failed attempt, and for its connection what a missing key is", func(t *testing.T) {
+		before := refused.Load()
+		a := s.preflight("/v1/categories", site)
+		if limit := a.number(t, "X-RateLimit-Limit"); a.number(t, "X-RateLimit-Remaining") != limit {
+			t.Errorf("%s of %d attempts remain", a.Header.Get("X-RateLimit-Remaining"), limit)
+		}
+		if told := refused.Load() - before; told != 1 {
+			t.Errorf("the connection was told of %d requests without a key, want one", told)
+		}
+	})
+	t.Run("it is recorded once", func(t *testing.T) {
+		s.mu.Lock()
+		s.records = nil
+		s.mu.Unlock()
+		wantStatus(t, s.preflight("/v1/categories", site), 204)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.records) != 1 {
+			t.Fatalf("%d records of a preflight", len(s.records))
+		}
+		if r := s.records[0]; r.Status != 204 || !r.API || r.Admitted || r.Account != 0 || r.Operation != "" || r.Code != "" {
+			t.Errorf("the record is %+v", r)
+		}
+	})
+}
+
+// untouchable is a keyring that nobody may ask.
+type untouchable struct{ t *testing.T }
+
+func (u untouchable) Identify(context.Context, string, clock.Reading) (*keyring.Caller, error) {
+	u.t.Error("a key was looked at")
+	return nil, errors.New("untouchable")
+}
+
+func TestOptionsThatIsNoPreflight(t *testing.T) {
+	for name, origins := range map[string][]string{"nobody": nil, "a site": {site}, "all": {"*"}} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, allowing(origins...))
+			key, _ := s.key(s.account("acme", petcat.Pro))
+			cases := map[string][]request{
+				"neither":   nil,
+				"no origin": {withHeader(asksMethod, "POST")},
+				"no method": {fromPage(site)},
+			}
+			if origins == nil {
+				cases["a preflight"] = []request{fromPage(site), withHeader(asksMethod, "POST")}
+			}
+			for name, headers := range cases {
+				wantError(t, s.do("OPTIONS", "/v1/categories", nil, headers...), 401, petcat.CodeMissingAPIKey)
+				a := s.do("OPTIONS", "/v1/categories", nil, append(headers, withKey(key))...)
+				wantError(t, a, 405, petcat.CodeMethodNotAllowed)
+				wantHeader(t, a, "Allow", "GET, HEAD, POST")
+				if origins == nil {
+					wantClosed(t, a)
+					wantHeader(t, a, "Vary", "")
+				}
+				if got := a.Header.Get("Access-Control-Allow-Methods"); got != "" {
+					t.Errorf("%s: it allows %s", name, got)
+				}
+			}
+		})
+	}
+}
+
+func TestCrossOriginOff(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	a := s.list(withKey(key), fromPage(site))
+	wantStatus(t, a, 200)
+	wantClosed(t, a)
+	wantHeader(t, a, "Vary", "Authorization, Accept-Encoding")
+	wantClosed(t, s.list(fromPage(site)))
+}
+
+// Origins that look like an allowed one, and what is none: they get no header, and
+// caches are told that another origin would.
+func TestCrossOriginRefused(t *testing.T) {
+	s := start(t, allowing(site, otherSite))
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 10_000, 10_000))
+	for _, hostile := range []string{
+		"null", "", "*", " ", "https://app.example.com.evil.example", "https://evil.example/https://app.example.com", "https://evilapp.example.com",
+		"https://app.example.com/", "https://app.example.com:443", "https://app.example.com:8443", "http://app.example.com", "https://APP.example.com",
+		"HTTPS://app.example.com", "https://app.example.co", "https://app.example.com,https://evil.example", "https://app.example.com https://evil.example",
+		"https://app.example.com@evil.example", "https://x.app.example.com", "app.example.com", "https://app.example.com.", "https://app%2eexample.com",
+		"http://localhost:30000", "http://localhost", "http://127.0.0.1:3000", "file://", strings.Repeat("https://app.example.com", 100),
+	} {
+		a := s.preflight("/v1/categories", hostile)
+		wantError(t, a, 401, petcat.CodeMissingAPIKey)
+		wantClosed(t, a)
+		wantHeader(t, a, "Vary", "Origin")
+		a = s.list(withKey(key), fromPage(hostile))
+		wantStatus(t, a, 200)
+		wantClosed(t, a)
+		wantHeader(t, a, "Vary", "Authorization, Accept-Encoding, Origin")
+	}
+	t.Run("two origins", func(t *testing.T) {
+		a := s.preflight("/v1/categories", site, fromPage("https://evil.example"))
+		wantError(t, a, 401, petcat.CodeMissingAPIKey)
+		wantClosed(t, a)
+		wantClosed(t, s.list(withKey(key), fromPage(site), fromPage(site)))
+	})
+	t.Run("no origin", func(t *testing.T) {
+		a := s.list(withKey(key))
+		wantClosed(t, a)
+		wantHeader(t, a, "Vary", "Authorization, Accept-Encoding, Origin")
+	})
+}
+
+// Whatever comes back, an allowed page can read it.
+func TestCrossOrigin(t *testing.T) {
+	var fail error
+	var options httpapi.Options
+	s := start(t, allowing(site, otherSite), func(o *httpapi.Options) {
+		o.Documents = map[string]http.Handler{
+			"/openapi.json": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }),
+		}
+		options = *o
+	})
+	broken := start(t, allowing(site), func(o *httpapi.Options) { o.Catalog = brokenList{fail: func() error { return fail }} })
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	readOnly, _ := s.keyOn(s.account("reader", petcat.Pro), petcat.KeyTerms{ReadOnly: true})
+	spent, _ := s.key(s.account("spent", petcat.Enterprise, 1, 1))
+	wantStatus(t, s.list(withKey(spent)), 200)
+	brokenKey, _ := broken.key(broken.account("acme", petcat.Pro))
+	etag := s.list(withKey(key)).Header.Get("ETag")
+	page := fromPage(site)
+
+	for _, c := range []struct {
+		name   string
+		status int
+		answer func() *answer
+	}{
+		{"200", 200, func() *answer { return s.list(withKey(key), page) }},
+		{"200 HEAD", 200, func() *answer { return s.do("HEAD", "/v1/categories", nil, withKey(key), page) }},
+		{"304", 304, func() *answer { return s.list(withKey(key), page, withHeader("If-None-Match", etag)) }},
+		{"201", 201, func() *answer { return s.create(`{"name":"dog"}`, withKey(key), page) }},
+		{"400", 400, func() *answer { return s.create(`{`, withKey(key), page) }},
+		{"401", 401, func() *answer { return s.list(page) }},
+		{"401 wrong key", 401, func() *answer { return s.list(withKey("x"), page) }},
+		{"403", 403, func() *answer { return s.create(`{"name":"dog"}`, withKey(readOnly), page) }},
+		{"404", 404, func() *answer { return s.do("GET", "/v1/nothing", nil, withKey(key), page) }},
+		{"405", 405, func() *answer { return s.do("PUT", "/v1/categories", nil, withKey(key), page) }},
+		{"412", 412, func() *answer { return s.list(withKey(key), page, withHeader("If-Match", `"x"`)) }},
+		{"429", 429, func() *answer { return s.list(withKey(spent), page) }},
+		{"500", 500, func() *answer { fail = errors.New("broken"); return broken.list(withKey(brokenKey), page) }},
+		{"503", 503, func() *answer {
+			fail = petcat.Errorf(petcat.CodeServiceUnavailable, "not now")
+			return broken.list(withKey(brokenKey), page)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := c.answer()
+			wantStatus(t, a, c.status)
+			wantOpen(t, a, site)
+			if vary := a.Header.Get("Vary"); !strings.HasSuffix(vary, "Origin") {
+				t.Errorf("Vary: %q", vary)
+			}
+		})
+	}
+	t.Run("another allowed origin", func(t *testing.T) { wantOpen(t, s.list(withKey(key), fromPage(otherSite)), otherSite) })
+	t.Run("outside /v1", func(t *testing.T) {
+		for _, path := range []string{"/openapi.json", "/nothing"} {
+			a := s.do("GET", path, nil, page)
+			wantClosed(t, a)
+			wantHeader(t, a, "Vary", "")
+		}
+		wantError(t, s.preflight("/openapi.json", site), 405, petcat.CodeMethodNotAllowed)
+	})
+	t.Run("while the service starts", func(t *testing.T) {
+		starting := httpapi.Starting(options)
+		ask := func(method string, headers ...request) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), method, "/v1/categories", nil)
+			for _, change := range headers {
+				change(r)
+			}
+			w := httptest.NewRecorder()
+			starting.ServeHTTP(w, r)
+			return w
+		}
+		if w := ask("GET", page); w.Code != 503 || w.Header().Get(allow) != site {
+			t.Errorf("%d, allowed %q", w.Code, w.Header().Get(allow))
+		}
+		if w := ask("OPTIONS", page, withHeader(asksMethod, "GET")); w.Code != 204 || w.Header().Get(allow) != site {
+			t.Errorf("a preflight: %d, allowed %q", w.Code, w.Header().Get(allow))
+		}
+	})
+}
+
+// The answers to all origins are the same, so that caches need not tell them apart.
+func TestCrossOriginAny(t *testing.T) {
+	s := start(t, allowing("*"))
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	for _, origin := range []string{site, "https://other.example", "null"} {
+		wantStatus(t, s.preflight("/v1/categories", origin), 204)
+		a := s.list(withKey(key), fromPage(origin))
+		wantOpen(t, a, "*")
+		wantHeader(t, a, "Vary", "Authorization, Accept-Encoding")
+		wantHeader(t, a, "Access-Control-Allow-Credentials", "")
+	}
+	wantOpen(t, s.list(withKey(key)), "*")
+}
+
+// A page can send and read all that the OpenAPI document speaks of, but for what
+// browsers keep to themselves or make of it something else.
+func TestCrossOriginHeadersAreTheDocuments(t *testing.T) {
+	document, err := openapi3.NewLoader().LoadFromData(api.YAML(""))
+	must(t, err)
+	s := start(t, allowing(site))
+	sent := strings.Split(s.preflight("/v1/categories", site).Header.Get("Access-Control-Allow-Headers"), ", ")
+	read := strings.Split(s.list(fromPage(site)).Header.Get(expose), ", ")
+	// The first three can always be read; the others are for browsers, caches and people.
+	read = append(read, "Cache-Control", "Content-Type", "Content-Length", "Content-Encoding", "Vary", "WWW-Authenticate", "Accept-Encoding", "Accept-Patch")
+	for path, item := range document.Paths.Map() {
+		for method, o := range item.Operations() {
+			for _, p := range o.Parameters {
+				if p.Value.In == openapi3.ParameterInHeader && !slices.Contains(sent, p.Value.Name) {
+					t.Errorf("%s %s: a page cannot send %s", method, path, p.Value.Name)
+				}
+			}
+			for status, r := range o.Responses.Map() {
+				for name := range r.Value.Headers {
+					if !slices.Contains(read, name) {
+						t.Errorf("%s %s %s: a page cannot read %s", method, path, status, name)
+					}
+				}
+			}
+		}
+	}
+}
