@@ -46,8 +46,12 @@ type Operation struct {
 	Stability    Stability
 	Free         bool      // its requests are not charged, and banned keys are answered
 	DeprecatedAt time.Time // zero: not deprecated
-	SunsetAt     time.Time // zero: no end planned; else at least Notice after DeprecatedAt
+	SunsetAt     time.Time // zero: no end planned; else 00:00 UTC of a day, at least Notice after DeprecatedAt
 }
+
+// Deprecated reports whether callers are told to use something else. That is so
+// from the announcement on, even if DeprecatedAt is still to come.
+func (o Operation) Deprecated() bool { return !o.DeprecatedAt.IsZero() }
 
 // Sunset reports whether the operation has ended at a moment.
 func (o Operation) Sunset(now time.Time) bool {
