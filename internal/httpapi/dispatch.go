@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"petcat"
 )
@@ -88,13 +89,14 @@ func (s *Server) dispatch(e *exchange) error {
 		e.header()["Allow"] = allow
 		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", allow[0])
 	}
-	e.Operation = endpoint.operation.ID
+	e.Operation, e.Deprecated = endpoint.operation.ID, endpoint.operation.Deprecated()
 	h := e.header()
 	for _, f := range endpoint.lifecycle {
 		h[f.name] = f.value
 	}
 	if endpoint.operation.Sunset(e.start.Time()) {
-		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s has ended", endpoint.operation.ID)
+		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s ended on %s; its description at /docs names what to use instead",
+			endpoint.operation.ID, endpoint.operation.SunsetAt.UTC().Format(time.DateOnly))
 	}
 	if e.caller.ReadOnly && endpoint.operation.Writes() {
 		return petcat.Errorf(petcat.CodeForbidden, "this API key is read-only; use a key that may write, or ask the operator for one")

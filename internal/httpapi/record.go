@@ -18,20 +18,21 @@ import (
 
 // Record is what one request was and what became of it.
 type Record struct {
-	RequestID string
-	Method    string
-	Path      string // of the URL, without the query; see requestPath
-	API       bool   // under /v1
-	Operation petcat.OperationID
-	Account   petcat.AccountID // 0 when nobody was identified
-	Key       petcat.KeyID
-	Admitted  bool // the request was charged
-	Status    int
-	Code      petcat.Code // "" unless the answer is an error
-	Bytes     int64       // of the answer's body, as it was written
-	At        time.Time
-	Duration  time.Duration
-	Address   string // of the client, as far as it is known
+	RequestID  string
+	Method     string
+	Path       string // of the URL, without the query; see requestPath
+	API        bool   // under /v1
+	Operation  petcat.OperationID
+	Deprecated bool             // the operation is, whatever became of the request
+	Account    petcat.AccountID // 0 when nobody was identified
+	Key        petcat.KeyID
+	Admitted   bool // the request was charged
+	Status     int
+	Code       petcat.Code // "" unless the answer is an error
+	Bytes      int64       // of the answer's body, as it was written
+	At         time.Time
+	Duration   time.Duration
+	Address    string // of the client, as far as it is known
 }
 
 // exchange is one request on its way through the chain. It lives in a pool.

@@ -67,6 +67,9 @@ type Options struct {
 	// BodyBytes bounds the memory of all bodies at one time that are larger than
 	// 4 KiB; 64 MiB by default. Past it they are answered 503.
 	BodyBytes int64
+	// Operations is what the API offers; [petcat.Operations] by default. New panics
+	// when one of them has no handler.
+	Operations []petcat.Operation
 	// TrustedProxies are believed when they tell a client's address in
 	// X-Forwarded-For, and a request's id in X-Request-Id. Optional.
 	TrustedProxies []netip.Prefix
@@ -115,8 +118,11 @@ func New(o Options) (*Server, error) {
 	if o.Catalog == nil || o.Store == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Looks == nil || o.Clock == nil || o.Logger == nil {
 		return nil, errors.New("httpapi: a required option is missing")
 	}
+	if o.Operations == nil {
+		o.Operations = petcat.Operations()
+	}
 	s := newServer(o)
-	s.route(petcat.Operations())
+	s.route(o.Operations)
 	return s, nil
 }
 

@@ -15,13 +15,16 @@ type Access struct {
 	Method    string
 	Path      string // without the query, which may hold what should not be in a log
 	Operation petcat.OperationID
-	Status    int
-	Code      petcat.Code // "" unless the answer is an error
-	Account   petcat.AccountID
-	Key       petcat.KeyID
-	Address   string
-	Duration  time.Duration
-	Bytes     int64 // of the answer's body
+	// Deprecated tells that the operation is deprecated. The line then says so: with
+	// its account, it is how an operator finds out who has to change.
+	Deprecated bool
+	Status     int
+	Code       petcat.Code // "" unless the answer is an error
+	Account    petcat.AccountID
+	Key        petcat.KeyID
+	Address    string
+	Duration   time.Duration
+	Bytes      int64 // of the answer's body
 }
 
 // Access writes one line. It is written by hand because every request pays for
@@ -55,6 +58,9 @@ func (a *Access) append(dst []byte, f Format) []byte {
 	dst = appendSent(f.appendName(dst, "path"), a.Path, maxPath)
 	if a.Operation != "" {
 		dst = f.appendWord(dst, "operation", string(a.Operation))
+	}
+	if a.Deprecated {
+		dst = append(f.appendName(dst, "deprecated"), "true"...)
 	}
 	dst = f.appendNumber(dst, "status", int64(a.Status))
 	if a.Code != "" {

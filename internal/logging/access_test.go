@@ -36,6 +36,8 @@ func TestAccess(t *testing.T) {
 	stranger := accessLine()
 	stranger.Operation, stranger.Code, stranger.Account, stranger.Key, stranger.Status = "", "", 0, 0, 200
 	stranger.At = stranger.At.Truncate(10 * time.Millisecond).In(time.FixedZone("east", 3600))
+	old := accessLine()
+	old.Deprecated = true
 	for _, c := range []struct {
 		name   string
 		format logging.Format
@@ -51,6 +53,11 @@ func TestAccess(t *testing.T) {
 			`operation=createCategory status=429 code=rate_limit_exceeded account=acct_12 key=key_34 address="192.0.2.7" duration_us=1234 bytes=99`},
 		{"text, nobody", logging.Text, stranger, `time=2026-03-14T12:00:18.120000Z level=INFO msg=request request_id=0A1B2C3D-7 method="POST" path="/v1/categories" ` +
 			`status=200 address="192.0.2.7" duration_us=1234 bytes=99`},
+		{"json, deprecated", logging.JSON, old, `{"time":"2026-03-14T12:00:18.123456Z","level":"INFO","msg":"request","request_id":"0A1B2C3D-7",` +
+			`"method":"POST","path":"/v1/categories","operation":"createCategory","deprecated":true,"status":429,"code":"rate_limit_exceeded",` +
+			`"account":"acct_12","key":"key_34","address":"192.0.2.7","duration_us":1234,"bytes":99}`},
+		{"text, deprecated", logging.Text, old, `time=2026-03-14T12:00:18.123456Z level=INFO msg=request request_id=0A1B2C3D-7 method="POST" path="/v1/categories" ` +
+			`operation=createCategory deprecated=true status=429 code=rate_limit_exceeded account=acct_12 key=key_34 address="192.0.2.7" duration_us=1234 bytes=99`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want+"\n", written(t, c.format, c.line)); diff != "" {
@@ -63,6 +70,7 @@ func TestAccess(t *testing.T) {
 // In both formats a line has the same fields with the same values.
 func TestAccessFormatsAgree(t *testing.T) {
 	a := accessLine()
+	a.Deprecated = true // so that every field is there
 	text := fields(t, logging.Text, strings.TrimSuffix(written(t, logging.Text, a), "\n"))
 	json := fields(t, logging.JSON, strings.TrimSuffix(written(t, logging.JSON, a), "\n"))
 	delete(text, "time")

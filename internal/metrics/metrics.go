@@ -1,9 +1,10 @@
 // Package metrics counts what the service does, for Prometheus. It is the only
 // importer of the metrics library: the others pass plain values.
 //
-// It refuses labels whose values callers choose (keys, paths, addresses): the number
-// of time series is fixed by the program. Counters that a request touches are looked
-// up once, at start. It depends on nothing that could be unavailable.
+// It refuses labels whose values callers choose (keys, paths, addresses): the program
+// bounds the number of time series, and all of them exist from the start, but for
+// those that name accounts (see deprecated). Counters that other requests touch are
+// looked up once, at start. It depends on nothing that could be unavailable.
 package metrics
 
 import (
@@ -30,6 +31,7 @@ type Metrics struct {
 	batches    prometheus.Histogram
 	commits    prometheus.Histogram
 	charges    prometheus.Histogram
+	deprecated *deprecated
 }
 
 // operation is what is counted of one operation.
@@ -85,10 +87,11 @@ func New(version string) *Metrics {
 		operations: make(map[petcat.OperationID]*operation),
 		refused:    make(map[petcat.Code]prometheus.Counter),
 		bans:       make(map[bool]prometheus.Counter),
+		deprecated: newDeprecated(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.admitted, m.batches, m.commits, m.charges,
+		m.requests, m.admitted, m.batches, m.commits, m.charges, m.deprecated.calls,
 	)
 	m.resolve()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{

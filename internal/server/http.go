@@ -103,8 +103,11 @@ func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
 	}
+	if r.Deprecated {
+		n.metrics.Deprecated(r.Operation, r.Account)
+	}
 	n.log.Access(&logging.Access{
-		At: r.At, RequestID: r.RequestID, Method: r.Method, Path: r.Path, Operation: r.Operation,
+		At: r.At, RequestID: r.RequestID, Method: r.Method, Path: r.Path, Operation: r.Operation, Deprecated: r.Deprecated,
 		Status: r.Status, Code: r.Code, Account: r.Account, Key: r.Key,
 		Address: r.Address, Duration: r.Duration, Bytes: r.Bytes,
 	})
