@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,56 +27,6 @@ func parse(t *testing.T, document []byte) *openapi3.T {
 		t.Fatalf("validate: %v", err)
 	}
 	return doc
-}
-
-func TestDocumentHasVersion(t *testing.T) {
-	doc := load(t)
-	if doc.Info.Version != version {
-		t.Errorf("info.version is %s, want %s", doc.Info.Version, version)
-	}
-}
-
-func TestOperationsAreTheRegistrys(t *testing.T) {
-	type operation struct{ ID, Method, Path, Stability, Level string }
-	// Tools that compare documents know this word for experimental.
-	levels := map[petcat.Stability]string{petcat.Stable: "stable", petcat.Beta: "beta", petcat.Experimental: "alpha"}
-
-	var want []operation
-	for _, o := range petcat.Operations() {
-		want = append(want, operation{string(o.ID), o.Method, o.Path, string(o.Stability), levels[o.Stability]})
-	}
-	var got []operation
-	for path, item := range load(t).Paths.Map() {
-		for method, o := range item.Operations() {
-			stability, _ := o.Extensions["x-stability"].(string)
-			level, _ := o.Extensions["x-stability-level"].(string)
-			got = append(got, operation{o.OperationID, method, path, stability, level})
-		}
-	}
-	byID := func(a, b operation) int { return strings.Compare(a.ID, b.ID) }
-	slices.SortFunc(want, byID)
-	slices.SortFunc(got, byID)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("operations (-registry +document):\n%s", diff)
-	}
-}
-
-func TestDeprecatedOperationsAreTheRegistrys(t *testing.T) {
-	doc := load(t)
-	for _, o := range petcat.Operations() {
-		documented := doc.Paths.Value(o.Path).GetOperation(o.Method)
-		if want := !o.DeprecatedAt.IsZero(); documented.Deprecated != want {
-			t.Errorf("%s: deprecated is %t in the document, %t in the registry", o.ID, documented.Deprecated, want)
-		}
-		sunset, _ := documented.Extensions["x-sunset"].(string)
-		want := ""
-		if !o.SunsetAt.IsZero() {
-			want = o.SunsetAt.Format("2006-01-02")
-		}
-		if sunset != want {
-			t.Errorf("%s: x-sunset is %q in the document, %q in the registry", o.ID, sunset, want)
-		}
-	}
 }
 
 func TestCodesAreTheDomains(t *testing.T) {
