@@ -59,12 +59,14 @@ func TestOperationsAreTheRegistrys(t *testing.T) {
 	}
 }
 
+// ending marks an operation as deprecated, behind its id.
+const ending = createID + "      deprecated: true\n      x-sunset: '2027-01-31'\n"
+
 // TestMarksAreCompared shows that the comparison sees each mark, before an operation
 // has them.
 func TestMarksAreCompared(t *testing.T) {
 	first := string(readFile(t, releasedName(1)))
-	const ended = "operationId: createCategory\n      deprecated: true\n      x-sunset: '2027-01-31'\n"
-	document := documented(parse(t, []byte(edited(t, first, stability("experimental", "alpha"), edit{"operationId: createCategory\n", ended}))))
+	document := documented(parse(t, []byte(edited(t, first, marked("experimental", "alpha"), replace(createID, ending)))))
 	operations := []petcat.Operation{
 		{ID: "listCategories", Method: "GET", Path: "/categories", Stability: petcat.Stable},
 		{
@@ -131,8 +133,7 @@ func TestDeprecatedOperationsAreDescribed(t *testing.T) {
 
 func TestLifecycleGaps(t *testing.T) {
 	first := string(readFile(t, releasedName(1)))
-	id := "operationId: createCategory\n"
-	document := parse(t, []byte(edited(t, first, edit{id, id + "      deprecated: true\n      x-sunset: '2027-01-31'\n"})))
+	document := parse(t, []byte(edited(t, first, replace(createID, ending))))
 	gaps := strings.Join(lifecycleGaps(document), "\n")
 	for _, want := range []string{
 		"createCategory has a 410: false, a sunset: true",

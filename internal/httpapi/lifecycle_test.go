@@ -56,10 +56,14 @@ func TestLifecycleHeaders(t *testing.T) {
 		{"stable", petcat.Operation{Stability: petcat.Stable}, map[string]string{"X-Stability": "stable"}},
 		{"beta", petcat.Operation{Stability: petcat.Beta}, map[string]string{"X-Stability": "beta"}},
 		{"experimental", petcat.Operation{Stability: petcat.Experimental}, map[string]string{"X-Stability": "experimental"}},
-		{"deprecated, no end planned", petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated},
-			map[string]string{"X-Stability": "stable", "Deprecation": at, "Link": about}},
-		{"deprecated, with a sunset", petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated, SunsetAt: sunset},
-			map[string]string{"X-Stability": "stable", "Deprecation": at, "Sunset": "Wed, 01 Jul 2026 00:00:00 GMT", "Link": ending}},
+		{
+			"deprecated, no end planned", petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated},
+			map[string]string{"X-Stability": "stable", "Deprecation": at, "Link": about},
+		},
+		{
+			"deprecated, with a sunset", petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated, SunsetAt: sunset},
+			map[string]string{"X-Stability": "stable", "Deprecation": at, "Sunset": "Wed, 01 Jul 2026 00:00:00 GMT", "Link": ending},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.ID, c.o.Method, c.o.Path = petcat.OpListCategories, "GET", "/categories"

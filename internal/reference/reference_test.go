@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"petcat/api"
 )
 
 func get(t *testing.T, method, path string, header http.Header) *http.Response {
@@ -47,7 +49,11 @@ func TestPageAndEverythingItNames(t *testing.T) {
 	}
 	elsewhere := map[string]bool{"/openapi.json": true, "/openapi.yaml": true} // served by others
 	for _, m := range named {
-		switch path := m[1]; {
+		path, section, _ := strings.Cut(m[1], "#")
+		if heading := regexp.MustCompile(`(?im)^ +## ` + section + `$`); section != "" && !heading.Match(api.YAML("")) {
+			t.Errorf("the page names %s, and the document has no section of that name", m[1])
+		}
+		switch {
 		case !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//"):
 			t.Errorf("the page names %s, which is not of this server", path)
 		case elsewhere[path]:

@@ -53,7 +53,10 @@
     displayRequestDuration: true,
     persistAuthorization: false, // the key is forgotten with the page
     validatorUrl: null, // nothing is sent elsewhere
-    onComplete: showOperationsLink,
+    onComplete: function () {
+      showOperationsLink();
+      nameSections();
+    },
   });
 
   // The operations stand below a long introduction.
@@ -63,5 +66,17 @@
       reference.querySelector(".scheme-container").scrollIntoView();
     });
     link.hidden = false;
+  }
+
+  // The sections of the introduction can be linked, as /docs#deprecation. Swagger UI
+  // gives their headings no ids, and makes them after the browser looked for one.
+  function nameSections() {
+    for (const heading of reference.querySelectorAll(".info .renderedMarkdown h2")) {
+      heading.id = heading.textContent.trim().toLowerCase().replaceAll(" ", "-");
+    }
+    const section = document.getElementById(location.hash.slice(1));
+    if (section) {
+      section.scrollIntoView();
+    }
   }
 })();
