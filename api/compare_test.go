@@ -61,7 +61,7 @@ func movedSunsets(released, document *openapi3.T) []string {
 			switch {
 			case now == nil && today < published:
 				found = append(found, fmt.Sprintf("%s is gone before its sunset, %s", o.OperationID, published))
-			case now == nil : // its time has come, or it stays after all
+			case now == nil || !now.Deprecated: // its time has come, or it stays after all
 			case extension(now, "x-sunset") != published:
 				found = append(found, fmt.Sprintf("%s was to end on %s, and now on %q: a sunset does not move. Withdraw the deprecation in one revision, and announce it again in a later one",
 					o.OperationID, published, extension(now, "x-sunset")))

@@ -57,11 +57,13 @@ func TestLifecycleHeaders(t *testing.T) {
 		{"beta", petcat.Operation{Stability: petcat.Beta}, map[string]string{"X-Stability": "beta"}},
 		{"experimental", petcat.Operation{Stability: petcat.Experimental}, map[string]string{"X-Stability": "experimental"}},
 		{
-			"deprecated, no end planned", petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated},
+			"deprecated, no end planned",
+			petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated},
 			map[string]string{"X-Stability": "stable", "Deprecation": at, "Link": about},
 		},
 		{
-			"deprecated, with a sunset", petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated, SunsetAt: sunset},
+			"deprecated, with a sunset",
+			petcat.Operation{Stability: petcat.Stable, DeprecatedAt: deprecated, SunsetAt: sunset},
 			map[string]string{"X-Stability": "stable", "Deprecation": at, "Sunset": "Wed, 01 Jul 2026 00:00:00 GMT", "Link": ending},
 		},
 	} {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -349,54 +348,4 @@ func testRestoreOverData(t *testing.T, open Open) {
 		t.Fatalf("got %v, want %v", err, backup.ErrNotEmpty)
 	}
 	wantEqual(t, "what was there", wantSound(t, before).Rows, wantSound(t, take(t, to)).Rows)
-}
-
-// failing is a sink, or the rest of a file, that ends with an error.
-type failing struct {
-	after int
-	err   error
-}
-
-func (f *failing) Begin(backup.Header) error { return nil }
-
-func (f *failing) Row(backup.Kind, []any) error {
-	if f.after--; f.after < 0 {
-		return f.err
-	}
-	return nil
-}
-
-func (f *failing) Read([]byte) (int, error) { return 0, f.err }
-
-// testBackupErrors: an error of the file or of the caller passes as it is.
-func testBackupErrors(t *testing.T, open Open) {
-	h := furnish(t, open)
-	enough := errors.New("enough")
-	for after := range 3 {
-		if err := h.Backup(t.Context(), &failing{after: after, err: enough}); !errors.Is(err, enough) {
-			t.Errorf("a sink that fails after %d rows: %v", after, err)
-		}
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := h.Backup(gone, &failing{after: 1 << 20}); !errors.Is(err, context.Canceled) {
-		t.Errorf("without a caller: %v", err)
-	}
-	file := take(t, h)
-	to := start(t, open)
-	for _, at := range []int{len(file) - 40, len(file) - 1} {
-		r, err := backup.NewReader(io.MultiReader(bytes.NewReader(file[:at]), &failing{err: enough}))
-		if err == nil {
-			err = to.Restore(t.Context(), operator, r)
-		}
-		if !errors.Is(err, enough) {
-			t.Errorf("a file that cannot be read after %d bytes: %v", at, err)
-		}
-	}
-	if err := to.Restore(gone, operator, read(t, file)); !errors.Is(err, context.Canceled) {
-		t.Errorf("without a caller: %v", err)
-	}
-	if err := restore(t, to, file); err != nil {
-		t.Errorf("after all that: %v", err)
-	}
 }
