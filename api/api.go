@@ -2,8 +2,8 @@
 // read it, clients are generated from it, and tests check every response against it.
 //
 // openapi.yaml is written by hand and is the source of truth; openapi.json is the
-// same document as JSON, derived from it by this package's tests. Both are part of
-// the binary, so a server always serves the document that it was built and tested
+// same document as JSON, and openapi.md as text, derived from it by this package's
+// tests. All three are part of the binary, so a server always serves the document that it was built and tested
 // with. The tests of this package compare the document with the domain. It depends
 // on nothing that could be unavailable.
 package api
@@ -19,13 +19,16 @@ import (
 // exactly once.
 const defaultServer = "http://localhost:8080/v1"
 
-//go:generate go test . -run=TestJSONIsTheYAML -update
+//go:generate go test . -run=IsTheYAML -update
 
 //go:embed openapi.yaml
 var yamlDocument string
 
 //go:embed openapi.json
 var jsonDocument string
+
+//go:embed openapi.md
+var markdownDocument string
 
 // YAML returns the document as YAML. publicURL is the address under which the
 // service is reached, without /v1, such as https://pets.example; "" leaves the
@@ -37,6 +40,11 @@ func YAML(publicURL string) []byte {
 // JSON returns the same document as JSON. See [YAML].
 func JSON(publicURL string) []byte {
 	return withServer(jsonDocument, `"`+defaultServer+`"`, publicURL)
+}
+
+// Markdown returns the same document as text in Markdown. See [YAML].
+func Markdown(publicURL string) []byte {
+	return withServer(markdownDocument, `"`+defaultServer+`"`, publicURL)
 }
 
 // withServer puts the service's address in the place of the scalar placeholder.

@@ -72,6 +72,7 @@ func another(t *testing.T, document string) string {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	needOasdiff(t)
 	first := string(readFile(t, releasedName(1)))
 	member := "        description:\n" + between(t, first, "description: The name, exactly as it was sent.\n        description:\n", "    NewCategory:\n")

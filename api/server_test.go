@@ -48,8 +48,14 @@ func TestFilledDocumentsValidate(t *testing.T) {
 	parse(t, api.JSON("https://pets.example"))
 }
 
+func TestMarkdownNamesTheServer(t *testing.T) {
+	if text := string(api.Markdown("https://pets.example")); !strings.Contains(text, `Base URL: "https://pets.example/v1"`) {
+		t.Errorf("it begins with %.200s", text)
+	}
+}
+
 func TestDefaultServerStandsOnce(t *testing.T) {
-	for format, document := range map[string][]byte{"YAML": api.YAML(""), "JSON": api.JSON("")} {
+	for format, document := range map[string][]byte{"YAML": api.YAML(""), "JSON": api.JSON(""), "Markdown": api.Markdown("")} {
 		if n := strings.Count(string(document), "http://localhost:8080/v1"); n != 1 {
 			t.Errorf("%s: the default server stands there %d times", format, n)
 		}

@@ -75,13 +75,15 @@ func TestServeDescribesItself(t *testing.T) {
 			}
 		})
 	}
-	t.Run("/docs", func(t *testing.T) {
-		a := s.do(http.MethodGet, "/docs", "")
-		wantStatus(t, a, http.StatusOK)
-		if kind := a.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/html") {
-			t.Errorf("Content-Type is %q", kind)
-		}
-	})
+	for path, want := range map[string]string{"/docs": "text/html", "/docs/getting-started": "text/html", "/openapi.md": "text/plain"} {
+		t.Run(path, func(t *testing.T) {
+			a := s.do(http.MethodGet, path, "")
+			wantStatus(t, a, http.StatusOK)
+			if kind := a.Header.Get("Content-Type"); !strings.HasPrefix(kind, want) {
+				t.Errorf("Content-Type is %q", kind)
+			}
+		})
+	}
 	t.Run("without a public URL", func(t *testing.T) {
 		s := serve(t, filepath.Join(t.TempDir(), "data"))
 		a := s.do(http.MethodGet, "/openapi.json", "")

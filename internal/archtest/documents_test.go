@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
 	"petcat/internal/config"
 )
 
@@ -29,24 +28,6 @@ var (
 	command  = regexp.MustCompile("\\bpetcat (?:account|audit|backup|ban|completion|config|dev|health|init|key|migrate|plan|restore|serve|verify|version)\\b.*|(?m:^|`)--[a-z].*")
 	flagWord = regexp.MustCompile("(?:^|[\\s\\[(|`])--([a-z][a-z-]*[a-z])")
 )
-
-func TestErrorsPaperNamesEveryCode(t *testing.T) {
-	told := slices.Sorted(slices.Values(submatches(loadProject(t).read(t, "docs/errors.md"), "(?m)^(?:\\|[^`\n]*|#+ )`([a-z0-9_]+)`")))
-	var codes []string
-	for _, c := range petcat.Codes() {
-		codes = append(codes, string(c))
-	}
-	for _, name := range codes {
-		if !slices.Contains(told, name) {
-			t.Errorf("docs/errors.md has no row or heading for `%s`", name)
-		}
-	}
-	for _, name := range told {
-		if !slices.Contains(codes, name) {
-			t.Errorf("docs/errors.md explains `%s`, which is not a code", name)
-		}
-	}
-}
 
 func TestMakeTargets(t *testing.T) {
 	p := loadProject(t)
@@ -96,11 +77,39 @@ func TestDocumentsNamePathsThatExist(t *testing.T) {
 		text := fence.ReplaceAllString(p.read(t, file), "")
 		named := submatches(text, below)
 		for _, to := range submatches(text, link) {
-			named = append(named, path.Join(path.Dir(file), to))
+			if guide, found := strings.CutPrefix(to, "/docs/"); found { // on a server
+				named = append(named, "docs/"+guide+".md")
+			} else {
+				named = append(named, path.Join(path.Dir(file), to))
+			}
 		}
 		for _, name := range named {
 			if found, _ := filepath.Glob(filepath.Join(p.root, name)); len(found) == 0 && !strings.Contains(name, "NNNN") {
 				t.Errorf("%s names %s, which does not exist", file, name)
+			}
+		}
+	}
+}
+
+// TestLinksReachHeadings: a link into a document names a heading as code forges do.
+func TestLinksReachHeadings(t *testing.T) {
+	p := loadProject(t)
+	link := regexp.MustCompile(`\]\(([^)\s:#]*)#([^)\s]+)\)`)
+	dropped := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	headings := func(file string) (names []string) {
+		for _, h := range submatches(fence.ReplaceAllString(p.read(t, file), ""), `(?m)^#+ (.*)$`) {
+			names = append(names, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(h), ""), " ", "-"))
+		}
+		return names
+	}
+	for _, file := range p.matching(t, `\.md$`) {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(p.read(t, file), ""), -1) {
+			to := file
+			if m[1] != "" {
+				to = path.Join(path.Dir(file), m[1])
+			}
+			if !slices.Contains(p.files, to) || !slices.Contains(headings(to), m[2]) {
+				t.Errorf("%s links to %s#%s, which is not there", file, to, m[2])
 			}
 		}
 	}

@@ -42,7 +42,10 @@ func Run(t *testing.T, start Start, steps int) {
 	t.Run("retries", func(t *testing.T) { testRetries(t, start) })
 	t.Run("parallel", func(t *testing.T) { testParallel(t, start) })
 	t.Run("history", func(t *testing.T) {
-		randomtest.Run(t, func(t *testing.T, seed uint64) { testHistory(t, start, seed, steps) })
+		randomtest.Run(t, func(t *testing.T, seed uint64) {
+			t.Helper()
+			testHistory(t, start, seed, steps)
+		})
 	})
 }
 

@@ -41,11 +41,15 @@ type seen struct {
 func RunModel(t *testing.T, start New, o Model) {
 	t.Helper()
 	randomtest.Run(t, func(t *testing.T, seed uint64) {
+		t.Helper()
 		if o.Within == nil {
 			runHistory(t, start, o, seed)
 			return
 		}
-		o.Within(t, func(t *testing.T) { runHistory(t, start, o, seed) })
+		o.Within(t, func(t *testing.T) {
+			t.Helper()
+			runHistory(t, start, o, seed)
+		})
 	})
 }
 

@@ -80,5 +80,6 @@ func appendLine(file, line string) error {
 
 // seedsFile returns where the seeds of a test are.
 func seedsFile(t testing.TB) string {
+	t.Helper()
 	return filepath.Join(filepath.FromSlash(seedsFolder), strings.ReplaceAll(t.Name(), "/", "_"))
 }

@@ -2,9 +2,11 @@ package reference
 
 import (
 	"embed"
-	"io/fs"
+	"html"
 	"path"
+	"strings"
 
+	"petcat/docs"
 	"petcat/internal/representation"
 )
 
@@ -14,8 +16,23 @@ var embedded embed.FS
 // load returns the files by path.
 func load() map[string]*representation.Document {
 	files := make(map[string]*representation.Document)
+	read := func(name string) []byte {
+		data, err := embedded.ReadFile(name)
+		if err != nil { // the files are part of the binary
+			panic(err)
+		}
+		return data
+	}
+	guides := docs.Guides()
+	page := func(name string, values ...string) *representation.Document {
+		text := strings.NewReplacer(append(values, "{{guides}}", guideLinks(guides))...).Replace(string(read(name)))
+		return representation.NewDocument(contentType(name), []byte(text))
+	}
+	files["/docs"] = page("page/index.html")
+	for _, g := range guides {
+		files["/docs/"+g.Name] = page("page/guide.html", "{{title}}", html.EscapeString(g.Title), "{{text}}", renderGuide(g))
+	}
 	for at, name := range map[string]string{
-		"/docs":                                  "page/index.html",
 		"/docs/page.js":                          "page/page.js",
 		"/docs/page.css":                         "page/page.css",
 		"/docs/swagger-ui-bundle.js":             "assets/swagger-ui-bundle.js",
@@ -25,11 +42,7 @@ func load() map[string]*representation.Document {
 		"/docs/LICENSE":                          "assets/LICENSE",
 		"/docs/NOTICE":                           "assets/NOTICE",
 	} {
-		data, err := fs.ReadFile(embedded, name)
-		if err != nil { // the files are part of the binary
-			panic(err)
-		}
-		files[at] = representation.NewDocument(contentType(name), data)
+		files[at] = representation.NewDocument(contentType(name), read(name))
 	}
 	return files
 }

@@ -1,8 +1,9 @@
-// Package reference serves the page on which integrators read the OpenAPI document
-// and try the API: Swagger UI, from the binary itself.
+// Package reference serves what integrators read, from the binary itself: the page
+// on which they read the OpenAPI document and try the API, which is Swagger UI, and
+// the guides of package docs.
 //
-// The page makes no request to any other host, and its Content-Security-Policy keeps
-// it from making one. It keeps an API key only while the page is open. It loads the
+// The pages make no request to any other host, and their Content-Security-Policy keeps
+// them from making one. The reference keeps an API key only while the page is open. It loads the
 // document from /openapi.json of the same server, and shows an error if that fails.
 package reference
 
@@ -19,7 +20,7 @@ import (
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; " +
 	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler serves the page at /docs and its files below /docs/.
+// Handler serves the reference at /docs, and the guides and all files below /docs/.
 func Handler() http.Handler {
 	files := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -62,6 +62,7 @@ func documents(publicURL string) map[string]http.Handler {
 	return map[string]http.Handler{
 		"/openapi.json": representation.NewDocument("application/json", api.JSON(publicURL)),
 		"/openapi.yaml": representation.NewDocument("application/yaml", api.YAML(publicURL)),
+		"/openapi.md":   representation.NewDocument("text/plain; charset=utf-8", api.Markdown(publicURL)), // browsers show it, and do not save it
 		"/docs":         page,
 		"/docs/":        page,
 		"/livez":        http.HandlerFunc(livez),

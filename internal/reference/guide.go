@@ -1,0 +1,65 @@
+package reference
+
+import (
+	"bytes"
+	"html"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+
+	"petcat/docs"
+)
+
+// guideLink begins a link to another guide: a file in the repository, a page here.
+var guideLink = regexp.MustCompile(`\]\(([a-z-]+)\.md`)
+
+// guideLinks returns a link to each guide.
+func guideLinks(guides []docs.Guide) string {
+	var b strings.Builder
+	for _, g := range guides {
+		b.WriteString(`<a href="/docs/` + g.Name + `">` + html.EscapeString(g.Title) + "</a>\n")
+	}
+	return b.String()
+}
+
+// renderGuide returns a guide as HTML.
+func renderGuide(g docs.Guide) string {
+	markdown := goldmark.New(
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+	)
+	var b bytes.Buffer
+	text := guideLink.ReplaceAllString(g.Text, "](/docs/$1")
+	context := parser.NewContext(parser.WithIDs(headingIDs{}))
+	if err := markdown.Convert([]byte(text), &b, parser.WithContext(context)); err != nil { // a buffer takes everything
+		panic(err)
+	}
+	return b.String()
+}
+
+// headingIDs names headings as code forges do, so that a link to a heading works in
+// the repository, too.
+type headingIDs struct{}
+
+// Generate returns a heading's name: its letters and digits in lower case, with
+// hyphens for spaces.
+func (headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
+	return bytes.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		default:
+			return -1
+		}
+	}, bytes.TrimSpace(heading))
+}
+
+// Put is called for names that somebody chose by hand; nobody does.
+func (headingIDs) Put([]byte) {}
