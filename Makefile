@@ -49,7 +49,7 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 ##@ Test
 
 .PHONY: test
-test: need-go need-servers ## Run all tests in their short forms; one that misses a program fails
+test: need-go need-servers need-npm tools/clients/node_modules ## Run all tests in their short forms; one that misses a program fails
 	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) ./...
 	PETCAT_POWER_CUTS=20 go test ./e2e -run $(POWERCUT) -count=1 -timeout $(TEST_TIMEOUT)
 	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
@@ -59,7 +59,7 @@ quick: need-go ## Run the tests that start no server, in their shortest forms: 4
 	go test -short -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: race
-race: need-go need-servers ## Run the same tests under the race detector (needs a C compiler)
+race: need-go need-servers need-npm tools/clients/node_modules ## Run the same tests under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -tags faults -timeout $(TEST_TIMEOUT) $(PKG)
 
@@ -169,8 +169,8 @@ contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI docume
 	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/redocly/node_modules/.bin/redocly lint --config tools/redocly/redocly.yaml $(CONTRACT)
 	@PETCAT_TEST_REQUIRE=1 go test ./api -run '^(TestReleasedDocumentsStay|TestDocumentFollowsReleased)$$' -count=1
 
-tools/redocly/node_modules: tools/redocly/package-lock.json
-	npm --prefix tools/redocly ci
+tools/%/node_modules: tools/%/package-lock.json
+	npm --prefix $(@D) ci
 	@touch $@
 
 .PHONY: vuln
@@ -181,7 +181,7 @@ vuln: need-go ## Look for known vulnerabilities (VULNDB=url: a mirror of the dat
 
 .PHONY: clean
 clean: ## Remove what was built and the test cache; data/ stays
-	rm -rf bin tools/redocly/node_modules
+	rm -rf bin tools/*/node_modules
 	go clean -testcache
 
 .PHONY: help
@@ -198,7 +198,7 @@ need-go:
 
 .PHONY: need-npm
 need-npm:
-	@command -v npm >/dev/null || { echo "npm is not installed; the lint of the OpenAPI document needs it. On Debian: apt-get install nodejs npm" >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is not installed; it installs the linter of the OpenAPI document and what tests use. On Debian: apt-get install nodejs npm" >&2; exit 1; }
 
 .PHONY: need-servers
 need-servers:
