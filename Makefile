@@ -31,7 +31,8 @@ SCHEDULES ?= 1000000
 GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
-# The tests on a disk of their own.
+# The tests in a browser, and those on a disk of their own.
+BROWSER   := '^TestReferencePage'
 POWERCUT  := '^TestPowerCuts|^TestDiskErrorsAnywhere'
 # What the program compiles for besides this machine.
 PLATFORMS := $(filter-out $(shell go env GOHOSTOS 2>/dev/null)/$(shell go env GOHOSTARCH 2>/dev/null),linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)
@@ -50,7 +51,7 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 
 .PHONY: test
 test: need-go need-servers need-npm tools/clients/node_modules ## Run all tests in their short forms; one that misses a program fails
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) ./...
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -skip $(BROWSER) ./...
 	PETCAT_POWER_CUTS=20 go test ./e2e -run $(POWERCUT) -count=1 -timeout $(TEST_TIMEOUT)
 	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
@@ -61,12 +62,17 @@ quick: need-go ## Run the tests that start no server, in their shortest forms: 4
 .PHONY: race
 race: need-go need-servers need-npm tools/clients/node_modules ## Run the same tests under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
-	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -tags faults -timeout $(TEST_TIMEOUT) $(PKG)
+	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -tags faults -timeout $(TEST_TIMEOUT) -skip $(BROWSER) $(PKG)
 
 .PHONY: race-quick
 race-quick: need-go ## Run the tests that start no server under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race-quick: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	CGO_ENABLED=1 go test -race -short -tags faults -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: browser
+browser: need-go need-npm tools/clients/node_modules ## Use the reference page in headless Chromium (SCREENSHOT=file keeps a picture)
+	@scripts/need-servers chromium
+	PETCAT_TEST_REQUIRE=1 PETCAT_SCREENSHOT=$(abspath $(SCREENSHOT)) go test -timeout $(TEST_TIMEOUT) ./e2e -run $(BROWSER) -count=1 -v
 
 .PHONY: bench-test
 bench-test: need-go ## Run the tests of bench/, which is a module of its own

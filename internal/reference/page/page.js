@@ -35,12 +35,16 @@
     spec.servers.unshift({ url: here, description: "The address of this page" });
   }
 
-  // Examples of parameters would be sent by everybody who tries a request: the
-  // second create with the same Idempotency-Key would only repeat the first.
   for (const path of Object.values(spec.paths)) {
-    for (const operation of Object.values(path)) {
-      for (const parameter of operation.parameters || []) {
+    for (const part of [path, ...Object.values(path)]) {
+      // Examples of parameters would be sent by everybody who tries a request: the
+      // second create with the same Idempotency-Key would only repeat the first.
+      for (const parameter of part.parameters || []) {
         delete parameter.example;
+      }
+      // How much an operation may still change is seen before it is opened.
+      if (part["x-stability"]) {
+        part.summary += " (" + part["x-stability"] + ")";
       }
     }
   }
