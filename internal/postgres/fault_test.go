@@ -162,7 +162,9 @@ func TestTortureKilledServer(t *testing.T) {
 // within fails the test when fn takes longer, but for what the machine stalls.
 func within(t *testing.T, limit time.Duration, what string, fn func()) {
 	t.Helper()
-	stalltest.Start(t).Measure(what, limit, fn)
+	control := stalltest.Start(t)
+	defer control.End() // some tests come here hundreds of times
+	control.Measure(what, limit, fn)
 }
 
 // A server that hangs makes everything fail within seconds, then at once, and
