@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"petcat/bench/report"
 	"petcat/bench/server"
@@ -21,10 +24,11 @@ const (
 // take: as many as fill two groups.
 const overloadWaiting = 512
 
-// slowStore are the settings of a PostgreSQL that waits 0.1 s, as long as it can be told
-// to, before each flush. What it takes then is little enough that the clients of several
-// times as much fit on the same machine.
-func slowStore() []string { return []string{"commit_delay=100000", "commit_siblings=0"} }
+// slowly has PostgreSQL take a quarter of a second for each group of creates. What it takes
+// then is little enough that the clients of several times as much fit on the same machine.
+const slowly = `
+	CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.25); RETURN NULL; END $$;
+	CREATE TRIGGER slowly AFTER INSERT ON category FOR EACH STATEMENT EXECUTE FUNCTION slowly()`
 
 // overload offers a node more creates than its store can take.
 func (s *suite) overload(ctx context.Context, group string) error {
@@ -37,8 +41,13 @@ func (s *suite) overload(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
+	clients, err := wrk.NewClients(post.request, post.status)
+	if err != nil {
+		return err
+	}
+	defer clients.Close()
 	offer := func(perSecond float64) (wrk.Offered, error) {
-		return wrk.Offer(ctx, post.request, wrk.Load{Connections: overloadWaiting, Duration: s.duration}, perSecond, post.status)
+		return clients.Offer(ctx, wrk.Load{Connections: overloadWaiting, Duration: s.duration}, perSecond)
 	}
 	first, err := offer(0) // the pace is known from here on
 	if err != nil {
@@ -97,7 +106,7 @@ func (s *suite) addOffered(group string, offered float64, o wrk.Offered) {
 
 // serveSlowly starts a node on a PostgreSQL that is slow.
 func (s *suite) serveSlowly(ctx context.Context, group string) (_ *started, stop func(), err error) {
-	postgres, err := server.Postgres(ctx, filepath.Dir(s.tools["postgres"].path), filepath.Dir(s.work), slowStore()...)
+	postgres, err := server.Postgres(ctx, filepath.Dir(s.tools["postgres"].path), filepath.Dir(s.work))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,5 +115,14 @@ func (s *suite) serveSlowly(ctx context.Context, group string) (_ *started, stop
 		postgres.Stop()
 		return nil, nil, err
 	}
-	return p, func() { p.Stop(); postgres.Stop() }, nil
+	stop = func() { p.Stop(); postgres.Stop() }
+	conn, err := pgx.Connect(ctx, p.prepared.Database)
+	if err == nil {
+		_, err = conn.PgConn().Exec(ctx, slowly).ReadAll()
+		err = errors.Join(err, conn.Close(ctx))
+	}
+	if err != nil {
+		stop()
+	}
+	return p, stop, err
 }

@@ -60,9 +60,9 @@ func (s *server) tells(what, part string, well bool, notice time.Duration) {
 // metrics that alerts look at.
 func TestClusterHealthWithoutTraffic(t *testing.T) {
 	t.Parallel()
-	// A question each second, the longest time limit of one, 3 s, and a moment in which
-	// /readyz and the metrics disagree.
-	const notice = 5 * time.Second
+	// A heartbeat every 2 s, for which PostgreSQL has 3 s, and a moment in which /readyz
+	// and the metrics disagree. Everything else is asked more often.
+	const notice = 6 * time.Second
 	c := newClusterApart(t)
 	s := c.startOne()
 	s.tells("at first", "store", true, notice)

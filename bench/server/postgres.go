@@ -16,9 +16,9 @@ import (
 
 // Postgres makes and starts a PostgreSQL in a directory below dir. It does not run
 // as root: then it runs as the user postgres or nobody, who must be able to come to
-// dir. Its settings are Debian's but for the address, the durability said aloud, because
-// what is measured is what is kept, and those in the arguments, such as "name=value".
-func Postgres(ctx context.Context, programs, dir string, settings ...string) (_ *Server, err error) {
+// dir. Its settings are Debian's but for the address, and the durability said
+// aloud: what is measured is what is kept.
+func Postgres(ctx context.Context, programs, dir string) (_ *Server, err error) {
 	own, err := os.MkdirTemp(dir, "petcat-bench-postgres-")
 	if err != nil {
 		return nil, err
@@ -44,10 +44,10 @@ func Postgres(ctx context.Context, programs, dir string, settings ...string) (_ 
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	args := []string{"-D", data}
-	for _, setting := range append([]string{
+	for _, setting := range []string{
 		"listen_addresses=127.0.0.1", "port=" + portOf(address), "unix_socket_directories=",
 		"fsync=on", "full_page_writes=on", "synchronous_commit=on",
-	}, settings...) {
+	} {
 		args = append(args, "-c", setting)
 	}
 	url := "postgres://petcat@" + address

@@ -23,19 +23,32 @@ type Offered struct {
 	P50, P99, RefusedP50, RefusedP99 time.Duration
 }
 
+// Clients send the same request, of which each is to be answered with the same status or
+// refused. They keep their connections.
+type Clients struct {
+	request Request
+	body    []byte
+	good    int
+	client  *http.Client
+}
+
+// NewClients returns clients of a request. Who has them calls Close.
+func NewClients(r Request, good int) (*Clients, error) {
+	body, err := os.ReadFile(r.BodyFile)
+	transport := &http.Transport{MaxIdleConnsPerHost: 1 << 14}
+	return &Clients{request: r, body: body, good: good, client: &http.Client{Timeout: time.Minute, Transport: transport}}, err
+}
+
+// Close closes their connections.
+func (c *Clients) Close() { c.client.CloseIdleConnections() }
+
 // Offer sends requests at a rate, whether earlier ones are answered or not, as many
 // clients that do not know of each other do; wrk's wait for their answers. Without a rate
 // it does the same as wrk. It returns when all are answered, and an error when one is
-// answered with neither the status good nor a refusal.
-func Offer(ctx context.Context, r Request, l Load, perSecond float64, good int) (Offered, error) {
-	o := &offering{request: r, good: good, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 1 << 14}}}
-	defer o.client.CloseIdleConnections()
-	var err error
-	if o.body, err = os.ReadFile(r.BodyFile); err != nil {
-		return Offered{}, err
-	}
+// answered with neither the status that is good nor a refusal.
+func (c *Clients) Offer(ctx context.Context, l Load, perSecond float64) (Offered, error) {
 	begin := time.Now()
-	o.end = begin.Add(l.Duration)
+	o := &offering{Clients: c, end: begin.Add(l.Duration)}
 	var all sync.WaitGroup
 	if perSecond == 0 {
 		for range l.Connections {
@@ -60,11 +73,8 @@ func Offer(ctx context.Context, r Request, l Load, perSecond float64, good int) 
 
 // offering is requests under way.
 type offering struct {
-	request Request
-	body    []byte
-	client  *http.Client
-	good    int
-	end     time.Time
+	*Clients
+	end time.Time
 
 	mu                  sync.Mutex
 	sent, inTime        int             // guarded by mu

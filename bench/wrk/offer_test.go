@@ -32,19 +32,24 @@ func TestOffer(t *testing.T) {
 	defer server.Close()
 	r := Request{Method: "POST", URL: server.URL, BodyFile: body, Header: []string{"Authorization: Bearer x"}}
 	load := Load{Connections: 2, Duration: 200 * time.Millisecond}
-	got, err := Offer(t.Context(), r, load, 500, http.StatusCreated)
+	clients, err := NewClients(r, http.StatusCreated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clients.Close()
+	got, err := clients.Offer(t.Context(), load, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Sent < 90 || got.Sent > 101 || got.Refused != got.Sent/2 || got.Good == 0 || got.Good >= got.Sent-got.Refused || got.P50 < 50*time.Millisecond {
 		t.Errorf("at 500 a second: %+v", got)
 	}
-	waiting, err := Offer(t.Context(), r, load, 0, http.StatusCreated)
+	waiting, err := clients.Offer(t.Context(), load, 0)
 	if err != nil || waiting.Sent > 30 {
 		t.Errorf("two that wait for their answers: %+v, %v", waiting, err)
 	}
-	r.Header = nil
-	if got, err := Offer(t.Context(), r, load, 100, http.StatusCreated); err == nil {
+	clients.request.Header = nil
+	if got, err := clients.Offer(t.Context(), load, 100); err == nil {
 		t.Errorf("refused without a key: %+v", got)
 	}
 }

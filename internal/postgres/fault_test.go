@@ -162,9 +162,7 @@ func TestTortureKilledServer(t *testing.T) {
 // within fails the test when fn takes longer, but for what the machine stalls.
 func within(t *testing.T, limit time.Duration, what string, fn func()) {
 	t.Helper()
-	control := stalltest.Start(t)
-	defer control.End() // some tests come here hundreds of times
-	control.Measure(what, limit, fn)
+	stalltest.Start(t).Measure(what, limit, fn)
 }
 
 // A server that hangs makes everything fail within seconds, then at once, and
@@ -191,19 +189,19 @@ func TestHungServer(t *testing.T) {
 		"each":   func() error { return s.EachAccount(t.Context(), func(petcat.Account) error { return nil }) },
 		"ping":   func() error { return s.Check(t.Context()) },
 	}
-	var wg sync.WaitGroup
-	for range 100 { // far more than there are connections
-		for name, fn := range all {
-			wg.Go(func() {
-				within(t, 5*time.Second, name, func() {
+	within(t, 5*time.Second, "everything at once", func() {
+		var wg sync.WaitGroup
+		for range 100 { // far more than there are connections
+			for name, fn := range all {
+				wg.Go(func() {
 					if err := fn(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 						t.Errorf("%s while the server hangs: %v", name, err)
 					}
 				})
-			})
+			}
 		}
-	}
-	wg.Wait()
+		wg.Wait()
+	})
 	stats := s.Stats()
 	if waiting := s.pool.waiting.Load(); stats.Readable || stats.Writable || stats.Waiting != 0 || waiting != 0 {
 		t.Errorf("stats %+v, and %d wait for a connection, while the server hangs", stats, waiting)

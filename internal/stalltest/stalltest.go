@@ -48,9 +48,6 @@ func Start(t testing.TB) *Control {
 	return c
 }
 
-// End ends the control process before the test ends.
-func (c *Control) End() { c.process.end() }
-
 // Lap returns for how long the control process stood still at most since the last Lap,
 // and begins another one.
 func (c *Control) Lap() (longest time.Duration) {
