@@ -19,6 +19,7 @@ type told struct {
 func (t *told) Errorf(format string, args ...any) {
 	t.errors = append(t.errors, fmt.Sprintf(format, args...))
 }
+
 func (t *told) Logf(format string, args ...any) {
 	t.logs = append(t.logs, fmt.Sprintf(format, args...))
 }
