@@ -109,15 +109,17 @@ func matches(importPath string, names []string) bool {
 	})
 }
 
-func TestDomainLinksTheStandardLibraryAlone(t *testing.T) {
+// TestStandardLibraryAlone: the domain and the SDK link nothing else, not even each other.
+func TestStandardLibraryAlone(t *testing.T) {
 	p := loadProject(t)
-	root := p.find(t, module)
-	for _, dep := range root.Deps {
-		if known := p.all[dep]; known == nil || !known.Standard {
-			t.Errorf("the domain links %s, which is not in the standard library", dep)
+	for _, name := range []string{module, module + "/client"} {
+		for _, dep := range p.find(t, name).Deps {
+			if known := p.all[dep]; known == nil || !known.Standard {
+				t.Errorf("%s links %s, which is not in the standard library", name, dep)
+			}
 		}
 	}
-	if slices.Contains(root.Imports, "os") {
+	if slices.Contains(p.find(t, module).Imports, "os") {
 		t.Error("the domain imports os, but it does no input or output")
 	}
 }

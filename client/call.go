@@ -1,0 +1,190 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// How much of an answer is read.
+const (
+	// maxBody: the longest category has 66,000 bytes, if everything in it is escaped.
+	maxBody = 1 << 20
+	// maxListBody: a list of 1,000,000 categories usually has 70 MB.
+	maxListBody = 512 << 20
+)
+
+// call is one call of an operation. It may take several requests, which are all the same.
+type call struct {
+	name   string // for errors, such as "create category"
+	method string
+	path   string     // below the version
+	query  url.Values // nil: none
+	body   any        // sent as JSON; nil: none
+	// bodyType is the Content-Type of the body.
+	bodyType string
+	header   map[string]string // "" is not sent
+	maxBody  int64             // of an answer
+	// repeatable says that a second request does no harm when the outcome of the
+	// first is unknown.
+	repeatable bool
+	// uncounted says that the request counts in no window, and that the gate need
+	// not be asked.
+	uncounted bool
+	// unknownSince is when the first request was sent whose outcome is unknown. Zero: none.
+	unknownSince time.Time
+}
+
+// answer is a success.
+type answer struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+// do calls an operation: it sends requests until one is answered for good.
+func (c *Client) do(ctx context.Context, r *call) (*answer, error) {
+	body, err := json.Marshal(r.body)
+	if err != nil {
+		return nil, r.failed(err, nil)
+	}
+	for n := 1; ; n++ {
+		pass, held := c.enter(ctx, r)
+		if held != nil {
+			return nil, r.failed(held, err)
+		}
+		sent := now()
+		if r.expired(sent) {
+			pass.unanswered()
+			return nil, r.failed(err, nil)
+		}
+		var a *answer
+		if a, err = c.send(ctx, r, body, pass); err == nil {
+			return a, nil
+		}
+		if n > c.retries || ctx.Err() != nil || !r.mayRepeat(err) {
+			return nil, r.failed(err, nil)
+		}
+		if isStatus(err, http.StatusTooManyRequests) && !r.uncounted {
+			continue // the gate holds it back
+		}
+		if r.unknownSince.IsZero() {
+			r.unknownSince = sent
+		}
+		wait := delay(err, n)
+		if !c.mayWait(ctx, err, wait) {
+			return nil, r.failed(err, nil)
+		}
+		if stopped := pause(ctx, wait); stopped != nil {
+			return nil, r.failed(stopped, err)
+		}
+	}
+}
+
+// enter passes the gate.
+func (c *Client) enter(ctx context.Context, r *call) (*pass, error) {
+	if r.uncounted {
+		return nil, ctx.Err()
+	}
+	return c.gate.enter(ctx)
+}
+
+// failed returns the error of a call: why it ended, and what its last request got before
+// that, nil if there was none.
+func (r *call) failed(why, last error) error {
+	switch {
+	case last == nil:
+		return fmt.Errorf("petcat: %s: %w", r.name, why)
+	case isStatus(why, http.StatusTooManyRequests) && isStatus(last, http.StatusTooManyRequests):
+		return fmt.Errorf("petcat: %s: %w", r.name, last) // the same from the service itself
+	default:
+		return fmt.Errorf("petcat: %s: %w; the last request: %w", r.name, why, last)
+	}
+}
+
+// send sends one request, and says at the gate what became of it.
+func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*answer, error) {
+	req, err := c.request(ctx, r, body)
+	if err != nil {
+		pass.unanswered()
+		return nil, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		pass.unanswered()
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }() // what was read is what counts
+	limits, known := readLimits(res.Header, now())
+	if known {
+		c.limits.Store(&limits)
+	}
+	if res.StatusCode == http.StatusTooManyRequests {
+		e := readError(res)
+		pass.refused(e)
+		return nil, e
+	}
+	pass.answered(limits)
+	conditional := r.header["If-None-Match"] != ""
+	if res.StatusCode >= http.StatusMultipleChoices && !(conditional && res.StatusCode == http.StatusNotModified) {
+		return nil, readError(res)
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, r.maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if int64(len(data)) > r.maxBody {
+		return nil, errTooLong
+	}
+	return &answer{header: res.Header, status: res.StatusCode, body: data}, nil
+}
+
+// request makes the HTTP request.
+func (c *Client) request(ctx context.Context, r *call, body []byte) (*http.Request, error) {
+	target := c.base.JoinPath(r.path)
+	target.RawQuery = r.query.Encode()
+	if r.body == nil {
+		body = nil
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	c.authorize(req.Header)
+	req.Header.Set("User-Agent", c.userAgent)
+	req.Header.Set("Accept", "application/json")
+	if r.body != nil {
+		req.Header.Set("Content-Type", r.bodyType)
+	}
+	for name, value := range r.header {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	return req, nil
+}
+
+// fetch calls an operation and decodes its answer. Members that it does not know are
+// ignored: answers may gain some.
+func fetch[T any](ctx context.Context, c *Client, r *call) (value T, a *answer, err error) {
+	if a, err = c.do(ctx, r); err != nil || a.status == http.StatusNotModified {
+		return value, a, err
+	}
+	if err := json.Unmarshal(a.body, &value); err != nil {
+		var none T
+		return none, nil, r.failed(fmt.Errorf("the answer with status %d is not what the service answers: %w", a.status, err), nil)
+	}
+	return value, a, nil
+}
+
+// isStatus reports whether an error is an answer with a status.
+func isStatus(err error, status int) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == status
+}

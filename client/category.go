@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"iter"
+	"net/http"
+	"strconv"
+)
+
+// Category is a class of pets.
+type Category struct {
+	ID          int64  `json:"id"` // ascending in the order of creation, never reused
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"` // "" when there is none
+	// ETag names this state of the category, for [CategoryChange]. It is empty in lists.
+	ETag string `json:"-"`
+}
+
+// NewCategory is a category to create.
+type NewCategory struct {
+	Name        string `json:"name"`                  // 1 to 1,000 characters
+	Description string `json:"description,omitempty"` // at most 10,000 characters
+	// IdempotencyKey names the create: within 24 hours, a second one of the same name
+	// and content returns the category of the first. Set it if you may repeat the create
+	// yourself, as after a restart of your program: 1 to 255 visible ASCII characters.
+	// If it is empty, each call makes one, which is the same for all its requests.
+	IdempotencyKey string `json:"-"`
+}
+
+// CategoryChange says what to change in a category. What is nil stays as it is.
+type CategoryChange struct {
+	Name        *string
+	Description *string // "" removes it
+	// IfMatch is the ETag that the category must have; else nothing is changed and the
+	// error is [CodePreconditionFailed]. Empty: any.
+	IfMatch string
+}
+
+// Categories are the operations on categories. All accounts share one list of them.
+type Categories struct{ client *Client }
+
+const (
+	categoriesPath = "/categories"
+	typeJSON       = "application/json"
+	typeMergePatch = "application/merge-patch+json"
+)
+
+// Create creates a category. The service has it on disk when Create returns it. After an
+// error that is not an [Error] below 500 it may exist: only a repetition with the same
+// IdempotencyKey can tell.
+func (s *Categories) Create(ctx context.Context, n NewCategory) (Category, error) {
+	if n.IdempotencyKey == "" {
+		n.IdempotencyKey = rand.Text()
+	}
+	return s.one(ctx, &call{
+		name: "create category", method: http.MethodPost, path: categoriesPath, body: n, bodyType: typeJSON,
+		header: map[string]string{headerIdempotencyKey: n.IdempotencyKey}, repeatable: true,
+	})
+}
+
+// List returns all categories by ascending id, in one answer. It has every category whose
+// Create has returned, on any node.
+func (s *Categories) List(ctx context.Context) ([]Category, error) {
+	list, _, err := s.ListIfChanged(ctx, "")
+	return list, err
+}
+
+// ListIfChanged is List, and returns the list's ETag. If the list still has the ETag that
+// is given, nothing is transferred: the list is nil, and the ETag the same. The request
+// counts all the same.
+func (s *Categories) ListIfChanged(ctx context.Context, etag string) (list []Category, newETag string, err error) {
+	list, a, err := fetch[[]Category](ctx, s.client, &call{
+		name: "list categories", method: http.MethodGet, path: categoriesPath,
+		header: map[string]string{"If-None-Match": etag}, maxBody: maxListBody, repeatable: true,
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case a.status == http.StatusNotModified:
+		return nil, etag, nil
+	}
+	return list, a.header.Get("ETag"), nil
+}
+
+// Pages returns the list in pages. Each takes a request, which is sent when the page is
+// asked for; after an error there are no more. Categories that are created meanwhile
+// are in the last pages.
+func (s *Categories) Pages(ctx context.Context, p Paging) iter.Seq2[[]Category, error] {
+	return pages[Category](ctx, s.client, call{
+		name: "list categories", method: http.MethodGet, path: categoriesPath, query: p.query(),
+		maxBody: maxListBody, repeatable: true,
+	})
+}
+
+// All returns all categories one by one. It reads them in pages of 1,000.
+func (s *Categories) All(ctx context.Context) iter.Seq2[Category, error] {
+	return elements(s.Pages(ctx, Paging{}))
+}
+
+// Get returns one category, with its ETag.
+func (s *Categories) Get(ctx context.Context, id int64) (Category, error) {
+	return s.one(ctx, &call{name: "get category", method: http.MethodGet, path: categoryPath(id), repeatable: true})
+}
+
+// Update changes a category and returns it as it is then. Only the account that created it
+// may do so. A change that may have been carried out is not repeated: after an error that
+// is not an [Error] below 500, read the category to see.
+func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange) (Category, error) {
+	patch := map[string]any{}
+	if change.Name != nil {
+		patch["name"] = *change.Name
+	}
+	if change.Description != nil {
+		patch["description"] = nil
+		if *change.Description != "" {
+			patch["description"] = *change.Description
+		}
+	}
+	return s.one(ctx, &call{
+		name: "update category", method: http.MethodPatch, path: categoryPath(id), body: patch, bodyType: typeMergePatch,
+		header: map[string]string{"If-Match": change.IfMatch},
+	})
+}
+
+// Delete deletes a category. Only the account that created it may do so.
+func (s *Categories) Delete(ctx context.Context, id int64) error {
+	r := &call{name: "delete category", method: http.MethodDelete, path: categoryPath(id), maxBody: maxBody, repeatable: true}
+	_, err := s.client.do(ctx, r)
+	if !r.unknownSince.IsZero() && isStatus(err, http.StatusNotFound) {
+		return nil // an earlier request of this call, which got no answer, deleted it
+	}
+	return err
+}
+
+// one calls an operation that returns a category.
+func (s *Categories) one(ctx context.Context, r *call) (Category, error) {
+	r.maxBody = maxBody
+	c, a, err := fetch[Category](ctx, s.client, r)
+	if err != nil {
+		return Category{}, err
+	}
+	c.ETag = a.header.Get("ETag")
+	return c, nil
+}
+
+func categoryPath(id int64) string { return categoriesPath + "/" + strconv.FormatInt(id, 10) }

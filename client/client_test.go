@@ -1,0 +1,240 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/client"
+)
+
+func TestNew(t *testing.T) {
+	for _, c := range []struct{ name, url, key, fails string }{
+		{name: "with the version", url: "https://petcat.test/v1", key: validKey},
+		{name: "without", url: "https://petcat.test", key: validKey},
+		{name: "with a slash", url: "https://petcat.test/", key: validKey},
+		{name: "below a path", url: "http://petcat.test/pets/v1/", key: validKey},
+		{name: "no key", url: "https://petcat.test", fails: "the API key is empty"},
+		{name: "key with the end of its line", url: "https://petcat.test", key: validKey + "\n", fails: "white space"},
+		{name: "key with a letter that no key has", url: "https://petcat.test", key: validKey + "ü", fails: "characters that no key has"},
+		{name: "no URL", key: validKey, fails: "must be like https"},
+		{name: "no scheme", url: "petcat.test/v1", key: validKey, fails: "must be like https"},
+		{name: "other scheme", url: "ftp://petcat.test/v1", key: validKey, fails: "must be like https"},
+		{name: "key as the URL", url: validKey, key: "https://petcat.test", fails: "must be like https"},
+		{name: "not a URL", url: "http://petcat.test:" + validKey, key: validKey, fails: "must be like https"},
+		{name: "key in the URL", url: "https://" + validKey + "@petcat.test", key: validKey, fails: "must have no user"},
+		{name: "key in the query", url: "https://petcat.test/v1?key=" + validKey, key: validKey, fails: "must have no user, query"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newService(60, 1000)
+			var asked string
+			api, err := client.New(c.url, c.key, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
+				asked = r.URL.String()
+				return s.RoundTrip(r)
+			})))
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) || strings.Contains(err.Error(), validKey) {
+					t.Errorf("the error is %v, want %q", err, c.fails)
+				}
+				return
+			}
+			must(t, err)
+			_, _ = api.Categories.List(t.Context())
+			want := strings.TrimRight(strings.TrimSuffix(strings.TrimRight(c.url, "/"), "/v1"), "/") + "/v1/categories"
+			if asked != want {
+				t.Errorf("it asked for %s, want %s", asked, want)
+			}
+		})
+	}
+}
+
+// TestRequest: what a request says of itself.
+func TestRequest(t *testing.T) {
+	s := newService(1000, 1000)
+	c := newClient(t, s, client.WithUserAgent("acme/1.2"))
+	_, err := c.Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
+	must(t, err)
+	sent := last(s)
+	for name, want := range map[string]string{
+		"Authorization": "^Bearer " + validKey + "$", "Content-Type": "^application/json$", "Accept": "^application/json$",
+		"User-Agent": `^acme/1\.2 petcat-go \(go1\.\S+; \w+/\w+\)$`, "Idempotency-Key": `^\w{26,}$`,
+	} {
+		if got := sent.header.Get(name); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s is %q, want %s", name, got, want)
+		}
+	}
+	if sent.body != `{"name":"dog"}` {
+		t.Errorf("the body is %s", sent.body)
+	}
+	_, err = c.Categories.List(t.Context())
+	must(t, err)
+	if h := last(s).header; h.Get("Content-Type") != "" || h.Get("Idempotency-Key") != "" {
+		t.Errorf("a list says %v", h)
+	}
+}
+
+// TestKeyIsShownNowhere: neither in what is printed of a Client, nor in errors.
+func TestKeyIsShownNowhere(t *testing.T) {
+	wrong := transport(func(r *http.Request) (*http.Response, error) {
+		return nil, errors.New("no route to " + r.URL.Host)
+	})
+	c := dial(t, client.WithTransport(wrong), client.WithRetries(0))
+	_, failed := c.Categories.List(t.Context())
+	s := newService(60, 1000)
+	_, refused := newClient(t, s).Categories.Get(t.Context(), 7)
+	texts := map[string]string{"an error": fmt.Sprintf("%v %+v %#v", failed, failed, failed), "a refusal": fmt.Sprintf("%v %+v %#v", refused, refused, refused)}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+		texts[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, *c.Categories)
+	}
+	encoded, _ := json.Marshal(c)
+	texts["JSON"] = string(encoded)
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Error("failed", "client", c, "error", failed)
+	slog.New(slog.NewJSONHandler(&log, nil)).Error("failed", "client", c, "error", refused)
+	texts["log"] = log.String()
+	for what, text := range texts {
+		if strings.Contains(text, validKey) || strings.Contains(text, fmt.Sprintf("%x", validKey)) {
+			t.Errorf("%s shows the key: %s", what, text)
+		}
+	}
+	if !strings.Contains(texts["an error"], "petcat: list categories: ") || !strings.Contains(texts["a refusal"], "404 not_found") {
+		t.Errorf("the errors are %q", texts)
+	}
+}
+
+// TestRedirect: the key goes to no other host, and a create does not become a read.
+func TestRedirect(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	here := httptest.NewServer(http.RedirectHandler(other.URL+"/v1/categories", http.StatusFound))
+	defer here.Close()
+	for name, option := range map[string]client.Option{
+		"default":     client.WithRetries(1),
+		"http.Client": client.WithHTTPClient(&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}),
+	} {
+		c, err := client.New(here.URL, validKey, option)
+		must(t, err)
+		_, err = c.Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.Status != http.StatusFound || !strings.Contains(e.Message, other.URL) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+	if n := elsewhere.Load(); n != 0 {
+		t.Errorf("%d requests went elsewhere", n)
+	}
+}
+
+// TestAnswersThatAreNot: answers that no such service gives are errors, and bounded.
+func TestAnswersThatAreNot(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		body   io.Reader
+		want   string
+	}{
+		{"not JSON", 200, strings.NewReader("<html>"), "not what the service answers"},
+		{"empty", 200, strings.NewReader(""), "not what the service answers"},
+		{"another JSON", 200, strings.NewReader("[]"), "not what the service answers"},
+		{"endless", 200, io.LimitReader(spaces{}, 2<<20), "longer than any"},
+		{"endless error", 400, io.LimitReader(spaces{}, 2<<20), "400: Bad Request"},
+		{"an error of a proxy", 418, strings.NewReader("<html>"), "418: I'm a teapot"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = io.Copy(w, c.body)
+			}))
+			defer server.Close()
+			api, err := client.New(server.URL, validKey)
+			must(t, err)
+			got, err := api.Categories.Get(t.Context(), 1)
+			if err == nil || !strings.Contains(err.Error(), c.want) || got != (client.Category{}) {
+				t.Errorf("got %+v, the error is %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// TestOverTheNetwork: a real connection that is cut, hangs, and is refused.
+func TestOverTheNetwork(t *testing.T) {
+	s := newService(1000, 1000)
+	var n atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch n.Add(1) {
+		case 1: // carried out, and cut in the middle of the answer
+			recorder := httptest.NewRecorder()
+			s.ServeHTTP(recorder, r)
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write(recorder.Body.Bytes())
+			panic(http.ErrAbortHandler)
+		case 2: // no answer in time
+			_, _ = io.Copy(io.Discard, r.Body) // until then the server sees no end of the connection
+			<-r.Context().Done()
+		default:
+			s.ServeHTTP(w, r)
+		}
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL, validKey, client.WithHTTPClient(&http.Client{Timeout: time.Second}))
+	must(t, err)
+	got, err := c.Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
+	must(t, err)
+	if got.ID != 1 || n.Load() != 3 || len(s.names()) != 1 {
+		t.Errorf("created %+v in %d requests: %v", got, n.Load(), s.names())
+	}
+
+	// Nobody listens here.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, l.Close())
+	c, err = client.New("http://"+l.Addr().String(), validKey)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err = c.Categories.List(ctx); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestCodes: each code of the service can be asked for by its name.
+func TestCodes(t *testing.T) {
+	text := source(t, "error.go")
+	for _, code := range petcat.Codes() {
+		if !regexp.MustCompile(`\tCode\w+ +Code = "` + string(code) + `"\n`).MatchString(text) {
+			t.Errorf("there is no constant for %s", code)
+		}
+	}
+	err := error(&client.Error{Status: 404, Code: client.CodeNotFound, Message: "no", RequestID: "R"})
+	if !errors.Is(fmt.Errorf("wrapped: %w", err), client.CodeNotFound) || errors.Is(err, client.CodeForbidden) || err.Error() != "404 not_found: no (request R)" {
+		t.Errorf("the error is %v", err)
+	}
+	if got := client.CodeNotFound.Error(); got != "not_found" {
+		t.Errorf("the code's text is %q", got)
+	}
+	if slices.Contains(petcat.Codes(), "") {
+		t.Error("a code is empty")
+	}
+}

@@ -1,0 +1,133 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Code names a kind of failure. Codes are never renamed, and new ones may be added:
+// treat one that you do not know by the Status of its [Error].
+//
+// A Code is an error, so that it can be asked for:
+//
+//	if errors.Is(err, client.CodeNotFound) { ...
+type Code string
+
+// The codes of the API; docs/errors.md explains each.
+const (
+	CodeMalformedJSON         Code = "malformed_json"
+	CodeInvalidBody           Code = "invalid_body"
+	CodeMissingField          Code = "missing_field"
+	CodeInvalidField          Code = "invalid_field"
+	CodeMissingAPIKey         Code = "missing_api_key"
+	CodeInvalidAPIKey         Code = "invalid_api_key"
+	CodeExpiredAPIKey         Code = "expired_api_key"
+	CodeRevokedAPIKey         Code = "revoked_api_key"
+	CodeDisabledAPIKey        Code = "disabled_api_key"
+	CodeForbidden             Code = "forbidden"
+	CodeNotFound              Code = "not_found"
+	CodeMethodNotAllowed      Code = "method_not_allowed"
+	CodeRequestTimeout        Code = "request_timeout"
+	CodeIdempotencyInProgress Code = "idempotency_in_progress"
+	CodeOperationSunset       Code = "operation_sunset"
+	CodePreconditionFailed    Code = "precondition_failed"
+	CodeBodyTooLarge          Code = "body_too_large"
+	CodeUnsupportedMediaType  Code = "unsupported_media_type"
+	CodeIdempotencyKeyReused  Code = "idempotency_key_reused"
+	CodeRateLimitExceeded     Code = "rate_limit_exceeded"
+	CodeDailyQuotaExceeded    Code = "daily_quota_exceeded"
+	CodeKeyBanned             Code = "key_banned"
+	CodeTooManyFailedAttempts Code = "too_many_failed_attempts"
+	CodeInternalError         Code = "internal_error"
+	CodeServiceUnavailable    Code = "service_unavailable"
+)
+
+// Error returns the code.
+func (c Code) Error() string { return string(c) }
+
+// Error is an answer of the service that is not a success. A request without an answer
+// ends in another error, that of the transport.
+type Error struct {
+	// Status is the HTTP status.
+	Status int
+	// Code is "" when somebody in between answered instead of the service, such as a proxy.
+	Code Code
+	// Message says what is wrong and what to do, for people.
+	Message string
+	// RequestID is to be quoted to the operator of the service.
+	RequestID string
+	// RetryAfter is how long to wait before the next request, 0 when the answer does
+	// not say it.
+	RetryAfter time.Duration
+	// NotSent says that the Client refused the call itself: earlier answers told
+	// that the service would.
+	NotSent bool
+}
+
+// Error returns one line that quotes the answer.
+func (e *Error) Error() string {
+	text := strconv.Itoa(e.Status)
+	if e.Code != "" {
+		text += " " + string(e.Code)
+	}
+	text += ": " + e.Message
+	switch {
+	case e.NotSent:
+		text += fmt.Sprintf(" (not sent; try again in %s)", e.RetryAfter)
+	case e.RequestID != "":
+		text += " (request " + e.RequestID + ")"
+	}
+	return text
+}
+
+// Is reports whether the target is the error's [Code].
+func (e *Error) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == e.Code
+}
+
+// notSent returns the error of a call that would get e again, if it were sent now.
+func (e *Error) notSent(wait time.Duration) *Error {
+	return &Error{
+		Status: e.Status, Code: e.Code, Message: e.Message, RequestID: e.RequestID,
+		// Whole seconds, rounded up, as in Retry-After.
+		RetryAfter: (wait + time.Second - 1).Truncate(time.Second), NotSent: true,
+	}
+}
+
+// maxErrorBody bounds what is read of an error's body. Ours have a few hundred bytes.
+const maxErrorBody = 64 << 10
+
+// readError reads an answer that is not a success.
+func readError(res *http.Response) *Error {
+	e := &Error{Status: res.StatusCode, RequestID: res.Header.Get(headerRequestID), RetryAfter: retryAfter(res.Header)}
+	if res.StatusCode < http.StatusBadRequest {
+		e.Message = "redirects are not followed, because the key is for one service alone; if you trust it, use the URL of " + res.Header.Get("Location")
+		return e
+	}
+	var body struct {
+		Code    Code
+		Message string
+	}
+	// What cannot be read, or is not ours, is told by its status.
+	if data, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)); err == nil && json.Unmarshal(data, &body) == nil {
+		e.Code, e.Message = body.Code, body.Message
+	}
+	if e.Message == "" {
+		e.Message = http.StatusText(res.StatusCode)
+	}
+	return e
+}
+
+// retryAfter reads Retry-After, which is in whole seconds.
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}

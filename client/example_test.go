@@ -1,0 +1,199 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"time"
+
+	"petcat/client"
+)
+
+// start starts a service for an example, and returns a client for it.
+func start() (c *client.Client, stop func()) {
+	server := httptest.NewServer(newService(60, 1000))
+	c, err := client.New(server.URL, validKey)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return c, server.Close
+}
+
+func Example() {
+	server := httptest.NewServer(newService(60, 1000))
+	defer server.Close()
+	url, key := server.URL, validKey
+	ctx := context.Background()
+
+	c, err := client.New(url, key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog", Description: "Loyal, and always hungry"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(dog.ID, dog.Name)
+	// Output: 1 dog
+}
+
+func ExampleCategories_All() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+	for _, name := range []string{"dog", "cat", "rabbit"} {
+		if _, err := c.Categories.Create(ctx, client.NewCategory{Name: name}); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	for category, err := range c.Categories.All(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(category.ID, category.Name)
+	}
+	// Output:
+	// 1 dog
+	// 2 cat
+	// 3 rabbit
+}
+
+func ExampleCategories_Pages() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+	for _, name := range []string{"dog", "cat", "rabbit"} {
+		if _, err := c.Categories.Create(ctx, client.NewCategory{Name: name}); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	for page, err := range c.Categories.Pages(ctx, client.Paging{Size: 2}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(len(page), "categories")
+	}
+	// Output:
+	// 2 categories
+	// 1 categories
+}
+
+func ExampleCategories_ListIfChanged() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+
+	list, etag, err := c.Categories.ListIfChanged(ctx, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(list), "categories")
+	list, etag, err = c.Categories.ListIfChanged(ctx, etag)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if list == nil {
+		fmt.Println("unchanged")
+	}
+	_ = etag // for the next time
+	// Output:
+	// 0 categories
+	// unchanged
+}
+
+func ExampleCategories_Update() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dgo"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	seen, err := c.Categories.Get(ctx, dog.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	change := client.CategoryChange{Name: new("dog"), IfMatch: seen.ETag}
+	changed, err := c.Categories.Update(ctx, seen.ID, change)
+	if errors.Is(err, client.CodePreconditionFailed) {
+		fmt.Println("somebody else was faster")
+	}
+	fmt.Println(changed.Name)
+
+	_, err = c.Categories.Update(ctx, seen.ID, change)
+	fmt.Println(errors.Is(err, client.CodePreconditionFailed))
+	// Output:
+	// dog
+	// true
+}
+
+func ExampleError() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+
+	_, err := c.Categories.Get(ctx, 7)
+	if errors.Is(err, client.CodeNotFound) {
+		fmt.Println("there is no category 7")
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok {
+		fmt.Println(e.Status, e.Code, e.RequestID)
+	}
+	fmt.Println(err)
+	// Output:
+	// there is no category 7
+	// 404 not_found TESTS001-1
+	// petcat: get category: 404 not_found: there is no such category (request TESTS001-1)
+}
+
+func ExampleClient_Usage() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+	if _, err := c.Categories.List(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	usage, err := c.Usage(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, w := range usage.Windows {
+		fmt.Printf("%d of %d requests of the %s\n", w.Used, w.Limit, w.Window)
+	}
+	// Output:
+	// 1 of 60 requests of the minute
+	// 1 of 1000 requests of the day
+}
+
+func ExampleClient_Limits() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+
+	if _, err := c.Categories.List(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.Limits().Remaining, "of", c.Limits().Limit)
+	// Output: 59 of 60
+}
+
+// A test may answer for the service. This one takes a day, in no time inside a bubble of
+// testing/synctest.
+func ExampleWithTransport() {
+	fake := newService(60, 1000) // an http.RoundTripper
+
+	c, err := client.New("http://petcat.test", "pck_test_key-of-the-tests",
+		client.WithTransport(fake), client.WithMaxWait(24*time.Hour), client.WithRetries(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	list, err := c.Categories.List(context.Background())
+	fmt.Println(list, err)
+	// Output: [] <nil>
+}

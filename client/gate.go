@@ -1,0 +1,257 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The gate's own times.
+const (
+	// trust is how long an answer is believed: others may use what it says is left.
+	// It is also how long a request that goes first is waited for. The service takes
+	// requests for early retries 2 s after it began to refuse: who believes an answer
+	// for a second has heard of that before.
+	trust = time.Second
+	// Clients come back at random times after the end of a window, which is the same for
+	// all of them: within a sixtieth of its length, a second for a minute, and after
+	// 429s in a row within a second, two, four and so on.
+	spreadPart  = 60
+	firstSpread = time.Second
+	maxSpread   = time.Minute
+)
+
+// gate lets the requests of a Client pass, as many as the service will admit. The
+// package comment explains it.
+type gate struct {
+	maxWait time.Duration
+
+	mu    sync.Mutex
+	queue []*waiter   // guarded by mu, as is all below; first come, first served
+	timer *time.Timer // looks at the queue when something ends
+
+	opens  time.Time // nothing is sent before it
+	closed *Error    // why, if it is the service's wish; nil: requests are spread
+
+	// remaining requests would be admitted, of which inFlight have been sent. That is
+	// believed until fresh; after it nothing is known.
+	remaining, inFlight int64
+	fresh               time.Time
+
+	// Until spreadTill, requests are spread as if told of them remained.
+	spreadTill time.Time
+	told       int64
+
+	sent     uint64 // requests so far
+	learned  uint64 // sent, when an answer was last believed: answers to later requests are newer
+	refusals int    // 429s in a row
+}
+
+// waiter is a call that waits to send a request.
+type waiter struct {
+	deadline time.Time     // zero: none
+	done     chan struct{} // closed when pass or err is set
+	pass     *pass
+	err      error
+}
+
+// pass is the right to send one request. One of its methods must be called once, to say
+// what became of it. A nil pass belongs to a request that does not count.
+type pass struct {
+	gate   *gate
+	number uint64 // of the request
+}
+
+// now reads the machine's clock: these programs have no other. In tests,
+// testing/synctest sets it.
+func now() time.Time { return time.Now() } //nolint:forbidigo // see above
+
+// enter waits until a request may be sent. Its errors are those of the context and, when
+// the wait would be too long, the service's reason.
+func (g *gate) enter(ctx context.Context) (*pass, error) {
+	w := &waiter{done: make(chan struct{})}
+	w.deadline, _ = ctx.Deadline()
+	g.mu.Lock()
+	if err := g.turnAway(w); err != nil {
+		g.mu.Unlock()
+		return nil, err
+	}
+	g.queue = append(g.queue, w)
+	g.advance()
+	g.mu.Unlock()
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if i := slices.Index(g.queue, w); i >= 0 {
+			g.queue = slices.Delete(g.queue, i, i+1)
+			return nil, ctx.Err()
+		}
+		// It was let pass at this very moment: its request will fail, and say so.
+	}
+	return w.pass, w.err
+}
+
+// turnAway returns why a waiter cannot wait until the gate opens, nil if it can. The
+// caller holds mu.
+func (g *gate) turnAway(w *waiter) error {
+	wait := g.opens.Sub(now())
+	if g.closed == nil || wait <= 0 || wait <= g.maxWait && (w.deadline.IsZero() || g.opens.Before(w.deadline)) {
+		return nil
+	}
+	return g.closed.notSent(wait)
+}
+
+// advance lets those pass who may. The caller holds mu.
+func (g *gate) advance() {
+	for len(g.queue) > 0 {
+		at := now()
+		if at.Before(g.opens) {
+			g.wake(g.opens.Sub(at))
+			return
+		}
+		g.closed = nil
+		if !at.Before(g.fresh) {
+			// Nothing is known: one goes first.
+			g.remaining, g.fresh = g.inFlight+1, at.Add(trust)
+		}
+		if g.remaining <= g.inFlight {
+			g.wake(g.fresh.Sub(at))
+			return
+		}
+		if left := g.spreadTill.Sub(at); left > 0 {
+			g.opens = at.Add(left / time.Duration(max(g.told, 1)))
+		}
+		g.inFlight++
+		g.sent++
+		w := g.queue[0]
+		g.queue = slices.Delete(g.queue, 0, 1)
+		w.pass = &pass{gate: g, number: g.sent}
+		close(w.done)
+	}
+}
+
+// wake has the queue looked at after a time. The caller holds mu.
+func (g *gate) wake(after time.Duration) {
+	if g.timer != nil {
+		g.timer.Reset(after)
+		return
+	}
+	g.timer = time.AfterFunc(after, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.advance()
+	})
+}
+
+// close lets nothing pass before a moment, and turns those away who cannot wait. The
+// caller holds mu.
+func (g *gate) close(why *Error, until time.Time) {
+	g.closed, g.opens, g.fresh = why, until, time.Time{}
+	g.queue = slices.DeleteFunc(g.queue, func(w *waiter) bool {
+		w.err = g.turnAway(w)
+		if w.err != nil {
+			close(w.done)
+		}
+		return w.err != nil
+	})
+}
+
+// reopen forgets why the gate is closed: the service says that it would admit requests.
+func (g *gate) reopen() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed != nil {
+		g.opens = now()
+		g.advance()
+	}
+}
+
+// answered says that the request got an answer, and what it tells of the limits.
+func (p *pass) answered(l Limits) {
+	tightest, until, ok := l.room()
+	if !ok || p == nil {
+		p.unanswered()
+		return
+	}
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.advance()
+	g.inFlight--
+	// Of answers to requests that were in flight together, the lowest counts: any of
+	// them may be the last that the service admitted.
+	newer := p.number > g.learned
+	if !newer && (g.closed != nil || tightest.Remaining >= g.remaining) {
+		return
+	}
+	if newer && g.refusals > 0 {
+		g.refusals = 0
+		g.spreadTill = until
+	}
+	g.learned = g.sent
+	if tightest.Remaining == 0 {
+		spread := min(max(tightest.Length/spreadPart, firstSpread), maxSpread)
+		g.close(spent(tightest), until.Add(jitter(spread)))
+		return
+	}
+	g.remaining, g.told, g.fresh = tightest.Remaining, tightest.Remaining, now().Add(trust)
+	if until.Before(g.fresh) {
+		g.fresh = until
+	}
+}
+
+// refused says that the request got a 429.
+func (p *pass) refused(e *Error) {
+	if p == nil {
+		return
+	}
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inFlight--
+	if g.closed == nil || p.number > g.learned { // else it was in flight with one that was refused
+		g.refusals++
+	}
+	g.learned = g.sent
+	until := now().Add(e.RetryAfter + jitter(doubled(firstSpread, maxSpread, g.refusals-1)))
+	if g.closed != nil && g.opens.After(until) {
+		until = g.opens
+	}
+	g.close(e, until)
+	g.advance() // sets the timer
+}
+
+// unanswered says that the request got no answer, or one that tells nothing of the
+// limits. It may have been counted.
+func (p *pass) unanswered() {
+	if p == nil {
+		return
+	}
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inFlight--
+	g.remaining--
+	if g.inFlight == 0 {
+		g.fresh = time.Time{} // the service may have been restarted, and count anew
+	}
+	g.advance()
+}
+
+// spent returns what the service would answer while a window leaves no requests.
+func spent(w Window) *Error {
+	e := &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded}
+	if w.Name == "day" {
+		e.Code = CodeDailyQuotaExceeded
+	}
+	e.Message = fmt.Sprintf("all %d requests of the window are used", w.Limit)
+	if w.Name != "" {
+		e.Message = fmt.Sprintf("all %d requests of the %s are used", w.Limit, w.Name)
+	}
+	return e
+}

@@ -1,0 +1,115 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat/client"
+	"petcat/internal/randomtest"
+)
+
+// TestGateRandom lets random numbers of clients and goroutines use one account, while
+// others use it too, the service is slow, is restarted, loses answers, or answers 503.
+// Whatever happens, each create is carried out once, no request is sent while its client
+// knows that it would be refused, and the key is not banned.
+func TestGateRandom(t *testing.T) {
+	const seeds = 150
+	first := uint64(time.Now().UnixNano())
+	for seed := first; seed < first+seeds; seed++ {
+		synctest.Test(t, func(t *testing.T) { playRandom(t, seed) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// turmoil is a transport through which one client reaches the service.
+type turmoil struct {
+	*service
+
+	mu     sync.Mutex
+	random *randomtest.Steps // guarded by mu
+	// refusedAt is when the last 429 came, and opens what it said. Guarded by mu.
+	refusedAt, opens time.Time
+	broken           []string // guarded by mu
+}
+
+func playRandom(t *testing.T, seed uint64) {
+	t.Helper()
+	random := randomtest.New(seed)
+	s := newService(int64(10+random.IntN(100)), 1_000_000)
+	s.latency = time.Duration(1+random.IntN(300)) * time.Millisecond
+	time.Sleep(time.Duration(random.IntN(60_000)) * time.Millisecond)
+	begun := time.Now()
+	var all sync.WaitGroup
+	var transports []*turmoil
+	total := 0
+	for i := range 1 + random.IntN(3) {
+		x := &turmoil{service: s, random: randomtest.New(seed + uint64(i))}
+		transports = append(transports, x)
+		c := dial(t, client.WithTransport(x), client.WithRetries(1000))
+		n := 1 + random.IntN(150)
+		total += n
+		all.Go(func() {
+			if err := createAll(t.Context(), c, fmt.Sprint("client ", i), n); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+		})
+	}
+	for range random.IntN(5) {
+		time.Sleep(time.Duration(random.IntN(40_000)) * time.Millisecond)
+		s.use(int64(random.IntN(100)))
+	}
+	all.Wait()
+	wantEachOnce(t, s, total)
+	s.wantPatience(t, len(transports)*2*int(time.Since(begun)/time.Minute+1))
+	for _, x := range transports {
+		if len(x.broken) > 0 {
+			t.Errorf("%d broken rules: %s", len(x.broken), strings.Join(x.broken[:1], ""))
+		}
+	}
+}
+
+// RoundTrip sends a request, or lets something happen to it.
+func (x *turmoil) RoundTrip(r *http.Request) (*http.Response, error) {
+	x.mu.Lock()
+	if now := time.Now(); now.After(x.refusedAt) && now.Before(x.opens) { // at that moment it may be on its way
+		x.broken = append(x.broken, fmt.Sprintf("a request was sent %s before Retry-After had passed", x.opens.Sub(now)))
+	}
+	what := x.random.IntN(40)
+	x.mu.Unlock()
+	switch what {
+	case 0:
+		return nil, errors.New("connection refused")
+	case 1:
+		_, _ = x.service.RoundTrip(r)
+		return nil, io.ErrUnexpectedEOF
+	case 2:
+		return unavailable(r), nil
+	case 3:
+		time.Sleep(2 * time.Second)
+	}
+	res, err := x.service.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusTooManyRequests {
+		wait, _ := time.ParseDuration(res.Header.Get("Retry-After") + "s")
+		x.mu.Lock()
+		x.refusedAt, x.opens = time.Now(), time.Now().Add(wait)
+		x.mu.Unlock()
+	}
+	return res, err
+}
+
+// unavailable is the answer of a proxy whose service is away.
+func unavailable(r *http.Request) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"2"}},
+		Body: io.NopCloser(strings.NewReader("<html>away")), Request: r,
+	}
+}

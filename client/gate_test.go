@@ -1,0 +1,403 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat/client"
+)
+
+// createAll creates that many categories from that many goroutines at once.
+func createAll(ctx context.Context, c *client.Client, prefix string, n int) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			_, errs[i] = c.Categories.Create(ctx, client.NewCategory{Name: fmt.Sprintf("%s %d", prefix, i)})
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// wantEachOnce checks that names were created, each once.
+func wantEachOnce(t *testing.T, s *service, n int) {
+	t.Helper()
+	names := s.names()
+	created := len(names)
+	slices.Sort(names)
+	if distinct := len(slices.Compact(names)); created != n || distinct != n {
+		t.Errorf("%d categories with %d names were created, want %d of each", created, distinct, n)
+	}
+}
+
+// TestGateAlone: a client that is alone on its account never gets a 429, however many
+// goroutines use it, and takes no longer than the quotas make it.
+func TestGateAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 500
+		s := newService(60, 1000)
+		s.latency = 20 * time.Millisecond
+		begun := time.Now() // at midnight: a minute begins
+		must(t, createAll(t.Context(), newClient(t, s), "cat", n))
+		wantEachOnce(t, s, n)
+		requests := s.log()
+		if got := refused(requests); got != 0 || len(requests) != n {
+			t.Errorf("%d requests, %d of them refused; want %d and none", len(requests), got, n)
+		}
+		if took := time.Since(begun); took < 8*time.Minute || took > 8*time.Minute+3*time.Second {
+			t.Errorf("it took %s, want little more than the 8 minutes that have to end", took)
+		}
+		for i, r := range requests {
+			if before := r.at.Sub(requests[i-i%60].at); i%60 > 0 && before < s.latency {
+				t.Errorf("request %d of a minute came %s after the one that goes first, before its answer", i%60, before)
+			}
+		}
+	})
+}
+
+// TestGateHoldsAllBack: a 429 of one call holds all calls back until Retry-After, and
+// then one goes first.
+func TestGateHoldsAllBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 1000)
+		s.latency = 20 * time.Millisecond
+		c := newClient(t, s)
+		time.Sleep(10 * time.Second)
+		must(t, createAll(t.Context(), c, "first", 1))
+		s.use(60) // others use the rest
+		must(t, createAll(t.Context(), c, "second", 50))
+		wantEachOnce(t, s, 51)
+		// The client knew of 59 more: all that went at once were refused at once.
+		requests := s.log()
+		if got := refused(requests); got != 50 {
+			t.Fatalf("%d requests were refused, want 50", got)
+		}
+		s.wantPatience(t, 0)
+		opens := requests[1].at.Add(50 * time.Second)
+		for i, r := range requests[51:] {
+			if i == 0 && r.at.Before(opens) {
+				t.Errorf("a request came %s before Retry-After had passed", opens.Sub(r.at))
+			}
+			// 60 in a minute, of which up to a second has passed.
+			if since := r.at.Sub(requests[51+max(i-1, 0)].at); i == 1 && since < s.latency || i > 1 && since < 800*time.Millisecond {
+				t.Errorf("request %d came %s after the one before it: they are to be spread over the minute", i, since)
+			}
+		}
+	})
+}
+
+// TestGateBacksOff: while others go on using up the account, each 429 in a row makes the
+// client wait longer than Retry-After, with jitter.
+func TestGateBacksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 10_000)
+		var refusedAt []time.Time
+		c := dial(t, client.WithRetries(20), client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
+			if len(refusedAt) < 8 {
+				s.use(60)
+				refusedAt = append(refusedAt, time.Now())
+			}
+			return s.RoundTrip(r)
+		})))
+		must(t, createAll(t.Context(), c, "cat", 1))
+		longest := time.Duration(0)
+		for i := 1; i < len(refusedAt); i++ {
+			minuteEnds := refusedAt[i-1].Truncate(time.Minute).Add(time.Minute)
+			extra := refusedAt[i].Sub(minuteEnds)
+			if limit := time.Second << (i - 1); extra < 0 || extra > limit {
+				t.Errorf("after %d refusals in a row it came back %s after the end of the minute, want up to %s", i, extra, limit)
+			}
+			longest = max(longest, extra)
+		}
+		if longest < time.Second {
+			t.Errorf("of 7 waits the longest was %s above Retry-After: that does not grow", longest)
+		}
+	})
+}
+
+// TestGateSharedAccount: several clients of one account, each with many goroutines, get
+// through without early retries.
+func TestGateSharedAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 1000)
+		s.latency = 20 * time.Millisecond
+		begun := time.Now()
+		var all sync.WaitGroup
+		for i := range 3 {
+			c := newClient(t, s, client.WithRetries(50))
+			all.Go(func() {
+				if err := createAll(t.Context(), c, fmt.Sprint("client ", i), 100); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		wantEachOnce(t, s, 300)
+		// A client hears by a refusal of its own that others used the quota up: one for
+		// each minute.
+		s.wantPatience(t, 3*int(time.Since(begun)/time.Minute+1))
+	})
+}
+
+// TestGateLongWaits: what would take longer than the caller has is told at once, and
+// nothing is sent.
+func TestGateLongWaits(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(s *service)
+		options []client.Option
+		timeout time.Duration // 0: none
+		code    client.Code
+		waits   bool
+	}{
+		{name: "spent minute", prepare: func(s *service) { s.use(60) }, waits: true},
+		{name: "spent minute, deadline before its end", prepare: func(s *service) { s.use(60) }, timeout: 20 * time.Second, code: client.CodeRateLimitExceeded},
+		{name: "spent minute, deadline after its end", prepare: func(s *service) { s.use(60) }, timeout: 2 * time.Minute, waits: true},
+		{name: "spent day", prepare: func(s *service) { s.use(1000) }, code: client.CodeDailyQuotaExceeded},
+		{name: "spent day, and patience", prepare: func(s *service) { s.use(1000) }, options: []client.Option{client.WithMaxWait(25 * time.Hour)}, waits: true},
+		{name: "ban", prepare: func(s *service) { s.ban(time.Hour) }, code: client.CodeKeyBanned},
+		{name: "ban, and patience", prepare: func(s *service) { s.ban(time.Hour) }, options: []client.Option{client.WithMaxWait(2 * time.Hour)}, timeout: 3 * time.Hour, waits: true},
+		{name: "ban, deadline before its end", prepare: func(s *service) { s.ban(time.Hour) }, options: []client.Option{client.WithMaxWait(2 * time.Hour)}, timeout: 50 * time.Minute, code: client.CodeKeyBanned},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newService(60, 1000)
+				api := newClient(t, s, c.options...)
+				time.Sleep(time.Second)
+				c.prepare(s)
+				ctx := t.Context()
+				if c.timeout > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.timeout)
+					defer cancel()
+				}
+				begun := time.Now()
+				_, err := api.Categories.List(ctx)
+				if c.waits {
+					must(t, err)
+					if time.Since(begun) < 59*time.Second {
+						t.Errorf("it took %s", time.Since(begun))
+					}
+					return
+				}
+				e := wantCode(t, err, c.code)
+				if e.NotSent || e.RequestID == "" || e.RetryAfter < 30*time.Second {
+					t.Errorf("the service's own answer is told as %+v", e)
+				}
+				_, err = api.Categories.List(ctx)
+				if e := wantCode(t, err, c.code); !e.NotSent || e.RetryAfter < 30*time.Second || e.Status != http.StatusTooManyRequests {
+					t.Errorf("the second call is told %+v, want that it was not sent", e)
+				}
+				if time.Since(begun) > 0 {
+					t.Errorf("it took %s to say so", time.Since(begun))
+				}
+				if requests := s.log(); len(requests) != 1 {
+					t.Errorf("%d requests were sent, want 1", len(requests))
+				}
+			})
+		})
+	}
+}
+
+// TestGateTurnsWaitersAway: calls that wait already are told, too, when the wait turns
+// out to be too long.
+func TestGateTurnsWaitersAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(1000, 1000)
+		s.latency = time.Second / 2
+		s.use(1000)
+		begun := time.Now()
+		err := createAll(t.Context(), newClient(t, s), "cat", 20)
+		wantCode(t, err, client.CodeDailyQuotaExceeded)
+		if requests := s.log(); len(requests) != 1 || time.Since(begun) != s.latency {
+			t.Errorf("%d requests in %s, want the first one only", len(requests), time.Since(begun))
+		}
+	})
+}
+
+// TestGateGivenUp: a call whose context ends while it waits leaves its place.
+func TestGateGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 1000)
+		c := newClient(t, s)
+		s.use(60)
+		ctx, cancel := context.WithCancel(t.Context())
+		ends := make(chan error)
+		go func() {
+			_, err := c.Categories.List(ctx)
+			ends <- err
+		}()
+		time.Sleep(10 * time.Second)
+		cancel()
+		if err := <-ends; !errors.Is(err, context.Canceled) || !errors.Is(err, client.CodeRateLimitExceeded) {
+			t.Errorf("the error is %v, want that the context was cancelled, and what the service said", err)
+		}
+		must(t, createAll(t.Context(), c, "cat", 60))
+		wantEachOnce(t, s, 60)
+	})
+}
+
+// TestGateFirstComeFirstServed: calls are sent in their order.
+func TestGateFirstComeFirstServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(10, 1000)
+		c := newClient(t, s)
+		var all sync.WaitGroup
+		var want []string
+		for i := range 35 {
+			want = append(want, fmt.Sprintf("cat %02d", i))
+			all.Go(func() {
+				if _, err := c.Categories.Create(t.Context(), client.NewCategory{Name: want[i]}); err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		all.Wait()
+		got := s.names()
+		for minute := range slices.Chunk(got, 10) {
+			slices.Sort(minute) // those that pass together arrive in any order
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("created in the order %v, want as they were called", got)
+		}
+	})
+}
+
+// TestGateHangingService: a request that hangs holds the others back for a second only.
+func TestGateHangingService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 1000)
+		hung := make(chan struct{}, 1)
+		hung <- struct{}{}
+		c := dial(t, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-hung:
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			default:
+				return s.RoundTrip(r)
+			}
+		})))
+		ctx, cancel := context.WithCancel(t.Context())
+		hangs := make(chan error)
+		go func() {
+			_, err := c.Categories.List(ctx)
+			hangs <- err
+		}()
+		synctest.Wait()
+		begun := time.Now()
+		must(t, createAll(t.Context(), c, "cat", 30))
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("30 calls took %s beside one that hangs, want 1s", took)
+		}
+		cancel()
+		if err := <-hangs; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGateOutage: all calls of many goroutines outlast an outage, in which requests were
+// carried out and their answers lost.
+func TestGateOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(1000, 100_000)
+		s.latency = 10 * time.Millisecond
+		begun := time.Now()
+		c := dial(t, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
+			switch since := time.Since(begun); {
+			case since > 5*time.Millisecond && since < 15*time.Millisecond: // being killed
+				_, _ = s.RoundTrip(r)
+				return nil, io.ErrUnexpectedEOF
+			case since > 10*time.Millisecond && since < 20*time.Second: // gone
+				return nil, errors.New("connection refused")
+			default:
+				return s.RoundTrip(r)
+			}
+		})))
+		must(t, createAll(t.Context(), c, "cat", 200))
+		wantEachOnce(t, s, 200)
+		requests := s.log()
+		lost := 0
+		for _, r := range requests {
+			if r.at.Sub(begun) < time.Second && r.at.After(begun) {
+				lost++
+			}
+		}
+		if lost == 0 {
+			t.Error("no request was carried out without an answer: this was no test")
+		}
+		if took := time.Since(begun); took > 51*time.Second { // the longest delay, and a second
+			t.Errorf("it took %s to get over an outage of 20 seconds", took)
+		}
+	})
+}
+
+// TestGateIgnoresWhatIsNotOfTheAccount: answers that show no counts, or those of an
+// address, close nothing.
+func TestGateIgnoresWhatIsNotOfTheAccount(t *testing.T) {
+	for _, c := range []struct{ name, policy, state string }{
+		{"counts unavailable", `"minute";q=60;w=60, "day";q=1000;w=86400`, `"minute";r=0;t=42`},
+		{"key not checked", `"address";q=600;w=60`, `"address";r=0;t=42`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newService(60, 1000)
+				first := true
+				api := dial(t, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
+					res, err := s.RoundTrip(r)
+					if first && err == nil {
+						first = false
+						res.StatusCode = http.StatusServiceUnavailable
+						res.Header.Set("X-RateLimit-Remaining", "0")
+						res.Header.Set("RateLimit-Policy", c.policy)
+						res.Header.Set("RateLimit", c.state)
+						res.Header.Set("Retry-After", "1")
+					}
+					return res, err
+				})))
+				begun := time.Now()
+				_, err := api.Categories.List(t.Context())
+				must(t, err)
+				if took := time.Since(begun); took < time.Second || took > 2*time.Second {
+					t.Errorf("it took %s, want Retry-After and a moment", took)
+				}
+			})
+		})
+	}
+}
+
+// TestGateKnowsOnlyTheContract: a service without RateLimit, whose clock is another, is
+// understood by the three headers of the contract.
+func TestGateKnowsOnlyTheContract(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(10, 1000)
+		c := dial(t, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
+			res, err := s.RoundTrip(r)
+			if err == nil {
+				ahead := time.Now().Add(24 * time.Hour)
+				res.Header.Del("RateLimit")
+				res.Header.Del("RateLimit-Policy")
+				res.Header.Set("Date", ahead.UTC().Format(http.TimeFormat))
+				res.Header.Set("X-RateLimit-Reset", fmt.Sprint(ahead.Truncate(time.Minute).Add(time.Minute).Unix()))
+			}
+			return res, err
+		})))
+		begun := time.Now()
+		must(t, createAll(t.Context(), c, "cat", 25))
+		requests := s.log()
+		if took := time.Since(begun); refused(requests) != 0 || took < 2*time.Minute || took > 2*time.Minute+3*time.Second {
+			t.Errorf("%d requests were refused; it took %s, want 2 minutes", refused(requests), took)
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"net"
+	"net/http"
+	"time"
+)
+
+// Option changes how a [Client] works.
+type Option func(*Client)
+
+// WithHTTPClient sends requests by a copy of an http.Client, with its timeouts and its
+// transport. Redirects are not followed, whatever it says.
+func WithHTTPClient(h *http.Client) Option {
+	return func(c *Client) {
+		own := *h
+		c.http = &own
+	}
+}
+
+// WithTransport sends requests by a transport: one with other certificates or proxies,
+// one that counts, or one that answers in a test. It must not change the key's header.
+func WithTransport(t http.RoundTripper) Option {
+	return func(c *Client) { c.http.Transport = t }
+}
+
+// WithRetries lets a call repeat its request up to n times; 0 for never. The default
+// is 8, which outlasts an outage of three quarters of a minute.
+func WithRetries(n int) Option {
+	return func(c *Client) { c.retries = max(n, 0) }
+}
+
+// WithMaxWait sets the longest time for which a call waits because the service asks it
+// to: for a window to end, or a ban. If it is longer, the call returns the reason at
+// once. The default is 2 minutes: a spent minute is waited for, a spent day is an
+// error. A context's deadline limits the time of a call in any case.
+func WithMaxWait(d time.Duration) Option {
+	return func(c *Client) { c.gate.maxWait = d }
+}
+
+// WithUserAgent names the calling program in the User-Agent header, such as "acme/1.2".
+func WithUserAgent(product string) Option {
+	return func(c *Client) { c.userAgent = product + " " + c.userAgent }
+}
+
+// newHTTPClient returns the client that is used when no option gives another.
+func newHTTPClient() *http.Client {
+	const patience = 10 * time.Second
+	return &http.Client{
+		Timeout: 2 * time.Minute, // a request with its answer: enough for a list of 100 MB at 1 MB/s
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: patience}).DialContext,
+			TLSHandshakeTimeout:   patience,
+			ResponseHeaderTimeout: 3 * patience,
+			IdleConnTimeout:       45 * time.Second, // before the service closes it, after 60 s
+			MaxIdleConnsPerHost:   100,              // goroutines come back to their connections
+			ForceAttemptHTTP2:     true,
+			// A connection over HTTP/2 that died would otherwise get all retries.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience},
+		},
+	}
+}

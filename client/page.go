@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+)
+
+// Paging says how a list is read in pages.
+type Paging struct {
+	// Size is the most elements of a page, 1 to 1,000. 0 means 1,000.
+	Size int
+	// After is an id: the first page begins behind it.
+	After int64
+}
+
+// maxPage is the most elements that the service puts into a page.
+const maxPage = 1000
+
+func (p Paging) query() url.Values {
+	if p.Size == 0 {
+		p.Size = maxPage
+	}
+	q := url.Values{"limit": {strconv.Itoa(p.Size)}}
+	if p.After != 0 {
+		q.Set("after", strconv.FormatInt(p.After, 10))
+	}
+	return q
+}
+
+// nextLink finds the next page in a Link header.
+var nextLink = regexp.MustCompile(`<([^<>]*)>[^<>]*;\s*rel="?next\b`)
+
+// pages returns the pages of a list. Each takes a request, which is sent when the
+// page is asked for. After an error there are no more.
+func pages[T any](ctx context.Context, c *Client, first call) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		for query := first.query; query != nil; {
+			r := first
+			r.query = query
+			page, a, err := fetch[[]T](ctx, c, &r)
+			if err == nil {
+				if query, err = nextPage(a.header, r.query); err != nil {
+					err = r.failed(err, nil)
+				}
+			}
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// nextPage returns the query of the page behind an answer, nil when it was the last. Only
+// the query of the link is used: the key goes nowhere else.
+func nextPage(h http.Header, query url.Values) (url.Values, error) {
+	for _, link := range h.Values("Link") {
+		found := nextLink.FindStringSubmatch(link)
+		if found == nil {
+			continue
+		}
+		to, err := url.Parse(found[1])
+		if err != nil {
+			return nil, err
+		}
+		next := to.Query()
+		if next.Encode() == query.Encode() {
+			return nil, errors.New("the next page is the same page")
+		}
+		return next, nil
+	}
+	return nil, nil
+}
+
+// elements returns the elements of all pages.
+func elements[T any](pages iter.Seq2[[]T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for page, err := range pages {
+			for _, element := range page {
+				if !yield(element, nil) {
+					return
+				}
+			}
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// The delays between the requests of one call, before jitter: half a second, one, two,
+// four, eight, sixteen, and thirty from then on.
+const (
+	firstDelay = 500 * time.Millisecond
+	maxDelay   = 30 * time.Second
+)
+
+// keyLife is how long a create is repeated under one idempotency key. The service keeps
+// it for 24 hours; after that, a repetition would be a second create.
+const keyLife = 23 * time.Hour
+
+const headerIdempotencyKey = "Idempotency-Key"
+
+// errTooLong says that an answer was not read to its end.
+var errTooLong = errors.New("the answer is longer than any that the service gives")
+
+// doubled returns a duration that was doubled some times, and at most most.
+func doubled(first, most time.Duration, times int) time.Duration {
+	return min(first<<min(max(times, 0), 16), most)
+}
+
+// jitter returns a random duration below d, so that clients that failed together do not
+// come back together.
+func jitter(d time.Duration) time.Duration { return rand.N(d) }
+
+// delay returns how long a call waits before it repeats a request for the n-th time.
+func delay(err error, n int) time.Duration {
+	d := doubled(firstDelay, maxDelay, n-1)
+	d = d/2 + jitter(d/2)
+	if e, ok := errors.AsType[*Error](err); ok {
+		d += e.RetryAfter
+	}
+	return d
+}
+
+// mayRepeat reports whether the request may be sent again after an error.
+func (r *call) mayRepeat(err error) bool {
+	e, answered := errors.AsType[*Error](err)
+	if !answered {
+		_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+		return r.repeatable && !untrusted && !errors.Is(err, errTooLong)
+	}
+	switch e.Status {
+	case http.StatusTooManyRequests: // it was not carried out
+		return true
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return r.repeatable
+	default:
+		return r.repeatable && e.Code == CodeIdempotencyInProgress
+	}
+}
+
+// mayWait reports whether the context and [WithMaxWait] allow a wait after an error.
+func (c *Client) mayWait(ctx context.Context, err error, wait time.Duration) bool {
+	if e, ok := errors.AsType[*Error](err); ok && e.RetryAfter > c.gate.maxWait {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || now().Add(wait).Before(deadline)
+}
+
+// pause waits, or returns why the context ended.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// expired reports whether the service may have forgotten the idempotency key under which
+// an earlier request of the call may have been carried out.
+func (r *call) expired(at time.Time) bool {
+	return r.header[headerIdempotencyKey] != "" && !r.unknownSince.IsZero() && at.Sub(r.unknownSince) > keyLife
+}

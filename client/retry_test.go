@@ -1,0 +1,279 @@
+package client_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat/client"
+)
+
+// faults is a transport that answers its first requests itself, and hands the others to
+// the service.
+type faults struct {
+	service *service
+	first   []func(*http.Request) (*http.Response, error)
+	sent    []seen
+}
+
+func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
+	n := len(f.sent)
+	f.sent = append(f.sent, seen{at: time.Now(), method: r.Method, header: r.Header.Clone()})
+	if n < len(f.first) {
+		return f.first[n](r)
+	}
+	return f.service.RoundTrip(r)
+}
+
+// says answers with a status, a code and headers.
+func says(status int, code client.Code, header ...string) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		if code != "" {
+			_, _ = io.WriteString(w, encode(map[string]any{"code": code, "message": "not now", "status": status}))
+		}
+		res := w.Result()
+		res.Request = r
+		return res, nil
+	}
+}
+
+// fails gives no answer.
+func fails(err error) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+// cut sends a part of an answer.
+func cut(r *http.Request) (*http.Response, error) {
+	res, err := says(http.StatusOK, "")(r)
+	res.Body = io.NopCloser(io.MultiReader(strings.NewReader(`[{"id":`), brokenReader{}))
+	return res, err
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// operations are the calls of a client that tests compare; the service has category 1.
+var operations = map[string]func(context.Context, *client.Client) error{
+	"list": func(ctx context.Context, c *client.Client) error {
+		_, err := c.Categories.List(ctx)
+		return err
+	},
+	"create": func(ctx context.Context, c *client.Client) error {
+		_, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog"})
+		return err
+	},
+	"update": func(ctx context.Context, c *client.Client) error {
+		_, err := c.Categories.Update(ctx, 1, client.CategoryChange{Name: new("dog")})
+		return err
+	},
+	"delete": func(ctx context.Context, c *client.Client) error { return c.Categories.Delete(ctx, 1) },
+	"usage": func(ctx context.Context, c *client.Client) error {
+		_, err := c.Usage(ctx)
+		return err
+	},
+}
+
+// TestRetries: which failure of which operation is repeated, and when.
+func TestRetries(t *testing.T) {
+	all := []string{"list", "create", "update", "delete", "usage"}
+	repeatable := []string{"list", "create", "delete", "usage"}
+	for _, c := range []struct {
+		name     string
+		fault    func(*http.Request) (*http.Response, error)
+		repeated []string
+		after    time.Duration // at least, at most a second later
+	}{
+		{name: "no answer", fault: fails(io.ErrUnexpectedEOF), repeated: repeatable, after: 250 * time.Millisecond},
+		{name: "half an answer", fault: cut, repeated: repeatable, after: 250 * time.Millisecond},
+		{name: "408", fault: says(408, client.CodeRequestTimeout), repeated: repeatable, after: 250 * time.Millisecond},
+		{name: "409", fault: says(409, client.CodeIdempotencyInProgress, "Retry-After", "3"), repeated: repeatable, after: 3 * time.Second},
+		{name: "429", fault: says(429, client.CodeRateLimitExceeded, "Retry-After", "7"), repeated: all, after: 7 * time.Second},
+		{name: "429 of a proxy", fault: says(429, ""), repeated: all},
+		{name: "500", fault: says(500, client.CodeInternalError), repeated: repeatable, after: 250 * time.Millisecond},
+		{name: "502 of a proxy", fault: says(502, ""), repeated: repeatable, after: 250 * time.Millisecond},
+		{name: "503", fault: says(503, client.CodeServiceUnavailable, "Retry-After", "5"), repeated: repeatable, after: 5 * time.Second},
+		{name: "504 of a proxy", fault: says(504, ""), repeated: repeatable, after: 250 * time.Millisecond},
+		{name: "400", fault: says(400, client.CodeInvalidField)},
+		{name: "401", fault: says(401, client.CodeRevokedAPIKey)},
+		{name: "403", fault: says(403, client.CodeForbidden)},
+		{name: "409 of another kind", fault: says(409, "some_new_code", "Retry-After", "1")},
+		{name: "412", fault: says(412, client.CodePreconditionFailed)},
+		{name: "422", fault: says(422, client.CodeIdempotencyKeyReused)},
+		{name: "501", fault: says(501, "")},
+		{name: "certificate", fault: fails(&tls.CertificateVerificationError{Err: errors.New("unknown authority")})},
+	} {
+		for _, operation := range all {
+			t.Run(c.name+" "+operation, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newService(60, 1000)
+					s.categories = []client.Category{{ID: 1, Name: "cat"}}
+					f := &faults{service: s, first: []func(*http.Request) (*http.Response, error){c.fault}}
+					err := operations[operation](t.Context(), dial(t, client.WithTransport(f)))
+					if !slices.Contains(c.repeated, operation) {
+						if err == nil || len(f.sent) != 1 {
+							t.Errorf("it was sent %d times; the error is %v", len(f.sent), err)
+						}
+						return
+					}
+					must(t, err)
+					if len(f.sent) != 2 {
+						t.Fatalf("it was sent %d times, want 2", len(f.sent))
+					}
+					if took := f.sent[1].at.Sub(f.sent[0].at); took < c.after || took > c.after+time.Second {
+						t.Errorf("it was sent again after %s, want %s and less than a second", took, c.after)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestBackoff: the delays double, have jitter, and end.
+func TestBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faults{service: newService(60, 1000)}
+		for range 100 {
+			f.first = append(f.first, fails(errors.New("connection refused")))
+		}
+		begun := time.Now()
+		_, err := dial(t, client.WithTransport(f)).Categories.List(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "list categories") || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("the error is %v", err)
+		}
+		if len(f.sent) != 9 {
+			t.Fatalf("it was sent %d times, want 9", len(f.sent))
+		}
+		whole := 500 * time.Millisecond
+		for i := 1; i < len(f.sent); i++ {
+			if d := f.sent[i].at.Sub(f.sent[i-1].at); d < whole/2 || d > whole {
+				t.Errorf("delay %d is %s, want between %s and %s", i, d, whole/2, whole)
+			}
+			whole = min(2*whole, 30*time.Second)
+		}
+		if took := time.Since(begun); took < 45*time.Second {
+			t.Errorf("it gave up after %s", took)
+		}
+	})
+}
+
+// TestNoRetries: with none, a call sends one request.
+func TestNoRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){says(503, client.CodeServiceUnavailable, "Retry-After", "1")}}
+		_, err := dial(t, client.WithTransport(f), client.WithRetries(0)).Categories.List(t.Context())
+		wantCode(t, err, client.CodeServiceUnavailable)
+		if len(f.sent) != 1 {
+			t.Errorf("it was sent %d times", len(f.sent))
+		}
+	})
+}
+
+// TestRetriesWithinTheContext: no wait goes beyond the context.
+func TestRetriesWithinTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := says(503, client.CodeServiceUnavailable, "Retry-After", "20")
+		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){away, away}}
+		c := dial(t, client.WithTransport(f))
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := c.Categories.List(ctx)
+		wantCode(t, err, client.CodeServiceUnavailable)
+		if time.Since(begun) > 0 {
+			t.Errorf("it took %s to say that there is no time", time.Since(begun))
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Second, cancel)
+		if _, err = c.Categories.List(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, client.CodeServiceUnavailable) {
+			t.Errorf("the error is %v, want that the context was cancelled, and what the service said", err)
+		}
+		if took := time.Since(begun); took != 5*time.Second || len(f.sent) != 2 {
+			t.Errorf("it took %s and %d requests", took, len(f.sent))
+		}
+	})
+}
+
+// TestIdempotencyKeys: all requests of a create have one key, and other creates others.
+func TestIdempotencyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 1000)
+		lost := func(r *http.Request) (*http.Response, error) {
+			_, err := s.RoundTrip(r)
+			return nil, errors.Join(err, io.ErrUnexpectedEOF)
+		}
+		f := &faults{service: s, first: []func(*http.Request) (*http.Response, error){lost, says(500, client.CodeInternalError), lost}}
+		c := dial(t, client.WithTransport(f))
+		for _, n := range []client.NewCategory{{Name: "dog"}, {Name: "dog"}, {Name: "dog", IdempotencyKey: "mine"}} {
+			_, err := c.Categories.Create(t.Context(), n)
+			must(t, err)
+		}
+		wantKeys := func(first, last int, want func(key string) bool) {
+			t.Helper()
+			for _, r := range f.sent[first : last+1] {
+				if key := r.header.Get("Idempotency-Key"); !want(key) {
+					t.Errorf("requests %d to %d: the key is %q", first, last, key)
+				}
+			}
+		}
+		if len(f.sent) != 6 || len(s.names()) != 3 {
+			t.Fatalf("%d requests created %v", len(f.sent), s.names())
+		}
+		made := f.sent[0].header.Get("Idempotency-Key")
+		wantKeys(0, 3, func(key string) bool { return key == made && len(key) >= 26 })
+		wantKeys(4, 4, func(key string) bool { return key != made && len(key) >= 26 })
+		wantKeys(5, 5, func(key string) bool { return key == "mine" })
+	})
+}
+
+// TestIdempotencyKeyExpires: a create whose outcome is unknown is not repeated when the
+// service may have forgotten its key.
+func TestIdempotencyKeyExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 1000)
+		time.Sleep(time.Second)
+		lost := func(r *http.Request) (*http.Response, error) {
+			_, err := s.RoundTrip(r)
+			s.use(1000)
+			return nil, errors.Join(err, io.ErrUnexpectedEOF)
+		}
+		f := &faults{service: s, first: []func(*http.Request) (*http.Response, error){lost}}
+		_, err := dial(t, client.WithTransport(f), client.WithMaxWait(48*time.Hour)).Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
+		wantCode(t, err, client.CodeDailyQuotaExceeded)
+		if len(f.sent) != 2 || len(s.names()) != 1 {
+			t.Errorf("%d requests created %v", len(f.sent), s.names())
+		}
+	})
+}
+
+// TestDeleteTwice: a delete whose answer was lost finds nothing the second time, and that
+// is a success; a delete that never found anything is an error.
+func TestDeleteTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(60, 1000)
+		s.categories = []client.Category{{ID: 1, Name: "cat"}}
+		f := &faults{service: s, first: []func(*http.Request) (*http.Response, error){func(r *http.Request) (*http.Response, error) {
+			_, err := s.RoundTrip(r)
+			return nil, errors.Join(err, io.ErrUnexpectedEOF)
+		}}}
+		c := dial(t, client.WithTransport(f))
+		must(t, c.Categories.Delete(t.Context(), 1))
+		if len(f.sent) != 2 {
+			t.Errorf("it was sent %d times", len(f.sent))
+		}
+		wantCode(t, c.Categories.Delete(t.Context(), 1), client.CodeNotFound)
+	})
+}

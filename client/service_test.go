@@ -1,0 +1,445 @@
+package client_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/client"
+	"petcat/internal/apicheck"
+)
+
+// validKey is the key of every account here: no real one has this form.
+const validKey = "pck_test_key-of-the-tests"
+
+// window counts one window of the account.
+type window struct {
+	of           petcat.Window
+	quota, used  int64
+	index        int64
+	firstRefusal time.Time // zero: none in this window
+	early        int64     // early retries in it
+}
+
+// service is a small Pet Category Service in memory, written to api/openapi.yaml and
+// docs/limits.md: one account, its limits, and a list of categories. Tests of the real
+// one are in e2e/. Time is the machine's, which is virtual in a bubble of synctest.
+type service struct {
+	latency time.Duration // of each answer; set before the first request
+
+	mu         sync.Mutex
+	minute     window // guarded by mu, as is all below
+	day        window
+	bannedTill time.Time
+	categories []client.Category
+	lastID     int64
+	replays    map[string]replay // by idempotency key
+	requests   []seen
+	early      int // early retries
+	bans       int // imposed for them
+	inFlight   int
+}
+
+// replay is what a create under an idempotency key was, and its answer.
+type replay struct{ body, answer string }
+
+// seen is a request that came to the service.
+type seen struct {
+	at             time.Time
+	method, path   string
+	header         http.Header
+	body           string
+	status         int
+	beside, charge int // how many others were in flight; 1 if it was counted
+}
+
+func newService(perMinute, perDay int64) *service {
+	return &service{
+		minute: window{of: petcat.Minute, quota: perMinute}, day: window{of: petcat.Day, quota: perDay},
+		replays: map[string]replay{},
+	}
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.requests = append(s.requests, seen{at: time.Now(), method: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body), beside: s.inFlight})
+	n := len(s.requests) - 1
+	s.inFlight++
+	a := s.answer(r, body)
+	s.requests[n].status, s.requests[n].charge = a.status, a.charge
+	s.mu.Unlock()
+	time.Sleep(s.latency)
+	s.mu.Lock()
+	s.inFlight--
+	s.mu.Unlock()
+	for name, value := range a.header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(a.status)
+	_, _ = io.WriteString(w, a.body)
+}
+
+// reply is an answer before it is written.
+type reply struct {
+	status, charge int
+	header         map[string]string
+	body           string
+}
+
+// answer carries a request out. The caller holds mu.
+func (s *service) answer(r *http.Request, body []byte) reply {
+	now := time.Now()
+	if r.Header.Get("Authorization") != "Bearer "+validKey {
+		a := failure(http.StatusUnauthorized, petcat.CodeInvalidAPIKey, "the API key is not valid; send the whole key, as it was shown when it was created")
+		a.header["WWW-Authenticate"] = `Bearer realm="petcat", error="invalid_token"`
+		a.tell(now, 600, 599, petcat.Minute.Reset(petcat.Minute.Index(now.Unix())))
+		a.header["RateLimit"], a.header["RateLimit-Policy"] = `"address";r=599;t=60`, `"address";q=600;w=60`
+		return a
+	}
+	s.minute.turn(now)
+	s.day.turn(now)
+	if r.URL.Path == "/v1/usage" {
+		return s.limits(s.usage(), now)
+	}
+	if refusal, refused := s.admit(now); refused {
+		return s.limits(refusal, now)
+	}
+	a := s.operation(r, body)
+	a.charge = 1
+	return s.limits(a, now)
+}
+
+func (w *window) turn(now time.Time) {
+	if i := w.of.Index(now.Unix()); i != w.index {
+		*w = window{of: w.of, quota: w.quota, index: i}
+	}
+}
+
+func (w *window) reset() int64 { return w.of.Reset(w.index) }
+
+// admit charges both windows, or says why it does not.
+func (s *service) admit(now time.Time) (reply, bool) {
+	refuse := func(code petcat.Code, until int64, text string) (reply, bool) {
+		a := failure(http.StatusTooManyRequests, code, text)
+		a.header["Retry-After"] = strconv.FormatInt(secondsUntil(now, until), 10)
+		return a, true
+	}
+	if now.Before(s.bannedTill) {
+		return refuse(petcat.CodeKeyBanned, max(s.bannedTill.Unix(), s.minute.reset()), "this API key is banned")
+	}
+	for _, w := range []*window{&s.day, &s.minute} {
+		if w.used < w.quota {
+			continue
+		}
+		if w.firstRefusal.IsZero() {
+			w.firstRefusal = now
+		}
+		if now.Sub(w.firstRefusal) > 2*time.Second {
+			s.early++
+			w.early++
+		}
+		if w.early > max(30, s.minute.quota/2) {
+			s.bans++
+			s.bannedTill = now.Add(time.Minute)
+		}
+		code := petcat.CodeRateLimitExceeded
+		if w.of == petcat.Day {
+			code = petcat.CodeDailyQuotaExceeded
+		}
+		return refuse(code, w.reset(), fmt.Sprintf("all %d requests of the %s are used", w.quota, w.of))
+	}
+	s.minute.used++
+	s.day.used++
+	return reply{}, false
+}
+
+// limits adds the headers that every answer has.
+func (s *service) limits(a reply, now time.Time) reply {
+	headline := &s.minute
+	if left := s.day.quota - s.day.used; left == 0 || s.minute.used < s.minute.quota && left <= s.minute.quota-s.minute.used {
+		headline = &s.day
+	}
+	remaining, reset := headline.quota-headline.used, headline.reset()
+	if a.status == http.StatusTooManyRequests {
+		remaining = 0
+		reset = max(reset, s.bannedTill.Unix())
+	}
+	a.tell(now, headline.quota, remaining, reset)
+	a.header["RateLimit-Policy"] = fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, s.minute.quota, s.day.quota)
+	a.header["RateLimit"] = fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=%d`,
+		s.minute.quota-s.minute.used, secondsUntil(now, s.minute.reset()), s.day.quota-s.day.used, secondsUntil(now, s.day.reset()))
+	return a
+}
+
+func (a *reply) tell(now time.Time, limit, remaining, reset int64) {
+	a.header["X-RateLimit-Limit"] = strconv.FormatInt(limit, 10)
+	a.header["X-RateLimit-Remaining"] = strconv.FormatInt(remaining, 10)
+	a.header["X-RateLimit-Reset"] = strconv.FormatInt(reset, 10)
+	a.header["X-Request-Id"] = "TESTS001-1"
+	a.header["Date"] = now.UTC().Format(http.TimeFormat)
+	a.header["Cache-Control"] = cmp.Or(a.header["Cache-Control"], "no-store")
+}
+
+// secondsUntil rounds up, as the service does.
+func secondsUntil(now time.Time, unix int64) int64 {
+	return max(1, int64((time.Unix(unix, 0).Sub(now)+time.Second-1)/time.Second))
+}
+
+// operation answers a request that was admitted.
+func (s *service) operation(r *http.Request, body []byte) reply {
+	id, below := strings.CutPrefix(r.URL.Path, "/v1/categories/")
+	switch {
+	case r.URL.Path == "/v1/categories" && r.Method == http.MethodGet:
+		return s.list(r)
+	case r.URL.Path == "/v1/categories" && r.Method == http.MethodPost:
+		return s.create(r, body)
+	case below:
+		n, _ := strconv.ParseInt(id, 10, 64)
+		i := slices.IndexFunc(s.categories, func(c client.Category) bool { return c.ID == n })
+		if i < 0 {
+			return failure(http.StatusNotFound, petcat.CodeNotFound, "there is no such category")
+		}
+		return s.single(r, i, body)
+	}
+	return failure(http.StatusNotFound, petcat.CodeNotFound, "there is no such resource")
+}
+
+func (s *service) list(r *http.Request) reply {
+	a := success(http.StatusOK, nil)
+	a.header["ETag"] = fmt.Sprintf(`"list-%d-%d"`, s.lastID, len(s.categories))
+	a.header["Cache-Control"], a.header["Vary"] = "private, no-cache", "Authorization, Accept-Encoding"
+	if r.Header.Get("If-None-Match") == a.header["ETag"] {
+		a.status = http.StatusNotModified
+		delete(a.header, "Content-Type")
+		return a
+	}
+	limit, _ := strconv.Atoi(r.FormValue("limit"))
+	after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64)
+	page := []client.Category{}
+	for _, c := range s.categories {
+		if c.ID <= after {
+			continue
+		}
+		if limit > 0 && len(page) == limit {
+			a.header["Link"] = fmt.Sprintf(`</v1/categories?limit=%d&after=%d>; rel="next"`, limit, page[limit-1].ID)
+			break
+		}
+		page = append(page, c)
+	}
+	a.body = encode(page)
+	return a
+}
+
+func (s *service) create(r *http.Request, body []byte) reply {
+	key := r.Header.Get("Idempotency-Key")
+	if before, known := s.replays[key]; known && key != "" {
+		if before.body != string(body) {
+			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
+		}
+		a := success(http.StatusCreated, nil)
+		a.header["Location"], a.header["Idempotent-Replayed"], a.body = "/v1/categories/1", "true", before.answer
+		return a
+	}
+	var c client.Category
+	if err := json.Unmarshal(body, &c); err != nil || c.Name == "" {
+		return failure(http.StatusBadRequest, petcat.CodeMissingField, "name is required")
+	}
+	s.lastID++
+	c.ID = s.lastID
+	s.categories = append(s.categories, c)
+	a := success(http.StatusCreated, c)
+	a.header["Location"] = fmt.Sprintf("/v1/categories/%d", c.ID)
+	s.replays[key] = replay{body: string(body), answer: a.body}
+	return a
+}
+
+// single answers a request for one category.
+func (s *service) single(r *http.Request, i int, body []byte) reply {
+	c := &s.categories[i]
+	etag := func() string { return strconv.Quote(fmt.Sprintf("%d-%x-%x", c.ID, c.Name, c.Description)) }
+	if match := r.Header.Get("If-Match"); match != "" && match != etag() {
+		return failure(http.StatusPreconditionFailed, petcat.CodePreconditionFailed, "the category does not meet If-Match")
+	}
+	switch r.Method {
+	case http.MethodDelete:
+		s.categories = slices.Delete(s.categories, i, i+1)
+		a := success(http.StatusNoContent, nil)
+		delete(a.header, "Content-Type")
+		return a
+	case http.MethodPatch:
+		if r.Header.Get("Content-Type") != "application/merge-patch+json" {
+			return failure(http.StatusUnsupportedMediaType, petcat.CodeUnsupportedMediaType, "the body must be a merge patch")
+		}
+		if bytes.Contains(body, []byte(`"description":null`)) {
+			c.Description = ""
+		}
+		if err := json.Unmarshal(body, c); err != nil {
+			return failure(http.StatusBadRequest, petcat.CodeMalformedJSON, "the body is not JSON")
+		}
+	}
+	a := success(http.StatusOK, *c)
+	a.header["ETag"] = etag()
+	if r.Method == http.MethodGet {
+		a.header["Cache-Control"], a.header["Vary"] = "private, no-cache", "Authorization, Accept-Encoding"
+	}
+	return a
+}
+
+func (s *service) usage() reply {
+	windows := []map[string]any{}
+	for _, w := range []*window{&s.minute, &s.day} {
+		windows = append(windows, map[string]any{
+			"window": w.of.String(), "limit": w.quota, "used": w.used, "remaining": w.quota - w.used, "reset": w.reset(),
+		})
+	}
+	var ban any
+	if time.Now().Before(s.bannedTill) {
+		ban = map[string]any{"until": s.bannedTill.Unix()}
+	}
+	return success(http.StatusOK, map[string]any{"plan": "free", "windows": windows, "ban": ban})
+}
+
+func success(status int, value any) reply {
+	return reply{status: status, header: map[string]string{"Content-Type": "application/json", "X-Stability": "stable"}, body: encode(value)}
+}
+
+func failure(status int, code petcat.Code, message string) reply {
+	return success(status, map[string]any{"code": code, "message": message, "status": status})
+}
+
+func encode(value any) string {
+	if value == nil {
+		return ""
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// use spends requests, as another program of the same account would.
+func (s *service) use(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.minute.turn(time.Now())
+	s.day.turn(time.Now())
+	s.minute.used = min(s.minute.used+n, s.minute.quota)
+	s.day.used = min(s.day.used+n, s.day.quota)
+}
+
+// ban bans the key.
+func (s *service) ban(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bannedTill = time.Now().Add(d)
+}
+
+// log returns the requests that came.
+func (s *service) log() []seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// wantPatience checks that nobody was banned, and that there were at most so many early
+// retries.
+func (s *service) wantPatience(t *testing.T, most int) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.early > most || s.bans > 0 {
+		t.Errorf("%d early retries, want at most %d; %d bans", s.early, most, s.bans)
+	}
+}
+
+// refused counts the requests that got 429.
+func refused(requests []seen) (n int) {
+	for _, r := range requests {
+		if r.status == http.StatusTooManyRequests {
+			n++
+		}
+	}
+	return n
+}
+
+// names returns the names of all categories, in the order of their ids.
+func (s *service) names() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.categories {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// RoundTrip answers without a network, so that time can be virtual.
+func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
+	answered := make(chan *http.Response, 1)
+	go func() {
+		recorder := httptest.NewRecorder()
+		s.ServeHTTP(recorder, r)
+		res := recorder.Result()
+		res.Request = r
+		answered <- res
+	}()
+	select {
+	case res := <-answered:
+		return res, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// transport is a function that sends requests.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// newClient returns a client of a service, whose answers are all checked against the
+// interface document.
+func newClient(t *testing.T, s *service, options ...client.Option) *client.Client {
+	t.Helper()
+	checked := apicheck.New(t, s, func() int64 { return time.Now().Unix() })
+	return dial(t, append([]client.Option{client.WithTransport(checked)}, options...)...)
+}
+
+// dial returns a client that an option gives a transport.
+func dial(t *testing.T, options ...client.Option) *client.Client {
+	t.Helper()
+	c, err := client.New("http://petcat.test", validKey, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantCode returns the service's error in an error, which must have a code.
+func wantCode(t *testing.T, err error, code client.Code) client.Error {
+	t.Helper()
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || !errors.Is(err, code) {
+		t.Fatalf("the error is %v, want %s", err, code)
+	}
+	return *e
+}
