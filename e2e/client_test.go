@@ -57,6 +57,31 @@ func TestClient(t *testing.T) {
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("all (-want +got):\n%s", diff)
 	}
+	sizes := []int(nil)
+	for page, err := range c.Categories.Pages(ctx, client.Paging{Size: 2}) {
+		must(t, err)
+		sizes = append(sizes, len(page))
+	}
+	if diff := cmp.Diff([]int{2, 1}, sizes); diff != "" {
+		t.Errorf("sizes of the pages (-want +got):\n%s", diff)
+	}
+	seen, err := c.Categories.Get(ctx, want[0].ID)
+	must(t, err)
+	change := client.CategoryChange{Name: new("hound"), Description: new(""), IfMatch: seen.ETag}
+	changed, err := c.Categories.Update(ctx, seen.ID, change)
+	must(t, err)
+	if changed.Name != "hound" || changed.Description != "" || changed.ETag == seen.ETag {
+		t.Errorf("%+v was changed to %+v", seen, changed)
+	}
+	_, err = c.Categories.Update(ctx, seen.ID, change)
+	wantClientError(t, err, http.StatusPreconditionFailed, client.CodePreconditionFailed)
+	must(t, c.Categories.Delete(ctx, seen.ID))
+	wantClientError(t, c.Categories.Delete(ctx, seen.ID), http.StatusNotFound, client.CodeNotFound)
+	usage, err := c.Usage(ctx)
+	must(t, err)
+	if usage.Plan != "enterprise" || len(usage.Windows) != 2 || usage.Windows[1].Used < 10 || usage.Ban != nil {
+		t.Errorf("the usage is %+v", usage)
+	}
 	_, err = c.Categories.Create(ctx, client.NewCategory{})
 	wantClientError(t, err, http.StatusBadRequest, client.CodeInvalidField)
 	_, err = newSDK(t, s, wrongKey(t)).Categories.List(ctx)
