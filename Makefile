@@ -51,7 +51,8 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 
 .PHONY: test
 test: need-go need-servers need-npm tools/clients/node_modules ## Run all tests in their short forms; one that misses a program fails
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -skip $(BROWSER) ./...
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v '/e2e$$')
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -skip $(BROWSER) ./e2e # alone: it measures time
 	PETCAT_POWER_CUTS=20 go test ./e2e -run $(POWERCUT) -count=1 -timeout $(TEST_TIMEOUT)
 	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
