@@ -74,7 +74,9 @@ func TestLimits(t *testing.T) {
 		}
 		midnight := time.Now()
 		time.Sleep(12 * time.Second)
-		must(t, createAll(t.Context(), c, "cat", 3))
+		for range 3 { // of answers that come at once, any may be the last
+			must(t, createAll(t.Context(), c, "cat", 1))
+		}
 		want := client.Limits{
 			Limit: 60, Remaining: 57, Reset: midnight.Add(time.Minute), Received: time.Now(),
 			Windows: []client.Window{
