@@ -113,7 +113,8 @@ func TestGateBacksOff(t *testing.T) {
 		for i := 1; i < len(refusedAt); i++ {
 			minuteEnds := refusedAt[i-1].Truncate(time.Minute).Add(time.Minute)
 			extra := refusedAt[i].Sub(minuteEnds)
-			if limit := time.Second << (i - 1); extra < 0 || extra > limit {
+			// Retry-After is in whole seconds, rounded up.
+			if limit := time.Second<<(i-1) + time.Second; extra < 0 || extra > limit {
 				t.Errorf("after %d refusals in a row it came back %s after the end of the minute, want up to %s", i, extra, limit)
 			}
 			longest = max(longest, extra)
