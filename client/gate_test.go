@@ -255,9 +255,10 @@ func TestGateFirstComeFirstServed(t *testing.T) {
 		var all sync.WaitGroup
 		var want []string
 		for i := range 35 {
-			want = append(want, fmt.Sprintf("cat %02d", i))
+			name := fmt.Sprintf("cat %02d", i)
+			want = append(want, name)
 			all.Go(func() {
-				if _, err := c.Categories.Create(t.Context(), client.NewCategory{Name: want[i]}); err != nil {
+				if _, err := c.Categories.Create(t.Context(), client.NewCategory{Name: name}); err != nil {
 					t.Error(err)
 				}
 			})
