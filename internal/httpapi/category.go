@@ -29,19 +29,10 @@ func (s *Server) listCategories(e *exchange) error {
 		return e.sendCurrent(cut.ETag(), age, cut.Parts...)
 	}
 	body := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
-	outcome := representation.Evaluate(e.r, body.ETag[0], list.ETags()...)
-	if outcome == representation.Failed {
-		return errListChanged()
+	if ends, err := e.revalidate(body.ETag, list.ETags(), age, errListChanged); ends {
+		return err
 	}
 	h := e.header()
-	h["ETag"] = body.ETag
-	h["Cache-Control"] = cacheList
-	h["Vary"] = varyList
-	e.setAge(age)
-	if outcome == representation.NotModified {
-		e.send(http.StatusNotModified)
-		return nil
-	}
 	h["Content-Type"] = contentTypeJSON
 	h["Content-Length"] = body.ContentLength
 	if body.ContentEncoding != nil {

@@ -21,27 +21,40 @@ func (e *exchange) itemID() int64 {
 // sendCurrent answers a GET with what is there now, or with 304 or 412, as the request's
 // conditions want. age is how long ago it was known to be up to date, 0 for now.
 func (e *exchange) sendCurrent(etag string, age time.Duration, parts ...[]byte) error {
-	outcome := representation.Evaluate(e.r, etag, etag)
-	if outcome == representation.Failed {
-		return errItemChanged()
-	}
-	h := e.header()
-	h["ETag"] = []string{etag}
-	h["Cache-Control"] = cacheList
-	h["Vary"] = varyList
-	e.setAge(age)
-	if outcome == representation.NotModified {
-		e.send(http.StatusNotModified)
-		return nil
+	tags := []string{etag}
+	if ends, err := e.revalidate(tags, tags, age, errItemChanged); ends {
+		return err
 	}
 	size := 0
 	for _, part := range parts {
 		size += len(part)
 	}
+	h := e.header()
 	h["Content-Type"] = contentTypeJSON
 	h["Content-Length"] = []string{strconv.Itoa(size)}
 	e.send(http.StatusOK, parts...)
 	return nil
+}
+
+// revalidate evaluates a GET's conditions on what is there now, whose selected
+// representation has an entity tag, and all of whose representations have some. It tells
+// caches what they need, and reports whether the answer ends here: with 304, which it
+// sends, or with 412, the error that changed returns.
+func (e *exchange) revalidate(selected, all []string, age time.Duration, changed func() *petcat.Error) (ends bool, err error) {
+	outcome := representation.Evaluate(e.r, selected[0], all...)
+	if outcome == representation.Failed {
+		return true, changed()
+	}
+	h := e.header()
+	h["ETag"] = selected
+	h["Cache-Control"] = cacheList
+	h["Vary"] = varyList
+	e.setAge(age)
+	if outcome == representation.NotModified {
+		e.send(http.StatusNotModified)
+		return true, nil
+	}
+	return false, nil
 }
 
 func errItemChanged() *petcat.Error {
