@@ -62,7 +62,7 @@ func TestStartEmptiesTheLogOfACrash(t *testing.T) {
 		dir := left(t)
 		s := openAt(t, dir, o)
 		defer closeNow(t, s)
-		if size := s.Stats().WALBytes; size != 0 {
+		if size := s.WALBytes(); size != 0 {
 			t.Errorf("the log has %d bytes after the start", size)
 		}
 		wantNames(t, s, "Dogs")
@@ -137,7 +137,7 @@ func TestWriteAheadLogStaysSmallBesideReaders(t *testing.T) {
 	create(t, s, "Dogs")
 	other := reader(t, s.path)
 	fill(5 * logPages)
-	grown := s.Stats().WALBytes
+	grown := s.WALBytes()
 	if grown < 4*logPages*page {
 		t.Fatalf("the log has %d bytes though a reader keeps it", grown)
 	}
@@ -145,7 +145,7 @@ func TestWriteAheadLogStaysSmallBesideReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(3 * logPages)
-	if size := s.Stats().WALBytes; size > grown+2*logPages*page {
+	if size := s.WALBytes(); size > grown+2*logPages*page {
 		t.Errorf("the log grew from %d to %d bytes after the reader had gone", grown, size)
 	}
 }
@@ -157,7 +157,7 @@ func TestServerMovesWhatOthersWrote(t *testing.T) {
 	defer closeNow(t, s)
 	other := openAt(t, dir, Options{})
 	n := 0
-	for ; s.Stats().WALBytes < 2*logPages*4096; n++ {
+	for ; s.WALBytes() < 2*logPages*4096; n++ {
 		if n > 10_000 {
 			t.Fatal("the log does not grow")
 		}
@@ -170,12 +170,12 @@ func TestServerMovesWhatOthersWrote(t *testing.T) {
 		}
 	}
 	closeNow(t, other)
-	before := s.Stats().WALBytes
+	before := s.WALBytes()
 	create(t, s, "Dogs") // moves it
 	for range 20 {
 		create(t, s, "Cats")
 	}
-	if after := s.Stats().WALBytes; after > before+64<<10 {
+	if after := s.WALBytes(); after > before+64<<10 {
 		t.Errorf("the log grew from %d to %d bytes", before, after)
 	}
 }

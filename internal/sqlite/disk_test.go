@@ -86,7 +86,7 @@ func diskError(dir string) error {
 		return err
 	}
 	signal.Ignore(unix.SIGXFSZ)
-	limit := unix.Rlimit{Cur: uint64(s.Stats().WALBytes), Max: unix.RLIM_INFINITY}
+	limit := unix.Rlimit{Cur: uint64(s.WALBytes()), Max: unix.RLIM_INFINITY}
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func diskError(dir string) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	if s.Stats().Writable || s.Stats().WALBytes == 0 {
+	if s.Stats().Writable || s.WALBytes() == 0 {
 		return fmt.Errorf("closing after a disk error wrote to the disk: %+v", s.Stats())
 	}
 	fmt.Println("as expected")

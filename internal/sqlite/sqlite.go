@@ -179,17 +179,22 @@ type Stats struct {
 	Waiting  int    // writes in the queue
 	Shed     uint64 // writes refused so far because too many waited
 	Writable bool   // false: the disk is full, the last write was refused, or writing stopped for good
-	WALBytes int64  // size of the write-ahead log, as a file
 }
 
-// Stats returns the state of the store.
+// Stats returns the state of the store. It does not touch the disk, so it can be asked
+// while that does not respond.
 func (s *Store) Stats() Stats {
-	stats := Stats{
+	return Stats{
 		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
 		Writable: s.group.Err() == nil && !s.refused.Load() && !s.full.Load(),
 	}
-	if info, err := os.Stat(s.path + "-wal"); err == nil { //nolint:gosec // the operator chose the path
-		stats.WALBytes = info.Size()
+}
+
+// WALBytes returns the size of the write-ahead log, as a file, 0 if there is none.
+func (s *Store) WALBytes() int64 {
+	info, err := os.Stat(s.path + "-wal") //nolint:gosec // the operator chose the path
+	if err != nil {
+		return 0
 	}
-	return stats
+	return info.Size()
 }

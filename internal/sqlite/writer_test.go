@@ -40,7 +40,7 @@ func TestWriteAheadLogStaysSmall(t *testing.T) {
 	}
 	wg.Wait()
 	// 1,000 pages of 4 KiB and one group more; twice that is generous.
-	if size := s.Stats().WALBytes; size == 0 || size > 8<<20 {
+	if size := s.WALBytes(); size == 0 || size > 8<<20 {
 		t.Errorf("the write-ahead log has %d bytes after 4,000 creates, want at most 8 MiB", size)
 	}
 }
@@ -50,8 +50,8 @@ func TestCloseEmptiesTheLog(t *testing.T) {
 	s := openAt(t, dir, Options{})
 	create(t, s, "Dogs")
 	closeNow(t, s)
-	if s.Stats().WALBytes != 0 {
-		t.Errorf("the log has %d bytes after closing", s.Stats().WALBytes)
+	if s.WALBytes() != 0 {
+		t.Errorf("the log has %d bytes after closing", s.WALBytes())
 	}
 	again := openAt(t, dir, Options{})
 	defer closeNow(t, again)
