@@ -14,15 +14,14 @@ import (
 // know no clock, no lock and no network.
 type account struct {
 	minute int64 // index of the minute that the following is of
-	told   bool  // the counters told something of it
-	looked bool  // they were asked where a banned key's account stands
-	seen   int64 // the most that they told to be used
+	seen   int64 // the most that the counters told to be used
 	// The budget is set once a minute, when it is first needed, and never renewed.
 	budget   int64
 	quota    int64 // of which the budget is a part; 0: none is set
 	spent    int64 // of the budget
 	untold   int64 // of spent: what the counters were not told yet
-	listed   bool  // among those that have something to report
+	told     bool  // the counters told something of the minute
+	looked   bool  // they were asked where a banned key's account stands
 	dayKnown bool
 	day      int64 // index of the day that dayUsed is of
 	dayUsed  int64 // as the counters told last
@@ -45,7 +44,7 @@ type view struct {
 // newView returns a view of a partition at a moment, for a quota of the minute.
 func newView(s state, m *Membership, partition int, mono, now, perMinute int64) view {
 	v := view{state: s, mono: mono, now: now, suspect: s.suspect(mono, now, m), members: m}
-	if s.mode == Closed {
+	if s.mode == closed {
 		v.room = m.room(partition, perMinute, v.began(), mono)
 	}
 	return v
@@ -95,23 +94,23 @@ func (a *account) way(v view, q petcat.Quota) way {
 	a.rollOver(v.now)
 	a.perDay = q.PerDay
 	if a.dayKnown && a.dayUsed >= q.PerDay {
-		if v.mode != Closed || v.now-a.dayAsked < int64(dayRecheck) {
+		if v.mode != closed || v.now-a.dayAsked < int64(dayRecheck) {
 			return refuse
 		}
 		a.dayAsked = v.now
 	}
-	if a.seen >= q.PerMinute && (v.mode != Closed || !a.endsSoon(v.now)) {
+	if a.seen >= q.PerMinute && (v.mode != closed || !a.endsSoon(v.now)) {
 		return refuse
 	}
 	switch {
-	case v.mode == Closed && !v.suspect:
+	case v.mode == closed && !v.suspect:
 		return ask
 	case !a.take(v, q.PerMinute):
-		if v.mode == Open && v.share().nodes == 0 {
+		if v.mode == open && v.share().nodes == 0 {
 			return ask // there is nothing else to try
 		}
 		return refuseByShare
-	case v.mode == Open:
+	case v.mode == open:
 		a.untold++
 		return admitAlone
 	default:

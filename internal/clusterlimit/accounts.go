@@ -75,7 +75,7 @@ func (l *Limiter) sweep(p *partition, now int64) {
 		for id, a := range s.accounts {
 			switch {
 			case counters.PartitionOf(id, len(l.partitions)) != p.number:
-			case a.minute < minute-idleMinutes && !a.listed && left >= aheadMinutes:
+			case a.minute < minute-idleMinutes && left >= aheadMinutes:
 				delete(s.accounts, id)
 			case left < aheadMinutes && int64(id)%aheadMinutes == left && a.dayKnown && a.day == dayOf(now):
 				ahead = append(ahead, petcat.SharedLease{

@@ -8,56 +8,56 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// ask has the counters decide the request. Within says that one of the budget was
-// taken for it. The error may be a [*counters.WrongEpoch]: then nothing was decided.
-func (r *request) ask(ctx context.Context, v view, within bool) (ratelimit.Decision, error) {
-	w := r.l.leaser.wait(r.Charge)
-	defer w.end()
-	if err := w.withOthers(ctx); err != nil {
-		r.release(within)
-		return ratelimit.Decision{}, ratelimit.Unavailable(err)
+// ask has the counters decide the request. The error may be a [*counters.WrongEpoch]:
+// then nothing was decided.
+func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
+	if err := r.awaitOthers(ctx); err != nil {
+		return r.unavailable(err)
 	}
 	for {
 		o := &order{
-			charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: w.overdraw(), anyway: v.mode == Open, since: r.l.stopwatch.Read(),
+			charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw(), anyway: v.mode == open, since: r.l.stopwatch.Read(),
 		}
 		if err := r.p.submit(ctx, o); err != nil {
-			return r.notDecided(ctx, err, within)
+			return r.notDecided(ctx, err)
 		}
-		r.l.stats.shared.Add(1)
+		r.l.shared.Add(1)
 		r.l.options.Observe(r.l.stopwatch.Read().Since(o.since))
 		switch {
 		case o.admitted:
-			return r.admitted(o, within), nil
-		case o.needsBlock():
-			if err := w.forBlock(ctx, o.facts, o.refused); err != nil {
-				r.release(within)
-				return ratelimit.Decision{}, ratelimit.Unavailable(err)
-			}
-		default:
-			r.release(within)
+			return r.admitted(o), nil
+		case !o.needsBlock():
+			r.release()
 			return r.refused(o), nil
+		}
+		if err := r.awaitBlock(ctx, o.facts, o.refused); err != nil {
+			return r.unavailable(err)
 		}
 	}
 }
 
+// unavailable answers a request of which it cannot be known how much is left.
+func (r *request) unavailable(err error) (ratelimit.Decision, error) {
+	r.release()
+	return ratelimit.Decision{}, ratelimit.Unavailable(err)
+}
+
 // notDecided answers a request of which the counters did not tell what became.
-func (r *request) notDecided(ctx context.Context, err error, within bool) (ratelimit.Decision, error) {
+func (r *request) notDecided(ctx context.Context, err error) (ratelimit.Decision, error) {
 	if _, is := errors.AsType[*counters.WrongEpoch](err); is {
-		r.release(within)
+		r.release()
 		return ratelimit.Decision{}, err
 	}
 	if ctx.Err() != nil {
-		r.release(within)
-		return ratelimit.Decision{}, ratelimit.Unavailable(ctx.Err())
+		return r.unavailable(ctx.Err())
 	}
-	return r.alone(ctx, within, !errors.Is(err, errNotSent))
+	return r.alone(ctx, !errors.Is(err, errNotSent))
 }
 
-func (r *request) release(within bool) {
-	if within {
-		r.with(func(a *account) { a.release(r.minute, false) })
-	}
+// release gives back what was taken of the budget.
+func (r *request) release() {
+	r.with(func(a *account) { a.release(r.taken, false) })
+	r.taken = 0
 }
 
 // needsBlock reports whether only the day's block is used up, or not known.
@@ -71,11 +71,11 @@ func (o *order) used() ratelimit.Tally {
 }
 
 // admitted answers a request that the counters admitted.
-func (r *request) admitted(o *order, within bool) ratelimit.Decision {
+func (r *request) admitted(o *order) ratelimit.Decision {
 	used := o.used()
 	left := o.limit - used.MinuteUsed
 	r.with(func(a *account) {
-		if within {
+		if r.taken != 0 {
 			left = min(left, a.budget-a.spent)
 		} else {
 			a.counted(o.facts.Now)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -61,7 +60,7 @@ func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
 // expired tells a request that has waited for half of its time: a call would have too
 // little left, and who is not answered may be charged all the same.
 func (p *partition) expired(o *order, now clock.Reading) error {
-	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == Open && !o.anyway {
+	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == open && !o.anyway {
 		return errNotSent
 	}
 	return nil
@@ -137,13 +136,11 @@ func (p *partition) begin(id petcat.AccountID) counters.Charge {
 
 // send sends charges once, and takes note of what comes of it.
 func (p *partition) send(ctx context.Context, since clock.Reading, charges []counters.Charge) ([]counters.Facts, error) {
-	epoch := p.state.Load().epoch
 	_, asked := p.clock.now()
-	facts, err := within(ctx, p.l.stopwatch, since, p.l.options.timeout, func(ctx context.Context) ([]counters.Facts, error) {
-		return p.l.options.Counters.Charge(ctx, p.number, epoch, charges)
-	})
-	if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
-		p.change(func(s state) state { s.epoch = wrong.Now; return s })
+	ctx, stop := p.l.stopwatch.within(ctx, since, p.l.options.timeout)
+	defer stop()
+	facts, err := p.l.options.Counters.Charge(ctx, p.number, p.state.Load().epoch, charges)
+	if p.isOver(err) {
 		for _, c := range charges {
 			p.l.accounts.with(c.Account, func(a *account) { a.unreport(c.Minute, c.Reported) })
 		}
@@ -160,11 +157,19 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 	return facts, nil
 }
 
+// isOver reports whether an error says that the epoch is over, and takes note of the next.
+func (p *partition) isOver(err error) bool {
+	wrong, is := errors.AsType[*counters.WrongEpoch](err)
+	if is {
+		p.change(func(s state) state { s.epoch = wrong.Now; return s })
+	}
+	return is
+}
+
 // reportAll reports what this node admitted of accounts, and nothing else.
 func (p *partition) reportAll(ctx context.Context, ids []petcat.AccountID) {
 	var charges []counters.Charge
 	for _, id := range ids {
-		p.l.accounts.with(id, func(a *account) { a.listed = false })
 		if c := p.begin(id); c.Reported > 0 {
 			charges = append(charges, c)
 		}
@@ -173,42 +178,10 @@ func (p *partition) reportAll(ctx context.Context, ids []petcat.AccountID) {
 		return
 	}
 	if _, err := p.send(ctx, p.l.stopwatch.Read(), charges); err != nil {
-		for _, c := range charges { // those that were certainly not sent are listed again
-			p.listAgain(c.Account)
+		for _, c := range charges { // those that were certainly not sent have it still
+			p.report(c.Account)
 		}
 	}
-}
-
-func (p *partition) listAgain(id petcat.AccountID) {
-	untold := int64(0)
-	p.l.accounts.with(id, func(a *account) { untold = a.untold })
-	if untold > 0 {
-		p.report(id)
-	}
-}
-
-// answerTimeout is how long an answer is listened for. It is that much longer than a
-// request waits because of pauses of this process, which do not count.
-const answerTimeout = time.Second
-
-// within runs a call of the counters, and ends it when timeout has passed on the
-// stopwatch since a moment.
-func within[T any](ctx context.Context, s *stopwatch, since clock.Reading, timeout time.Duration, fn func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, timeout))
-	defer cancel()
-	var timer *time.Timer
-	made := make(chan struct{})
-	timer = time.AfterFunc(s.every, func() {
-		<-made
-		if left := timeout - s.Read().Since(since); left > 0 {
-			timer.Reset(min(left, s.every))
-		} else {
-			cancel()
-		}
-	})
-	close(made)
-	defer timer.Stop()
-	return fn(ctx)
 }
 
 // newID returns a random number from 1 to 2^48.

@@ -13,15 +13,10 @@ import (
 // them.
 func (l *Limiter) Close(ctx context.Context) error {
 	l.stop.Do(func() { close(l.stopping) })
-	idle := make(chan struct{})
-	go func() {
-		l.background.Wait()
-		close(idle)
-	}()
+	defer context.AfterFunc(ctx, l.giveUp)() // ends the calls that are under way
+	l.background.Wait()
 	var err error
-	select {
-	case <-idle:
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		err = fmt.Errorf("closing the limiter: %w", ctx.Err())
 	}
 	for _, p := range l.partitions {
@@ -29,7 +24,6 @@ func (l *Limiter) Close(ctx context.Context) error {
 	}
 	err = errors.Join(err, l.memory.Close(ctx))
 	l.giveUp()
-	<-idle
 	for _, p := range l.partitions {
 		p.orders.Close()
 	}
@@ -38,7 +32,6 @@ func (l *Limiter) Close(ctx context.Context) error {
 
 // Stats is what the limiter tells of itself.
 type Stats struct {
-	Mode Mode // the worst of any partition
 	// Degraded says that quotas are not enforced as they should be: the counters or the
 	// day store are unavailable.
 	Degraded bool
@@ -50,10 +43,7 @@ type Stats struct {
 
 // Stats returns how the limiter stands.
 func (l *Limiter) Stats() Stats {
-	st := Stats{
-		Mode: l.Mode(), Memory: l.memory.Stats(),
-		Shared: l.stats.shared.Load(), Local: l.stats.local.Load(), Failures: l.stats.failures.Load(),
-	}
+	st := Stats{Memory: l.memory.Stats(), Shared: l.shared.Load(), Local: l.local.Load(), Failures: l.failures.Load()}
 	st.Degraded = l.CutOff() != 0 || l.leaser.away.Load() != nil || st.Memory.Degraded
 	return st
 }

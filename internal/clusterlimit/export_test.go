@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+func (m mode) String() string { return [...]string{"closed", "half-open", "open"}[m] }
+
 // StartVirtual starts a limiter in made-up time, whose requests wait for the counters
 // for as long as the machine needs.
 func StartVirtual(ctx context.Context, o Options) *Limiter {

@@ -37,12 +37,10 @@ var errStore = errors.New("the day store did not answer in time")
 // call. A lease names what the counters know to be granted, so that two nodes which
 // lease at once lease the same block, and a lease can be repeated.
 type leaser struct {
-	l    *Limiter
-	wake chan struct{} // capacity 1
-	free chan struct{} // one for each call that may be made
-	away atomic.Pointer[outage]
-	last atomic.Pointer[job] // failed; it is tried until the store does its work again
-
+	l      *Limiter
+	wake   chan struct{}    // capacity 1
+	retry  <-chan time.Time // ticks
+	away   atomic.Pointer[outage]
 	waited atomic.Int64 // jobs for which requests wait
 
 	mu    sync.Mutex
@@ -57,18 +55,18 @@ type outage struct {
 }
 
 // job is a block that this node leases for an account: one at a time. It is guarded by
-// the leaser's mu.
+// the leaser's mu until it is done.
 type job struct {
 	ratelimit.Charge
 
 	facts   counters.Facts
 	waiters int64
-	late    bool          // somebody has waited in vain
+	late    atomic.Bool   // somebody has waited in vain
 	done    chan struct{} // closed when it was tried
 }
 
 func newLeaser(l *Limiter) *leaser {
-	return &leaser{l: l, wake: make(chan struct{}, 1), free: make(chan struct{}, leasesAtOnce), jobs: make(map[petcat.AccountID]*job)}
+	return &leaser{l: l, wake: make(chan struct{}, 1), retry: time.Tick(storeRetry), jobs: make(map[petcat.AccountID]*job)}
 }
 
 // ahead leases the next block when half of one is left.
@@ -94,9 +92,7 @@ func (le *leaser) begin(c ratelimit.Charge, f counters.Facts, waiters int64) *jo
 		j = &job{Charge: c, done: make(chan struct{})}
 		le.jobs[c.Account] = j
 		le.queue = append(le.queue, j)
-		if le.away.Load() == nil {
-			le.notify()
-		}
+		le.notify()
 	}
 	if waiters > 0 && j.waiters == 0 {
 		le.waited.Add(1)
@@ -118,54 +114,31 @@ func (le *leaser) awaited(id petcat.AccountID) *job {
 	return nil
 }
 
+// notify has the queue handed to the store now. A store that failed is left alone.
 func (le *leaser) notify() {
+	if le.away.Load() != nil {
+		return
+	}
 	select {
 	case le.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run hands the queue to the store.
+// run hands the queue to the store, one call after the other. Several goroutines do: a
+// slow call does not hold up the others.
 func (le *leaser) run() {
-	retry := time.NewTicker(storeRetry)
-	defer retry.Stop()
 	for {
 		select {
 		case <-le.l.stopping:
 			return
-		case <-retry.C:
-			le.tryAgain()
 		case <-le.wake:
+		case <-le.retry:
 		}
-		for {
-			runtime.Gosched() // the others that were refused in the same call come along
-			jobs := le.take()
-			if len(jobs) == 0 {
-				break
-			}
-			select {
-			case le.free <- struct{}{}:
-			case <-le.l.stopping:
-				return
-			}
-			le.l.background.Go(func() {
-				defer func() { <-le.free }()
-				le.round(jobs)
-			})
-			if le.away.Load() != nil {
-				break // one at a time, until the store does its work again
-			}
+		runtime.Gosched() // the others that were refused in the same call come along
+		if jobs := le.take(); len(jobs) > 0 {
+			le.round(jobs)
 		}
-	}
-}
-
-// tryAgain finds out whether a store that failed does its work again.
-func (le *leaser) tryAgain() {
-	if last := le.last.Load(); last != nil && le.away.Load() != nil {
-		le.mu.Lock()
-		c, f := last.Charge, last.facts
-		le.mu.Unlock()
-		le.begin(c, f, 0)
 	}
 }
 
@@ -175,7 +148,9 @@ func (le *leaser) take() []*job {
 	defer le.mu.Unlock()
 	n := min(len(le.queue), ratelimit.DayBatch)
 	jobs := le.queue[:n:n]
-	le.queue = le.queue[n:]
+	if le.queue = le.queue[n:]; len(le.queue) > 0 {
+		le.notify()
+	}
 	return jobs
 }
 
@@ -189,12 +164,10 @@ func (le *leaser) round(jobs []*job) {
 	le.mu.Unlock()
 	grants, err := le.call(leases)
 	if err != nil {
-		le.last.Store(jobs[0])
-		le.setAway(&outage{err: err})
-		le.finish(jobs)
+		le.failed(&outage{err: err}, jobs)
 		return
 	}
-	le.setAway(nil)
+	le.worked()
 	parts := make(map[*partition][]counters.Grant)
 	whose := make(map[*partition][]*job)
 	for i, j := range jobs {
@@ -249,10 +222,7 @@ func (j *job) lease() petcat.SharedLease {
 func (le *leaser) grant(p *partition, grants []counters.Grant) {
 	ctx, cancel := context.WithTimeout(le.l.lifetime, grantTimeout)
 	defer cancel()
-	err := le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants)
-	if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
-		p.change(func(s state) state { s.epoch = wrong.Now; return s })
-	}
+	p.isOver(le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants))
 }
 
 // finish ends jobs and lets their waiters charge again.
@@ -260,9 +230,7 @@ func (le *leaser) finish(jobs []*job) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	for _, j := range jobs {
-		if le.jobs[j.Account] == j {
-			delete(le.jobs, j.Account)
-		}
+		delete(le.jobs, j.Account)
 		if j.waiters > 0 {
 			le.waited.Add(-1)
 		}
@@ -270,20 +238,26 @@ func (le *leaser) finish(jobs []*job) {
 	}
 }
 
-// setAway records that the store stopped or resumed doing its work. Nobody waits for a
-// store that is unavailable.
-func (le *leaser) setAway(out *outage) {
-	before := le.away.Swap(out)
-	switch {
-	case before == nil && out != nil:
-		le.l.logger.Error("the store is unavailable: day counts continue without it", "error", out.err)
+// failed records that the store does not do its work, which it was to do for some jobs.
+// Nobody waits for it. The jobs begin anew: what is owed must not be forgotten.
+func (le *leaser) failed(out *outage, jobs []*job) {
+	if le.away.Swap(out) == nil {
+		le.l.options.Logger.Error("the store is unavailable: day counts continue without it", "error", out.err)
 		le.mu.Lock()
-		queue := le.queue
-		le.queue = nil
+		jobs, le.queue = append(le.queue, jobs...), nil
 		le.mu.Unlock()
-		le.finish(queue)
-	case before != nil && out == nil:
-		le.l.logger.Info("the store is available again: day counts are saved")
+	}
+	le.finish(jobs)
+	for _, j := range jobs {
+		le.begin(j.Charge, j.facts, 0)
+	}
+}
+
+// worked records that the store does its work.
+func (le *leaser) worked() {
+	if le.away.Swap(nil) != nil {
+		le.l.options.Logger.Info("the store is available again: day counts are saved")
+		le.notify()
 	}
 }
 
@@ -296,7 +270,7 @@ func (le *leaser) read(ctx context.Context, account petcat.AccountID, day int64)
 	defer cancel()
 	count, err := le.l.options.Days.DayCount(ctx, account, day)
 	if err != nil && ctx.Err() == nil {
-		le.setAway(&outage{err: fmt.Errorf("reading the day's count: %w", err), unreadable: true})
+		le.failed(&outage{err: fmt.Errorf("reading the day's count: %w", err), unreadable: true}, nil)
 	}
 	return count, err
 }

@@ -1,6 +1,7 @@
 package clusterlimit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -37,15 +38,15 @@ type Options struct {
 // Limiter is the limiter of several nodes.
 type Limiter struct {
 	options    Options
-	logger     *slog.Logger
 	name       string // tells this node from the others
 	stopwatch  *stopwatch
 	memory     *ratelimit.Memory // the days of what this node admits alone, and all bans
 	accounts   accounts
 	partitions []*partition
 	leaser     *leaser
-	stats      stats
 	lost       atomic.Int64 // partitions that are unavailable
+
+	shared, local, failures atomic.Int64 // as in Stats
 
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
@@ -65,8 +66,7 @@ const timeout = 50 * time.Millisecond
 func New(ctx context.Context, o Options) *Limiter {
 	o.defaults()
 	l := &Limiter{
-		options: o, logger: o.Logger, name: rand.Text(), stopwatch: newStopwatch(clock.NewSystem(), o.timeout),
-		stopping: make(chan struct{}),
+		options: o, name: rand.Text(), stopwatch: newStopwatch(clock.NewSystem(), o.timeout), stopping: make(chan struct{}),
 	}
 	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	l.leaser = newLeaser(l)
@@ -83,16 +83,15 @@ func New(ctx context.Context, o Options) *Limiter {
 	for _, p := range l.partitions {
 		l.background.Go(p.run)
 	}
-	l.background.Go(l.leaser.run)
+	for range leasesAtOnce {
+		l.background.Go(l.leaser.run)
+	}
 	l.background.Go(l.runRetries)
 	l.background.Go(l.runSweeps)
 	return l
 }
 
 func (o *Options) defaults() {
-	if o.Bans == "" {
-		o.Bans = petcat.EnforceBans
-	}
 	if o.Membership == nil {
 		alone := &Membership{}
 		o.Membership = func() *Membership { return alone }
@@ -100,12 +99,8 @@ func (o *Options) defaults() {
 	if o.Observe == nil {
 		o.Observe = func(time.Duration) {}
 	}
-	if o.timeout == 0 {
-		o.timeout = timeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.timeout = cmp.Or(o.timeout, timeout)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }
 
 // Spend implements [ratelimit.Limiter].
@@ -119,8 +114,7 @@ func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Deci
 func (l *Limiter) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
 	r := request{l: l, p: l.partitionOf(c.Account), Charge: c}
 	v := r.p.view(c.Quota.PerMinute)
-	r.lookAtMinute(ctx, v)
-	if err := r.lookAtDay(ctx, v); err != nil {
+	if err := r.look(ctx, v); err != nil {
 		return ratelimit.Decision{}, ratelimit.Unavailable(err)
 	}
 	var t ratelimit.Tally
@@ -143,9 +137,13 @@ func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
 type request struct {
 	ratelimit.Charge
 
-	l      *Limiter
-	p      *partition
-	minute int64 // of which one of the budget was taken
+	l     *Limiter
+	p     *partition
+	taken int64 // the minute of whose budget one was taken; 0: none was
+
+	timeout <-chan time.Time // of its wait for a block of the day; nil until it waits
+	overdue bool             // it has waited for so long
+	told    bool             // the counters were told what this node knows of the day
 }
 
 func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
@@ -165,13 +163,13 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 			return r.chargeDay(ctx, v, true)
 		case ask, askWithin:
 		}
-		d, err := r.ask(ctx, v, way == askWithin)
+		d, err := r.ask(ctx, v)
 		if _, is := errors.AsType[*counters.WrongEpoch](err); is {
 			continue
 		}
 		return d, err
 	}
-	return r.alone(ctx, false, false)
+	return r.alone(ctx, false)
 }
 
 // banned answers a request of a key that serves a ban. The counters are asked where the
@@ -182,23 +180,18 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 		a.rollOver(v.now)
 		known, a.looked = a.told || a.looked, true
 	})
-	if !known && v.mode == Closed {
-		r.lookAtMinute(ctx, v)
-		_ = r.lookAtDay(ctx, v) // what is known will do
+	if !known && v.mode == closed {
+		_ = r.look(ctx, v) // what is known will do
 	}
 	return r.usage(v).Banned(end, r.Key)
 }
 
-// lookAtMinute asks the counters where the account stands. Without an answer what is
-// known will do.
-func (r *request) lookAtMinute(ctx context.Context, v view) {
-	if v.mode == Closed {
+// look asks the counters where the account stands, and the store for the use of a day that
+// they do not know. Without an answer of the counters what is known will do.
+func (r *request) look(ctx context.Context, v view) error {
+	if v.mode == closed {
 		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
 	}
-}
-
-// lookAtDay reads the use of a day that the counters do not know.
-func (r *request) lookAtDay(ctx context.Context, v view) error {
 	known := false
 	r.with(func(a *account) {
 		a.rollOver(v.now)
@@ -225,7 +218,9 @@ func (r *request) with(fn func(*account)) { r.l.accounts.with(r.Account, fn) }
 func (r *request) choose(v view) (w way, used ratelimit.Tally) {
 	r.with(func(a *account) {
 		w, used = a.way(v, r.Quota), a.usage(v.now, r.Quota)
-		r.minute = a.minute
+		if w == askWithin || w == admitAlone {
+			r.taken = a.minute
+		}
 	})
 	return w, used
 }
@@ -254,15 +249,12 @@ func shareSpent(used ratelimit.Tally, key petcat.KeyID) ratelimit.Decision {
 }
 
 // alone decides a request that the counters did not decide.
-func (r *request) alone(ctx context.Context, within, unknown bool) (ratelimit.Decision, error) {
+func (r *request) alone(ctx context.Context, unknown bool) (ratelimit.Decision, error) {
 	v := r.p.view(r.Quota.PerMinute)
-	admitted, taken := false, int64(-1)
-	if within {
-		taken = r.minute
-	}
+	admitted := false
 	r.with(func(a *account) {
-		admitted = a.alone(v, r.Quota.PerMinute, taken, unknown)
-		r.minute = a.minute
+		admitted = a.alone(v, r.Quota.PerMinute, r.taken, unknown)
+		r.taken = a.minute
 	})
 	if !admitted {
 		return shareSpent(r.usage(v), r.Key), nil
@@ -272,7 +264,7 @@ func (r *request) alone(ctx context.Context, within, unknown bool) (ratelimit.De
 
 // chargeDay charges the day of a request for which one of the budget was taken.
 func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit.Decision, error) {
-	r.l.stats.local.Add(1)
+	r.l.local.Add(1)
 	r.p.report(r.Account)
 	c := r.Charge
 	c.DayOnly = true
@@ -290,7 +282,7 @@ func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit
 		}
 	}
 	if err != nil || d.Verdict != ratelimit.Admitted {
-		r.with(func(a *account) { a.release(r.minute, untold) })
+		r.with(func(a *account) { a.release(r.taken, untold) })
 		return d, err
 	}
 	var t ratelimit.Tally
@@ -304,8 +296,3 @@ func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit
 
 // ApplyBan implements [ratelimit.Limiter].
 func (l *Limiter) ApplyBan(b petcat.Ban) { l.memory.ApplyBan(b) }
-
-// stats counts.
-type stats struct {
-	shared, local, failures atomic.Int64
-}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/counters"
 	"petcat/internal/groupcommit"
 )
 
@@ -23,7 +22,7 @@ type partition struct {
 	lost   bool                  // counted in Limiter.lost; of run alone
 
 	mu     sync.Mutex
-	untold []petcat.AccountID // have something to report; guarded by mu
+	untold map[petcat.AccountID]struct{} // have something to report; guarded by mu
 }
 
 // startTimeout is how long a node that starts waits for the counters.
@@ -32,7 +31,10 @@ const startTimeout = time.Second
 func newPartitions(l *Limiter) []*partition {
 	partitions := make([]*partition, l.options.Counters.Partitions())
 	for i := range partitions {
-		p := &partition{l: l, number: i, clock: countersClock{source: l.options.Clock}, soon: make(chan struct{}, 1)}
+		p := &partition{
+			l: l, number: i, clock: countersClock{source: l.options.Clock}, soon: make(chan struct{}, 1),
+			untold: make(map[petcat.AccountID]struct{}),
+		}
 		_, mono := p.clock.now()
 		initial := newState(mono)
 		p.state.Store(&initial)
@@ -61,7 +63,7 @@ func (p *partition) view(perMinute int64) view {
 
 // late takes note of a call that was not answered in time, and why.
 func (p *partition) late(err error) {
-	p.l.stats.failures.Add(1)
+	p.l.failures.Add(1)
 	p.why.Store(&err)
 	_, mono := p.clock.now()
 	p.change(func(s state) state { return s.late(mono) })
@@ -96,39 +98,36 @@ func (p *partition) run() {
 
 // probe asks whether the counters are there, and which epoch holds.
 func (p *partition) probe(ctx context.Context, timeout time.Duration) {
-	type found struct {
-		epoch counters.Epoch
-		now   int64
-	}
 	_, asked := p.clock.now()
-	f, err := within(ctx, p.l.stopwatch, p.l.stopwatch.Read(), timeout, func(ctx context.Context) (f found, err error) {
-		f.epoch, f.now, err = p.l.options.Counters.Probe(ctx, p.number)
-		return f, err
-	})
+	ctx, stop := p.l.stopwatch.within(ctx, p.l.stopwatch.Read(), timeout)
+	defer stop()
+	epoch, now, err := p.l.options.Counters.Probe(ctx, p.number)
 	_, mono := p.clock.now()
 	if err != nil {
 		p.why.Store(&err)
 		p.change(func(s state) state { return s.unanswered(mono) })
 		return
 	}
-	p.clock.observe(f.now, asked)
-	reported := !p.hasUntold()
-	p.change(func(s state) state { return s.answered(mono, f.epoch, reported) })
+	p.clock.observe(now, asked)
+	p.mu.Lock()
+	reported := len(p.untold) == 0
+	p.mu.Unlock()
+	p.change(func(s state) state { return s.answered(mono, epoch, reported) })
 }
 
 // tell tells the log when the first partition is lost and when all are found.
 func (p *partition) tell() {
 	mode := p.state.Load().mode
 	switch {
-	case !p.lost && mode != Closed:
+	case !p.lost && mode != closed:
 		p.lost = true
 		if p.l.lost.Add(1) == 1 {
-			p.l.logger.Error("the shared counters are unavailable: this node admits its share of each quota", "error", *p.why.Load())
+			p.l.options.Logger.Error("the shared counters are unavailable: this node admits its share of each quota", "error", *p.why.Load())
 		}
-	case p.lost && mode == Closed:
+	case p.lost && mode == closed:
 		p.lost = false
 		if p.l.lost.Add(-1) == 0 {
-			p.l.logger.Info("the shared counters are available again: the nodes count together")
+			p.l.options.Logger.Info("the shared counters are available again: the nodes count together")
 			p.l.memory.Release()
 		}
 	}
@@ -136,53 +135,40 @@ func (p *partition) tell() {
 
 // report takes note of an account that has something to report.
 func (p *partition) report(id petcat.AccountID) {
-	listed := true
-	p.l.accounts.with(id, func(a *account) { listed, a.listed = a.listed, true })
-	if !listed {
-		p.mu.Lock()
-		p.untold = append(p.untold, id)
-		p.mu.Unlock()
-	}
-}
-
-func (p *partition) hasUntold() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.untold) > 0
+	p.untold[id] = struct{}{}
 }
 
-// flush reports what this node admitted by itself, if the counters answer.
+// flush reports what this node admitted by itself, while the counters answer.
 func (p *partition) flush(ctx context.Context) {
-	if !p.state.Load().available() {
-		return
+	for p.state.Load().available() {
+		ids := p.takeUntold()
+		if len(ids) == 0 {
+			return
+		}
+		p.reportAll(ctx, ids)
 	}
-	p.mu.Lock()
-	ids := p.untold
-	p.untold = nil
-	p.mu.Unlock()
-	for len(ids) > 0 && p.state.Load().available() {
-		n := min(len(ids), ordersInCall)
-		p.reportAll(ctx, ids[:n])
-		ids = ids[n:]
-	}
-	p.mu.Lock()
-	p.untold = append(ids, p.untold...)
-	p.mu.Unlock()
 }
 
-// Mode returns the worst mode of any partition.
-func (l *Limiter) Mode() Mode {
-	worst := Closed
-	for _, p := range l.partitions {
-		worst = max(worst, p.state.Load().mode)
+// takeUntold takes as many accounts that have something to report as make one call.
+func (p *partition) takeUntold() (ids []petcat.AccountID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.untold {
+		if len(ids) == ordersInCall {
+			break
+		}
+		delete(p.untold, id)
+		ids = append(ids, id)
 	}
-	return worst
+	return ids
 }
 
 // CutOff returns which partitions this node cannot reach, one bit each.
 func (l *Limiter) CutOff() (partitions uint64) {
 	for i, p := range l.partitions {
-		if p.state.Load().mode != Closed {
+		if p.state.Load().mode != closed {
 			partitions |= 1 << i
 		}
 	}

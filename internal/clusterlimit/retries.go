@@ -40,7 +40,7 @@ func (l *Limiter) shareRetries(ctx context.Context) {
 		keys[p] = append(keys[p], k)
 	}
 	for p, keys := range keys {
-		if p.state.Load().mode != Open {
+		if p.state.Load().mode != open {
 			p.shareRetries(ctx, keys)
 		}
 	}

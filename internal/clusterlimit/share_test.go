@@ -47,9 +47,9 @@ func TestShareAfterLateCall(t *testing.T) {
 	t.Parallel()
 	const mono, now, quota = int64(time.Hour), int64(2 * time.Hour), 60
 	for name, s := range map[string]state{
-		"closed again": {mode: Closed, since: mono, epoch: counters.Epoch{ID: 1, Began: now - int64(time.Hour)}},
-		"half-open":    {mode: HalfOpen, since: mono, epoch: counters.Epoch{ID: 1, Began: now - int64(time.Hour)}},
-		"open":         {mode: Open, since: mono},
+		"closed again": {mode: closed, since: mono, epoch: counters.Epoch{ID: 1, Began: now - int64(time.Hour)}},
+		"half-open":    {mode: halfOpen, since: mono, epoch: counters.Epoch{ID: 1, Began: now - int64(time.Hour)}},
+		"open":         {mode: open, since: mono},
 	} {
 		a := &account{}
 		v := newView(s, &Membership{}, 0, mono, now, quota)

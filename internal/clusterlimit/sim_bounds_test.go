@@ -25,7 +25,7 @@ func (o *oracle) finish() {
 		}
 	}
 	for _, n := range o.w.nodes {
-		if n.ready && !n.dead && n.frozenUntil < o.w.now-int64(recovery) && n.state.mode != Closed && !o.troubledLately(n) {
+		if n.ready && !n.dead && n.frozenUntil < o.w.now-int64(recovery) && n.state.mode != closed && !o.troubledLately(n) {
 			o.failf("node %s is %s though all is well", n.id, n.state.mode)
 		}
 	}

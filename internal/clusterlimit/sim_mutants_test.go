@@ -21,7 +21,7 @@ type mutation struct {
 }
 
 func (m mutation) view(v view) view {
-	if m.wholeAlone && v.mode == Open {
+	if m.wholeAlone && v.mode == open {
 		v.members = &Membership{} // the only one
 	}
 	return v

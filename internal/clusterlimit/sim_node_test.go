@@ -3,6 +3,7 @@ package clusterlimit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"petcat"
@@ -88,7 +89,7 @@ func (n *simNode) beat() {
 }
 
 func (n *simNode) cutOff() uint64 {
-	if n.ready && n.state.mode != Closed {
+	if n.ready && n.state.mode != closed {
 		return 1
 	}
 	return 0
@@ -184,7 +185,7 @@ func (n *simNode) storeAway() bool { return n.w.storeDown > n.w.now || n.noStore
 func (n *simNode) flushQueue() {
 	group := n.queue
 	n.queue = nil
-	if n.state.mode == Open {
+	if n.state.mode == open {
 		for _, r := range group {
 			n.alone(r, false)
 		}
@@ -284,7 +285,7 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 }
 
 func (n *simNode) late() {
-	if n.w.change.renewed && n.state.mode == Closed {
+	if n.w.change.renewed && n.state.mode == closed {
 		for _, a := range n.accounts {
 			a.quota, a.spent = 0, 0
 		}
@@ -378,9 +379,7 @@ func (n *simNode) chargeDay(r *simRequest, untold bool) {
 }
 
 func (n *simNode) report(id petcat.AccountID) {
-	a := n.account(id)
-	if !a.listed {
-		a.listed = true
+	if !slices.Contains(n.untold, id) {
 		n.untold = append(n.untold, id)
 	}
 }

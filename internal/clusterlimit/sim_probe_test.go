@@ -68,7 +68,6 @@ func (n *simNode) flush() {
 	n.untold = nil
 	var charges []counters.Charge
 	for _, id := range ids {
-		n.account(id).listed = false
 		if c := n.begin(id); c.Reported > 0 {
 			charges = append(charges, c)
 		}
@@ -80,9 +79,7 @@ func (n *simNode) flush() {
 	n.charge(charges, func(_ []counters.Facts, err error) {
 		if err != nil {
 			for _, c := range charges {
-				if n.account(c.Account).untold > 0 {
-					n.report(c.Account)
-				}
+				n.report(c.Account)
 			}
 		}
 		n.nextProbe()

@@ -255,7 +255,7 @@ func (w *world) call(n *simNode, do func() error, answer func(error)) {
 
 // calm reports whether a node's calls are certainly answered at once.
 func (w *world) calm(n *simNode) bool {
-	return max(w.countersDown, w.slowUntil, w.flakyUntil, n.cutUntil) < w.now && n.state.mode == Closed && w.nextFault > w.now+int64(timeout)
+	return max(w.countersDown, w.slowUntil, w.flakyUntil, n.cutUntil) < w.now && n.state.mode == closed && w.nextFault > w.now+int64(timeout)
 }
 
 // lookAhead finds when the next fault begins.

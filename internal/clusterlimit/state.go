@@ -7,19 +7,14 @@ import (
 	"petcat/internal/counters"
 )
 
-// Mode is who decides the requests of a partition: the states of a circuit breaker.
-type Mode uint8
+// mode is who decides the requests of a partition: the states of a circuit breaker.
+type mode uint8
 
-// The modes.
 const (
-	Closed   Mode = iota // the counters
-	HalfOpen             // both: the counters answer again, and others may not have reported yet
-	Open                 // this node alone, within its share: the counters do not answer
+	closed   mode = iota // the counters
+	halfOpen             // both: the counters answer again, and others may not have reported yet
+	open                 // this node alone, within its share: the counters do not answer
 )
-
-func (m Mode) String() string {
-	return [...]string{"closed", "half-open", "open"}[m]
-}
 
 const (
 	// halfOpenFor is how long the counters must answer before they decide alone
@@ -37,14 +32,14 @@ const (
 // state is what a node knows of a partition. Moments named mono are of this
 // machine's monotonic clock, in nanoseconds.
 type state struct {
-	mode  Mode
+	mode  mode
 	since int64 // mono: when the mode began
 	lost  int64 // mono: when the first call was not answered since a probe was; 0: all were
 	epoch counters.Epoch
 }
 
 // newState is the state of a node that starts: it has not reached the counters.
-func newState(mono int64) state { return state{mode: Open, since: mono, lost: mono} }
+func newState(mono int64) state { return state{mode: open, since: mono, lost: mono} }
 
 // late is the state after a call that was not answered in time. While the counters
 // decide, this only raises a doubt, which a probe is to settle.
@@ -52,8 +47,8 @@ func (s state) late(mono int64) state {
 	if s.lost == 0 {
 		s.lost = mono
 	}
-	if s.mode == HalfOpen {
-		s.mode, s.since = Open, mono
+	if s.mode == halfOpen {
+		s.mode, s.since = open, mono
 	}
 	return s
 }
@@ -61,8 +56,8 @@ func (s state) late(mono int64) state {
 // unanswered is the state after a probe that was not answered in time.
 func (s state) unanswered(mono int64) state {
 	s = s.late(mono)
-	if s.mode == Closed && mono-s.lost >= int64(doubtFor) {
-		s.mode, s.since = Open, mono
+	if s.mode == closed && mono-s.lost >= int64(doubtFor) {
+		s.mode, s.since = open, mono
 	}
 	return s
 }
@@ -73,12 +68,12 @@ func (s state) answered(mono int64, epoch counters.Epoch, reported bool) state {
 	first := s.epoch.ID == 0
 	s.epoch, s.lost = epoch, 0
 	switch {
-	case s.mode == Open && first:
-		s.mode, s.since = Closed, mono
-	case s.mode == Open:
-		s.mode, s.since = HalfOpen, mono
-	case s.mode == HalfOpen && reported && mono-s.since >= int64(halfOpenFor):
-		s.mode, s.since = Closed, mono
+	case s.mode == open && first:
+		s.mode, s.since = closed, mono
+	case s.mode == open:
+		s.mode, s.since = halfOpen, mono
+	case s.mode == halfOpen && reported && mono-s.since >= int64(halfOpenFor):
+		s.mode, s.since = closed, mono
 	}
 	return s
 }
@@ -93,14 +88,14 @@ func (s state) untilProbe(mono int64) time.Duration {
 
 // available reports whether the counters answered the last call: who has something to
 // report waits for that.
-func (s state) available() bool { return s.mode != Open && s.lost == 0 }
+func (s state) available() bool { return s.mode != open && s.lost == 0 }
 
 // suspect reports whether the counters may lack what was admitted of the minute, so
 // that this node's budget must agree: others may not have reported yet, or the epoch
 // began in this minute while nodes were there that counted in the one before. Now is by
 // the counters' clock.
 func (s state) suspect(mono, now int64, m *Membership) bool {
-	return s.mode == HalfOpen ||
+	return s.mode == halfOpen ||
 		minuteOf(s.epoch.Began) == minuteOf(now) && m.anybodyBefore(mono-(now-s.epoch.Began))
 }
 

@@ -1,6 +1,7 @@
 package clusterlimit
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,10 +18,9 @@ import (
 // Who waits looks at it every so often; where nobody has looked for long, the
 // process stood still.
 type stopwatch struct {
-	source  clock.Clock
-	timeout time.Duration // how long requests wait
-	every   time.Duration // how often who waits looks
-	pause   time.Duration // a longer time without a look is a pause, and counts as every
+	source clock.Clock
+	every  time.Duration // how often who waits looks
+	pause  time.Duration // a longer time without a look is a pause, and counts as every
 
 	last atomic.Int64 // the source's time at the last look
 
@@ -30,7 +30,7 @@ type stopwatch struct {
 
 // newStopwatch returns a stopwatch for waits that are as long as timeout.
 func newStopwatch(source clock.Clock, timeout time.Duration) *stopwatch {
-	s := &stopwatch{source: source, timeout: timeout, every: timeout / 5, pause: timeout / 2}
+	s := &stopwatch{source: source, every: timeout / 5, pause: timeout / 2}
 	s.last.Store(source.Read().Mono)
 	return s
 }
@@ -55,5 +55,30 @@ func (s *stopwatch) skip(now int64) {
 	if gap := now - s.last.Load(); gap > int64(s.pause) {
 		s.skipped.Add(gap - int64(s.every))
 		s.last.Store(now)
+	}
+}
+
+// answerTimeout is how long an answer is listened for. It is that much longer than a
+// request waits because of pauses of this process, which do not count.
+const answerTimeout = time.Second
+
+// within returns a context for one call of the counters. It ends when timeout has passed
+// on the stopwatch since a moment, or when stop is called.
+func (s *stopwatch) within(ctx context.Context, since clock.Reading, timeout time.Duration) (call context.Context, stop func()) {
+	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, timeout))
+	var timer *time.Timer
+	made := make(chan struct{})
+	timer = time.AfterFunc(s.every, func() {
+		<-made
+		if left := timeout - s.Read().Since(since); left > 0 {
+			timer.Reset(min(left, s.every))
+		} else {
+			cancel()
+		}
+	})
+	close(made)
+	return ctx, func() {
+		timer.Stop()
+		cancel()
 	}
 }

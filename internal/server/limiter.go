@@ -89,13 +89,13 @@ func (n *Node) openCounters(ctx context.Context) (closingCounters, error) {
 }
 
 func (l sharedLimiter) trouble() string {
-	switch stats := l.Stats(); {
-	case !stats.Degraded:
-		return ""
-	case stats.Mode != clusterlimit.Closed:
+	switch {
+	case l.CutOff() != 0:
 		return "the shared counters are unavailable; this node enforces its share of each quota"
-	default:
+	case l.Stats().Degraded:
 		return cannotSave
+	default:
+		return ""
 	}
 }
 
