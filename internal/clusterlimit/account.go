@@ -23,8 +23,9 @@ type account struct {
 	told     bool  // the counters told something of the minute
 	looked   bool  // they were asked where a banned key's account stands
 	dayKnown bool
-	day      int64 // index of the day that dayUsed is of
+	day      int64 // index of the day that the following is of
 	dayUsed  int64 // as the counters told last
+	dayAlone int64 // as this node's own leases tell, if the counters are to be told
 	dayAsked int64 // when the day's use was last asked for since it was spent, nanoseconds of the counters' clock
 	series   int64 // of the day's grants
 	perDay   int64 // the quota, as the last request knew it
@@ -81,7 +82,7 @@ func (a *account) rollOver(now int64) {
 	}
 	a.minute = minute
 	if day := dayOf(now); a.day != day {
-		a.day, a.dayKnown, a.dayUsed, a.dayAsked = day, false, 0, 0
+		a.day, a.dayKnown, a.dayUsed, a.dayAlone, a.dayAsked = day, false, 0, 0, 0
 	}
 }
 
@@ -188,22 +189,23 @@ func (a *account) release(minute int64, untold bool) {
 	}
 }
 
-// report returns what the counters are to be told, and forgets it: a report whose
-// outcome is not known is not made again.
-func (a *account) report() (minute, n int64) {
-	n, a.untold = a.untold, 0
-	return a.minute, n
+// report puts what the counters are to be told into a charge. What was admitted is
+// forgotten: a report whose outcome is not known is not made again. The day's use can be
+// told twice.
+func (a *account) report(c *counters.Charge) {
+	c.Minute, c.Reported, c.DayUsed = a.minute, a.untold, a.dayAlone
+	a.untold = 0
 }
 
 // unreport takes a report back that certainly was not made.
-func (a *account) unreport(minute, n int64) {
-	if a.minute == minute {
-		a.untold += n
+func (a *account) unreport(c counters.Charge) {
+	if a.minute == c.Minute {
+		a.untold += c.Reported
 	}
 }
 
-// learn takes note of facts.
-func (a *account) learn(f counters.Facts) {
+// learn takes note of what became of a charge.
+func (a *account) learn(c counters.Charge, f counters.Facts) {
 	minute := minuteOf(f.Now)
 	if minute < a.minute {
 		return // an answer that was overtaken
@@ -212,14 +214,22 @@ func (a *account) learn(f counters.Facts) {
 	a.told, a.seen = true, max(a.seen, f.MinuteUsed)
 	if f.Day.Known {
 		a.dayKnown, a.dayUsed, a.series = true, f.Day.Used(), f.Day.Series
+		if a.dayAlone == c.DayUsed {
+			a.dayAlone = 0
+		}
 	}
 }
 
 // dayCounted takes note of how much of the day was used when this node last charged it by
-// itself: when it gives back what it leased for that, it goes on to know the day. A day
-// that is spent by this count is not: others may give something back.
+// itself. The counters are to be told, and when the node gives back what it leased for
+// that, it goes on to know the day. A day that is spent by this count is not: others may
+// give something back.
 func (a *account) dayCounted(now, used, perDay int64) {
-	if a.day == dayOf(now) && used < perDay {
+	if a.day != dayOf(now) {
+		return
+	}
+	a.dayAlone = max(a.dayAlone, used)
+	if used < perDay {
 		a.dayKnown, a.dayUsed = true, max(a.dayUsed, used)
 	}
 }

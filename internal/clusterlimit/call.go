@@ -130,7 +130,7 @@ func (o *order) take(f counters.Facts, n int64) {
 // begin returns a charge that reports what this node has admitted of the account.
 func (p *partition) begin(id petcat.AccountID) counters.Charge {
 	c := counters.Charge{Account: id, Series: newID()}
-	p.l.accounts.with(id, func(a *account) { c.Minute, c.Reported = a.report() })
+	p.l.accounts.with(id, func(a *account) { a.report(&c) })
 	return c
 }
 
@@ -142,7 +142,7 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 	facts, err := p.l.options.Counters.Charge(ctx, p.number, p.state.Load().epoch, charges)
 	if p.isOver(err) {
 		for _, c := range charges {
-			p.l.accounts.with(c.Account, func(a *account) { a.unreport(c.Minute, c.Reported) })
+			p.l.accounts.with(c.Account, func(a *account) { a.unreport(c) })
 		}
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 	}
 	p.clock.observe(facts[0].Now, asked)
 	for i, f := range facts {
-		p.l.accounts.with(charges[i].Account, func(a *account) { a.learn(f) })
+		p.l.accounts.with(charges[i].Account, func(a *account) { a.learn(charges[i], f) })
 	}
 	return facts, nil
 }

@@ -130,8 +130,8 @@ func (s benchScript) copyOf(account int) string { return fmt.Sprintf("%s%012d", 
 // package rediscounters in the script's text.
 func (s benchScript) charge(b *testing.B, server *redistest.Server, accounts int) []string {
 	b.Helper()
-	// Requests, reported, minute, for the minute, for the day, overdraw, series.
-	one, err := binary.Append(nil, binary.LittleEndian, [7]int64{1, 0, 0, petcat.MaxQuota, petcat.MaxQuota, 0, 1})
+	// Requests, reported, minute, used of the day, for the minute, for the day, overdraw, series.
+	one, err := binary.Append(nil, binary.LittleEndian, [8]int64{1, 0, 0, 0, petcat.MaxQuota, petcat.MaxQuota, 0, 1})
 	if err != nil {
 		b.Fatal(err)
 	}

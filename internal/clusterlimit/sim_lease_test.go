@@ -101,7 +101,7 @@ func (n *simNode) grant(g counters.Grant, done func()) {
 		before := n.w.counters.Account(g.Account).Day.Granted
 		err := n.w.counters.Grant(nil, 0, epoch, []counters.Grant{g}) //nolint:staticcheck // the reference needs no context
 		if n.w.counters.Account(g.Account).Day.Granted > before {
-			n.w.oracle.alone[g.Account] = 0
+			clear(n.w.oracle.alone[g.Account])
 		}
 		return err
 	}, func(err error) {

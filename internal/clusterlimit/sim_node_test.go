@@ -221,7 +221,7 @@ func (n *simNode) flushQueue() {
 
 func (n *simNode) begin(id petcat.AccountID) counters.Charge {
 	c := counters.Charge{Account: id, Series: n.newID()}
-	c.Minute, c.Reported = n.account(id).report()
+	n.account(id).report(&c)
 	return c
 }
 
@@ -231,7 +231,7 @@ var errTimeout = errors.New("no answer in time")
 
 // charge sends charges once and takes note of what comes of it.
 func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, error)) {
-	epoch, asked := n.state.epoch, n.mono()
+	epoch, asked, told := n.state.epoch, n.mono(), n.w.oracle.toBeTold(n, charges)
 	over, executed, begun := false, false, n.w.oracle.current()
 	var facts []counters.Facts
 	n.w.call(n, func() error {
@@ -240,7 +240,7 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 		facts = got
 		if err == nil {
 			executed = true
-			n.w.oracle.charged(charges, facts)
+			n.w.oracle.charged(n, charges, told, facts)
 			if over && n.w.oracle.current() != begun {
 				n.w.oracle.chargedLate(charges)
 			}
@@ -254,14 +254,14 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 		if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
 			n.state.epoch = n.w.change.epoch(wrong.Now)
 			for _, c := range charges {
-				n.account(c.Account).unreport(c.Minute, c.Reported)
+				n.account(c.Account).unreport(c)
 			}
 			done(nil, err)
 			return
 		}
 		n.clock.observe(facts[0].Now, asked)
 		for i, f := range facts {
-			n.account(charges[i].Account).learn(f)
+			n.account(charges[i].Account).learn(charges[i], f)
 		}
 		done(facts, nil)
 	})
@@ -272,7 +272,7 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 		over = true
 		if n.w.change.tellAgain {
 			for _, c := range charges {
-				n.account(c.Account).unreport(c.Minute, c.Reported)
+				n.account(c.Account).unreport(c)
 				n.report(c.Account)
 			}
 		}
@@ -371,6 +371,7 @@ func (n *simNode) chargeDay(r *simRequest, untold bool) {
 	}
 	if d.free > 0 {
 		d.free--
+		n.w.oracle.leasedAlone(n, r.client)
 		n.account(r.client.id).dayCounted(r.v.now, d.count-d.free, r.client.quota.PerDay)
 	} else {
 		n.w.oracle.beyondDay(r.client)

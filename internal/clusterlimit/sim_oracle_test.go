@@ -31,8 +31,10 @@ type oracle struct {
 	stepped  int64   // when the clock was last set
 	steps    int
 	days     map[accountDay]*dayStat
-	alone    []int64 // of each account: admitted by nodes since the counters were last granted a block
-	seen     seen
+	// alone is what each node has admitted of each account that the counters cannot know of:
+	// it was leased by the node, which has not told them since, and no block was granted since.
+	alone []map[*simNode]int64
+	seen  seen
 }
 
 // seen counts what a run led to.
@@ -93,7 +95,9 @@ func (o *oracle) init(w *world) {
 	o.inFlight = make([]int64, len(w.schedule.quotas))
 	o.waiting = make([]int64, len(w.schedule.quotas))
 	o.last = make([]int64, len(w.schedule.quotas))
-	o.alone = make([]int64, len(w.schedule.quotas))
+	for range w.schedule.quotas {
+		o.alone = append(o.alone, make(map[*simNode]int64))
+	}
 }
 
 func (o *oracle) failf(format string, args ...any) {
@@ -202,16 +206,35 @@ func (o *oracle) reached() {
 	}
 }
 
-func (o *oracle) charged(charges []counters.Charge, facts []counters.Facts) {
+// leasedAlone is a request that a node admits of what it has leased for itself.
+func (o *oracle) leasedAlone(n *simNode, c *client) { o.alone[c.id][n]++ }
+
+// toBeTold returns how much of what a node has admitted each of its charges tells of.
+func (o *oracle) toBeTold(n *simNode, charges []counters.Charge) []int64 {
+	alone := make([]int64, len(charges))
+	for i, c := range charges {
+		alone[i] = o.alone[c.Account][n]
+	}
+	return alone
+}
+
+// charged takes note of charges of a node that the counters execute.
+func (o *oracle) charged(n *simNode, charges []counters.Charge, told []int64, facts []counters.Facts) {
 	for i, f := range facts {
 		id := charges[i].Account
 		s := &o.current().accounts[id]
 		s.executed += f.Admitted
+		if f.Day.Known {
+			o.alone[id][n] = max(0, o.alone[id][n]-told[i])
+		}
 		if f.Day.Owed > 0 {
-			// The store is unavailable, and has not told the counters what was leased while they
-			// were unavailable.
-			o.day(o.w.accounts[id], f.Now).excused += o.alone[id]
-			o.alone[id] = 0
+			// The store is unavailable: what other nodes have leased nobody has told.
+			for other, admitted := range o.alone[id] {
+				if other != n {
+					o.day(o.w.accounts[id], f.Now).excused += admitted
+					o.alone[id][other] = 0
+				}
+			}
 		}
 		if f.Admitted > 0 {
 			o.waiting[charges[i].Account] = 0
@@ -248,7 +271,6 @@ func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
 	s.alone++
 	s.decided(n, 1)
 	o.waiting[r.client.id] = 0
-	o.alone[r.client.id]++
 	o.day(r.client, r.v.now).admitted++
 }
 

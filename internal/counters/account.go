@@ -27,6 +27,9 @@ func (a *Account) Charge(now, epoch int64, c Charge) Facts {
 	}
 	n := int64(0)
 	if a.Day.Known {
+		if petcat.Day.Index(c.Minute*60) == a.DayIndex {
+			a.Day.Count = max(a.Day.Count, c.DayUsed)
+		}
 		n = max(0, min(c.Requests, c.PerMinute-a.Used, c.PerDay-a.Day.Used()))
 	}
 	leased := min(n, a.Day.Free)

@@ -82,6 +82,21 @@ func TestCharge(t *testing.T) {
 			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Reported: 57, Minute: minute - 1},
 			counters.Facts{Admitted: 5, MinuteUsed: 5, Day: counters.Day{Count: 100, Free: 95}},
 		},
+		"leased elsewhere of this day": {
+			4,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Minute: minute, DayUsed: 998, Overdraw: true},
+			counters.Facts{Admitted: 5, MinuteUsed: 5, Day: counters.Day{Count: 998, Owed: 1}},
+		},
+		"less is leased elsewhere than is known": {
+			100,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Minute: minute, DayUsed: 99},
+			counters.Facts{Admitted: 5, MinuteUsed: 5, Day: counters.Day{Count: 100, Free: 95}},
+		},
+		"leased elsewhere of the day before": {
+			100,
+			counters.Charge{Requests: 5, PerMinute: 60, PerDay: 1_000, Minute: minute - 1_440, DayUsed: 998},
+			counters.Facts{Admitted: 5, MinuteUsed: 5, Day: counters.Day{Count: 100, Free: 95}},
+		},
 		"no limit at all": {
 			100,
 			counters.Charge{Requests: 5, PerMinute: -2, PerDay: -3},
@@ -210,7 +225,7 @@ func (h *invariants) charge() string {
 		Overdraw: h.random.IntN(3) == 0, Series: h.series,
 	}
 	if h.random.IntN(4) == 0 {
-		c.Reported, c.Minute = h.random.Int64N(5), before.Minute
+		c.Reported, c.Minute, c.DayUsed = h.random.Int64N(5), before.Minute, h.random.Int64N(300)
 	}
 	f := h.account.Charge(h.now, h.epoch, c)
 	if f.Day.Series != h.day.Series || h.account.DayIndex != h.dayIndex {

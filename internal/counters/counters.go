@@ -91,6 +91,10 @@ type Charge struct {
 	// added to the minute first, whatever its limit, if it is that minute still.
 	Reported int64
 	Minute   int64 // an index: Unix time / 60
+	// DayUsed is how much of the day that Minute is in was used or leased when this node
+	// last leased of it for itself. If the day is that one still and known, its count is
+	// no less from then on.
+	DayUsed int64
 	// PerMinute is the most that the minute may be brought to by this charge.
 	PerMinute int64
 	PerDay    int64

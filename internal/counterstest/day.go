@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"petcat"
 	"petcat/internal/counters"
 )
 
@@ -85,6 +86,25 @@ func testDay(t *testing.T, start Start) {
 		f := r.charge(0, c)
 		wantFacts(t, "a charge past the day", f, counters.Facts{Admitted: 11, MinuteUsed: 20, Day: counters.Day{Series: 11, Known: true, Count: 17, Granted: 17, Owed: 3}})
 		wantEqual(t, "used", f.Day.Used(), 20)
+	})
+
+	t.Run("what a node has leased for itself is no less", func(t *testing.T) {
+		r := newRig(t, start)
+		minute := minuteOf(r.begin(big(0), 5).Now)
+		for _, step := range []struct{ minute, used, count int64 }{
+			{minute, 4, 5}, {minute, 30, 30}, {minute, 20, 30}, {minute - 1_440, 50, 30}, {minute + 1_440, 50, 30}, {minute - 1, 31, 31},
+		} {
+			c := big(0)
+			c.Minute, c.DayUsed = step.minute, step.used
+			wantEqual(t, "the day", r.charge(0, c).Day, counters.Day{Series: 11, Known: true, Count: step.count, Granted: 5, Free: 5})
+		}
+		c := big(1_000)
+		c.Minute, c.DayUsed, c.Overdraw = minute, 990, true
+		wantEqual(t, "admitted without leases of a day that is nearly used up", r.charge(1, c).Admitted, 15)
+		unknown := big(0)
+		unknown.Account += petcat.AccountID(r.Nodes[0].Partitions())
+		unknown.Minute, unknown.DayUsed = minute, 7
+		wantEqual(t, "a day that is not known", r.charge(0, unknown).Day, counters.Day{Series: 11})
 	})
 
 	t.Run("the next day begins a series, or goes on with tomorrow's grant", func(t *testing.T) {

@@ -35,7 +35,7 @@ func testHistory(t *testing.T, start Start, seed uint64, steps int) {
 		}
 	}
 	t.Logf("%v", h.seen)
-	for _, what := range []string{"admitted", "minute spent", "day spent", "overdrawn", "reported", "granted", "wrong epoch", "emptied"} {
+	for _, what := range []string{"admitted", "minute spent", "day spent", "overdrawn", "reported", "day reported", "granted", "wrong epoch", "emptied"} {
 		if steps >= 1_000 && h.seen[what] == 0 {
 			t.Errorf("in %d steps the history never led to %q", steps, what)
 		}
@@ -123,7 +123,8 @@ func (h *history) randomCharge(id petcat.AccountID) counters.Charge {
 		Series:    1 + h.Int64N(1<<48-1),
 	}
 	if h.OneIn(5) {
-		c.Reported, c.Minute = h.Int64N(20), minuteOf(h.clock)+randomtest.Pick[int64](h.Steps, 0, 0, 0, -1, 1)
+		c.Reported, c.Minute = h.Int64N(20), minuteOf(h.clock)+randomtest.Pick[int64](h.Steps, 0, 0, 0, -1, 1, -1_440)
+		c.DayUsed = randomtest.Pick(h.Steps, 0, 0, h.Int64N(1_000))
 	}
 	return c
 }
@@ -166,6 +167,7 @@ func (h *history) count(c counters.Charge, f counters.Facts) {
 		"day spent":    f.Day.Known && c.Requests > 0 && f.Day.Used() >= c.PerDay,
 		"overdrawn":    f.Day.Owed > 0,
 		"reported":     c.Reported > 0 && c.Minute == minuteOf(f.Now),
+		"day reported": c.DayUsed > 0 && f.Day.Count == c.DayUsed,
 	} {
 		if is {
 			h.seen[what]++

@@ -37,14 +37,15 @@ const charge = `WITH clock AS MATERIALIZED (
 			CASE WHEN c.minute > s.minute THEN 0 ELSE s.used END + CASE WHEN t.minute = c.minute THEN t.reported ELSE 0 END AS used,
 			s.epoch = $2 AND s.day = c.day AND s.series <> 0 AS same,
 			s.epoch = $2 AND s.day + 1 = c.day AND s.tomorrow_granted > 0 AS next
-		FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::bool[], $10::int8[]) WITH ORDINALITY
-			AS t (account_id, requests, reported, minute, per_minute, per_day, overdraw, series, n) ` + last + `
+		FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::bool[], $11::int8[]) WITH ORDINALITY
+			AS t (account_id, requests, reported, minute, day_used, per_minute, per_day, overdraw, series, n) ` + last + `
 		CROSS JOIN clock AS c WHERE EXISTS (SELECT FROM shared_epoch WHERE id = 1 AND epoch = $2)
 	), turned AS MATERIALIZED (
 		SELECT n, place, now, this_minute, today, used, requests, per_minute, per_day, overdraw,
 			CASE WHEN same OR next THEN old_series ELSE series END AS series,
 			CASE WHEN same THEN known ELSE next END AS known,
-			CASE WHEN same THEN count WHEN next THEN tomorrow_count ELSE 0 END AS count,
+			greatest(CASE WHEN same THEN count WHEN next THEN tomorrow_count ELSE 0 END,
+				CASE WHEN (same AND known OR next) AND minute / 1440 = today THEN day_used END) AS count,
 			CASE WHEN same THEN granted WHEN next THEN tomorrow_granted ELSE 0 END AS granted,
 			CASE WHEN same THEN free WHEN next THEN tomorrow_granted ELSE 0 END AS free,
 			CASE WHEN same THEN owed ELSE 0 END AS owed,
@@ -108,6 +109,7 @@ func queueCharges(batch *pgx.Batch, now int64, epoch counters.Epoch, charges []a
 		columnOf(charges, func(a asked) int64 { return a.Requests }),
 		columnOf(charges, func(a asked) int64 { return a.Reported }),
 		columnOf(charges, func(a asked) int64 { return a.Minute }),
+		columnOf(charges, func(a asked) int64 { return a.DayUsed }),
 		columnOf(charges, func(a asked) int64 { return a.PerMinute }),
 		columnOf(charges, func(a asked) int64 { return a.PerDay }),
 		columnOf(charges, func(a asked) bool { return a.Overdraw }),

@@ -117,7 +117,7 @@ func (c *Counters) Charge(ctx context.Context, partition int, epoch counters.Epo
 		if ch.Overdraw {
 			overdraw = 1
 		}
-		k.add("", int64(ch.Account), ch.Requests, ch.Reported, ch.Minute, ch.PerMinute, ch.PerDay, overdraw, ch.Series)
+		k.add("", int64(ch.Account), ch.Requests, ch.Reported, ch.Minute, ch.DayUsed, ch.PerMinute, ch.PerDay, overdraw, ch.Series)
 	}
 	r, err := k.runIn(ctx, epoch)
 	if err != nil {

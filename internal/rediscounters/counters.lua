@@ -68,7 +68,7 @@ for i = 2, #KEYS do
   local _, minute, used, of, day, series, told, count, granted, free, owed, granted2, count2 = unpack(layout, old or nobody)
   local admitted, turned = 0, false
   if what == 'charge' then
-    local requests, reported, when, perminute, perday, overdraw, newseries = unpack('<i8i8i8i8i8i8i8', numbers, 56 * i - 111)
+    local requests, reported, when, dayused, perminute, perday, overdraw, newseries = unpack('<i8i8i8i8i8i8i8i8', numbers, 64 * i - 127)
     if thisminute > minute then used = 0 end
     minute = thisminute
     turned = day ~= today or of ~= epoch or series == 0
@@ -79,6 +79,7 @@ for i = 2, #KEYS do
     end
     if turned then of, day, granted2, count2 = epoch, today, 0, 0 end
     if when == minute then used = used + reported end
+    if told == 1 and math.floor(when / 1440) == day then count = max(count, dayused) end
     if told == 1 then admitted = max(0, min(requests, perminute - used, perday - (count - free + owed))) end
     local leased = min(admitted, free)
     free = free - leased
