@@ -97,8 +97,28 @@ func (le *leaser) begin(c ratelimit.Charge, f counters.Facts, waiters int64) *jo
 	if waiters > 0 && j.waiters == 0 {
 		le.waited.Add(1)
 	}
-	j.Quota, j.facts, j.waiters = c.Quota, f, max(j.waiters, waiters)
+	j.waiters = max(j.waiters, waiters)
+	j.tell(c.Quota, f)
 	return j
+}
+
+// tell has a job go by other facts. It keeps its own if they are later, or if they tell of
+// something that is owed and that the counters have forgotten: nobody else may know it.
+func (j *job) tell(q petcat.Quota, f counters.Facts) {
+	forgotten := j.facts.Day.Owed > 0 && j.facts.Day.Series != f.Day.Series && dayOf(j.facts.Now) == dayOf(f.Now)
+	if !forgotten && j.facts.Now <= f.Now {
+		j.Quota, j.facts = q, f
+	}
+}
+
+// owesAfter takes note of a grant, and reports whether something is owed still: more was
+// admitted meanwhile, or another node had leased that knew of less.
+func (j *job) owesAfter(g counters.Grant) bool {
+	d := &j.facts.Day
+	if more := g.Granted - d.Granted; more > 0 {
+		d.Granted, d.Owed = g.Granted, d.Owed-more
+	}
+	return d.Series == g.Series && d.Owed > 0 && g.Count < j.Quota.PerDay
 }
 
 // awaited returns the job for which requests of an account wait, nil if none do.
@@ -180,6 +200,11 @@ func (le *leaser) round(jobs []*job) {
 		all.Go(func() {
 			le.grant(p, grants)
 			le.finish(whose[p])
+			for i, j := range whose[p] {
+				if j.owesAfter(grants[i]) {
+					le.begin(j.Charge, j.facts, 0)
+				}
+			}
 		})
 	}
 	all.Wait()

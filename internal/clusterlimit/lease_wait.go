@@ -54,20 +54,19 @@ func (r *request) await(ctx context.Context, j *job) error {
 }
 
 // tellDay tells the counters, which do not know the account's day, what is known of it
-// without a lease: what the store can still read, or what they told this node last.
+// without a lease: what the store can still read, or what they told this node last, which
+// may be more: what was owed then.
 func (r *request) tellDay(ctx context.Context, f counters.Facts) error {
 	day := dayOf(f.Now)
 	count, err := r.l.leaser.read(ctx, r.Account, day)
-	if err != nil {
-		known := false
-		r.with(func(a *account) {
-			if a.dayKnown && a.day == day {
-				known, count = true, a.dayUsed
-			}
-		})
-		if !known {
-			return err
+	known := err == nil
+	r.with(func(a *account) {
+		if a.dayKnown && a.day == day {
+			known, count = true, max(count, a.dayUsed)
 		}
+	})
+	if !known {
+		return err
 	}
 	r.l.leaser.grant(r.p, []counters.Grant{{Account: r.Account, Day: day, Series: f.Day.Series, Count: count}})
 	return nil

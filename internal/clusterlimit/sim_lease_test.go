@@ -41,7 +41,7 @@ func (n *simNode) wantBlock(r *simRequest) {
 		return
 	}
 	n.waiters[r.client.id]++
-	if n.leasing[r.client.id] {
+	if n.leasing[r.client.id] != nil {
 		n.w.timer(n, 5*time.Millisecond, again)
 		return
 	}
@@ -51,7 +51,8 @@ func (n *simNode) wantBlock(r *simRequest) {
 // lease leases a block for the counters and grants it.
 func (n *simNode) lease(r *simRequest, done func()) {
 	id := r.client.id
-	if n.leasing[id] {
+	if j := n.leasing[id]; j != nil {
+		j.tell(r.charge.Quota, r.facts)
 		done()
 		return
 	}
@@ -60,38 +61,49 @@ func (n *simNode) lease(r *simRequest, done func()) {
 		done()
 		return
 	}
-	n.leasing[id] = true
-	j := job{Charge: r.charge, facts: r.facts, waiters: n.waiters[id]}
+	j := &job{Charge: r.charge, facts: r.facts, waiters: n.waiters[id]}
+	n.leasing[id] = j
 	n.waiters[id] = 0
-	l := j.lease()
+	l, owed := j.lease(), j.facts.Day.Owed
 	n.w.at(n.w.now+n.w.random.Int64N(int64(4*time.Millisecond)), func() {
 		lost := n.w.storeDown > n.w.now || n.noStoreUntil > n.w.now || n.w.random.IntN(40) == 0
 		var got petcat.SharedLeased
 		if !lost || n.w.random.IntN(2) == 0 {
+			before := n.w.store.row(l.Account, l.Day).count
 			got = n.w.store.leaseShared(l)
+			n.w.oracle.leasedShared(l, min(owed, got.Count-before))
 		}
 		n.w.arrive(n, time.Millisecond, func() {
 			delete(n.leasing, id)
+			again := &simRequest{client: r.client, order: order{charge: j.Charge, facts: j.facts}}
 			if lost {
+				n.leaseLater(again)
 				done()
 				return
 			}
-			n.grant(counters.Grant{Account: id, Day: l.Day, Series: l.Series, Granted: got.Granted, Count: got.Count}, done)
+			g := counters.Grant{Account: id, Day: l.Day, Series: l.Series, Granted: got.Granted, Count: got.Count}
+			if j.owesAfter(g) {
+				again.facts = j.facts
+				n.leaseLater(again)
+			}
+			n.grant(g, done)
 		})
 	})
 }
 
-// leaseLater tries again every second, with what was told last.
+// leaseLater tries again a second later.
 func (n *simNode) leaseLater(r *simRequest) {
-	waiting := n.later[r.client.id] != nil
-	n.later[r.client.id] = r
-	if !waiting {
-		n.w.timer(n, storeRetry, func() {
-			last := n.later[r.client.id]
-			delete(n.later, r.client.id)
-			n.lease(last, func() {})
-		})
+	id := r.client.id
+	if j := n.later[id]; j != nil {
+		j.tell(r.charge.Quota, r.facts)
+		return
 	}
+	n.later[id] = &job{Charge: r.charge, facts: r.facts}
+	n.w.timer(n, storeRetry, func() {
+		j := n.later[id]
+		delete(n.later, id)
+		n.lease(&simRequest{client: r.client, order: order{charge: j.Charge, facts: j.facts}}, func() {})
+	})
 }
 
 func (n *simNode) grant(g counters.Grant, done func()) {

@@ -25,8 +25,8 @@ type simNode struct {
 	members  *Membership
 	untold   []petcat.AccountID
 	days     map[petcat.AccountID]*aloneDay
-	leasing  map[petcat.AccountID]bool
-	later    map[petcat.AccountID]*simRequest
+	leasing  map[petcat.AccountID]*job
+	later    map[petcat.AccountID]*job
 	waiters  map[petcat.AccountID]int64 // for the lease that comes next
 	queue    []*simRequest
 	probing  bool
@@ -71,8 +71,8 @@ func (w *world) join() {
 	n := &simNode{
 		w: w, id: fmt.Sprintf("%c%d", 'a'+rune(w.random.IntN(26)), len(w.nodes)), started: w.now,
 		accounts: make(map[petcat.AccountID]*account), days: make(map[petcat.AccountID]*aloneDay),
-		leasing: make(map[petcat.AccountID]bool), waiters: make(map[petcat.AccountID]int64),
-		later: make(map[petcat.AccountID]*simRequest),
+		leasing: make(map[petcat.AccountID]*job), waiters: make(map[petcat.AccountID]int64),
+		later: make(map[petcat.AccountID]*job),
 	}
 	n.clock.source = n
 	n.members = &Membership{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"petcat"
 	"petcat/internal/counters"
 )
 
@@ -83,9 +84,10 @@ type stat struct {
 
 type dayStat struct {
 	admitted, excused, quota int64
-	// Of excused: owed to the store when the counters were lost to a node, which then
-	// leases of a store that does not know of it.
-	owed int64
+	// forgotten is what was owed to the store when the counters forgot it, in a series, and
+	// no node has leased since.
+	forgotten, series int64
+	besideDebt        int64 // of excused: admitted by nodes while something was owed that they cannot know of
 }
 
 func (o *oracle) init(w *world) {
@@ -207,7 +209,41 @@ func (o *oracle) reached() {
 }
 
 // leasedAlone is a request that a node admits of what it has leased for itself.
-func (o *oracle) leasedAlone(n *simNode, c *client) { o.alone[c.id][n]++ }
+func (o *oracle) leasedAlone(n *simNode, c *client) {
+	o.alone[c.id][n]++
+	// What is owed to the store is known to the counters, and to nodes that they told.
+	if d := o.day(c, o.w.now+o.w.ahead); d.besideDebt < o.w.counters.Account(c.id).Day.Owed {
+		d.besideDebt++
+		d.excused++
+	}
+}
+
+// forgotten: the counters forget what is owed to the store. Until a node has leased it,
+// those who admit cannot know of it.
+func (o *oracle) forgotten() {
+	for _, c := range o.w.accounts {
+		d, known := o.day(c, o.w.now+o.w.ahead), o.w.counters.Account(c.id).Day
+		if known.Series != d.series {
+			d.forgotten += known.Owed
+			d.series = known.Series
+		}
+	}
+}
+
+// leasedShared takes note of a lease that paid something that was owed.
+func (o *oracle) leasedShared(l petcat.SharedLease, paid int64) {
+	if d := o.days[accountDay{l.Account, l.Day}]; d != nil && l.Series == d.series {
+		d.forgotten = max(0, d.forgotten-paid)
+	}
+}
+
+func (d *dayStat) admit() {
+	d.admitted++
+	if d.forgotten > 0 {
+		d.forgotten--
+		d.excused++
+	}
+}
 
 // toBeTold returns how much of what a node has admitted each of its charges tells of.
 func (o *oracle) toBeTold(n *simNode, charges []counters.Charge) []int64 {
@@ -259,7 +295,7 @@ func (o *oracle) admittedShared(n *simNode, r *simRequest) {
 	s := &o.of(r.facts.Now).accounts[r.client.id]
 	s.shared++
 	s.decided(n, 1)
-	o.day(r.client, r.facts.Now).admitted++
+	o.day(r.client, r.facts.Now).admit()
 }
 
 func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
@@ -271,7 +307,7 @@ func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
 	s.alone++
 	s.decided(n, 1)
 	o.waiting[r.client.id] = 0
-	o.day(r.client, r.v.now).admitted++
+	o.day(r.client, r.v.now).admit()
 }
 
 // beyondDay: the store and the counters are both away for a node.
@@ -287,16 +323,8 @@ func (o *oracle) errored(n *simNode, r *simRequest) {
 	}
 }
 
-// fell: a node takes the counters for lost. What was admitted while the store was unavailable,
-// and is not paid yet, nobody can know of until they are back.
+// fell: a node takes the counters for lost.
 func (o *oracle) fell(n *simNode) {
-	for _, c := range o.w.accounts {
-		d, owed := o.day(c, o.w.now+o.w.ahead), o.w.counters.Account(c.id).Day.Owed
-		if owed > d.owed {
-			d.excused += owed - d.owed
-			d.owed = owed
-		}
-	}
 	if !o.troubled(n, o.w.now-int64(time.Second)-o.frozenFor(n, o.w.now, o.w.now), o.w.now) {
 		o.failf("node %s takes the counters for lost, which answer", n.id)
 	}

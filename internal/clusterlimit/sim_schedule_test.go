@@ -264,17 +264,15 @@ func (w *world) happen(h happening) {
 }
 
 func (w *world) endEpoch(k kind) {
-	for _, c := range w.accounts {
-		// What is owed to the store is lost with the counters: both failed.
-		w.oracle.day(c, w.now+w.ahead).excused += w.counters.Account(c.id).Day.Owed
-	}
-	switch {
-	case k == emptied:
-		w.counters.Empty(0)
-	case k == restarted:
-		w.counters.Restart(0)
-	case w.replica == nil:
+	if k == promoted && w.replica == nil {
 		return
+	}
+	w.oracle.forgotten()
+	switch k {
+	case emptied:
+		w.counters.Empty(0)
+	case restarted:
+		w.counters.Restart(0)
 	default:
 		w.replica()
 	}
