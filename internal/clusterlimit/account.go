@@ -82,7 +82,9 @@ func (a *account) rollOver(now int64) {
 	}
 	a.minute = minute
 	if day := dayOf(now); a.day != day {
-		a.day, a.dayKnown, a.dayUsed, a.dayAlone, a.dayAsked = day, false, 0, 0, 0
+		// Of the next day nothing is used.
+		a.dayKnown = a.dayKnown && day == a.day+1
+		a.day, a.dayUsed, a.dayAlone, a.dayAsked = day, 0, 0, 0
 	}
 }
 

@@ -77,7 +77,7 @@ func (l *Limiter) sweep(p *partition, now int64) {
 			case counters.PartitionOf(id, len(l.partitions)) != p.number:
 			case a.minute < minute-idleMinutes && left >= aheadMinutes:
 				delete(s.accounts, id)
-			case left < aheadMinutes && int64(id)%aheadMinutes == left && a.dayKnown && a.day == dayOf(now):
+			case left < aheadMinutes && int64(id)%aheadMinutes == left && a.series != 0 && a.day == dayOf(now):
 				ahead = append(ahead, petcat.SharedLease{
 					Account: id, Day: a.day + 1, Quota: a.perDay, Series: a.series,
 					Want: ratelimit.LeaseBlock(petcat.Quota{PerDay: a.perDay}),

@@ -53,13 +53,14 @@ func (a *Account) turnMinute(minute int64) {
 	a.Minute = minute
 }
 
-// turnDay begins a new series when the day is another, or the epoch is: then what is
-// left of the old series' block may have been spent already.
+// turnDay begins another day. The next one goes on with the series: nothing of it is used
+// but what was granted for it. Any other day begins a new series, and so does another
+// epoch: then what is left of the old series' block may have been spent already.
 func (a *Account) turnDay(day, epoch, series int64) {
 	switch {
 	case a.DayIndex == day && a.Epoch == epoch && a.Day.Series != 0:
 		return
-	case a.DayIndex+1 == day && a.Epoch == epoch && a.TomorrowGranted > 0:
+	case a.DayIndex+1 == day && a.Epoch == epoch:
 		a.Day = Day{Series: a.Day.Series, Known: true, Count: a.TomorrowCount, Granted: a.TomorrowGranted, Free: a.TomorrowGranted}
 	default:
 		a.Day = Day{Series: series}

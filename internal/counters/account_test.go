@@ -125,7 +125,8 @@ func TestSeries(t *testing.T) {
 		want        counters.Day
 	}{
 		"the same day":                      {false, noon.Add(time.Hour), epoch, known},
-		"the next day":                      {false, tomorrow, epoch, counters.Day{Series: 12}},
+		"the next day":                      {false, tomorrow, epoch, counters.Day{Series: series, Known: true}},
+		"the next day, epoch over":          {false, tomorrow, epoch + 1, counters.Day{Series: 12}},
 		"the next day, granted":             {true, tomorrow, epoch, kept},
 		"the next day, granted, epoch over": {true, tomorrow, epoch + 1, counters.Day{Series: 12}},
 		"the epoch is over":                 {true, noon, epoch + 1, counters.Day{Series: 12}},

@@ -116,7 +116,7 @@ type Facts struct {
 // Day is what the counters know of an account's day.
 type Day struct {
 	Series  int64
-	Known   bool  // a grant of the series has arrived; until then nothing is admitted
+	Known   bool  // a grant of the series has arrived, on this day or before; until then nothing is admitted
 	Count   int64 // used or leased by everybody, as the day store last told
 	Granted int64 // in this series
 	Free    int64 // of Granted, not spent
@@ -129,8 +129,7 @@ func (d Day) Used() int64 { return d.Count - d.Free + d.Owed }
 // Grant tells what the day store has leased for an account's day in a series. One of
 // another series, or with a smaller sum than is known, changes nothing; one with the
 // same sum makes the day known, and the count no smaller. What is owed is paid from a
-// grant first. A grant for the day after the account's is kept for that day,
-// which then continues the series.
+// grant first. A grant for the day after the account's is kept for that day.
 type Grant struct {
 	Account petcat.AccountID
 	Day     int64 // index: Unix time / 86,400

@@ -107,26 +107,30 @@ func testDay(t *testing.T, start Start) {
 		wantEqual(t, "a day that is not known", r.charge(0, unknown).Day, counters.Day{Series: 11})
 	})
 
-	t.Run("the next day begins a series, or goes on with tomorrow's grant", func(t *testing.T) {
+	t.Run("the next day goes on with the series, and with tomorrow's grant", func(t *testing.T) {
 		r := newRig(t, start)
 		today := dayOf(r.begin(big(0), 50).Now)
 		r.Step(day)
 		c := big(3)
 		c.Series = 12
-		wantFacts(t, "a day without a grant", r.charge(0, c), counters.Facts{Day: counters.Day{Series: 12}})
+		wantFacts(t, "a day without a grant", r.charge(0, c), counters.Facts{Day: counters.Day{Series: 11, Known: true}})
+		c.Overdraw = true
+		owing := counters.Day{Series: 11, Known: true, Owed: 3}
+		wantFacts(t, "a day without a grant, while the store is away", r.charge(0, c), counters.Facts{Admitted: 3, MinuteUsed: 3, Day: owing})
+		c.Overdraw = false
 		tomorrow := func(series, granted, count int64) {
 			r.grant(0, counters.Grant{Account: account, Day: today + 2, Series: series, Granted: granted, Count: count})
 		}
-		tomorrow(11, 90, 90) // of the series before
-		tomorrow(12, 5, 6)
-		tomorrow(12, 4, 9) // late
-		wantEqual(t, "today, when tomorrow has a grant", peek(r), counters.Day{Series: 12})
+		tomorrow(12, 90, 90) // of another series
+		tomorrow(11, 5, 6)
+		tomorrow(11, 4, 9) // late
+		wantEqual(t, "today, when tomorrow has a grant", peek(r), owing)
 		r.Step(day)
 		c.Series = 13
-		wantFacts(t, "a day with a grant", r.charge(0, c), counters.Facts{Admitted: 3, MinuteUsed: 3, Day: counters.Day{Series: 12, Known: true, Count: 6, Granted: 5, Free: 2}})
-		r.grant(0, counters.Grant{Account: account, Day: today + 2, Series: 12, Granted: 8, Count: 9})
-		wantEqual(t, "today, after more", peek(r), counters.Day{Series: 12, Known: true, Count: 9, Granted: 8, Free: 5})
-		tomorrow2 := counters.Grant{Account: account, Day: today + 3, Series: 12, Granted: 5, Count: 5}
+		wantFacts(t, "a day with a grant", r.charge(0, c), counters.Facts{Admitted: 3, MinuteUsed: 3, Day: counters.Day{Series: 11, Known: true, Count: 6, Granted: 5, Free: 2}})
+		r.grant(0, counters.Grant{Account: account, Day: today + 2, Series: 11, Granted: 8, Count: 9})
+		wantEqual(t, "today, after more", peek(r), counters.Day{Series: 11, Known: true, Count: 9, Granted: 8, Free: 5})
+		tomorrow2 := counters.Grant{Account: account, Day: today + 3, Series: 11, Granted: 5, Count: 5}
 		r.grant(0, tomorrow2)
 		r.Step(2 * day)
 		c.Series = 14

@@ -72,7 +72,7 @@ for i = 2, #KEYS do
     if thisminute > minute then used = 0 end
     minute = thisminute
     turned = day ~= today or of ~= epoch or series == 0
-    if turned and day + 1 == today and of == epoch and granted2 > 0 then
+    if turned and day + 1 == today and of == epoch then
       told, count, granted, free, owed = 1, count2, granted2, granted2, 0
     elseif turned then
       series, told, count, granted, free, owed = newseries, 0, 0, 0, 0, 0
