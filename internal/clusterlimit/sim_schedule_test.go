@@ -183,6 +183,7 @@ func (s *schedule) addFaults(r *rand.Rand) {
 		{noDatabase, cutOff},
 		{storeAway},
 		{storeAway, countersAway},
+		{storeAway, emptied},
 		{frozen, countersAway},
 		{planChanged},
 		{planChanged, countersAway},
