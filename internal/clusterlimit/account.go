@@ -109,9 +109,6 @@ func (a *account) way(v view, q petcat.Quota) way {
 	case v.mode == closed && !v.suspect:
 		return ask
 	case !a.take(v, q.PerMinute):
-		if v.mode == open && v.share().nodes == 0 {
-			return ask // there is nothing else to try
-		}
 		return refuseByShare
 	case v.mode == open:
 		a.untold++

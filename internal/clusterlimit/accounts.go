@@ -48,17 +48,15 @@ const (
 
 // runSweeps forgets idle accounts, and leases tomorrow's first blocks, every minute.
 func (l *Limiter) runSweeps() {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
+	tick := time.Tick(sweepEvery)
 	for {
 		select {
 		case <-l.stopping:
 			return
-		case <-ticker.C:
+		case <-tick:
 		}
 		for _, p := range l.partitions {
-			now, _ := p.clock.now()
-			l.sweep(p, now)
+			l.sweep(p, p.clock.Read().Wall)
 		}
 	}
 }

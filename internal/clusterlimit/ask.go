@@ -15,9 +15,7 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 		return r.unavailable(err)
 	}
 	for {
-		o := &order{
-			charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw(), anyway: v.mode == open, since: r.l.stopwatch.Read(),
-		}
+		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw(), since: r.l.stopwatch.Read()}
 		if err := r.p.submit(ctx, o); err != nil {
 			return r.notDecided(ctx, err)
 		}
@@ -91,7 +89,7 @@ func (r *request) admitted(o *order) ratelimit.Decision {
 func (r *request) refused(o *order) ratelimit.Decision {
 	used := o.used()
 	if used.DayUsed >= r.Quota.PerDay {
-		r.l.leaser.recheck(r.Charge, o.facts)
+		r.l.leaser.begin(r.Charge, o.facts, 0) // others may have given something back
 	}
 	if used.Verdict() == ratelimit.Admitted {
 		return shareSpent(used, r.Key) // the rest is left to nodes that are cut off

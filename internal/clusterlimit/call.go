@@ -17,7 +17,6 @@ type order struct {
 	charge   ratelimit.Charge
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
-	anyway   bool          // also while the counters are unavailable
 	look     bool          // charge nothing: where the account stands is asked
 	since    clock.Reading // of the stopwatch
 	// The answer: as if the requests of a call had been decided one by one.
@@ -60,7 +59,7 @@ func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
 // expired tells a request that has waited for half of its time: a call would have too
 // little left, and who is not answered may be charged all the same.
 func (p *partition) expired(o *order, now clock.Reading) error {
-	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == open && !o.anyway {
+	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == open {
 		return errNotSent
 	}
 	return nil
@@ -80,11 +79,7 @@ func (p *partition) submit(ctx context.Context, o *order) error {
 func (p *partition) charge(ctx context.Context, group []*order) error {
 	place := make(map[petcat.AccountID]int, len(group))
 	charges := make([]counters.Charge, 0, len(group))
-	since := group[0].since
 	for _, o := range group {
-		if o.since.Mono < since.Mono {
-			since = o.since
-		}
 		i, known := place[o.charge.Account]
 		if !known {
 			i = len(charges)
@@ -97,7 +92,7 @@ func (p *partition) charge(ctx context.Context, group []*order) error {
 		}
 		c.PerMinute, c.PerDay, c.Overdraw = o.limit, o.charge.Quota.PerDay, c.Overdraw || o.overdraw
 	}
-	facts, err := p.send(ctx, since, charges)
+	facts, err := p.send(ctx, group[0].since, charges) // it has waited longest
 	if err != nil {
 		return err
 	}
@@ -136,7 +131,7 @@ func (p *partition) begin(id petcat.AccountID) counters.Charge {
 
 // send sends charges once, and takes note of what comes of it.
 func (p *partition) send(ctx context.Context, since clock.Reading, charges []counters.Charge) ([]counters.Facts, error) {
-	_, asked := p.clock.now()
+	asked := p.clock.Read().Mono
 	ctx, stop := p.l.stopwatch.within(ctx, since, p.l.options.timeout)
 	defer stop()
 	facts, err := p.l.options.Counters.Charge(ctx, p.number, p.state.Load().epoch, charges)

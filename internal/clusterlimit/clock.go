@@ -62,9 +62,3 @@ func (c *countersClock) Read() clock.Reading {
 	}
 	return r
 }
-
-// now returns the counters' time, in nanoseconds since the Unix epoch.
-func (c *countersClock) now() (now, mono int64) {
-	r := c.Read()
-	return r.Wall, r.Mono
-}

@@ -3,7 +3,6 @@ package clusterlimit
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"petcat/internal/ratelimit"
 )
@@ -15,14 +14,10 @@ func (l *Limiter) Close(ctx context.Context) error {
 	l.stop.Do(func() { close(l.stopping) })
 	defer context.AfterFunc(ctx, l.giveUp)() // ends the calls that are under way
 	l.background.Wait()
-	var err error
-	if ctx.Err() != nil {
-		err = fmt.Errorf("closing the limiter: %w", ctx.Err())
-	}
 	for _, p := range l.partitions {
 		p.flush(ctx)
 	}
-	err = errors.Join(err, l.memory.Close(ctx))
+	err := errors.Join(ctx.Err(), l.memory.Close(ctx))
 	l.giveUp()
 	for _, p := range l.partitions {
 		p.orders.Close()

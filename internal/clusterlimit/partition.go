@@ -35,7 +35,7 @@ func newPartitions(l *Limiter) []*partition {
 			l: l, number: i, clock: countersClock{source: l.options.Clock}, soon: make(chan struct{}, 1),
 			untold: make(map[petcat.AccountID]struct{}),
 		}
-		_, mono := p.clock.now()
+		mono := p.clock.Read().Mono
 		initial := newState(mono)
 		p.state.Store(&initial)
 		p.orders = p.newOrders(len(partitions))
@@ -57,15 +57,15 @@ func (p *partition) change(fn func(state) state) {
 
 // view returns on what the decision of a request depends.
 func (p *partition) view(perMinute int64) view {
-	now, mono := p.clock.now()
-	return newView(*p.state.Load(), p.l.options.Membership(), p.number, mono, now, perMinute)
+	t := p.clock.Read()
+	return newView(*p.state.Load(), p.l.options.Membership(), p.number, t.Mono, t.Wall, perMinute)
 }
 
 // late takes note of a call that was not answered in time, and why.
 func (p *partition) late(err error) {
 	p.l.failures.Add(1)
 	p.why.Store(&err)
-	_, mono := p.clock.now()
+	mono := p.clock.Read().Mono
 	p.change(func(s state) state { return s.late(mono) })
 	p.probeSoon()
 }
@@ -80,15 +80,12 @@ func (p *partition) probeSoon() {
 // run probes the counters until the limiter closes.
 func (p *partition) run() {
 	for {
-		_, mono := p.clock.now()
-		timer := time.NewTimer(p.state.Load().untilProbe(mono))
+		mono := p.clock.Read().Mono
 		select {
 		case <-p.l.stopping:
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(p.state.Load().untilProbe(mono)):
 		case <-p.soon:
-			timer.Stop()
 		}
 		p.probe(p.l.lifetime, p.l.options.timeout)
 		p.flush(p.l.lifetime)
@@ -98,11 +95,11 @@ func (p *partition) run() {
 
 // probe asks whether the counters are there, and which epoch holds.
 func (p *partition) probe(ctx context.Context, timeout time.Duration) {
-	_, asked := p.clock.now()
+	asked := p.clock.Read().Mono
 	ctx, stop := p.l.stopwatch.within(ctx, p.l.stopwatch.Read(), timeout)
 	defer stop()
 	epoch, now, err := p.l.options.Counters.Probe(ctx, p.number)
-	_, mono := p.clock.now()
+	mono := p.clock.Read().Mono
 	if err != nil {
 		p.why.Store(&err)
 		p.change(func(s state) state { return s.unanswered(mono) })

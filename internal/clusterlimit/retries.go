@@ -18,13 +18,12 @@ func (l *Limiter) runRetries() {
 	if l.options.Bans == petcat.BansOff {
 		return
 	}
-	ticker := time.NewTicker(retriesEvery)
-	defer ticker.Stop()
+	tick := time.Tick(retriesEvery)
 	for {
 		select {
 		case <-l.stopping:
 			return
-		case <-ticker.C:
+		case <-tick:
 		}
 		l.shareRetries(l.lifetime)
 	}
@@ -32,10 +31,7 @@ func (l *Limiter) runRetries() {
 
 func (l *Limiter) shareRetries(ctx context.Context) {
 	keys := make(map[*partition][]ratelimit.KeyRetries)
-	for _, k := range l.memory.EarlyRetries(func(id petcat.AccountID) int64 {
-		now, _ := l.partitionOf(id).clock.now()
-		return now
-	}) {
+	for _, k := range l.memory.EarlyRetries(func(id petcat.AccountID) int64 { return l.partitionOf(id).clock.Read().Wall }) {
 		p := l.partitionOf(k.Account)
 		keys[p] = append(keys[p], k)
 	}
@@ -57,7 +53,7 @@ func (p *partition) shareRetries(ctx context.Context, keys []ratelimit.KeyRetrie
 	if err != nil {
 		return // a ban comes later
 	}
-	now, _ := p.clock.now()
+	now := p.clock.Read().Wall
 	for i, k := range keys {
 		k.Retries = elsewhere[i]
 		p.l.memory.AddElsewhere(k, now/int64(time.Second)+counters.RetriesHold)

@@ -113,10 +113,13 @@ func (n *simNode) grant(g counters.Grant, done func()) {
 	epoch := n.state.epoch
 	over := false
 	n.w.call(n, func() error {
-		before := n.w.counters.Account(g.Account).Day.Granted
+		before := n.w.counters.Account(g.Account).Day
 		err := n.w.counters.Grant(nil, 0, epoch, []counters.Grant{g}) //nolint:staticcheck // the reference needs no context
-		if n.w.counters.Account(g.Account).Day.Granted > before {
+		switch after := n.w.counters.Account(g.Account).Day; {
+		case after.Granted > before.Granted:
 			clear(n.w.oracle.alone[g.Account])
+		case after.Known && !before.Known && g.Granted == 0:
+			n.w.oracle.dayTold(g)
 		}
 		return err
 	}, func(err error) {

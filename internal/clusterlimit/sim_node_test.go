@@ -136,8 +136,8 @@ func (n *simNode) account(id petcat.AccountID) *account {
 }
 
 func (n *simNode) view(perMinute int64) view {
-	now, mono := n.clock.now()
-	v := newView(n.state, n.members, 0, mono, now, perMinute)
+	t := n.clock.Read()
+	v := newView(n.state, n.members, 0, t.Mono, t.Wall, perMinute)
 	return n.w.change.view(v)
 }
 

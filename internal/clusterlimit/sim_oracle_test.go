@@ -237,6 +237,14 @@ func (o *oracle) leasedShared(l petcat.SharedLease, paid int64) {
 	}
 }
 
+// dayTold: the counters were emptied, the store is unavailable, and the day goes on from
+// what they told the node last that they ask now.
+func (o *oracle) dayTold(g counters.Grant) {
+	if d := o.days[accountDay{g.Account, g.Day}]; d != nil {
+		d.excused += max(0, d.admitted-g.Count)
+	}
+}
+
 func (d *dayStat) admit() {
 	d.admitted++
 	if d.forgotten > 0 {
