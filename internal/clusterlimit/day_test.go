@@ -97,3 +97,107 @@ func testDayIsKnown(t *testing.T, leased bool) {
 	_ = l.Close(context.WithoutCancel(t.Context()))
 	time.Sleep(time.Minute)
 }
+
+// dayRig is some nodes on counters and a store of days that can both fail, and an account
+// with a day of 100.
+type dayRig struct {
+	*testing.T
+
+	counters *breakable
+	stores   []*limittest.Process
+	nodes    []*Limiter
+	admitted int64
+}
+
+func newDayRig(t *testing.T, nodes int) *dayRig {
+	t.Helper()
+	r := &dayRig{T: t, counters: &breakable{Reference: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() })}}
+	days := limittest.NewDays()
+	for range nodes {
+		r.stores = append(r.stores, days.Process())
+	}
+	for _, store := range r.stores {
+		r.nodes = append(r.nodes, New(t.Context(), Options{Counters: r.counters, Clock: clock.NewSystem(), Days: store}))
+	}
+	time.Sleep(time.Hour)
+	return r
+}
+
+func (r *dayRig) breakStores(f limittest.Faults) {
+	for _, store := range r.stores {
+		store.Break(f)
+	}
+}
+
+// send sends so many requests to a node.
+func (r *dayRig) send(node, n int) {
+	for range n {
+		d, err := r.nodes[node].Spend(r.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 100}})
+		if err != nil {
+			r.Errorf("node %d: %v", node, err)
+		} else if d.Verdict == ratelimit.Admitted {
+			r.admitted++
+		}
+	}
+}
+
+// end has a node admit what is left of the day, and expects the day's quota, or what is lost of it
+// with an epoch.
+func (r *dayRig) end(node int) {
+	for range 3 {
+		time.Sleep(time.Minute)
+		r.send(node, 60)
+	}
+	if r.admitted > 100 || r.admitted < 98 {
+		r.Errorf("%d are admitted of a day of 100", r.admitted)
+	}
+	r.breakStores(limittest.Faults{})
+	for _, l := range r.nodes {
+		_ = l.Close(context.WithoutCancel(r.Context()))
+	}
+	time.Sleep(time.Minute)
+}
+
+// TestDayOfLocalLeasesIsTold: a node has leased for itself while the counters were
+// unavailable, and the store is unavailable when they are back: they go on from what the
+// node knows of the day.
+func TestDayOfLocalLeasesIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newDayRig(t, 2)
+		r.send(1, 1)
+		r.send(0, 1)
+		r.counters.away.Store(true)
+		time.Sleep(time.Second)
+		r.send(0, 40)
+		r.breakStores(limittest.Faults{Write: errAway, Read: errAway})
+		r.counters.away.Store(false)
+		time.Sleep(3 * time.Second)
+		r.end(1)
+	})
+}
+
+// TestOwedIsLeasedAfterEmptying: the counters admit while the store is unavailable, and
+// are emptied before it is back. The node that knows what is owed leases it, whether it
+// has heard of the new epoch or not.
+func TestOwedIsLeasedAfterEmptying(t *testing.T) {
+	t.Parallel()
+	for _, heard := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newDayRig(t, 2)
+			r.send(1, 1)
+			r.send(0, 1)
+			r.breakStores(limittest.Faults{Write: errAway})
+			r.send(0, 50)
+			r.counters.Empty(0)
+			if heard {
+				time.Sleep(time.Minute)
+				r.send(0, 5)
+			}
+			time.Sleep(time.Minute)
+			r.breakStores(limittest.Faults{})
+			time.Sleep(2 * time.Second)
+			r.end(1)
+		})
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"petcat"
 	"petcat/internal/counters"
 )
 
@@ -80,14 +79,6 @@ type stat struct {
 	byNode        map[*simNode][2]int64 // decided, admitted
 	unreported    int64                 // admitted by nodes whose report of it did not arrive
 	byDay         bool                  // somebody was refused by the day
-}
-
-type dayStat struct {
-	admitted, excused, quota int64
-	// forgotten is what was owed to the store when the counters forgot it, in a series, and
-	// no node has leased since.
-	forgotten, series int64
-	besideDebt        int64 // of excused: admitted by nodes while something was owed that they cannot know of
 }
 
 func (o *oracle) init(w *world) {
@@ -208,60 +199,6 @@ func (o *oracle) reached() {
 	}
 }
 
-// leasedAlone is a request that a node admits of what it has leased for itself.
-func (o *oracle) leasedAlone(n *simNode, c *client) {
-	o.alone[c.id][n]++
-	// What is owed to the store is known to the counters, and to nodes that they told.
-	if d := o.day(c, o.w.now+o.w.ahead); d.besideDebt < o.w.counters.Account(c.id).Day.Owed {
-		d.besideDebt++
-		d.excused++
-	}
-}
-
-// forgotten: the counters forget what is owed to the store. Until a node has leased it,
-// those who admit cannot know of it.
-func (o *oracle) forgotten() {
-	for _, c := range o.w.accounts {
-		d, known := o.day(c, o.w.now+o.w.ahead), o.w.counters.Account(c.id).Day
-		if known.Series != d.series {
-			d.forgotten += known.Owed
-			d.series = known.Series
-		}
-	}
-}
-
-// leasedShared takes note of a lease that paid something that was owed.
-func (o *oracle) leasedShared(l petcat.SharedLease, paid int64) {
-	if d := o.days[accountDay{l.Account, l.Day}]; d != nil && l.Series == d.series {
-		d.forgotten = max(0, d.forgotten-paid)
-	}
-}
-
-// dayTold: the counters were emptied, the store is unavailable, and the day goes on from
-// what they told the node last that they ask now.
-func (o *oracle) dayTold(g counters.Grant) {
-	if d := o.days[accountDay{g.Account, g.Day}]; d != nil {
-		d.excused += max(0, d.admitted-g.Count)
-	}
-}
-
-func (d *dayStat) admit() {
-	d.admitted++
-	if d.forgotten > 0 {
-		d.forgotten--
-		d.excused++
-	}
-}
-
-// toBeTold returns how much of what a node has admitted each of its charges tells of.
-func (o *oracle) toBeTold(n *simNode, charges []counters.Charge) []int64 {
-	alone := make([]int64, len(charges))
-	for i, c := range charges {
-		alone[i] = o.alone[c.Account][n]
-	}
-	return alone
-}
-
 // charged takes note of charges of a node that the counters execute.
 func (o *oracle) charged(n *simNode, charges []counters.Charge, told []int64, facts []counters.Facts) {
 	for i, f := range facts {
@@ -286,15 +223,6 @@ func (o *oracle) charged(n *simNode, charges []counters.Charge, told []int64, fa
 	}
 }
 
-func (o *oracle) day(c *client, now int64) *dayStat {
-	k := accountDay{c.id, dayOf(now)}
-	if o.days[k] == nil {
-		o.days[k] = &dayStat{}
-	}
-	o.days[k].quota = max(o.days[k].quota, c.quota.PerDay)
-	return o.days[k]
-}
-
 func (o *oracle) admittedShared(n *simNode, r *simRequest) {
 	if !o.answered(r) {
 		return
@@ -303,7 +231,7 @@ func (o *oracle) admittedShared(n *simNode, r *simRequest) {
 	s := &o.of(r.facts.Now).accounts[r.client.id]
 	s.shared++
 	s.decided(n, 1)
-	o.day(r.client, r.facts.Now).admit()
+	o.admitOfDay(r.client, r.facts.Now)
 }
 
 func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
@@ -315,11 +243,8 @@ func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
 	s.alone++
 	s.decided(n, 1)
 	o.waiting[r.client.id] = 0
-	o.day(r.client, r.v.now).admit()
+	o.admitOfDay(r.client, r.v.now)
 }
-
-// beyondDay: the store and the counters are both away for a node.
-func (o *oracle) beyondDay(c *client) { o.day(c, o.w.now+o.w.ahead).excused++ }
 
 func (o *oracle) errored(n *simNode, r *simRequest) {
 	if !o.answered(r) {
