@@ -156,7 +156,8 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 func (p *partition) isOver(err error) bool {
 	wrong, is := errors.AsType[*counters.WrongEpoch](err)
 	if is {
-		p.change(func(s state) state { s.epoch = wrong.Now; return s })
+		mono := p.clock.Read().Mono
+		p.change(func(s state) state { return s.in(mono, wrong.Now) })
 	}
 	return is
 }

@@ -70,9 +70,6 @@ func (o *oracle) bound(w *window, s *stat) (int64, string) {
 	}
 	if w.epoch {
 		o.seen.epochs++
-		if o.steps > 0 { // one window extra
-			return 3*limit + disputed, "an epoch began, and the clock was set"
-		}
 		return 2*limit + disputed, "an epoch began"
 	}
 	if o.steps > 0 {

@@ -128,7 +128,7 @@ func (n *simNode) grant(g counters.Grant, done func()) {
 		}
 		over = true
 		if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
-			n.state.epoch = n.w.change.epoch(wrong.Now)
+			n.state = n.state.in(n.mono(), n.w.change.epoch(wrong.Now))
 		}
 		done()
 	})

@@ -255,7 +255,7 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 		}
 		over = true
 		if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
-			n.state.epoch = n.w.change.epoch(wrong.Now)
+			n.state = n.state.in(n.mono(), n.w.change.epoch(wrong.Now))
 			for _, c := range charges {
 				n.account(c.Account).unreport(c)
 			}

@@ -36,6 +36,7 @@ type state struct {
 	since int64 // mono: when the mode began
 	lost  int64 // mono: when the first call was not answered since a probe was; 0: all were
 	epoch counters.Epoch
+	begun int64 // mono: when this node learned of the epoch
 }
 
 // newState is the state of a node that starts: it has not reached the counters.
@@ -66,7 +67,8 @@ func (s state) unanswered(mono int64) state {
 // that nothing is left that the counters were not told.
 func (s state) answered(mono int64, epoch counters.Epoch, reported bool) state {
 	first := s.epoch.ID == 0
-	s.epoch, s.lost = epoch, 0
+	s = s.in(mono, epoch)
+	s.lost = 0
 	switch {
 	case s.mode == open && first:
 		s.mode, s.since = closed, mono
@@ -74,6 +76,14 @@ func (s state) answered(mono int64, epoch counters.Epoch, reported bool) state {
 		s.mode, s.since = halfOpen, mono
 	case s.mode == halfOpen && reported && mono-s.since >= int64(halfOpenFor):
 		s.mode, s.since = closed, mono
+	}
+	return s
+}
+
+// in is the state in an epoch that the counters told of.
+func (s state) in(mono int64, epoch counters.Epoch) state {
+	if s.epoch.ID != epoch.ID {
+		s.epoch, s.begun = epoch, mono
 	}
 	return s
 }
@@ -92,11 +102,13 @@ func (s state) available() bool { return s.mode != open && s.lost == 0 }
 
 // suspect reports whether the counters may lack what was admitted of the minute, so
 // that this node's budget must agree: others may not have reported yet, or the epoch
-// began in this minute while nodes were there that counted in the one before. Now is by
-// the counters' clock.
+// began in this minute while nodes were there that counted in the one before. A minute in
+// which the clock is set back goes on under another name, for one more minute at most. Now
+// is by the counters' clock.
 func (s state) suspect(mono, now int64, m *Membership) bool {
+	setBack := s.epoch.Began > now && mono-s.begun < 2*int64(time.Minute)
 	return s.mode == halfOpen ||
-		minuteOf(s.epoch.Began) == minuteOf(now) && m.anybodyBefore(mono-(now-s.epoch.Began))
+		(minuteOf(s.epoch.Began) == minuteOf(now) || setBack) && m.anybodyBefore(mono-(now-s.epoch.Began))
 }
 
 // leftAtLoss returns how much of the minute was left when the counters were lost, in
