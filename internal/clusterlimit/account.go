@@ -102,7 +102,8 @@ func (a *account) way(v view, q petcat.Quota) way {
 		}
 		a.dayAsked = v.now
 	}
-	if a.seen >= q.PerMinute && (v.mode != closed || !a.endsSoon(v.now)) {
+	endsSoon := (a.minute+1)*int64(time.Minute)-v.now < int64(askAgainBefore)
+	if a.seen >= q.PerMinute && (v.mode != closed || !endsSoon) {
 		return refuse
 	}
 	switch {
@@ -121,10 +122,6 @@ func (a *account) way(v view, q petcat.Quota) way {
 // askAgainBefore is how long before a minute's end a spent quota is no longer
 // remembered: this node's idea of the counters' clock may be late.
 const askAgainBefore = 100 * time.Millisecond
-
-func (a *account) endsSoon(now int64) bool {
-	return (a.minute+1)*int64(time.Minute)-now < int64(askAgainBefore)
-}
 
 // take takes one of the budget, if there is one.
 func (a *account) take(v view, perMinute int64) bool {
@@ -236,5 +233,5 @@ func (a *account) dayCounted(now, used, perDay int64) {
 // usage returns what is used, for answers to requests that were not admitted by the
 // counters.
 func (a *account) usage(now int64, q petcat.Quota) ratelimit.Tally {
-	return ratelimit.Tally{Now: now, Quota: q, MinuteUsed: a.seen, DayUsed: a.dayUsed}
+	return ratelimit.Tally{Now: now, Quota: q, MinuteUsed: a.seen + a.untold, DayUsed: a.dayUsed}
 }

@@ -94,5 +94,5 @@ func (r *request) refused(o *order) ratelimit.Decision {
 	if used.Verdict() == ratelimit.Admitted {
 		return shareSpent(used, r.Key) // the rest is left to nodes that are cut off
 	}
-	return r.refuse(used)
+	return r.l.memory.Refuse(r.Charge, used, used.Verdict())
 }

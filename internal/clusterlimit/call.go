@@ -45,10 +45,7 @@ const (
 var errNotSent = errors.New("the call was not sent")
 
 func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
-	full := fullCallsAtOnce
-	if partitions > 1 {
-		full = fullCallsOfMany
-	}
+	full := max(fullCallsAtOnce/partitions, fullCallsOfMany)
 	return groupcommit.New(groupcommit.Options[*order]{
 		Commit: func(group []*order) error { return p.charge(p.l.lifetime, group) },
 		Clock:  p.l.stopwatch, Expired: p.expired,
@@ -124,7 +121,7 @@ func (o *order) take(f counters.Facts, n int64) {
 
 // begin returns a charge that reports what this node has admitted of the account.
 func (p *partition) begin(id petcat.AccountID) counters.Charge {
-	c := counters.Charge{Account: id, Series: newID()}
+	c := counters.Charge{Account: id, Series: 1 + rand.Int64N(1<<48-1)}
 	p.l.accounts.with(id, func(a *account) { a.report(&c) })
 	return c
 }
@@ -179,6 +176,3 @@ func (p *partition) reportAll(ctx context.Context, ids []petcat.AccountID) {
 		}
 	}
 }
-
-// newID returns a random number from 1 to 2^48.
-func newID() int64 { return rand.Int64N(1<<48-1) + 1 }

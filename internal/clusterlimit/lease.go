@@ -65,10 +65,6 @@ type job struct {
 	done    chan struct{} // closed when it was tried
 }
 
-func newLeaser(l *Limiter) *leaser {
-	return &leaser{l: l, wake: make(chan struct{}, 1), retry: time.Tick(storeRetry), jobs: make(map[petcat.AccountID]*job)}
-}
-
 // ahead leases the next block when half of one is left.
 func (le *leaser) ahead(c ratelimit.Charge, f counters.Facts) {
 	half := ratelimit.LeaseBlock(c.Quota) / 2
@@ -296,9 +292,6 @@ func (le *leaser) read(ctx context.Context, account petcat.AccountID, day int64)
 // tomorrow leases the first blocks of tomorrow. What fails is leased when it is needed.
 func (le *leaser) tomorrow(p *partition, leases []petcat.SharedLease) {
 	for leases := range slices.Chunk(leases, ratelimit.DayBatch) {
-		if le.away.Load() != nil {
-			return
-		}
 		grants, err := le.call(leases)
 		if err != nil {
 			return

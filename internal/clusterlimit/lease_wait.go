@@ -54,18 +54,11 @@ func (r *request) await(ctx context.Context, j *job) error {
 }
 
 // tellDay tells the counters, which do not know the account's day, what is known of it
-// without a lease: what the store can still read, or what they told this node last, which
-// may be more: what was owed then.
+// without a lease.
 func (r *request) tellDay(ctx context.Context, f counters.Facts) error {
 	day := dayOf(f.Now)
-	count, err := r.l.leaser.read(ctx, r.Account, day)
-	known := err == nil
-	r.with(func(a *account) {
-		if a.dayKnown && a.day == day {
-			known, count = true, max(count, a.dayUsed)
-		}
-	})
-	if !known {
+	count, err := r.dayUsed(ctx, day)
+	if err != nil {
 		return err
 	}
 	r.l.leaser.grant(r.p, []counters.Grant{{Account: r.Account, Day: day, Series: f.Day.Series, Count: count}})

@@ -44,7 +44,10 @@ type Limiter struct {
 	accounts   accounts
 	partitions []*partition
 	leaser     *leaser
-	lost       atomic.Int64 // partitions that are unavailable
+	why        atomic.Pointer[error] // the last call failed
+
+	telling sync.Mutex
+	lost    bool // some counters are unavailable, as the log was told last; guarded by telling
 
 	shared, local, failures atomic.Int64 // as in Stats
 
@@ -69,7 +72,7 @@ func New(ctx context.Context, o Options) *Limiter {
 		options: o, name: rand.Text(), stopwatch: newStopwatch(clock.NewSystem(), o.timeout), stopping: make(chan struct{}),
 	}
 	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
-	l.leaser = newLeaser(l)
+	l.leaser = &leaser{l: l, wake: make(chan struct{}, 1), retry: time.Tick(storeRetry), jobs: make(map[petcat.AccountID]*job)}
 	l.partitions = newPartitions(l)
 	var first sync.WaitGroup
 	for _, p := range l.partitions {
@@ -109,26 +112,6 @@ func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Deci
 	return r.spend(ctx)
 }
 
-// Look implements [ratelimit.Limiter]. While the counters are unavailable it tells what
-// they told last, and what this node has admitted since.
-func (l *Limiter) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
-	r := request{l: l, p: l.partitionOf(c.Account), Charge: c}
-	v := r.p.view(c.Quota.PerMinute)
-	if err := r.look(ctx, v); err != nil {
-		return ratelimit.Decision{}, ratelimit.Unavailable(err)
-	}
-	var t ratelimit.Tally
-	r.with(func(a *account) {
-		a.rollOver(v.now)
-		t = a.usage(v.now, c.Quota)
-		t.MinuteUsed += a.untold
-	})
-	if end := l.memory.BanEnd(c.Account, c.Key, v.now); end != 0 {
-		return t.Banned(end, c.Key), nil
-	}
-	return t.Answer(t.Verdict(), c.Key), nil
-}
-
 func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
 	return l.partitions[counters.PartitionOf(id, len(l.partitions))]
 }
@@ -156,7 +139,7 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 		way, used := r.choose(v)
 		switch way {
 		case refuse:
-			return r.refuse(used), nil
+			return r.l.memory.Refuse(r.Charge, used, used.Verdict()), nil
 		case refuseByShare:
 			return shareSpent(used, r.Key), nil
 		case admitAlone:
@@ -170,45 +153,6 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 		return d, err
 	}
 	return r.alone(ctx, false)
-}
-
-// banned answers a request of a key that serves a ban. The counters are asked where the
-// account stands once a minute.
-func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decision {
-	known := false
-	r.with(func(a *account) {
-		a.rollOver(v.now)
-		known, a.looked = a.told || a.looked, true
-	})
-	if !known && v.mode == closed {
-		_ = r.look(ctx, v) // what is known will do
-	}
-	return r.usage(v).Banned(end, r.Key)
-}
-
-// look asks the counters where the account stands, and the store for the use of a day that
-// they do not know. Without an answer of the counters what is known will do.
-func (r *request) look(ctx context.Context, v view) error {
-	if v.mode == closed {
-		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
-	}
-	known := false
-	r.with(func(a *account) {
-		a.rollOver(v.now)
-		known = a.dayKnown
-	})
-	if known {
-		return nil
-	}
-	count, err := r.l.leaser.read(ctx, r.Account, dayOf(v.now))
-	if err == nil {
-		r.with(func(a *account) {
-			if a.day == dayOf(v.now) && !a.dayKnown {
-				a.dayKnown, a.dayUsed = true, count
-			}
-		})
-	}
-	return err
 }
 
 // with calls fn with the request's account, under its lock.
@@ -231,11 +175,6 @@ func (r *request) usage(v view) (t ratelimit.Tally) {
 		t = a.usage(v.now, r.Quota)
 	})
 	return t
-}
-
-// refuse answers a request that the whole quota of a window refuses.
-func (r *request) refuse(t ratelimit.Tally) ratelimit.Decision {
-	return r.l.memory.Refuse(r.Charge, t, t.Verdict())
 }
 
 // shareSpent answers a request for which this node, or all who leave room for

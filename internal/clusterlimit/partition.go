@@ -18,8 +18,6 @@ type partition struct {
 	orders *groupcommit.Committer[*order]
 	state  atomic.Pointer[state] // changed by change alone
 	soon   chan struct{}         // capacity 1: probe now
-	why    atomic.Pointer[error] // the last call failed
-	lost   bool                  // counted in Limiter.lost; of run alone
 
 	mu     sync.Mutex
 	untold map[petcat.AccountID]struct{} // have something to report; guarded by mu
@@ -64,13 +62,9 @@ func (p *partition) view(perMinute int64) view {
 // late takes note of a call that was not answered in time, and why.
 func (p *partition) late(err error) {
 	p.l.failures.Add(1)
-	p.why.Store(&err)
+	p.l.why.Store(&err)
 	mono := p.clock.Read().Mono
 	p.change(func(s state) state { return s.late(mono) })
-	p.probeSoon()
-}
-
-func (p *partition) probeSoon() {
 	select {
 	case p.soon <- struct{}{}:
 	default:
@@ -89,7 +83,7 @@ func (p *partition) run() {
 		}
 		p.probe(p.l.lifetime, p.l.options.timeout)
 		p.flush(p.l.lifetime)
-		p.tell()
+		p.l.tell()
 	}
 }
 
@@ -101,7 +95,7 @@ func (p *partition) probe(ctx context.Context, timeout time.Duration) {
 	epoch, now, err := p.l.options.Counters.Probe(ctx, p.number)
 	mono := p.clock.Read().Mono
 	if err != nil {
-		p.why.Store(&err)
+		p.l.why.Store(&err)
 		p.change(func(s state) state { return s.unanswered(mono) })
 		return
 	}
@@ -110,24 +104,6 @@ func (p *partition) probe(ctx context.Context, timeout time.Duration) {
 	reported := len(p.untold) == 0
 	p.mu.Unlock()
 	p.change(func(s state) state { return s.answered(mono, epoch, reported) })
-}
-
-// tell tells the log when the first partition is lost and when all are found.
-func (p *partition) tell() {
-	mode := p.state.Load().mode
-	switch {
-	case !p.lost && mode != closed:
-		p.lost = true
-		if p.l.lost.Add(1) == 1 {
-			p.l.options.Logger.Error("the shared counters are unavailable: this node admits its share of each quota", "error", *p.why.Load())
-		}
-	case p.lost && mode == closed:
-		p.lost = false
-		if p.l.lost.Add(-1) == 0 {
-			p.l.options.Logger.Info("the shared counters are available again: the nodes count together")
-			p.l.memory.Release()
-		}
-	}
 }
 
 // report takes note of an account that has something to report.
@@ -160,6 +136,21 @@ func (p *partition) takeUntold() (ids []petcat.AccountID) {
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// tell tells the log when the first partition is lost and when all are found.
+func (l *Limiter) tell() {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	before, lost := l.lost, l.CutOff() != 0
+	l.lost = lost
+	switch {
+	case lost && !before:
+		l.options.Logger.Error("the shared counters are unavailable: this node admits its share of each quota", "error", *l.why.Load())
+	case before && !lost:
+		l.options.Logger.Info("the shared counters are available again: the nodes count together")
+		l.memory.Release()
+	}
 }
 
 // CutOff returns which partitions this node cannot reach, one bit each.
