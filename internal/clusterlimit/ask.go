@@ -28,7 +28,7 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 			r.release()
 			return r.refused(o), nil
 		}
-		if err := r.awaitBlock(ctx, o.facts, o.refused); err != nil {
+		if err := r.awaitBlock(ctx, o); err != nil {
 			return r.unavailable(err)
 		}
 	}

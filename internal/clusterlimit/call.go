@@ -153,8 +153,7 @@ func (p *partition) send(ctx context.Context, since clock.Reading, charges []cou
 func (p *partition) isOver(err error) bool {
 	wrong, is := errors.AsType[*counters.WrongEpoch](err)
 	if is {
-		mono := p.clock.Read().Mono
-		p.change(func(s state) state { return s.in(mono, wrong.Now) })
+		p.change(func(s state) state { return s.in(p.clock.Read().Mono, wrong.Now) })
 	}
 	return is
 }

@@ -27,8 +27,6 @@ const (
 	// leasesAtOnce is how many calls of the store may be under way: a slow one does not
 	// hold up the others.
 	leasesAtOnce = 4
-	// grantTimeout bounds a grant. Nobody waits for it that could do without.
-	grantTimeout = timeout
 )
 
 var errStore = errors.New("the day store did not answer in time")
@@ -232,9 +230,10 @@ func (j *job) lease() petcat.SharedLease {
 	}
 }
 
-// grant tells a partition what was leased. When that fails, the counters ask again.
+// grant tells a partition what was leased. When that fails, the counters ask again: nobody
+// waits for it longer than for a charge.
 func (le *leaser) grant(p *partition, grants []counters.Grant) {
-	ctx, cancel := context.WithTimeout(le.l.lifetime, grantTimeout)
+	ctx, cancel := context.WithTimeout(le.l.lifetime, timeout)
 	defer cancel()
 	p.isOver(le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants))
 }

@@ -21,15 +21,17 @@ func (r *request) awaitOthers(ctx context.Context) error {
 
 // awaitBlock waits until it makes sense to charge again. The error says why it cannot be
 // known how much is left.
-func (r *request) awaitBlock(ctx context.Context, f counters.Facts, waiters int64) error {
+func (r *request) awaitBlock(ctx context.Context, o *order) error {
 	switch {
 	case !r.overdraw():
-		return r.await(ctx, r.l.leaser.begin(r.Charge, f, waiters))
-	case f.Day.Known || r.told:
+		return r.await(ctx, r.l.leaser.begin(r.Charge, o.facts, o.refused))
+	case !o.overdraw:
+		return nil // the store has become unavailable since
+	case o.facts.Day.Known || r.told:
 		return errStore // it was charged without a block, and refused all the same
 	default:
 		r.told = true
-		return r.tellDay(ctx, f)
+		return r.tellDay(ctx, o.facts)
 	}
 }
 

@@ -63,8 +63,7 @@ func (p *partition) view(perMinute int64) view {
 func (p *partition) late(err error) {
 	p.l.failures.Add(1)
 	p.l.why.Store(&err)
-	mono := p.clock.Read().Mono
-	p.change(func(s state) state { return s.late(mono) })
+	p.change(func(s state) state { return s.late(p.clock.Read().Mono) })
 	select {
 	case p.soon <- struct{}{}:
 	default:

@@ -95,9 +95,6 @@ func (n *simNode) lease(r *simRequest, done func()) {
 func (n *simNode) leaseLater(r *simRequest) {
 	id := r.client.id
 	if j := n.later[id]; j != nil {
-		if n.w.change.debtForgotten {
-			j.facts = r.facts
-		}
 		j.tell(r.charge.Quota, r.facts)
 		return
 	}

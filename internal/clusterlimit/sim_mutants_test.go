@@ -18,8 +18,6 @@ type mutation struct {
 	renewed           bool // the budget is renewed when the counters are lost again
 	closedForgotten   bool // what the counters alone admit does not come out of a budget that is set
 	spentForgotten    bool // what the counters admit does not come out of the budget
-	dayUntold         bool // the counters are not told what a node has leased of a day for itself
-	debtForgotten     bool // what is owed is forgotten with the counters
 }
 
 func (m mutation) view(v view) view {

@@ -222,9 +222,6 @@ func (n *simNode) flushQueue() {
 func (n *simNode) begin(id petcat.AccountID) counters.Charge {
 	c := counters.Charge{Account: id, Series: n.newID()}
 	n.account(id).report(&c)
-	if n.w.change.dayUntold {
-		c.DayUsed = 0
-	}
 	return c
 }
 

@@ -168,8 +168,6 @@ func TestMutants(t *testing.T) {
 		"a budget is renewed when the counters are lost again": {renewed: true},
 		"a budget that is set stays while the counters admit":  {closedForgotten: true},
 		"the counters' admissions do not come out of a budget": {spentForgotten: true},
-		"what a node has leased of a day is not told":          {dayUntold: true},
-		"what is owed is forgotten with the counters":          {debtForgotten: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
