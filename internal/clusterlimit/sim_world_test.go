@@ -323,13 +323,13 @@ func (s *dayStore) lease(account petcat.AccountID, day, want, quota int64) (gran
 
 func (s *dayStore) leaseShared(l petcat.SharedLease) petcat.SharedLeased {
 	r := s.row(l.Account, l.Day)
-	if r.series != l.Series {
-		r.series, r.granted = l.Series, l.Granted
+	if r.series == l.Series && r.granted > l.Granted {
+		return petcat.SharedLeased{Granted: r.granted, Count: r.count}
 	}
-	if r.granted <= l.Granted {
-		g := max(0, min(l.Want, l.Quota-r.count))
-		r.granted += g
-		r.count += g
+	more := max(0, min(l.Want, l.Quota-r.count))
+	if more > 0 {
+		r.count += more
+		r.series, r.granted = l.Series, l.Granted+more
 	}
-	return petcat.SharedLeased{Granted: r.granted, Count: r.count}
+	return petcat.SharedLeased{Granted: l.Granted + more, Count: r.count}
 }
