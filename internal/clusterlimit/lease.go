@@ -27,6 +27,9 @@ const (
 	// leasesAtOnce is how many calls of the store may be under way: a slow one does not
 	// hold up the others.
 	leasesAtOnce = 4
+	// mostForgotten is of how many series that the counters have forgotten a job keeps what
+	// is owed.
+	mostForgotten = 8
 )
 
 var errStore = errors.New("the day store did not answer in time")
@@ -57,7 +60,9 @@ type outage struct {
 type job struct {
 	ratelimit.Charge
 
-	facts   counters.Facts
+	// facts are what the counters told: last, and before of each series in which something
+	// is owed that they have forgotten. The first is leased first.
+	facts   []counters.Facts
 	waiters int64
 	late    atomic.Bool   // somebody has waited in vain
 	done    chan struct{} // closed when it was tried
@@ -92,23 +97,30 @@ func (le *leaser) begin(c ratelimit.Charge, f counters.Facts, waiters int64) *jo
 	return j
 }
 
-// tell has a job go by other facts. It keeps its own if they are later, or if they tell of
-// something that is owed and that the counters have forgotten: nobody else may know it.
+// tell has a job go by other facts, unless it knows later ones. It keeps those of a series
+// in which something is owed and that the counters have forgotten: nobody else may know it.
 func (j *job) tell(q petcat.Quota, f counters.Facts) {
-	forgotten := j.facts.Day.Owed > 0 && j.facts.Day.Series != f.Day.Series && dayOf(j.facts.Now) == dayOf(f.Now)
-	if !forgotten && j.facts.Now <= f.Now {
-		j.Quota, j.facts = q, f
+	same := func(o counters.Facts) bool { return o.Day.Series == f.Day.Series }
+	if slices.ContainsFunc(j.facts, func(o counters.Facts) bool { return o.Now > f.Now && (same(o) || f.Day.Owed == 0) }) {
+		return
 	}
+	j.Quota = q
+	j.facts = append(slices.DeleteFunc(j.facts, func(o counters.Facts) bool {
+		return same(o) || o.Day.Owed == 0 || dayOf(o.Now) != dayOf(f.Now)
+	}), f)
+	j.facts = j.facts[max(0, len(j.facts)-mostForgotten-1):]
 }
 
-// owesAfter takes note of a grant, and reports whether something is owed still: more was
-// admitted meanwhile, or another node had leased that knew of less.
-func (j *job) owesAfter(g counters.Grant) bool {
-	d := &j.facts.Day
-	if more := g.Granted - d.Granted; more > 0 {
-		d.Granted, d.Owed = g.Granted, d.Owed-more
+// left takes note of a grant, and reports whether facts of the job say that something is to
+// be leased still: they are of another series, more was admitted meanwhile, or another node
+// had leased that knew of less.
+func (j *job) left(f *counters.Facts, g counters.Grant) bool {
+	if f.Day.Series != g.Series {
+		return true
 	}
-	return d.Series == g.Series && d.Owed > 0 && g.Count < j.Quota.PerDay
+	more := max(0, g.Granted-f.Day.Granted)
+	f.Day.Granted, f.Day.Owed = f.Day.Granted+more, f.Day.Owed-more
+	return f.Day.Owed > 0 && g.Count < j.Quota.PerDay
 }
 
 // awaited returns the job for which requests of an account wait, nil if none do.
@@ -189,12 +201,7 @@ func (le *leaser) round(jobs []*job) {
 	for p, grants := range parts {
 		all.Go(func() {
 			le.grant(p, grants)
-			le.finish(whose[p])
-			for i, j := range whose[p] {
-				if j.owesAfter(grants[i]) {
-					le.begin(j.Charge, j.facts, 0)
-				}
-			}
+			le.finish(whose[p], grants)
 		})
 	}
 	all.Wait()
@@ -219,14 +226,14 @@ func (le *leaser) call(leases []petcat.SharedLease) ([]counters.Grant, error) {
 // far as the minute admits them: they spend it within the same instant. Where some wait,
 // others do on other nodes: they are leased for, too, up to a hundredth of the day.
 func (j *job) lease() petcat.SharedLease {
-	d := j.facts.Day
+	f := j.facts[0]
 	want := ratelimit.LeaseBlock(j.Quota)
 	if j.waiters > 0 {
-		want = max(want, j.Quota.PerDay/100-d.Free, min(j.waiters, j.Quota.PerMinute-j.facts.MinuteUsed))
+		want = max(want, j.Quota.PerDay/100-f.Day.Free, min(j.waiters, j.Quota.PerMinute-f.MinuteUsed))
 	}
 	return petcat.SharedLease{
-		Account: j.Account, Day: dayOf(j.facts.Now), Quota: j.Quota.PerDay, Series: d.Series, Granted: d.Granted,
-		Want: d.Owed + want,
+		Account: j.Account, Day: dayOf(f.Now), Quota: j.Quota.PerDay, Series: f.Day.Series, Granted: f.Day.Granted,
+		Want: f.Day.Owed + want,
 	}
 }
 
@@ -238,21 +245,27 @@ func (le *leaser) grant(p *partition, grants []counters.Grant) {
 	p.isOver(le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants))
 }
 
-// finish ends jobs and lets their waiters charge again.
-func (le *leaser) finish(jobs []*job) {
+// finish ends jobs, for which something was granted or nothing, and lets their waiters
+// charge again. What they have left to lease begins anew.
+func (le *leaser) finish(jobs []*job, grants []counters.Grant) {
 	le.mu.Lock()
-	defer le.mu.Unlock()
 	for _, j := range jobs {
 		delete(le.jobs, j.Account)
-		if j.waiters > 0 {
-			le.waited.Add(-1)
-		}
+		le.waited.Add(-min(1, j.waiters))
 		close(j.done)
+	}
+	le.mu.Unlock()
+	for i, j := range jobs {
+		for _, f := range j.facts {
+			if grants == nil || j.left(&f, grants[i]) {
+				le.begin(j.Charge, f, 0)
+			}
+		}
 	}
 }
 
 // failed records that the store does not do its work, which it was to do for some jobs.
-// Nobody waits for it. The jobs begin anew: what is owed must not be forgotten.
+// Nobody waits for it.
 func (le *leaser) failed(out *outage, jobs []*job) {
 	if le.away.Swap(out) == nil {
 		le.l.options.Logger.Error("the store is unavailable: day counts continue without it", "error", out.err)
@@ -260,10 +273,7 @@ func (le *leaser) failed(out *outage, jobs []*job) {
 		jobs, le.queue = append(le.queue, jobs...), nil
 		le.mu.Unlock()
 	}
-	le.finish(jobs)
-	for _, j := range jobs {
-		le.begin(j.Charge, j.facts, 0)
-	}
+	le.finish(jobs, nil)
 }
 
 // worked records that the store does its work.

@@ -210,12 +210,7 @@ func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit
 	d, err := r.l.memory.Spend(ctx, c)
 	if err != nil && ctx.Err() == nil {
 		// The store cannot tell the day. What the counters told last will do.
-		known, used := false, int64(0)
-		r.with(func(a *account) {
-			a.rollOver(v.now)
-			known, used = a.dayKnown, a.dayUsed
-		})
-		if known {
+		if used, known := r.toldDay(v); known {
 			r.l.memory.SetDayUsed(r.Account, dayOf(v.now), used)
 			d, err = r.l.memory.Spend(ctx, c)
 		}

@@ -41,16 +41,20 @@ func (r *request) look(ctx context.Context, v view) error {
 	if v.mode == closed {
 		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
 	}
-	known := false
-	r.with(func(a *account) {
-		a.rollOver(v.now)
-		known = a.dayKnown
-	})
-	if known {
+	if _, known := r.toldDay(v); known {
 		return nil
 	}
 	_, err := r.dayUsed(ctx, dayOf(v.now))
 	return err
+}
+
+// toldDay returns how much of the day is used, as the counters told last.
+func (r *request) toldDay(v view) (used int64, known bool) {
+	r.with(func(a *account) {
+		a.rollOver(v.now)
+		used, known = a.dayUsed, a.dayKnown
+	})
+	return used, known
 }
 
 // dayUsed returns how much of a day is used as far as that is known without the counters:

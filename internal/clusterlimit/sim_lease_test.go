@@ -13,7 +13,7 @@ import (
 func (n *simNode) leaseAhead(r *simRequest) {
 	d := r.facts.Day
 	if d.Known && (d.Free <= ratelimit.LeaseBlock(r.client.quota)/2 && d.Count < r.client.quota.PerDay || d.Owed > 0) {
-		n.lease(r, func() {})
+		n.lease(r.charge, []counters.Facts{r.facts}, func() {})
 	}
 }
 
@@ -45,26 +45,26 @@ func (n *simNode) wantBlock(r *simRequest) {
 		n.w.timer(n, 5*time.Millisecond, again)
 		return
 	}
-	n.lease(r, again)
+	n.lease(r.charge, []counters.Facts{r.facts}, again)
 }
 
 // lease leases a block for the counters and grants it.
-func (n *simNode) lease(r *simRequest, done func()) {
-	id := r.client.id
-	if j := n.leasing[id]; j != nil {
-		j.tell(r.charge.Quota, r.facts)
+func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func()) {
+	id := c.Account
+	if n.leasing[id] != nil {
+		tell(n.leasing, c, facts)
 		done()
 		return
 	}
 	if n.storeAway() {
-		n.leaseLater(r)
+		n.leaseLater(c, facts)
 		done()
 		return
 	}
-	j := &job{Charge: r.charge, facts: r.facts, waiters: n.waiters[id]}
-	n.leasing[id] = j
+	j := tell(n.leasing, c, facts)
+	j.waiters = n.waiters[id]
 	n.waiters[id] = 0
-	l, owed := j.lease(), j.facts.Day.Owed
+	l, owed := j.lease(), j.facts[0].Day.Owed
 	n.w.at(n.w.now+n.w.random.Int64N(int64(4*time.Millisecond)), func() {
 		lost := n.w.storeDown > n.w.now || n.noStoreUntil > n.w.now || n.w.random.IntN(40) == 0
 		var got petcat.SharedLeased
@@ -75,34 +75,47 @@ func (n *simNode) lease(r *simRequest, done func()) {
 		}
 		n.w.arrive(n, time.Millisecond, func() {
 			delete(n.leasing, id)
-			again := &simRequest{client: r.client, order: order{charge: j.Charge, facts: j.facts}}
 			if lost {
-				n.leaseLater(again)
+				n.leaseLater(j.Charge, j.facts)
 				done()
 				return
 			}
 			g := counters.Grant{Account: id, Day: l.Day, Series: l.Series, Granted: got.Granted, Count: got.Count}
-			if j.owesAfter(g) {
-				again.facts = j.facts
-				n.leaseLater(again)
-			}
-			n.grant(g, done)
+			n.grant(g, func() {
+				for _, f := range j.facts {
+					if j.left(&f, g) {
+						n.lease(j.Charge, []counters.Facts{f}, func() {})
+					}
+				}
+				done()
+			})
 		})
 	})
 }
 
+// tell tells the job of an account, which may begin with this.
+func tell(jobs map[petcat.AccountID]*job, c ratelimit.Charge, facts []counters.Facts) *job {
+	j := jobs[c.Account]
+	if j == nil {
+		j = &job{Charge: c}
+		jobs[c.Account] = j
+	}
+	for _, f := range facts {
+		j.tell(c.Quota, f)
+	}
+	return j
+}
+
 // leaseLater tries again a second later.
-func (n *simNode) leaseLater(r *simRequest) {
-	id := r.client.id
-	if j := n.later[id]; j != nil {
-		j.tell(r.charge.Quota, r.facts)
+func (n *simNode) leaseLater(c ratelimit.Charge, facts []counters.Facts) {
+	waits := n.later[c.Account] != nil
+	j := tell(n.later, c, facts)
+	if waits {
 		return
 	}
-	n.later[id] = &job{Charge: r.charge, facts: r.facts}
 	n.w.timer(n, storeRetry, func() {
-		j := n.later[id]
-		delete(n.later, id)
-		n.lease(&simRequest{client: r.client, order: order{charge: j.Charge, facts: j.facts}}, func() {})
+		delete(n.later, c.Account)
+		n.lease(j.Charge, j.facts, func() {})
 	})
 }
 
