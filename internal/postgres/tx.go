@@ -12,7 +12,7 @@ import (
 	"petcat/internal/store"
 )
 
-// tx is the transaction of one change of an account, a key or a ban. It holds the
+// tx is the transaction of one write that is no create of a category. It holds the
 // counter's row from its begin, so what it reads stays true until it commits.
 type tx struct {
 	*store.Tx
@@ -22,7 +22,7 @@ type tx struct {
 
 // Change is not tried again: after its first answer the connection is known to work,
 // and what was lost after that may have happened.
-func (e engine) Change(ctx context.Context, doing string, fn func(*store.Tx) error) error {
+func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, writeTimeout, errNoAnswer)
 	defer cancel()
 	begun := false
@@ -44,7 +44,7 @@ func (e engine) Change(ctx context.Context, doing string, fn func(*store.Tx) err
 	if maybeCommitted(err) {
 		return store.Unavailable("the database did not respond, and the change may have been made; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
 	}
-	return translate(err, doing)
+	return translate(err, w.Doing)
 }
 
 // begin opens a transaction and takes the counter's row.

@@ -96,17 +96,17 @@ func hexArray(hashes []petcat.KeyHash) string {
 type engine struct{ s *Store }
 
 // Change commits fn in the next group.
-func (e engine) Change(ctx context.Context, doing string, fn func(*store.Tx) error) error {
-	o := &op{change: fn}
+func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
+	o := &op{change: fn, account: w.Account}
 	if err := store.SubmitError(e.s.group.Submit(ctx, o)); err != nil {
-		return translate(changeError(err), doing)
+		return translate(changeError(err), w.Doing)
 	}
-	return translate(o.outcome, doing)
+	return translate(o.outcome, w.Doing)
 }
 
 // Create commits c in the next group.
 func (e engine) Create(ctx context.Context, c *store.Create) error {
-	o := &op{create: c}
+	o := &op{create: c, account: c.Account}
 	err := store.SubmitError(e.s.group.Submit(ctx, o))
 	if err == nil {
 		err = o.outcome
@@ -117,7 +117,7 @@ func (e engine) Create(ctx context.Context, c *store.Create) error {
 // Exec commits the statement in the next group.
 func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
 	var n int64
-	err = e.Change(ctx, doing, func(t *store.Tx) error {
+	err = e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error {
 		var err error
 		n, err = t.Exec(query, args...)
 		return err

@@ -20,16 +20,11 @@ import (
 type op struct {
 	create  *store.Create
 	change  func(*store.Tx) error // nil: create a category
+	account petcat.AccountID      // whose request it is, 0 for the operator's
 	outcome error                 // of this operation alone
 }
 
-// owner returns the account that creates, 0 for other changes.
-func (o *op) owner() uint64 {
-	if o.change != nil {
-		return 0
-	}
-	return uint64(o.create.Account)
-}
+func (o *op) owner() uint64 { return uint64(o.account) }
 
 // writer owns the one connection that writes. Only the committer's goroutine
 // uses it, and Open before that.

@@ -18,7 +18,7 @@ func scanBan(scan Scan) (petcat.Ban, error) {
 
 // SaveBan implements [petcat.BanStore].
 func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
-	return s.db.Change(ctx, "save ban", func(t *Tx) error { return t.saveBan(b) })
+	return s.db.Change(ctx, Work{Doing: "save ban"}, func(t *Tx) error { return t.saveBan(b) })
 }
 
 func (t *Tx) saveBan(b petcat.Ban) error {

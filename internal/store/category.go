@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 
 	"petcat"
 	"petcat/internal/groupcommit"
@@ -30,7 +29,7 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 	case c.IdempotencyKey != "":
 		o.Fingerprint = c.New.Fingerprint()
 		if !s.claims.take(o.claim()) {
-			return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
+			return petcat.CreatedCategory{}, errInProgress()
 		}
 	}
 	if err := s.db.Create(ctx, o); err != nil {
@@ -53,26 +52,36 @@ func (s *Store) Release(c *Create) {
 // Create runs a create: it makes the category, or finds the one that an earlier
 // request made.
 func (t *Tx) Create(c *Create) error {
-	const insert = `INSERT INTO category (id, name, description, revision, account_id, created_at) VALUES (?, ?, ?, ?, ?, ?)`
-	if c.IdempotencyKey != "" {
-		if known, err := t.recall(c); err != nil || known {
-			return err
-		}
-	}
-	if c.Refused != nil {
-		return c.Refused
-	}
-	t.numbers.Category++
-	category := petcat.RevisedCategory{Category: c.New.As(t.numbers.Category), Revision: t.revise()}
-	err := t.exec(insert, int64(category.ID), category.Name, nullable(category.Description), int64(category.Revision), int64(c.Account), t.now.UnixMilli())
-	if err == nil && c.IdempotencyKey != "" {
-		err = t.remember(c, category.ID)
-	}
+	id, replayed, err := t.once(request{c.claim(), c.Fingerprint}, func() (int64, error) { return t.insertCategory(c) })
 	if err != nil {
 		return err
 	}
-	t.changed = append(t.changed, category)
-	c.Created = petcat.CreatedCategory{Category: category.Category}
+	// The same fingerprint means the same texts.
+	category := c.New.As(petcat.CategoryID(id))
+	if !replayed {
+		t.changed = append(t.changed, petcat.RevisedCategory{Category: category, Revision: t.numbers.Revision})
+	}
+	c.Created = petcat.CreatedCategory{Category: category, Replayed: replayed}
+	return nil
+}
+
+func (t *Tx) insertCategory(c *Create) (int64, error) {
+	const insert = `INSERT INTO category (id, name, description, revision, account_id, created_at) VALUES (?, ?, ?, ?, ?, ?)`
+	if c.Refused != nil {
+		return 0, c.Refused
+	}
+	t.numbers.Category++
+	id := int64(t.numbers.Category)
+	return id, t.exec(insert, id, c.New.Name(), nullable(c.New.Description()), int64(t.revise()), int64(c.Account), t.now.UnixMilli())
+}
+
+// Repeats says that an earlier request with the create's idempotency key made a
+// category, and whether it asked for the same. It returns an error if not.
+func (c *Create) Repeats(id petcat.CategoryID, same bool) error {
+	if !same {
+		return errKeyReused()
+	}
+	c.Created = petcat.CreatedCategory{Category: c.New.As(id), Replayed: true}
 	return nil
 }
 
@@ -87,7 +96,7 @@ func nullable(text *string) any {
 // UpdateCategory implements [petcat.CategoryStore].
 func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error) {
 	const update = `UPDATE category SET name = ?, description = ?, revision = ? WHERE id = ?`
-	after, err := change(ctx, s, "update category", func(t *Tx) (petcat.Category, error) {
+	after, err := changeFor(ctx, s, Work{"update category", u.Account}, func(t *Tx) (petcat.Category, error) {
 		before, err := t.categoryToChange(u.ID, u.Account, u.Expected)
 		if err != nil {
 			return before, err
@@ -101,14 +110,17 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 		t.changed = append(t.changed, after)
 		return after.Category, err
 	})
-	return after, categoryChangeError(err)
+	return after, callerError(err, readLater)
 }
+
+// readLater is what to do when nobody knows whether a category was changed.
+const readLater = "read the category later, then decide"
 
 // DeleteCategory implements [petcat.CategoryStore]. The row stays, without its texts, so
 // that everybody learns of the deletion as of any other change.
 func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
 	const remove = `UPDATE category SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
-	err := s.db.Change(ctx, "delete category", func(t *Tx) error {
+	err := s.db.Change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
 		if _, err := t.categoryToChange(d.ID, d.Account, d.Expected); err != nil {
 			return err
 		}
@@ -116,7 +128,7 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 		t.changed = append(t.changed, gone)
 		return t.exec(remove, int64(gone.Revision), t.now.UnixMilli(), int64(gone.ID))
 	})
-	return categoryChangeError(err)
+	return callerError(err, readLater)
 }
 
 // categoryToChange returns a category that an account, 0 for the operator, may change.
@@ -131,19 +143,6 @@ func (t *Tx) categoryToChange(id petcat.CategoryID, by petcat.AccountID, expecte
 		return c, petcat.NoSuchCategory()
 	}
 	return c, petcat.CheckCategoryChange(c, creator, by, expected)
-}
-
-// categoryChangeError says to a caller of the API what an error of a change means, which
-// says to an operator what to do.
-func categoryChangeError(err error) error {
-	switch {
-	case err == nil || petcat.CodeOf(err) != petcat.CodeServiceUnavailable:
-		return err
-	case errors.Is(err, petcat.ErrOutcomeUnknown):
-		return Unavailable("nothing can be stored at the moment, and this change may or may not have been made; read the category later, then decide", err)
-	default:
-		return Unavailable("nothing can be stored at the moment, and nothing was changed; retry later", err)
-	}
 }
 
 const categoryColumns = `id, name, description, revision, deleted_at IS NOT NULL`

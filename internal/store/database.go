@@ -25,13 +25,21 @@ type Conn interface {
 	Query(row func(Scan) error, query string, args ...any) error
 }
 
+// Work is what a transaction is for.
+type Work struct {
+	Doing string // for the log, if it fails
+	// Account is whose request it is, 0 for the operator's: one account cannot fill a
+	// queue of writes.
+	Account petcat.AccountID
+}
+
 // Database is what SQLite and PostgreSQL do in ways of their own. Errors come back
 // as those of the domain, with what was being done in the text for the log.
 type Database interface {
 	// Change runs fn in a transaction, and returns after its commit. It may run fn
 	// again: what fn writes to its surroundings counts only when Change returns nil.
 	// When fn fails, nothing of it stays.
-	Change(ctx context.Context, doing string, fn func(*Tx) error) error
+	Change(ctx context.Context, w Work, fn func(*Tx) error) error
 	// Create commits the creation of a category, together with others. An error that is
 	// [groupcommit.Refused] says that it was not attempted. After
 	// every attempt, also when the caller has gone away, [Store.Release] is called.
@@ -60,10 +68,16 @@ type Dialect struct {
 	CleanBatch int
 }
 
-// change runs fn in a transaction, and returns its result after the commit.
+// change runs an operator's fn in a transaction, and returns its result after the
+// commit.
 func change[T any](ctx context.Context, s *Store, doing string, fn func(*Tx) (T, error)) (T, error) {
+	return changeFor(ctx, s, Work{Doing: doing}, fn)
+}
+
+// changeFor is change for whoever asks for the work.
+func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
 	var v, none T
-	err := s.db.Change(ctx, doing, func(t *Tx) error {
+	err := s.db.Change(ctx, w, func(t *Tx) error {
 		var err error
 		v, err = fn(t)
 		return err

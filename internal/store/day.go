@@ -155,7 +155,7 @@ func (s *Store) ReturnDays(ctx context.Context, call petcat.DayCall, returns []p
 		unused := max(0, r.Unused)
 		rows[i] = []any{unused, unused, r.Day, int64(r.Account)}
 	}
-	return s.db.Change(ctx, "return days", func(t *Tx) error {
+	return s.db.Change(ctx, Work{Doing: "return days"}, func(t *Tx) error {
 		number, _, err := t.lastDayCall(call.Caller)
 		if err != nil || number >= call.Number {
 			return err

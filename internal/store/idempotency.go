@@ -1,38 +1,59 @@
 package store
 
 import (
+	"crypto/sha256"
+
 	"petcat"
 )
 
-// recall looks for an earlier request with the same idempotency key. It reports
-// whether there was one, and then the create has its answer.
-func (t *Tx) recall(c *Create) (known bool, err error) {
+// request is what an account asked for, perhaps with an idempotency key.
+type request struct {
+	claim                         // its key is "" when the caller sent none
+	fingerprint [sha256.Size]byte // of use only with a key
+}
+
+// once creates something, unless an earlier request with the same idempotency key
+// did. It returns the id of what was created, and whether that earlier request did it.
+func (t *Tx) once(r request, create func() (id int64, err error)) (id int64, replayed bool, err error) {
+	if r.key == "" {
+		id, err = create()
+		return id, false, err
+	}
+	if id, replayed, err = t.recall(r); replayed || err != nil {
+		return id, replayed, err
+	}
+	if id, err = create(); err == nil {
+		err = t.remember(r, id)
+	}
+	return id, false, err
+}
+
+// recall looks for an earlier request with the same idempotency key. It returns the
+// id of what that created, whatever kind of thing it was: a fingerprint is of one
+// operation.
+func (t *Tx) recall(r request) (id int64, known bool, err error) {
 	const query = `SELECT category_id, fingerprint FROM idempotency WHERE account_id = ? AND key = ? AND created_at > ?`
-	var id petcat.CategoryID
 	var fingerprint hash
 	oldest := t.now.Add(-petcat.IdempotencyRetention).UnixMilli()
-	known, err = t.QueryRow(query, []any{int64(c.Account), string(c.IdempotencyKey), oldest}, (*int64)(&id), &fingerprint)
-	if err != nil || !known {
-		return known, err
+	known, err = t.QueryRow(query, []any{int64(r.account), string(r.key), oldest}, &id, &fingerprint)
+	if known && err == nil && fingerprint != r.fingerprint {
+		err = errKeyReused()
 	}
-	return true, c.Repeats(id, fingerprint == c.Fingerprint)
+	return id, known, err
 }
 
-// remember writes an idempotency key down in the transaction of its category. It
+// remember writes an idempotency key down in the transaction of what it created. It
 // takes the place of one that has expired and was not yet deleted.
-func (t *Tx) remember(c *Create, id petcat.CategoryID) error {
+func (t *Tx) remember(r request, id int64) error {
 	const put = `INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, category_id = excluded.category_id, created_at = excluded.created_at`
-	return t.exec(put, int64(c.Account), string(c.IdempotencyKey), c.Fingerprint[:], int64(id), t.now.UnixMilli())
+	return t.exec(put, int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli())
 }
 
-// Repeats says that an earlier request with the create's idempotency key made a
-// category, and whether it asked for the same. It returns an error if not.
-func (c *Create) Repeats(id petcat.CategoryID, same bool) error {
-	if !same {
-		return petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
-	}
-	// The same fingerprint means the same texts.
-	c.Created = petcat.CreatedCategory{Category: c.New.As(id), Replayed: true}
-	return nil
+func errInProgress() error {
+	return petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
+}
+
+func errKeyReused() error {
+	return petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
 }

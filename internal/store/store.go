@@ -33,7 +33,7 @@ func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
 // Change runs fn in a transaction that holds the counter's row, for what is no
 // operation of the domain. See [Database].
 func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
-	return s.db.Change(ctx, doing, fn)
+	return s.db.Change(ctx, Work{Doing: doing}, fn)
 }
 
 // Dataset returns the random name that this set of data was given when it was
@@ -91,6 +91,19 @@ func SubmitError(err error) error {
 		return Unavailable("the write took too long and may still happen; repeat it with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
 	default:
 		return err
+	}
+}
+
+// callerError says to a caller of the API what an error of a write means, which says
+// to an operator what to do. then is what to do if nobody knows whether it happened.
+func callerError(err error, then string) error {
+	switch {
+	case err == nil || petcat.CodeOf(err) != petcat.CodeServiceUnavailable:
+		return err
+	case errors.Is(err, petcat.ErrOutcomeUnknown):
+		return Unavailable("nothing can be stored at the moment, and this write may or may not have happened; "+then, err)
+	default:
+		return Unavailable("nothing can be stored at the moment, and nothing was changed; retry later", err)
 	}
 }
 
