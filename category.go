@@ -176,6 +176,11 @@ func NoSuchCategory() *Error {
 	return Errorf(CodeNotFound, "there is no category with this id; it may have been deleted")
 }
 
+// CategoryInUse says that a category cannot be deleted because of its pets.
+func CategoryInUse() *Error {
+	return Errorf(CodeCategoryInUse, "pets use this category, so it cannot be deleted")
+}
+
 // RevisedCategory is a category as of a revision.
 type RevisedCategory struct {
 	Category
@@ -199,8 +204,8 @@ type CategoryStore interface {
 	// made if [ErrOutcomeUnknown] is in its chain.
 	UpdateCategory(ctx context.Context, u UpdateCategory) (Category, error)
 
-	// DeleteCategory deletes a category, as durably. Its errors are those of
-	// UpdateCategory.
+	// DeleteCategory deletes a category that no pet uses, as durably. Its errors are
+	// those of UpdateCategory, and one with [CodeCategoryInUse].
 	DeleteCategory(ctx context.Context, d DeleteCategory) error
 
 	// EachCategory calls fn for every category that was ever created, the deleted

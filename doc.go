@@ -1,11 +1,12 @@
-// Package petcat is the domain of the Pet Category Service: categories, accounts and
-// their keys, plans with their quotas, and bans.
+// Package petcat is the domain of the Pet Category Service: categories, pets, orders,
+// accounts and their keys, plans with their quotas, and bans.
 //
 // It holds rules, not machinery. Every rule that must be the same for the HTTP API
 // and the command line, and for every store, lives in a constructor or a pure
 // function here, so that nothing can bypass it:
 //
-//   - [ParseNewCategory] is the only way to a category that may be stored.
+//   - [ParseNewCategory] is the only way to a category that may be stored, as are
+//     [ParseNewPet] to a pet and [ParseNewOrder] to an order.
 //   - [GenerateKey] and [ParseKey] are the only functions that know the format of a
 //     key.
 //   - [Plan] and [Quota] say how many requests an account has in each [Window].
@@ -14,8 +15,8 @@
 //   - [Error] is the only error whose text a caller may see.
 //
 // Interfaces with several implementations and a conformance suite
-// ([CategoryStore], [AccountStore], [KeyStore], [BanStore], [DayStore],
-// [AccessStore]) are declared beside the concept that they store.
+// ([CategoryStore], [PetStore], [OrderStore], [AccountStore], [KeyStore],
+// [BanStore], [DayStore], [AccessStore]) are declared beside the concept that they store.
 //
 // The package imports only the standard library, without net/http and database/sql:
 // it does no I/O, reads no clock and keeps no state. It depends on nothing that

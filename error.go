@@ -32,6 +32,7 @@ const (
 
 	// 409, 410, 412, 413, 415, 422
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
+	CodeCategoryInUse         Code = "category_in_use" // pets use it, so it cannot be deleted
 	CodeOperationSunset       Code = "operation_sunset"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeBodyTooLarge          Code = "body_too_large"
@@ -55,7 +56,7 @@ func Codes() []Code {
 		CodeMalformedJSON, CodeInvalidBody, CodeMissingField, CodeInvalidField,
 		CodeMissingAPIKey, CodeInvalidAPIKey, CodeExpiredAPIKey, CodeRevokedAPIKey, CodeDisabledAPIKey,
 		CodeForbidden, CodeNotFound, CodeMethodNotAllowed, CodeRequestTimeout,
-		CodeIdempotencyInProgress, CodeOperationSunset, CodePreconditionFailed, CodeBodyTooLarge,
+		CodeIdempotencyInProgress, CodeCategoryInUse, CodeOperationSunset, CodePreconditionFailed, CodeBodyTooLarge,
 		CodeUnsupportedMediaType, CodeIdempotencyKeyReused,
 		CodeRateLimitExceeded, CodeDailyQuotaExceeded, CodeKeyBanned, CodeTooManyFailedAttempts,
 		CodeInternalError, CodeServiceUnavailable,

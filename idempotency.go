@@ -1,6 +1,8 @@
 package petcat
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"strings"
 	"time"
 )
@@ -58,4 +60,14 @@ func unquote(s string) (text string, ok bool) {
 		b.WriteByte(s[i])
 	}
 	return "", false
+}
+
+// fingerprint returns a SHA-256 of what an operation was asked for. Each operation
+// has its own number of numbers.
+func fingerprint(op OperationID, text string, numbers ...int64) [sha256.Size]byte {
+	data := append([]byte(op), 0)
+	for _, n := range numbers {
+		data = binary.BigEndian.AppendUint64(data, uint64(n)) // #nosec G115 -- its bits, whatever its sign
+	}
+	return sha256.Sum256(append(data, text...))
 }

@@ -36,6 +36,11 @@ const (
 	OpUpdateCategory OperationID = "updateCategory"
 	OpDeleteCategory OperationID = "deleteCategory"
 	OpGetUsage       OperationID = "getUsage"
+	OpListPets       OperationID = "listPets"
+	OpCreatePet      OperationID = "createPet"
+	OpGetPetByID     OperationID = "getPetById"
+	OpListOrders     OperationID = "listOrders"
+	OpCreateOrder    OperationID = "createOrder"
 )
 
 // Operation is one entry of the registry.
@@ -73,5 +78,14 @@ func Operations() []Operation {
 		{ID: OpUpdateCategory, Method: "PATCH", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpDeleteCategory, Method: "DELETE", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpGetUsage, Method: "GET", Path: "/usage", Stability: Beta, Free: true},
+		{ID: OpListPets, Method: "GET", Path: "/pets", Stability: Experimental},
+		{ID: OpCreatePet, Method: "POST", Path: "/pets", Stability: Experimental},
+		{
+			ID: OpGetPetByID, Method: "GET", Path: "/pets/{petId}", Stability: Experimental,
+			DeprecatedAt: time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC),
+			SunsetAt:     time.Date(2027, time.November, 30, 0, 0, 0, 0, time.UTC),
+		},
+		{ID: OpListOrders, Method: "GET", Path: "/store/orders", Stability: Experimental},
+		{ID: OpCreateOrder, Method: "POST", Path: "/store/orders", Stability: Experimental},
 	}
 }

@@ -33,6 +33,7 @@ const (
 	CodeMethodNotAllowed      Code = "method_not_allowed"
 	CodeRequestTimeout        Code = "request_timeout"
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
+	CodeCategoryInUse         Code = "category_in_use"
 	CodeOperationSunset       Code = "operation_sunset"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeBodyTooLarge          Code = "body_too_large"

@@ -131,6 +131,31 @@ func TestRetriesExamplesCreateOnce(t *testing.T) {
 	}
 }
 
+// TestRetriesExamplesGiveUp: no client of docs/retries.md repeats a 409 that waiting
+// does not change.
+func TestRetriesExamplesGiveUp(t *testing.T) {
+	t.Parallel()
+	awaitRoomInDay(t, time.Minute)
+	r := newReader(t, unlimited...)
+	for _, x := range examplesOf(t, "retries") {
+		if x.kind == "python" || x.kind == "js" {
+			r.follow(t, x)
+		}
+	}
+	r.mustCreate(r.key, "Dogs")
+	wantStatus(t, r.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, withKey(r.key)), http.StatusCreated)
+	for _, run := range []string{
+		`python3 -c 'from petcat_client import call; call("DELETE", "/v1/categories/1")'`,
+		`node --input-type=module -e 'import { call } from "./petcat-client.mjs"; await call("DELETE", "/v1/categories/1")'`,
+	} {
+		before := r.list(r.key).dayLeft(t)
+		r.runFails(t, run, "category_in_use")
+		if sent := before - r.list(r.key).dayLeft(t) - 1; sent != 1 {
+			t.Errorf("%s\nsent %d requests", run, sent)
+		}
+	}
+}
+
 func examplesOf(t *testing.T, guide string) []example {
 	t.Helper()
 	for _, g := range docs.Guides() {

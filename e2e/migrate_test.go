@@ -9,8 +9,8 @@ import (
 
 // What makes data that of an older version: it takes the last migration back.
 const (
-	olderFile     = `ALTER TABLE api_key DROP COLUMN read_only; DELETE FROM goose_db_version WHERE version_id = 5`
-	olderDatabase = `ALTER TABLE api_key DROP COLUMN read_only; DELETE FROM petcat_schema WHERE version_id = 8`
+	olderFile     = `DROP TABLE store_order; DROP TABLE pet; ALTER TABLE counter DROP COLUMN pet_id; ALTER TABLE counter DROP COLUMN order_id; DELETE FROM goose_db_version WHERE version_id = 6`
+	olderDatabase = `DROP TABLE store_order, pet; ALTER TABLE counter DROP COLUMN pet_id, DROP COLUMN order_id; DELETE FROM petcat_schema WHERE version_id = 9`
 )
 
 // makeOlder makes the data in a directory, which nobody has open, that of an older version.

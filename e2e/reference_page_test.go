@@ -20,7 +20,10 @@ import (
 const screenshotVariable = "PETCAT_SCREENSHOT"
 
 // onPage is an operation as the reference page shows it, and the document has it.
-type onPage struct{ Method, Path, Summary string }
+type onPage struct {
+	Method, Path, Summary string
+	Deprecated            bool
+}
 
 // TestReferencePage: an integrator opens the page, authorizes, sends a create and sees
 // that it went well; neither the page nor the browser asks another host for anything.
@@ -47,7 +50,7 @@ func TestReferencePage(t *testing.T) {
 	must(t, json.Unmarshal([]byte(outputOf(t, ".", node, "testdata/browser/reference.js", string(task))), &saw))
 
 	if diff := cmp.Diff(s.documented(), sortedOperations(saw.Operations)); diff != "" {
-		t.Errorf("the page does not show the operations of the document, with their stability (-document +page)\n%s", diff)
+		t.Errorf("the page does not show the operations of the document, with their stability and deprecation (-document +page)\n%s", diff)
 	}
 	all := s.categories(key)
 	if len(all) != 1 || all[0].Name != "Ferrets" {
@@ -76,9 +79,10 @@ func (s *server) documented() (all []onPage) {
 			var operation struct {
 				OperationID, Summary string
 				Stability            string `json:"x-stability"`
+				Deprecated           bool
 			}
 			if json.Unmarshal(member, &operation) == nil && operation.OperationID != "" {
-				all = append(all, onPage{strings.ToUpper(name), path, operation.Summary + " (" + operation.Stability + ")"})
+				all = append(all, onPage{strings.ToUpper(name), path, operation.Summary + " (" + operation.Stability + ")", operation.Deprecated})
 			}
 		}
 	}

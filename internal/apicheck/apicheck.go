@@ -124,8 +124,11 @@ func (c *Transport) template(path string) string {
 		return path
 	}
 	i := strings.LastIndexByte(path, '/')
+	if i <= 0 || i == len(path)-1 {
+		return path
+	}
 	for described := range c.document.Paths.Map() {
-		if before, _, ends := strings.Cut(described, "/{"); ends && i > 0 && before == path[:i] {
+		if before, _, ends := strings.Cut(described, "/{"); ends && before == path[:i] {
 			return described
 		}
 	}

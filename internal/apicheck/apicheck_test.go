@@ -174,13 +174,13 @@ func TestDoctoredAnswersAreFound(t *testing.T) {
 		{"no message", right(404).saying(`{"code":"not_found","message":"","status":404}`), "does not fit"},
 		{"another status in the body", right(404).saying(`{"code":"not_found","message":"m","status":400}`), "does not fit"},
 
-		{"201 without its place", right(201).set("Location", ""), "no Location"},
 		{"401 without a challenge", right(401).set("WWW-Authenticate", ""), "no WWW-Authenticate"},
 		{"405 without what is allowed", right(405).set("Allow", ""), "no Allow"},
 		{"an origin that caches do not tell apart", right(200).set("Access-Control-Allow-Origin", "https://a.example"), "without Vary: Origin"},
 		{"two origins", right(200).add("Access-Control-Allow-Origin", "*").add("Access-Control-Allow-Origin", "*"), "there 2 times"},
 		{"credentials", right(200).set("Access-Control-Allow-Credentials", "true"), "no cookies"},
 		{"409 without a pause", right(409).set("Retry-After", ""), "no Retry-After"},
+		{"409 with a pause in vain", right(409).saying(`{"code":"category_in_use","message":"m","status":409}`), "a Retry-After"},
 		{"503 without a pause", right(503).set("Retry-After", ""), "no Retry-After"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func failures(t *testing.T, method, path string, a *answer) []string {
 }
 
 func TestTransport(t *testing.T) {
-	const list, other = "/v1/categories", "/v1/pets/1"
+	const list, other = "/v1/categories", "/v1/nothing/1"
 	for _, c := range []struct {
 		name, method, path string
 		answer             *answer
@@ -259,6 +259,7 @@ func TestTransport(t *testing.T) {
 		{"the type is not said", "GET", list, right(200).set("Content-Type", "text/html"), "interface document"},
 		{"a status that is not documented", "GET", list, right(200).withStatus(206), "interface document"},
 		{"a documented header is missing", "GET", list, right(200).set("ETag", ""), "interface document"},
+		{"a create without its place", "POST", list, right(201).set("Location", ""), "interface document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := failures(t, c.method, c.path, c.answer)

@@ -25,10 +25,11 @@ func Problems(res *http.Response, body []byte, sent, received int64) []string {
 	if p.h.Get("X-Request-Id") == "" {
 		p.addf("no X-Request-Id")
 	}
+	var code petcat.Code
 	if res.StatusCode >= http.StatusBadRequest {
-		p.errorBody(res, body)
+		code = p.errorBody(res, body)
 	}
-	p.companions(res.StatusCode)
+	p.companions(res.StatusCode, code)
 	p.crossOrigin()
 	return p.found
 }
@@ -89,23 +90,22 @@ func (p *problems) limits(status int, sent, received int64) {
 	}
 }
 
-// errorBody checks the contract's Error object.
-func (p *problems) errorBody(res *http.Response, body []byte) {
+// errorBody checks the contract's Error object, and returns its code.
+func (p *problems) errorBody(res *http.Response, body []byte) (code petcat.Code) {
 	if kind := p.h.Get("Content-Type"); kind != "application/json" {
 		p.addf("the error's Content-Type is %q", kind)
 	}
 	if res.Request != nil && res.Request.Method == http.MethodHead {
-		return
+		return ""
 	}
 	// Member by member: into a struct, the names of members may be in any case.
 	var members map[string]json.RawMessage
-	var code petcat.Code
 	var message string
 	var status int
 	if json.Unmarshal(body, &members) != nil || len(members) != 3 ||
 		json.Unmarshal(members["code"], &code) != nil || json.Unmarshal(members["message"], &message) != nil || json.Unmarshal(members["status"], &status) != nil {
 		p.addf("the error's body is not {code, message, status}: %.200q", body)
-		return
+		return code
 	}
 	if !slices.Contains(petcat.Codes(), code) {
 		p.addf("the error's code %q is not documented", code)
@@ -113,6 +113,7 @@ func (p *problems) errorBody(res *http.Response, body []byte) {
 	if message == "" || status != res.StatusCode {
 		p.addf("the error's body does not fit: %.200q", body)
 	}
+	return code
 }
 
 // crossOrigin checks what lets web pages read an answer.
@@ -129,17 +130,23 @@ func (p *problems) crossOrigin() {
 	}
 }
 
-// companions checks the headers that a status must bring along.
-func (p *problems) companions(status int) {
+// companions checks the headers that a status or a code must bring along, of whatever
+// operation. The interface document names those of an operation.
+func (p *problems) companions(status int, code petcat.Code) {
 	need := map[int]string{
-		http.StatusCreated:            "Location",
 		http.StatusUnauthorized:       "WWW-Authenticate",
 		http.StatusMethodNotAllowed:   "Allow",
-		http.StatusConflict:           "Retry-After",
 		http.StatusTooManyRequests:    "Retry-After",
 		http.StatusServiceUnavailable: "Retry-After",
 	}
-	if name := need[status]; name != "" && p.h.Get(name) == "" {
+	name := need[status]
+	if code == petcat.CodeIdempotencyInProgress {
+		name = "Retry-After"
+	}
+	if name != "" && p.h.Get(name) == "" {
 		p.addf("no %s", name)
+	}
+	if code == petcat.CodeCategoryInUse && p.h.Get("Retry-After") != "" {
+		p.addf("a Retry-After, though waiting does not help")
 	}
 }

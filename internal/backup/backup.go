@@ -30,6 +30,8 @@ type Header struct {
 	LastCategory petcat.CategoryID `json:"last_category"`
 	LastAccount  petcat.AccountID  `json:"last_account"`
 	LastKey      petcat.KeyID      `json:"last_key"`
+	LastPet      petcat.PetID      `json:"last_pet"`   // since format 2
+	LastOrder    petcat.OrderID    `json:"last_order"` // since format 2
 	// Rows is how many rows there are of each kind.
 	Rows map[Kind]int64 `json:"rows"`
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -42,10 +43,13 @@ func sample() (Header, []row) {
 		{DayCounts, []any{int64(20_000), int64(1), int64(17)}},
 		{AuditEntries, []any{int64(1), int64(5), "cli:ada", "account.create", "acct_1", "{}", first[:]}},
 		{AuditEntries, []any{int64(2), int64(6), "petcat", "ban.impose", "key_1", "{}", second[:]}},
+		{Pets, []any{int64(1), "Rex", int64(1), int64(1), int64(5)}},
+		{Pets, []any{int64(2), "Tom", int64(2), int64(3), int64(5)}},
+		{Orders, []any{int64(1), int64(3), int64(1), int64(2), int64(5)}},
 	}
 	h := Header{
 		TakenAt: time.UnixMilli(1).UTC(), Environment: petcat.Staging, Dataset: "D", Revision: 6, AccessRevision: 4,
-		LastCategory: 2, LastAccount: 3, LastKey: 1, Rows: map[Kind]int64{},
+		LastCategory: 2, LastAccount: 3, LastKey: 1, LastPet: 2, LastOrder: 1, Rows: map[Kind]int64{},
 	}
 	for _, k := range Kinds() {
 		h.Rows[k] = 0
@@ -121,22 +125,31 @@ func TestEverythingComesBack(t *testing.T) {
 }
 
 // TestFileOfFormat1: the sample as the last program of that format wrote it. Who could
-// be read-only then was not.
+// be read-only then was not, and there were no pets and orders.
 func TestFileOfFormat1(t *testing.T) {
 	file, err := os.ReadFile("testdata/format-1.backup")
 	if err != nil {
 		t.Fatal(err)
 	}
 	h, rows := sample()
-	h.Program = "1.2.3"
+	h.Program, h.LastPet, h.LastOrder = "1.2.3", 0, 0
+	delete(h.Rows, Pets)
+	delete(h.Rows, Orders)
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Kind == Pets || r.Kind == Orders })
 	for _, r := range rows {
 		if r.Kind == Keys {
 			r.Values[len(r.Values)-1] = false
 		}
 	}
 	var got recorder
-	if err := tell(bytes.NewReader(file), &got); err != nil {
-		t.Fatal(err)
+	var checker Checker
+	for _, to := range []Sink{&got, &checker} {
+		if err := tell(bytes.NewReader(file), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found := checker.Findings(); len(found) > 0 {
+		t.Errorf("found %q", found)
 	}
 	if diff := cmp.Diff(recorder{h, rows}, got, cmp.AllowUnexported(recorder{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -182,8 +195,8 @@ func TestOtherFiles(t *testing.T) {
 		"no number":  {"petcat backup \n" + strings.Repeat("x", 100), Foreign},
 		"zero":       {"petcat backup 0\n" + strings.Repeat("x", 100), Foreign},
 		"newer":      {fmt.Sprintf("petcat backup %d\n", Format+1) + strings.Repeat("x", 100), Newer},
-		"no header":  {"petcat backup 1\n" + strings.Repeat("x", 100), Damaged},
-		"no rows":    {"petcat backup 1\n{}\n" + strings.Repeat("x", 100), Damaged},
+		"no header":  {"petcat backup 2\n" + strings.Repeat("x", 100), Damaged},
+		"no rows":    {"petcat backup 2\n{}\n" + strings.Repeat("x", 100), Damaged},
 	} {
 		wantError(t, name, tell(strings.NewReader(c.text), &recorder{}), c.want)
 	}
@@ -202,7 +215,7 @@ func TestWriterKeepsTheFormat(t *testing.T) {
 		"another type":       {DayCounts, []any{int64(1), int64(1), "17"}},
 		"nil":                {DayCounts, []any{int64(1), nil, int64(1)}},
 		"a Go int":           {DayCounts, []any{1, int64(1), int64(1)}},
-		"no such kind":       {9, []any{int64(1)}},
+		"no such kind":       {10, []any{int64(1)}},
 	} {
 		w := NewWriter(io.Discard, "")
 		if err := w.Begin(h); err != nil {
@@ -239,7 +252,7 @@ func FuzzReader(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(file.Bytes())
-	f.Add([]byte("petcat backup 1\n{}\n"))
+	f.Add([]byte("petcat backup 2\n{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var c Checker
 		if err := tell(bytes.NewReader(text), &c); err == nil && !bytes.HasPrefix(text, []byte(magic)) {

@@ -17,16 +17,18 @@ const maxLast = 1 << 52
 
 // Checker is a [Sink] that looks for what a store never writes: numbers that would
 // be given out again, rows that refer to nothing, an audit log that was altered.
-// The zero value is ready. It remembers which accounts and keys there are
-// as ranges of their ids, which have few gaps if any.
+// The zero value is ready. It remembers what rows may refer to as ranges of ids, which
+// have few gaps if any.
 type Checker struct {
-	header   Header
-	rows     map[Kind]int64
-	order    order
-	accounts idSet
-	keys     idSet
-	chain    petcat.AuditChain
-	findings Findings
+	header     Header
+	rows       map[Kind]int64
+	order      order
+	accounts   idSet
+	keys       idSet
+	categories idSet
+	pets       idSet
+	chain      petcat.AuditChain
+	findings   Findings
 }
 
 // Begin implements [Sink].
@@ -41,6 +43,8 @@ func (c *Checker) Begin(h Header) error {
 		{"category", int64(h.LastCategory)},
 		{"account", int64(h.LastAccount)},
 		{"key", int64(h.LastKey)},
+		{"pet", int64(h.LastPet)},
+		{"order", int64(h.LastOrder)},
 		{"revision", int64(h.Revision)},
 		{"revision of access", int64(h.AccessRevision)},
 	} {
@@ -76,6 +80,10 @@ func (c *Checker) Row(k Kind, v []any) error {
 		c.day(v)
 	case AuditEntries:
 		c.audit(v)
+	case Pets:
+		c.pet(v)
+	case Orders:
+		c.storeOrder(v)
 	}
 	return nil
 }
@@ -111,6 +119,13 @@ func (c *Checker) texts(k Kind, v []any) {
 			c.findings.Add(fmt.Sprintf("%s of the %s %s is not a text in UTF-8", k.Columns()[i].Name, k, keyText(c.order.last)))
 		}
 	}
+}
+
+func messageOf(err error) string {
+	if e, ok := errors.AsType[*petcat.Error](err); ok {
+		return e.Message
+	}
+	return ""
 }
 
 func (c *Checker) accessRevision(what fmt.Stringer, revision int64) {
@@ -154,48 +169,6 @@ func (c *Checker) ban(v []any) {
 	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("the ban of %s names %s, which does not exist", key, account) })
 	c.that(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), func() string { return fmt.Sprintf("the ban of %s has the level %d", key, v[2]) })
 	c.accessRevision(key, v[9].(int64))
-}
-
-func (c *Checker) category(v []any) {
-	id, revision := v[0].(int64), v[3].(int64)
-	c.that(id > 0 && id <= int64(c.header.LastCategory), func() string {
-		return fmt.Sprintf("category %d is behind the last id given out, %d, which would be given out again", id, c.header.LastCategory)
-	})
-	c.that(revision > 0 && revision <= int64(c.header.Revision), func() string {
-		return fmt.Sprintf("category %d has the revision %d, and the last one is %d: lists would miss its next change", id, revision, c.header.Revision)
-	})
-	name, _ := v[1].(string)
-	var description *string
-	if text, ok := v[2].(string); ok {
-		description = &text
-	}
-	_, err := petcat.ParseNewCategory(&name, description)
-	c.that(err == nil, func() string { return fmt.Sprintf("category %d breaks a rule: %s", id, messageOf(err)) })
-	c.that(c.accounts.has(v[4].(int64)), func() string {
-		return fmt.Sprintf("category %d was created by %s, which does not exist", id, petcat.AccountID(v[4].(int64)))
-	})
-}
-
-func messageOf(err error) string {
-	if e, ok := errors.AsType[*petcat.Error](err); ok {
-		return e.Message
-	}
-	return ""
-}
-
-func (c *Checker) idempotency(v []any) {
-	account, category := petcat.AccountID(v[0].(int64)), v[3].(int64)
-	_, err := petcat.ParseIdempotencyKey(v[1].(string))
-	c.that(err == nil, func() string {
-		return fmt.Sprintf("an idempotency key of %s breaks a rule: %s", account, messageOf(err))
-	})
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("an idempotency key belongs to %s, which does not exist", account) })
-	c.that(category > 0 && category <= int64(c.header.LastCategory), func() string { // it may be deleted
-		return fmt.Sprintf("an idempotency key of %s refers to category %d, which never existed", account, category)
-	})
-	c.that(len(v[2].([]byte)) == sha256.Size, func() string {
-		return fmt.Sprintf("an idempotency key of %s has a fingerprint of %d bytes", account, len(v[2].([]byte)))
-	})
 }
 
 func (c *Checker) day(v []any) {

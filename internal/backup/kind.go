@@ -18,17 +18,20 @@ const (
 	IdempotencyKeys
 	DayCounts
 	AuditEntries
+	Pets // since format 2, as Orders
+	Orders
 )
 
 // Kinds returns the kinds in their order.
 func Kinds() []Kind {
-	return []Kind{Accounts, Keys, Bans, Categories, IdempotencyKeys, DayCounts, AuditEntries}
+	return []Kind{Accounts, Keys, Bans, Categories, IdempotencyKeys, DayCounts, AuditEntries, Pets, Orders}
 }
 
 // kindNames are how people and the header call the kinds.
 var kindNames = [...]string{ //nolint:gochecknoglobals // a table that nobody changes
 	Accounts: "accounts", Keys: "keys", Bans: "bans", Categories: "categories",
 	IdempotencyKeys: "idempotency_keys", DayCounts: "day_counts", AuditEntries: "audit_entries",
+	Pets: "pets", Orders: "orders",
 }
 
 // String returns the kind's name.
@@ -107,7 +110,7 @@ func (k Kind) Columns() []Column {
 			{Name: "description", Type: Text, Optional: true},
 			integer("revision"), integer("account_id"), integer("created_at"),
 		}
-	case IdempotencyKeys:
+	case IdempotencyKeys: // category_id is the id of what was created: a category, a pet or an order
 		return []Column{integer("account_id"), text("key"), bytes("fingerprint"), integer("category_id"), integer("created_at")}
 	case DayCounts:
 		return []Column{integer("day"), integer("account_id"), integer("count")}
@@ -115,6 +118,10 @@ func (k Kind) Columns() []Column {
 		return []Column{
 			integer("sequence"), integer("at"), text("actor"), text("action"), text("subject"), text("detail"), bytes("hash"),
 		}
+	case Pets:
+		return []Column{integer("id"), text("name"), integer("category_id"), integer("account_id"), integer("created_at")}
+	case Orders:
+		return []Column{integer("id"), integer("account_id"), integer("pet_id"), integer("quantity"), integer("created_at")}
 	default:
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 
 // listCategories answers GET /categories.
 func (s *Server) listCategories(e *exchange) error {
-	page, err := pageOf(e)
+	page, err := pageOf(e.query())
 	if err != nil {
 		return err
 	}
@@ -79,14 +79,8 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	if body.data, err = catalog.AppendCategory(body.data[:0], created.Category); err != nil {
 		return err
 	}
-	h := e.header()
-	h["Content-Type"] = contentTypeJSON
-	h["Cache-Control"] = cacheNoStore
-	h["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
-	if created.Replayed {
-		h["Idempotent-Replayed"] = trueValue
-	}
-	e.send(http.StatusCreated, body.data)
+	e.header()["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
+	e.sendCreated(created.Replayed, body.data)
 	return nil
 }
 
@@ -130,11 +124,8 @@ func (s *Server) updateCategory(e *exchange, body *bodyBuffer) error {
 	if body.data, err = catalog.AppendCategory(body.data[:0], updated); err != nil {
 		return err
 	}
-	h := e.header()
-	h["Content-Type"] = contentTypeJSON
-	h["Cache-Control"] = cacheNoStore
-	h["ETag"] = []string{catalog.CategoryETag(body.data)}
-	e.send(http.StatusOK, body.data)
+	e.header()["ETag"] = []string{catalog.CategoryETag(body.data)}
+	e.sendUncached(http.StatusOK, body.data)
 	return nil
 }
 

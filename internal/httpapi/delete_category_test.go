@@ -24,6 +24,13 @@ func TestDeleteCategory(t *testing.T) {
 		wantError(t, remove("1", key, withHeader("If-Match", `"other"`)), 412, petcat.CodePreconditionFailed)
 		wantStatus(t, s.do("GET", "/v1/categories/1", nil, withKey(key)), 200)
 	})
+	t.Run("409", func(t *testing.T) {
+		wantStatus(t, s.post("/v1/pets", `{"name":"Rex","category_id":2}`, withKey(other)), 201)
+		a := remove("2", key)
+		wantError(t, a, 409, petcat.CodeCategoryInUse)
+		wantHeader(t, a, "Retry-After", "") // waiting does not help
+		wantStatus(t, s.do("GET", "/v1/categories/2", nil, withKey(key)), 200)
+	})
 	t.Run("204", func(t *testing.T) {
 		etag := s.do("GET", "/v1/categories/1", nil, withKey(key)).Header.Get("ETag")
 		for id, condition := range map[string]string{"1": etag, "3": "*"} {

@@ -29,7 +29,7 @@ func statusOf(code petcat.Code) int {
 		return http.StatusMethodNotAllowed
 	case petcat.CodeRequestTimeout:
 		return http.StatusRequestTimeout
-	case petcat.CodeIdempotencyInProgress:
+	case petcat.CodeIdempotencyInProgress, petcat.CodeCategoryInUse:
 		return http.StatusConflict
 	case petcat.CodeOperationSunset:
 		return http.StatusGone
@@ -87,10 +87,10 @@ func (s *Server) respondError(e *exchange, err error) {
 	h := e.header()
 	h["Content-Type"] = contentTypeJSON
 	h["Cache-Control"] = cacheNoStore
-	switch status {
-	case http.StatusUnauthorized:
+	switch {
+	case status == http.StatusUnauthorized:
 		h["WWW-Authenticate"] = challenge(public.Code)
-	case http.StatusConflict, http.StatusServiceUnavailable:
+	case status == http.StatusServiceUnavailable, public.Code == petcat.CodeIdempotencyInProgress:
 		e.retryAfter = max(e.retryAfter, pause)
 	}
 	if e.retryAfter > 0 {

@@ -34,6 +34,8 @@ type inProcess struct {
 	created []petcat.NewCategory // since somebody emptied it
 
 	petcat.CategoryStore // nil: what this one does not implement is not called
+	petcat.PetStore      // nil
+	petcat.OrderStore    // nil
 }
 
 // newInProcess makes one; change may replace parts of the options.
@@ -52,7 +54,7 @@ func newInProcess(t testing.TB, change ...func(*httpapi.Options)) *inProcess {
 	})
 	keys.LoadHashes(t.Context())
 	o := httpapi.Options{
-		Catalog: p.catalog, Store: p, Keyring: keys,
+		Catalog: p.catalog, Store: p, Pets: p, Orders: p, Keyring: keys,
 		Limiter: unlimited{}, Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(at), 1<<40),
 		Looks: ratelimit.NewLookBucket(ratelimit.NewClock(at)),
 		Clock: at, Logger: slog.New(slog.DiscardHandler),

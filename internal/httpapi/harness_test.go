@@ -81,7 +81,7 @@ func start(t *testing.T, change ...func(*httpapi.Options)) *service {
 	})
 	s.keyring.LoadHashes(t.Context())
 	o := httpapi.Options{
-		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
+		Catalog: s.catalog, Store: s.store, Pets: s.store, Orders: s.store, Keyring: s.keyring, Limiter: s.limiter,
 		Failures: ratelimit.NewFailureBucket(limits, 600), Looks: ratelimit.NewLookBucket(limits),
 		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe,
 	}

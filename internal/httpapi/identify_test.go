@@ -91,7 +91,7 @@ func TestIdentify(t *testing.T) {
 		wantError(t, s.list(withKey(g.Secret.Reveal())), 401, petcat.CodeInvalidAPIKey)
 	})
 	t.Run("401 on every path and method", func(t *testing.T) {
-		for _, path := range []string{"/v1", "/v1/", "/v1/pets/1", "/v1/categories/1", "/v1/categories/"} {
+		for _, path := range []string{"/v1", "/v1/", "/v1/dogs/1", "/v1/pets/1", "/v1/categories/1", "/v1/categories/"} {
 			for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "TRACE", "BREW"} {
 				wantError(t, s.do(method, path, nil), 401, petcat.CodeMissingAPIKey)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -118,6 +119,33 @@ func (t *text) read(d *jsontext.Decoder, field string) (wrong, err error) {
 		return nil, err
 	}
 	t.value, t.sent = string(raw), true
+	return nil, nil
+}
+
+// whole is a member's value, if it was sent: a whole number.
+type whole[T ~int64] struct {
+	value T
+	sent  bool
+}
+
+func (n *whole[T]) pointer() *T {
+	if !n.sent {
+		return nil
+	}
+	return &n.value
+}
+
+// read reads the value, as [text.read] does.
+func (n *whole[T]) read(d *jsontext.Decoder, field string) (wrong, err error) {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	value, notWhole := strconv.ParseInt(string(raw), 10, 64) // what is no number fails as well
+	if notWhole != nil {
+		return petcat.Errorf(petcat.CodeInvalidField, "%s must be a whole number, in digits alone", field), nil
+	}
+	n.value, n.sent = T(value), true
 	return nil, nil
 }
 

@@ -108,7 +108,7 @@ func TestLifecycleOfEveryAnswer(t *testing.T) {
 		"another operation of the path": s.create(`{"name":"dog"}`, withKey(key)),
 		"no key":                        s.list(),
 		"a wrong key":                   s.list(withKey(key + "x")),
-		"no such path":                  s.do("GET", "/v1/pets", nil, withKey(key)),
+		"no such path":                  s.do("GET", "/v1/dogs", nil, withKey(key)),
 		"no such method":                s.do("PUT", "/v1/categories", nil, withKey(key)),
 	} {
 		t.Run(name, func(t *testing.T) { wantNoLifecycle(t, a) })
@@ -184,7 +184,7 @@ func TestDeprecatedCallsAreRecorded(t *testing.T) {
 	s.list(withKey(key))
 	s.create(`{"name":"dog"}`, withKey(key))
 	s.list()
-	s.do("GET", "/v1/pets", nil, withKey(key))
+	s.do("GET", "/v1/dogs", nil, withKey(key))
 	s.clock.Advance(time.Hour)
 	s.list(withKey(key))
 

@@ -23,7 +23,7 @@ func pageIDs(t *testing.T, a *answer) (ids []int64, next string) {
 		ids = append(ids, c.ID)
 	}
 	if link := a.Header.Get("Link"); link != "" {
-		found := regexp.MustCompile(`^<(/v1/categories\?[^>]*)>; rel="next"$`).FindStringSubmatch(link)
+		found := regexp.MustCompile(`^<(/v1/[a-z/]+\?[^>]*)>; rel="next"$`).FindStringSubmatch(link)
 		if found == nil {
 			t.Fatalf("Link: %s", link)
 		}

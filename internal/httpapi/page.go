@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,28 +15,33 @@ const (
 	maxPage     = 1_000
 )
 
+// maxID is the highest id that there can be.
+const maxID = 1<<53 - 1
+
 // page is which part of a list a request asks for.
 type page struct {
-	asked bool // else the request wants what it gets without parameters
-	limit int
-	after int64 // the id behind which it begins
+	asked  bool // else the request wants what it gets without parameters
+	limit  int
+	after  int64  // the id behind which it begins
+	filter string // the request's other parameters, each with a & behind it
+}
+
+// query returns the parameters of a request, as far as they can be read.
+func (e *exchange) query() url.Values {
+	if e.r.URL.RawQuery == "" {
+		return nil
+	}
+	return e.r.URL.Query()
 }
 
 // pageOf reads limit and after. Other parameters are ignored.
-func pageOf(e *exchange) (page, error) {
+func pageOf(query url.Values) (page, error) {
 	p := page{limit: defaultPage}
-	if e.r.URL.RawQuery == "" {
-		return p, nil
-	}
-	query, err := url.ParseQuery(e.r.URL.RawQuery)
-	if err != nil {
-		query = e.r.URL.Query() // what can be read of it
-	}
 	limit, limited, err := parameter(query, "limit", 1, maxPage)
 	if err != nil {
 		return p, err
 	}
-	after, behind, err := parameter(query, "after", 0, 1<<53-1)
+	after, behind, err := parameter(query, "after", 0, maxID)
 	if err != nil {
 		return p, err
 	}
@@ -65,7 +71,28 @@ func (e *exchange) linkNext(p page, after int64) {
 	if after == 0 {
 		return
 	}
-	next := "<" + basePath + e.path + "?limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
+	next := "<" + basePath + e.path + "?" + p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
 	h := e.header()
 	h["Link"] = slices.Concat(h["Link"], []string{next})
+}
+
+// sendItems answers with a page of a list that is read from the store. If the list
+// goes on behind the page, items has one more than fits.
+func sendItems[T any](e *exchange, p page, items []T, id func(T) int64, appendItem func([]byte, T) ([]byte, error)) error {
+	if len(items) > p.limit {
+		items = items[:p.limit]
+		e.linkNext(p, id(items[p.limit-1]))
+	}
+	body := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		var err error
+		if body, err = appendItem(body, item); err != nil {
+			return err
+		}
+	}
+	e.sendUncached(http.StatusOK, append(body, ']'))
+	return nil
 }

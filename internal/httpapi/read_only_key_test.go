@@ -46,7 +46,7 @@ func TestReadOnlyKey(t *testing.T) {
 		wantError(t, s.create(`{"name":"`+strings.Repeat("x", 1<<20)+`"}`, withKey(key)), 403, petcat.CodeForbidden)
 	})
 	t.Run("404 and 405 before 403", func(t *testing.T) {
-		wantError(t, s.do("POST", "/v1/pets", nil, withKey(key)), 404, petcat.CodeNotFound)
+		wantError(t, s.do("POST", "/v1/dogs", nil, withKey(key)), 404, petcat.CodeNotFound)
 		wantError(t, s.do("PUT", "/v1/categories", nil, withKey(key)), 405, petcat.CodeMethodNotAllowed)
 	})
 	t.Run("403 for a repetition of what another key created", func(t *testing.T) {

@@ -71,6 +71,22 @@ func bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }
 
+// sendUncached answers with JSON that no cache may store.
+func (e *exchange) sendUncached(status int, body []byte) {
+	h := e.header()
+	h["Content-Type"] = contentTypeJSON
+	h["Cache-Control"] = cacheNoStore
+	e.send(status, body)
+}
+
+// sendCreated answers with what was created, by an earlier request if replayed.
+func (e *exchange) sendCreated(replayed bool, body []byte) {
+	if replayed {
+		e.header()["Idempotent-Replayed"] = trueValue
+	}
+	e.sendUncached(http.StatusCreated, body)
+}
+
 // refresh brings up to date what was put in place when the request came: its body
 // may have taken seconds since.
 func (s *Server) refresh(e *exchange) {

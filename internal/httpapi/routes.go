@@ -22,6 +22,11 @@ func (s *Server) route(operations []petcat.Operation) {
 		petcat.OpUpdateCategory: withBody(s, asMergePatch, s.updateCategory),
 		petcat.OpDeleteCategory: s.deleteCategory,
 		petcat.OpGetUsage:       s.getUsage,
+		petcat.OpListPets:       s.listPets,
+		petcat.OpCreatePet:      withBody(s, asJSON, s.createPet),
+		petcat.OpGetPetByID:     s.getPetByID,
+		petcat.OpListOrders:     s.listOrders,
+		petcat.OpCreateOrder:    withBody(s, asJSON, s.createOrder),
 	})
 
 	// The order of one request under /v1:

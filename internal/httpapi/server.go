@@ -45,6 +45,8 @@ type limiter interface {
 type Options struct {
 	Catalog  categoryList
 	Store    categoryStore
+	Pets     petcat.PetStore
+	Orders   petcat.OrderStore
 	Keyring  identifier
 	Limiter  limiter
 	Failures *ratelimit.FailureBucket
@@ -82,6 +84,8 @@ type Options struct {
 type Server struct {
 	catalog   categoryList
 	store     categoryStore
+	pets      petcat.PetStore
+	orders    petcat.OrderStore
 	keyring   identifier
 	limiter   limiter
 	failures  *ratelimit.FailureBucket
@@ -115,7 +119,7 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) (*Server, error) {
-	if o.Catalog == nil || o.Store == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Looks == nil || o.Clock == nil || o.Logger == nil {
+	if o.Catalog == nil || o.Store == nil || o.Pets == nil || o.Orders == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Looks == nil || o.Clock == nil || o.Logger == nil {
 		return nil, errors.New("httpapi: a required option is missing")
 	}
 	if o.Operations == nil {
@@ -131,7 +135,7 @@ func newServer(o Options) *Server {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // it never fails, by its documentation
 	s := &Server{
-		catalog: o.Catalog, store: o.Store, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, looks: o.Looks,
+		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, looks: o.Looks,
 		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:  base32.HexEncoding.EncodeToString(random[:]),
 		strangers: newBucketPolicy(addressWindow, o.Failures.Limit()),

@@ -26,6 +26,8 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	Accounts
 	petcat.BanStore
 	petcat.CategoryStore
+	petcat.PetStore
+	petcat.OrderStore
 	petcat.DayStore
 	petcat.AccessStore
 	// Dataset names the data, also after it was moved.

@@ -168,7 +168,8 @@ func (n *Node) load(ctx context.Context) (err error) {
 	}
 	n.registerMetrics()
 	options := n.apiOptions
-	options.Catalog, options.Store, options.Keyring, options.Limiter = n.backend.list(), n.backend, n.keyring, n.limiter
+	options.Catalog, options.Store, options.Pets, options.Orders = n.backend.list(), n.backend, n.backend, n.backend
+	options.Keyring, options.Limiter = n.keyring, n.limiter
 	api, err := httpapi.New(options)
 	if err != nil {
 		return err

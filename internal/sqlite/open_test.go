@@ -127,7 +127,7 @@ func TestSchemaThatWasBegunIsFinished(t *testing.T) {
 }
 
 // olderSchema takes the last migration back.
-const olderSchema = "ALTER TABLE api_key DROP COLUMN read_only; DELETE FROM goose_db_version WHERE version_id = 5"
+const olderSchema = "DROP TABLE store_order; DROP TABLE pet; ALTER TABLE counter DROP COLUMN pet_id; ALTER TABLE counter DROP COLUMN order_id; DELETE FROM goose_db_version WHERE version_id = 6"
 
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {

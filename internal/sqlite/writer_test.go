@@ -339,9 +339,21 @@ func TestNobodyFillsTheQueueAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 4 * queue {
+	category := petcat.CategoryID(1)
+	pet, err := petcat.ParseNewPet(&name, &category)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 * queue {
 		all.Go(func() {
-			_, _ = s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: fresh})
+			switch i % 3 {
+			case 0:
+				_, _ = s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: fresh})
+			case 1:
+				_, _ = s.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: pet})
+			default:
+				_ = s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: category, Account: 1})
+			}
 		})
 	}
 	for s.Stats().Waiting+int(s.Stats().Shed) < 4*queue {

@@ -25,6 +25,10 @@ func table(k backup.Kind) (name, order string) {
 		return "day_count", "day, account_id"
 	case backup.AuditEntries:
 		return "audit", "sequence"
+	case backup.Pets:
+		return "pet", "id"
+	case backup.Orders:
+		return "store_order", "id"
 	default:
 		return "", ""
 	}
@@ -75,6 +79,7 @@ func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
 		return h, err
 	}
 	h.Revision, h.AccessRevision, h.LastCategory, h.LastAccount, h.LastKey = n.Revision, n.Access, n.Category, n.Account, n.Key
+	h.LastPet, h.LastOrder = n.Pet, n.Order
 	for _, k := range backup.Kinds() {
 		name, _ := table(k)
 		var rows int64
@@ -106,6 +111,7 @@ func (t *Tx) Restored(by petcat.Actor, h backup.Header) error {
 	t.numbers = Numbers{
 		Revision: h.Revision, Access: h.AccessRevision,
 		Category: h.LastCategory, Account: h.LastAccount, Key: h.LastKey,
+		Pet: h.LastPet, Order: h.LastOrder,
 	}
 	return t.record(by, backup.AuditRestore, h.Dataset, h.Detail())
 }

@@ -119,10 +119,17 @@ const readLater = "read the category later, then decide"
 // DeleteCategory implements [petcat.CategoryStore]. The row stays, without its texts, so
 // that everybody learns of the deletion as of any other change.
 func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
+	const used = `SELECT id FROM pet WHERE category_id = ? LIMIT 1`
 	const remove = `UPDATE category SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
 	err := s.db.Change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
 		if _, err := t.categoryToChange(d.ID, d.Account, d.Expected); err != nil {
 			return err
+		}
+		switch _, inUse, err := one(t, scanNumber[petcat.PetID], used, int64(d.ID)); {
+		case err != nil:
+			return err
+		case inUse:
+			return petcat.CategoryInUse()
 		}
 		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Revision: t.revise(), Deleted: true}
 		t.changed = append(t.changed, gone)

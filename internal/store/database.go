@@ -118,6 +118,16 @@ func find[T any](ctx context.Context, s *Store, doing string, scan func(Scan) (T
 	return v, found, err
 }
 
+// list reads some rows outside of a transaction.
+func list[T any](ctx context.Context, s *Store, doing string, scan func(Scan) (T, error), query string, args ...any) (rows []T, err error) {
+	err = s.db.Read(ctx, doing, func(c Conn) error {
+		var err error
+		rows, err = all(c, scan, query, args...)
+		return err
+	})
+	return rows, err
+}
+
 // scanNumber reads the one column of a row.
 func scanNumber[T ~int64](scan Scan) (T, error) {
 	var n int64

@@ -1,7 +1,7 @@
 // Package store has every operation on accounts, keys, bans, audit entries,
-// idempotency keys, days and categories, and every SQL statement of theirs, once:
-// packages sqlite and postgres provide the [Database] that runs them, and a
-// [Dialect] for the few expressions that differ.
+// idempotency keys, days, categories, pets and orders, and every SQL statement of
+// theirs, once: packages sqlite and postgres provide the [Database] that runs them,
+// and a [Dialect] for the few expressions that differ.
 //
 // Each operation that changes something runs in a transaction that holds the
 // counter's row ([Tx]), together with its audit entry. What is refused leaves nothing

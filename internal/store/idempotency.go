@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 
 	"petcat"
@@ -48,6 +49,28 @@ func (t *Tx) remember(r request, id int64) error {
 	const put = `INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, category_id = excluded.category_id, created_at = excluded.created_at`
 	return t.exec(put, int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli())
+}
+
+// createOnce runs a create of a caller in a transaction of its own. It returns what
+// [Tx.once] does.
+func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (id int64, replayed bool, err error) {
+	if r.key != "" {
+		if !s.claims.take(r.claim) {
+			return 0, false, errInProgress()
+		}
+		// A write that goes on without its caller needs the claim no longer: whoever
+		// comes next waits for its commit, and finds the key.
+		defer s.claims.drop(r.claim)
+	}
+	type created struct {
+		id       int64
+		replayed bool
+	}
+	c, err := changeFor(ctx, s, Work{doing, r.account}, func(t *Tx) (c created, err error) {
+		c.id, c.replayed, err = t.once(r, func() (int64, error) { return create(t) })
+		return c, err
+	})
+	return c.id, c.replayed, callerError(err, "retry it later with the same Idempotency-Key")
 }
 
 func errInProgress() error {

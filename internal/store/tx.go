@@ -24,14 +24,19 @@ type Numbers struct {
 	Category         petcat.CategoryID
 	Account          petcat.AccountID
 	Key              petcat.KeyID
+	Pet              petcat.PetID
+	Order            petcat.OrderID
 }
 
 // SelectNumbers reads them. PostgreSQL locks the row with it.
-const SelectNumbers = `SELECT revision, access_revision, category_id, account_id, key_id FROM counter WHERE id = 1`
+const SelectNumbers = `SELECT revision, access_revision, category_id, account_id, key_id, pet_id, order_id FROM counter WHERE id = 1`
 
 // Into returns where the columns of [SelectNumbers] go.
 func (n *Numbers) Into() []any {
-	return []any{(*int64)(&n.Revision), (*int64)(&n.Access), (*int64)(&n.Category), (*int64)(&n.Account), (*int64)(&n.Key)}
+	return []any{
+		(*int64)(&n.Revision), (*int64)(&n.Access), (*int64)(&n.Category), (*int64)(&n.Account), (*int64)(&n.Key),
+		(*int64)(&n.Pet), (*int64)(&n.Order),
+	}
 }
 
 // NewTx returns a transaction that has begun, with what [SelectNumbers] read in it.
@@ -61,13 +66,12 @@ func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
 // Finish writes the numbers down, if any was given out. It comes right before the
 // commit.
 func (t *Tx) Finish() error {
-	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ? WHERE id = 1`
+	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ? WHERE id = 1`
 	if t.numbers == t.before {
 		return nil
 	}
 	n := t.numbers
-	_, err := t.Exec(update, int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key))
-	return err
+	return t.exec(update, int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order))
 }
 
 // revise returns the next revision.

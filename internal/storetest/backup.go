@@ -83,6 +83,8 @@ type contents struct {
 	Keys        []petcat.Key
 	Bans        []petcat.Ban
 	Categories  []petcat.RevisedCategory
+	Pets        []petcat.Pet
+	Orders      map[petcat.AccountID][]petcat.Order
 	Audit       []petcat.AuditEntry
 	Days        map[string]int64
 	Credentials []petcat.Credential
@@ -92,10 +94,12 @@ type contents struct {
 // household is a store with everything that there can be.
 type household struct {
 	*fixture
-	hashes []petcat.KeyHash
-	free   petcat.Account
-	keep   petcat.NewCategory // created with the idempotency key "keep"
-	kept   petcat.CategoryID
+	hashes    []petcat.KeyHash
+	free      petcat.Account
+	keep      petcat.NewCategory // created with the idempotency key "keep"
+	kept      petcat.CategoryID
+	keepPet   petcat.CreatePet   // created with the idempotency key "pet"
+	keepOrder petcat.CreateOrder // created with the idempotency key "order"
 }
 
 func furnish(t *testing.T, open Open) *household {
@@ -137,6 +141,7 @@ func furnish(t *testing.T, open Open) *household {
 	h.createOne(t, category(t, "Dogs", &empty), "")
 	h.keep = category(t, " Cats\u00a0", &long)
 	h.kept = h.createOne(t, h.keep, "keep")
+	h.furnishPets(t, shop)
 	must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{
 		{Account: h.free.ID, Day: today(f), Want: 900, Quota: 1_000},
 		{Account: shop.ID, Day: today(f), Want: 5, Quota: 10},
@@ -157,15 +162,19 @@ func (h *household) createOne(t *testing.T, n petcat.NewCategory, key petcat.Ide
 // everything reads all that a store can be asked for.
 func (h *household) everything(t *testing.T, s Store) contents {
 	t.Helper()
-	c := contents{Days: map[string]int64{}}
+	c := contents{Days: map[string]int64{}, Orders: map[petcat.AccountID][]petcat.Order{}}
 	c.Accounts = collect(t, func(fn func(petcat.Account) error) error { return s.EachAccount(t.Context(), fn) })
 	c.Keys = collect(t, func(fn func(petcat.Key) error) error { return s.EachKey(t.Context(), 0, fn) })
 	c.Bans = collect(t, func(fn func(petcat.Ban) error) error { return s.EachBan(t.Context(), fn) })
 	c.Categories = categories(t, s)
+	pets, err := s.ListPets(t.Context(), petcat.PetQuery{Limit: 1_000})
+	c.Pets = must(t, pets, err)
 	c.Audit = collect(t, func(fn func(petcat.AuditEntry) error) error {
 		return s.EachAuditEntry(t.Context(), petcat.AuditQuery{}, fn)
 	})
 	for _, a := range c.Accounts {
+		orders, err := s.ListOrders(t.Context(), petcat.OrderQuery{Account: a.ID, Limit: 1_000})
+		c.Orders[a.ID] = must(t, orders, err)
 		for _, day := range []int64{today(h.fixture), today(h.fixture) - 1} {
 			n, err := s.DayCount(t.Context(), a.ID, day)
 			c.Days[fmt.Sprintf("%s on %d", a.ID, day)] = must(t, n, err)
@@ -217,6 +226,7 @@ func (h *household) wantLifeGoesOn(t *testing.T, moved *fixture, before contents
 	wantEqual(t, "the replay", petcat.CreatedCategory{Category: h.keep.As(h.kept), Replayed: true}, must(t, replay, err))
 	_, err = moved.CreateCategory(t.Context(), petcat.CreateCategory{Account: h.free.ID, New: category(t, "other", nil), IdempotencyKey: "keep"})
 	wantCode(t, err, petcat.CodeIdempotencyKeyReused)
+	h.wantPetsGoOn(t, moved, before)
 	leases, err := moved.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: h.free.ID, Day: today(h.fixture), Want: 200, Quota: 1_000}})
 	wantEqual(t, "the rest of the day", []petcat.DayLeased{{Granted: 100, Count: 1_000}}, must(t, leases, err))
 

@@ -10,6 +10,8 @@ import (
 // everything is all that a store can tell.
 type everything struct {
 	Categories []petcat.RevisedCategory
+	Pets       []petcat.Pet
+	Orders     []petcat.Order
 	Accounts   []petcat.Account
 	Keys       []petcat.Key
 	Bans       []petcat.Ban
@@ -22,6 +24,8 @@ func (f *fixture) everything(t *testing.T) everything {
 	t.Helper()
 	return everything{
 		Categories: categories(t, f),
+		Pets:       f.pets(t, petcat.PetQuery{Limit: 10}),
+		Orders:     f.orders(t, petcat.OrderQuery{Account: 1, Limit: 10}),
 		Accounts:   collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }),
 		Keys:       f.keys(t, 0),
 		Bans:       f.bans(t),
@@ -46,6 +50,8 @@ func testReopen(t *testing.T, open Open) {
 	for _, name := range []string{"Dogs", "Cats"} {
 		must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, name, nil)}))
 	}
+	f.pet(t, "Rex", 1)
+	f.order(t, a.ID, newOrder(t, 1, 2))
 	before := f.everything(t)
 	closeStore(t, f.Store)
 	f.Store = f.another(t)
@@ -56,5 +62,7 @@ func testReopen(t *testing.T, open Open) {
 	wantEqual(t, "the next account", petcat.AccountID(3), f.account(t, "farm").ID)
 	next, _ := f.key(t, a.ID, 2)
 	wantEqual(t, "the next key", petcat.KeyID(2), next.ID)
+	wantEqual(t, "the next pet", petcat.PetID(2), f.pet(t, "Max", 1).ID)
+	wantEqual(t, "the next order", petcat.OrderID(2), f.order(t, a.ID, newOrder(t, 2, 1)).ID)
 	wantChain(t, f.audit(t))
 }

@@ -22,6 +22,8 @@ import (
 // Store is everything that a store implements.
 type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.CategoryStore
+	petcat.PetStore
+	petcat.OrderStore
 	petcat.AccountStore
 	petcat.KeyStore
 	petcat.BanStore
@@ -80,7 +82,10 @@ func run(t *testing.T, open Open) {
 	}{
 		{"categories", testCategories},
 		{"changes of categories", testCategoryChanges},
+		{"pets", testPets},
+		{"orders", testOrders},
 		{"idempotency", testIdempotency},
+		{"idempotency of all creates", testOnce},
 		{"accounts", testAccounts},
 		{"keys", testKeys},
 		{"bans", testBans},

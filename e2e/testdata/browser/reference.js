@@ -21,8 +21,9 @@ async function main() {
   await page.locator('.opblock').first().waitFor();
   const operations = await page.locator('.opblock').evaluateAll((blocks) => blocks.map((block) => ({
     method: block.querySelector('.opblock-summary-method').textContent,
-    path: block.querySelector('.opblock-summary-path').dataset.path,
+    path: block.querySelector('[data-path]').dataset.path,
     summary: block.querySelector('.opblock-summary-description').textContent,
+    deprecated: block.classList.contains('opblock-deprecated'),
   })));
 
   await page.getByRole('button', { name: 'Authorize', exact: true }).click();

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"petcat"
+)
+
+// listPets answers GET /pets.
+func (s *Server) listPets(e *exchange) error {
+	query := e.query()
+	page, err := pageOf(query)
+	if err != nil {
+		return err
+	}
+	category, filtered, err := parameter(query, "category_id", 1, maxID)
+	if err != nil {
+		return err
+	}
+	if filtered {
+		page.filter = "category_id=" + strconv.FormatInt(category, 10) + "&"
+	}
+	pets, err := s.pets.ListPets(e.r.Context(), petcat.PetQuery{
+		Category: petcat.CategoryID(category), After: petcat.PetID(page.after), Limit: page.limit + 1,
+	})
+	if err != nil {
+		return err
+	}
+	return sendItems(e, page, pets, func(p petcat.Pet) int64 { return int64(p.ID) }, appendPet)
+}
+
+// createPet answers POST /pets.
+func (s *Server) createPet(e *exchange, body *bodyBuffer) error {
+	key, err := idempotencyKey(e.r.Header)
+	if err != nil {
+		return err
+	}
+	pet, err := body.decodeNewPet()
+	if err != nil {
+		return err
+	}
+	created, err := s.pets.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: pet, IdempotencyKey: key})
+	if err != nil {
+		return err
+	}
+	// The body has been read; its buffer takes the answer.
+	if body.data, err = appendPet(body.data[:0], created.Pet); err != nil {
+		return err
+	}
+	e.sendCreated(created.Replayed, body.data)
+	return nil
+}
+
+// getPetByID answers GET /pets/{petId}.
+func (s *Server) getPetByID(e *exchange) error {
+	pet, err := s.pets.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
+	if err != nil {
+		return err
+	}
+	body, err := appendPet(nil, pet)
+	if err != nil {
+		return err
+	}
+	e.sendUncached(http.StatusOK, body)
+	return nil
+}
+
+// decodeNewPet reads a NewPet.
+func (b *bodyBuffer) decodeNewPet() (petcat.NewPet, error) {
+	var name text
+	var category whole[petcat.CategoryID]
+	d := b.decoder()
+	err := readObject(d, b.data, func(member []byte) (wrong, err error) {
+		switch string(member) {
+		case "name":
+			return name.read(d, "name")
+		case "category_id":
+			return category.read(d, "category_id")
+		default:
+			return nil, d.SkipValue()
+		}
+	})
+	if err != nil {
+		return petcat.NewPet{}, err
+	}
+	return petcat.ParseNewPet(name.pointer(), category.pointer())
+}
+
+// appendPet appends the JSON object of a pet. It fails only on names that are not
+// valid UTF-8.
+func appendPet(dst []byte, p petcat.Pet) ([]byte, error) {
+	dst = strconv.AppendInt(append(dst, `{"id":`...), int64(p.ID), 10)
+	dst, err := jsontext.AppendQuote(append(dst, `,"name":`...), p.Name)
+	dst = strconv.AppendInt(append(dst, `,"category_id":`...), int64(p.Category), 10)
+	return append(dst, '}'), err
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+
+	"petcat"
+)
+
+// CreatePet implements [petcat.PetStore].
+func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error) {
+	r := request{claim{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
+	id, replayed, err := s.createOnce(ctx, "create pet", r, func(t *Tx) (int64, error) { return t.insertPet(c) })
+	if err != nil {
+		return petcat.CreatedPet{}, err
+	}
+	return petcat.CreatedPet{Pet: c.New.As(petcat.PetID(id)), Replayed: replayed}, nil
+}
+
+// insertPet writes a pet down if its category exists. A deletion of that waits for the
+// counter's row, and then finds the pet.
+func (t *Tx) insertPet(c petcat.CreatePet) (int64, error) {
+	const insert = `INSERT INTO pet (id, name, category_id, account_id, created_at)
+		SELECT ?, ?, id, ?, ? FROM category WHERE id = ? AND deleted_at IS NULL`
+	t.numbers.Pet++
+	id := int64(t.numbers.Pet)
+	n, err := t.Exec(insert, id, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
+	if err == nil && n == 0 {
+		err = c.New.UnknownCategory()
+	}
+	return id, err
+}
+
+const petColumns = `id, name, category_id`
+
+func scanPet(scan Scan) (petcat.Pet, error) {
+	var p petcat.Pet
+	err := scan((*int64)(&p.ID), &p.Name, (*int64)(&p.Category))
+	return p, err
+}
+
+// FindPet implements [petcat.PetStore].
+func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error) {
+	const query = `SELECT ` + petColumns + ` FROM pet WHERE id = ?`
+	p, found, err := find(ctx, s, "find pet", scanPet, query, int64(id))
+	if err == nil && !found {
+		err = petcat.NoSuchPet()
+	}
+	return p, err
+}
+
+// ListPets implements [petcat.PetStore].
+func (s *Store) ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, error) {
+	const every = `SELECT ` + petColumns + ` FROM pet WHERE id > ? ORDER BY id LIMIT ?`
+	const ofCategory = `SELECT ` + petColumns + ` FROM pet WHERE category_id = ? AND id > ? ORDER BY id LIMIT ?`
+	if q.Category == 0 {
+		return list(ctx, s, "list pets", scanPet, every, int64(q.After), q.Limit)
+	}
+	return list(ctx, s, "list pets", scanPet, ofCategory, int64(q.Category), int64(q.After), q.Limit)
+}

@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+// once is a create of some operation as far as idempotency is concerned: it returns
+// what it was told was created, such as a petcat.Pet.
+type once func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (created any, replayed bool, err error)
+
+// onces are creates of each operation; the pets' category is 1, the orders' pet is 1.
+func onces(t *testing.T) map[string]once {
+	t.Helper()
+	pet := func(name string) once {
+		return func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+			t.Helper()
+			c, err := s.CreatePet(t.Context(), petcat.CreatePet{Account: account, New: newPet(t, name, 1), IdempotencyKey: key})
+			return c.Pet, c.Replayed, err
+		}
+	}
+	order := func(quantity int64) once {
+		return func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+			t.Helper()
+			c, err := s.CreateOrder(t.Context(), petcat.CreateOrder{Account: account, New: newOrder(t, 1, quantity), IdempotencyKey: key})
+			return c.Order, c.Replayed, err
+		}
+	}
+	return map[string]once{
+		"a pet": pet("Rex"), "another pet": pet("Max"), "an order": order(1), "another order": order(2),
+		"a category": func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+			t.Helper()
+			c, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: account, New: category(t, "Rex", nil), IdempotencyKey: key})
+			return c.Category, c.Replayed, err
+		},
+	}
+}
+
+// testOnce: what holds of repeated creates of categories holds of pets and orders,
+// and a key belongs to one request of whatever operation.
+func testOnce(t *testing.T, open Open) {
+	for name, create := range onces(t) {
+		t.Run(name, func(t *testing.T) {
+			f := start(t, open)
+			f.stock(t, 1)
+			first, replayed, err := create(t, f, 1, "k")
+			wantEqual(t, "replayed", false, must(t, replayed, err))
+			repeat := func(s Store) {
+				t.Helper()
+				again, replayed, err := create(t, s, 1, "k")
+				wantEqual(t, "replayed", true, must(t, replayed, err))
+				wantEqual(t, "the repetition", first, again)
+			}
+			repeat(f)
+			repeat(f.another(t))
+			for other, another := range onces(t) {
+				if other != name {
+					_, _, err := another(t, f, 1, "k")
+					wantCode(t, err, petcat.CodeIdempotencyKeyReused)
+				}
+			}
+			for _, fresh := range []struct {
+				account petcat.AccountID
+				key     petcat.IdempotencyKey
+			}{{2, "k"}, {1, "K"}, {1, ""}, {1, ""}} {
+				_, replayed, err := create(t, f, fresh.account, fresh.key)
+				wantEqual(t, "replayed", false, must(t, replayed, err))
+			}
+			f.clock.Advance(petcat.IdempotencyRetention - time.Millisecond)
+			repeat(f)
+			f.clock.Advance(time.Millisecond)
+			_, replayed, err = create(t, f, 1, "k")
+			wantEqual(t, "replayed after 24 hours", false, must(t, replayed, err))
+		})
+		t.Run(name+" 16 times at once", func(t *testing.T) { testOnceInParallel(t, open, create) })
+	}
+	t.Run("all of them at once", func(t *testing.T) { testOneKeyInParallel(t, open) })
+}
+
+// persist repeats a create as a caller does who is told to retry.
+func (o once) persist(t *testing.T, s Store, key petcat.IdempotencyKey) (created any, replayed bool, err error) {
+	t.Helper()
+	for {
+		if created, replayed, err = o(t, s, 1, key); petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {
+			return created, replayed, err
+		}
+	}
+}
+
+func testOnceInParallel(t *testing.T, open Open, create once) {
+	f := start(t, open)
+	f.stock(t, 1)
+	stores := []Store{f.Store, f.another(t)}
+	var fresh atomic.Int64
+	var mu sync.Mutex
+	seen := make(map[any]bool)
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			created, replayed, err := create.persist(t, stores[i%2], "k")
+			if err != nil {
+				t.Errorf("create: %v", err)
+			}
+			if !replayed {
+				fresh.Add(1)
+			}
+			mu.Lock()
+			seen[created] = true
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	wantEqual(t, "answers that were not replayed", int64(1), fresh.Load())
+	wantEqual(t, "things that were answered", 1, len(seen))
+}
+
+// testOneKeyInParallel: of different requests with one key, one is carried out.
+func testOneKeyInParallel(t *testing.T, open Open) {
+	f := start(t, open)
+	f.stock(t, 1)
+	stores := []Store{f.Store, f.another(t)}
+	for round := range 10 {
+		key := petcat.IdempotencyKey(fmt.Sprint("k", round))
+		var carriedOut atomic.Int64
+		var all sync.WaitGroup
+		i := 0
+		for name, create := range onces(t) {
+			s := stores[i%2]
+			i++
+			all.Go(func() {
+				_, replayed, err := create.persist(t, s, key)
+				switch {
+				case err == nil && !replayed:
+					carriedOut.Add(1)
+				case petcat.CodeOf(err) != petcat.CodeIdempotencyKeyReused:
+					t.Errorf("%s: replayed %v, %v", name, replayed, err)
+				}
+			})
+		}
+		all.Wait()
+		wantEqual(t, "requests that were carried out", int64(1), carriedOut.Load())
+	}
+}

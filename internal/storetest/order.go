@@ -1,0 +1,98 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+
+	"petcat"
+)
+
+func testOrders(t *testing.T, open Open) {
+	t.Run("an account sees its own", func(t *testing.T) { testOwnOrders(t, open) })
+	t.Run("only of a pet that is there", func(t *testing.T) { testOrdersOfNoPet(t, open) })
+	t.Run("pages", func(t *testing.T) { testOrderPages(t, open) })
+}
+
+func newOrder(t *testing.T, pet petcat.PetID, quantity int64) petcat.NewOrder {
+	t.Helper()
+	n, err := petcat.ParseNewOrder(&pet, &quantity)
+	return must(t, n, err)
+}
+
+func (f *fixture) order(t *testing.T, account petcat.AccountID, n petcat.NewOrder) petcat.Order {
+	t.Helper()
+	created, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: account, New: n})
+	wantEqual(t, "replayed", false, must(t, created, err).Replayed)
+	return created.Order
+}
+
+func (f *fixture) orders(t *testing.T, q petcat.OrderQuery) []petcat.Order {
+	t.Helper()
+	orders, err := f.ListOrders(t.Context(), q)
+	return must(t, orders, err)
+}
+
+// stock creates a category with so many pets.
+func (f *fixture) stock(t *testing.T, pets int) {
+	t.Helper()
+	category := f.create(t, "Dogs", nil).ID
+	for range pets {
+		f.pet(t, "Rex", category)
+	}
+}
+
+func testOwnOrders(t *testing.T, open Open) {
+	f := start(t, open)
+	f.stock(t, 2)
+	want := make(map[petcat.AccountID][]petcat.Order)
+	for i, o := range []struct {
+		account  petcat.AccountID
+		pet      petcat.PetID
+		quantity int64
+	}{{1, 1, 1}, {2, 1, petcat.MaxQuantity}, {1, 2, 7}, {1, 1, 1}, {2, 2, 2}} { // the same may be ordered twice
+		placed := petcat.Order{ID: petcat.OrderID(i + 1), Pet: o.pet, Quantity: o.quantity}
+		wantEqual(t, "the answer", placed, f.order(t, o.account, newOrder(t, o.pet, o.quantity)))
+		want[o.account] = append(want[o.account], placed)
+	}
+	for _, s := range []Store{f.Store, f.another(t)} {
+		for account := range petcat.AccountID(4) {
+			orders, err := s.ListOrders(t.Context(), petcat.OrderQuery{Account: account, Limit: 10})
+			wantEqual(t, account.String()+"'s orders", want[account], must(t, orders, err))
+		}
+	}
+}
+
+func testOrdersOfNoPet(t *testing.T, open Open) {
+	f := start(t, open)
+	f.stock(t, 1)
+	for _, pet := range []petcat.PetID{2, 0, -1, 1 << 60} {
+		_, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 1, New: newOrder(t, pet, 1), IdempotencyKey: "k"})
+		wantCode(t, err, petcat.CodeInvalidField)
+	}
+	created, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 1, New: newOrder(t, 1, 1), IdempotencyKey: "k"})
+	wantEqual(t, "the first order", petcat.CreatedOrder{Order: petcat.Order{ID: 1, Pet: 1, Quantity: 1}}, must(t, created, err))
+}
+
+func testOrderPages(t *testing.T, open Open) {
+	f := start(t, open)
+	f.stock(t, 1)
+	var want []petcat.Order
+	for i := range 12 {
+		account := petcat.AccountID(1 + i%2)
+		if o := f.order(t, account, newOrder(t, 1, int64(i+1))); account == 1 {
+			want = append(want, o)
+		}
+	}
+	for _, limit := range []int{1, 4, 6, 7} {
+		var walked []petcat.Order
+		for after := petcat.OrderID(0); ; {
+			page := f.orders(t, petcat.OrderQuery{Account: 1, After: after, Limit: limit})
+			walked = slices.Concat(walked, page)
+			if len(page) < limit {
+				break
+			}
+			after = page[limit-1].ID
+		}
+		wantEqual(t, "the walk", want, walked)
+	}
+}

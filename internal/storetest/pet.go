@@ -1,0 +1,221 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"petcat"
+)
+
+func testPets(t *testing.T, open Open) {
+	t.Run("names come back byte for byte, in the order of creation", func(t *testing.T) { testPetNames(t, open) })
+	t.Run("only of a category that is there", func(t *testing.T) { testPetsOfNoCategory(t, open) })
+	t.Run("a category with pets stays", func(t *testing.T) { testCategoryInUse(t, open) })
+	t.Run("creates against deletions of their category", func(t *testing.T) { testPetsAgainstDeletions(t, open) })
+	t.Run("pages", func(t *testing.T) { testPetPages(t, open) })
+	t.Run("parallel creates", func(t *testing.T) { testParallelPets(t, open) })
+}
+
+func newPet(t *testing.T, name string, category petcat.CategoryID) petcat.NewPet {
+	t.Helper()
+	n, err := petcat.ParseNewPet(&name, &category)
+	return must(t, n, err)
+}
+
+// pet creates a pet of account 1.
+func (f *fixture) pet(t *testing.T, name string, category petcat.CategoryID) petcat.Pet {
+	t.Helper()
+	created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: newPet(t, name, category)})
+	wantEqual(t, "replayed", false, must(t, created, err).Replayed)
+	return created.Pet
+}
+
+func (f *fixture) pets(t *testing.T, q petcat.PetQuery) []petcat.Pet {
+	t.Helper()
+	pets, err := f.ListPets(t.Context(), q)
+	return must(t, pets, err)
+}
+
+func (f *fixture) remove(t *testing.T, id petcat.CategoryID) error {
+	t.Helper()
+	return f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: id, Account: 1})
+}
+
+func testPetNames(t *testing.T, open Open) {
+	f := start(t, open)
+	wantEqual(t, "pets of nothing", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
+	category := f.create(t, "Dogs", nil).ID
+	var want []petcat.Pet
+	for _, name := range append(slices.Clone(naughty), "Rex", "Rex") { // names need not be unique
+		p := petcat.Pet{ID: petcat.PetID(len(want) + 1), Name: name, Category: category}
+		wantEqual(t, "the answer", p, f.pet(t, name, category))
+		want = append(want, p)
+	}
+	for _, s := range []Store{f.Store, f.another(t)} {
+		for _, p := range want {
+			found, err := s.FindPet(t.Context(), p.ID)
+			wantEqual(t, "the pet", p, must(t, found, err))
+		}
+		listed, err := s.ListPets(t.Context(), petcat.PetQuery{Limit: 1_000})
+		wantEqual(t, "the list", want, must(t, listed, err))
+		for _, id := range []petcat.PetID{-1, 0, petcat.PetID(len(want) + 1)} {
+			_, err := s.FindPet(t.Context(), id)
+			wantCode(t, err, petcat.CodeNotFound)
+		}
+	}
+}
+
+func testPetsOfNoCategory(t *testing.T, open Open) {
+	f := start(t, open)
+	there, gone := f.create(t, "Dogs", nil).ID, f.create(t, "Cats", nil).ID
+	if err := f.remove(t, gone); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []petcat.CategoryID{gone, gone + 1, 0, -1, 1 << 60} {
+		for _, key := range []petcat.IdempotencyKey{"", "k"} { // which a refusal does not use up
+			_, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: newPet(t, "Rex", id), IdempotencyKey: key})
+			wantCode(t, err, petcat.CodeInvalidField)
+		}
+	}
+	wantEqual(t, "pets", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
+	created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", there), IdempotencyKey: "k"})
+	wantEqual(t, "a pet in another account's category, with the first id", petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}, must(t, created, err))
+}
+
+func testCategoryInUse(t *testing.T, open Open) {
+	f := start(t, open)
+	used, free := f.create(t, "Dogs", nil), f.create(t, "Cats", nil)
+	f.pet(t, "Rex", used.ID)
+	for _, by := range []petcat.AccountID{1, 0} { // the operator as well
+		err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: used.ID, Account: by})
+		wantCode(t, err, petcat.CodeCategoryInUse)
+	}
+	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: used.ID, Account: 2}), petcat.CodeForbidden)
+	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: used.ID, Account: 1, Expected: &free}), petcat.CodePreconditionFailed)
+	wantEqual(t, "the category", used, f.byID(t)[used.ID].Category)
+	if err := f.remove(t, free.ID); err != nil {
+		t.Errorf("a category without pets: %v", err)
+	}
+	name := "Hounds"
+	f.update(t, petcat.UpdateCategory{ID: used.ID, Account: 1, Patch: patch(t, &name, nil, false)})
+}
+
+// testPetsAgainstDeletions has two processes create pets of a category while one of
+// them deletes it: there is never a pet whose category is gone.
+func testPetsAgainstDeletions(t *testing.T, open Open) {
+	const rounds, clients = 25, 4
+	f := start(t, open)
+	stores := []Store{f.Store, f.another(t)}
+	deleted, kept := 0, 0
+	for round := range rounds {
+		category := f.create(t, "Dogs", nil).ID
+		n := newPet(t, fmt.Sprint("Rex ", round), category)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		created := 0
+		for client := range clients {
+			all.Go(func() {
+				_, err := stores[client%2].CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: n})
+				switch petcat.CodeOf(err) {
+				case "":
+					mu.Lock()
+					created++
+					mu.Unlock()
+				case petcat.CodeInvalidField:
+				default:
+					t.Errorf("create: %v", err)
+				}
+			})
+		}
+		var deletion error
+		all.Go(func() { deletion = f.remove(t, category) })
+		all.Wait()
+		there := len(f.pets(t, petcat.PetQuery{Category: category, Limit: 10}))
+		wantEqual(t, "pets that are there", created, there)
+		switch code := petcat.CodeOf(deletion); {
+		case code == "" && there == 0:
+			deleted++
+		case code == petcat.CodeCategoryInUse && there > 0:
+			kept++
+		default:
+			t.Fatalf("the deletion ended with %v, and there are %d pets", deletion, there)
+		}
+	}
+	t.Logf("%d categories were deleted, %d kept", deleted, kept)
+	f.account(t, "zoo")
+	take(t, f) // it looks whether each pet's category is there
+}
+
+func testPetPages(t *testing.T, open Open) {
+	f := start(t, open)
+	var every []petcat.Pet
+	of := make(map[petcat.CategoryID][]petcat.Pet)
+	for i := range 3 {
+		f.create(t, fmt.Sprint(i), nil)
+	}
+	for i := range 25 {
+		category := petcat.CategoryID(1 + i*i%3) // 1 or 2; 3 has none
+		p := f.pet(t, fmt.Sprint(i), category)
+		every, of[category] = append(every, p), append(of[category], p)
+	}
+	for category := range petcat.CategoryID(5) {
+		want := of[category]
+		if category == 0 {
+			want = every
+		}
+		for _, limit := range []int{1, 7, len(want), len(want) + 1, 1_001} {
+			if limit == 0 {
+				continue
+			}
+			var walked []petcat.Pet
+			for q := (petcat.PetQuery{Category: category, Limit: limit}); ; {
+				page := f.pets(t, q)
+				if len(page) > limit {
+					t.Fatalf("a page of %d has %d", limit, len(page))
+				}
+				walked = append(walked, page...)
+				if len(page) < limit {
+					break
+				}
+				q.After = page[len(page)-1].ID
+			}
+			wantEqual(t, fmt.Sprintf("category %d in pages of %d", category, limit), want, walked)
+		}
+	}
+	wantEqual(t, "behind all", 0, len(f.pets(t, petcat.PetQuery{After: 1<<53 - 1, Limit: 10})))
+}
+
+func testParallelPets(t *testing.T, open Open) {
+	const clients, each = 16, 10
+	f := start(t, open)
+	category := f.create(t, "Dogs", nil).ID
+	var mu sync.Mutex
+	acknowledged := make(map[petcat.PetID]petcat.Pet)
+	var all sync.WaitGroup
+	for client := range clients {
+		n := newPet(t, fmt.Sprint(client), category)
+		all.Go(func() {
+			for range each {
+				created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: n})
+				if err != nil {
+					t.Errorf("create: %v", err)
+					return
+				}
+				mu.Lock()
+				acknowledged[created.Pet.ID] = created.Pet
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	pets := f.pets(t, petcat.PetQuery{Category: category, Limit: 1_000})
+	wantEqual(t, "the number of pets", clients*each, len(pets))
+	for i, p := range pets {
+		if p.ID != petcat.PetID(i+1) {
+			t.Fatalf("row %d has the id %d", i, p.ID)
+		}
+		wantEqual(t, "what was acknowledged", acknowledged[p.ID], p)
+	}
+}

@@ -1,0 +1,110 @@
+package petcat
+
+import (
+	"context"
+	"crypto/sha256"
+)
+
+// PetID identifies a pet, as a [CategoryID] identifies a category.
+type PetID int64
+
+// Pet is an animal, classified by a category.
+type Pet struct {
+	ID       PetID
+	Name     string
+	Category CategoryID
+}
+
+// NewPet is what a caller may say about a pet that is to be created. The zero
+// value is not valid: [ParseNewPet] is the only way to one.
+type NewPet struct {
+	name     string
+	category CategoryID
+}
+
+// MaxPetName is the longest name, in characters (Unicode code points).
+const MaxPetName = MaxCategoryName
+
+// ParseNewPet checks a pet to be created; nil means that the caller did not send
+// the field. It returns an [Error] with [CodeMissingField] or [CodeInvalidField].
+// Names follow the rules of categories' names. Whether the category exists, the store
+// says.
+func ParseNewPet(name *string, category *CategoryID) (NewPet, error) {
+	switch {
+	case name == nil:
+		return NewPet{}, Errorf(CodeMissingField, "name is required")
+	case category == nil:
+		return NewPet{}, Errorf(CodeMissingField, "category_id is required")
+	}
+	if err := (textRule{field: "name", maxRunes: MaxPetName}).check(*name); err != nil {
+		return NewPet{}, err
+	}
+	return NewPet{name: *name, category: *category}, nil
+}
+
+// Name returns the name to be stored.
+func (n NewPet) Name() string { return n.name }
+
+// Category returns the category that is to classify the pet.
+func (n NewPet) Category() CategoryID { return n.category }
+
+// As returns the pet that n becomes once it has an id.
+func (n NewPet) As(id PetID) Pet { return Pet{ID: id, Name: n.name, Category: n.category} }
+
+// Fingerprint returns a SHA-256 of what the caller asked for; see
+// [NewCategory.Fingerprint].
+func (n NewPet) Fingerprint() [sha256.Size]byte {
+	return fingerprint(OpCreatePet, n.name, int64(n.category))
+}
+
+// UnknownCategory says that the category of a pet to be created does not exist, or
+// no longer.
+func (n NewPet) UnknownCategory() *Error {
+	return Errorf(CodeInvalidField, "category_id must be the id of a category, and there is no category %d; it may have been deleted", n.category)
+}
+
+// NoSuchPet says that there is no pet with an id.
+func NoSuchPet() *Error { return Errorf(CodeNotFound, "there is no pet with this id") }
+
+// CreatePet asks a store for a pet.
+type CreatePet struct {
+	Account AccountID
+	New     NewPet
+	// IdempotencyKey is "" when the caller sent none.
+	IdempotencyKey IdempotencyKey
+}
+
+// CreatedPet is a store's answer to [CreatePet].
+type CreatedPet struct {
+	Pet Pet
+	// Replayed says that the pet was created by an earlier request with the same
+	// idempotency key.
+	Replayed bool
+}
+
+// PetQuery says which pets to list.
+type PetQuery struct {
+	Category CategoryID // 0: of all categories
+	After    PetID      // ids above this one
+	Limit    int        // how many at most
+}
+
+// PetStore keeps pets. All accounts share them.
+type PetStore interface {
+	// CreatePet makes a pet durable, together with its idempotency key, before it
+	// returns. The category exists when that happens, and cannot be deleted from then
+	// on. It returns an [Error] with [CodeInvalidField] for a category that does not
+	// exist, [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], or
+	// [CodeServiceUnavailable]; after the last, the pet may or may not exist if
+	// [ErrOutcomeUnknown] is in its chain.
+	CreatePet(ctx context.Context, c CreatePet) (CreatedPet, error)
+
+	// FindPet returns a pet, or an [Error] with [CodeNotFound] or
+	// [CodeServiceUnavailable].
+	FindPet(ctx context.Context, id PetID) (Pet, error)
+
+	// ListPets returns pets by id ascending, or an [Error] with
+	// [CodeServiceUnavailable]. It shows every pet whose creation was answered before
+	// the call.
+	ListPets(ctx context.Context, q PetQuery) ([]Pet, error)
+}
