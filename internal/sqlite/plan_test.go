@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/store"
+)
+
+// watched is the engine, which tells how SQLite is going to find what is read.
+type watched struct {
+	engine
+	plan *[]string
+}
+
+func (w watched) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return translate(fn(conn{ctx, explained{w.s.readers, w.plan}}), doing)
+}
+
+type explained struct {
+	statements
+	plan *[]string
+}
+
+func (e explained) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	rows, err := e.statements.QueryContext(ctx, "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			return nil, err
+		}
+		*e.plan = append(*e.plan, step)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return e.statements.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // the caller closes them
+}
+
+// TestPagesComeFromIndexes: a page costs what is in it, however many pets and orders
+// there are.
+func TestPagesComeFromIndexes(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	var plan []string
+	seen := store.New(watched{engine{s}, &plan}, dialect(), store.Meta{}, clock.NewSystem())
+	for name, c := range map[string]struct {
+		list func() error
+		want string
+	}{
+		"pets": {func() error {
+			_, err := seen.ListPets(t.Context(), petcat.PetQuery{Limit: 10})
+			return err
+		}, "SEARCH pet USING INTEGER PRIMARY KEY (rowid>?)"},
+		"pets of a category": {func() error {
+			_, err := seen.ListPets(t.Context(), petcat.PetQuery{Category: 1, Limit: 10})
+			return err
+		}, "SEARCH pet USING INDEX pet_category (category_id=? AND id>?)"},
+		"orders": {func() error {
+			_, err := seen.ListOrders(t.Context(), petcat.OrderQuery{Account: 1, Limit: 10})
+			return err
+		}, "SEARCH store_order USING INDEX store_order_account (account_id=? AND id>?)"},
+	} {
+		plan = nil
+		if err := c.list(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(plan, "\n"); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
