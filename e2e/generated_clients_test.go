@@ -25,7 +25,10 @@ type exercise struct {
 	Plan                            string
 	Windows                         []string
 	Banned                          bool
-	Stale, Unnamed, Missing         refusal
+	Stale, Unnamed, Missing, InUse  refusal
+	Pets                            []pet
+	Ordered                         order
+	Orders                          []order
 	Deleted                         int // the status
 	// Refused is a call with a key whose day is spent, the next four are its headers.
 	Refused                             refusal
@@ -36,6 +39,18 @@ type described struct {
 	ID          int64
 	Name        string
 	Description *string
+}
+
+type pet struct {
+	ID       int64
+	Category int64 `json:"category_id"`
+	Name     string
+}
+
+type order struct {
+	ID       int64
+	Pet      int64 `json:"pet_id"`
+	Quantity int64
 }
 
 // refusal is an error of the API without its message, which may change.
@@ -93,6 +108,10 @@ func (s *server) exercise(dir, program string, args ...string) {
 		Stale:     refusal{http.StatusPreconditionFailed, petcat.CodePreconditionFailed},
 		Unnamed:   refusal{http.StatusBadRequest, petcat.CodeMissingField},
 		Missing:   refusal{http.StatusNotFound, petcat.CodeNotFound},
+		InUse:     refusal{http.StatusConflict, petcat.CodeCategoryInUse},
+		Pets:      []pet{{1, first, "Rex"}},
+		Ordered:   order{1, 1, 2},
+		Orders:    []order{{1, 1, 2}},
 		Deleted:   http.StatusNoContent,
 		Refused:   refusal{http.StatusTooManyRequests, petcat.CodeDailyQuotaExceeded},
 		Limit:     1,

@@ -41,6 +41,12 @@ func main() {
 	for _, window := range present(usage.JSON200, usage).Windows {
 		windows = append(windows, window.Window)
 	}
+	rex := must(api.CreatePetWithResponse(ctx, nil, NewPet{Name: "Rex", CategoryId: id - 1}))
+	pets := must(api.ListPetsWithResponse(ctx, &ListPetsParams{CategoryId: &present(rex.JSON201, rex).CategoryId}))
+	ordered := must(api.CreateOrderWithResponse(ctx, nil, NewOrder{PetId: rex.JSON201.Id, Quantity: 2}))
+	orders := must(api.ListOrdersWithResponse(ctx, nil))
+	inUse := must(api.DeleteCategoryWithResponse(ctx, rex.JSON201.CategoryId, nil))
+
 	deleted := must(api.DeleteCategoryWithResponse(ctx, id, nil))
 	missing := must(api.GetCategoryWithResponse(ctx, id, nil))
 	refused := must(spent.ListCategoriesWithResponse(ctx, nil))
@@ -58,6 +64,10 @@ func main() {
 		"plan":       usage.JSON200.Plan,
 		"windows":    windows,
 		"banned":     !usage.JSON200.Ban.IsNull(),
+		"pets":       pets.JSON200,
+		"ordered":    ordered.JSON201,
+		"orders":     orders.JSON200,
+		"inUse":      inUse.JSON409,
 		"deleted":    deleted.StatusCode(),
 		"missing":    missing.JSON404,
 		"refused":    refused.JSON429,

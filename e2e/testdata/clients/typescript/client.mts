@@ -42,6 +42,12 @@ const stale = failure(await api.PATCH("/categories/{categoryId}", { params: unch
 const unnamed = failure(await api.POST("/categories", { body: { description: "?" } }));
 
 const usage = value(await api.GET("/usage"));
+const pet = value(await api.POST("/pets", { body: { name: "Rex", category_id: created.id - 1 } }));
+const pets = value(await api.GET("/pets", { params: { query: { category_id: pet.category_id } } }));
+const ordered = value(await api.POST("/store/orders", { body: { pet_id: pet.id, quantity: 2 } }));
+const orders = value(await api.GET("/store/orders"));
+const inUse = failure(await api.DELETE("/categories/{categoryId}", { params: { path: { categoryId: pet.category_id } } }));
+
 const deleted = await api.DELETE("/categories/{categoryId}", { params: { path } });
 const missing = failure(await api.GET("/categories/{categoryId}", { params: { path } }));
 
@@ -61,6 +67,10 @@ console.log(
     plan: usage.plan,
     windows: usage.windows.map((w) => w.window),
     banned: usage.ban !== null,
+    pets,
+    ordered,
+    orders,
+    inUse,
     deleted: deleted.response.status,
     missing,
     refused: failure(refused),
