@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -48,33 +51,35 @@ func (e AuditEntry) Seal(previous [sha256.Size]byte) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// AuditChain is the end of an audit log; the zero value that of an empty one.
-type AuditChain struct {
+// AuditHead is the end of an audit log: the sequence and the hash of its last entry.
+// The zero value is that of an empty log.
+type AuditHead struct {
 	Sequence int64
 	Hash     [sha256.Size]byte
 }
 
-// Append returns e as the entry that follows, with its sequence and hash, and
-// moves the end to it.
-func (c *AuditChain) Append(e AuditEntry) AuditEntry {
-	e.Sequence = c.Sequence + 1
-	e.Hash = e.Seal(c.Hash)
-	c.Sequence, c.Hash = e.Sequence, e.Hash
-	return e
+// String returns the head as operators keep it: "12:" and the hash in hexadecimal.
+func (h AuditHead) String() string { return fmt.Sprintf("%d:%x", h.Sequence, h.Hash) }
+
+// ParseAuditHead reads what [AuditHead.String] returns.
+func ParseAuditHead(s string) (AuditHead, error) {
+	var h AuditHead
+	number, text, _ := strings.Cut(s, ":")
+	sequence, err := strconv.ParseUint(number, 10, 63)
+	hash, hexErr := hex.DecodeString(text)
+	if err != nil || hexErr != nil || len(hash) != len(h.Hash) {
+		return AuditHead{}, Errorf(CodeInvalidField, "a head looks like 12:9f86d0..., with 64 hexadecimal digits (got %.100q)", s)
+	}
+	return AuditHead{int64(sequence), [sha256.Size]byte(hash)}, nil
 }
 
-// Check returns what is wrong with e as the entry that follows, one sentence for
-// each fault, and moves the end to it. What follows an altered entry is judged by
-// what that one says, so that one fault is told once.
-func (c *AuditChain) Check(e AuditEntry) (faults []string) {
-	if e.Sequence != c.Sequence+1 {
-		faults = append(faults, fmt.Sprintf("audit entry %d follows %d: what was between them is gone", e.Sequence, c.Sequence))
-	}
-	if e.Hash != e.Seal(c.Hash) {
-		faults = append(faults, fmt.Sprintf("audit entry %d does not carry the hash that it must have: it, or one before it, was altered", e.Sequence))
-	}
-	c.Sequence, c.Hash = e.Sequence, e.Hash
-	return faults
+// Append returns e as the entry that follows, with its sequence and hash, and
+// moves the head to it.
+func (h *AuditHead) Append(e AuditEntry) AuditEntry {
+	e.Sequence = h.Sequence + 1
+	e.Hash = e.Seal(h.Hash)
+	h.Sequence, h.Hash = e.Sequence, e.Hash
+	return e
 }
 
 // AuditQuery chooses audit entries: those for which all holds. The zero value
@@ -82,7 +87,9 @@ func (c *AuditChain) Check(e AuditEntry) (faults []string) {
 type AuditQuery struct {
 	Account AccountID // 0: any; otherwise entries about it and about its keys
 	Key     KeyID     // 0: any; otherwise entries about it
+	Actor   Actor     // "": any
 	Since   time.Time // zero: from the beginning
+	From    int64     // the lowest sequence
 	Newest  int       // 0: all; otherwise so many of the newest
 }
 

@@ -2,6 +2,8 @@ package petcat_test
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,14 +49,29 @@ func TestAuditSealSurvivesTheStore(t *testing.T) {
 	}
 }
 
-func TestAuditChainAppends(t *testing.T) {
-	var chain petcat.AuditChain
+func TestAuditHeadAppends(t *testing.T) {
+	var head petcat.AuditHead
 	var previous [sha256.Size]byte
 	for n := int64(1); n <= 3; n++ {
-		e := chain.Append(petcat.AuditEntry{At: noon, Actor: "cli:ann", Action: "key.revoke"})
-		if e.Sequence != n || e.Hash != e.Seal(previous) || chain.Hash != e.Hash {
-			t.Errorf("entry %d is %+v, and the chain ends with %+v", n, e, chain)
+		e := head.Append(petcat.AuditEntry{At: noon, Actor: "cli:ann", Action: "key.revoke"})
+		if e.Sequence != n || e.Hash != e.Seal(previous) || head != (petcat.AuditHead{Sequence: n, Hash: e.Hash}) {
+			t.Errorf("entry %d is %+v, and the head %s", n, e, head)
 		}
 		previous = e.Hash
+	}
+}
+
+func TestParseAuditHead(t *testing.T) {
+	want := petcat.AuditHead{Sequence: 12, Hash: sha256.Sum256([]byte("12"))}
+	digits := fmt.Sprintf("%x", want.Hash)
+	for s, valid := range map[string]bool{
+		want.String(): true, "12:" + strings.ToUpper(digits): true,
+		"": false, "12": false, "12:": false, ":" + digits: false, digits: false, "-12:" + digits: false, "9223372036854775808:" + digits: false,
+		"12:" + digits[1:]: false, "12:" + digits + "00": false, "12:" + digits[1:] + "g": false, "12:" + digits + ":": false, " 12:" + digits: false,
+	} {
+		got, err := petcat.ParseAuditHead(s)
+		if valid && (err != nil || got != want) || !valid && (err == nil || got != petcat.AuditHead{}) {
+			t.Errorf("%q is read as %s, %v", s, got, err)
+		}
 	}
 }

@@ -95,17 +95,19 @@ func auditLine(w io.Writer, e petcat.AuditEntry, n int) error {
 // auditReport is what audit verify says in the end.
 type auditReport struct {
 	Entries      int64    `json:"entries"`
+	Head         string   `json:"head"`
 	LastSequence int64    `json:"last_sequence"`
 	LastHash     string   `json:"last_hash"`
 	Findings     []string `json:"findings"`
 }
 
-func (p *program) printAuditReport(r auditReport, asJSON bool) error {
+func (p *program) printAuditReport(r auditReport, head petcat.AuditHead, asJSON bool) error {
+	r.Head, r.LastSequence, r.LastHash = head.String(), head.Sequence, hex.EncodeToString(head.Hash[:])
 	var err error
 	if asJSON {
 		err = p.printJSON(r)
 	} else {
-		err = p.say("Checked %s entries of the audit log; the last one is %d, with the hash %s.", grouped(r.Entries), r.LastSequence, r.LastHash)
+		err = p.say("Checked %s entries of the audit log; its head is %s.", grouped(r.Entries), r.Head)
 	}
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func TestCheckerFindsEveryFault(t *testing.T) {
 		"idempotency key":             {func(_ *Header, rows []row) { rows[6].Values[1] = "a b" }, "an idempotency key of acct_1 breaks a rule: "},
 		"count":                       {func(h *Header, _ []row) { h.Rows[Bans] = 2 }, "there are 1 bans where 2 were counted"},
 		"id twice":                    {func(_ *Header, rows []row) { rows[5].Values[0] = int64(1) }, "out of order, or one is there twice"},
-		"audit gap":                   {func(_ *Header, rows []row) { rows[9].Values[0] = int64(3) }, "audit entry 3 follows 1"},
+		"audit gap":                   {func(_ *Header, rows []row) { rows[9].Values[0] = int64(3) }, "audit entry 2 is missing: the log continues with entry 3"},
 		"audit altered":               {func(_ *Header, rows []row) { rows[8].Values[2] = "cli:eve" }, "audit entry 1 does not carry the hash"},
 		"plan":                        {func(_ *Header, rows []row) { rows[0].Values[3] = int64(61) }, `acct_1 is on the plan "free" with the quotas 61 and 1000`},
 		"no such plan":                {func(_ *Header, rows []row) { rows[0].Values[2] = "gold" }, `acct_1 is on the plan "gold"`},
@@ -80,6 +80,10 @@ func TestCheckerFindsEveryFault(t *testing.T) {
 		"last order at the top":       {func(h *Header, _ []row) { h.LastOrder = math.MaxInt64 }, "the number of the last order is"},
 		"day's account":               {func(_ *Header, rows []row) { rows[7].Values[1] = int64(2) }, "day 20000 is counted for acct_2"},
 		"day's count":                 {func(_ *Header, rows []row) { rows[7].Values[2] = int64(-1) }, "the count of acct_1 on day 20000 is -1"},
+		"audit swapped": {func(_ *Header, rows []row) {
+			rows[8].Values, rows[9].Values = rows[9].Values, rows[8].Values
+			rows[8].Values[0], rows[9].Values[0] = int64(1), int64(2)
+		}, "audit entry 1 was written as entry 2: entries were reordered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, rows := sample()
@@ -122,6 +126,9 @@ func TestStrictReaderRefusesEveryFault(t *testing.T) {
 	}
 	rows[0].Values[3] = int64(-60)
 	wantError(t, "a negative quota", read(h, rows), Faulty)
+	h, rows = sample()
+	rows[8].Values[2] = "cli:eve"
+	wantError(t, "an altered audit entry", read(h, rows), Faulty)
 	h, rows = sample()
 	h.LastCategory = math.MaxInt64
 	wantError(t, "the last id", read(h, rows), Faulty)

@@ -3,6 +3,8 @@ package backup
 import (
 	"fmt"
 	"slices"
+
+	"petcat"
 )
 
 // maxFindings is how many findings are kept: after so many, one knows enough.
@@ -24,6 +26,13 @@ func (f *Findings) Add(faults ...string) {
 			f.more++
 		}
 	}
+}
+
+// AddAudit notes the faults of an audit log.
+func (f *Findings) AddAudit(c *petcat.AuditCheck) {
+	faults, more := c.Faults()
+	f.Add(faults...)
+	f.more += more
 }
 
 // All returns what was found.

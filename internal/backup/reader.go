@@ -153,7 +153,8 @@ func (r *Reader) check(k Kind) error {
 			return err
 		}
 	}
-	if faults := r.checker.findings.All(); len(faults) > 0 {
+	found := r.checker.found()
+	if faults := found.All(); len(faults) > 0 {
 		return &Error{Kind: Faulty, Message: "has faults that a restore would bring along (the first: " + faults[0] + "); see all with petcat verify, and use another copy"}
 	}
 	return nil

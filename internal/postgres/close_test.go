@@ -49,14 +49,14 @@ func TestAccountWithManyKeysIsClosed(t *testing.T) {
 	if err != nil || len(change.Keys) != keys || change.Revision != keys+2 {
 		t.Errorf("others are told of %d keys, up to revision %d, %v", len(change.Keys), change.Revision, err)
 	}
-	var chain petcat.AuditChain
+	var head petcat.AuditHead
 	err = s.EachAuditEntry(t.Context(), petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
-		if want := chain.Append(e); e != want {
+		if want := head.Append(e); e != want {
 			t.Errorf("entry %+v, want %+v", e, want)
 		}
 		return nil
 	})
-	if err != nil || chain.Sequence != keys+2 {
-		t.Errorf("%d entries in the audit log, %v; want %d", chain.Sequence, err, keys+2)
+	if err != nil || head.Sequence != keys+2 {
+		t.Errorf("%d entries in the audit log, %v; want %d", head.Sequence, err, keys+2)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"petcat"
 )
 
-// chain is the end of the audit log, read when it is first needed.
+// chain is the head of the audit log, read when it is first needed.
 type chain struct {
 	known bool
-	end   petcat.AuditChain
+	head  petcat.AuditHead
 }
 
 // detail is what an audit entry tells beyond who did what to whom. It must not
@@ -39,7 +39,7 @@ func (t *Tx) recordEach(by petcat.Actor, action string, subjects []string, d det
 	}
 	rows := make([][]any, len(subjects))
 	for i, subject := range subjects {
-		e := t.chain.end.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
+		e := t.chain.head.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
 		rows[i] = []any{e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:]}
 	}
 	return t.ExecEach(insert, rows)
@@ -52,7 +52,7 @@ func (t *Tx) findChain() error {
 	if t.chain.known {
 		return nil
 	}
-	_, err := t.QueryRow(query, nil, &t.chain.end.Sequence, (*hash)(&t.chain.end.Hash))
+	_, err := t.QueryRow(query, nil, &t.chain.head.Sequence, (*hash)(&t.chain.head.Hash))
 	t.chain.known = err == nil
 	return err
 }
@@ -84,8 +84,14 @@ func auditQuery(q petcat.AuditQuery) (query string, args []any) {
 	if q.Key != 0 {
 		where(`subject = ?`, q.Key.String())
 	}
+	if q.Actor != "" {
+		where(`actor = ?`, string(q.Actor))
+	}
 	if !q.Since.IsZero() {
 		where(`at >= ?`, q.Since.UnixMilli())
+	}
+	if q.From > 0 {
+		where(`sequence >= ?`, q.From)
 	}
 	if q.Newest > 0 {
 		query = `SELECT * FROM (` + query + ` ORDER BY sequence DESC LIMIT ?) AS newest`

@@ -112,7 +112,7 @@ func testAuditQuery(t *testing.T, open Open) {
 	zooKey, _ := f.key(t, zoo.ID, 1)
 	f.clock.Advance(time.Minute)
 	f.key(t, shop.ID, 2)
-	f.change(t, zooKey.ID, petcat.DisableKey)
+	must2(t)(f.ChangeKey(t.Context(), "cli:bob", zooKey.ID, petcat.DisableKey))
 	all := f.audit(t)
 	for _, c := range []struct {
 		name string
@@ -122,10 +122,13 @@ func testAuditQuery(t *testing.T, open Open) {
 		{"all", petcat.AuditQuery{}, []int64{1, 2, 3, 4, 5}},
 		{"an account and its keys", petcat.AuditQuery{Account: zoo.ID}, []int64{1, 3, 5}},
 		{"a key", petcat.AuditQuery{Key: zooKey.ID}, []int64{3, 5}},
+		{"an actor", petcat.AuditQuery{Actor: "cli:bob"}, []int64{5}},
+		{"nobody", petcat.AuditQuery{Actor: "cli:b"}, nil},
+		{"from an entry on", petcat.AuditQuery{From: 3}, []int64{3, 4, 5}},
 		{"since", petcat.AuditQuery{Since: noon.Add(time.Minute)}, []int64{4, 5}},
 		{"the newest", petcat.AuditQuery{Newest: 2}, []int64{4, 5}},
 		{"more than there are", petcat.AuditQuery{Newest: 100}, []int64{1, 2, 3, 4, 5}},
-		{"all together", petcat.AuditQuery{Account: zoo.ID, Key: zooKey.ID, Since: noon, Newest: 1}, []int64{5}},
+		{"all together", petcat.AuditQuery{Account: zoo.ID, Key: zooKey.ID, Actor: "cli:bob", Since: noon, From: 2, Newest: 1}, []int64{5}},
 		{"a key of another account", petcat.AuditQuery{Account: shop.ID, Key: zooKey.ID}, nil},
 		{"nothing", petcat.AuditQuery{Account: 9}, nil},
 	} {

@@ -1,0 +1,260 @@
+package petcat_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+)
+
+// auditLog returns a log of n entries, and its head.
+func auditLog(n int) (log []petcat.AuditEntry, head petcat.AuditHead) {
+	for i := range n {
+		log = append(log, head.Append(petcat.AuditEntry{
+			At: noon.Add(time.Duration(i) * time.Second), Actor: "cli:ann", Action: "key.revoke", Subject: fmt.Sprint("key_", i+1), Detail: "{}",
+		}))
+	}
+	return log, head
+}
+
+// auditFaults returns what a check finds in a log. A store returns it by sequence.
+func auditFaults(check petcat.AuditCheck, log []petcat.AuditEntry) []string {
+	slices.SortStableFunc(log, func(a, b petcat.AuditEntry) int { return int(a.Sequence - b.Sequence) })
+	for _, e := range log {
+		check.Add(e)
+	}
+	sentences, more := check.Faults()
+	if more > 0 {
+		sentences = append(sentences, fmt.Sprint("more: ", more))
+	}
+	return sentences
+}
+
+// swap lets two entries take each other's place.
+func swap(log []petcat.AuditEntry, a, b int) {
+	log[a-1], log[b-1] = log[b-1], log[a-1]
+	log[a-1].Sequence, log[b-1].Sequence = int64(a), int64(b)
+}
+
+// rewrite makes the log fit again from an entry on, as who knows the rule can.
+func rewrite(log []petcat.AuditEntry, from int) {
+	head := petcat.AuditHead{}
+	if from > 1 {
+		head = petcat.AuditHead{Sequence: int64(from - 1), Hash: log[from-2].Hash}
+	}
+	for i := from - 1; i < len(log); i++ {
+		log[i] = head.Append(log[i])
+	}
+}
+
+func TestAuditCheck(t *testing.T) {
+	const (
+		altered   = "audit entry %d does not carry the hash that it must have: it was altered, or took the place of another"
+		writtenAs = "audit entry %d was written as entry %d: entries were reordered"
+	)
+	_, head := auditLog(10)
+	for _, c := range []struct {
+		name  string
+		alter func(log []petcat.AuditEntry) []petcat.AuditEntry
+		kept  []petcat.AuditHead
+		want  []string
+	}{
+		{"nothing", func(log []petcat.AuditEntry) []petcat.AuditEntry { return log }, []petcat.AuditHead{head, {}, head}, nil},
+		{"no entries", func([]petcat.AuditEntry) []petcat.AuditEntry { return nil }, nil, nil},
+		{"a field", func(log []petcat.AuditEntry) []petcat.AuditEntry { log[4].Actor = "cli:bob"; return log }, nil, []string{fmt.Sprintf(altered, 5)}},
+		{"a hash", func(log []petcat.AuditEntry) []petcat.AuditEntry { log[4].Hash[31]++; return log }, nil, []string{fmt.Sprintf(altered, 5)}},
+		{"two entries", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+			log[4].Actor, log[5].Hash[0] = "cli:bob", 7
+			return log
+		}, nil, []string{fmt.Sprintf(altered, 5), fmt.Sprintf(altered, 6)}},
+		{
+			"the first is missing", func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[1:] }, nil,
+			[]string{"audit entry 1 is missing: the log continues with entry 2"},
+		},
+		{
+			"some are missing", func(log []petcat.AuditEntry) []petcat.AuditEntry { return slices.Delete(log, 4, 7) }, nil,
+			[]string{"audit entries 5 to 7 are missing: the log continues with entry 8"},
+		},
+		{
+			"the last ones are missing", func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[:7] },
+			[]petcat.AuditHead{head},
+			[]string{"audit entries 8 to 10 are missing: the head of entry 10 was kept"},
+		},
+		{
+			"all are missing", func([]petcat.AuditEntry) []petcat.AuditEntry { return nil },
+			[]petcat.AuditHead{head},
+			[]string{"audit entries 1 to 10 are missing: the head of entry 10 was kept"},
+		},
+		{
+			"two changed places", func(log []petcat.AuditEntry) []petcat.AuditEntry { swap(log, 3, 8); return log }, nil,
+			[]string{fmt.Sprintf(writtenAs, 3, 8), fmt.Sprintf(writtenAs, 8, 3)},
+		},
+		{
+			"neighbours changed places", func(log []petcat.AuditEntry) []petcat.AuditEntry { swap(log, 3, 4); return log }, nil,
+			[]string{fmt.Sprintf(writtenAs, 3, 4), fmt.Sprintf(writtenAs, 4, 3)},
+		},
+		{
+			"the first and the last changed places", func(log []petcat.AuditEntry) []petcat.AuditEntry { swap(log, 1, 10); return log },
+			[]petcat.AuditHead{head},
+			[]string{fmt.Sprintf(writtenAs, 1, 10), fmt.Sprintf(writtenAs, 10, 1), "audit entry 10 is not the one whose head was kept as " + head.String() + ": it, or one before it, was replaced"},
+		},
+		{
+			"one was moved to the end", func(log []petcat.AuditEntry) []petcat.AuditEntry { log[4].Sequence = 11; return log }, nil,
+			[]string{"audit entry 5 is missing: the log continues with entry 6", fmt.Sprintf(writtenAs, 11, 5)},
+		},
+		{"one was removed, and the others renumbered", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+			log = slices.Delete(log, 7, 8)
+			log[7].Sequence, log[8].Sequence = 8, 9
+			return log
+		}, nil, []string{fmt.Sprintf(altered, 8), fmt.Sprintf(altered, 9)}},
+		{
+			"it was rewritten", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+				log[4].Actor = "cli:bob"
+				rewrite(log, 5)
+				return log
+			},
+			[]petcat.AuditHead{head},
+			[]string{"audit entry 10 is not the one whose head was kept as " + head.String() + ": it, or one before it, was replaced"},
+		},
+		{"it was rewritten without a head that was kept", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+			log[4].Actor = "cli:bob"
+			rewrite(log, 5)
+			return log
+		}, nil, nil},
+		{"it was rewritten from the middle of an entry", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+			fork := slices.Clone(log)
+			fork[4].Actor = "cli:bob"
+			rewrite(fork, 5)
+			return append(fork[:6], log[6:]...)
+		}, nil, []string{fmt.Sprintf(altered, 7)}},
+		{
+			"an entry comes twice", func(log []petcat.AuditEntry) []petcat.AuditEntry { return slices.Insert(log, 4, log[4]) }, nil,
+			[]string{"audit entry 5 comes after entry 5"},
+		},
+		{"every entry", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+			log = slices.Concat(log, log, log) // as long a log
+			for i := range log {
+				log[i].Sequence = int64(i + 1)
+				log[i].Hash = [32]byte{byte(i)}
+			}
+			return log
+		}, nil, append(func() (all []string) {
+			for n := range 20 {
+				all = append(all, fmt.Sprintf(altered, n+1))
+			}
+			return all
+		}(), "more: 10")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log, _ := auditLog(10)
+			var check petcat.AuditCheck
+			check.Expect(c.kept...)
+			if diff := cmp.Diff(c.want, auditFaults(check, c.alter(log))); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What was written since a head is checked without what was before.
+func TestAuditCheckStartsAtAHead(t *testing.T) {
+	log, end := auditLog(10)
+	middle := petcat.AuditHead{Sequence: 6, Hash: log[5].Hash}
+	for _, c := range []struct {
+		name  string
+		start petcat.AuditHead
+		alter func(log []petcat.AuditEntry) []petcat.AuditEntry
+		want  []string
+	}{
+		{"nothing", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[5:] }, nil},
+		{"nothing new", end, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[9:] }, nil},
+		{"the log was empty", petcat.AuditHead{}, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log }, nil},
+		{
+			"an entry before", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry {
+				log[2].Actor = "cli:bob"
+				rewrite(log, 3)
+				return log[5:]
+			},
+			[]string{"audit entry 6 is not the one whose head was kept as " + middle.String() + ": it, or one before it, was replaced"},
+		},
+		{
+			"an entry since", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry { log[7].Action = "key.enable"; return log[5:] },
+			[]string{"audit entry 8 does not carry the hash that it must have: it was altered, or took the place of another"},
+		},
+		{
+			"the entry itself is missing", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[6:] },
+			[]string{"audit entry 6 is missing: the log continues with entry 7"},
+		},
+		{
+			"all since are missing", end, func([]petcat.AuditEntry) []petcat.AuditEntry { return nil },
+			[]string{"audit entry 10 is missing: the head of entry 10 was kept"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log, _ := auditLog(10)
+			var check petcat.AuditCheck
+			check.StartAt(c.start)
+			if diff := cmp.Diff(c.want, auditFaults(check, c.alter(log))); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzAuditCheck alters one thing in a log: it is found, and the entry is named.
+func FuzzAuditCheck(f *testing.F) {
+	for kind := range byte(9) {
+		f.Add(uint8(8), kind, uint8(2), uint8(5))
+		f.Add(uint8(1), kind, uint8(6), uint8(6))
+	}
+	f.Fuzz(func(t *testing.T, length, kind, at, other uint8) {
+		if length == 0 {
+			return
+		}
+		log, head := auditLog(int(length))
+		n := int(at)%len(log) + 1
+		e := &log[n-1]
+		want := fmt.Sprintf("audit entry %d does not carry the hash ", n)
+		switch kind % 9 {
+		case 0:
+			e.At = e.At.Add(time.Duration(int(other)-300) * time.Millisecond)
+		case 1:
+			e.Actor += petcat.Actor(rune('a' + other))
+		case 2:
+			e.Action = e.Action[:int(other)%len(e.Action)]
+		case 3:
+			e.Subject = e.Subject[:int(other)%len(e.Subject)]
+		case 4:
+			e.Detail = strings.Repeat(" ", int(other)+1) + e.Detail
+		case 5:
+			e.Hash[other%32] ^= other | 1
+		case 6:
+			log = slices.Delete(log, n-1, n)
+			want = fmt.Sprintf("audit entry %d is missing: ", n)
+		case 7:
+			m := int(other)%len(log) + 1
+			if n == m {
+				return
+			}
+			swap(log, n, m)
+			want = fmt.Sprintf("audit entry %d was written as entry %d: ", min(n, m), max(n, m))
+		case 8: // to the end
+			e.Sequence = int64(len(log)) + 1
+			want = fmt.Sprintf("audit entry %d is missing: ", n)
+			if n == len(log) { // there is nothing after it
+				want = fmt.Sprintf("audit entry %d is missing: the log continues with entry %d", n, n+1)
+			}
+		}
+		var check petcat.AuditCheck
+		check.Expect(head)
+		faults := auditFaults(check, log)
+		if len(faults) == 0 || !strings.HasPrefix(faults[0], want) {
+			t.Errorf("of %d entries, %d was altered (%d, %d): %q, want %s...", length, n, kind%9, other, faults, want)
+		}
+	})
+}
