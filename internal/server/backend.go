@@ -25,6 +25,7 @@ type backend interface {
 type records interface { //nolint:interfacebloat // a sum of small ones
 	Accounts
 	petcat.BanStore
+	petcat.AuditStore
 	petcat.CategoryStore
 	petcat.PetStore
 	petcat.OrderStore

@@ -33,6 +33,7 @@ func (n *Node) registerMetrics() {
 		return gauge(n.condition().keyring == "")
 	})
 	m.Counter("petcat_keyring_lookups_total", "Keys looked up in the store.", func() float64 { return float64(n.keyring.Stats().Lookups) })
+	m.Counter("petcat_audit_faults_total", "Altered, missing or reordered audit entries that this node found.", func() float64 { return float64(n.audit.faults.Load()) })
 	m.Counter("petcat_log_writes_lost_total", "Log writes that failed, and log lines dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
 	n.backend.registerMetrics(m)
 	n.limiter.registerMetrics(m)

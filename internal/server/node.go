@@ -47,6 +47,8 @@ type Node struct {
 	backend     backend
 	membership  *membership
 	monitor     *periodic
+	audit       *auditWatch
+	auditLooks  *periodic
 	keyring     *keyring.Keyring
 	limitsClock *ratelimit.Clock
 	limiter     limiter
@@ -160,6 +162,8 @@ func (n *Node) load(ctx context.Context) (err error) {
 		id: n.id, clock: n.clock, logger: n.log.Logger, countsAlone: n.settings.CountsInMemory(),
 	})
 	n.monitor = startPeriodic(ctx, untilCheck, n.backend.check)
+	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
+	n.auditLooks = startPeriodic(ctx, n.audit.untilLook, n.audit.look)
 	if err := n.loadLimits(ctx); err != nil {
 		return err
 	}

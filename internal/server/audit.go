@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"petcat"
+)
+
+const (
+	// auditInterval is how often a node writes the head of the audit log to its log.
+	auditInterval = 24 * time.Hour
+	// auditRetry is how long it waits after the audit log could not be read.
+	auditRetry = time.Minute
+)
+
+// auditWatch writes the head of the audit log to the node's log, where those who can
+// write the database cannot alter it, and checks the entries since the last time: a
+// day's, never the whole audit log.
+type auditWatch struct {
+	store  petcat.AuditStore
+	logger *slog.Logger
+	faults atomic.Int64 // that were found so far
+
+	// Of the goroutine that looks:
+	wait  time.Duration // until the next look; at the start there is none
+	known bool
+	head  petcat.AuditHead // the last one that was logged, if known
+}
+
+func (w *auditWatch) untilLook() time.Duration { return w.wait }
+
+func (w *auditWatch) look(ctx context.Context) {
+	var check petcat.AuditCheck
+	q := petcat.AuditQuery{Newest: 1}
+	if w.known {
+		q = petcat.AuditQuery{From: w.head.Sequence}
+		check.StartAt(w.head)
+	}
+	err := w.store.EachAuditEntry(ctx, q, func(e petcat.AuditEntry) error {
+		if !w.known {
+			check.StartAt(petcat.AuditHead{Sequence: e.Sequence, Hash: e.Hash})
+		}
+		check.Add(e)
+		return nil
+	})
+	faults, more := check.Faults()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		w.wait = auditRetry
+		w.logger.WarnContext(ctx, "the audit log could not be read; retrying in a minute", "error", err)
+	case len(faults) > 0:
+		w.faults.Add(int64(len(faults) + more))
+		w.known, w.wait = false, 0 // the head is what there is now
+		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head)
+	default:
+		w.known, w.wait, w.head = true, auditInterval, check.Head()
+		w.logger.InfoContext(ctx, "the head of the audit log; petcat audit verify compares it", "head", w.head)
+	}
+}

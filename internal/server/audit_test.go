@@ -1,0 +1,111 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+)
+
+// unread is a backend whose audit log cannot be read.
+type unread struct{ backend }
+
+func (unread) EachAuditEntry(context.Context, petcat.AuditQuery, func(petcat.AuditEntry) error) error {
+	return errors.New("no answer")
+}
+
+// headOf returns the head of a node's audit log.
+func headOf(t *testing.T, n *Node) (head petcat.AuditHead) {
+	t.Helper()
+	must(0, n.backend.EachAuditEntry(t.Context(), petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
+		head = petcat.AuditHead{Sequence: e.Sequence, Hash: e.Hash}
+		return nil
+	}))
+	return head
+}
+
+// TestAuditHeadIsLogged: at the start and each day, with what was altered since.
+func TestAuditHeadIsLogged(t *testing.T) {
+	t.Parallel()
+	n := startTestNode(t, func(*Options) {})
+	db := must(sql.Open("sqlite", filepath.Join(n.settings.Data, "petcat.db")))
+	defer func() { _ = db.Close() }()
+	free := must(petcat.ParseSubscription("free", 0, 0))
+	accounts := 0
+	add := func(entries int) {
+		for range entries {
+			accounts++
+			must(n.backend.CreateAccount(t.Context(), "cli:ada", must(petcat.ParseNewAccount(fmt.Sprint("a", accounts), free))))
+		}
+	}
+	var log bytes.Buffer
+	n.auditLooks.close() // it looks when the test says so
+	w := n.audit
+	w.logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.MessageKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+	looks := func(when string, want ...string) {
+		t.Helper()
+		for w.look(t.Context()); w.wait == 0; w.look(t.Context()) {
+		}
+		if diff := cmp.Diff(strings.Join(append(want, ""), "\n"), log.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+		log.Reset()
+	}
+	told := func(head petcat.AuditHead) string { return "level=INFO head=" + head.String() }
+
+	looks("an empty log", told(petcat.AuditHead{}))
+	add(5)
+	looks("new entries", told(headOf(t, n)))
+	if w.wait != auditInterval {
+		t.Errorf("the next look is in %s, want %s", w.wait, auditInterval)
+	}
+	add(3)
+	kept := headOf(t, n)
+	looks("more of them", told(kept))
+	looks("nothing new", told(kept))
+
+	w.store = unread{n.backend}
+	looks("the database does not answer", `level=WARN error="no answer"`)
+	if w.wait != auditRetry {
+		t.Errorf("the next look is in %s, want %s", w.wait, auditRetry)
+	}
+	w.store = n.backend
+	looks("it answers again", told(kept))
+
+	alter := func(statement string) {
+		t.Helper()
+		must(db.ExecContext(t.Context(), statement))
+	}
+	alter(`DELETE FROM audit WHERE sequence > 6`)
+	add(4)
+	end := headOf(t, n)
+	looks("the tail was replaced",
+		fmt.Sprintf(`level=ERROR first="audit entry 8 is not the one whose head was kept as %s: it, or one before it, was replaced" faults=1 head=%s`, kept, kept),
+		told(end))
+	alter(`DELETE FROM audit WHERE sequence > 5`)
+	cut := headOf(t, n)
+	looks("the tail was removed",
+		`level=ERROR first="audit entry 10 is missing: the head of entry 10 was kept" faults=1 head=`+end.String(), told(cut))
+	add(2)
+	alter(`UPDATE audit SET actor = 'cli:eve' WHERE sequence = 6`)
+	looks("a new entry was altered",
+		`level=ERROR first="audit entry 6 does not carry the hash that it must have: it was altered, or took the place of another" faults=1 head=`+cut.String(),
+		told(headOf(t, n)))
+	n.wantMetric(t, "petcat_audit_faults_total", 3)
+}
