@@ -9,8 +9,8 @@ import (
 
 // What makes data that of an older version: it takes the last migration back.
 const (
-	olderFile     = `DROP TABLE store_order; DROP TABLE pet; ALTER TABLE counter DROP COLUMN pet_id; ALTER TABLE counter DROP COLUMN order_id; DELETE FROM goose_db_version WHERE version_id = 6`
-	olderDatabase = `DROP TABLE store_order, pet; ALTER TABLE counter DROP COLUMN pet_id, DROP COLUMN order_id; DELETE FROM petcat_schema WHERE version_id = 9`
+	olderFile     = `DROP TRIGGER audit_not_updated; DROP TRIGGER audit_not_deleted; DELETE FROM goose_db_version WHERE version_id = 7`
+	olderDatabase = `DROP TRIGGER audit_append_only ON audit; DROP FUNCTION audit_is_append_only; DELETE FROM petcat_schema WHERE version_id = 10`
 )
 
 // makeOlder makes the data in a directory, which nobody has open, that of an older version.

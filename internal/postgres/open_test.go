@@ -77,6 +77,8 @@ func TestMigrationWaitsForReaders(t *testing.T) {
 	pgtest.Execute(t, older, `ALTER TABLE api_key DROP COLUMN read_only`)
 	pgtest.Execute(t, older, `DROP TABLE store_order, pet`)
 	pgtest.Execute(t, older, `ALTER TABLE counter DROP COLUMN pet_id, DROP COLUMN order_id`)
+	pgtest.Execute(t, older, `DROP TRIGGER audit_append_only ON audit`)
+	pgtest.Execute(t, older, `DROP FUNCTION audit_is_append_only`)
 	pgtest.Execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
 	pgtest.Execute(t, older, `SET lock_timeout = '1s'`)
 	backup := pgtest.Connect(t, url)

@@ -92,6 +92,7 @@ func TestAuditHeadIsLogged(t *testing.T) {
 		t.Helper()
 		must(db.ExecContext(t.Context(), statement))
 	}
+	alter(`DROP TRIGGER audit_not_updated; DROP TRIGGER audit_not_deleted`)
 	alter(`DELETE FROM audit WHERE sequence > 6`)
 	add(4)
 	end := headOf(t, n)

@@ -127,7 +127,7 @@ func TestSchemaThatWasBegunIsFinished(t *testing.T) {
 }
 
 // olderSchema takes the last migration back.
-const olderSchema = "DROP TABLE store_order; DROP TABLE pet; ALTER TABLE counter DROP COLUMN pet_id; ALTER TABLE counter DROP COLUMN order_id; DELETE FROM goose_db_version WHERE version_id = 6"
+const olderSchema = "DROP TRIGGER audit_not_updated; DROP TRIGGER audit_not_deleted; DELETE FROM goose_db_version WHERE version_id = 7"
 
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
 func wantChain(t *testing.T, entries []petcat.AuditEntry) {
@@ -31,6 +32,7 @@ func wantChain(t *testing.T, entries []petcat.AuditEntry) {
 func testAudit(t *testing.T, open Open) {
 	t.Run("every change has its entry", func(t *testing.T) { testAuditEntries(t, open) })
 	t.Run("entries are chosen", func(t *testing.T) { testAuditQuery(t, open) })
+	t.Run("entries are never altered", func(t *testing.T) { testAuditIsAppendOnly(t, open) })
 	t.Run("the chain holds when several processes append", func(t *testing.T) {
 		f := start(t, open)
 		other := f.another(t)
@@ -103,6 +105,27 @@ func testAuditEntries(t *testing.T, open Open) {
 		}
 	}
 	wantEqual(t, "the audit log", want, got)
+	wantChain(t, entries)
+}
+
+func testAuditIsAppendOnly(t *testing.T, open Open) {
+	f := start(t, open)
+	f.account(t, "zoo")
+	before := f.audit(t)
+	for _, statement := range []string{
+		`UPDATE audit SET actor = 'cli:bob'`, `UPDATE audit SET sequence = 2 WHERE sequence = 1`, `DELETE FROM audit`, `DELETE FROM audit WHERE sequence = 1`,
+	} {
+		err := f.Change(t.Context(), "alter the audit log", func(tx *store.Tx) error {
+			_, err := tx.Exec(statement)
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), "audit entries are never") {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	f.account(t, "shop")
+	entries := f.audit(t)
+	wantEqual(t, "the entry", before, entries[:1])
 	wantChain(t, entries)
 }
 
