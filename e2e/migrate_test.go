@@ -13,12 +13,19 @@ const (
 	olderDatabase = `DROP TRIGGER audit_append_only ON audit; DROP FUNCTION audit_is_append_only; DELETE FROM petcat_schema WHERE version_id = 10`
 )
 
-// makeOlder makes the data in a directory, which nobody has open, that of an older version.
+// makeOlder makes the data in a directory that of an older version.
 func makeOlder(t *testing.T, data string) {
+	t.Helper()
+	alterFile(t, data, olderFile)
+}
+
+// alterFile changes the database in a directory, which nobody has open, behind petcat's
+// back.
+func alterFile(t *testing.T, data, statements string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, "petcat.db"))
 	must(t, err)
-	_, err = db.ExecContext(t.Context(), olderFile)
+	_, err = db.ExecContext(t.Context(), statements)
 	must(t, err)
 	must(t, db.Close())
 }

@@ -55,9 +55,9 @@ func (w *auditWatch) look(ctx context.Context) {
 	case len(faults) > 0:
 		w.faults.Add(int64(len(faults) + more))
 		w.known, w.wait = false, 0 // the head is what there is now
-		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head)
+		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head.String())
 	default:
 		w.known, w.wait, w.head = true, auditInterval, check.Head()
-		w.logger.InfoContext(ctx, "the head of the audit log; petcat audit verify compares it", "head", w.head)
+		w.logger.InfoContext(ctx, "the head of the audit log; petcat audit verify compares it", "head", w.head.String())
 	}
 }
