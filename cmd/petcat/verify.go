@@ -16,8 +16,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		GroupID: groupKeep,
 		Long: `Check the data, while the service runs, or a backup for damage: a file that is
 truncated or altered, ids that would be assigned twice, rows that refer to nothing,
-audit log entries that were changed or removed, and, for an embedded database, damage
-to the file itself. Every row is read. With - the backup is read from stdin.
+audit log entries that were changed, removed or moved, and, for an embedded database,
+damage to the file itself. Every row is read. With - the backup is read from stdin.
 
 Prints one line per fault, and then exits with 1.`,
 		Args: arguments("[FILE]"),

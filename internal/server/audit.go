@@ -58,6 +58,6 @@ func (w *auditWatch) look(ctx context.Context) {
 		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head.String())
 	default:
 		w.known, w.wait, w.head = true, auditInterval, check.Head()
-		w.logger.InfoContext(ctx, "the head of the audit log; petcat audit verify compares it", "head", w.head.String())
+		w.logger.InfoContext(ctx, "the head of the audit log, for petcat audit verify --head", "head", w.head.String())
 	}
 }
