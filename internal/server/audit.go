@@ -12,7 +12,7 @@ import (
 const (
 	// auditInterval is how often a node writes the head of the audit log to its log.
 	auditInterval = 24 * time.Hour
-	// auditRetry is how long it waits after the audit log could not be read.
+	// auditRetry is how long it waits when it could not, or found the last head altered.
 	auditRetry = time.Minute
 )
 
@@ -54,7 +54,7 @@ func (w *auditWatch) look(ctx context.Context) {
 		w.logger.WarnContext(ctx, "the audit log could not be read; retrying in a minute", "error", err)
 	case len(faults) > 0:
 		w.faults.Add(int64(len(faults) + more))
-		w.known, w.wait = false, 0 // the head is what there is now
+		w.known, w.wait = false, auditRetry // the next head is what there is then
 		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head.String())
 	default:
 		w.known, w.wait, w.head = true, auditInterval, check.Head()

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -58,35 +58,31 @@ func TestAuditHeadIsLogged(t *testing.T) {
 			return a
 		},
 	}))
-	looks := func(when string, want ...string) {
+	looks := func(when string, wait time.Duration, want string) {
 		t.Helper()
-		for w.look(t.Context()); w.wait == 0; w.look(t.Context()) {
+		w.look(t.Context())
+		if w.wait != wait {
+			t.Errorf("%s: the next look is in %s, want %s", when, w.wait, wait)
 		}
-		if diff := cmp.Diff(strings.Join(append(want, ""), "\n"), log.String()); diff != "" {
+		if diff := cmp.Diff(want+"\n", log.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 		log.Reset()
 	}
 	told := func(head petcat.AuditHead) string { return "level=INFO head=" + head.String() }
 
-	looks("an empty log", told(petcat.AuditHead{}))
+	looks("an empty log", auditInterval, told(petcat.AuditHead{}))
 	add(5)
-	looks("new entries", told(headOf(t, n)))
-	if w.wait != auditInterval {
-		t.Errorf("the next look is in %s, want %s", w.wait, auditInterval)
-	}
+	looks("new entries", auditInterval, told(headOf(t, n)))
 	add(3)
 	kept := headOf(t, n)
-	looks("more of them", told(kept))
-	looks("nothing new", told(kept))
+	looks("more of them", auditInterval, told(kept))
+	looks("nothing new", auditInterval, told(kept))
 
 	w.store = unread{n.backend}
-	looks("the database does not answer", `level=WARN error="no answer"`)
-	if w.wait != auditRetry {
-		t.Errorf("the next look is in %s, want %s", w.wait, auditRetry)
-	}
+	looks("the database does not answer", auditRetry, `level=WARN error="no answer"`)
 	w.store = n.backend
-	looks("it answers again", told(kept))
+	looks("it answers again", auditInterval, told(kept))
 
 	alter := func(statement string) {
 		t.Helper()
@@ -96,17 +92,18 @@ func TestAuditHeadIsLogged(t *testing.T) {
 	alter(`DELETE FROM audit WHERE sequence > 6`)
 	add(4)
 	end := headOf(t, n)
-	looks("the tail was replaced",
-		fmt.Sprintf(`level=ERROR first="audit entry 8 is not the one whose head was kept as %s: it, or one before it, was replaced" faults=1 head=%s`, kept, kept),
-		told(end))
+	looks("the tail was replaced", auditRetry,
+		fmt.Sprintf(`level=ERROR first="audit entry 8 is not the one whose head was kept as %s: it, or one before it, was replaced" faults=1 head=%s`, kept, kept))
+	looks("what replaced it", auditInterval, told(end))
 	alter(`DELETE FROM audit WHERE sequence > 5`)
 	cut := headOf(t, n)
-	looks("the tail was removed",
-		`level=ERROR first="audit entry 10 is missing: the head of entry 10 was kept" faults=1 head=`+end.String(), told(cut))
+	looks("the tail was removed", auditRetry,
+		`level=ERROR first="audit entry 10 is missing: the head of entry 10 was kept" faults=1 head=`+end.String())
+	looks("what is left", auditInterval, told(cut))
 	add(2)
 	alter(`UPDATE audit SET actor = 'cli:eve' WHERE sequence = 6`)
-	looks("a new entry was altered",
-		`level=ERROR first="audit entry 6 does not carry the hash that it must have: it was altered, or took the place of another" faults=1 head=`+cut.String(),
-		told(headOf(t, n)))
+	looks("a new entry was altered", auditRetry,
+		`level=ERROR first="audit entry 6 does not carry the hash that it must have: it was altered, or took the place of another" faults=1 head=`+cut.String())
+	looks("after it", auditInterval, told(headOf(t, n)))
 	n.wantMetric(t, "petcat_audit_faults_total", 3)
 }
