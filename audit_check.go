@@ -110,8 +110,7 @@ func (c *AuditCheck) Faults() (sentences []string, more int) {
 // writtenAs returns the sequence with which a doubtful entry fits its hash, if it
 // was written before or after another doubtful place; otherwise 0.
 func (c *AuditCheck) writtenAs(e AuditEntry) int64 {
-	places := append([]auditDoubt{{sequence: e.Sequence}}, c.doubts...) // its own first
-	for _, place := range places {
+	for _, place := range c.doubts { // its own is one of them
 		e.Sequence = place.sequence
 		for _, p := range c.doubts {
 			for _, previous := range [][sha256.Size]byte{p.previous, p.entry.Hash, p.entry.Seal(p.previous)} {

@@ -132,6 +132,21 @@ func TestAuditCheck(t *testing.T) {
 			rewrite(fork, 5)
 			return append(fork[:6], log[6:]...)
 		}, nil, []string{fmt.Sprintf(altered, 7)}},
+		{"one was replaced, and is there in another place", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+			fork := slices.Clone(log)
+			fork[4].Actor = "cli:bob"
+			rewrite(fork, 5)
+			log[4].Sequence = 11
+			return append(log, fork[4])
+		}, nil, []string{"audit entry 6 was not written after the entry 5 that is there, which was replaced", fmt.Sprintf(altered, 11)}},
+		{
+			"two heads are others", func(log []petcat.AuditEntry) []petcat.AuditEntry { return log },
+			[]petcat.AuditHead{{Sequence: 8}, head, {Sequence: 3}},
+			[]string{
+				"audit entry 3 is not the one whose head was kept as " + petcat.AuditHead{Sequence: 3}.String() + ": it, or one before it, was replaced",
+				"audit entry 8 is not the one whose head was kept as " + petcat.AuditHead{Sequence: 8}.String() + ": it, or one before it, was replaced",
+			},
+		},
 		{
 			"an entry comes twice", func(log []petcat.AuditEntry) []petcat.AuditEntry { return slices.Insert(log, 4, log[4]) }, nil,
 			[]string{"audit entry 5 comes after entry 5"},
