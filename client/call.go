@@ -37,7 +37,8 @@ type call struct {
 	// uncounted says that the request counts in no window, and that the gate need
 	// not be asked.
 	uncounted bool
-	// unknownSince is when the first request was sent whose outcome is unknown. Zero: none.
+	// unknownSince is when the first request was sent that may have been carried out,
+	// without an answer that says so. Zero: none.
 	unknownSince time.Time
 }
 
@@ -68,14 +69,14 @@ func (c *Client) do(ctx context.Context, r *call) (*answer, error) {
 		if a, err = c.send(ctx, r, body, pass); err == nil {
 			return a, nil
 		}
+		if r.unknownSince.IsZero() && mayHaveHappened(err) {
+			r.unknownSince = sent
+		}
 		if n > c.retries || ctx.Err() != nil || !r.mayRepeat(err) {
 			return nil, r.failed(err, nil)
 		}
 		if isStatus(err, http.StatusTooManyRequests) && !r.uncounted {
 			continue // the gate holds it back
-		}
-		if r.unknownSince.IsZero() {
-			r.unknownSince = sent
 		}
 		wait := delay(err, n)
 		if !c.mayWait(ctx, err, wait) {
@@ -98,14 +99,18 @@ func (c *Client) enter(ctx context.Context, r *call) (*pass, error) {
 // failed returns the error of a call: why it ended, and what its last request got before
 // that, nil if there was none.
 func (r *call) failed(why, last error) error {
+	err := fmt.Errorf("petcat: %s: %w", r.name, why)
 	switch {
 	case last == nil:
-		return fmt.Errorf("petcat: %s: %w", r.name, why)
 	case isStatus(why, http.StatusTooManyRequests) && isStatus(last, http.StatusTooManyRequests):
-		return fmt.Errorf("petcat: %s: %w", r.name, last) // the same from the service itself
+		err = fmt.Errorf("petcat: %s: %w", r.name, last) // the same from the service itself
 	default:
-		return fmt.Errorf("petcat: %s: %w; the last request: %w", r.name, why, last)
+		err = fmt.Errorf("%w; the last request: %w", err, last)
 	}
+	if r.method != http.MethodGet && !r.unknownSince.IsZero() {
+		err = fmt.Errorf("%w; %w", err, ErrOutcomeUnknown)
+	}
+	return err
 }
 
 // send sends one request, and says at the gate what became of it.
@@ -178,6 +183,7 @@ func fetch[T any](ctx context.Context, c *Client, r *call) (value T, a *answer, 
 	}
 	if err := json.Unmarshal(a.body, &value); err != nil {
 		var none T
+		r.unknownSince = now()
 		return none, nil, r.failed(fmt.Errorf("the answer with status %d is not what the service answers: %w", a.status, err), nil)
 	}
 	return value, a, nil

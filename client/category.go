@@ -47,8 +47,8 @@ const (
 )
 
 // Create creates a category. The service has it on disk when Create returns it. After an
-// error that is not an [Error] below 500 it may exist: only a repetition with the same
-// IdempotencyKey can tell.
+// [ErrOutcomeUnknown] it may exist: only a repetition with the same IdempotencyKey can
+// tell.
 func (s *Categories) Create(ctx context.Context, n NewCategory) (Category, error) {
 	if n.IdempotencyKey == "" {
 		n.IdempotencyKey = rand.Text()
@@ -104,8 +104,8 @@ func (s *Categories) Get(ctx context.Context, id int64) (Category, error) {
 }
 
 // Update changes a category and returns it as it is then. Only the account that created it
-// may do so. A change that may have been carried out is not repeated: after an error that
-// is not an [Error] below 500, read the category to see.
+// may do so. A change that may have been carried out is not repeated: after an
+// [ErrOutcomeUnknown], read the category to see.
 func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange) (Category, error) {
 	patch := map[string]any{}
 	if change.Name != nil {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -49,6 +50,10 @@ const (
 
 // Error returns the code.
 func (c Code) Error() string { return string(c) }
+
+// ErrOutcomeUnknown is found by [errors.Is] in the error of a create, an update or a
+// delete of which a request may have been carried out. Without it, nothing was changed.
+var ErrOutcomeUnknown = errors.New("it may have been carried out")
 
 // Error is an answer of the service that is not a success. A request without an answer
 // ends in another error, that of the transport.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"time"
 )
@@ -60,6 +61,19 @@ func (r *call) mayRepeat(err error) bool {
 	default:
 		return r.repeatable && e.Code == CodeIdempotencyInProgress
 	}
+}
+
+// mayHaveHappened reports whether a request that ended in an error may have been carried
+// out: docs/retries.md says which answers leave that open.
+func mayHaveHappened(err error) bool {
+	if e, answered := errors.AsType[*Error](err); answered {
+		return e.Status >= http.StatusInternalServerError || e.Code == CodeIdempotencyInProgress
+	}
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return false
+	}
+	failed, network := errors.AsType[*net.OpError](err)
+	return !network || failed.Op != "dial"
 }
 
 // mayWait reports whether the context and [WithMaxWait] allow a wait after an error.

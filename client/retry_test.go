@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -276,4 +277,39 @@ func TestDeleteTwice(t *testing.T) {
 		}
 		wantCode(t, c.Categories.Delete(t.Context(), 1), client.CodeNotFound)
 	})
+}
+
+// TestOutcomeUnknown: an error says whether the change may have happened all the same,
+// whatever its last request got.
+func TestOutcomeUnknown(t *testing.T) {
+	lost := fails(io.ErrUnexpectedEOF)
+	unreachable := fails(&net.OpError{Op: "dial", Err: errors.New("connection refused")})
+	for _, c := range []struct {
+		name  string
+		first []func(*http.Request) (*http.Response, error)
+		want  bool
+	}{
+		{"no answer", []func(*http.Request) (*http.Response, error){lost, lost}, true},
+		{"no connection", []func(*http.Request) (*http.Response, error){unreachable, unreachable}, false},
+		{"no answer, then no connection", []func(*http.Request) (*http.Response, error){lost, unreachable}, true},
+		{"no answer, then 401", []func(*http.Request) (*http.Response, error){lost, says(401, client.CodeRevokedAPIKey)}, true},
+		{"500", []func(*http.Request) (*http.Response, error){says(500, ""), says(500, "")}, true},
+		{"503, then 429 for long", []func(*http.Request) (*http.Response, error){says(503, ""), says(429, "", "Retry-After", "7200")}, true},
+		{"429 for long", []func(*http.Request) (*http.Response, error){says(429, "", "Retry-After", "7200")}, false},
+		{"409 while the first runs", []func(*http.Request) (*http.Response, error){says(409, client.CodeIdempotencyInProgress), says(409, client.CodeIdempotencyInProgress)}, true},
+		{"408", []func(*http.Request) (*http.Response, error){says(408, client.CodeRequestTimeout), says(408, client.CodeRequestTimeout)}, false},
+		{"400", []func(*http.Request) (*http.Response, error){says(400, client.CodeInvalidField)}, false},
+		{"certificate", []func(*http.Request) (*http.Response, error){fails(&tls.CertificateVerificationError{Err: errors.New("unknown authority")})}, false},
+		{"an answer that is none", []func(*http.Request) (*http.Response, error){says(201, "")}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &faults{service: newService(60, 1000), first: c.first}
+				_, err := dial(t, client.WithTransport(f), client.WithRetries(1)).Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
+				if err == nil || errors.Is(err, client.ErrOutcomeUnknown) != c.want {
+					t.Errorf("the error is %v; want that its outcome is unknown: %t", err, c.want)
+				}
+			})
+		})
+	}
 }
