@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"petcat/internal/filelock"
 	"petcat/internal/openerror"
 )
 
@@ -23,9 +24,6 @@ const (
 // lockPoll is how often a lock that somebody else holds is tried again. A change
 // of the schema takes milliseconds, and nobody feels 10 more of them.
 const lockPoll = 10 * time.Millisecond
-
-// errLocked is what tryLock returns while somebody else holds the lock.
-var errLocked = errors.New("locked")
 
 // Lock is held until it is closed, or its process ends in whatever way.
 type Lock struct{ file *os.File }
@@ -50,10 +48,10 @@ func (d *Dir) LockServer() (*Lock, error) {
 	if err != nil {
 		return nil, unusable(d.path, err)
 	}
-	if err := tryLock(file); err != nil {
+	if err := filelock.Try(file); err != nil {
 		process := readProcess(file)
 		_ = file.Close()
-		if errors.Is(err, errLocked) {
+		if errors.Is(err, filelock.ErrLocked) {
 			return nil, inUse(d.path, process)
 		}
 		return nil, unusable(d.path, err)
@@ -75,11 +73,11 @@ func (d *Dir) LockMigration(ctx context.Context) (*Lock, error) {
 	poll := time.NewTicker(lockPoll)
 	defer poll.Stop()
 	for {
-		err := tryLock(file)
+		err := filelock.Try(file)
 		if err == nil {
 			return &Lock{file: file}, nil
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, filelock.ErrLocked) {
 			_ = file.Close()
 			return nil, unusable(d.path, err)
 		}

@@ -3,6 +3,8 @@ package datadir
 import (
 	"errors"
 	"os"
+
+	"petcat/internal/filelock"
 )
 
 // turnLockName is the lock of those who wait to write.
@@ -26,18 +28,18 @@ func (d *Dir) Turn() (*Turn, error) {
 
 // Ask says that this process waits, until it calls Done or ends. Asking again does
 // no harm; while others ask, they do so for this one, too.
-func (t *Turn) Ask() { _ = tryLock(t.file) }
+func (t *Turn) Ask() { _ = filelock.Try(t.file) }
 
 // Done says that this process waits no longer.
-func (t *Turn) Done() { _ = unlock(t.file) }
+func (t *Turn) Done() { _ = filelock.Unlock(t.file) }
 
 // Asked reports whether another process waits. It costs a microsecond.
 func (t *Turn) Asked() bool {
-	err := tryLock(t.file)
+	err := filelock.Try(t.file)
 	if err == nil {
 		t.Done()
 	}
-	return errors.Is(err, errLocked)
+	return errors.Is(err, filelock.ErrLocked)
 }
 
 // Close closes the file.

@@ -1,4 +1,4 @@
-package datadir
+package filelock
 
 import (
 	"errors"
@@ -8,20 +8,21 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock tries to get the lock, and returns errLocked while somebody else holds
-// it. Each open file has its own, so that it also keeps two parts of one process
+// Try tries to get the lock, and returns [ErrLocked] while somebody else
+// holds it. Each open file has its own, so that it also keeps two parts of one process
 // apart. Windows lets nobody else read what is locked, so the lock is on one byte
-// far behind the process id that the file holds.
-func tryLock(file *os.File) error {
+// far behind whatever the file holds.
+func Try(file *os.File) error {
 	at := lockedByte()
 	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }
 
-func unlock(file *os.File) error {
+// Unlock lets go of the lock, and leaves the file open.
+func Unlock(file *os.File) error {
 	at := lockedByte()
 	return windows.UnlockFileEx(windows.Handle(file.Fd()), 0, 1, 0, &at)
 }

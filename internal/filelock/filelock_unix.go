@@ -1,0 +1,29 @@
+//go:build !windows
+
+package filelock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Try tries to get the lock, and returns [ErrLocked] while somebody else
+// holds it. Each open file has its own, so that it also keeps two parts of one process
+// apart.
+func Try(file *os.File) error {
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return ErrLocked
+		default:
+			return err
+		}
+	}
+}
+
+// Unlock lets go of the lock, and leaves the file open.
+func Unlock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_UN) }
