@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"petcat/internal/config"
+	"petcat/internal/osfile"
 )
 
 // output is where a backup goes. A file appears under its name only when it is
@@ -114,7 +114,7 @@ func (o *output) keep() error {
 		return o.failed(err)
 	}
 	o.file = nil
-	if err := syncDirectory(filepath.Dir(o.path)); err != nil {
+	if err := osfile.SyncDirectory(filepath.Dir(o.path)); err != nil {
 		return o.failed(err)
 	}
 	return nil
@@ -146,18 +146,6 @@ func takeNameAlone(from, to string) error {
 		_ = os.Remove(to)
 	}
 	return err
-}
-
-// syncDirectory makes the names in a directory durable, where that takes a call.
-func syncDirectory(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	directory, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
 }
 
 // discard removes a file that was not kept.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"petcat/internal/openerror"
+	"petcat/internal/osfile"
 )
 
 // Modes of what is made here: the directory holds hashes of keys, names of
@@ -98,7 +99,7 @@ func makeDirectory(path string) error {
 	if err := os.Mkdir(path, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDirectory(parent)
+	return osfile.SyncDirectory(parent)
 }
 
 // reason strips the path from a system error: the sentence names it already.
@@ -136,7 +137,7 @@ func create(path string) (*os.File, error) {
 	if err := prepareNew(file); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, syncDirectory(filepath.Dir(path))
+	return file, osfile.SyncDirectory(filepath.Dir(path))
 }
 
 // prepareNew gives a file that was made just now its mode and its owner.
@@ -172,5 +173,5 @@ func (d *Dir) writeFile(name, text string) (err error) {
 	if err := os.Rename(file.Name(), d.File(name)); err != nil {
 		return err
 	}
-	return syncDirectory(d.path)
+	return osfile.SyncDirectory(d.path)
 }

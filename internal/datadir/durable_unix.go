@@ -11,15 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncDirectory makes the names in a directory durable: syncing a file does not.
-func syncDirectory(path string) error {
-	directory, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
-}
-
 // giveToOwner lets a file that root has made belong to the owner of its directory,
 // who is to use it, too. SQLite does so with its own files.
 func giveToOwner(file *os.File) error {

@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// syncDirectory does nothing: Windows makes names durable by itself.
-func syncDirectory(string) error { return nil }
-
 // giveToOwner does nothing: on Windows a file has the rights of its directory.
 func giveToOwner(*os.File) error { return nil }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"petcat/internal/filelock"
 	"petcat/internal/openerror"
+	"petcat/internal/osfile"
 )
 
 // The lock files. They are never removed: a lock on a removed file guards
@@ -48,10 +48,10 @@ func (d *Dir) LockServer() (*Lock, error) {
 	if err != nil {
 		return nil, unusable(d.path, err)
 	}
-	if err := filelock.Try(file); err != nil {
+	if err := osfile.TryLock(file); err != nil {
 		process := readProcess(file)
 		_ = file.Close()
-		if errors.Is(err, filelock.ErrLocked) {
+		if errors.Is(err, osfile.ErrLocked) {
 			return nil, inUse(d.path, process)
 		}
 		return nil, unusable(d.path, err)
@@ -73,11 +73,11 @@ func (d *Dir) LockMigration(ctx context.Context) (*Lock, error) {
 	poll := time.NewTicker(lockPoll)
 	defer poll.Stop()
 	for {
-		err := filelock.Try(file)
+		err := osfile.TryLock(file)
 		if err == nil {
 			return &Lock{file: file}, nil
 		}
-		if !errors.Is(err, filelock.ErrLocked) {
+		if !errors.Is(err, osfile.ErrLocked) {
 			_ = file.Close()
 			return nil, unusable(d.path, err)
 		}

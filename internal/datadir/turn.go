@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"petcat/internal/filelock"
+	"petcat/internal/osfile"
 )
 
 // turnLockName is the lock of those who wait to write.
@@ -28,18 +28,18 @@ func (d *Dir) Turn() (*Turn, error) {
 
 // Ask says that this process waits, until it calls Done or ends. Asking again does
 // no harm; while others ask, they do so for this one, too.
-func (t *Turn) Ask() { _ = filelock.Try(t.file) }
+func (t *Turn) Ask() { _ = osfile.TryLock(t.file) }
 
 // Done says that this process waits no longer.
-func (t *Turn) Done() { _ = filelock.Unlock(t.file) }
+func (t *Turn) Done() { _ = osfile.Unlock(t.file) }
 
 // Asked reports whether another process waits. It costs a microsecond.
 func (t *Turn) Asked() bool {
-	err := filelock.Try(t.file)
+	err := osfile.TryLock(t.file)
 	if err == nil {
 		t.Done()
 	}
-	return errors.Is(err, filelock.ErrLocked)
+	return errors.Is(err, osfile.ErrLocked)
 }
 
 // Close closes the file.

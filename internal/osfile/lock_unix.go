@@ -1,6 +1,6 @@
 //go:build !windows
 
-package filelock
+package osfile
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try tries to get the lock, and returns [ErrLocked] while somebody else
+// TryLock tries to get the lock, and returns [ErrLocked] while somebody else
 // holds it. Each open file has its own, so that it also keeps two parts of one process
 // apart.
-func Try(file *os.File) error {
+func TryLock(file *os.File) error {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {

@@ -1,4 +1,4 @@
-package filelock
+package osfile
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Try tries to get the lock, and returns [ErrLocked] while somebody else
+// TryLock tries to get the lock, and returns [ErrLocked] while somebody else
 // holds it. Each open file has its own, so that it also keeps two parts of one process
 // apart. Windows lets nobody else read what is locked, so the lock is on one byte
 // far behind whatever the file holds.
-func Try(file *os.File) error {
+func TryLock(file *os.File) error {
 	at := lockedByte()
 	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
