@@ -1,0 +1,277 @@
+// Package importer creates the categories of a file through the API, each once, however
+// often it is interrupted and begun again.
+//
+// A row of the file is identified by its content, and equal rows by their number. The
+// journal, a file of its own, tells of each row under which idempotency key it is being
+// created, before the request is sent, and which category it became. So whoever reads the
+// journal knows what is left. A row whose outcome is unknown is sent again under its key
+// while the service remembers the key; after that it is looked for in the list.
+//
+// It keeps a hash of each row in memory, not the rows. It obeys the limits by the client,
+// and knows no flags: who calls it says what to do about its errors. When the service is
+// away or refuses for longer than the client waits, an import ends, and the next one does
+// what is left.
+package importer
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"sync"
+	"time"
+
+	"petcat/client"
+	"petcat/internal/categoryfile"
+)
+
+const (
+	// inFlight is how many creates are sent at once: the service commits them in
+	// groups, and more make it no faster.
+	inFlight = 64
+	// batch is how many rows share a sync of the journal: while one batch is in flight,
+	// the next one is synced.
+	batch = 2 * inFlight
+	// grace is how long requests in flight may take when an import ends early. What is
+	// not answered then has an unknown outcome, and is sent again by the next import.
+	grace = 2 * time.Second
+)
+
+// service is what an import needs of the client: [client.Categories].
+type service interface {
+	Create(ctx context.Context, n client.NewCategory) (client.Category, error)
+	Pages(ctx context.Context, p client.Paging) iter.Seq2[[]client.Category, error]
+}
+
+// Import is one run over a file.
+type Import struct {
+	// Rows is the file.
+	Rows    iter.Seq2[categoryfile.Row, error]
+	Journal *Journal
+	Service service
+	Now     func() time.Time
+	// Created is called after each category that was created, and Refused for each row
+	// that cannot be. They are called one at a time, and hold the import up.
+	Created func()
+	Refused func(Refusal)
+}
+
+// Refusal says why a row is not created.
+type Refusal struct {
+	Line int
+	// Code is the service's, or [CodeInvalidRow].
+	Code    client.Code
+	Message string
+}
+
+// CodeInvalidRow is the code of a row that cannot be read.
+const CodeInvalidRow client.Code = "invalid_row"
+
+// Result counts what became of the rows.
+type Result struct {
+	Created  int `json:"created"`  // now
+	Existing int `json:"existing"` // created by an earlier import, as the journal says
+	Found    int `json:"found"`    // of those, how many the list told of, because the outcome was unknown
+	Refused  int `json:"refused"`
+}
+
+// Count returns how many rows an import would send. It sends nothing. Its error is that of
+// a file that cannot be read to its end.
+func Count(rows iter.Seq2[categoryfile.Row, error], j *Journal) (todo int, err error) {
+	ids := counter{}
+	for row, err := range rows {
+		if _, bad := errors.AsType[*categoryfile.RowError](err); bad {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if j.category(ids.next(row.Name, row.Description)) == 0 {
+			todo++
+		}
+	}
+	return todo, nil
+}
+
+// attempt is a row on its way.
+type attempt struct {
+	row categoryfile.Row
+	id  rowID
+	key string // the idempotency key
+	// again says that an earlier import sent it, and does not know the outcome.
+	again bool
+}
+
+// Run creates what is not created yet. Unless the error is nil, rows may be left: the
+// error is the first of those after which the others would fail, too, or that of the
+// context.
+func (im *Import) Run(ctx context.Context) (Result, error) {
+	feeding, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(feeding, func() { time.AfterFunc(grace, cancel) })()
+
+	r := &run{Import: im, stop: stop, work: make(chan attempt)}
+	var workers sync.WaitGroup
+	for range inFlight {
+		workers.Go(func() {
+			for a := range r.work {
+				c, err := im.Service.Create(sending, client.NewCategory{Name: a.row.Name, Description: a.row.Description, IdempotencyKey: a.key})
+				r.answered(a, c, err)
+				r.flying.Done()
+			}
+		})
+	}
+	err := r.feed(feeding)
+	close(r.work)
+	workers.Wait()
+	if cause := context.Cause(feeding); cause != nil {
+		err = cause
+	}
+	if syncErr := im.Journal.sync(); err == nil {
+		err = syncErr
+	}
+	return r.result, err
+}
+
+// run is the state of an import that is under way.
+type run struct {
+	*Import
+	stop context.CancelCauseFunc
+	work chan attempt
+	// flying counts the rows that workers have.
+	flying sync.WaitGroup
+
+	mu     sync.Mutex
+	result Result // guarded by mu
+}
+
+// feed hands all rows to the workers that are to be sent.
+func (r *run) feed(ctx context.Context) error {
+	ids, waiting := counter{}, make([]attempt, 0, batch)
+	for row, err := range r.Rows {
+		if ctx.Err() != nil {
+			break
+		}
+		if e, bad := errors.AsType[*categoryfile.RowError](err); bad {
+			r.refuse(Refusal{Line: e.Line, Code: CodeInvalidRow, Message: e.Message})
+			continue
+		}
+		if err != nil {
+			_ = r.send(ctx, waiting) // what was read is right; err ends the import in any case
+			return err
+		}
+		a, needed, err := r.prepare(ctx, row, ids.next(row.Name, row.Description))
+		if err != nil {
+			return err
+		}
+		if !needed {
+			continue
+		}
+		if waiting = append(waiting, a); len(waiting) == batch {
+			if err := r.send(ctx, waiting); err != nil {
+				return err
+			}
+			waiting = waiting[:0]
+		}
+	}
+	return r.send(ctx, waiting)
+}
+
+// prepare returns the attempt to create a row, unless it is created already.
+func (r *run) prepare(ctx context.Context, row categoryfile.Row, id rowID) (a attempt, needed bool, err error) {
+	found := 0
+	if r.Journal.doubtful(id, r.Now()) {
+		r.flying.Wait() // what is being created must not be taken for it
+		if found, err = r.Journal.resolve(ctx, r.Service, r.Now()); err != nil {
+			return attempt{}, false, err
+		}
+	}
+	a = attempt{row: row, id: id, key: r.Journal.pending(id)}
+	if a.again = a.key != ""; !a.again {
+		a.key = rand.Text()
+	}
+	needed = r.Journal.category(id) == 0
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Found += found
+	if !needed {
+		r.result.Existing++
+	}
+	return a, needed, nil
+}
+
+// send notes rows in the journal and hands them to the workers, until the context ends.
+func (r *run) send(ctx context.Context, rows []attempt) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := r.Journal.begin(rows, r.Now()); err != nil {
+		return err
+	}
+	for i, a := range rows {
+		r.flying.Add(1)
+		select {
+		case r.work <- a:
+		case <-ctx.Done():
+			r.flying.Done()
+			return r.Journal.withdraw(firstTries(rows[i:])...)
+		}
+	}
+	return nil
+}
+
+// answered notes what became of a row.
+func (r *run) answered(a attempt, c client.Category, err error) {
+	if err == nil {
+		if err := r.Journal.created(a.id, c.ID); err != nil {
+			r.stop(err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.result.Created++
+		r.Created()
+		return
+	}
+	if !errors.Is(err, client.ErrOutcomeUnknown) {
+		if err := r.Journal.withdraw(firstTries([]attempt{a})...); err != nil {
+			r.stop(err)
+		}
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok && aboutTheRow(e) {
+		r.refuse(Refusal{Line: a.row.Line, Code: e.Code, Message: e.Message})
+		return
+	}
+	r.stop(fmt.Errorf("line %d: %w", a.row.Line, err))
+}
+
+// firstTries returns those rows that no earlier import sent: its request may have been
+// carried out, whatever becomes of this one's.
+func firstTries(rows []attempt) (ids []rowID) {
+	for _, a := range rows {
+		if !a.again {
+			ids = append(ids, a.id)
+		}
+	}
+	return ids
+}
+
+// aboutTheRow reports whether an answer refuses one row, and says nothing of the others.
+func aboutTheRow(e *client.Error) bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *run) refuse(why Refusal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Refused++
+	r.Refused(why)
+}

@@ -1,0 +1,94 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// maxRecord is more than any line of a journal has, in bytes: its URL is the longest.
+const maxRecord = 64 << 10
+
+// load reads the journal. A last line without its end was being written when its process
+// was killed, so it says nothing, and is removed.
+func (j *Journal) load() error {
+	in := bufio.NewReaderSize(j.file, maxRecord)
+	whole := int64(0) // bytes of whole lines
+	for number := 1; ; number++ {
+		line, err := in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			_, err := j.file.Seek(whole, io.SeekStart)
+			return err
+		case errors.Is(err, io.EOF):
+			if number == 1 && !begins(line) {
+				return ErrNoJournal
+			}
+			_, seekErr := j.file.Seek(whole, io.SeekStart)
+			return errors.Join(j.file.Truncate(whole), seekErr)
+		case errors.Is(err, bufio.ErrBufferFull):
+			return fmt.Errorf("line %d: %w", number, ErrNoJournal)
+		case err != nil:
+			return fmt.Errorf("read the journal: %w", err)
+		}
+		var r record
+		if json.Unmarshal(line, &r) != nil || !j.valid(r) {
+			return fmt.Errorf("line %d: %w", number, ErrNoJournal)
+		}
+		j.learn(r)
+		whole += int64(len(line))
+	}
+}
+
+// begins reports whether a part of a line may be of a journal's first one: no other file
+// is to be cut.
+func begins(part []byte) bool {
+	const first = `{"journal":`
+	n := min(len(part), len(first))
+	return bytes.Equal(part[:n], []byte(first[:n])) || len(bytes.Trim(part, "\x00")) == 0
+}
+
+// valid reports whether a record is one that may follow what is known.
+func (j *Journal) valid(r record) bool {
+	if r.Journal != 0 {
+		return r.Journal == version && r.Service != "" && r.Key != ""
+	}
+	id, ok := parseRowID(r.Row)
+	_, known := j.sent[id]
+	switch {
+	case !ok, j.owner == Owner{}:
+		return false
+	case r.ID != 0, r.Withdrawn:
+		return known
+	default:
+		return r.Key != "" && r.At != 0
+	}
+}
+
+// learn takes in a record that is valid. The caller holds mu, or is alone.
+func (j *Journal) learn(r record) {
+	if r.Journal != 0 {
+		j.owner = Owner{Service: r.Service, Key: r.Key}
+		// They may be another account's, which has not their keys.
+		for id, s := range j.sent {
+			s.at = time.Time{}
+			j.sent[id] = s
+		}
+		return
+	}
+	id, _ := parseRowID(r.Row) // valid has looked
+	switch {
+	case r.ID != 0:
+		j.categories[id] = r.ID
+		j.last = max(j.last, r.ID)
+		delete(j.sent, id)
+	case r.Withdrawn:
+		delete(j.sent, id)
+	default:
+		j.sent[id] = sent{key: r.Key, at: time.Unix(r.At, 0), after: j.last}
+	}
+}
