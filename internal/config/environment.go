@@ -15,15 +15,11 @@ func parseEnviron(environ []string) map[string]string {
 	return variables
 }
 
-// clientEnv is read by clients of the API, so it may well be set where the
-// server starts.
-const clientEnv = "PETCAT_API_KEY"
-
 // UnknownVariables returns the variables that look like settings and are none: a
 // misspelt setting would else be ignored in silence. They are no mistakes, because
 // other programs may own them. Environ is in the form of [os.Environ].
 func UnknownVariables(environ []string) []string {
-	known := map[string]bool{clientEnv: true}
+	known := map[string]bool{serviceURLEnv: true, apiKeyEnv: true, apiKeyFileEnv: true}
 	for _, s := range Table() {
 		known[s.Env] = true
 		if s.Secret {

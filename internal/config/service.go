@@ -1,0 +1,50 @@
+package config
+
+import (
+	"strings"
+
+	"petcat"
+)
+
+// What the commands that call a service through its API read. They may well be set where
+// a server starts.
+const (
+	serviceURLEnv = "PETCAT_URL"
+	apiKeyEnv     = "PETCAT_API_KEY"
+	apiKeyFileEnv = apiKeyEnv + "_FILE"
+)
+
+// DefaultServiceURL is where a server of this machine listens by default.
+const DefaultServiceURL = "http://localhost:8080"
+
+// Service is the service that a command calls through the API.
+type Service struct {
+	URL string // without the version of the API at its end
+	Key petcat.Secret
+}
+
+// LoadService returns the service of a command: its URL is url, if that is not empty, then
+// the environment's, then the default. The key is never a flag, because everybody on the
+// machine sees those in the list of processes. Environ is in the form of [os.Environ].
+func LoadService(url string, environ []string) (Service, error) {
+	variables := parseEnviron(environ)
+	for _, other := range []string{variables[serviceURLEnv], DefaultServiceURL} {
+		if url == "" {
+			url = other
+		}
+	}
+	key, file := variables[apiKeyEnv], variables[apiKeyFileEnv]
+	switch {
+	case key != "" && file != "":
+		return Service{}, Errorf("%s and %s are both set; unset one", apiKeyEnv, apiKeyFileEnv)
+	case file != "":
+		var err error
+		if key, err = readSecretFile(file); err != nil {
+			return Service{}, Errorf("%s names a file that cannot be used: %v", apiKeyFileEnv, err)
+		}
+	case key == "":
+		return Service{}, Errorf("there is no API key; put it into the environment variable %s, or the name of its file into %s", apiKeyEnv, apiKeyFileEnv)
+	}
+	url = strings.TrimRight(url, "/")
+	return Service{URL: strings.TrimRight(strings.TrimSuffix(url, "/v1"), "/"), Key: petcat.NewSecret(key)}, nil
+}
