@@ -17,6 +17,9 @@ import (
 // dash is what stands for stdin and stdout in the place of a file's name.
 const dash = "-"
 
+// backupFile is what restore and verify read.
+const backupFile = "a file written by petcat backup"
+
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "backup FILE",
@@ -39,6 +42,9 @@ to stdout.`,
 	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		defer interruptible(cmd)()
+		if args[0] == dash && !*asJSON && p.isTerminal(p.stdout) {
+			return usageErrorf("a backup is binary; give a file name, or redirect stdout")
+		}
 		out, err := p.openOutput(args[0], *force, *asJSON)
 		if err != nil {
 			return err

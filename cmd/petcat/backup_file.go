@@ -12,7 +12,7 @@ import (
 	"petcat/internal/osfile"
 )
 
-// output is where a backup goes. A file appears under its name only when it is
+// output is where a command writes what it was asked for. A file appears under its name only when it is
 // complete and on the disk.
 type output struct {
 	io.Writer
@@ -23,11 +23,8 @@ type output struct {
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	if path == dash {
-		switch {
-		case asJSON:
-			return nil, usageErrorf("--json prints the report to stdout; give a file name for the backup")
-		case p.isTerminal(p.stdout):
-			return nil, usageErrorf("a backup is binary; give a file name, or redirect stdout")
+		if asJSON {
+			return nil, usageErrorf("--json prints the report to stdout; give a file name for what else is written")
 		}
 		return &output{Writer: p.stdout}, nil
 	}
@@ -83,7 +80,7 @@ func (o *output) Write(b []byte) (int, error) {
 
 func (o *output) failed(err error) error {
 	if o.path == "" {
-		return fmt.Errorf("the backup cannot be written to stdout: %w", reason(err))
+		return fmt.Errorf("stdout cannot be written: %w", reason(err))
 	}
 	if noRoom(err) {
 		return tryLaterf("cannot write %s; the partial file was removed: %w; free some space, or choose another directory", o.path, reason(err))
@@ -157,7 +154,7 @@ func (o *output) discard() {
 	_ = os.Remove(o.file.Name())
 }
 
-// input is where a backup comes from.
+// input is where a command reads what it was given.
 type input struct {
 	io.Reader
 	name string
@@ -165,13 +162,14 @@ type input struct {
 	done func() error
 }
 
-func (p *program) openInput(path string) (*input, error) {
+// openInput opens a file, or stdin. The errors say what file to give.
+func (p *program) openInput(path, give string) (*input, error) {
 	if path == dash {
 		return &input{Reader: p.stdin, name: path, done: func() error { return nil }}, nil
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageErrorf("the file %s does not exist; give a file written by petcat backup", path)
+		return nil, usageErrorf("the file %s does not exist; give %s", path, give)
 	}
 	if err != nil {
 		return nil, config.Errorf("%s cannot be read: %w", path, reason(err))
@@ -183,7 +181,7 @@ func (p *program) openInput(path string) (*input, error) {
 		return nil, errors.Join(err, file.Close())
 	case info.IsDir():
 		_ = file.Close()
-		return nil, usageErrorf("%s is a directory; name a file that petcat backup wrote", path)
+		return nil, usageErrorf("%s is a directory; give %s", path, give)
 	case info.Mode().IsRegular():
 		in.file = file
 	}

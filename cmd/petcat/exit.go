@@ -21,8 +21,11 @@ const (
 	exitDone     = 0
 	exitFailed   = 1
 	exitUsage    = 2
-	exitTryLater = 75 // EX_TEMPFAIL: the data directory or the port is in use
+	exitData     = 65 // EX_DATAERR: rows of a file cannot be imported
+	exitTryLater = 75 // EX_TEMPFAIL: the data directory or the port is in use, or a service does not answer now
 	exitConfig   = 78 // EX_CONFIG: a setting, or what it points to, is not usable
+	// exitInterrupted is what shells say of a program that Ctrl-C ended.
+	exitInterrupted = 130
 )
 
 // failure is an error that knows its exit code. Its text is for the user: one

@@ -66,6 +66,7 @@ const (
 	groupRun    = "run"
 	groupManage = "manage"
 	groupKeep   = "keep"
+	groupUse    = "use"
 	groupAbout  = "about"
 )
 
@@ -81,11 +82,12 @@ First steps:
   petcat account create acme --plan free    in another terminal: create an account
   petcat key create acme                    create its API key, which is shown once
 
-Every command works on the data directory of --data or PETCAT_DATA, ./data by
-default. A flag overrides its environment variable, which overrides the default;
+Every command but petcat category works on the data directory of --data or
+PETCAT_DATA, ./data by default. A flag overrides its environment variable, which overrides the default;
 petcat config shows the effective values and where each came from.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 75 try again later, 78 bad configuration.`,
+Exit codes: 0 success, 1 failure, 2 wrong usage, 65 bad rows in a file, 75 try again
+later, 78 bad configuration, 130 an import was interrupted.`,
 		// Without a template of its own: one would link text/template, and with
 		// it every method of every type, a third of the binary.
 		Version:           build().Version,
@@ -99,6 +101,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 75 try again later, 78 bad conf
 		&cobra.Group{ID: groupRun, Title: "Run the service:"},
 		&cobra.Group{ID: groupManage, Title: "Manage accounts and keys:"},
 		&cobra.Group{ID: groupKeep, Title: "Keep and move the data:"},
+		&cobra.Group{ID: groupUse, Title: "Use the service, with an API key:"},
 		&cobra.Group{ID: groupAbout, Title: "About this program:"},
 	)
 	root.SetHelpCommand(helpCommand())
@@ -116,6 +119,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 75 try again later, 78 bad conf
 		p.restoreCommand(),
 		p.verifyCommand(),
 		p.migrateCommand(),
+		p.categoryCommand(),
 		p.configCommand(),
 		p.completionCommand(),
 		p.versionCommand(),

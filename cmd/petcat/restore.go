@@ -45,7 +45,7 @@ there.`,
 		if err != nil {
 			return err
 		}
-		in, err := p.openInput(args[0])
+		in, err := p.openInput(args[0], backupFile)
 		if err != nil {
 			return err
 		}

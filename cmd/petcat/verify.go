@@ -50,7 +50,7 @@ Prints one line per fault, and then exits with 1.`,
 }
 
 func (p *program) verifyFile(ctx context.Context, path string, bar *progress, r *report) error {
-	in, err := p.openInput(path)
+	in, err := p.openInput(path, backupFile)
 	if err != nil {
 		return err
 	}

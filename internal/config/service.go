@@ -10,7 +10,7 @@ import (
 // a server starts.
 const (
 	serviceURLEnv = "PETCAT_URL"
-	apiKeyEnv     = "PETCAT_API_KEY"
+	apiKeyEnv     = "PETCAT_API_KEY" //nolint:gosec // the name of a variable
 	apiKeyFileEnv = apiKeyEnv + "_FILE"
 )
 

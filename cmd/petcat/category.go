@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"petcat/client"
+)
+
+func (p *program) categoryCommand() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:     "category",
+		Short:   "List, create, change, import and export categories through the API",
+		GroupID: groupUse,
+		Long: `List, create, change, import and export categories through the API of a running
+service, as any other client does: with an API key, and within its limits. The key is
+read from PETCAT_API_KEY, or from the file that PETCAT_API_KEY_FILE names; the URL is
+that of --url or PETCAT_URL. No data directory is needed.`,
+		Example: `  export PETCAT_API_KEY=pck_live_...
+  petcat category create Ferrets --description "Domestic ferrets" --url https://petcat.example.com
+  petcat category import categories.csv`,
+	},
+		p.categoryListCommand(),
+		p.categoryGetCommand(),
+		p.categoryCreateCommand(),
+		p.categoryUpdateCommand(),
+		p.categoryDeleteCommand(),
+		p.categoryImportCommand(),
+		p.categoryExportCommand(),
+	)
+}
+
+func (p *program) categoryListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the categories",
+		Long: `List all categories, or one page of them: at most --limit, of those behind the id
+--after. One request, however many there are. To work with the list in other programs,
+see petcat category export.`,
+		Args: arguments(),
+	}
+	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
+	limit := cmd.Flags().Int("limit", 0, "the most categories to list, 1 to 1000; default all")
+	after := cmd.Flags().Int64("after", 0, "`id` behind which the list begins")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("limit") && (*limit < 1 || *limit > 1000) {
+			return usageErrorf("--limit must be from 1 to 1000")
+		}
+		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if !cmd.Flags().Changed("limit") && !cmd.Flags().Changed("after") {
+				list, err := c.Categories.List(ctx)
+				return p.printCategories(list, err, *asJSON)
+			}
+			for page, err := range c.Categories.Pages(ctx, client.Paging{Size: *limit, After: *after}) {
+				return p.printCategories(page, err, *asJSON)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func (p *program) categoryGetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show one category, with its ETag",
+		Args:  arguments("ID"),
+	}
+	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := parseCategoryID(args[0])
+		if err != nil {
+			return err
+		}
+		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			found, err := c.Categories.Get(ctx, id)
+			return p.printCategory(found, err, *asJSON)
+		})
+	}
+	return cmd
+}
+
+func (p *program) categoryCreateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Create a category",
+		Long: `Create a category. Names need not be unique. Within 24 hours, the command with the
+same --idempotency-key, name and description returns the same category again; without
+one, each command creates another category.`,
+		Example: `  petcat category create Ferrets --description "Domestic ferrets"`,
+		Args:    arguments("NAME"),
+	}
+	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
+	n := client.NewCategory{}
+	cmd.Flags().StringVar(&n.Description, "description", "", "`text` that describes it")
+	cmd.Flags().StringVar(&n.IdempotencyKey, "idempotency-key", "", "`name` of this create, 1 to 255 visible ASCII characters; default a random one")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if n.Name = args[0]; n.IdempotencyKey == "" {
+			n.IdempotencyKey = rand.Text()
+		}
+		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			created, err := c.Categories.Create(ctx, n)
+			if errors.Is(err, client.ErrOutcomeUnknown) {
+				err = fmt.Errorf("%w: run the command again with --idempotency-key %s, and it exists once", err, n.IdempotencyKey)
+			}
+			return p.printCategory(created, err, *asJSON)
+		})
+	}
+	return cmd
+}
+
+func (p *program) categoryUpdateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "update ID",
+		Short: "Change the name or the description of a category",
+		Long: `Change the name or the description of a category; what is not given stays. Only the
+account that created a category may change it. With --if-match, nothing is changed if
+somebody else has changed the category since petcat category get showed that ETag.`,
+		Example: `  petcat category update 17 --name Ferrets --description ""
+  petcat category update 17 --name Ferrets --if-match "$(petcat category get 17 --json | jq -r .etag)"`,
+		Args: arguments("ID"),
+	}
+	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
+	name := cmd.Flags().String("name", "", "the new `name`")
+	description := cmd.Flags().String("description", "", "the new `text`; an empty one removes it")
+	change := client.CategoryChange{}
+	cmd.Flags().StringVar(&change.IfMatch, "if-match", "", "`ETag` that the category must have")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := parseCategoryID(args[0])
+		if err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("name") {
+			change.Name = name
+		}
+		if cmd.Flags().Changed("description") {
+			change.Description = description
+		}
+		if change.Name == nil && change.Description == nil {
+			return usageErrorf("nothing is to be changed; give --name, --description or both")
+		}
+		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			changed, err := c.Categories.Update(ctx, id, change)
+			if errors.Is(err, client.ErrOutcomeUnknown) {
+				err = fmt.Errorf("%w: see with petcat category get %d", err, id)
+			}
+			return p.printCategory(changed, err, *asJSON)
+		})
+	}
+	return cmd
+}
+
+func (p *program) categoryDeleteCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete ID",
+		Short: "Delete a category",
+		Long:  `Delete a category. Only the account that created a category may delete it.`,
+		Args:  arguments("ID"),
+	}
+	api, asJSON, yes := p.apiFlags(cmd), jsonFlag(cmd), yesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := parseCategoryID(args[0])
+		if err != nil {
+			return err
+		}
+		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if err := p.confirmDelete(ctx, c, id, *yes); err != nil {
+				return err
+			}
+			if err := c.Categories.Delete(ctx, id); errors.Is(err, client.ErrOutcomeUnknown) {
+				return fmt.Errorf("%w: run the command again", err)
+			} else if err != nil {
+				return err
+			}
+			if *asJSON {
+				return p.printJSON(struct {
+					ID      int64 `json:"id"`
+					Deleted bool  `json:"deleted"`
+				}{id, true})
+			}
+			return p.say("Category %d is deleted.", id)
+		})
+	}
+	return cmd
+}
+
+// confirmDelete asks about a category by its name: an id is easily mistyped.
+func (p *program) confirmDelete(ctx context.Context, c *client.Client, id int64, yes bool) error {
+	question := ""
+	if !yes && p.isTerminal(p.stdin) {
+		found, err := c.Categories.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		question = fmt.Sprintf("Permanently delete category %d (%s)?", id, found.Name)
+	}
+	return p.confirm(yes, question)
+}
+
+func parseCategoryID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, usageErrorf("%q is not the id of a category, which is a number such as 17; list them with: petcat category list", text)
+	}
+	return id, nil
+}

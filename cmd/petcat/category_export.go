@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"petcat/client"
+	"petcat/internal/categoryfile"
+)
+
+func (p *program) categoryExportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export [FILE]",
+		Short: "Write all categories into a file, or to stdout",
+		Long: `Write all categories into a CSV, JSON or JSON lines file, or to stdout. FILE appears
+when it is complete. petcat category import reads what was written. The list is read
+in pages of 1,000: each is one request, and counts against the limits, which the
+command obeys.`,
+		Example: `  petcat category export categories.csv
+  petcat category export --format jsonl | jq -r .name`,
+		Args: arguments("[FILE]"),
+	}
+	completeFiles(cmd)
+	api, asJSON, quiet := p.apiFlags(cmd), jsonFlag(cmd), quietFlag(cmd)
+	var format string
+	formatFlag(cmd, &format)
+	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		defer interruptible(cmd)()
+		if len(args) == 0 {
+			args = []string{dash}
+		}
+		if args[0] == dash && format == "" {
+			format = string(categoryfile.CSV)
+		}
+		written, err := formatOf(args[0], format)
+		if err != nil {
+			return err
+		}
+		c, service, err := api.dial()
+		if err != nil {
+			return err
+		}
+		out, err := p.openOutput(args[0], *force, *asJSON)
+		if err != nil {
+			return err
+		}
+		defer out.discard()
+		bar := p.newProgress("exported", !*asJSON && !*quiet && args[0] != dash)
+		bar.begin(unknownTotal)
+		count, err := export(cmd.Context(), c, categoryfile.NewWriter(out, written), bar)
+		bar.end()
+		if err == nil {
+			err = out.keep()
+		}
+		switch {
+		case err != nil:
+			return explainAPI(err, service)
+		case *asJSON:
+			return p.printJSON(struct {
+				File       string `json:"file"`
+				Categories int64  `json:"categories"`
+			}{args[0], count})
+		case *quiet || args[0] == dash:
+			return nil
+		default:
+			return p.say("%s categories exported to %s.", grouped(count), args[0])
+		}
+	}
+	return cmd
+}
+
+// export writes all categories, and returns how many there are.
+func export(ctx context.Context, c *client.Client, w *categoryfile.Writer, bar *progress) (count int64, err error) {
+	for category, err := range c.Categories.All(ctx) {
+		if err == nil {
+			err = w.Write(category.ID, category.Name, category.Description)
+		}
+		if err != nil {
+			return count, errors.Join(err, w.Close())
+		}
+		count++
+		bar.step()
+	}
+	return count, w.Close()
+}

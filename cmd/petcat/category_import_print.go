@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"petcat/client"
+)
+
+// importReport is what an import says in the end. Complete says that no row is left but
+// those that were refused.
+type importReport struct {
+	File     string        `json:"file"`
+	Journal  string        `json:"journal"`
+	Complete bool          `json:"complete"`
+	Created  int           `json:"created"`
+	Existing int           `json:"existing"` // created by earlier imports
+	Found    int           `json:"found"`    // of those, how many were looked for in the list
+	Refused  []refusalJSON `json:"refused"`
+	Seconds  float64       `json:"seconds"`
+
+	refused int // their number
+}
+
+// refusalJSON is a row that is not created.
+type refusalJSON struct {
+	Line    int         `json:"line"`
+	Code    client.Code `json:"code"` // of the API, or invalid_row
+	Message string      `json:"message"`
+}
+
+func (p *program) printImport(r importReport, asJSON, quiet bool) error {
+	switch {
+	case asJSON:
+		return p.printJSON(r)
+	case quiet:
+		return nil
+	}
+	found := ""
+	if r.Found > 0 {
+		found = fmt.Sprintf(" (%s of them found in the list)", grouped(int64(r.Found)))
+	}
+	took := max(time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond), time.Millisecond)
+	return p.say("%s: %s rows created, %s existed already%s, %s refused, in %s (%s/s).", r.File,
+		grouped(int64(r.Created)), grouped(int64(r.Existing)), found, grouped(int64(r.refused)), took, grouped(int64(float64(r.Created)/took.Seconds())))
+}
+
+// verdict returns the error of a command whose import ended with err.
+func (r importReport) verdict(err error) error {
+	if f, ok := errors.AsType[*failure](err); ok && f.code == exitTryLater {
+		return &failure{code: f.code, text: f.text + "; the same command continues where this one ended", cause: err}
+	}
+	if err != nil || r.refused == 0 {
+		return err
+	}
+	return &failure{code: exitData, text: fmt.Sprintf("%s rows of %s were refused; correct them, and run the same command again: it creates nothing twice",
+		grouped(int64(r.refused)), r.File)}
+}

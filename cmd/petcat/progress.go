@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"petcat/internal/clock"
+)
+
+const (
+	barWidth = 24
+	// drawEvery is how often a terminal is drawn to, sayEvery how often a line is
+	// written where nobody watches.
+	drawEvery = 100 * time.Millisecond
+	sayEvery  = 5 * time.Second
+	// lookEvery is after how many rows the clock is read.
+	lookEvery = 128
+)
+
+// unknownTotal is the number of rows where nobody has counted them.
+const unknownTotal = -1
+
+// progress shows on stderr how far something is: a bar on a terminal, and else a
+// line now and then.
+type progress struct {
+	to       io.Writer
+	silent   bool // how far it is is not shown
+	clock    clock.Clock
+	terminal bool
+	verb     string        // what was done to the rows
+	note     func() string // what else there is to say, after a comma; nil: nothing
+
+	mu    sync.Mutex
+	total int64 // guarded by mu, as is all below; it may be unknownTotal
+	done  int64
+	begun clock.Reading
+	shown clock.Reading
+	drawn bool // there is a bar to be wiped away
+}
+
+func (p *program) newProgress(verb string, show bool) *progress {
+	return &progress{to: p.stderr, silent: !show, verb: verb, clock: p.clock, terminal: p.isTerminal(p.stderr)}
+}
+
+// begin is called when the number of rows is known.
+func (b *progress) begin(total int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.total, b.begun = total, b.clock.Read()
+	b.shown = b.begun
+}
+
+// step is called after every row.
+func (b *progress) step() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done++; b.done%lookEvery == 0 {
+		b.show()
+	}
+}
+
+// watch shows how far it is even while rows take long, until it is stopped.
+func (b *progress) watch() (stop func()) {
+	tick, stopped := time.NewTicker(drawEvery), make(chan struct{})
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		for {
+			select {
+			case <-tick.C:
+				b.mu.Lock()
+				b.show()
+				b.mu.Unlock()
+			case <-stopped:
+				return
+			}
+		}
+	})
+	return func() {
+		tick.Stop()
+		close(stopped)
+		watcher.Wait()
+	}
+}
+
+// show shows how far it is, unless that was shown a moment ago. The caller holds mu.
+func (b *progress) show() {
+	every := sayEvery
+	if b.terminal {
+		every = drawEvery
+	}
+	now := b.clock.Read()
+	if b.silent || now.Since(b.shown) < every {
+		return
+	}
+	b.shown = now
+	text := b.text(now)
+	switch {
+	case !b.terminal:
+		_, _ = fmt.Fprintln(b.to, text)
+		return
+	case b.total == unknownTotal:
+		_, _ = fmt.Fprintf(b.to, "\r%s\x1b[K", text)
+	default:
+		full := int(barWidth * min(b.done, b.total) / max(b.total, 1))
+		_, _ = fmt.Fprintf(b.to, "\r[%s%s] %s\x1b[K", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), text)
+	}
+	b.drawn = true
+}
+
+// text says how far it is, such as: 50%, 500,000 of 1,000,000 rows copied,
+// 120,000/s, 4s left. The caller holds mu.
+func (b *progress) text(now clock.Reading) string {
+	took := max(now.Since(b.begun), time.Millisecond)
+	rate := float64(b.done) / took.Seconds()
+	text := fmt.Sprintf("%s rows %s, %s/s", grouped(b.done), b.verb, grouped(int64(rate)))
+	if b.total != unknownTotal {
+		text = fmt.Sprintf("%3d%%, %s of %s rows %s, %s/s, %s left", 100*min(b.done, b.total)/max(b.total, 1),
+			grouped(b.done), grouped(b.total), b.verb, grouped(int64(rate)), b.left(rate))
+	}
+	if b.note != nil {
+		text += b.note()
+	}
+	return text
+}
+
+// left says how long the rest takes. The caller holds mu.
+func (b *progress) left(rate float64) string {
+	if rate == 0 {
+		return "?"
+	}
+	return time.Duration(float64(max(b.total-b.done, 0)) / rate * float64(time.Second)).Round(time.Second).String()
+}
+
+// say writes a line on stderr, above the bar.
+func (b *progress) say(line string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wipe()
+	_, _ = fmt.Fprintln(b.to, printable(line))
+}
+
+// end wipes the bar away: what was done is said by others.
+func (b *progress) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wipe()
+}
+
+// wipe wipes the bar away. The caller holds mu.
+func (b *progress) wipe() {
+	if b.drawn {
+		_, _ = io.WriteString(b.to, "\r\x1b[K")
+	}
+	b.drawn = false
+}
