@@ -62,7 +62,7 @@ up, or the service is away), 130 interrupted, 1 anything else.`,
 		defer interruptible(cmd)()
 		err := f.run(cmd.Context())
 		if errors.Is(err, context.Canceled) {
-			return &failure{code: exitInterrupted, text: "interrupted; continue with the same command: it creates nothing twice", cause: err}
+			return &failure{code: exitInterrupted, text: "interrupted; continue with the same command: it creates nothing twice"}
 		}
 		return err
 	}
