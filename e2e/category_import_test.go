@@ -49,7 +49,7 @@ func TestCategoryImport(t *testing.T) {
 	c := &apiCaller{t, s.api, newCaller(t, data)}
 	csv := writeText(t, "pets.csv", "id,name,description\n7,Ferrets,\"Domestic\nferrets\"\n,,nameless\n,Twins,\n,Twins,\n,a,b,c\n")
 	code, stdout, stderr := c.category("import", csv)
-	if code != exitData || !strings.HasPrefix(stdout, csv+": 3 rows created, 0 existed already, 2 refused, in ") {
+	if code != exitData || !strings.HasPrefix(stdout, csv+": 3 rows created, 0 existed already, 2 refused.\nIt took ") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 	for _, line := range []string{

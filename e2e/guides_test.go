@@ -82,7 +82,7 @@ func (r *reader) shell(command string) *exec.Cmd {
 	command = strings.ReplaceAll(command, "http://localhost:8080", r.url)
 	cmd := exec.Command("sh", "-ec", regexp.MustCompile(`pck_live_\w+`).ReplaceAllString(command, r.key))
 	cmd.Dir = r.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "PETCAT_URL=" + r.url, "PETCAT_API_KEY=" + r.key}
+	cmd.Env = []string{"PATH=" + filepath.Dir(programFile) + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "PETCAT_URL=" + r.url, "PETCAT_API_KEY=" + r.key}
 	return cmd
 }
 

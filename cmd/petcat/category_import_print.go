@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"petcat/client"
 )
@@ -41,9 +40,12 @@ func (p *program) printImport(r importReport, asJSON, quiet bool) error {
 	if r.Found > 0 {
 		found = fmt.Sprintf(" (%s of them found in the list)", grouped(int64(r.Found)))
 	}
-	took := max(time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond), time.Millisecond)
-	return p.say("%s: %s rows created, %s existed already%s, %s refused, in %s (%s/s).", r.File,
-		grouped(int64(r.Created)), grouped(int64(r.Existing)), found, grouped(int64(r.refused)), took, grouped(int64(float64(r.Created)/took.Seconds())))
+	err := p.say("%s: %s rows created, %s existed already%s, %s refused.", r.File,
+		grouped(int64(r.Created)), grouped(int64(r.Existing)), found, grouped(int64(r.refused)))
+	if err != nil || r.Created == 0 {
+		return err
+	}
+	return p.say("It took %.1f s, at %s/s.", r.Seconds, grouped(int64(float64(r.Created)/max(r.Seconds, 0.001))))
 }
 
 // verdict returns the error of a command whose import ended with err.
