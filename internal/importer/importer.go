@@ -31,9 +31,9 @@ const (
 	// inFlight is how many creates are sent at once: the service commits them in
 	// groups, and more make it no faster.
 	inFlight = 64
-	// batch is how many rows share a sync of the journal: while one batch is in flight,
-	// the next one is synced.
-	batch = 2 * inFlight
+	// batch is how many rows share a sync of the journal. It is that many because during
+	// the sync only the last of the batch before are in flight.
+	batch = 4 * inFlight
 	// grace is how long requests in flight may take when an import ends early. What is
 	// not answered then has an unknown outcome, and is sent again by the next import.
 	grace = 2 * time.Second
