@@ -96,3 +96,15 @@ func (c *Client) Limits() Limits {
 	}
 	return Limits{}
 }
+
+// Held returns until when calls wait at the gate because the service refuses requests, or
+// would, and why. It is nil when they do not. It is for programs that show their users
+// what they wait for.
+func (c *Client) Held() (until time.Time, why *Error) {
+	c.gate.mu.Lock()
+	defer c.gate.mu.Unlock()
+	if c.gate.closed == nil || !now().Before(c.gate.opens) {
+		return time.Time{}, nil
+	}
+	return c.gate.opens, c.gate.closed.notSent(c.gate.opens.Sub(now()))
+}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -182,7 +181,7 @@ func (f *importFlags) explainJournal(err error, service config.Service) error {
 // importRows imports, shows how far it is, and says what became of the rows.
 func (p *program) importRows(ctx context.Context, f *importFlags, c *client.Client, service config.Service, im *importer.Import, total int64) error {
 	bar := p.newProgress("created", !*f.asJSON && !*f.quiet)
-	bar.note = func() string { return waiting(c.Limits(), p.now()) }
+	bar.note = func() string { return waiting(c) }
 	r := importReport{File: f.file, Journal: f.journal, Refused: []refusalJSON{}}
 	im.Now, im.Created = p.now, bar.step
 	im.Refused = func(why importer.Refusal) {
@@ -207,12 +206,12 @@ func (p *program) importRows(ctx context.Context, f *importFlags, c *client.Clie
 	return r.verdict(explainAPI(err, service))
 }
 
-// waiting says for how long nothing is sent, because a window is used up.
-func waiting(l client.Limits, now time.Time) string {
-	for _, w := range l.Windows {
-		if left := w.Reset.Sub(now); w.Remaining == 0 && left > 0 {
-			return fmt.Sprintf(", waiting %s for the next %s", left.Round(time.Second), w.Name)
-		}
+// waiting says for how long nothing is sent, and the code of the answer that requests
+// would get.
+func waiting(c *client.Client) string {
+	_, why := c.Held()
+	if why == nil {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf(", waiting %s (%s)", why.RetryAfter, why.Code)
 }
