@@ -151,7 +151,16 @@ type run struct {
 
 // feed hands all rows to the workers that are to be sent.
 func (r *run) feed(ctx context.Context) error {
-	ids, waiting := counter{}, make([]attempt, 0, batch)
+	ids, waiting, doubts := counter{}, make([]attempt, 0, batch), []attempt(nil)
+	add := func(a attempt) (err error) {
+		if !r.prepare(&a) {
+			return nil
+		}
+		if waiting = append(waiting, a); len(waiting) == batch {
+			err, waiting = r.send(ctx, waiting), waiting[:0]
+		}
+		return err
+	}
 	for row, err := range r.Rows {
 		if ctx.Err() != nil {
 			break
@@ -164,44 +173,58 @@ func (r *run) feed(ctx context.Context) error {
 			_ = r.send(ctx, waiting) // what was read is right; err ends the import in any case
 			return err
 		}
-		a, needed, err := r.prepare(ctx, row, ids.next(row.Name, row.Description))
-		if err != nil {
+		a := attempt{row: row, id: ids.next(row.Name, row.Description)}
+		if r.Journal.doubtful(a.id, r.Now()) {
+			doubts = append(doubts, a)
+		} else if err := add(a); err != nil {
 			return err
 		}
-		if !needed {
-			continue
-		}
-		if waiting = append(waiting, a); len(waiting) == batch {
-			if err := r.send(ctx, waiting); err != nil {
-				return err
-			}
-			waiting = waiting[:0]
+	}
+	if err := r.send(ctx, waiting); err != nil {
+		return err
+	}
+	waiting = waiting[:0]
+	if err := r.resolve(ctx, len(doubts)); err != nil {
+		return err
+	}
+	for _, a := range doubts {
+		if err := add(a); err != nil {
+			return err
 		}
 	}
 	return r.send(ctx, waiting)
 }
 
-// prepare returns the attempt to create a row, unless it is created already.
-func (r *run) prepare(ctx context.Context, row categoryfile.Row, id rowID) (a attempt, needed bool, err error) {
-	found := 0
-	if r.Journal.doubtful(id, r.Now()) {
-		r.flying.Wait() // what is being created must not be taken for it
-		if found, err = r.Journal.resolve(ctx, r.Service, r.Now()); err != nil {
-			return attempt{}, false, err
-		}
+// resolve finds out what became of doubtful rows. They come last: what equal rows became
+// must be known by then, or two would be taken for one category.
+func (r *run) resolve(ctx context.Context, doubts int) error {
+	if doubts == 0 {
+		return nil
 	}
-	a = attempt{row: row, id: id, key: r.Journal.pending(id)}
-	if a.again = a.key != ""; !a.again {
-		a.key = rand.Text()
+	r.flying.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	needed = r.Journal.category(id) == 0
+	found, err := r.Journal.resolve(ctx, r.Service, r.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.result.Found += found
-	if !needed {
+	return err
+}
+
+// prepare gives an attempt its key, and reports whether its row is to be created still.
+func (r *run) prepare(a *attempt) (needed bool) {
+	if r.Journal.category(a.id) != 0 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.result.Existing++
+		return false
 	}
-	return a, needed, nil
+	a.key = r.Journal.pending(a.id)
+	if a.again = a.key != ""; !a.again {
+		a.key = rand.Text()
+	}
+	return true
 }
 
 // send notes rows in the journal and hands them to the workers, until the context ends.

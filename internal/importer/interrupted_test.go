@@ -81,6 +81,13 @@ func loseTail(t *testing.T, random *randomtest.Steps, s *service, journal string
 		}
 	}
 	at := least + random.IntN(len(data)-least+1)
-	random.Note("the journal loses %d of %d bytes", len(data)-at, len(data))
-	must(t, os.WriteFile(journal, data[:at], 0o600))
+	if lost := data[at:]; random.IntN(2) == 0 {
+		n := random.IntN(len(lost) + 1)
+		random.Note("the journal has %d zeros at byte %d of %d", n, at, len(data))
+		clear(lost[:n])
+	} else {
+		random.Note("the journal loses %d of %d bytes", len(lost), len(data))
+		data = data[:at]
+	}
+	must(t, os.WriteFile(journal, data, 0o600))
 }

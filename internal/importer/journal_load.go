@@ -14,17 +14,19 @@ import (
 const maxRecord = 64 << 10
 
 // load reads the journal. A last line without its end was being written when its process
-// was killed, so it says nothing, and is removed.
+// was killed, and a power cut may leave zeros in place of what was not on the disk yet, also
+// before something that was. So nothing from there on was relied on, and it is removed.
 func (j *Journal) load() error {
 	in := bufio.NewReaderSize(j.file, maxRecord)
 	whole := int64(0) // bytes of whole lines
 	for number := 1; ; number++ {
 		line, err := in.ReadSlice('\n')
+		zeros := number > 1 && bytes.IndexByte(line, 0) >= 0 // which JSON escapes
 		switch {
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			_, err := j.file.Seek(whole, io.SeekStart)
 			return err
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), zeros:
 			if number == 1 && !begins(line) {
 				return ErrNoJournal
 			}

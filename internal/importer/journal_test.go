@@ -3,6 +3,7 @@ package importer_test
 import (
 	"bytes"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +104,33 @@ func TestJournalForgottenKeys(t *testing.T) {
 	}
 }
 
+// TestJournalEqualRows: of two equal rows, one was lost days ago, and one was created
+// today, which nobody was told. They are two categories in the end.
+func TestJournalEqualRows(t *testing.T) {
+	s, path := newService(), filepath.Join(t.TempDir(), "journal")
+	lost := ""
+	s.fate = func(n client.NewCategory) fate {
+		lost = n.IdempotencyKey
+		return fate{err: errLost}
+	}
+	s.imports(t, path, rowsOf("twin")).wantResult(t, importer.Result{}, client.ErrOutcomeUnknown)
+	s.now = s.now.Add(22 * time.Hour)
+	s.fate = func(n client.NewCategory) fate {
+		if n.IdempotencyKey == lost { // it says nothing of the request before, and stops nothing
+			return fate{err: answer(http.StatusBadRequest, client.CodeInvalidField)}
+		}
+		return fate{carriedOut: true, err: errLost}
+	}
+	if o := s.imports(t, path, rowsOf("twin", "twin")); !errors.Is(o.err, client.ErrOutcomeUnknown) {
+		t.Fatalf("%+v", o)
+	}
+	s.wantOnce(t, "twin")
+	s.fate = nil
+	s.now = s.now.Add(2 * time.Hour)
+	s.imports(t, path, rowsOf("twin", "twin")).wantResult(t, importer.Result{Created: 2}, nil)
+	s.wantOnce(t, "twin", "twin")
+}
+
 // TestJournalOfASetBackClock: when nobody can know how long ago a row was sent, it is
 // looked for.
 func TestJournalOfASetBackClock(t *testing.T) {
@@ -133,8 +161,13 @@ func TestJournalDamage(t *testing.T) {
 			t.Errorf("cut after %d bytes: what is left is %q", at, kept)
 		}
 	}
-	must(t, os.WriteFile(path, append(bytes.Clone(whole), 0, 0, 0), 0o600)) // as some file systems leave it
-	s.imports(t, path, rowsOf("a", "b")).wantResult(t, importer.Result{Existing: 2}, nil)
+	for _, lost := range []string{"\x00\x00\x00", "\x00\x00\x00}\n", strings.Repeat("\x00", 1<<17) + "}\n"} { // as some file systems leave it
+		must(t, os.WriteFile(path, append(bytes.Clone(whole), lost...), 0o600))
+		s.imports(t, path, rowsOf("a", "b")).wantResult(t, importer.Result{Existing: 2}, nil)
+		if !bytes.Equal(readFile(t, path), whole) {
+			t.Errorf("%q... was not removed", lost[:4])
+		}
+	}
 
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	for name, text := range map[string][]byte{
@@ -165,6 +198,7 @@ func TestJournalDamage(t *testing.T) {
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"journal":1,"service":"http://localhost/v1","key":"k"}` + "\n" + `{"row":"9a3c9a3c9a3c9a3c9a3c9a3c9a3c9a3c-2","key":"k","at":1}` + "\n" + `{"row":"9a3c9a3c9a3c9a3c9a3c9a3c9a3c9a3c-2","id":1}` + "\n{"))
 	f.Add([]byte(`{"journal":1,"serv`))
+	f.Add([]byte(`{"journal":1,"service":"http://localhost/v1","key":"k"}` + "\n" + "\x00\x00\n{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "journal")
 		must(t, os.WriteFile(path, text, 0o600))
@@ -177,6 +211,7 @@ func FuzzJournal(f *testing.F) {
 			return
 		}
 		must(t, j.Close())
+		text, _, _ = bytes.Cut(text, []byte{0})
 		if whole := text[:bytes.LastIndexByte(text, '\n')+1]; !bytes.HasPrefix(after, whole) {
 			t.Errorf("what is left is %q", after)
 		}
