@@ -46,17 +46,17 @@ func (x *clusterTorture) uses(a *tortureAccount, from, to int64) map[int64]*use 
 		for minute := first; minute <= last; minute++ {
 			u := of(minute)
 			u.sent++
-			if e.outcome == admitted || e.outcome == unanswered {
+			if e.outcome.charges() || e.outcome == unanswered {
 				u.possible++
 			}
 		}
 		switch u := of(first); {
 		case first == last:
 			u.count[e.outcome]++
-			if e.outcome == admitted {
+			if e.outcome.charges() {
 				u.byNode[e.node]++
 			}
-		case e.outcome == admitted:
+		case e.outcome.charges():
 			u.edge++
 		}
 	}
@@ -96,7 +96,7 @@ func (x *clusterTorture) check(before time.Time) {
 // may have been late through no fault of theirs: then the minute is one in which they were
 // lost and came back.
 func (x *clusterTorture) checkMinute(a *tortureAccount, begin time.Time, u *use, b bound, late bool) {
-	total, most := u.count[admitted]+a.carry, b.of(a.quota.PerMinute)
+	total, most := u.count[admitted]+u.count[listless]+a.carry, b.of(a.quota.PerMinute)
 	if total > most && late && b.times < 2 {
 		x.verdicts.voided(begin)
 		most = 2 * a.quota.PerMinute
@@ -167,7 +167,7 @@ func (x *clusterTorture) checkDays() {
 				over = over || received.After(lastMinute)
 			case unanswered:
 				unknown++
-			case admitted:
+			case admitted, listless:
 				total++
 				if x.incidents.dayUnknown(received) {
 					unknown++

@@ -46,12 +46,16 @@ const (
 	daySpent           // by the quota of the day
 	banned             //
 	unanswered         // it may have been charged
-	failed             // 503, or never sent
+	listless           // admitted, and then 503, because the list was too old
+	failed             // 503 before it was charged, or never sent
 	outcomes
 )
 
+// charges reports whether the request was charged to its account, for certain.
+func (o outcome) charges() bool { return o == admitted || o == listless }
+
 func (o outcome) String() string {
-	return [...]string{"admitted", "refused", "refused by share", "day spent", "banned", "unanswered", "503 or not sent"}[o]
+	return [...]string{"admitted", "refused", "refused by share", "day spent", "banned", "unanswered", "admitted without a list", "503 or not sent"}[o]
 }
 
 // event is a request.
@@ -181,7 +185,7 @@ func (x *clusterTorture) spendsAll(a *tortureAccount, minute time.Time) {
 		wait := pace
 		switch x.ask(a) {
 		case admitted:
-		case unanswered, failed:
+		case unanswered, listless, failed:
 			wait = 500 * time.Millisecond
 		default:
 			wait = 4*time.Second + time.Duration(a.number(int64(time.Second)))
@@ -279,6 +283,9 @@ func (x *clusterTorture) outcome(a *tortureAccount, n *tortureNode, got *answer,
 	case code == petcat.CodeKeyBanned && a.habit == hammers:
 		return banned
 	case code == petcat.CodeServiceUnavailable && x.incidents.unavailable(n, a.knownTo(n, sent), sent, received):
+		if strings.Contains(got.Header.Get("RateLimit"), `"day"`) { // only what was charged tells it
+			return listless
+		}
 		return failed
 	}
 	x.verdicts.wrong("%s %s answers %s (%s) with %d %.300s%s%s\n%s", clockTime(sent), n, a.name, a.id, got.StatusCode, got.body,
