@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,14 +89,18 @@ func TestJournalForgottenKeys(t *testing.T) {
 	names := []string{"first", "early", "old", "lost", "twin", "twin", "vanished"}
 	s.imports(t, path, rowsOf("first")).wantResult(t, importer.Result{Created: 1}, nil)
 	twins := 0
+	var all sync.WaitGroup // are received before the first of them is answered, which ends the import
+	all.Add(len(names) - 1)
+	s.hold = all.Wait
 	s.fate = func(n client.NewCategory) fate {
+		all.Done()
 		if n.Name == "twin" {
 			twins++
 		}
 		return fate{carriedOut: n.Name == "lost" || n.Name == "twin" && twins == 2, err: errLost}
 	}
 	s.imports(t, path, rowsOf(names...)).wantResult(t, importer.Result{Existing: 1}, client.ErrOutcomeUnknown)
-	s.fate = nil
+	s.fate, s.hold = nil, nil
 	s.now = s.now.Add(23*time.Hour + time.Minute)
 	s.imports(t, path, rowsOf(names...)).wantResult(t, importer.Result{Created: 4, Existing: 3, Found: 2}, nil)
 	s.wantOnce(t, "first", "early", "old", "old", "lost", "twin", "twin", "twin", "vanished") // with those from before

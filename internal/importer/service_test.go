@@ -33,6 +33,8 @@ type service struct {
 	received map[string]bool // keys, of all requests
 	// fate says what becomes of a create; nil: all are carried out.
 	fate func(client.NewCategory) fate
+	// hold is called before each answer; it may be nil.
+	hold func()
 }
 
 type remembered struct {
@@ -60,6 +62,9 @@ func (s *service) time() time.Time {
 }
 
 func (s *service) Create(ctx context.Context, n client.NewCategory) (client.Category, error) {
+	if s.hold != nil {
+		defer s.hold()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
