@@ -1,17 +1,16 @@
 package datadir
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"petcat/internal/openerror"
 )
@@ -25,39 +24,8 @@ func open(t *testing.T, path string) *Dir {
 	return d
 }
 
-func wantMode(t *testing.T, path string, want fs.FileMode) {
-	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := info.Mode().Perm(); got != want {
-		t.Errorf("mode of %s = %o, want %o", path, got, want)
-	}
-}
-
-func TestModesDoNotDependOnTheUmask(t *testing.T) {
-	for _, umask := range []int{0, 0o777} {
-		path := filepath.Join(t.TempDir(), "data")
-		old := unix.Umask(umask)
-		d, err := Open(path)
-		if err != nil {
-			unix.Umask(old)
-			t.Fatalf("open under umask %o: %v", umask, err)
-		}
-		database, err := d.Database()
-		unix.Umask(old)
-		if err != nil {
-			t.Fatalf("make the database under umask %o: %v", umask, err)
-		}
-		wantMode(t, path, 0o700)
-		wantMode(t, database, 0o600)
-	}
-}
-
 func TestOpenMakesParents(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a", "b", "c"))
-	wantMode(t, d.path, 0o700)
 	left, err := os.ReadDir(d.path)
 	if err != nil || len(left) != 0 {
 		t.Errorf("a fresh directory holds %v (%v), want nothing", left, err)
@@ -72,7 +40,7 @@ func TestUnusable(t *testing.T) {
 	for _, tt := range []struct{ name, path string }{
 		{"a file", file},
 		{"below a file", filepath.Join(file, "data")},
-		{"where nothing can be made", "/proc/petcat"}, // even by root
+		{"where nothing can be made", cannotBeMade(t)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Open(tt.path)
@@ -140,5 +108,105 @@ func TestMigrationLockWaits(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the lock was free and nobody got it")
+	}
+}
+
+// lockHolder makes the test binary a server that holds the lock of a directory, and
+// says so, until it is killed.
+const lockHolder = "PETCAT_DATADIR_TEST_LOCK"
+
+func TestMain(m *testing.M) {
+	path := os.Getenv(lockHolder)
+	if path == "" {
+		os.Exit(m.Run())
+	}
+	d, err := Open(path)
+	if err == nil {
+		_, err = d.LockServer()
+	}
+	fmt.Println(err)
+	select {}
+}
+
+func TestLocksEndWithTheirProcess(t *testing.T) {
+	d := open(t, t.TempDir())
+	holder := exec.CommandContext(t.Context(), os.Args[0])
+	holder.Env = append(os.Environ(), lockHolder+"="+d.path)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = holder.Process.Kill()
+		_ = holder.Wait()
+	})
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
+		t.Fatalf("the other process says %q", line)
+	}
+	_, err = d.LockServer()
+	if who := fmt.Sprintf("(process %d)", holder.Process.Pid); err == nil || !strings.Contains(err.Error(), who) {
+		t.Fatalf("beside a server: %v; want an error that names it %s", err, who)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Wait()
+	lock, err := d.LockServer()
+	if err != nil {
+		t.Fatalf("after the other process was killed: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTurnsAreSeenByOthers(t *testing.T) {
+	d := open(t, t.TempDir())
+	turn := func() *Turn {
+		opened, err := d.Turn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = opened.Close() })
+		return opened
+	}
+	server, other := turn(), turn()
+	for range 2 {
+		if server.Asked() {
+			t.Error("nobody waits, and somebody is said to")
+		}
+		other.Ask()
+		other.Ask()
+		if !server.Asked() {
+			t.Error("another waits, and nobody is said to")
+		}
+		other.Done()
+	}
+}
+
+func TestWriteFileReplacesTheWhole(t *testing.T) {
+	d := open(t, t.TempDir())
+	for _, text := range []string{"a long text", "short"} {
+		if err := d.WriteFile("note", text); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(d.File("note"))
+		if err != nil || string(got) != text {
+			t.Errorf("got %q, %v; want %q", got, err, text)
+		}
+	}
+	if files, _ := os.ReadDir(d.path); len(files) != 1 {
+		t.Errorf("there are %v", files)
+	}
+}
+
+func TestFreeBytes(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "data"))
+	free, err := d.FreeBytes()
+	if err != nil || free <= 0 {
+		t.Errorf("there are %d bytes free, %v", free, err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// cannotBeMade returns a directory that nobody can make, not even root.
+func cannotBeMade(*testing.T) string { return "/proc/petcat" }
+
 // owner returns who owns a file.
 func owner(t *testing.T, path string) (uid, gid uint32) {
 	t.Helper()
@@ -70,19 +73,33 @@ func TestRootMakesFilesForTheOwner(t *testing.T) {
 	}
 }
 
-func TestWriteFileReplacesTheWhole(t *testing.T) {
-	d := open(t, t.TempDir())
-	for _, text := range []string{"a long text", "short"} {
-		if err := d.WriteFile("note", text); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(d.File("note"))
-		if err != nil || string(got) != text {
-			t.Errorf("got %q, %v; want %q", got, err, text)
-		}
+func wantMode(t *testing.T, path string, want fs.FileMode) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if files, _ := os.ReadDir(d.path); len(files) != 1 {
-		t.Errorf("there are %v", files)
+	if got := info.Mode().Perm(); got != want {
+		t.Errorf("mode of %s = %o, want %o", path, got, want)
+	}
+}
+
+func TestModesDoNotDependOnTheUmask(t *testing.T) {
+	for _, umask := range []int{0, 0o777} {
+		path := filepath.Join(t.TempDir(), "data")
+		old := unix.Umask(umask)
+		d, err := Open(path)
+		if err != nil {
+			unix.Umask(old)
+			t.Fatalf("open under umask %o: %v", umask, err)
+		}
+		database, err := d.Database()
+		unix.Umask(old)
+		if err != nil {
+			t.Fatalf("make the database under umask %o: %v", umask, err)
+		}
+		wantMode(t, path, directoryMode)
+		wantMode(t, database, fileMode)
 	}
 }
 
@@ -101,13 +118,5 @@ func TestDiskThatMayWorkLater(t *testing.T) {
 		if err.Temporary() != tt.later || !strings.Contains(err.Error(), tt.part) || !errors.Is(err, tt.cause) {
 			t.Errorf("%v: temporary %v, %q", tt.cause, err.Temporary(), err)
 		}
-	}
-}
-
-func TestFreeBytes(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "data"))
-	free, err := d.FreeBytes()
-	if err != nil || free <= 0 {
-		t.Errorf("there are %d bytes free, %v", free, err)
 	}
 }
