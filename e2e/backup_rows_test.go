@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -58,10 +57,7 @@ func measure(t *testing.T, what string, args ...string) {
 		t.Fatalf("%s: %v: %s", what, err, out)
 	}
 	took := time.Since(begun).Round(10 * time.Millisecond)
-	memory := int64(0)
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		memory = usage.Maxrss << 10 // in KiB, where these tests run
-	}
+	memory := mostMemory(cmd.ProcessState)
 	t.Logf("%-30s %8s %6d MiB", what, took, memory>>20)
 	if memory > maxBackupMemory {
 		t.Errorf("%s took %d MiB of memory; want at most %d", what, memory>>20, maxBackupMemory>>20)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -30,8 +29,8 @@ func TestClusterLimitIsExactInDatabase(t *testing.T) {
 	c.dayIsExact()
 	killed, hung := c.nodes[3], c.nodes[2]
 	c.losesInDatabase("one is killed", killed, killed.kill)
-	c.losesInDatabase("one hangs", hung, func() { hung.signal(syscall.SIGSTOP) })
-	hung.signal(syscall.SIGCONT)
+	c.losesInDatabase("one hangs", hung, func() { hung.signal(sigStop) })
+	hung.signal(sigContinue)
 	c.nodes = append(c.nodes, hung)
 	c.minuteIsExact("the one that hung is back", skewed)
 	c.mustStop()

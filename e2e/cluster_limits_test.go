@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -125,9 +124,9 @@ func TestClusterPauses(t *testing.T) {
 		what := fmt.Sprintf("node %d pauses for %s after %s", i%len(c.nodes)+1, pause, after)
 		c.minuteIsExactWhile(what, even, func() {
 			lapse(after)
-			s.signal(syscall.SIGSTOP)
+			s.signal(sigStop)
 			lapse(pause)
-			s.signal(syscall.SIGCONT)
+			s.signal(sigContinue)
 		})
 	}
 	c.mustStop()

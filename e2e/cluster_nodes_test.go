@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ func TestClusterLosesNodes(t *testing.T) {
 	losing.Go(func() {
 		lapse(20 * time.Millisecond)
 		x.lost.Store(true)
-		hung.signal(syscall.SIGSTOP)
+		hung.signal(sigStop)
 		killed.kill()
 	})
 	x.spend(30)
@@ -54,7 +53,7 @@ func TestClusterLosesNodes(t *testing.T) {
 	x.check()
 	x.minuteIsExact("two nodes are left, and know it", even)
 
-	hung.signal(syscall.SIGCONT)
+	hung.signal(sigContinue)
 	x.nodes = append(x.nodes, hung)
 	x.awaitNodes(5*time.Second, 3)
 	x.awaitWell(10 * time.Second)

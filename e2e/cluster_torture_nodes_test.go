@@ -3,7 +3,6 @@ package e2e
 import (
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"time"
 
 	"petcat/internal/redistest"
@@ -169,7 +168,7 @@ func (x *clusterTorture) freezeNode(r *rand.Rand, until time.Time) {
 	}
 	defer x.giveBack(n)
 	f := x.incidents.begins(nodeFrozen, n)
-	n.signal(syscall.SIGSTOP)
+	n.signal(sigStop)
 	frozen := lasts(r, until, 40*time.Second)
 	if notice := noticed(r); frozen > notice {
 		lapse(notice)
@@ -178,7 +177,7 @@ func (x *clusterTorture) freezeNode(r *rand.Rand, until time.Time) {
 		frozen -= notice
 	}
 	lapse(frozen)
-	n.signal(syscall.SIGCONT)
+	n.signal(sigContinue)
 	x.incidents.ends(f)
 	lapse(noticed(r))
 }

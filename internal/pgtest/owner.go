@@ -3,10 +3,8 @@ package pgtest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	osuser "os/user"
 	"strconv"
-	"syscall"
 )
 
 // owner is the user of the machine whom the server runs as.
@@ -39,13 +37,4 @@ func (o *owner) give(dir string) error {
 		return nil
 	}
 	return os.Chown(dir, int(o.uid), int(o.gid))
-}
-
-// runs makes a command run as the owner, in a group of processes of its own, so
-// that a signal can reach all of them.
-func (o *owner) runs(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if o.change {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: o.uid, Gid: o.gid}
-	}
 }

@@ -41,14 +41,14 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-func (p *process) signalMain(sig syscall.Signal) { _ = syscall.Kill(p.pid, sig) }
+func (p *process) signalMain(sig syscall.Signal) { _ = kill(p.pid, sig) }
 
 // signal reaches the main process and its children, which it returns.
 func (p *process) signal(sig syscall.Signal) []int {
-	p.signalMain(syscall.SIGSTOP) // it would start new children in the place of lost ones
+	p.signalMain(sigStop) // it would start new children in the place of lost ones
 	children := childrenOf(p.pid)
 	for _, pid := range children {
-		_ = syscall.Kill(pid, sig)
+		_ = kill(pid, sig)
 	}
 	p.signalMain(sig)
 	return children

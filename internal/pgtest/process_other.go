@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 func dieWithParent(*exec.Cmd) {}
@@ -27,4 +26,4 @@ func childrenOf(pid int) []int {
 }
 
 // running reports whether a process is there.
-func running(pid int) bool { return syscall.Kill(pid, 0) == nil }
+func running(pid int) bool { return kill(pid, 0) == nil }

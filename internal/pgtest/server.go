@@ -258,10 +258,10 @@ func (s *Server) Signal(sig syscall.Signal) {
 
 // Suspend lets the server hang, as on a dead disk: connections are taken and
 // nothing is answered. Resume ends it.
-func (s *Server) Suspend() { s.Signal(syscall.SIGSTOP) }
+func (s *Server) Suspend() { s.Signal(sigStop) }
 
 // Resume lets a suspended server go on.
-func (s *Server) Resume() { s.Signal(syscall.SIGCONT) }
+func (s *Server) Resume() { s.Signal(sigContinue) }
 
 // Kill ends the server at once, as a power cut does but for what the kernel
 // holds.
