@@ -7,8 +7,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker: -ldflags "-X main.version=1.2.3".
-var version = "dev"
+// Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The
+// revision is set for releases, which are built without asking git.
+var (
+	version  = "dev"
+	revision string
+)
 
 // buildJSON says what this binary was made of.
 type buildJSON struct {
@@ -21,7 +25,7 @@ type buildJSON struct {
 // build falls back on what the go command left in the binary, as when it was
 // built by go install.
 func build() buildJSON {
-	b := buildJSON{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := buildJSON{Version: version, Revision: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
