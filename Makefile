@@ -152,7 +152,7 @@ vet: need-go ## Run go vet, also as if on Windows: the tests that nobody runs th
 cross: need-go ## Compile for other platforms (the first run takes minutes)
 	@for platform in $(PLATFORMS); do \
 		echo "go build for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/petcat || exit; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO_BUILD) -o /dev/null ./cmd/petcat || exit; \
 	done
 
 .PHONY: lint
@@ -185,11 +185,27 @@ tools/%/node_modules: tools/%/package-lock.json
 vuln: need-go ## Look for known vulnerabilities (VULNDB=url: a mirror of the database)
 	@VULNDB='$(VULNDB)' scripts/vuln ./...
 
+##@ Release
+
+.PHONY: release
+release: need-go ## Make the files of a release from this commit: VERSION=1.2.3, into dist/1.2.3
+	@cd tools/release && go run . -root ../.. -version '$(VERSION)'
+
+.PHONY: release-keep
+release-keep: need-go need-servers need-npm ## Keep what later releases are tested with: the API's document, data of the schema
+	PETCAT_TEST_REQUIRE=1 go test ./api -run '^TestDocumentFollowsReleased$$' -count=1 -release
+	PETCAT_TEST_REQUIRE=1 go test ./e2e -run '^TestReleasedData$$' -count=1 -release -v | grep -v '^ *=== '
+
+.PHONY: release-test
+release-test: need-go ## Make a release twice, compare, install the package, run the image (as root, on Debian)
+	@scripts/need-servers "systemctl systemd" "deb-systemd-helper init-system-helpers" "ip iproute2" "ps procps"
+	cd tools/release && go vet ./... && PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout 30m ./...
+
 ##@ Other
 
 .PHONY: clean
 clean: ## Remove what was built and the test cache; data/ stays
-	rm -rf bin tools/*/node_modules
+	rm -rf bin dist tools/*/node_modules
 	go clean -testcache
 
 .PHONY: help

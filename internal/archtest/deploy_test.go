@@ -145,6 +145,7 @@ func TestImageIsTheProgram(t *testing.T) {
 	for _, file := range []string{"deploy/docker/Dockerfile", "Makefile"} {
 		submatch(t, p.read(t, file), `(CGO_ENABLED=0 go build -trimpath -ldflags .-s -w -X main\.version=)`)
 	}
+	submatch(t, p.read(t, "tools/release/program.go"), `"(-s -w -X main\.version=)"`)
 	ignored := strings.Split(p.read(t, "deploy/docker/Dockerfile.dockerignore"), "\n")
 	for _, name := range []string{".git", "data", "deploy"} {
 		if !slices.Contains(ignored, name) {

@@ -72,7 +72,7 @@ func load() (*project, error) {
 // that a cached result is out of date when a file appears. It leaves out what
 // .gitignore names.
 func listFiles(root string) ([]string, error) {
-	ignored := regexp.MustCompile(`(^|/)(\.git|node_modules|bench/results/scratch)$|^(bin|data)$|\.(test|prof|tmp)$`)
+	ignored := regexp.MustCompile(`(^|/)(\.git|node_modules|bench/results/scratch)$|^(bin|data|dist)$|\.(test|prof|tmp)$`)
 	var files []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {

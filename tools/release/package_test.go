@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// find returns the path of a program, which Debian has in the named package. A test that
+// misses one is skipped, or fails when PETCAT_TEST_REQUIRE is set.
+func find(t *testing.T, program, debianPackage string) string {
+	t.Helper()
+	for _, name := range []string{program, "/usr/sbin/" + program, "/lib/systemd/" + program} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	missing(t, program+" is not installed; on Debian: apt-get install --no-install-recommends "+debianPackage)
+	return ""
+}
+
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("PETCAT_TEST_REQUIRE") != "" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// TestPackage installs, upgrades and removes the package where systemd is process 1, in a
+// copy of this machine's files that it throws away. testdata/package.sh is what happens.
+func TestPackage(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("it installs a package in namespaces of its own, which takes root on Debian")
+	}
+	for program, debianPackage := range map[string]string{
+		"dpkg": "dpkg", "systemd": "systemd", "deb-systemd-helper": "init-system-helpers", "unshare": "util-linux", "ip": "iproute2", "curl": "curl", "ps": "procps",
+	} {
+		find(t, program, debianPackage)
+	}
+	pair := mustBuild(t)
+	older, err := filepath.Glob(filepath.Join(pair[0].out, "*_"+host(t)+".deb"))
+	must(t, err)
+	if len(older) != 1 {
+		t.Fatalf("there are the packages %q", older)
+	}
+	next := *pair[0]
+	next.version, next.out = "1.3.0-rc.1", filepath.Join(shared, "next")
+	next.platforms = []platform{{"linux", runtime.GOARCH}}
+	must(t, next.make(t.Context()))
+
+	folder := t.TempDir()
+	script, err := os.ReadFile("testdata/package.sh")
+	must(t, err)
+	versions := fmt.Sprintf("OLD=%s NEW=%s\n", pair[0].version, next.version)
+	must(t, os.WriteFile(filepath.Join(folder, "script"), append([]byte(versions), script...), 0o644))
+	must(t, os.WriteFile(filepath.Join(folder, "output"), nil, 0o644))
+	must(t, os.Mkdir(filepath.Join(folder, "copy"), 0o755))
+	for name, file := range map[string]string{"old.deb": older[0], "new.deb": next.file(next.platforms[0], ".deb")} {
+		data, err := os.ReadFile(file)
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(folder, name), data, 0o644))
+	}
+	// It ends with its process 1, and unshare ends that with itself.
+	boot := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net", "--cgroup", "--mount-proc",
+		"sh", "testdata/boot.sh", folder)
+	out, err := boot.CombinedOutput()
+	text, _ := os.ReadFile(filepath.Join(folder, "output"))
+	if len(text) == 0 {
+		missing(t, fmt.Sprintf("systemd cannot be started in namespaces here: %v: %s", err, out))
+	}
+	if !strings.HasSuffix(strings.TrimSpace(string(text)), "PASSED") {
+		t.Errorf("%v: %s\n%s", err, out, text)
+	}
+}
+
+// host returns the platform of this machine.
+func host(t *testing.T) string {
+	t.Helper()
+	for _, p := range released() {
+		if p.system == runtime.GOOS && p.architecture == runtime.GOARCH {
+			return p.String()
+		}
+	}
+	t.Skip("there is no release for this machine")
+	return ""
+}

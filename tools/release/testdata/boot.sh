@@ -1,0 +1,45 @@
+#!/bin/sh
+# Starts systemd as process 1 of a copy of this machine's files, in which nothing that
+# happens is seen outside, and runs a script there. Run by unshare with namespaces of its
+# own. Arguments: an empty folder, which holds the files old.deb, new.deb and script, and
+# gets the script's output in the file output.
+set -e
+folder=$1
+mount -t tmpfs copy "$folder/copy"
+mkdir "$folder/copy/changes" "$folder/copy/work" "$folder/copy/root"
+mount -t overlay root -o "lowerdir=/,upperdir=$folder/copy/changes,workdir=$folder/copy/work" "$folder/copy/root"
+cd "$folder/copy/root"
+mount -t proc proc proc
+mount -t tmpfs run run
+mount -t tmpfs dev dev
+for device in null zero full random urandom tty; do
+	touch "dev/$device"
+	mount --bind "/dev/$device" "dev/$device"
+done
+mkdir dev/shm
+ln -s /proc/self/fd dev/fd
+touch dev/console
+mount --bind "$folder/output" dev/console
+mount -t tmpfs cgroup sys/fs/cgroup
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+ip link set lo up
+
+# No service of this machine starts, and no policy of this machine keeps ours from it.
+find etc/systemd/system -name '*.wants' -exec rm -rf {} +
+rm -f usr/sbin/policy-rc.d etc/machine-id
+echo 0123456789abcdef0123456789abcdef >etc/machine-id
+mkdir -p test
+cp "$folder/old.deb" "$folder/new.deb" "$folder/script" test
+cat >etc/systemd/system/package-test.service <<UNIT
+[Unit]
+DefaultDependencies=no
+[Service]
+Type=oneshot
+StandardOutput=file:/dev/console
+StandardError=inherit
+TimeoutStartSec=120
+ExecStart=/bin/sh -e /test/script
+ExecStopPost=/bin/systemctl exit --force --force
+UNIT
+exec chroot . /usr/bin/env -i container=package-test PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	/lib/systemd/systemd --system --unit=package-test.service
