@@ -16,11 +16,13 @@ for device in null zero full random urandom tty; do
 	touch "dev/$device"
 	mount --bind "/dev/$device" "dev/$device"
 done
-mkdir dev/shm
+mkdir dev/shm dev/pts
+mount -t devpts -o newinstance,ptmxmode=0666 pts dev/pts
+ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
 touch dev/console
 mount --bind "$folder/output" dev/console
-mount -t tmpfs cgroup sys/fs/cgroup
+mount -t sysfs sys sys
 mount -t cgroup2 cgroup2 sys/fs/cgroup
 ip link set lo up
 
@@ -41,5 +43,9 @@ TimeoutStartSec=120
 ExecStart=/bin/sh -e /test/script
 ExecStopPost=/bin/systemctl exit --force --force
 UNIT
-exec chroot . /usr/bin/env -i container=package-test PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+# Not chroot: systemd gives services a root of their own, which has to be a mount.
+mkdir -p before
+pivot_root . before
+umount -l before
+exec /usr/bin/env -i container=package-test PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	/lib/systemd/systemd --system --unit=package-test.service
