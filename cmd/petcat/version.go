@@ -11,7 +11,7 @@ import (
 // revision is set for releases, which are built without asking git.
 var (
 	version  = "dev"
-	revision string
+	revision string //nolint:gochecknoglobals // the linker sets nothing else
 )
 
 // buildJSON says what this binary was made of.

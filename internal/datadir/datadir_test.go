@@ -111,16 +111,15 @@ func TestMigrationLockWaits(t *testing.T) {
 	}
 }
 
-// lockHolder makes the test binary a server that holds the lock of a directory, and
-// says so, until it is killed.
+// lockHolder makes the test binary a server that holds the lock of the directory in which
+// it runs, and says so, until it is killed.
 const lockHolder = "PETCAT_DATADIR_TEST_LOCK"
 
 func TestMain(m *testing.M) {
-	path := os.Getenv(lockHolder)
-	if path == "" {
+	if os.Getenv(lockHolder) == "" {
 		os.Exit(m.Run())
 	}
-	d, err := Open(path)
+	d, err := Open(".")
 	if err == nil {
 		_, err = d.LockServer()
 	}
@@ -131,7 +130,7 @@ func TestMain(m *testing.M) {
 func TestLocksEndWithTheirProcess(t *testing.T) {
 	d := open(t, t.TempDir())
 	holder := exec.CommandContext(t.Context(), os.Args[0])
-	holder.Env = append(os.Environ(), lockHolder+"="+d.path)
+	holder.Dir, holder.Env = d.path, append(os.Environ(), lockHolder+"=1")
 	out, err := holder.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

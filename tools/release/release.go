@@ -43,9 +43,12 @@ func (r *release) linux() (of []platform) {
 	return of
 }
 
+// stagePrefix begins the name of the folder in which files are put together.
+const stagePrefix = "petcat-stage-"
+
 // make makes all files, or none.
 func (r *release) make(ctx context.Context) (err error) {
-	if r.stage, err = os.MkdirTemp("", "petcat-release-"); err != nil {
+	if r.stage, err = os.MkdirTemp("", stagePrefix); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(r.stage) }()
