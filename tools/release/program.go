@@ -33,7 +33,7 @@ func (r *release) goes(ctx context.Context, environment []string, args ...string
 	cmd.Dir = r.root
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
 	cmd.Env = append(cmd.Env, environment...)
-	cmd.Stderr = os.Stderr
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()
 }
 
