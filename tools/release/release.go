@@ -19,7 +19,7 @@ type release struct {
 	platforms []platform
 
 	// stage is where what the files are made of is put together. It has a folder for
-	// each platform with its program, and man, completions and doc for all of them.
+	// each platform with its program, and what all of them have in common.
 	stage string
 }
 
