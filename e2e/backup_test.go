@@ -53,7 +53,7 @@ func TestBackupMistakes(t *testing.T) {
 		{"file exists", "backup", good, []string{"--data", taken}, exitUsage, "exists; choose another name, or replace it with --force"},
 		{"to a directory", "backup", empty, []string{"--data", taken}, exitUsage, "is a directory; name a file in it"},
 		{"no directory", "backup", filepath.Join(empty, "no", "a.backup"), []string{"--data", taken}, exitUsage, "no does not exist; create it first"},
-		{"report and copy on stdout", "backup", "-", []string{"--json", "--data", taken}, exitUsage, "give a file name for the backup"},
+		{"report and copy on stdout", "backup", "-", []string{"--json", "--data", taken}, exitUsage, "give a file name in place of -"},
 		{"database away", "backup", filepath.Join(empty, "a.backup"), away, exitTryLater, "cannot be reached"},
 		{"no file", "restore", filepath.Join(empty, "no"), at("data"), exitUsage, "does not exist; give a file written by petcat backup"},
 		{"from a directory", "restore", empty, at("data"), exitUsage, "is a directory"},

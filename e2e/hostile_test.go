@@ -186,8 +186,8 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	})
 	s.control().Judge("another caller", slowest, time.Second)
 	group.Wait()
-	s.control().Judge("slow headers", slices.Max(headers[:]), headerTimeout+deadlineTick)
-	s.control().Judge("a slow body", slices.Max(bodies[:]), bodyTimeout+deadlineTick)
+	s.control().Judge("slow headers", slices.Max(headers[:]), headerTimeout+deadlineTick+moment)
+	s.control().Judge("a slow body", slices.Max(bodies[:]), bodyTimeout+deadlineTick+moment)
 	eventually(t, 2*stallTimeout, "who reads nothing is let go", func() bool {
 		s.client.CloseIdleConnections()
 		return s.metric("petcat_connections") == 0

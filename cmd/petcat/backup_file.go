@@ -24,7 +24,7 @@ type output struct {
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	if path == dash {
 		if asJSON {
-			return nil, usageErrorf("--json prints the report to stdout; give a file name for what else is written")
+			return nil, usageErrorf("--json prints the report to stdout; give a file name in place of -")
 		}
 		return &output{Writer: p.stdout}, nil
 	}
