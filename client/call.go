@@ -127,10 +127,11 @@ func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*a
 	}
 	defer func() { _ = res.Body.Close() }() // what was read is what counts
 	limits, known := readLimits(res.Header, now())
-	if known {
+	refused := res.StatusCode == http.StatusTooManyRequests
+	if known && !(refused && r.uncounted) { // else they are of a window that is no quota
 		c.limits.Store(&limits)
 	}
-	if res.StatusCode == http.StatusTooManyRequests {
+	if refused {
 		e := readError(res)
 		pass.refused(e)
 		return nil, e
