@@ -99,10 +99,11 @@ func testDayIsKnown(t *testing.T, leased bool) {
 }
 
 // dayRig is some nodes on counters and a store of days that can both fail, and an account
-// with a day of 100.
+// with a day of 100 unless the test has it have another quota.
 type dayRig struct {
 	*testing.T
 
+	quota    petcat.Quota
 	counters *breakable
 	stores   []*limittest.Process
 	nodes    []*Limiter
@@ -111,7 +112,7 @@ type dayRig struct {
 
 func newDayRig(t *testing.T, nodes int) *dayRig {
 	t.Helper()
-	r := &dayRig{T: t, counters: &breakable{Reference: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() })}}
+	r := &dayRig{T: t, quota: petcat.Quota{PerMinute: 60, PerDay: 100}, counters: &breakable{Reference: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() })}}
 	days := limittest.NewDays()
 	for range nodes {
 		r.stores = append(r.stores, days.Process())
@@ -132,7 +133,7 @@ func (r *dayRig) breakStores(f limittest.Faults) {
 // send sends so many requests to a node.
 func (r *dayRig) send(node, n int) {
 	for range n {
-		d, err := r.nodes[node].Spend(r.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 100}})
+		d, err := r.nodes[node].Spend(r.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: r.quota})
 		if err != nil {
 			r.Errorf("node %d: %v", node, err)
 		} else if d.Verdict == ratelimit.Admitted {
@@ -151,6 +152,10 @@ func (r *dayRig) end(node int) {
 	if r.admitted > 100 || r.admitted < 98 {
 		r.Errorf("%d are admitted of a day of 100", r.admitted)
 	}
+	r.close()
+}
+
+func (r *dayRig) close() {
 	r.breakStores(limittest.Faults{})
 	for _, l := range r.nodes {
 		_ = l.Close(context.WithoutCancel(r.Context()))
@@ -174,6 +179,29 @@ func TestDayOfLocalLeasesIsTold(t *testing.T) {
 		r.counters.away.Store(false)
 		time.Sleep(3 * time.Second)
 		r.end(1)
+	})
+}
+
+// TestLateCallKeepsNoLease: nodes that decide a single request, because a call was late,
+// lease a block of the day for it. They give back what is left of it, and the day is used
+// up to its last request.
+func TestLateCallKeepsNoLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newDayRig(t, 3)
+		r.quota = petcat.Quota{PerMinute: 10_000, PerDay: 2_000}
+		r.send(0, 1)
+		for node := range r.nodes {
+			r.counters.away.Store(true)
+			r.send(node, 1)
+			r.counters.away.Store(false)
+		}
+		time.Sleep(2 * time.Second)
+		r.send(0, 2_000)
+		if r.admitted != 2_000 {
+			r.Errorf("%d are admitted of a day of 2,000, with a late call on each of three nodes", r.admitted)
+		}
+		r.close()
 	})
 }
 

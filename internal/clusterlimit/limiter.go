@@ -46,10 +46,11 @@ type Limiter struct {
 	leaser     *leaser
 	why        atomic.Pointer[error] // the last call failed
 
-	telling sync.Mutex
-	lost    bool // some counters are unavailable, as the log was told last; guarded by telling
-
 	shared, local, failures atomic.Int64 // as in Stats
+
+	// Of runEverySecond alone.
+	lost     bool  // some counters are unavailable, as the log was told last
+	released int64 // of local: how many there were at the last release
 
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
@@ -89,7 +90,7 @@ func New(ctx context.Context, o Options) *Limiter {
 	for range leasesAtOnce {
 		l.background.Go(l.leaser.run)
 	}
-	l.background.Go(l.runRetries)
+	l.background.Go(l.runEverySecond)
 	l.background.Go(l.runSweeps)
 	return l
 }
@@ -147,10 +148,9 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 		case ask, askWithin:
 		}
 		d, err := r.ask(ctx, v)
-		if _, is := errors.AsType[*counters.WrongEpoch](err); is {
-			continue
+		if _, is := errors.AsType[*counters.WrongEpoch](err); !is {
+			return d, err
 		}
-		return d, err
 	}
 	return r.alone(ctx, false)
 }
@@ -203,7 +203,7 @@ func (r *request) alone(ctx context.Context, unknown bool) (ratelimit.Decision, 
 
 // chargeDay charges the day of a request for which one of the budget was taken.
 func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit.Decision, error) {
-	r.l.local.Add(1)
+	defer r.l.local.Add(1) // last: what it leases is released after it
 	r.p.report(r.Account)
 	c := r.Charge
 	c.DayOnly = true

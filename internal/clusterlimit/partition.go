@@ -33,8 +33,7 @@ func newPartitions(l *Limiter) []*partition {
 			l: l, number: i, clock: countersClock{source: l.options.Clock}, soon: make(chan struct{}, 1),
 			untold: make(map[petcat.AccountID]struct{}),
 		}
-		mono := p.clock.Read().Mono
-		initial := newState(mono)
+		initial := newState(p.clock.Read().Mono)
 		p.state.Store(&initial)
 		p.orders = p.newOrders(len(partitions))
 		partitions[i] = p
@@ -82,7 +81,6 @@ func (p *partition) run() {
 		}
 		p.probe(p.l.lifetime, p.l.options.timeout)
 		p.flush(p.l.lifetime)
-		p.l.tell()
 	}
 }
 
@@ -139,8 +137,6 @@ func (p *partition) takeUntold() (ids []petcat.AccountID) {
 
 // tell tells the log when the first partition is lost and when all are found.
 func (l *Limiter) tell() {
-	l.telling.Lock()
-	defer l.telling.Unlock()
 	before, lost := l.lost, l.CutOff() != 0
 	l.lost = lost
 	switch {
@@ -148,6 +144,14 @@ func (l *Limiter) tell() {
 		l.options.Logger.Error("the shared counters are unavailable: this node admits its share of each quota", "error", *l.why.Load())
 	case before && !lost:
 		l.options.Logger.Info("the shared counters are available again: the nodes count together")
+	}
+}
+
+// release gives back what was leased of days to decide locally, if this node has decided
+// something since it last did so, and now the counters decide: for single late calls, too.
+func (l *Limiter) release() {
+	if local := l.local.Load(); local != l.released && l.CutOff() == 0 {
+		l.released = local
 		l.memory.Release()
 	}
 }

@@ -12,12 +12,8 @@ import (
 // retriesEvery is how often nodes tell each other of early retries.
 const retriesEvery = time.Second
 
-// runRetries tells the counters how many early retries keys have made here, and learns
-// how many they have made elsewhere: this node bans by the sum.
-func (l *Limiter) runRetries() {
-	if l.options.Bans == petcat.BansOff {
-		return
-	}
+// runEverySecond does what is to be done every second.
+func (l *Limiter) runEverySecond() {
 	tick := time.Tick(retriesEvery)
 	for {
 		select {
@@ -25,10 +21,16 @@ func (l *Limiter) runRetries() {
 			return
 		case <-tick:
 		}
-		l.shareRetries(l.lifetime)
+		l.tell()
+		l.release()
+		if l.options.Bans != petcat.BansOff {
+			l.shareRetries(l.lifetime)
+		}
 	}
 }
 
+// shareRetries tells the counters how many early retries keys have made here, and learns
+// how many they have made elsewhere: this node bans by the sum.
 func (l *Limiter) shareRetries(ctx context.Context) {
 	keys := make(map[*partition][]ratelimit.KeyRetries)
 	for _, k := range l.memory.EarlyRetries(func(id petcat.AccountID) int64 { return l.partitionOf(id).clock.Read().Wall }) {
