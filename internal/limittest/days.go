@@ -133,7 +133,13 @@ func (p *Process) ReturnDays(ctx context.Context, call petcat.DayCall, returns [
 		if d.done[call.Caller].number >= call.Number {
 			return nil
 		}
+		if len(returns) == 0 {
+			return errors.New("limittest: the store was called to return nothing")
+		}
 		for _, r := range returns {
+			if r.Unused <= 0 {
+				return fmt.Errorf("limittest: %d requests were to be returned", r.Unused)
+			}
 			d.counts[dayKey{r.Account, r.Day}] -= r.Unused
 		}
 		d.done[call.Caller] = dayCallDone{number: call.Number}
@@ -176,6 +182,9 @@ func (d *Days) lease(call petcat.DayCall, leases []petcat.DayLease) ([]petcat.Da
 	got := make([]petcat.DayLeased, len(leases))
 	granted := make([]int64, len(leases))
 	for i, l := range leases {
+		if l.Want <= 0 {
+			return nil, fmt.Errorf("limittest: %d requests were to be leased", l.Want)
+		}
 		k := dayKey{l.Account, l.Day}
 		if again {
 			granted[i] = last.granted[i]

@@ -39,6 +39,14 @@ func (a *account) rollOver(now int64) (day, unused int64) {
 	return day, unused
 }
 
+// unused appends what is leased and not used to returns, if anything is.
+func (a *account) unused(id petcat.AccountID, returns []petcat.DayReturn) []petcat.DayReturn {
+	if a.dayFree == 0 {
+		return returns
+	}
+	return append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
+}
+
 // tally returns what the account has used, for the pure functions.
 func (a *account) tally(now int64, c Charge) Tally {
 	t := Tally{Now: now, Quota: c.Quota, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}

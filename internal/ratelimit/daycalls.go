@@ -129,6 +129,9 @@ func (d *DayReturns) next() []petcat.DayReturn {
 	if len(d.under) == 0 {
 		n := min(len(d.queue), DayBatch)
 		d.under, d.queue = d.queue[:n:n], d.queue[n:]
+		if len(d.queue) == 0 {
+			d.queue = nil // an empty rest would keep the memory of all
+		}
 	}
 	return d.under
 }

@@ -135,6 +135,9 @@ func (e *storeQueue) ask(l *lease) {
 }
 
 func (e *storeQueue) giveBack(r ...petcat.DayReturn) {
+	if len(r) == 0 {
+		return
+	}
 	e.returns.Add(r...)
 	e.notify()
 }

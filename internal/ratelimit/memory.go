@@ -157,7 +157,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 		return m.awaitLease(s, a, c)
 	}
 	t := a.tally(now, c)
-	if len(s.histories) > 0 && m.bans == petcat.EnforceBans {
+	if m.bans == petcat.EnforceBans {
 		if ban := s.histories[c.Key].activeBan(now); ban != nil {
 			return step{decision: t.Banned(ban.EndsAt.Unix(), c.Key)}
 		}
@@ -221,7 +221,7 @@ func (m *Memory) BanEnd(account petcat.AccountID, key petcat.KeyID, now int64) (
 	s := m.shard(account)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.histories) > 0 && m.bans == petcat.EnforceBans {
+	if m.bans == petcat.EnforceBans {
 		if ban := s.histories[key].activeBan(now); ban != nil {
 			return ban.EndsAt.Unix()
 		}

@@ -54,6 +54,33 @@ func TestDayJitter(t *testing.T) {
 	}
 }
 
+// Nodes of different releases must tell a key the same moment.
+func TestDayJitterStays(t *testing.T) {
+	for _, tc := range []struct{ key, day, want int64 }{{1, 0, 30}, {1, 20_522, 32}, {2, 20_522, 9}, {7, 20_523, 58}, {1 << 40, 20_522, 27}} {
+		if got := dayJitter(petcat.KeyID(tc.key), tc.day); got != tc.want {
+			t.Errorf("key %d is told %d s on day %d, want %d s", tc.key, got, tc.day, tc.want)
+		}
+	}
+}
+
+func TestRetriesElsewhereHold(t *testing.T) {
+	for second, want := range map[int64]int64{98: 5, 99: 5, 100: 0, 101: 0} {
+		h := history{elsewhere: 5, until: 100} // the first refusal of a window is no early retry
+		if got := h.refused(second*int64(time.Second), petcat.Minute); got != want {
+			t.Errorf("%d early retries count in second %d, want %d", got, second, want)
+		}
+	}
+}
+
+func TestForgettable(t *testing.T) {
+	h := history{recent: &retries{second: 1_000}}
+	for second, want := range map[int64]bool{1_000: false, 1_000 + retrySpan - 1: false, 1_000 + retrySpan: true} {
+		if got := h.forgettable(second * int64(time.Second)); got != want {
+			t.Errorf("forgettable in second %d = %t, want %t", second, got, want)
+		}
+	}
+}
+
 func TestSecondsUntil(t *testing.T) {
 	for _, tc := range []struct {
 		now  time.Duration

@@ -40,9 +40,7 @@ func (m *Memory) sweep() {
 		if m.queue.returns.Backlog() > maxBacklog {
 			return
 		}
-		if returns := m.shards[i].sweep(m.clock); len(returns) > 0 {
-			m.queue.giveBack(returns...)
-		}
+		m.queue.giveBack(m.shards[i].sweep(m.clock)...)
 	}
 }
 
@@ -50,9 +48,7 @@ func (m *Memory) sweep() {
 // to count for a while. What is counted of the minute stays.
 func (m *Memory) Release() {
 	for i := range m.shards {
-		if returns := m.shards[i].release(); len(returns) > 0 {
-			m.queue.giveBack(returns...)
-		}
+		m.queue.giveBack(m.shards[i].release()...)
 	}
 }
 
@@ -65,9 +61,7 @@ func (s *shard) release() (returns []petcat.DayReturn) {
 		if a.lease != nil || a.dayOwed > 0 {
 			continue
 		}
-		if a.dayFree > 0 {
-			returns = append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
-		}
+		returns = a.unused(id, returns)
 		a.dayCount, a.dayFree, a.known = 0, 0, false
 	}
 	return returns
@@ -87,9 +81,7 @@ func (s *shard) sweep(clock *Clock) (returns []petcat.DayReturn) {
 		if a.minute >= idle || a.lease != nil {
 			continue
 		}
-		if a.dayFree > 0 {
-			returns = append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
-		}
+		returns = a.unused(id, returns)
 		delete(s.accounts, id)
 	}
 	for id, o := range s.histories {
@@ -169,9 +161,7 @@ func (m *Memory) collect() (owed []petcat.DayLease, returns []petcat.DayReturn) 
 		s.mu.Lock()
 		s.closed = true
 		for id, a := range s.accounts {
-			if a.dayFree > 0 {
-				returns = append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
-			}
+			returns = a.unused(id, returns)
 			if a.dayOwed > 0 {
 				owed = append(owed, petcat.DayLease{Account: id, Day: int64(a.day), Want: a.dayOwed, Quota: petcat.MaxQuota})
 			}
