@@ -45,12 +45,12 @@ const createPlain = `
 // it is repeated. A row that has expired is replaced.
 const createKeyed = `
 	WITH asked AS MATERIALIZED (
-		SELECT t.n, t.name, t.description, t.account_id, t.key, t.Fingerprint, t.refused,
-			i.category_id AS known, i.Fingerprint = t.Fingerprint AS same
+		SELECT t.n, t.name, t.description, t.account_id, t.key, t.fingerprint, t.refused,
+			i.category_id AS known, i.fingerprint = t.fingerprint AS same
 		FROM unnest($1::text[], $2::text[], $3::int8[], $4::text[], $5::bytea[], $8::bool[]) WITH ORDINALITY
 			AS t (name, description, account_id, key, fingerprint, refused, n)
 		LEFT JOIN LATERAL (
-			SELECT i.category_id, i.Fingerprint FROM idempotency AS i
+			SELECT i.category_id, i.fingerprint FROM idempotency AS i
 			WHERE i.account_id = t.account_id AND i.key = t.key AND i.created_at > $6 LIMIT 1
 		) AS i ON true
 	), fresh AS MATERIALIZED (
@@ -67,10 +67,10 @@ const createKeyed = `
 		FROM fresh AS f, counted AS c ORDER BY f.k
 	), kept AS (
 		INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at)
-		SELECT f.account_id, f.key, f.Fingerprint, c.category_id + f.k, $7
+		SELECT f.account_id, f.key, f.fingerprint, c.category_id + f.k, $7
 		FROM fresh AS f, counted AS c WHERE f.key IS NOT NULL
 		ON CONFLICT (account_id, key) DO UPDATE
-		SET fingerprint = excluded.Fingerprint, created_at = excluded.created_at,
+		SET fingerprint = excluded.fingerprint, created_at = excluded.created_at,
 			category_id = CASE WHEN idempotency.created_at <= $6 THEN excluded.category_id END
 	)
 	SELECT a.n, a.known, a.same, c.category_id + f.k
