@@ -58,7 +58,7 @@ func (a *Account) turnMinute(minute int64) {
 // epoch: then what is left of the old series' block may have been spent already.
 func (a *Account) turnDay(day, epoch, series int64) {
 	switch {
-	case a.DayIndex == day && a.Epoch == epoch && a.Day.Series != 0:
+	case a.DayIndex == day && a.Epoch == epoch:
 		return
 	case a.DayIndex+1 == day && a.Epoch == epoch:
 		a.Day = Day{Series: a.Day.Series, Known: true, Count: a.TomorrowCount, Granted: a.TomorrowGranted, Free: a.TomorrowGranted}

@@ -94,6 +94,22 @@ func testEpochs(t *testing.T, start Start) {
 		r.newEpoch(p)
 		wantFacts(t, "a charge when it was promoted twice", r.charge(0, c), counters.Facts{MinuteUsed: 20, Day: counters.Day{Series: 12}})
 	})
+
+	t.Run("tomorrow's grant ends with its epoch", func(t *testing.T) {
+		r := newRig(t, start)
+		if r.Copy == nil {
+			t.Skip("these counters have no replicas")
+		}
+		began := r.begin(free(0), 100)
+		r.grant(0, counters.Grant{Account: account, Day: dayOf(began.Now) + 1, Series: 11, Granted: 5, Count: 5})
+		p := r.partition(account)
+		r.Copy(p)()
+		r.newEpoch(p)
+		r.Step(day)
+		c := free(3)
+		c.Series = 12
+		wantFacts(t, "the next day's first charge", r.charge(0, c), counters.Facts{Day: counters.Day{Series: 12}})
+	})
 }
 
 func testRetries(t *testing.T, start Start) {

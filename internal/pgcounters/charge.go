@@ -35,7 +35,7 @@ const charge = `WITH clock AS MATERIALIZED (
 		SELECT t.*, s.place, s.epoch, s.day, s.known, s.count, s.granted, s.free, s.owed, s.tomorrow_granted, s.tomorrow_count,
 			c.now, c.minute AS this_minute, c.day AS today, s.series AS old_series,
 			CASE WHEN c.minute > s.minute THEN 0 ELSE s.used END + CASE WHEN t.minute = c.minute THEN t.reported ELSE 0 END AS used,
-			s.epoch = $2 AND s.day = c.day AND s.series <> 0 AS same,
+			s.epoch = $2 AND s.day = c.day AS same,
 			s.epoch = $2 AND s.day + 1 = c.day AS next
 		FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::bool[], $11::int8[]) WITH ORDINALITY
 			AS t (account_id, requests, reported, minute, day_used, per_minute, per_day, overdraw, series, n) ` + last + `

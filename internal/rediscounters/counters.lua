@@ -71,7 +71,7 @@ for i = 2, #KEYS do
     local requests, reported, when, dayused, perminute, perday, overdraw, newseries = unpack('<i8i8i8i8i8i8i8i8', numbers, 64 * i - 127)
     if thisminute > minute then used = 0 end
     minute = thisminute
-    turned = day ~= today or of ~= epoch or series == 0
+    turned = day ~= today or of ~= epoch
     if turned and day + 1 == today and of == epoch then
       told, count, granted, free, owed = 1, count2, granted2, granted2, 0
     elseif turned then

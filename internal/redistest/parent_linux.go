@@ -1,11 +1,6 @@
 package redistest
 
-import (
-	"os/exec"
-	"syscall"
-)
+import "syscall"
 
 // dieWithParent keeps a server from outliving a test that is killed.
-func dieWithParent(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
+func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

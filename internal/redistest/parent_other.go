@@ -1,7 +1,7 @@
-//go:build !linux
+//go:build unix && !linux
 
 package redistest
 
-import "os/exec"
+import "syscall"
 
-func dieWithParent(*exec.Cmd) {}
+func dieWithParent(*syscall.SysProcAttr) {}

@@ -104,7 +104,7 @@ func FreePort(tb testing.TB) int {
 // launch starts the process and waits until it answers.
 func (s *Server) launch() error {
 	cmd := exec.Command(s.args[0], s.args[1:]...)
-	dieWithParent(cmd)
+	prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	if err := s.cmd.Process.Kill(); err != nil {
+	if err := kill(s.cmd.Process); err != nil {
 		s.tb.Fatal(err)
 	}
 	_ = s.cmd.Wait()
@@ -196,7 +196,7 @@ func (s *Server) Flush() { s.MustDo("FLUSHALL") }
 
 func (s *Server) end() {
 	if s.cmd != nil {
-		_ = s.cmd.Process.Kill()
+		_ = kill(s.cmd.Process)
 		_ = s.cmd.Wait()
 		s.cmd = nil
 	}
