@@ -13,11 +13,16 @@ import (
 // gets at most its minute's quota from each counters that are in use, and from each node
 // that counts in its own memory; afterwards exactly its quota again. Its day stays one.
 func TestClusterLimiterIsChanged(t *testing.T) {
-	t.Parallel()
 	changes := []limiterChange{
 		{"database", "redis"}, {"redis", "database"}, {"redis", "memory"}, {"memory", "redis"}, {"database", "memory"}, {"memory", "database"},
 	}
-	for _, change := range changes[:often(t, 1, len(changes))] {
+	changes = changes[:often(t, 1, len(changes))]
+	// PostgreSQL that counts is late when other tests keep all processors busy. The first
+	// change ends with Redis.
+	if len(changes) == 1 {
+		t.Parallel()
+	}
+	for _, change := range changes {
 		change.rolls(t)
 	}
 }
