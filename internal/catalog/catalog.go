@@ -145,7 +145,7 @@ func (c *Catalog) seal() {
 	start := len(c.extent)
 	c.extent = append(c.extent, c.open.data...)
 	c.sealed = append(c.sealed, newBlock(elements{c.extent[start:], slices.Clone(c.open.starts)}))
-	c.open = elements{make([]byte, 0, blockSize+blockSize/8), make([]uint32, 0, c.open.count())}
+	c.open = elements{}
 }
 
 // edit puts a category in the place of the one with this id, or between the others, or,

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"sort"
 
 	"petcat"
@@ -57,12 +58,7 @@ func (e elements) splice(i, replaced int, object []byte) elements {
 	if replaced > 0 {
 		to = e.end(i + replaced - 1)
 	}
-	out := elements{
-		data:   make([]byte, 0, len(e.data)+1+len(object)),
-		starts: make([]uint32, 0, e.count()+1),
-	}
-	out.data = append(out.data, e.data[:from]...)
-	out.starts = append(out.starts, e.starts[:i]...)
+	out := elements{slices.Clone(e.data[:from]), slices.Clone(e.starts[:i])}
 	if object != nil {
 		out.data = append(append(out.data, ','), object...)
 		out.starts = append(out.starts, uint32(from+1)) // #nosec G115 -- a block is far smaller

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 
@@ -92,7 +93,7 @@ func (s *Snapshot) tail() []byte {
 			s.last.value = []byte("[]")
 			return
 		}
-		s.last.value = append(append(make([]byte, 0, len(s.open.data)+1), s.open.data...), ']')
+		s.last.value = slices.Concat(s.open.data, []byte("]"))
 	})
 	return s.last.value
 }
