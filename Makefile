@@ -12,6 +12,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # What the time limits are for: a hung test must say where it hangs before
 # whoever runs it loses patience.
 TEST_TIMEOUT ?= 10m
+# More flags for go test, such as -v.
+TEST_FLAGS ?=
 
 PKG      ?= ./...
 BENCH    ?= .
@@ -31,9 +33,11 @@ SCHEDULES ?= 1000000
 GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
-# The tests in a browser, and those on a disk of their own.
+# The tests in a browser, those on a disk of their own, and all that have a command of
+# their own: make test does not skip them, it does not name them.
 BROWSER   := '^TestReferencePage'
 POWERCUT  := '^TestPowerCuts|^TestDiskErrorsAnywhere'
+APART     := $(BROWSER)'|'$(POWERCUT)'|^TestSoak$$|^TestFloods$$|^TestTortureCluster$$|^TestTortureSnapshot$$'
 # What the program compiles for besides this machine.
 PLATFORMS := $(filter-out $(shell go env GOHOSTOS 2>/dev/null)/$(shell go env GOHOSTARCH 2>/dev/null),linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)
 
@@ -51,10 +55,10 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 
 .PHONY: test
 test: need-go need-servers need-npm tools/clients/node_modules ## Run all tests in their short forms; one that misses a program fails
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v '/e2e$$')
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -skip $(BROWSER) ./e2e # alone: it measures time
-	PETCAT_POWER_CUTS=20 go test ./e2e -run $(POWERCUT) -count=1 -timeout $(TEST_TIMEOUT)
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) $$(go list ./... | grep -v '/e2e$$')
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) ./e2e # alone: it measures time
+	PETCAT_TEST_REQUIRE=1 PETCAT_POWER_CUTS=20 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run $(POWERCUT)
+	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 .PHONY: quick
 quick: need-go ## Run the tests that start no server, in their shortest forms: 45 s from a warm cache
@@ -63,7 +67,7 @@ quick: need-go ## Run the tests that start no server, in their shortest forms: 4
 .PHONY: race
 race: need-go need-servers need-npm tools/clients/node_modules ## Run the same tests under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
-	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -tags faults -timeout $(TEST_TIMEOUT) -skip $(BROWSER) $(PKG)
+	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -tags faults -timeout $(TEST_TIMEOUT) -skip $(APART) $(PKG)
 
 .PHONY: race-quick
 race-quick: need-go ## Run the tests that start no server under the race detector (needs a C compiler)
@@ -77,7 +81,8 @@ browser: need-go need-npm tools/clients/node_modules ## Use the reference page i
 
 .PHONY: bench-test
 bench-test: need-go ## Run the tests of bench/, which is a module of its own
-	cd bench && go vet ./... && go test -timeout $(TEST_TIMEOUT) ./...
+	@scripts/need-servers wrk
+	cd bench && go vet ./... && PETCAT_TEST_REQUIRE=1 go test -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
 .PHONY: test-versions
 test-versions: need-go need-servers ## Test with each PostgreSQL, Redis and Valkey that is promised (VERSIONS='postgres-16 valkey-8')
@@ -199,7 +204,7 @@ release-keep: need-go need-servers need-npm ## Keep what later releases are test
 .PHONY: release-test
 release-test: need-go ## Make a release twice, compare, install the package, run the image (as root, on Debian)
 	@scripts/need-servers "systemctl systemd" "deb-systemd-helper init-system-helpers" "ip iproute2" "ps procps"
-	cd tools/release && go vet ./... && PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout 30m ./...
+	cd tools/release && go vet ./... && PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 
 ##@ Other
 

@@ -3,6 +3,7 @@ package wrk
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -98,6 +99,9 @@ func TestPump(t *testing.T) {
 // needs something of its own, also in the next run.
 func TestUnique(t *testing.T) {
 	program, err := exec.LookPath("wrk")
+	if err != nil && os.Getenv("PETCAT_TEST_REQUIRE") != "" {
+		t.Fatal("wrk is not installed; on Debian: apt-get install wrk")
+	}
 	if err != nil {
 		t.Skip("wrk is not installed")
 	}
