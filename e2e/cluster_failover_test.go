@@ -26,6 +26,7 @@ type failover struct {
 	fronts   []*server // the addresses, whoever is there
 	restarts atomic.Int64
 	sent     atomic.Int64
+	primary  atomic.Int32 // how far fail has come
 	stopped  chan struct{}
 	running  sync.WaitGroup
 }
@@ -138,26 +139,47 @@ func (x *failover) load(clients int) (stop func()) {
 	}
 }
 
+// What there is of a primary.
+const (
+	primaryServes int32 = iota
+	primaryDead
+	primaryPromoted
+)
+
 // fail kills the primary and promotes the standby. It returns when that was done.
 func (x *failover) fail() (promoted time.Time) {
 	x.t.Helper()
 	x.postgres.Kill()
+	x.primary.Store(primaryDead)
 	lapse(500 * time.Millisecond)
+	x.primary.Store(primaryPromoted)
 	must(x.t, x.standby.Promote(x.t.Context()))
 	return time.Now()
 }
 
 // TestClusterFailover: when the primary PostgreSQL dies under load and its synchronous
-// standby takes over, nothing is lost that was acknowledged, lists go on from memory, with
-// their age, and all nodes write again within 5 s of the promotion.
+// standby takes over, nothing is lost that was acknowledged, each list until then is
+// answered, from memory and with its age while there is no primary, and all nodes write
+// again within 5 s of the promotion.
 func TestClusterFailover(t *testing.T) {
 	x := newFailover(t, true)
 	stop := x.load(6)
+	var old atomic.Int64 // lists without a primary
 	reading := stream(2, 20*time.Millisecond, func(random *rand.Rand) {
-		s := x.fronts[random.IntN(len(x.fronts))]
+		s, before := x.fronts[random.IntN(len(x.fronts))], x.primary.Load()
 		a, err := s.tryList(x.key)
-		if err == nil && a.StatusCode != http.StatusOK && a.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("a list meanwhile: %d %.300s", a.StatusCode, a.body)
+		now := x.primary.Load()
+		switch {
+		case now == primaryPromoted && (err != nil || a.StatusCode == http.StatusServiceUnavailable): // the node starts again
+		case err != nil:
+			t.Errorf("a list: %v", err)
+		case a.StatusCode != http.StatusOK:
+			t.Errorf("a list: %d %.300s", a.StatusCode, a.body)
+		case before == primaryDead && now == primaryDead:
+			old.Add(1)
+			if a.Header.Get("Age") == "" {
+				t.Error("a list without a primary does not say how old it is")
+			}
 		}
 	})
 	lapse(time.Second)
@@ -182,8 +204,11 @@ func TestClusterFailover(t *testing.T) {
 		t.Error(v)
 	}
 	acked, maybe := x.ledger.acknowledged()
-	t.Logf("%d creates acknowledged, %d not: %s; all nodes wrote again %s after the promotion; %d restarts",
-		acked, maybe, x.ledger.verdict(), slowest.Round(time.Millisecond), x.restarts.Load())
+	t.Logf("%d creates acknowledged, %d not: %s; %d lists without a primary; all nodes wrote again %s after the promotion; %d restarts",
+		acked, maybe, x.ledger.verdict(), old.Load(), slowest.Round(time.Millisecond), x.restarts.Load())
+	if old.Load() < 3 {
+		t.Error("nobody asked for lists while there was no primary")
+	}
 	if acked < 100 {
 		t.Error("this was no load")
 	}
