@@ -167,18 +167,24 @@ func TestTLSOfTheAPI(t *testing.T) {
 				wantCutOff(t, address, 10*time.Second)
 				return
 			}
-			text, err := os.ReadFile(certFile)
-			must(t, err)
-			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM(text)
-			conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
-			if err == nil {
-				_ = conn.Close()
-			}
-			if said := fmt.Sprint(err); c.says == "" && err != nil || !strings.Contains(said, c.says) {
-				t.Errorf("a client says %q, want %q", said, c.says)
-			}
+			c.wantSeen(t, address, certFile)
 		})
+	}
+}
+
+// wantSeen expects that who connects sees what is wrong with a certificate.
+func (c badCertificate) wantSeen(t *testing.T, address, certFile string) {
+	t.Helper()
+	text, err := os.ReadFile(certFile)
+	must(t, err)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
+	if err == nil {
+		_ = conn.Close()
+	}
+	if said := fmt.Sprint(err); c.says == "" && err != nil || !strings.Contains(said, c.says) {
+		t.Errorf("a client says %q, want %q", said, c.says)
 	}
 }
 

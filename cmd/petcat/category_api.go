@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -56,14 +57,19 @@ func (a *api) call(ctx context.Context, fn func(context.Context, *client.Client)
 func explainAPI(err error, service config.Service) error {
 	e, answered := errors.AsType[*client.Error](err)
 	lost, transport := errors.AsType[*neturl.Error](err)
+	untrusted, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	if err == nil || errors.Is(err, context.Canceled) || !answered && !transport {
 		return err
 	}
 	f := &failure{code: exitFailed, text: apiText(err), cause: err}
 	switch {
+	case isUntrusted:
+		f.code = exitTryLater
+		f.text = fmt.Sprintf("the service at %s shows a certificate that is not accepted (%s); check --url (PETCAT_URL), or try again when it is renewed",
+			service.URL, strings.TrimPrefix(untrusted.Err.Error(), "x509: "))
 	case transport && !answered && !errors.Is(err, client.ErrOutcomeUnknown):
 		f.code = exitTryLater
-		f.text = fmt.Sprintf("no service answers at %s (%v); check --url (PETCAT_URL), or try again later", service.URL, lost.Err)
+		f.text = fmt.Sprintf("no service answers at %s (%s); check --url (PETCAT_URL), or try again later", service.URL, strings.TrimPrefix(lost.Err.Error(), "net/http: "))
 	case !answered, e.Status >= http.StatusInternalServerError:
 		f.code = exitTryLater
 	case e.Status == http.StatusTooManyRequests:

@@ -24,6 +24,9 @@ import (
 // up for that, so one that takes longer is not well.
 const healthTimeout = 2 * time.Second
 
+// errNoAnswer says so of a node.
+var errNoAnswer = fmt.Errorf("no answer within %s", healthTimeout)
+
 // maxReadiness is far above what a node says of itself.
 const maxReadiness = 64 << 10
 
@@ -102,6 +105,9 @@ func askReadiness(ctx context.Context, url string) (r server.Readiness, ready bo
 	answer, err := client.Do(request)
 	if e, ok := errors.AsType[*neturl.Error](err); ok {
 		err = e.Err // without the address, which is said below
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errNoAnswer
 	}
 	if err != nil {
 		return r, false, fmt.Errorf("no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen", url, err)
