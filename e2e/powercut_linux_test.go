@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type powercut struct {
 	dir     string // where it is mounted
 	unmount func() error
 	hits    map[string]int // operations that were cut, by what the program did
+	cutIn   map[string]int // how often the power was cut in what the program did
 
 	ledger *ledger
 	plain  *http.Client
@@ -54,7 +56,7 @@ func newPowercut(t *testing.T) *powercut {
 	t.Logf("seed %d", seed)
 	p := &powercut{
 		t: t, cuts: cuts, random: rand.New(rand.NewPCG(seed, 0)), disk: disktest.New(1 << 30), dir: t.TempDir(),
-		hits: make(map[string]int), ledger: newLedger(), plain: newListClient(t),
+		hits: make(map[string]int), cutIn: make(map[string]int), ledger: newLedger(), plain: newListClient(t),
 	}
 	p.mount()
 	t.Cleanup(func() {
@@ -117,9 +119,9 @@ func (p *powercut) pick(next int) target {
 }
 
 // cut has the power fail at a target, or at the first operation after a time, and then
-// kills whom it has to. Cut is closed afterwards.
-func (p *powercut) cut(what string, g target, latest time.Duration, kill func()) (cut chan struct{}) {
-	cut = make(chan struct{})
+// kills whom it has to. Cut is closed afterwards; struck says before that it will be.
+func (p *powercut) cut(what string, g target, latest time.Duration, kill func()) (cut chan struct{}, struck *atomic.Bool) {
+	cut, struck = make(chan struct{}), &atomic.Bool{}
 	end := time.Now().Add(latest)
 	seen := 0
 	p.disk.CutWhen(func(o disktest.Op) bool {
@@ -129,7 +131,9 @@ func (p *powercut) cut(what string, g target, latest time.Duration, kill func())
 		if (g.kind == "" || g.kind == o.Kind) && (g.file == "" || g.file == o.File) {
 			seen++
 		}
-		return seen >= g.nth || time.Now().After(end)
+		strikes := seen >= g.nth || time.Now().After(end)
+		struck.Store(strikes)
+		return strikes
 	}, func(o disktest.Op) {
 		kill()
 		file := o.File
@@ -137,9 +141,10 @@ func (p *powercut) cut(what string, g target, latest time.Duration, kill func())
 			file = "a temporary file"
 		}
 		p.hits[fmt.Sprintf("%s: %s %s", what, o.Kind, file)]++
+		p.cutIn[what]++
 		close(cut)
 	})
-	return cut
+	return cut, struck
 }
 
 // serving starts a server and lets clients create until the power is cut. It may be cut
@@ -147,7 +152,7 @@ func (p *powercut) cut(what string, g target, latest time.Duration, kill func())
 func (p *powercut) serving(data string, g target) {
 	p.t.Helper()
 	s := newServer(p.t, data)
-	cut := p.cut("serve", g, 2*time.Second, func() { _ = s.process.Kill() })
+	cut, _ := p.cut("serve", g, 2*time.Second, func() { _ = s.process.Kill() })
 	s.launch(processOf(serveFlags("serve", data, nil)...))
 	var group sync.WaitGroup
 	if p.comesUp(s) {
@@ -223,15 +228,15 @@ func (p *powercut) mustStop(s *server) {
 	s.client.CloseIdleConnections()
 }
 
-// command runs a command whose power is cut at a target, and returns whether it said that
-// it was done, and whether the power was cut at all.
-func (p *powercut) command(g target, args ...string) (done, wasCut bool) {
+// command runs a command whose power is cut at a target, if it comes so far, and returns
+// whether it said that it was done.
+func (p *powercut) command(g target, args ...string) (done bool) {
 	p.t.Helper()
 	cmd := processOf(args...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	started := make(chan struct{})
-	cut := p.cut(args[0], g, time.Hour, func() {
+	cut, struck := p.cut(args[0], g, time.Hour, func() {
 		<-started
 		_ = cmd.Process.Kill()
 	})
@@ -239,22 +244,27 @@ func (p *powercut) command(g target, args ...string) (done, wasCut bool) {
 	close(started)
 	err := cmd.Wait()
 	p.disk.CutWhen(nil, nil)
-	select {
-	case <-cut:
-		return err == nil, true
-	case <-time.After(10 * time.Millisecond):
-	}
-	if err != nil {
+	if struck.Load() {
+		<-cut
+	} else if err != nil {
 		p.t.Errorf("petcat %s: %v: %s", args[0], err, &output)
 	}
-	return err == nil, false
+	return err == nil
 }
 
-// round is one power cut, in one of the ways in which there can be one.
+// commands are what is cut besides a server.
+var commands = []string{"init", "migrate", "restore", "backup"}
+
+// round has the power cut in one of the ways in which it can be: first in each command until
+// that has happened, then by random. A command may end before it comes to that.
 func (p *powercut) round(number int, data string) {
 	p.t.Helper()
 	own := filepath.Join(p.dir, fmt.Sprint("of round ", number))
-	switch p.random.IntN(10) {
+	way := slices.IndexFunc(commands, func(command string) bool { return p.cutIn[command] == 0 })
+	if way < 0 {
+		way = p.random.IntN(10)
+	}
+	switch way {
 	case 0:
 		p.initialising(own)
 	case 1:
@@ -273,15 +283,23 @@ func (p *powercut) round(number int, data string) {
 		p.check(data)
 	}
 	if v := p.ledger.verdict(); v != (verdict{}) {
-		p.t.Errorf("after %d power cuts: %s", number, v)
+		p.t.Errorf("after %d power cuts: %s", p.happened(), v)
 	}
 	must(p.t, os.RemoveAll(own))
+}
+
+// happened returns how often the power was cut.
+func (p *powercut) happened() (cuts int) {
+	for _, n := range p.cutIn {
+		cuts += n
+	}
+	return cuts
 }
 
 // initialising makes a new deployment: what there is of it can be served.
 func (p *powercut) initialising(own string) {
 	p.t.Helper()
-	done, _ := p.command(target{nth: 1 + p.random.IntN(60)}, "init", "--data", own)
+	done := p.command(target{nth: 1 + p.random.IntN(60)}, "init", "--data", own)
 	p.restorePower()
 	if done {
 		must(p.t, os.Mkdir(own+" x", 0o700)) // the disk works
@@ -299,7 +317,7 @@ func (p *powercut) migrating(own string) {
 	p.t.Helper()
 	must(p.t, os.Mkdir(own, 0o700))
 	p.writeSynced(filepath.Join(own, "petcat.db"), p.older)
-	_, _ = p.command(target{nth: 1 + p.random.IntN(30)}, "migrate", "--data", own)
+	_ = p.command(target{nth: 1 + p.random.IntN(30)}, "migrate", "--data", own)
 	p.restorePower()
 	petcatDoes(p.t, own, "migrate")
 	p.wantThree(own)
@@ -309,7 +327,7 @@ func (p *powercut) migrating(own string) {
 // again in the same place.
 func (p *powercut) restoring(own string) {
 	p.t.Helper()
-	done, _ := p.command(target{nth: 1 + p.random.IntN(60)}, "restore", p.copies, "--data", own)
+	done := p.command(target{nth: 1 + p.random.IntN(60)}, "restore", p.copies, "--data", own)
 	p.restorePower()
 	code, stdout, stderr := petcatRuns(p.t, "account", "list", "--data", own)
 	if code != exitDone || !strings.Contains(stdout, "caller") {
@@ -327,7 +345,7 @@ func (p *powercut) backingUp(data, own string) {
 	must(p.t, os.Mkdir(own, 0o700))
 	p.syncDirectory(p.dir) // else the directory itself may be gone
 	file := filepath.Join(own, "backup")
-	done, _ := p.command(target{nth: 1 + p.random.IntN(20)}, "backup", file, "--data", data, "--quiet")
+	done := p.command(target{nth: 1 + p.random.IntN(20)}, "backup", file, "--data", data, "--quiet")
 	p.restorePower()
 	_, err := os.Stat(file)
 	switch {
@@ -391,21 +409,31 @@ func (p *powercut) prepare(data string) {
 	p.key = newCaller(p.t, data)
 }
 
-// TestPowerCuts: whatever was answered with 201 is there after a power cut, wherever it
-// comes; a new deployment, a migration, a backup and a restore are whole, or not there.
+// TestPowerCuts cuts the power as often as it is asked for, at random operations of the disk:
+// of a server that starts, creates, checkpoints and recovers from the last cut, and at least
+// once each of init, migrate, restore and backup. Whatever was answered with 201 is there
+// afterwards; a new deployment, a migration, a backup and a restore are whole, or not there.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	p := newPowercut(t)
 	data := filepath.Join(p.dir, "data")
 	p.prepare(data)
-	for i := 1; i <= p.cuts && !t.Failed(); i++ {
-		p.round(i, data)
+	for number := 1; p.happened() < p.cuts && !t.Failed(); number++ {
+		if number > 3*p.cuts {
+			t.Fatalf("%d rounds cut the power %d times: %v", number-1, p.happened(), p.cutIn)
+		}
+		p.round(number, data)
+	}
+	for _, what := range append([]string{"serve"}, commands...) {
+		if p.cutIn[what] == 0 {
+			t.Errorf("the power was never cut in %s", what)
+		}
 	}
 	for _, hit := range slices.Sorted(maps.Keys(p.hits)) {
 		t.Logf("%4d %s", p.hits[hit], hit)
 	}
 	acked, maybe := p.ledger.acknowledged()
-	t.Logf("%d rounds: %d creates acknowledged, %d never answered: %s", p.cuts, acked, maybe, p.ledger.verdict())
+	t.Logf("%d power cuts %v: %d creates acknowledged, %d never answered: %s", p.happened(), p.cutIn, acked, maybe, p.ledger.verdict())
 }
 
 // TestPowerCutsSeeWhatIsNotSynced: a program that does not sync what it has acknowledged
