@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,7 +23,7 @@ import (
 const commandsVariable = "PETCAT_TORTURE_COMMANDS"
 
 // TestCommandsBesideABusyServer: however many clients create, a management command
-// is done within a second, its start included.
+// is done within a second, its start included: of accounts, keys, bans and the audit log.
 func TestCommandsBesideABusyServer(t *testing.T) {
 	commands := 40
 	if more := os.Getenv(commandsVariable); more != "" {
@@ -31,32 +34,65 @@ func TestCommandsBesideABusyServer(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := serve(t, data)
 	key := newCaller(t, data)
+	unban := s.keepBanned(3)
 	created, stop := createEndlessly(t, s, key, 128)
 	eventually(t, 20*time.Second, "the clients create", func() bool { return created.Load() > 1000 })
 
 	var took []time.Duration
 	control := s.control()
 	begun, before := time.Now(), created.Load()
+	var of struct{ ID string } // the last key
 	for i := range commands {
-		name := "account" + strconv.Itoa(i)
-		args := [][]string{
+		const kinds = 10
+		name, banned := "account"+strconv.Itoa(i/kinds), ""
+		if i%kinds == 8 {
+			eventually(t, 20*time.Second, "a key is banned", func() bool { return len(s.bans()) > 0 })
+			banned = s.bans()[0].Key
+		}
+		args := [kinds][]string{
 			{"account", "create", name, "--plan", "free"},
-			{"key", "create", "account" + strconv.Itoa(i-1)},
-			{"account", "set-plan", "account" + strconv.Itoa(i-2), "pro"},
+			{"key", "create", name, "--json"},
+			{"key", "rotate", of.ID, "--json"},
+			{"key", "list", name},
+			{"account", "set-plan", name, "pro"},
+			{"key", "revoke", of.ID, "--yes"},
 			{"account", "list", "--json"},
-		}[i%4]
+			{"ban", "list", "--json"},
+			{"ban", "lift", banned},
+			{"audit", "list", "--limit", "100"},
+		}[i%kinds]
 		control.Lap()
 		start := time.Now()
-		if code, _, errs := petcatRuns(t, append(args, placeFlags(data)...)...); code != exitDone {
-			t.Errorf("petcat %s: exit code %d after %s: %s", strings.Join(args, " "), code, time.Since(start), errs)
-		}
+		code, stdout, errs := petcatRuns(t, append(args, placeFlags(data)...)...)
 		took = append(took, time.Since(start))
+		if code != exitDone {
+			t.Fatalf("petcat %s: exit code %d after %s: %s", strings.Join(args, " "), code, took[i], errs)
+		}
 		control.Judge(strings.Join(args, " "), took[i], time.Second)
+		if i%kinds == 1 || i%kinds == 2 {
+			must(t, json.Unmarshal([]byte(stdout), &of))
+		}
 	}
 	rate := float64(created.Load()-before) / time.Since(begun).Seconds()
 	stop()
+	unban()
 	slices.Sort(took)
 	t.Logf("%d commands beside %.0f creates/s: %s (median), %s (slowest)", commands, rate, took[len(took)/2], took[len(took)-1])
+}
+
+// keepBanned lets the clients of so many keys earn bans, again when one was lifted, until
+// stop is called.
+func (s *server) keepBanned(count int) (stop func()) {
+	s.t.Helper()
+	keys := make([]string, count)
+	for i := range keys {
+		_, keys[i] = s.spentKey(fmt.Sprint("impatient", i))
+	}
+	return stream(count, 10*time.Millisecond, func(random *rand.Rand) {
+		if a, err := s.tryList(keys[random.IntN(count)]); err != nil || a.StatusCode != http.StatusTooManyRequests {
+			s.t.Errorf("a key whose day is spent: %v, %v", a, err)
+		}
+	})
 }
 
 // createEndlessly lets so many clients create until stop is called. created counts
