@@ -19,8 +19,8 @@ import (
 type pool struct {
 	pool    *pgxpool.Pool
 	texts   texts
-	reads   *breaker
-	writes  *breaker      // the creates' as well
+	reads   circuit
+	writes  circuit       // the creates' as well
 	writing chan struct{} // holds a place for each write that may have a connection
 	refusal refusal       // of writes, the creates' as well
 	waiting atomic.Int64  // callers that wait for a connection
@@ -55,7 +55,7 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, err
 	if err != nil {
 		return nil, fmt.Errorf("make the pool of connections: %w", err)
 	}
-	reads, writes := newBreakers(o.Clock)
+	reads, writes := newCircuits(o.Clock)
 	return &pool{
 		pool: p, reads: reads, writes: writes, refusal: refusal{clock: o.Clock},
 		// Writes may all be slow at once. Then reads have the other half.
@@ -104,13 +104,7 @@ func (p *pool) read(ctx context.Context, doing string, fn func(context.Context, 
 
 // do runs fn, which only reads, with a connection.
 func (p *pool) do(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
-	t, err := p.reads.enter(ctx)
-	if err != nil {
-		return err
-	}
-	err = p.with(ctx, fn)
-	p.reads.leave(t, outcomeOf(ctx, err), err)
-	return err
+	return p.reads.run(ctx, func() error { return p.with(ctx, fn) })
 }
 
 // write runs fn, which writes, with a connection.
@@ -122,14 +116,11 @@ func (p *pool) write(ctx context.Context, fn func(context.Context, *pgx.Conn) er
 		return &unreachableError{because(ctx, errNoRoom)}
 	}
 	// Who waited for those that failed is refused now.
-	t, err := p.writes.enter(ctx)
-	if err != nil {
+	return p.writes.run(ctx, func() error {
+		err := p.with(ctx, fn)
+		p.refusal.note(err)
 		return err
-	}
-	err = p.with(ctx, fn)
-	p.writes.leave(t, outcomeOf(ctx, err), err)
-	p.refusal.note(err)
-	return err
+	})
 }
 
 // with runs fn with a connection, whatever is known of the database.

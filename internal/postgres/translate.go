@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
+	"petcat/internal/breaker"
 	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
@@ -99,22 +100,22 @@ func severityOfState(e *pgconn.PgError) severity {
 
 // outcomeOf says what an error tells of whether the database is there. ctx is
 // the caller's.
-func outcomeOf(ctx context.Context, err error) outcome {
+func outcomeOf(ctx context.Context, err error) breaker.Outcome {
 	switch {
 	case err == nil:
-		return answered
+		return breaker.Answered
 	case errors.Is(err, errNoAnswer), errors.Is(err, errNoConnection):
-		return noContact
+		return breaker.Failed
 	case ctx.Err() != nil, errors.Is(err, errNoRoom):
-		return notAsked
+		return breaker.Unknown
 	case severityOf(err) == unreachable:
-		return noContact
+		return breaker.Failed
 	case severityOf(err) == lost && sqlState(err) == "":
 		// One broken connection proves nothing; the next attempt to connect
 		// does.
-		return notAsked
+		return breaker.Unknown
 	default:
-		return answered
+		return breaker.Answered
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
+	"petcat/internal/breaker"
 	"petcat/internal/openerror"
 )
 
@@ -118,17 +119,17 @@ func TestOutcome(t *testing.T) {
 		name string
 		ctx  context.Context //nolint:containedctx // a table
 		err  error
-		want outcome
+		want breaker.Outcome
 	}{
-		{"done", alive, nil, answered},
-		{"a statement's error", alive, &pgconn.PgError{Code: "23505", SeverityUnlocalized: "ERROR"}, answered},
-		{"shutting down", alive, &pgconn.PgError{Code: "57P01", SeverityUnlocalized: "FATAL"}, answered},
-		{"the caller went away", gone, &lostError{context.Canceled}, notAsked},
-		{"no room", alive, &unreachableError{errNoRoom}, notAsked},
-		{"one connection broke", alive, &lostError{io.EOF}, notAsked},
-		{"no answer in time", gone, &lostError{errNoAnswer}, noContact},
-		{"no connection in time", alive, &unreachableError{errNoConnection}, noContact},
-		{"refused", alive, &unreachableError{errors.New("connection refused")}, noContact},
+		{"done", alive, nil, breaker.Answered},
+		{"a statement's error", alive, &pgconn.PgError{Code: "23505", SeverityUnlocalized: "ERROR"}, breaker.Answered},
+		{"shutting down", alive, &pgconn.PgError{Code: "57P01", SeverityUnlocalized: "FATAL"}, breaker.Answered},
+		{"the caller went away", gone, &lostError{context.Canceled}, breaker.Unknown},
+		{"no room", alive, &unreachableError{errNoRoom}, breaker.Unknown},
+		{"one connection broke", alive, &lostError{io.EOF}, breaker.Unknown},
+		{"no answer in time", gone, &lostError{errNoAnswer}, breaker.Failed},
+		{"no connection in time", alive, &unreachableError{errNoConnection}, breaker.Failed},
+		{"refused", alive, &unreachableError{errors.New("connection refused")}, breaker.Failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := outcomeOf(tt.ctx, tt.err); got != tt.want {

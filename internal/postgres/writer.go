@@ -19,7 +19,7 @@ type writer struct {
 	life    context.Context //nolint:containedctx // the store is its own request
 	config  *pgx.ConnConfig
 	clock   clock.Clock
-	breaker *breaker // of all writes
+	circuit circuit  // of all writes
 	refusal *refusal // of all writes
 
 	conn *pgx.Conn     // nil: to be connected again
@@ -27,8 +27,8 @@ type writer struct {
 	used clock.Reading // when the connection last did something
 }
 
-func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock, b *breaker, r *refusal) *writer {
-	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, breaker: b, refusal: r}
+func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock, w circuit, r *refusal) *writer {
+	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, circuit: w, refusal: r}
 }
 
 // idle is how long a connection may have been silent and still be trusted: longer
@@ -104,14 +104,11 @@ func (w *writer) close() {
 // send runs a batch, which is to make itself durable, as one transaction in one
 // round trip. It returns after the commit.
 func (w *writer) send(batch *pgx.Batch) error {
-	t, err := w.breaker.enter(w.life)
-	if err != nil {
+	return w.circuit.run(w.life, func() error {
+		err := w.attempt(batch)
+		w.refusal.note(err)
 		return err
-	}
-	err = w.attempt(batch)
-	w.breaker.leave(t, outcomeOf(w.life, err), err)
-	w.refusal.note(err)
-	return err
+	})
 }
 
 func (w *writer) attempt(batch *pgx.Batch) error {
