@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/breaker"
 	"petcat/internal/clock"
 )
 
@@ -40,20 +41,19 @@ type Fresh struct {
 	catalog *Catalog
 	o       FreshOptions
 
-	life context.Context //nolint:containedctx // a query belongs to no single list
-	end  context.CancelFunc
-	work sync.WaitGroup // the asker
+	life    context.Context //nolint:containedctx // a query belongs to no single list
+	end     context.CancelFunc
+	work    sync.WaitGroup   // the asker
+	breaker *breaker.Breaker // of the asker's queries
 
-	mu       sync.Mutex
-	asking   bool            // guarded by mu; the asker runs
-	asked    clock.Reading   // guarded by mu; when the query under way was sent
-	next     *query          // guarded by mu; what waiting lists wait for; nil: none waits
-	seen     petcat.Revision // guarded by mu; nothing is missing up to it
-	seenAt   clock.Reading   // guarded by mu; when the last query that succeeded was sent
-	failure  error           // guarded by mu; of the last query; nil: it succeeded
-	failedAt clock.Reading   // guarded by mu
-	queries  uint64          // guarded by mu; sent so far
-	stale    uint64          // guarded by mu; lists that were out of date
+	mu      sync.Mutex
+	asking  bool            // guarded by mu; the asker runs
+	asked   clock.Reading   // guarded by mu; when the query under way was sent
+	next    *query          // guarded by mu; what waiting lists wait for; nil: none waits
+	seen    petcat.Revision // guarded by mu; nothing is missing up to it
+	seenAt  clock.Reading   // guarded by mu; when the last query that succeeded was sent
+	queries uint64          // guarded by mu; sent so far
+	stale   uint64          // guarded by mu; lists that were out of date
 }
 
 // query is one that is yet to be sent, or under way.
@@ -62,10 +62,15 @@ type query struct {
 	err  error         // set before done is closed
 }
 
+func (q *query) answer(err error) {
+	q.err = err
+	close(q.done)
+}
+
 // While the store is unavailable:
 const (
-	// pause is how long nobody asks again after a failure.
-	pause = 100 * time.Millisecond
+	// openFor is how long nobody asks again after a failure.
+	openFor = 100 * time.Millisecond
 	// listTimeout is how long a list waits for an answer, and how old a query
 	// without one must be to be taken for a failed one.
 	listTimeout = 250 * time.Millisecond
@@ -78,7 +83,7 @@ func NewFresh(ctx context.Context, c *Catalog, o FreshOptions) *Fresh {
 	if o.Timeout == 0 {
 		o.Timeout = defaultQueryTimeout
 	}
-	f := &Fresh{catalog: c, o: o}
+	f := &Fresh{catalog: c, o: o, breaker: breaker.New(breaker.Options{Clock: o.Clock, OpenFor: openFor})}
 	f.life, f.end = context.WithCancel(context.WithoutCancel(ctx))
 	return f
 }
@@ -152,7 +157,7 @@ func (f *Fresh) Current(ctx context.Context) (list *Snapshot, age time.Duration,
 }
 
 // join returns the query to wait for, and for how long, 0 for as long as it
-// takes. It returns none when the store has just failed to answer another, or after Close.
+// takes. It returns none when the store leaves another unanswered, or after Close.
 func (f *Fresh) join() (*query, time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,10 +165,9 @@ func (f *Fresh) join() (*query, time.Duration) {
 		return nil, 0
 	}
 	var limit time.Duration
-	if f.failure != nil {
+	if state, _ := f.breaker.State(); state != breaker.Closed {
 		limit = listTimeout
-		now := f.o.Clock.Read()
-		if now.Since(f.failedAt) < pause || f.asking && now.Since(f.asked) > listTimeout {
+		if f.asking && f.o.Clock.Read().Since(f.asked) > listTimeout {
 			return nil, 0
 		}
 	}
@@ -178,7 +182,8 @@ func (f *Fresh) join() (*query, time.Duration) {
 	return q, limit
 }
 
-// ask sends queries as long as somebody waits for one.
+// ask sends queries as long as somebody waits for one. Those that the breaker does not
+// let through fail.
 func (f *Fresh) ask() {
 	for {
 		// Lists that can join do so first; on an idle machine there are none.
@@ -191,13 +196,19 @@ func (f *Fresh) ask() {
 			return
 		}
 		f.next = nil
+		t, err := f.breaker.Enter(f.life) // it does not wait: nobody else enters
+		if err != nil {
+			q.answer(err)
+			f.mu.Unlock()
+			continue
+		}
 		f.asked = f.o.Clock.Read()
 		f.queries++
 		after, asked := f.seen, f.asked
 		f.mu.Unlock()
 
 		seen, err := f.askOnce(after)
-		f.answer(q, seen, asked, err)
+		f.answer(q, t, seen, asked, err)
 	}
 }
 
@@ -225,28 +236,27 @@ func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
 
 // answer ends a query. A failure is everybody's: who waits for the next
 // query need not wait for that to fail too.
-func (f *Fresh) answer(q *query, seen petcat.Revision, asked clock.Reading, err error) {
+func (f *Fresh) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked clock.Reading, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was := f.failure
+	before, _ := f.breaker.State()
 	f.seen = max(f.seen, seen)
-	if f.failure = err; err == nil {
+	if err == nil {
 		f.seenAt = asked
+		f.breaker.Leave(t, breaker.Answered, nil)
 	} else {
-		f.failedAt = f.o.Clock.Read()
+		f.breaker.Leave(t, breaker.Failed, err)
 		if f.next != nil {
-			f.next.err = err
-			close(f.next.done)
+			f.next.answer(err)
 			f.next = nil
 		}
 	}
-	q.err = err
-	close(q.done)
+	q.answer(err)
 	switch {
 	case f.life.Err() != nil:
-	case was == nil && err != nil:
+	case before == breaker.Closed && err != nil:
 		f.o.Logger.ErrorContext(f.life, "freshness queries fail; lists are served from memory", "max_staleness", f.o.MaxStaleness, "error", err)
-	case was != nil && err == nil:
+	case before != breaker.Closed && err == nil:
 		f.o.Logger.InfoContext(f.life, "freshness queries succeed again")
 	}
 }
@@ -259,8 +269,9 @@ func (f *Fresh) lastKnown() (*Snapshot, time.Duration, error) {
 	// At least 1 ns: 0 is for what is known to be complete now.
 	age := max(1, f.o.Clock.Read().Since(f.seenAt))
 	if age > f.o.MaxStaleness {
+		_, cause := f.breaker.State()
 		return nil, 0, petcat.Errorf(petcat.CodeServiceUnavailable,
-			"the list cannot be brought up to date at the moment; retry later").WithCause(f.failure)
+			"the list cannot be brought up to date at the moment; retry later").WithCause(cause)
 	}
 	f.stale++
 	return f.catalog.current.Load(), age, nil
@@ -280,8 +291,9 @@ type FreshStats struct {
 func (f *Fresh) Stats() FreshStats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	state, _ := f.breaker.State()
 	return FreshStats{
-		Away: f.failure != nil, Age: f.o.Clock.Read().Since(f.seenAt),
+		Away: state != breaker.Closed, Age: f.o.Clock.Read().Since(f.seenAt),
 		Queries: f.queries, Stale: f.stale,
 	}
 }

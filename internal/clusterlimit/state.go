@@ -30,7 +30,9 @@ const (
 )
 
 // state is what a node knows of a partition. Moments named mono are of this
-// machine's monotonic clock, in nanoseconds.
+// machine's monotonic clock, in nanoseconds. It is not package breaker's, because its
+// half-open state means that two must agree, and it is a step function so that
+// simulations can run through it.
 type state struct {
 	mode  mode
 	since int64 // mono: when the mode began

@@ -45,7 +45,8 @@ type Memory struct {
 	giveUp   context.CancelFunc
 }
 
-// outage is what is known of a store that does not do its work.
+// outage is what is known of a store that does not do its work. It needs no circuit
+// breaker: one goroutine makes all calls, and whoever waits for it goes on without.
 type outage struct {
 	err        error
 	unreadable bool // counts cannot be read either
