@@ -138,8 +138,13 @@ const cleanBatch = 1000
 // engine implements [store.Database].
 type engine struct{ s *Store }
 
-// Create commits c in the next group.
+// Create commits c in the next group. While a trial is under way, nothing waits in the
+// queue.
 func (e engine) Create(ctx context.Context, c *store.Create) error {
+	if err := e.s.writer.circuit.check(); err != nil {
+		e.s.Release(c)
+		return translate(err, "create category")
+	}
 	err := store.SubmitError(e.s.group.Submit(ctx, c))
 	if err == nil {
 		err = c.Outcome

@@ -21,8 +21,12 @@ type tx struct {
 }
 
 // Change is not tried again: after its first answer the connection is known to work,
-// and what was lost after that may have happened.
+// and what was lost after that may have happened. An account's request does not wait for
+// a trial, see Create.
 func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
+	if err := e.s.writer.circuit.check(); err != nil && w.Account != 0 {
+		return translate(err, w.Doing)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, writeTimeout, errNoAnswer)
 	defer cancel()
 	begun := false

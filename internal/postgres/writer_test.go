@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +69,38 @@ func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
 	repeated, err := tryCreate(t.Context(), t, s, "Dogs", "k")
 	if err != nil || !repeated.Replayed {
 		t.Errorf("the repetition: %+v, %v, want the category that was made after all", repeated, err)
+	}
+}
+
+// Callers' writes are refused at once while a trial is under way, and leave nothing behind.
+func TestTrialOfWrites(t *testing.T) {
+	now := clock.NewManual(time.Now())
+	var groups atomic.Int64
+	s := openAt(t, server.Server(t).Database(t), Options{Clock: now, CommitObserved: func(int, time.Duration) { groups.Add(1) }})
+	defer closeNow(t, s)
+	c := create(t, s, "Dogs")
+	before := groups.Load()
+	s.pool.writes.Trip(errNoAnswer)
+	now.Advance(openFor)
+	err := s.pool.writes.run(t.Context(), func() error {
+		for range 2 { // the second time it is not in progress either
+			_, err := tryCreate(t.Context(), t, s, "Cats", "k")
+			wantUnavailable(t, err)
+		}
+		wantUnavailable(t, s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}))
+		if got := groups.Load() - before; got != 0 {
+			t.Errorf("%d groups waited for the trial", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryCreate(t.Context(), t, s, "Cats", "k"); err != nil {
+		t.Error(err)
+	}
+	if err := s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}); err != nil {
+		t.Error(err)
 	}
 }
 
