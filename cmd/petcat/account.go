@@ -109,7 +109,7 @@ func (p *program) accountShowCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			a, err := st.FindAccount(ctx, args[0])
+			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ Requests that were already counted stay counted. The plan can also be given as
 			return err
 		}
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			a, err := st.FindAccount(ctx, args[0])
+			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err
 			}
@@ -188,7 +188,7 @@ func (p *program) accountCloseCommand() *cobra.Command {
 	asJSON, yes := jsonFlag(cmd), yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			a, err := st.FindAccount(ctx, args[0])
+			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err
 			}
@@ -206,6 +206,12 @@ func (p *program) accountCloseCommand() *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// findAccount finds the account that somebody typed.
+func findAccount(ctx context.Context, st store, ref string) (petcat.Account, error) {
+	a, err := st.FindAccount(ctx, ref)
+	return a, notFound(err, "list the accounts with: petcat account list")
 }
 
 // yesFlag adds --yes to a command that cannot be undone.

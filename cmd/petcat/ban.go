@@ -112,7 +112,7 @@ func (p *program) banLiftCommand() *cobra.Command {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			b, err := st.LiftBan(ctx, actor(), id)
 			if err != nil {
-				return unsure(err, exitTryLater, "the ban of %s may have been lifted; check with: petcat ban list, or run the command again", id)
+				return unsure(notFound(err, "list the bans with: petcat ban list"), exitTryLater, "the ban of %s may have been lifted; check with: petcat ban list, or run the command again", id)
 			}
 			if *asJSON {
 				return p.printJSON(banDocument(b, p.now()))

@@ -98,7 +98,7 @@ func explain(err error) string {
 		return e.Error()
 	}
 	if e, ok := errors.AsType[*openerror.Error](err); ok {
-		return e.Message
+		return e.Message + openHint(e)
 	}
 	e, ok := errors.AsType[*petcat.Error](err)
 	switch {
@@ -110,6 +110,33 @@ func explain(err error) string {
 	default:
 		return e.Message
 	}
+}
+
+// openHint ends the sentence of an error of opening with what to type.
+func openHint(e *openerror.Error) string {
+	switch {
+	case e.Kind == openerror.OtherEnvironment:
+		return "; choose other data with --data or --database, or start with the --environment of this data"
+	case e.Kind == openerror.OlderSchema:
+		return ", or migrate it with petcat serve or petcat migrate of this version"
+	case e.Kind == openerror.NoData:
+		return ", or create a new deployment there with petcat serve or petcat init"
+	case e.Replaceable && e.Kind == openerror.Foreign:
+		return "; choose another directory with --data"
+	case e.Replaceable:
+		return ", or choose another directory with --data"
+	default:
+		return ""
+	}
+}
+
+// notFound adds to an error that says that something is not there which command lists
+// what is.
+func notFound(err error, list string) error {
+	if petcat.CodeOf(err) != petcat.CodeNotFound {
+		return err
+	}
+	return &failure{code: exitCode(err), text: explain(err) + "; " + list, cause: err}
 }
 
 // unsure returns the error of a change. When the change may have happened all the

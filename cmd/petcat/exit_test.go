@@ -62,6 +62,32 @@ func TestExplain(t *testing.T) {
 			"perhaps changed", unsure(petcat.Errorf(petcat.CodeServiceUnavailable, "retry").WithCause(fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, context.Canceled)), exitTryLater, "look at %d", 7),
 			"the outcome is unknown: context canceled; look at 7",
 		},
+		{
+			"not there", notFound(petcat.Errorf(petcat.CodeNotFound, "there is no account 7"), "list the accounts with: petcat account list"),
+			"there is no account 7; list the accounts with: petcat account list",
+		},
+		{"another error than not there", notFound(cause, "list the accounts"), "disk I/O error"},
+		{
+			"a full disk", openerror.Replaceablef(openerror.NoRoom, cause, "it is full; free some space"),
+			"it is full; free some space, or choose another directory with --data",
+		},
+		{"a full disk of a server", openerror.Errorf(openerror.NoRoom, cause, "it is full; free some space"), "it is full; free some space"},
+		{
+			"another program's file", openerror.Replaceablef(openerror.Foreign, nil, "it is another program's"),
+			"it is another program's; choose another directory with --data",
+		},
+		{
+			"an older schema", openerror.Errorf(openerror.OlderSchema, nil, "it is old; use the old version"),
+			"it is old; use the old version, or migrate it with petcat serve or petcat migrate of this version",
+		},
+		{
+			"no data", openerror.Errorf(openerror.NoData, nil, "nothing is there; check the address"),
+			"nothing is there; check the address, or create a new deployment there with petcat serve or petcat init",
+		},
+		{
+			"another environment", openerror.Errorf(openerror.OtherEnvironment, nil, "it is production"),
+			"it is production; choose other data with --data or --database, or start with the --environment of this data",
+		},
 		{"ours", config.Errorf("cannot: %w", cause), "cannot: disk I/O error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

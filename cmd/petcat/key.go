@@ -55,7 +55,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 			}
 		}
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			a, err := st.FindAccount(ctx, args[0])
+			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func (p *program) keyListCommand() *cobra.Command {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			var account petcat.AccountID // 0: all
 			if len(args) == 1 {
-				a, err := st.FindAccount(ctx, args[0])
+				a, err := findAccount(ctx, st, args[0])
 				if err != nil {
 					return err
 				}
@@ -148,7 +148,7 @@ the old key is.`,
 			}
 			k, err := st.RotateKey(ctx, actor(), asked)
 			if err != nil {
-				return unsure(err, exitFailed, "%s may have been replaced by a key whose secret nobody knows; check with: petcat key list, and rotate that key in its place", id)
+				return unsure(noSuchKey(err), exitFailed, "%s may have been replaced by a key whose secret nobody knows; check with: petcat key list, and rotate that key in its place", id)
 			}
 			return p.printRotated(ctx, st, newKey{key: k, secret: generated.Secret, replaces: id}, *asJSON)
 		})
@@ -195,7 +195,7 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			k, err := st.ChangeKey(ctx, actor(), id, action)
 			if err != nil {
-				return unsure(err, exitTryLater, "%s may have been %sd; check with: petcat key list, or run the command again", id, action)
+				return unsure(noSuchKey(err), exitTryLater, "%s may have been %sd; check with: petcat key list, or run the command again", id, action)
 			}
 			if *asJSON {
 				return p.printJSON(keyDocument(k, p.now()))
@@ -205,6 +205,8 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 	}
 	return cmd
 }
+
+func noSuchKey(err error) error { return notFound(err, "list the keys with: petcat key list") }
 
 // parseKeyID reads the id of a key as somebody typed it.
 func parseKeyID(s string) (petcat.KeyID, error) {

@@ -38,11 +38,11 @@ func unusable(path string, cause error) *openerror.Error {
 	cause = reason(cause)
 	switch {
 	case noRoom(cause):
-		return openerror.Errorf(openerror.NoRoom, cause, "the disk of the data directory %s is full (%v); free some space and try again, or choose another directory with --data", path, cause)
+		return openerror.Replaceablef(openerror.NoRoom, cause, "the disk of the data directory %s is full (%v); free some space and try again", path, cause)
 	case failing(cause):
-		return openerror.Errorf(openerror.Failing, cause, "the disk of the data directory %s fails (%v); check the disk and try again, or choose another directory with --data", path, cause)
+		return openerror.Replaceablef(openerror.Failing, cause, "the disk of the data directory %s fails (%v); check the disk and try again", path, cause)
 	default:
-		return openerror.Errorf(openerror.Unwritable, cause, "the data directory %s cannot be used (%v); give this user write permission, or choose another with --data", path, cause)
+		return openerror.Replaceablef(openerror.Unwritable, cause, "the data directory %s cannot be used (%v); give this user write permission", path, cause)
 	}
 }
 

@@ -38,7 +38,7 @@ func inUse(path string, process int) error {
 	if process != 0 {
 		who = fmt.Sprintf("another petcat server (process %d)", process)
 	}
-	return openerror.Errorf(openerror.InUse, nil, "the data directory %s is in use by %s; stop that one, or choose another directory with --data", path, who)
+	return openerror.Replaceablef(openerror.InUse, nil, "the data directory %s is in use by %s; stop that one", path, who)
 }
 
 // LockServer makes the caller the directory's one server. It does not wait: it

@@ -1,6 +1,7 @@
 // Package openerror says why data cannot be used: one error for the data
 // directory, SQLite and PostgreSQL. It knows none of them; each says what was found
-// and what to do about it. Whether trying again may help follows from the kind.
+// and what to do about it. Whether trying again may help follows from the kind. Which
+// commands and flags may help is the command line's to say.
 package openerror
 
 import "fmt"
@@ -31,15 +32,25 @@ const (
 // Error says that data cannot be used.
 type Error struct {
 	Kind Kind
-	// Message is one sentence that names the remedy. It holds no password.
+	// Message is one sentence that says what is wrong, and what to do about it apart from
+	// the command line. It holds no password.
 	Message string
-	cause   error
+	// Replaceable says that another data directory would do instead of this one.
+	Replaceable bool
+	cause       error
 }
 
 // Errorf returns an Error; cause is what the system or the database said, nil if
 // it said nothing.
 func Errorf(kind Kind, cause error, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), cause: cause}
+}
+
+// Replaceablef is Errorf for a data directory that another one could replace.
+func Replaceablef(kind Kind, cause error, format string, args ...any) *Error {
+	e := Errorf(kind, cause, format, args...)
+	e.Replaceable = true
+	return e
 }
 
 // Error returns the message.

@@ -123,7 +123,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options, h *history)
 	}
 	// The connection is used once, and a pooler may be between.
 	fresh := conn{ctx: ctx, querier: c, texts: &texts{}, once: true}
-	return store.ReadMeta(fresh, o.Environment, o.Clock.Read().Time(), "another database")
+	return store.ReadMeta(fresh, o.Environment, o.Clock.Read().Time())
 }
 
 // start runs the writer and, for a server, the cleaning.

@@ -66,7 +66,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Opti
 	case version <= 0 && o.MustExist:
 		return noData(config)
 	case version > 0 && !o.Migrate && !empty:
-		return openerror.Errorf(openerror.OlderSchema, nil, "the database at %s has an older schema (%d; this version needs %d); use the version that serves it, or migrate it with petcat serve or petcat migrate of this version", place(config), version, target)
+		return openerror.Errorf(openerror.OlderSchema, nil, "the database at %s has an older schema (%d; this version needs %d); use the version that serves it", place(config), version, target)
 	}
 	return up(ctx, files, config, o.Logger)
 }
@@ -119,7 +119,7 @@ func schemaVersion(ctx context.Context, from rowQuerier, target int64, config *p
 }
 
 func noData(config *pgx.ConnConfig) error {
-	return openerror.Errorf(openerror.NoData, nil, "the database at %s contains no petcat data; check its address, or create a new deployment there with petcat serve or petcat init", place(config))
+	return openerror.Errorf(openerror.NoData, nil, "the database at %s contains no petcat data; check its address", place(config))
 }
 
 // upAgain is how long a migration that met another user of its table waits before it

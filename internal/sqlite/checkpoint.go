@@ -126,7 +126,7 @@ func settleWithin(ctx context.Context, path string, timeout time.Duration) error
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return openerror.Errorf(openerror.Locked, err, "%s is in use by another program, such as petcat backup, so the write-ahead log of the last server cannot be checkpointed; try again when that program has finished", path)
+			return openerror.Errorf(openerror.Locked, err, "%s is in use by another program, such as a backup, so the write-ahead log of the last server cannot be checkpointed; try again when that program has finished", path)
 		}
 	}
 }

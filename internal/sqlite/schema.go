@@ -41,7 +41,7 @@ func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env 
 	if err := migrate(ctx, db, path, mayMigrate); err != nil {
 		return store.Meta{}, err
 	}
-	return store.ReadMeta(conn{ctx, db}, env, now, "another directory with --data")
+	return store.ReadMeta(conn{ctx, db}, env, now)
 }
 
 // identify refuses files of other programs, and marks an empty one as ours.
@@ -57,7 +57,7 @@ func identify(ctx context.Context, db *sql.DB, path string) error {
 	case id == applicationID:
 		return nil
 	case id != 0 || objects != 0:
-		return openerror.Errorf(openerror.Foreign, nil, "%s is the database of another program; choose another directory with --data", path)
+		return openerror.Replaceablef(openerror.Foreign, nil, "%s is the database of another program", path)
 	}
 	_, err := db.ExecContext(ctx, "PRAGMA application_id = "+strconv.Itoa(applicationID))
 	return err
@@ -100,7 +100,7 @@ func migrate(ctx context.Context, db *sql.DB, path string, allowed bool) error {
 		}
 	}
 	if current != 0 && !allowed {
-		return openerror.Errorf(openerror.OlderSchema, nil, "%s has an older schema (%d; this version needs %d); use the version that serves it, or migrate it with petcat serve or petcat migrate of this version", path, current, target)
+		return openerror.Errorf(openerror.OlderSchema, nil, "%s has an older schema (%d; this version needs %d); use the version that serves it", path, current, target)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("change the schema from %d to %d: %w", current, target, err)
@@ -123,7 +123,7 @@ func explain(err error, path string) error {
 	}
 	switch resultCode(err) & 0xff {
 	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-		return openerror.Errorf(openerror.Damaged, wrapped, "%s is not a database or is damaged; restore a backup, or choose another directory with --data", path)
+		return openerror.Replaceablef(openerror.Damaged, wrapped, "%s is not a database or is damaged; restore a backup", path)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
 		return openerror.Errorf(openerror.Locked, wrapped, "%s is locked by another program; try again when that has finished", path)
 	case lib.SQLITE_FULL:
@@ -138,7 +138,7 @@ func explain(err error, path string) error {
 		case errors.Is(err, syscall.EIO):
 			return failing(wrapped, path, err)
 		}
-		return openerror.Errorf(openerror.Unwritable, wrapped, "%s cannot be written (%v); give this user write permission, free some space, or choose another directory with --data", path, err)
+		return openerror.Replaceablef(openerror.Unwritable, wrapped, "%s cannot be written (%v); give this user write permission or free some space", path, err)
 	default:
 		return wrapped
 	}
@@ -158,5 +158,5 @@ func failing(cause error, path string, why error) error {
 }
 
 func noRoom(cause error, path string) error {
-	return openerror.Errorf(openerror.NoRoom, cause, "the disk of %s is full; free some space and try again, or choose another directory with --data", path)
+	return openerror.Replaceablef(openerror.NoRoom, cause, "the disk of %s is full; free some space and try again", path)
 }

@@ -61,7 +61,7 @@ func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, er
 const accountByID = `SELECT ` + accountColumns + ` FROM account WHERE id = ?`
 
 func noAccount(ref string) error {
-	return notFound("there is no account %q; list the accounts with: petcat account list", ref)
+	return notFound("there is no account %q", ref)
 }
 
 // EachAccount implements [petcat.AccountStore].

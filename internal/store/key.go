@@ -86,7 +86,7 @@ func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error
 }
 
 func noKey(id petcat.KeyID) error {
-	return notFound("there is no key %s; list the keys with: petcat key list", id)
+	return notFound("there is no key %s", id)
 }
 
 // RotateKey implements [petcat.KeyStore].

@@ -16,9 +16,8 @@ type Meta struct {
 }
 
 // ReadMeta checks whose data this is, or writes it down in fresh data. Without an
-// environment, that of the data holds, and fresh data is for production. instead is
-// what to choose when the data is another environment's.
-func ReadMeta(c Conn, env petcat.Environment, now time.Time, instead string) (Meta, error) {
+// environment, that of the data holds, and fresh data is for production.
+func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
 	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
 	read := func() (m Meta, found bool, err error) {
@@ -38,7 +37,7 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time, instead string) (Me
 		return Meta{}, err
 	}
 	if env != "" && m.Environment != env {
-		return Meta{}, openerror.Errorf(openerror.OtherEnvironment, nil, "the data belongs to the %s environment and this is %s; choose %s, or start with --environment %s", m.Environment, env, instead, m.Environment)
+		return Meta{}, openerror.Errorf(openerror.OtherEnvironment, nil, "the data belongs to the %s environment and this is %s", m.Environment, env)
 	}
 	return m, nil
 }
