@@ -65,7 +65,7 @@ type DayStore interface {
 	// lease. No two leases of a call may be of the same account's same day. A call
 	// that was done grants what it granted then, and tells the counts as they are
 	// now. One with a number below the caller's last is an error and grants
-	// nothing: it was overtaken on its way.
+	// nothing: a later call arrived first.
 	LeaseDays(ctx context.Context, call DayCall, leases []DayLease) ([]DayLeased, error)
 	// LeaseShared grants leases durably: the answers are in the order of the
 	// questions. The counts of a day never pass the quota that came with the lease.
@@ -74,8 +74,8 @@ type DayStore interface {
 	// answer is that sum. A lease of another series than the last begins that one;
 	// what was granted in the last stays counted.
 	LeaseShared(ctx context.Context, leases []SharedLease) ([]SharedLeased, error)
-	// ReturnDays gives unused requests back. A call that was done, or that was
-	// overtaken, changes nothing.
+	// ReturnDays gives unused requests back. A call that was done, or that arrives after
+	// a later one, changes nothing.
 	ReturnDays(ctx context.Context, call DayCall, returns []DayReturn) error
 	// DayCount returns how much is used or leased.
 	DayCount(ctx context.Context, account AccountID, day int64) (int64, error)

@@ -123,7 +123,7 @@ func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
 		}
 		for _, b := range buf[:need] {
 			// Of the 256 values of a byte, the last 8 would favour the first
-			// characters of the alphabet: they are thrown away.
+			// characters of the alphabet: they are discarded.
 			if b < 248 {
 				text = append(text, base62[b%62])
 				need--

@@ -130,7 +130,7 @@ func (p *problems) crossOrigin() {
 	}
 }
 
-// companions checks the headers that a status or a code must bring along, of whatever
+// companions checks the headers that a status or a code requires, whatever the
 // operation. The interface document names those of an operation.
 func (p *problems) companions(status int, code petcat.Code) {
 	need := map[int]string{

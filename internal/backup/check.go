@@ -110,15 +110,15 @@ func (c *Checker) found() Findings {
 	return all
 }
 
-// that says what is wrong unless it is right. The sentence is a function because
-// most of millions of rows need none.
+// that adds a finding unless a condition holds. The finding's text is a function,
+// because almost all of millions of rows need none.
 func (c *Checker) that(right bool, sentence func() string) {
 	if !right {
 		c.findings.Add(sentence())
 	}
 }
 
-// texts looks whether every store can keep a row's texts.
+// texts checks that every store can keep a row's texts.
 func (c *Checker) texts(k Kind, v []any) {
 	for i := range v {
 		text, ok := v[i].(string)

@@ -58,7 +58,7 @@ type Follower struct {
 
 // poll is one that is yet to be sent, or under way.
 type poll struct {
-	done chan struct{} // closed when what it brought has been applied
+	done chan struct{} // closed when its changes have been applied
 	err  error         // set before done is closed
 }
 

@@ -95,7 +95,7 @@ type Charge struct {
 	// last leased of it for itself. If the day is that one still and known, its count is
 	// no less from then on.
 	DayUsed int64
-	// PerMinute is the most that the minute may be brought to by this charge.
+	// PerMinute is the highest count of the minute that this charge may reach.
 	PerMinute int64
 	PerDay    int64
 	// Overdraw admits what is not leased: the day store is unavailable.

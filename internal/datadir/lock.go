@@ -22,7 +22,7 @@ const (
 )
 
 // lockPoll is how often a lock that somebody else holds is tried again. A change
-// of the schema takes milliseconds, and nobody feels 10 more of them.
+// of the schema takes milliseconds, and 10 more of them do not matter.
 const lockPoll = 10 * time.Millisecond
 
 // Lock is held until it is closed, or its process ends in whatever way.

@@ -39,9 +39,8 @@ type Options[Op any] struct {
 	// why it has waited too long. The operation is then answered at once, with that
 	// error, instead of when the rest of its group is.
 	Expired func(op Op, now clock.Reading) error
-	// Concurrent is how many groups may be under way at once; 0: one. More are of
-	// use where a group takes long because its answer is far away, and where no
-	// group minds being overtaken.
+	// Concurrent is how many groups may be under way at once; 0: one. More help where
+	// a commit is a call to a distant server. Groups may then end in any order.
 	Concurrent int
 	// ConcurrentFull is how many may be when those that join them are full: where
 	// groups wait for a distant answer, so that distance does not bound how many

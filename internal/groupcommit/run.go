@@ -13,8 +13,8 @@ func (p *poison) Unwrap() error { return p.error }
 
 // Poison marks an error of a commit function as one after which nothing more
 // may be written, such as a failed fsync: the kernel then drops what it could
-// not write and reports success the next time, so trying again would make a
-// promise out of nothing.
+// not write and reports success the next time, so a retry would report a commit that
+// never reached the disk.
 func Poison(err error) error { return &poison{err} }
 
 // run is a goroutine of the committer.
@@ -72,7 +72,7 @@ func (c *Committer[Op]) take(group []*waiter[Op]) (taken []*waiter[Op], ok bool)
 	c.queue = c.queue[:left]
 	switch {
 	case c.closed:
-		c.wake.Broadcast() // those that saw the queue filled may go, too
+		c.wake.Broadcast() // goroutines that wait for a group can end
 	case left > 0:
 		c.wake.Signal()
 	}
@@ -90,10 +90,10 @@ func (c *Committer[Op]) leave(owner uint64) {
 	}
 }
 
-// gather lets those who are about to submit do so: goroutines that can run, run
-// before this one goes on. On an idle machine there are none, so nobody waits;
-// on a busy one, groups become larger and a commit is shared by more. Others of
-// the committer's goroutines leave the queue alone meanwhile. The caller holds mu.
+// gather makes groups larger on a busy machine: it yields the processor, so that
+// goroutines that are about to submit an operation do so first. On an idle machine there
+// are none, and it returns at once. Meanwhile the committer's other goroutines take
+// nothing from the queue. The caller holds mu.
 func (c *Committer[Op]) gather() {
 	c.gathering = true
 	c.mu.Unlock()

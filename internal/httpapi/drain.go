@@ -11,7 +11,7 @@ import (
 // Over HTTP/2, net/http resets a stream whose handler returns before it has read
 // the body. Clients must not take that for a failure when the answer was whole
 // (RFC 9113, section 8.1), but some do: curl 7.88 loses the answer. So the rest
-// of a body is read and thrown away after the answer, while it comes at drainPiece
+// of a body is read and discarded after the answer, while it comes at drainPiece
 // per drainTimeout, up to drainBytes and for drainTime. The timeout is short,
 // because clients that stop sending at an answer, as Go's does, wait as long for
 // its end. Over HTTP/1.1 it is the connection that does this, after the handler:
@@ -23,20 +23,20 @@ const (
 	drainTime    = 10 * time.Second
 )
 
-// unread reports whether some of a body is yet to be read that must be read. One
-// who waits for 100 before it sends its body does not send it after an answer.
+// unread reports whether the rest of a body must be read. A client that waits for
+// 100 Continue before it sends its body does not send it after an answer.
 func (e *exchange) unread() bool {
 	return e.r.ContentLength != 0 && e.r.ProtoMajor == 2 && !e.bodyRead && e.r.Header["Expect"] == nil
 }
 
-// drain sends the answer on its way and reads what is unread.
+// drain flushes the answer and reads the rest of the body.
 func (e *exchange) drain() {
 	if !e.unread() {
 		return
 	}
 	control := http.NewResponseController(e.w)
 	if control.Flush() != nil {
-		return // its reader has gone
+		return // the client has gone
 	}
 	begin := e.server.clock.Read()
 	for left := int64(drainBytes); left > 0 && e.server.clock.Read().Since(begin) < drainTime; left -= drainPiece {

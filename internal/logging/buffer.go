@@ -27,11 +27,10 @@ type buffer struct {
 	lines  []byte // guarded by mu
 	closed bool   // guarded by mu
 
-	// writing is held while the lines are on their way out, so that pieces do
-	// not overtake each other.
+	// writing is held during a write, so that pieces are written in order.
 	writing sync.Mutex
 	spare   []byte // guarded by writing
-	// again tells who is writing that more has come that should not wait.
+	// again tells the goroutine that writes that more lines must be written at once.
 	again atomic.Bool
 
 	timer *time.Timer

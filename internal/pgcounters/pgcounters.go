@@ -117,9 +117,9 @@ func New(ctx context.Context, o Options) (*Counters, error) {
 	return &Counters{pool: pool, logger: o.Logger, calls: make(chan struct{}, callsAtOnce), now: func() int64 { return 0 }}, nil
 }
 
-// chooseMode sees to it that statements are prepared on each use, and not once for
-// each connection, when a pooler gives each transaction another one. A pooler makes up
-// the number of the process that it tells its clients.
+// chooseMode has statements prepared on each use, and not once for each connection, when
+// a pooler gives each transaction another one. A pooler invents the process number that
+// it reports to its clients.
 func chooseMode(ctx context.Context, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"petcat/internal/clock"
 )
 
-// A database that starts is not to be stormed, and nobody is to notice the pause
-// then. A trial's outcome is waited for many times as long as an answer takes.
+// The pause is long enough that a database that starts is not flooded with connections,
+// and short enough that nobody notices it. The timeout is many times what an answer takes.
 const (
 	openFor      = 250 * time.Millisecond
 	trialTimeout = 250 * time.Millisecond

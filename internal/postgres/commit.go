@@ -20,9 +20,9 @@ import (
 // createPlain creates the categories of a group without idempotency keys. It takes
 // the numbers from the counter's row, whose lock it then holds until the commit. It
 // is one statement, so that a node that dies while it sends it holds no lock, and
-// most often the whole transaction, which it makes durable itself: a statement of
-// its own for settings takes a fifth of the time that a group takes. The writer
-// sees to the others.
+// most often the whole transaction, which it makes durable itself: a separate
+// statement for settings takes a fifth of the time that a group takes. The writer makes
+// the other settings.
 const createPlain = `
 	WITH counted AS (
 		UPDATE counter SET revision = revision + $4, category_id = category_id + $4
@@ -40,9 +40,9 @@ const createPlain = `
 // them down. It takes half as long again as createPlain.
 //
 // A key that another node wrote down while this one waited for the lock is not
-// seen, because a statement sees what was there when it began. Its row then is in
-// the way; category_id, which must not be NULL, makes the whole statement fail, and
-// it is repeated. A row that has expired is replaced.
+// seen, because a statement sees what was there when it began. The insert then conflicts
+// with its row, sets category_id, which must not be NULL, to NULL, and so makes the whole
+// statement fail. It is retried. A row that has expired is replaced.
 const createKeyed = `
 	WITH asked AS MATERIALIZED (
 		SELECT t.n, t.name, t.description, t.account_id, t.key, t.fingerprint, t.refused,
@@ -76,24 +76,23 @@ const createKeyed = `
 	SELECT a.n, a.known, a.same, c.category_id + f.k
 	FROM asked AS a LEFT JOIN fresh AS f ON f.n = a.n CROSS JOIN counted AS c ORDER BY a.n`
 
-// maxRepeats is how often a group is tried again when another node was quicker
-// with one of its keys. Each time that key is found, so another one must have been
-// overtaken; nobody has ever seen three.
+// maxRepeats is how often a group is retried after another node inserted one of its
+// idempotency keys first. The next attempt finds that key, so each conflict is about
+// another one. More than two in a row were never observed.
 const maxRepeats = 10
 
-// maxVictims is how often a group is tried again after a deadlock. Creates wait for
-// each other at the counter's row only, so they meet one with somebody else's change
-// of the schema; it has the table that it waited for then, and of the three that a
-// create uses there are two at which they can meet. The server takes a second to
-// notice each.
+// maxVictims is how often a group is retried after a deadlock. Creates wait for each
+// other only at the counter's row, so they deadlock only with a schema change that is not
+// petcat's, and at most once at each of two tables. The server takes a second to detect a
+// deadlock.
 const maxVictims = 2
 
 // commit makes a group durable. It is the committer's function.
 func (s *Store) commit(group []*store.Create) error {
 	err := s.commitGroup(group)
 	if err != nil && severityOf(err) == statement && len(group) > 1 {
-		// One of them is to blame, and the others must not suffer for it: each
-		// gets a transaction of its own.
+		// One of them is wrong, and the others must not fail with it: each gets a
+		// transaction of its own.
 		for _, o := range group {
 			if err = s.commitAlone(o); err != nil {
 				break
@@ -138,11 +137,10 @@ func (s *Store) commitGroup(group []*store.Create) error {
 	}
 }
 
-// victim reports whether the server ended the transaction so that another one,
-// each waiting for the other, could go on.
+// victim reports whether the server ended the transaction to resolve a deadlock.
 func victim(err error) bool { return sqlState(err) == "40P01" }
 
-// overtaken reports whether another node wrote an idempotency key down that this
+// overtaken reports whether another node inserted an idempotency key that this
 // one's statement could not see.
 func overtaken(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)

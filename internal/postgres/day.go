@@ -23,8 +23,8 @@ func compareDays(a, b dayKey) int {
 
 // The statements of a call. A row that is not there cannot be locked, so it is made
 // first; each statement sees what others committed while the one before waited for
-// them. Who makes a call again waits for the lock of the first one, should that still
-// be on its way, and then sees that it was done.
+// them. A call that is repeated while the first one still runs waits for its lock, and
+// then sees that it was done.
 const (
 	makeDayCall = `INSERT INTO day_call (caller, number, granted, made_at) VALUES ($1, 0, '{}', $2) ON CONFLICT (caller) DO NOTHING`
 	lockDayCall = `SELECT number FROM day_call WHERE caller = $1 FOR UPDATE`

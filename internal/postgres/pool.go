@@ -43,8 +43,8 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, err
 	case !strings.Contains(o.URL.Reveal(), "pool_max_conns"):
 		config.MaxConns = defaultPoolSize
 	}
-	// Who finds none idle would wait for a new one, for a second on a busy machine,
-	// also when others come free meanwhile. So a server has all of them all the time.
+	// A caller that finds no idle connection would wait for a new one, for a second on a
+	// busy machine, even if others become idle meanwhile. So a server keeps all of them open.
 	if o.Serving && !strings.Contains(o.URL.Reveal(), "pool_min_conns") {
 		config.MinConns = config.MaxConns
 		config.HealthCheckPeriod = refillEvery
@@ -58,12 +58,12 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, err
 	reads, writes := newCircuits(o.Clock)
 	return &pool{
 		pool: p, reads: reads, writes: writes, refusal: refusal{clock: o.Clock},
-		// Writes may all be slow at once. Then reads have the other half.
+		// If all writes are slow, reads have the other half of the connections.
 		writing: make(chan struct{}, max(1, config.MaxConns/2)),
 	}, nil
 }
 
-// closeTimeout is how long closing waits for the server's goodbye.
+// closeTimeout is how long closing waits for the server to end a connection.
 const closeTimeout = 2 * time.Second
 
 // close also waits for queries that are being cancelled: the server would go on with
@@ -115,7 +115,7 @@ func (p *pool) write(ctx context.Context, fn func(context.Context, *pgx.Conn) er
 	case <-ctx.Done():
 		return &unreachableError{because(ctx, errNoRoom)}
 	}
-	// Who waited for those that failed is refused now.
+	// If the writes before have failed meanwhile, this one is refused.
 	return p.writes.run(ctx, func() error {
 		err := p.with(ctx, fn)
 		p.refusal.note(err)

@@ -82,7 +82,7 @@ func (t *tx) restore(by petcat.Actor, rows *rowSource) error {
 	return t.wantUnused()
 }
 
-// wantUnused looks whether anybody serves.
+// wantUnused returns an error if a node serves.
 func (t *tx) wantUnused() error {
 	// By the database's clock, as in Beat.
 	const query = `SELECT EXISTS (SELECT 1 FROM node WHERE seen_at > clock_timestamp() - interval '10 seconds')`

@@ -56,7 +56,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Opti
 		return err
 	}
 	version, err = schemaVersion(ctx, tx, target, config)
-	empty := false // somebody began to make the schema and did not come far
+	empty := false // a process that made the schema was ended before it was done
 	if err == nil && version > 0 && !o.Migrate && !o.MustExist {
 		err = tx.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM meta)`).Scan(&empty)
 	}

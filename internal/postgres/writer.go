@@ -64,7 +64,7 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// prepare looks whether a connection is of use, and makes its settings.
+// prepare checks whether a connection can be used, and makes its settings.
 func (w *writer) prepare(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := checkServer(ctx, conn); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (w *writer) prepare(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// disconnect throws the connection away, which rolls back whatever it had begun.
-// Saying goodbye may take long when nobody listens, so nobody waits for it.
+// disconnect closes the connection, which rolls back whatever it had begun. It does not
+// wait: closing takes long if the server does not answer.
 func (w *writer) disconnect() {
 	if w.conn == nil {
 		return
@@ -129,8 +129,8 @@ func (w *writer) attempt(batch *pgx.Batch) error {
 	}
 	closed := w.conn.IsClosed()
 	if closed || severityOf(err) != statement {
-		// A connection to a server that is being stopped, or that was made a
-		// standby, is of no use either.
+		// A server that is being stopped, or that was made a standby, takes no writes
+		// either.
 		w.disconnect()
 	}
 	if closed {

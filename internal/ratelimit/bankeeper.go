@@ -12,11 +12,10 @@ import (
 	"petcat"
 )
 
-// BanKeeper makes bans durable behind the back of the requests that brought
-// them about. A ban holds from the moment that it is imposed; until it is
-// saved, a crash forgets it, which favours the caller. What could not be saved is
-// tried again every second until its ban has ended. A ban that cannot be saved
-// holds up no other.
+// BanKeeper saves bans in the background, so that no request waits for the store. A ban
+// is in force from the moment that it is imposed. If the process crashes before it is
+// saved, it is lost, which favours the caller. A ban that cannot be saved is retried every
+// second until it has ended, and does not delay the others.
 type BanKeeper struct {
 	store    banSaver
 	logger   *slog.Logger
@@ -46,8 +45,8 @@ type banSaver interface {
 const (
 	// banRetry is the pause after a store did not save some.
 	banRetry = time.Second
-	// banTimeout bounds one attempt, so that a store that hangs cannot hold up
-	// the end of the process.
+	// banTimeout bounds one attempt, so that a store that hangs cannot delay the
+	// shutdown.
 	banTimeout = 5 * time.Second
 )
 

@@ -43,10 +43,9 @@ type Accounts interface {
 	Environment() petcat.Environment
 }
 
-// monitored is a backend of which a node tells how it is.
+// monitored is a backend whose state a node reports.
 type monitored interface {
-	// check looks whether the database works, so that status tells it also when
-	// nobody makes requests.
+	// check asks the database, so that status is up to date even without requests.
 	check(ctx context.Context)
 	// status is what is known, and asks nobody.
 	status() storeStatus

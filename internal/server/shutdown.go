@@ -15,8 +15,8 @@ const (
 	// notices first.
 	drainDelay = time.Second
 	// shutdownReserve is how much of the shutdown timeout is kept for what must not
-	// be waited for, a fifth of it at most: the clients that hold up their own
-	// requests, and then the closing of the store.
+	// be waited for, a fifth of it at most: requests whose clients are slow, and
+	// then the closing of the store.
 	shutdownReserve = 2 * time.Second
 	// closeTimeout bounds what a node still has to write when it stops, beside the
 	// shutdown timeout.

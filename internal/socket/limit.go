@@ -36,8 +36,8 @@ type Limits struct {
 	// of them it may waste again with each second, up to Wasted; 0 for any number. A
 	// connection is wasted when it ends before something was written to it after it
 	// was proven; each that ends otherwise pays for two of them. New ones of a client
-	// past that are refused: on Linux by the system, for next to nothing, so that
-	// clients wait for them in vain; elsewhere they are closed. Both or neither is set.
+	// past that are refused: on Linux by the system, which costs next to nothing, and the
+	// client's attempt times out; elsewhere they are closed. Both or neither is set.
 	Wasted, WastedPerSecond int
 	// Exempt are networks whose connections count as proven from the start, are
 	// never wasted, and are not closed for what is refused on them.

@@ -10,10 +10,10 @@ import (
 )
 
 // A connection that is closed while its client still sends is reset, and a reset
-// may overtake the answer: the client fails at sending, or its system throws away
+// may arrive before the answer is read: the client fails at sending, or its system discards
 // what it has not read yet. So a connection on which something was answered is
 // closed in two steps (RFC 9112, section 9.6): the client is told that no more
-// comes, and what it sends is read and thrown away until it closes, too. That
+// comes, and what it sends is read and discarded until it closes, too. That
 // ends after the time that [Listener.Linger] was given, after lingerSilence in which nothing came, or after
 // lingerBytes.
 const (
@@ -86,14 +86,14 @@ func (c *conn) linger() bool {
 	return true
 }
 
-// timedOutAtRest reports whether the time for a request is over and nothing of it
-// has come: neither has the client an answer to get nor a reset anything to
-// overtake. A TLS handshake writes, too, and is no answer. The caller holds mu.
+// timedOutAtRest reports whether the time for a request is over and nothing of it has
+// come: the client waits for no answer that a reset could destroy. A TLS handshake
+// writes, too, and is no answer. The caller holds mu.
 func (c *conn) timedOutAtRest() bool {
 	return (c.read.fired || c.phase.fired) && (!c.used || c.rested != 0)
 }
 
-// drain throws away what comes, and then closes the connection.
+// drain discards what comes, and then closes the connection.
 func (c *conn) drain() {
 	defer c.listener.lingering.add(-1)
 	defer func() { _ = c.close() }() // nobody is left to be told

@@ -80,7 +80,7 @@ type Listener struct {
 
 // ReadAtMost bounds how many bytes one read takes from a connection. crypto/tls reads
 // as much as there is, and keeps a buffer for each connection that is several times as
-// large as what one read brought. It must be called before the first Accept.
+// large as what one read returned. It must be called before the first Accept.
 func (l *Listener) ReadAtMost(n int) { l.readMost = n }
 
 // New returns a listener over l. With timeouts, it must be told what its

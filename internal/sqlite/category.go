@@ -12,8 +12,8 @@ import (
 	"petcat/internal/store"
 )
 
-// cancelCheck is after how many rows a stream looks whether its caller is still
-// there: often enough, and too seldom to cost anything.
+// cancelCheck is after how many rows a stream checks whether its caller is still
+// there: often enough, and too rarely to cost anything.
 const cancelCheck = 1024
 
 // EachCategory implements [petcat.CategoryStore]. It takes the place of package

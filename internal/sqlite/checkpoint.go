@@ -72,7 +72,7 @@ func (w *writer) checkpointBy(query string) (c checkpointed, err error) {
 	return c, nil
 }
 
-// settlePoll is how often settle looks whether it has the database alone.
+// settlePoll is how often settle checks whether others still have the database open.
 const settlePoll = 10 * time.Millisecond
 
 // settleFor settles what an earlier process left, before anything is appended. Who

@@ -16,8 +16,8 @@ import (
 func (s *Store) commit(group []*op) error {
 	err := s.writer.commit(group)
 	if err != nil && severityOf(err) == statement && !isCommitError(err) && len(group) > 1 {
-		// One of them is to blame, and the others must not suffer for it: each
-		// gets a transaction of its own.
+		// One of them is wrong, and the others must not fail with it: each gets a
+		// transaction of its own.
 		for _, o := range group {
 			if err = s.commitAlone(o); err != nil {
 				break

@@ -93,7 +93,7 @@ func migrate(ctx context.Context, db *sql.DB, path string, allowed bool) error {
 		return nil
 	}
 	if current != 0 && !allowed {
-		// Somebody began to make the schema and did not come far: nothing is in it.
+		// A process that made the schema was ended before it was done: nothing is in it.
 		err := db.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM meta)").Scan(&allowed)
 		if err != nil {
 			return fmt.Errorf("look for data: %w", err)

@@ -8,7 +8,7 @@ import (
 	"petcat/internal/groupcommit"
 )
 
-// Create is the creation of one category, on its way to a commit with others.
+// Create is the creation of one category, which is committed together with others.
 type Create struct {
 	petcat.CreateCategory
 	Fingerprint [sha256.Size]byte // only with an idempotency key

@@ -34,8 +34,8 @@ func (s *claims) take(c claim) bool {
 	return true
 }
 
-// drop lets go of a claim. The writer does it and not the callers, because a caller
-// may have gone away while its write went on.
+// drop releases a claim. The writer calls it and not the request, whose caller may have
+// gone away while its write went on.
 func (s *claims) drop(c claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

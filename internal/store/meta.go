@@ -27,7 +27,7 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	m, found, err := read()
 	if err == nil && !found {
 		// Of several nodes that start at once, the first to insert decides. The rows
-		// are inserted in one order, so none of them waits for another in vain.
+		// are inserted in one order, so they cannot deadlock.
 		fresh := cmp.Or(env, petcat.Production)
 		if _, err = c.Exec(insert, string(fresh), rand.Text(), now.UTC().Format(time.RFC3339)); err == nil {
 			m, _, err = read()
