@@ -52,8 +52,8 @@ func TestReadmeExamplesWork(t *testing.T) {
 type example struct{ kind, text string }
 
 func examplesIn(markdown string) (all []example) {
-	for _, m := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(markdown, -1) {
-		all = append(all, example{m[1], m[2]})
+	for _, m := range regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```$").FindAllStringSubmatch(markdown, -1) {
+		all = append(all, example{m[2], regexp.MustCompile("(?m)^"+m[1]).ReplaceAllString(m[3], "")})
 	}
 	return all
 }
@@ -62,6 +62,9 @@ func examplesIn(markdown string) (all []example) {
 type reader struct {
 	*server
 	dir, url, key string
+	// places turns what a document names into what stands for it here; nil turns nothing.
+	places    *strings.Replacer
+	variables []string // besides those that every reader has
 }
 
 // newReader starts a server for a reader whose account is on a plan.
@@ -80,9 +83,13 @@ func newReader(t *testing.T, plan ...string) *reader {
 // shell returns a command line as the reader's shell runs it.
 func (r *reader) shell(command string) *exec.Cmd {
 	command = strings.ReplaceAll(command, "http://localhost:8080", r.url)
+	if r.places != nil {
+		command = r.places.Replace(command)
+	}
 	cmd := exec.Command("sh", "-ec", regexp.MustCompile(`pck_live_\w+`).ReplaceAllString(command, r.key))
 	cmd.Dir = r.dir
 	cmd.Env = []string{"PATH=" + filepath.Dir(programFile) + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "PETCAT_URL=" + r.url, "PETCAT_API_KEY=" + r.key}
+	cmd.Env = append(cmd.Env, r.variables...)
 	return cmd
 }
 
@@ -90,8 +97,8 @@ func (r *reader) shell(command string) *exec.Cmd {
 var fileName = regexp.MustCompile(`^(?:#|//) (\S+\.(?:py|mjs))\n`)
 
 // shownCommand is a command and what it prints. The command's further lines are
-// indented.
-var shownCommand = regexp.MustCompile(`(?m)^\$ (.*\n(?: .*\n)*)((?:[^$].*\n|\n)*)`)
+// indented, and do not begin with a number: what uniq -c prints does.
+var shownCommand = regexp.MustCompile(`(?m)^\$ (.*\n(?: +[^ \d].*\n)*)((?:[^$].*\n|\n)*)`)
 
 // follow does what an example says.
 func (r *reader) follow(t *testing.T, x example) {
