@@ -13,14 +13,15 @@ import (
 func (p *program) keyCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:     "key",
-		Short:   "Create, list, rotate, disable, enable and revoke API keys",
+		Short:   "Create, list, find, rotate, disable, enable and revoke API keys",
 		GroupID: groupManage,
-		Long: `Create, list, rotate, disable, enable and revoke API keys. A key is shown once,
+		Long: `Create, list, find, rotate, disable, enable and revoke API keys. A key is shown once,
 when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 (key_34), which is not secret. Running servers apply changes within a second.`,
 	},
 		p.keyCreateCommand(),
 		p.keyListCommand(),
+		p.keyFindCommand(),
 		p.keyRotateCommand(),
 		p.keyChangeCommand(petcat.DisableKey, "Disable a key until it is enabled again"),
 		p.keyChangeCommand(petcat.EnableKey, "Enable a key that was disabled"),

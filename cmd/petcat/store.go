@@ -17,6 +17,7 @@ import (
 type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccountStore
 	petcat.KeyStore
+	petcat.AccessStore
 	petcat.BanStore
 	petcat.AuditStore
 	archive
