@@ -48,7 +48,7 @@ belongs to that environment.`,
 		if err != nil {
 			return usage(err)
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
 			a, err := st.CreateAccount(ctx, actor(), asked)
 			if err != nil {
 				return unsure(err, exitFailed, "the account may have been created; check with: petcat account list")
@@ -159,7 +159,7 @@ Requests that were already counted stay counted. The plan can also be given as
 		if err != nil {
 			return err
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
 			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err
@@ -187,7 +187,7 @@ func (p *program) accountCloseCommand() *cobra.Command {
 	registerStoreFlags(cmd)
 	asJSON, yes := jsonFlag(cmd), yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
 			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err

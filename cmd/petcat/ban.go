@@ -109,7 +109,7 @@ func (p *program) banLiftCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
 			b, err := st.LiftBan(ctx, actor(), id)
 			if err != nil {
 				return unsure(notFound(err, "list the bans with: petcat ban list"), exitTryLater, "the ban of %s may have been lifted; check with: petcat ban list, or run the command again", id)

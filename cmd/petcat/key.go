@@ -55,7 +55,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 				return usageErrorf("the expiry must be in the future (got %s)", timestamp(terms.ExpiresAt))
 			}
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
 			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err
@@ -138,7 +138,7 @@ the old key is.`,
 		if err != nil {
 			return usageErrorf("--overlap %v", err)
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
 			generated, err := petcat.GenerateKey(st.Environment(), p.random)
 			if err != nil {
 				return err
@@ -188,12 +188,12 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 		if err != nil {
 			return err
 		}
-		if action == petcat.RevokeKey {
-			if err := p.confirm(*yes, fmt.Sprintf("Permanently revoke %s?", id)); err != nil {
-				return err
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
+			if action == petcat.RevokeKey {
+				if err := p.confirm(*yes, fmt.Sprintf("Permanently revoke %s?", id)); err != nil {
+					return err
+				}
 			}
-		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			k, err := st.ChangeKey(ctx, actor(), id, action)
 			if err != nil {
 				return unsure(noSuchKey(err), exitTryLater, "%s may have been %sd; check with: petcat key list, or run the command again", id, action)

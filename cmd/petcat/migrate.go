@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 )
 
@@ -21,6 +23,7 @@ Data that is up to date is not changed.`,
 		if err != nil {
 			return err
 		}
+		_, _ = fmt.Fprintf(p.stderr, "Migrating the data in %s, if its schema is older.\n", printable(place(settings)))
 		st, err := p.openStore(cmd.Context(), settings, mayMigrate)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -47,17 +48,35 @@ const (
 	mayMigrate
 )
 
-// withStore opens the store that the flags of cmd name and lets fn work on it.
+// withStore opens the store that the flags of cmd name and lets fn read it.
 func (p *program) withStore(cmd *cobra.Command, fn func(context.Context, store) error) error {
-	settings, err := p.storeSettings(cmd)
-	if err != nil {
-		return err
-	}
-	st, err := p.openStore(cmd.Context(), settings, mustExist)
+	_, st, err := p.openNamed(cmd)
 	if err != nil {
 		return err
 	}
 	return closing(st, fn(cmd.Context(), st))
+}
+
+// changeStore is withStore for an fn that writes. First it says where, on stderr:
+// who sees the wrong place can stop it, or knows what to take back.
+func (p *program) changeStore(cmd *cobra.Command, fn func(context.Context, store) error) error {
+	settings, st, err := p.openNamed(cmd)
+	if err != nil {
+		return err
+	}
+	if asJSON, err := cmd.Flags().GetBool("json"); err != nil || !asJSON {
+		_, _ = fmt.Fprintf(p.stderr, "Changing the %s deployment in %s.\n", st.Environment(), printable(place(settings)))
+	}
+	return closing(st, fn(cmd.Context(), st))
+}
+
+func (p *program) openNamed(cmd *cobra.Command) (config.Settings, store, error) {
+	settings, err := p.storeSettings(cmd)
+	if err != nil {
+		return settings, nil, err
+	}
+	st, err := p.openStore(cmd.Context(), settings, mustExist)
+	return settings, st, err
 }
 
 // openStore opens the data beside whatever else has it open.
