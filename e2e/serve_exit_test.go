@@ -78,6 +78,7 @@ func TestServeThatCannotStartSaysWhy(t *testing.T) {
 		{name: "admin port taken", flags: []string{"--admin-listen", taken.Addr().String()}, code: exitTryLater, parts: []string{"--admin-listen"}},
 		{name: "address of another machine", flags: []string{"--listen", "192.0.2.1:0"}, code: exitConfig, parts: []string{"--listen", "192.0.2.1"}},
 		{name: "data in use", data: at(busy), code: exitTryLater, parts: []string{"in use", busy, "--data"}},
+		{name: "no data, and none to be made", flags: []string{"--init=false"}, code: exitConfig, parts: []string{"no data in /", "--init (PETCAT_INIT) is false", "petcat init"}},
 		{name: "below a file", data: at(filepath.Join(garbage, "data")), code: exitConfig, parts: []string{"not a directory", "--data"}},
 		{name: "a file", data: at(garbage), code: exitConfig, parts: []string{"not a directory", "--data"}},
 		{name: "read-only disk", data: readOnlyDisk, code: exitConfig, parts: []string{"read-only", "--data"}},

@@ -28,6 +28,22 @@ func TestServeIsReadyWithinASecond(t *testing.T) {
 	})
 }
 
+// TestServeSaysThatItCreates: a server that makes a new deployment says so, once.
+func TestServeSaysThatItCreates(t *testing.T) {
+	const created = "a new deployment was created"
+	data := filepath.Join(t.TempDir(), "data")
+	s := serve(t, data)
+	s.mustStop()
+	if said := s.log.String(); !strings.Contains(said, created) || !strings.Contains(said, `"place":"`+data+`","environment":"production"`) {
+		t.Errorf("the log does not say what was created, and where: %s", said)
+	}
+	s = serve(t, data, "--init=false")
+	s.mustStop()
+	if said := s.log.String(); strings.Contains(said, created) {
+		t.Errorf("nothing was created: %s", said)
+	}
+}
+
 // TestServeHonoursMemoryLimit: the Go runtime's own limit holds if it is set.
 func TestServeHonoursMemoryLimit(t *testing.T) {
 	for limit, want := range map[string]float64{"100MiB": 100 << 20, "": 256 << 20} {

@@ -52,7 +52,7 @@ func (p *program) auditListCommand() *cobra.Command {
 		}
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			if cmd.Flags().Changed("account") {
-				a, err := st.FindAccount(ctx, *account)
+				a, err := findAccount(ctx, st, *account)
 				if err != nil {
 					return err
 				}

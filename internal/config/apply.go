@@ -90,6 +90,12 @@ func applyLimiterAllowEviction(s *Settings, value string) error {
 	return applyBool(&s.LimiterAllowEviction, value)
 }
 
+func applyInit(s *Settings, value string) error {
+	err := applyBool(&s.MustExist, value)
+	s.MustExist = !s.MustExist
+	return err
+}
+
 func applyBool(setting *bool, value string) error {
 	given, err := strconv.ParseBool(value)
 	if err != nil {

@@ -16,6 +16,8 @@ type Settings struct {
 	// the file in Data, or the address of a PostgreSQL database. Secret, because
 	// the address holds a password.
 	Database petcat.Secret
+	// MustExist keeps a server from creating a new deployment where there is none.
+	MustExist bool
 	// Limiter is where requests are counted: "memory" for this process, "database" for
 	// the PostgreSQL database that holds the data, the address of a Redis or Valkey
 	// server, or nothing for the first with SQLite and the second with PostgreSQL.

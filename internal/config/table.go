@@ -42,6 +42,10 @@ func Table() []Setting {
 			Usage: "`place` of accounts, keys and categories: sqlite, which is the file in the data directory, or postgres://…", apply: applyDatabase,
 		},
 		{
+			Flag: "init", Env: "PETCAT_INIT", Default: "true", Bool: true,
+			Usage: "create a new deployment if there is none; with false, petcat init has to", apply: applyInit,
+		},
+		{
 			Flag: "limiter", Env: "PETCAT_LIMITER", WhenEmpty: "memory; database with PostgreSQL", Secret: true,
 			Usage: "`place` where requests are counted: memory, which is this process, database, which is that of the data, or redis://…", apply: applyLimiter,
 		},
@@ -123,7 +127,7 @@ func Register(flags *pflag.FlagSet, names ...string) (registered []Setting) {
 		}
 		usage := fmt.Sprintf("%s (%s)", s.Usage, s.Env)
 		if s.Bool {
-			flags.Bool(s.Flag, false, usage)
+			flags.Bool(s.Flag, s.Default == "true", usage)
 		} else {
 			flags.String(s.Flag, s.Default, usage)
 		}

@@ -110,6 +110,9 @@ func reason(err error) error {
 	return err
 }
 
+// Path returns the absolute path of the directory.
+func (d *Dir) Path() string { return d.path }
+
 // File returns the path of a file in the directory.
 func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }
 

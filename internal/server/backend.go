@@ -16,6 +16,8 @@ type backend interface {
 	monitored
 	// list is what the API shows of the categories.
 	list() categoryList
+	// place names where the data is, for people.
+	place() string
 	// registry is where nodes find each other; nil where there can be only one.
 	registry() registry
 	Close() error
@@ -33,6 +35,8 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccessStore
 	// Dataset names the data, also after it was moved.
 	Dataset() string
+	// Created reports whether there was no data before.
+	Created() bool
 }
 
 // Accounts are the accounts and keys of a deployment.

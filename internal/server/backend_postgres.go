@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/metrics"
 	"petcat/internal/postgres"
@@ -13,18 +14,19 @@ import (
 type postgresBackend struct {
 	*postgres.Store
 
+	address    petcat.Secret
 	categories *catalog.Fresh
 }
 
 func (n *Node) openPostgres(ctx context.Context) (backend, error) {
 	st, err := postgres.Open(ctx, postgres.Options{
-		URL: n.settings.Database, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true,
+		URL: n.settings.Database, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true, MustExist: n.settings.MustExist,
 		CommitObserved: n.metrics.Commit,
 	})
 	if err != nil {
 		return nil, err
 	}
-	b := &postgresBackend{Store: st, categories: catalog.NewFresh(ctx, catalog.New(st.Dataset()+st.Course()), catalog.FreshOptions{
+	b := &postgresBackend{Store: st, address: n.settings.Database, categories: catalog.NewFresh(ctx, catalog.New(st.Dataset()+st.Course()), catalog.FreshOptions{
 		Feed: st, Clock: n.clock, Logger: n.log.Logger, MaxStaleness: n.settings.MaxStaleness,
 	})}
 	if err := b.categories.Load(ctx, st); err != nil {
@@ -35,6 +37,8 @@ func (n *Node) openPostgres(ctx context.Context) (backend, error) {
 }
 
 func (b *postgresBackend) list() categoryList { return b.categories }
+
+func (b *postgresBackend) place() string { return postgres.Place(b.address) }
 
 func (b *postgresBackend) registry() registry { return b.Store }
 

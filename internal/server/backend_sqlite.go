@@ -8,6 +8,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/config"
 	"petcat/internal/datadir"
 	"petcat/internal/metrics"
 	"petcat/internal/sqlite"
@@ -25,6 +26,15 @@ type sqliteBackend struct {
 }
 
 func (n *Node) openSQLite(ctx context.Context) (backend, error) {
+	if n.settings.MustExist {
+		has, err := datadir.HasData(n.settings.Data)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			return nil, config.Errorf("there is no data in %s, and --init (PETCAT_INIT) is false; check --data (PETCAT_DATA) and whether its disk is mounted, or create a new deployment with petcat init", n.settings.Data)
+		}
+	}
 	dir, err := datadir.Open(n.settings.Data)
 	if err != nil {
 		return nil, err
@@ -53,6 +63,8 @@ func (n *Node) openSQLite(ctx context.Context) (backend, error) {
 }
 
 func (b *sqliteBackend) list() categoryList { return b.categories }
+
+func (b *sqliteBackend) place() string { return b.dir.Path() }
 
 func (b *sqliteBackend) registry() registry { return nil }
 

@@ -158,6 +158,9 @@ func (n *Node) load(ctx context.Context) (err error) {
 	if n.backend, err = n.openBackend(ctx); err != nil {
 		return err
 	}
+	if n.backend.Created() {
+		n.log.InfoContext(ctx, "there was no data, so a new deployment was created: it knows no keys yet", "place", n.backend.place(), "environment", n.backend.Environment())
+	}
 	n.membership = startMembership(ctx, n.backend.registry(), membershipOptions{
 		id: n.id, clock: n.clock, logger: n.log.Logger, countsAlone: n.settings.CountsInMemory(),
 	})

@@ -13,6 +13,7 @@ import (
 type Meta struct {
 	Environment petcat.Environment
 	Dataset     string // the random name of this set of data
+	Created     bool   // whoever read it made it: there was none
 }
 
 // ReadMeta checks whose data this is, or writes it down in fresh data. Without an
@@ -28,9 +29,10 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	if err == nil && !found {
 		// Of several nodes that start at once, the first to insert decides. The rows
 		// are inserted in one order, so they cannot deadlock.
-		fresh := cmp.Or(env, petcat.Production)
-		if _, err = c.Exec(insert, string(fresh), rand.Text(), now.UTC().Format(time.RFC3339)); err == nil {
+		fresh, name := cmp.Or(env, petcat.Production), rand.Text()
+		if _, err = c.Exec(insert, string(fresh), name, now.UTC().Format(time.RFC3339)); err == nil {
 			m, _, err = read()
+			m.Created = m.Dataset == name
 		}
 	}
 	if err != nil {

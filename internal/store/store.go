@@ -43,6 +43,9 @@ func (s *Store) Dataset() string { return s.meta.Dataset }
 // Environment returns the environment that the data belongs to.
 func (s *Store) Environment() petcat.Environment { return s.meta.Environment }
 
+// Created reports whether there was no data before this store was opened.
+func (s *Store) Created() bool { return s.meta.Created }
+
 // Now returns the wall clock in the precision that is stored.
 func Now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
 
