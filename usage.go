@@ -1,0 +1,145 @@
+package petcat
+
+import (
+	"context"
+	"time"
+)
+
+// UsageCounts is what became of requests. Each request of an account is in Requests, in
+// one of the refusals, or in neither: those that charge nothing, and those that failed
+// before they could be charged.
+type UsageCounts struct {
+	Requests      int64 // admitted: charged to the account's quotas
+	MinuteRefused int64 // 429 rate_limit_exceeded
+	DayRefused    int64 // 429 daily_quota_exceeded
+	BanRefused    int64 // 429 key_banned
+	KeyRefused    int64 // 401, and 429 too_many_failed_attempts: of nobody's account
+	Failed        int64 // answered with a status from 500 on; may be in Requests, too
+	Bytes         int64 // of the bodies of all answers, as they were sent
+}
+
+// Add adds other counts to c.
+func (c *UsageCounts) Add(other UsageCounts) {
+	c.Requests += other.Requests
+	c.MinuteRefused += other.MinuteRefused
+	c.DayRefused += other.DayRefused
+	c.BanRefused += other.BanRefused
+	c.KeyRefused += other.KeyRefused
+	c.Failed += other.Failed
+	c.Bytes += other.Bytes
+}
+
+// Refused returns how many requests were refused, for any reason.
+func (c UsageCounts) Refused() int64 {
+	return c.MinuteRefused + c.DayRefused + c.BanRefused + c.KeyRefused
+}
+
+// How long the usage history is kept.
+const (
+	UsageHours = 30 * 24 * time.Hour      // by the hour
+	UsageDays  = 2 * 366 * 24 * time.Hour // by the day
+)
+
+// UsageStep is the length of the periods in which usage is told.
+type UsageStep int
+
+// The steps, from short to long.
+const (
+	UsageByMinute UsageStep = iota // of the last hour
+	UsageByHour                    // of the last thirty days: UsageHours
+	UsageByDay                     // of the last two years: UsageDays
+)
+
+// Length returns the step's length.
+func (s UsageStep) Length() time.Duration {
+	switch s {
+	case UsageByMinute:
+		return time.Minute
+	case UsageByHour:
+		return time.Hour
+	default:
+		return 24 * time.Hour
+	}
+}
+
+// Floor returns the beginning of the period that holds a moment, in UTC.
+func (s UsageStep) Floor(t time.Time) time.Time { return t.UTC().Truncate(s.Length()) }
+
+// AllAccounts stands for the sum of all accounts, and of the requests of nobody's
+// account, where a usage history is asked for.
+const AllAccounts AccountID = 0
+
+// UsageQuery chooses a part of the usage history: the periods that begin at From or
+// later, and before To.
+type UsageQuery struct {
+	Account  AccountID // or AllAccounts
+	From, To time.Time
+	Step     UsageStep
+}
+
+// UsagePeriod is the usage of one minute, hour or day.
+type UsagePeriod struct {
+	Begin time.Time
+	UsageCounts
+
+	// Incomplete says that a node was killed in the period, so that requests may be
+	// missing; see UsageGap.
+	Incomplete bool
+}
+
+// UsageGap is what a node may have counted and not written down before it was killed:
+// requests since From, which is normally less than a second before its end, and longer
+// only if the store was unavailable, or nobody made requests. It had ended by Until.
+type UsageGap struct {
+	Node        string
+	From, Until time.Time
+}
+
+// Meets reports whether something of the period that begins at a moment may be missing.
+func (g UsageGap) Meets(begin time.Time, s UsageStep) bool {
+	return !g.Until.Before(begin) && g.From.Before(begin.Add(s.Length()))
+}
+
+// UsageHistory is the answer to a UsageQuery.
+type UsageHistory struct {
+	Periods []UsagePeriod // in their order; without those in which nothing was counted
+	Gaps    []UsageGap    // those that meet the time asked for, by From ascending
+}
+
+// UsageCount is the usage of an account in a minute, as one node counted it.
+type UsageCount struct {
+	Account AccountID
+	Minute  int64 // [Minute].Index
+	UsageCounts
+}
+
+// KeyUse is when a key was last used, in whole seconds.
+type KeyUse struct {
+	Key KeyID
+	At  time.Time
+}
+
+// UsageBatch is what one node counted since its last batch. A node repeats a batch,
+// with the same number and contents, until it knows that it was written, and writes
+// no other before.
+type UsageBatch struct {
+	Node   string    // unique: one process
+	Number int64     // from 1, one more for each batch of the node
+	Until  time.Time // what the node counted before is in this batch, or in one before it
+	Ended  bool      // the node counts nothing any more
+	Counts []UsageCount
+	Keys   []KeyUse
+}
+
+// UsageStore keeps the usage history.
+type UsageStore interface {
+	// AddUsage adds a batch, once, however often it is called with it. An empty one
+	// tells that the node is there.
+	AddUsage(ctx context.Context, b UsageBatch) error
+	// Usage returns what was written so far. Minutes are kept for an hour, or for less
+	// when there are very many; hours and days for UsageHours and UsageDays.
+	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
+	// KeyUses returns when the keys of an account were last used. A key that was never
+	// used is not among them.
+	KeyUses(ctx context.Context, account AccountID) (map[KeyID]time.Time, error)
+}
