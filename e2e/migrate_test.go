@@ -9,8 +9,9 @@ import (
 
 // What makes data that of an older version: it takes the last migration back.
 const (
-	olderFile     = `DROP TRIGGER audit_not_updated; DROP TRIGGER audit_not_deleted; DELETE FROM goose_db_version WHERE version_id = 7`
-	olderDatabase = `DROP TRIGGER audit_append_only ON audit; DROP FUNCTION audit_is_append_only; DELETE FROM petcat_schema WHERE version_id = 10`
+	olderFile = `DROP TABLE usage_node; DROP TABLE usage_batch; DROP TABLE usage_hour; DROP TABLE usage_day; DROP TABLE key_use; DROP TABLE recent_refusal;
+		DELETE FROM goose_db_version WHERE version_id = 8`
+	olderDatabase = `DROP TABLE usage_node, usage_batch, usage_hour, usage_day, key_use, recent_refusal; DELETE FROM petcat_schema WHERE version_id = 11`
 )
 
 // makeOlder makes the data in a directory that of an older version.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -46,6 +47,11 @@ func sample() (Header, []row) {
 		{Pets, []any{int64(1), "Rex", int64(1), int64(1), int64(5)}},
 		{Pets, []any{int64(2), "Tom", int64(2), int64(3), int64(5)}},
 		{Orders, []any{int64(1), int64(3), int64(1), int64(2), int64(5)}},
+		{UsageNodes, []any{"N", int64(7), int64(5), false, nil}},
+		{UsageBatches, []any{int64(9), int64(-1), int64(8), []byte{1}}},
+		{UsageHours, []any{int64(20_000), int64(0), []byte{2}}},
+		{UsageDays, []any{int64(20_000), int64(3), int64(1), int64(2), int64(3), int64(4), int64(5), int64(6), int64(7)}},
+		{KeyUses, []any{int64(1), int64(5)}},
 	}
 	h := Header{
 		TakenAt: time.UnixMilli(1).UTC(), Environment: petcat.Staging, Dataset: "D", Revision: 6, AccessRevision: 4,
@@ -125,7 +131,7 @@ func TestEverythingComesBack(t *testing.T) {
 }
 
 // TestFileOfFormat1: the sample as the last program of that format wrote it. Who could
-// be read-only then was not, and there were no pets and orders.
+// be read-only then was not, and there were no pets and orders, and no usage history.
 func TestFileOfFormat1(t *testing.T) {
 	file, err := os.ReadFile("testdata/format-1.backup")
 	if err != nil {
@@ -133,9 +139,8 @@ func TestFileOfFormat1(t *testing.T) {
 	}
 	h, rows := sample()
 	h.Program, h.LastPet, h.LastOrder = "1.2.3", 0, 0
-	delete(h.Rows, Pets)
-	delete(h.Rows, Orders)
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Kind == Pets || r.Kind == Orders })
+	maps.DeleteFunc(h.Rows, func(k Kind, _ int64) bool { return k >= Pets })
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Kind >= Pets })
 	for _, r := range rows {
 		if r.Kind == Keys {
 			r.Values[len(r.Values)-1] = false

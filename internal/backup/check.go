@@ -84,6 +84,11 @@ func (c *Checker) Row(k Kind, v []any) error {
 		c.pet(v)
 	case Orders:
 		c.storeOrder(v)
+	case UsageHours, UsageDays:
+		c.usage(k, v)
+	case KeyUses:
+		c.that(c.keys.has(v[0].(int64)), func() string { return fmt.Sprintf("%s was used, and does not exist", petcat.KeyID(v[0].(int64))) })
+	case UsageNodes, UsageBatches: // nothing of them refers to anything else
 	}
 	return nil
 }
@@ -182,6 +187,17 @@ func (c *Checker) day(v []any) {
 	account := petcat.AccountID(v[1].(int64))
 	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("day %d is counted for %s, which does not exist", v[0], account) })
 	c.that(v[2].(int64) >= 0, func() string { return fmt.Sprintf("the count of %s on day %d is %d", account, v[0], v[2]) })
+}
+
+func (c *Checker) usage(k Kind, v []any) {
+	day, account := v[0], petcat.AccountID(v[1].(int64))
+	c.that(account == petcat.AllAccounts || c.accounts.has(int64(account)), func() string {
+		return fmt.Sprintf("there is usage of %s on day %d, and it does not exist", account, day)
+	})
+	for i, column := range k.Columns() {
+		n, counted := v[i].(int64)
+		c.that(!counted || i < 2 || n >= 0, func() string { return fmt.Sprintf("%s of %s on day %d is %d", column.Name, account, day, n) })
+	}
 }
 
 func (c *Checker) audit(v []any) {

@@ -80,6 +80,9 @@ func TestCheckerFindsEveryFault(t *testing.T) {
 		"last order at the top":       {func(h *Header, _ []row) { h.LastOrder = math.MaxInt64 }, "the number of the last order is"},
 		"day's account":               {func(_ *Header, rows []row) { rows[7].Values[1] = int64(2) }, "day 20000 is counted for acct_2"},
 		"day's count":                 {func(_ *Header, rows []row) { rows[7].Values[2] = int64(-1) }, "the count of acct_1 on day 20000 is -1"},
+		"usage of no account":         {func(_ *Header, rows []row) { rows[16].Values[1] = int64(2) }, "there is usage of acct_2 on day 20000, and it does not exist"},
+		"negative usage":              {func(_ *Header, rows []row) { rows[16].Values[3] = int64(-2) }, "minute_refused of acct_3 on day 20000 is -2"},
+		"use of no key":               {func(_ *Header, rows []row) { rows[17].Values[0] = int64(2) }, "key_2 was used, and does not exist"},
 		"audit swapped": {func(_ *Header, rows []row) {
 			rows[8].Values, rows[9].Values = rows[9].Values, rows[8].Values
 			rows[8].Values[0], rows[9].Values[0] = int64(1), int64(2)

@@ -25,10 +25,12 @@ func (o *order) next(k Kind, values []any) (fault string) {
 
 // keyColumns is how many columns, from the first one on, identify a row.
 func (k Kind) keyColumns() int {
-	if k == IdempotencyKeys || k == DayCounts {
+	switch k {
+	case IdempotencyKeys, DayCounts, UsageHours, UsageDays:
 		return 2
+	default:
+		return 1
 	}
-	return 1
 }
 
 func compareKeys(a, b [2]any) int {

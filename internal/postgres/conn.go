@@ -164,6 +164,20 @@ func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (cha
 	return changed, err
 }
 
+// Write is not tried again. What it locks, nobody who creates waits for.
+func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, writeTimeout, errNoAnswer)
+	defer cancel()
+	return translate(e.s.pool.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(t pgx.Tx) error {
+			if _, err := t.Exec(ctx, settings); err != nil {
+				return err
+			}
+			return fn(conn{ctx: ctx, querier: t, texts: &e.s.pool.texts})
+		})
+	}), doing)
+}
+
 func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return e.s.pool.read(ctx, doing, func(ctx context.Context, c *pgx.Conn) error {
 		return fn(conn{ctx: ctx, querier: c, texts: &e.s.pool.texts})

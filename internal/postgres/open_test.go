@@ -79,6 +79,7 @@ func TestMigrationWaitsForReaders(t *testing.T) {
 	pgtest.Execute(t, older, `ALTER TABLE counter DROP COLUMN pet_id, DROP COLUMN order_id`)
 	pgtest.Execute(t, older, `DROP TRIGGER audit_append_only ON audit`)
 	pgtest.Execute(t, older, `DROP FUNCTION audit_is_append_only`)
+	pgtest.Execute(t, older, `DROP TABLE usage_node, usage_batch, usage_hour, usage_day, key_use, recent_refusal`)
 	pgtest.Execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
 	pgtest.Execute(t, older, `SET lock_timeout = '1s'`)
 	backup := pgtest.Connect(t, url)

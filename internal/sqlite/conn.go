@@ -128,6 +128,11 @@ func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (cha
 	return n, nil
 }
 
+// Write is Change: nobody else can write meanwhile in any case.
+func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error { return fn(t.Conn) })
+}
+
 func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return translate(fn(conn{ctx, e.s.readers}), doing)
 }

@@ -29,6 +29,16 @@ func table(k backup.Kind) (name, order string) {
 		return "pet", "id"
 	case backup.Orders:
 		return "store_order", "id"
+	case backup.UsageNodes:
+		return "usage_node", "node"
+	case backup.UsageBatches:
+		return "usage_batch", "id"
+	case backup.UsageHours:
+		return "usage_hour", "day, account_id"
+	case backup.UsageDays:
+		return "usage_day", "day, account_id"
+	case backup.KeyUses:
+		return "key_use", "key_id"
 	default:
 		return "", ""
 	}
@@ -92,7 +102,8 @@ func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
 	return h, nil
 }
 
-// WantEmpty returns [backup.ErrNotEmpty] if anything was ever written.
+// WantEmpty returns [backup.ErrNotEmpty] if anything was ever written, but for what a
+// server counted of requests without an account, which it deletes.
 func (t *Tx) WantEmpty() error {
 	const query = `SELECT EXISTS (SELECT 1 FROM account) OR EXISTS (SELECT 1 FROM api_key) OR EXISTS (SELECT 1 FROM category)
 		OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM day_count) OR EXISTS (SELECT 1 FROM audit)`
@@ -102,6 +113,12 @@ func (t *Tx) WantEmpty() error {
 	}
 	if data || t.numbers != (Numbers{}) {
 		return backup.ErrNotEmpty
+	}
+	for _, k := range []backup.Kind{backup.UsageNodes, backup.UsageBatches, backup.UsageHours, backup.UsageDays} {
+		name, _ := table(k)
+		if err := t.exec(`DELETE FROM ` + name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -15,10 +15,16 @@ const (
 	// questions about the last month, and how long the calls that changed them are
 	// known.
 	dayRetention = 35 * 24 * time.Hour
+	// endedRetention is how long it is known which batches of the usage history a node
+	// wrote that has ended: until no repetition of one can be on its way.
+	endedRetention = 24 * time.Hour
+	// killedAfter is how long a node may be silent before it counts as killed: it writes
+	// to the usage history every half minute.
+	killedAfter = 90 * time.Second
 )
 
 // Clean deletes everything that has expired, in small batches between which other
-// writes get their turn.
+// writes get their turn, and brings the usage history into hours and days.
 func (s *Store) Clean(ctx context.Context) error {
 	skip := s.dialect.SkipLocked
 	idempotency := `DELETE FROM idempotency WHERE (account_id, key) IN
@@ -27,6 +33,14 @@ func (s *Store) Clean(ctx context.Context) error {
 		(SELECT day, account_id FROM day_count WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
 	calls := `DELETE FROM day_call WHERE caller IN
 		(SELECT caller FROM day_call WHERE made_at <= ? LIMIT ?` + skip + `)`
+	hourly := `DELETE FROM usage_hour WHERE (day, account_id) IN
+		(SELECT day, account_id FROM usage_hour WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
+	daily := `DELETE FROM usage_day WHERE (day, account_id) IN
+		(SELECT day, account_id FROM usage_day WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
+	ended := `DELETE FROM usage_node WHERE node IN
+		(SELECT node FROM usage_node WHERE ended AND until_at <= ? LIMIT ?` + skip + `)`
+	killed := `DELETE FROM usage_node WHERE node IN
+		(SELECT node FROM usage_node WHERE until_at <= ? LIMIT ?` + skip + `)`
 	now := Now(s.clock)
 	forgotten := now.Add(-dayRetention)
 	for _, expired := range []struct {
@@ -36,12 +50,19 @@ func (s *Store) Clean(ctx context.Context) error {
 		{idempotency, now.Add(-petcat.IdempotencyRetention).UnixMilli()},
 		{days, petcat.Day.Index(forgotten.Unix())},
 		{calls, forgotten.UnixMilli()},
+		{hourly, petcat.Day.Index(now.Add(-petcat.UsageHours).Unix())},
+		{daily, petcat.Day.Index(now.Add(-petcat.UsageDays).Unix())},
+		{ended, now.Add(-endedRetention).UnixMilli()},
+		{killed, now.Add(-petcat.UsageDays).UnixMilli()},
 	} {
 		if err := s.DeleteAll(ctx, expired.query, expired.before); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := s.NoteKilledNodes(ctx, killedAfter); err != nil {
+		return err
+	}
+	return s.FoldUsage(ctx)
 }
 
 // DeleteAll repeats a deletion of one batch until nothing is left. The query's

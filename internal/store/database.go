@@ -47,6 +47,8 @@ type Database interface {
 	// Exec commits one statement, without holding the counter's row, and returns how
 	// many rows it changed.
 	Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error)
+	// Write runs fn in a transaction as Change does, without holding the counter's row.
+	Write(ctx context.Context, doing string, fn func(Conn) error) error
 	// Read runs fn, which reads a few rows, and perhaps once more.
 	Read(ctx context.Context, doing string, fn func(Conn) error) error
 	// Each calls row for every row of a query, however many, and stops at its first

@@ -30,6 +30,9 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.DayStore
 	petcat.AccessStore
 	petcat.AuditStore
+	petcat.UsageStore
+	// Clean does what a server does in the background.
+	Clean(ctx context.Context) error
 	backup.Source
 	backup.Target
 	io.Closer
@@ -93,6 +96,7 @@ func run(t *testing.T, open Open) {
 		{"shared days", testSharedDays},
 		{"access", testAccess},
 		{"audit", testAudit},
+		{"usage", testUsage},
 		{"what is refused", testRefused},
 		{"reopen", testReopen},
 		{"backup", testBackup},

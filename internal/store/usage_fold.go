@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"petcat"
+)
+
+// A node writes one small batch each second. Batches are merged, so that there are few, and
+// an account's are found without reading all; and they are folded into hours and days when
+// their minutes are no longer asked for, so that a row of an hour is written about once.
+// Whichever node comes first does it. Each step is one transaction, which takes counts out
+// of one place and puts them into another.
+const (
+	// mergeAge is how old batches get before they are merged, and mergeRows and
+	// mergeBytes how many there are at most in one transaction, which on SQLite creates
+	// wait for: it takes some 20 ms.
+	mergeAge   = 10 * time.Minute
+	mergeRows  = 600
+	mergeBytes = 1 << 20
+	// minutesBytes is how much minutes may take before they are folded early.
+	minutesBytes = 16 << 20
+)
+
+// FoldUsage merges and folds what is due.
+func (s *Store) FoldUsage(ctx context.Context) error {
+	for {
+		due, err := s.mergeDue(ctx)
+		if err != nil {
+			return err
+		}
+		if !due {
+			break
+		}
+		if err := s.db.Write(ctx, "merge the usage history", mergeUsage); err != nil {
+			return err
+		}
+	}
+	before, err := s.foldBefore(ctx)
+	if err != nil {
+		return err
+	}
+	const due = `SELECT DISTINCT part FROM usage_batch WHERE part < -1 OR part >= 0 AND minute < ? ORDER BY part`
+	parts, err := list(ctx, s, "read what of the usage history is due", scanNumber[int64], due, before)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		err := s.db.Write(ctx, "fold the usage history", func(c Conn) error { return foldUsage(c, part, before) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeDue reports whether there are enough batches to be merged, or old ones.
+func (s *Store) mergeDue(ctx context.Context) (bool, error) {
+	const query = `SELECT count(*), coalesce(sum(length(data)), 0), coalesce(min(minute), 0) FROM usage_batch WHERE part = -1`
+	type state struct{ rows, bytes, oldest int64 }
+	b, _, err := find(ctx, s, "read the usage history", func(scan Scan) (b state, err error) {
+		return b, scan(&b.rows, &b.bytes, &b.oldest)
+	}, query)
+	old := petcat.Minute.Index(Now(s.clock).Add(-mergeAge).Unix())
+	return b.rows >= mergeRows || b.bytes >= mergeBytes || b.rows > 0 && b.oldest < old, err
+}
+
+// foldBefore returns the minute before which merged batches are folded: the last hour is
+// kept by the minute, and so is what lies in the same hour of the clock before it, so that
+// an hour is folded as a whole.
+func (s *Store) foldBefore(ctx context.Context) (int64, error) {
+	const query = `SELECT coalesce(sum(length(data)), 0) FROM usage_batch WHERE part >= 0`
+	size, _, err := find(ctx, s, "read the usage history", scanNumber[int64], query)
+	now := Now(s.clock)
+	if size > minutesBytes {
+		return petcat.Minute.Index(now.Unix()), err
+	}
+	return petcat.Minute.Index(petcat.UsageByHour.Floor(now.Add(-time.Hour)).Unix()), err
+}
+
+// lockUsage makes who merges or folds wait for whoever does: what they read stays true.
+func lockUsage(c Conn) error {
+	const lock = `INSERT INTO meta (name, value) VALUES ('usage_lock', '') ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	_, err := c.Exec(lock)
+	return err
+}
+
+// errEnough ends a query.
+var errEnough = errors.New("enough")
+
+// takeBatches deletes batches that a query chooses, up to mergeBytes, and calls count and
+// key for what was in them.
+func takeBatches(c Conn, count func(petcat.UsageCount), key func(petcat.KeyUse), query string, args ...any) error {
+	const remove = `DELETE FROM usage_batch WHERE id = ?`
+	var taken [][]any
+	size := 0
+	err := c.Query(func(scan Scan) error {
+		if size >= mergeBytes {
+			return errEnough
+		}
+		var id int64
+		var data []byte
+		if err := scan(&id, &data); err != nil {
+			return err
+		}
+		taken, size = append(taken, []any{id}), size+len(data)
+		return eachUsage(data, count, key)
+	}, query, args...)
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	return c.ExecEach(remove, taken)
+}
+
+// mergeUsage makes one batch for each part out of some that nodes wrote.
+func mergeUsage(c Conn) error {
+	const oldest = `SELECT id, data FROM usage_batch WHERE part = -1 ORDER BY minute, id LIMIT ?`
+	if err := lockUsage(c); err != nil {
+		return err
+	}
+	parts := make(map[int64]*usageBatch)
+	of := func(part int64) *usageBatch {
+		if parts[part] == nil {
+			parts[part] = &usageBatch{}
+		}
+		return parts[part]
+	}
+	err := takeBatches(c, func(u petcat.UsageCount) {
+		b := of(partOf(u.Account))
+		b.counts = append(b.counts, u)
+	}, func(k petcat.KeyUse) {
+		b := of(partOfKey(k.Key))
+		b.keys = append(b.keys, k)
+	}, oldest, mergeRows)
+	if err != nil {
+		return err
+	}
+	var rows [][]any
+	for part, b := range parts {
+		b.sum()
+		rows = append(rows, []any{rand.Int64(), part, b.lastMinute(), b.encode()})
+	}
+	return c.ExecEach(insertUsageBatch, rows)
+}
+
+// foldUsage puts the merged batches of a part into the hours and days, or those of keys
+// into their table.
+func foldUsage(c Conn, part, before int64) error {
+	const due = `SELECT id, data FROM usage_batch WHERE part = ? AND (part < 0 OR minute < ?) ORDER BY minute, id`
+	const use = `INSERT INTO key_use (key_id, used_at) VALUES (?, ?)
+		ON CONFLICT (key_id) DO UPDATE SET used_at = CASE WHEN key_use.used_at > excluded.used_at THEN key_use.used_at ELSE excluded.used_at END`
+	if err := lockUsage(c); err != nil {
+		return err
+	}
+	days := make(map[int64]map[petcat.AccountID]usageHours)
+	var uses usageBatch
+	err := takeBatches(c, func(u petcat.UsageCount) {
+		day, hour := u.Minute/(minutesPerHour*hoursPerDay), u.Minute/minutesPerHour%hoursPerDay
+		if days[day] == nil {
+			days[day] = make(map[petcat.AccountID]usageHours)
+		}
+		if days[day][u.Account] == nil {
+			days[day][u.Account] = usageHours{}
+		}
+		days[day][u.Account].add(hour, u.UsageCounts)
+	}, func(k petcat.KeyUse) { uses.keys = append(uses.keys, k) }, due, part, before)
+	if err != nil {
+		return err
+	}
+	uses.sum()
+	var rows [][]any
+	for _, k := range uses.keys {
+		rows = append(rows, []any{int64(k.Key), k.At.Unix()})
+	}
+	if err := c.ExecEach(use, rows); err != nil {
+		return err
+	}
+	for day, accounts := range days {
+		if err := foldDay(c, part, day, accounts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldDay adds to the hours and the total of a day for accounts of one part.
+func foldDay(c Conn, part, day int64, accounts map[petcat.AccountID]usageHours) error {
+	const (
+		known = `SELECT account_id, hours FROM usage_hour WHERE day = ? AND account_id >= ? AND account_id < ?`
+		put   = `INSERT INTO usage_hour (day, account_id, hours) VALUES (?, ?, ?) ON CONFLICT (day, account_id) DO UPDATE SET hours = excluded.hours`
+		add   = `INSERT INTO usage_day AS d (day, account_id, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, account_id) DO UPDATE SET requests = d.requests + excluded.requests,
+			minute_refused = d.minute_refused + excluded.minute_refused, day_refused = d.day_refused + excluded.day_refused,
+			ban_refused = d.ban_refused + excluded.ban_refused, key_refused = d.key_refused + excluded.key_refused,
+			failed = d.failed + excluded.failed, bytes = d.bytes + excluded.bytes`
+	)
+	var totals, hours [][]any
+	for account, h := range accounts {
+		var total petcat.UsageCounts
+		for _, counts := range h {
+			total.Add(counts)
+		}
+		row := []any{day, int64(account)}
+		for _, n := range usageFields(&total) {
+			row = append(row, *n)
+		}
+		totals = append(totals, row)
+	}
+	err := c.Query(func(scan Scan) error {
+		var account int64
+		var data []byte
+		if err := scan(&account, &data); err != nil {
+			return err
+		}
+		if h := accounts[petcat.AccountID(account)]; h != nil {
+			return h.addEncoded(data)
+		}
+		return nil
+	}, known, day, part<<partBits, (part+1)<<partBits)
+	if err != nil {
+		return err
+	}
+	for account, h := range accounts {
+		hours = append(hours, []any{day, int64(account), h.encode()})
+	}
+	if err := c.ExecEach(put, hours); err != nil {
+		return err
+	}
+	return c.ExecEach(add, totals)
+}
