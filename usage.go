@@ -88,8 +88,9 @@ type UsagePeriod struct {
 }
 
 // UsageGap is what a node may have counted and not written down before it was killed:
-// requests since From, which is normally less than a second before its end, and longer
-// only if the store was unavailable, or nobody made requests. It had ended by Until.
+// requests since From, which is less than a second before its end, and more only if
+// nobody made requests, or the store was unavailable. By Until nobody had heard of it
+// any more. One that was cut off from the store may have gone on after that.
 type UsageGap struct {
 	Node        string
 	From, Until time.Time

@@ -33,6 +33,7 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OrderStore
 	petcat.DayStore
 	petcat.AccessStore
+	petcat.UsageStore
 	// Dataset names the data, also after it was moved.
 	Dataset() string
 	// Created reports whether there was no data before.

@@ -54,6 +54,8 @@ func (n *Node) openSQLite(ctx context.Context) (backend, error) {
 		_ = lock.Close()
 		return nil, err
 	}
+	// Nobody else serves this data. If it fails, the cleaning does it later.
+	_ = b.NoteKilledNodes(ctx, 0)
 	b.categories = catalog.New(b.Dataset())
 	if err := b.categories.Load(ctx, b.Store); err != nil {
 		_ = b.Close()

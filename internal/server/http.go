@@ -102,6 +102,7 @@ func (n *Node) newHTTPServer(conns *socket.Listener, address string, handler htt
 func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
+		n.countUsage(r)
 	}
 	if r.Deprecated {
 		n.metrics.Deprecated(r.Operation, r.Account)

@@ -34,6 +34,7 @@ func (n *Node) registerMetrics() {
 	})
 	m.Counter("petcat_keyring_lookups_total", "Keys looked up in the store.", func() float64 { return float64(n.keyring.Stats().Lookups) })
 	m.Counter("petcat_audit_faults_total", "Altered, missing or reordered audit entries that this node found.", func() float64 { return float64(n.audit.faults.Load()) })
+	m.Gauge("petcat_usage_unsaved_seconds", "For how long not everything that was counted has been written to the usage history.", func() float64 { return n.usage.Unsaved().Seconds() })
 	m.Counter("petcat_log_writes_lost_total", "Log writes that failed, and log lines dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
 	n.backend.registerMetrics(m)
 	n.limiter.registerMetrics(m)

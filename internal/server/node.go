@@ -19,6 +19,7 @@ import (
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
 	"petcat/internal/socket"
+	"petcat/internal/usage"
 )
 
 // Options says what a node is made of.
@@ -49,6 +50,8 @@ type Node struct {
 	monitor     *periodic
 	audit       *auditWatch
 	auditLooks  *periodic
+	usage       *usage.Recorder
+	usageWrites *periodic
 	keyring     *keyring.Keyring
 	limitsClock *ratelimit.Clock
 	limiter     limiter
@@ -138,6 +141,7 @@ func newNode(o Options, l *listeners) *Node {
 		settings: o.Settings, clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
 		metrics: metrics.New(o.Version), limitsClock: ratelimit.NewClock(o.Clock), failed: make(chan error, 2),
 	}
+	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
 	n.apiOptions = httpapi.Options{
 		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
 		Looks:    ratelimit.NewLookBucket(n.limitsClock),
@@ -167,6 +171,7 @@ func (n *Node) load(ctx context.Context) (err error) {
 	n.monitor = startPeriodic(ctx, untilCheck, n.backend.check)
 	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
 	n.auditLooks = startPeriodic(ctx, n.audit.untilLook, n.audit.look)
+	n.startUsage(ctx)
 	if err := n.loadLimits(ctx); err != nil {
 		return err
 	}

@@ -8,15 +8,17 @@ import (
 	"testing"
 
 	"petcat"
+	"petcat/internal/clock"
 	"petcat/internal/httpapi"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
+	"petcat/internal/usage"
 )
 
 // Metrics and log tell who calls an operation that is deprecated, and of no other.
 func TestDeprecatedCallsAreTold(t *testing.T) {
 	var log bytes.Buffer
-	n := &Node{metrics: metrics.New("v"), log: logging.New(&log, slog.LevelInfo, logging.JSON)}
+	n := &Node{metrics: metrics.New("v"), log: logging.New(&log, slog.LevelInfo, logging.JSON), usage: usage.New(usage.Options{Clock: clock.NewSystem()})}
 	n.observe(&httpapi.Record{API: true, Operation: petcat.OpListCategories, Deprecated: true, Account: 7, Key: 9, Status: 200})
 	n.observe(&httpapi.Record{API: true, Operation: petcat.OpCreateCategory, Account: 8, Key: 10, Status: 201})
 	if err := n.log.Close(); err != nil {

@@ -111,6 +111,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.auditLooks != nil {
 		n.auditLooks.close()
 	}
+	if n.usageWrites != nil {
+		n.closeUsage(ctx)
+	}
 	if n.monitor != nil {
 		n.monitor.close()
 	}

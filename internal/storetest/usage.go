@@ -159,7 +159,9 @@ func testUsageOverTime(t *testing.T, open Open) {
 
 func testUsageRetention(t *testing.T, open Open) {
 	f := start(t, open)
-	count := func(step petcat.UsageStep) int { return len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step}).Periods) }
+	count := func(step petcat.UsageStep) int {
+		return len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step}).Periods)
+	}
 	f.addUsage(t, batch("a", 1, noon, petcat.UsageCount{Account: 7, UsageCounts: counted(1)}))
 	f.clock.Advance(petcat.UsageHours - 12*time.Hour)
 	f.clean(t)

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"petcat/internal/httpapi"
+	"petcat/internal/usage"
+)
+
+// usageTimeout is how long a node that stops tries to write what it counted: the store
+// may be unavailable, and then it is missing from the usage history, which says so.
+const usageTimeout = 3 * time.Second
+
+// startUsage begins to write what the node has counted since its listeners were open. The
+// first time is now: a node that is killed must have said that it was there.
+func (n *Node) startUsage(ctx context.Context) {
+	n.usage.Open(n.backend)
+	var interval time.Duration
+	n.usageWrites = startPeriodic(ctx, func() time.Duration {
+		wait := interval
+		interval = usage.Interval
+		return wait
+	}, n.usage.Flush)
+}
+
+// closeUsage writes the rest.
+func (n *Node) closeUsage(ctx context.Context) {
+	n.usageWrites.close()
+	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
+	defer cancel()
+	n.usage.Close(ctx)
+}
+
+func (n *Node) countUsage(r *httpapi.Record) {
+	n.usage.Count(usage.Request{
+		At: r.At, Account: r.Account, Key: r.Key, Admitted: r.Admitted, Status: r.Status, Code: r.Code, Bytes: r.Bytes,
+	})
+}

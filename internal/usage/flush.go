@@ -1,0 +1,124 @@
+package usage
+
+import (
+	"context"
+	"time"
+
+	"petcat"
+)
+
+// Open tells where to write. The first Flush says there that the node counts.
+func (r *Recorder) Open(store petcat.UsageStore) { r.store = store }
+
+// Flush writes what was counted since the last time. What cannot be written is written
+// by one of the next calls.
+func (r *Recorder) Flush(ctx context.Context) { r.write(ctx, false) }
+
+// Close writes everything, and that the node has ended, until it succeeds or ctx ends. No
+// request may be counted any more.
+func (r *Recorder) Close(ctx context.Context) {
+	if r.store == nil {
+		return
+	}
+	for !r.write(ctx, true) && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(Interval / 10):
+		}
+	}
+}
+
+// Unsaved returns for how long not everything has been written, at most.
+func (r *Recorder) Unsaved() time.Duration {
+	return time.Duration(r.Clock.Read().Mono - r.saved.Load())
+}
+
+// write writes what is pending, and what was counted, and reports whether all of it is
+// written. With last, the node ends.
+func (r *Recorder) write(ctx context.Context, last bool) (done bool) {
+	if !r.send(ctx) {
+		return false
+	}
+	now := r.Clock.Read()
+	taken := r.take()
+	if len(taken.Counts) > 0 || len(taken.Keys) > 0 || last || r.number == 0 || time.Duration(now.Mono-r.wrote) >= beat {
+		r.prepare(taken, now.Time(), last)
+		if !r.send(ctx) {
+			return false
+		}
+	}
+	r.saved.Store(now.Mono)
+	return true
+}
+
+// take takes what was counted. The lock of a shard is held for as long as it takes to
+// put another memory in the place of the one that was counted in.
+func (r *Recorder) take() petcat.UsageBatch {
+	var b petcat.UsageBatch
+	all := make(map[int64]petcat.UsageCounts) // of all accounts, by minute
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		if len(s.counts.values) == 0 {
+			s.mu.Unlock()
+			continue
+		}
+		r.taken, s.counts = s.counts, r.taken
+		s.mu.Unlock()
+		for at, i := range r.taken.at {
+			c := r.taken.values[i]
+			sum := all[at.minute]
+			sum.Add(c.UsageCounts)
+			all[at.minute] = sum
+			if at.account != petcat.AllAccounts {
+				b.Counts = append(b.Counts, petcat.UsageCount{Account: at.account, Minute: at.minute, UsageCounts: c.UsageCounts})
+			}
+			if at.key != 0 {
+				b.Keys = append(b.Keys, petcat.KeyUse{Key: at.key, At: time.Unix(c.last, 0).UTC()})
+			}
+		}
+		r.taken.clear()
+	}
+	for minute, c := range all {
+		b.Counts = append(b.Counts, petcat.UsageCount{Account: petcat.AllAccounts, Minute: minute, UsageCounts: c})
+	}
+	return b
+}
+
+// prepare makes batches of what was taken until a moment.
+func (r *Recorder) prepare(taken petcat.UsageBatch, until time.Time, last bool) {
+	for first := true; first || len(taken.Counts) > 0 || len(taken.Keys) > 0; first = false {
+		counts, keys := min(batchCounts, len(taken.Counts)), min(batchCounts, len(taken.Keys))
+		r.number++
+		r.pending = append(r.pending, petcat.UsageBatch{
+			Node: r.Node, Number: r.number, Until: r.until, Counts: taken.Counts[:counts:counts], Keys: taken.Keys[:keys:keys],
+		})
+		taken.Counts, taken.Keys = taken.Counts[counts:], taken.Keys[keys:]
+	}
+	b := &r.pending[len(r.pending)-1] // only behind it nothing is missing
+	b.Until, b.Ended = until, last
+}
+
+// send writes what is pending, and reports whether all of it is written.
+func (r *Recorder) send(ctx context.Context) bool {
+	for len(r.pending) > 0 {
+		b := r.pending[0]
+		limited, cancel := context.WithTimeout(ctx, addTimeout)
+		err := r.store.AddUsage(limited, b)
+		cancel()
+		if err != nil {
+			if !r.failing {
+				r.Logger.WarnContext(ctx, "the usage history could not be written; what is counted waits in memory", "error", err)
+			}
+			r.failing = true
+			return false
+		}
+		if r.failing {
+			r.Logger.InfoContext(ctx, "the usage history is written again")
+		}
+		r.failing, r.until, r.wrote = false, b.Until, r.Clock.Read().Mono
+		r.pending = r.pending[1:]
+	}
+	r.pending = nil
+	return true
+}
