@@ -12,7 +12,8 @@ import (
 )
 
 // Actor is who changed something: "cli:" and the user's name on the machine for
-// the command line, "petcat" for the service itself.
+// the command line, "operator " and the operator's name for the console, "petcat" for
+// the service itself.
 type Actor string
 
 // ServiceActor is the service acting by itself, as when it imposes a ban.
@@ -90,6 +91,7 @@ type AuditQuery struct {
 	Actor   Actor     // "": any
 	Since   time.Time // zero: from the beginning
 	From    int64     // the lowest sequence
+	Before  int64     // only lower sequences; 0: any
 	Newest  int       // 0: all; otherwise so many of the newest
 }
 

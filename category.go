@@ -132,6 +132,9 @@ type CreateCategory struct {
 	// Refused is why no category may be created now, nil if one may. A repetition
 	// of a request that created one is answered all the same.
 	Refused *Error
+	// By is the operator who asks, without an account; "" for an account's request. What
+	// operators do is in the audit log, and what accounts do is not.
+	By Actor
 }
 
 // CreatedCategory is a store's answer to [CreateCategory].
@@ -149,6 +152,7 @@ type UpdateCategory struct {
 	Patch   CategoryPatch
 	// Expected is what the category must be before, nil for whatever it is.
 	Expected *Category
+	By       Actor // as of [CreateCategory]
 }
 
 // DeleteCategory asks a store to delete a category.
@@ -156,6 +160,7 @@ type DeleteCategory struct {
 	ID       CategoryID
 	Account  AccountID // as of [UpdateCategory]
 	Expected *Category // as of [UpdateCategory]
+	By       Actor     // as of [CreateCategory]
 }
 
 // CheckCategoryChange says whether a category may be changed or deleted by an account,

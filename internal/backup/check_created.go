@@ -23,7 +23,9 @@ func (c *Checker) category(v []any) {
 	}
 	_, err := petcat.ParseNewCategory(&name, description)
 	c.that(err == nil, func() string { return fmt.Sprintf("category %d breaks a rule: %s", id, messageOf(err)) })
-	c.creator("category", id, v[4].(int64))
+	if creator := v[4].(int64); creator != 0 { // else an operator created it
+		c.creator("category", id, creator)
+	}
 }
 
 // number checks an id of what callers create.

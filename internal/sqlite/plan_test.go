@@ -69,6 +69,22 @@ func TestPagesComeFromIndexes(t *testing.T) {
 			_, err := seen.ListOrders(t.Context(), petcat.OrderQuery{Account: 1, Limit: 10})
 			return err
 		}, "SEARCH store_order USING INDEX store_order_account (account_id=? AND id>?)"},
+		"accounts": {func() error {
+			_, err := seen.AccountPage(t.Context(), petcat.AccountQuery{Limit: 10})
+			return err
+		}, "SCAN account USING INDEX account_search"},
+		"accounts by prefix": {func() error {
+			_, err := seen.AccountPage(t.Context(), petcat.AccountQuery{Prefix: "a", Limit: 10})
+			return err
+		}, "SEARCH account USING INDEX account_search (<expr>>? AND <expr><?)"},
+		"accounts, the next page": {func() error {
+			_, err := seen.AccountPage(t.Context(), petcat.AccountQuery{After: petcat.AccountCursor{Name: "a", ID: 1}, Limit: 10})
+			return err
+		}, "SEARCH account USING INDEX account_search (<expr>>?)"},
+		"keys": {func() error {
+			_, err := seen.KeyPage(t.Context(), petcat.KeyQuery{Account: 1, Before: 9, Limit: 10})
+			return err
+		}, "SEARCH api_key USING INDEX api_key_account (account_id=? AND rowid<?)"},
 	} {
 		plan = nil
 		if err := c.list(); err != nil {

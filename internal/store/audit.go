@@ -73,29 +73,29 @@ func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func
 
 // auditQuery returns the statement that reads what q chooses, and its arguments.
 func auditQuery(q petcat.AuditQuery) (query string, args []any) {
-	where := func(condition string, values ...any) {
-		query += " AND " + condition
-		args = append(args, values...)
-	}
-	query = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit WHERE true`
+	const columns = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit`
+	var c conditions
 	if q.Account != 0 {
-		where(`(subject = ? OR subject IN (SELECT 'key_' || id FROM api_key WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
+		c.add(`(subject = ? OR subject IN (SELECT 'key_' || id FROM api_key WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
 	}
 	if q.Key != 0 {
-		where(`subject = ?`, q.Key.String())
+		c.add(`subject = ?`, q.Key.String())
 	}
 	if q.Actor != "" {
-		where(`actor = ?`, string(q.Actor))
+		c.add(`actor = ?`, string(q.Actor))
 	}
 	if !q.Since.IsZero() {
-		where(`at >= ?`, q.Since.UnixMilli())
+		c.add(`at >= ?`, q.Since.UnixMilli())
 	}
 	if q.From > 0 {
-		where(`sequence >= ?`, q.From)
+		c.add(`sequence >= ?`, q.From)
+	}
+	if q.Before > 0 {
+		c.add(`sequence < ?`, q.Before)
 	}
 	if q.Newest > 0 {
-		query = `SELECT * FROM (` + query + ` ORDER BY sequence DESC LIMIT ?) AS newest`
-		args = append(args, int64(q.Newest))
+		query, args = c.page(columns, `sequence DESC`, q.Newest)
+		return `SELECT * FROM (` + query + `) AS newest ORDER BY sequence`, args
 	}
-	return query + ` ORDER BY sequence`, args
+	return columns + ` WHERE true` + c.text.String() + ` ORDER BY sequence`, c.args
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"strconv"
 
 	"petcat"
 	"petcat/internal/groupcommit"
@@ -24,6 +25,8 @@ func (c *Create) claim() claim { return claim{account: c.Account, key: c.Idempot
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	o := &Create{CreateCategory: c}
 	switch {
+	case c.By != "":
+		return s.createCategoryBy(ctx, o)
 	case c.IdempotencyKey == "" && c.Refused != nil:
 		return petcat.CreatedCategory{}, c.Refused
 	case c.IdempotencyKey != "":
@@ -40,6 +43,22 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 	}
 	return o.Created, nil
 }
+
+// createCategoryBy creates a category that an operator asks for, with an audit entry.
+func (s *Store) createCategoryBy(ctx context.Context, c *Create) (petcat.CreatedCategory, error) {
+	created, err := change(ctx, s, "create category", func(t *Tx) (petcat.CreatedCategory, error) {
+		if err := t.Create(c); err != nil {
+			return petcat.CreatedCategory{}, err
+		}
+		return c.Created, t.record(c.By, "category.create", categorySubject(c.Created.Category.ID), detail{"name": c.Created.Category.Name})
+	})
+	return created, callerError(err, "look for the category later, then decide")
+}
+
+// categorySubject is what audit entries call a category.
+type categorySubject petcat.CategoryID
+
+func (c categorySubject) String() string { return "category_" + strconv.FormatInt(int64(c), 10) }
 
 // Release lets go of the idempotency key of a create that was attempted. A request
 // on another node with that key waits for the commit, and finds the key.
@@ -108,6 +127,9 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 		after.Revision = t.revise()
 		err = t.exec(update, after.Name, nullable(after.Description), int64(after.Revision), int64(after.ID))
 		t.changed = append(t.changed, after)
+		if err == nil && u.By != "" {
+			err = t.record(u.By, "category.update", categorySubject(u.ID), detail{"from": before.Name, "name": after.Name})
+		}
 		return after.Category, err
 	})
 	return after, callerError(err, readLater)
@@ -122,7 +144,8 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 	const used = `SELECT id FROM pet WHERE category_id = ? LIMIT 1`
 	const remove = `UPDATE category SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
 	err := s.db.Change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
-		if _, err := t.categoryToChange(d.ID, d.Account, d.Expected); err != nil {
+		before, err := t.categoryToChange(d.ID, d.Account, d.Expected)
+		if err != nil {
 			return err
 		}
 		switch _, inUse, err := one(t, scanNumber[petcat.PetID], used, int64(d.ID)); {
@@ -133,7 +156,10 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 		}
 		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Revision: t.revise(), Deleted: true}
 		t.changed = append(t.changed, gone)
-		return t.exec(remove, int64(gone.Revision), t.now.UnixMilli(), int64(gone.ID))
+		if err := t.exec(remove, int64(gone.Revision), t.now.UnixMilli(), int64(gone.ID)); err != nil || d.By == "" {
+			return err
+		}
+		return t.record(d.By, "category.delete", categorySubject(d.ID), detail{"name": before.Name})
 	})
 	return callerError(err, readLater)
 }

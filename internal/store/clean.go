@@ -41,6 +41,8 @@ func (s *Store) Clean(ctx context.Context) error {
 		(SELECT node FROM usage_node WHERE ended AND until_at <= ? LIMIT ?` + skip + `)`
 	killed := `DELETE FROM usage_node WHERE node IN
 		(SELECT node FROM usage_node WHERE until_at <= ? LIMIT ?` + skip + `)`
+	sessions := `DELETE FROM operator_session WHERE hash IN
+		(SELECT hash FROM operator_session WHERE created_at <= ? LIMIT ?` + skip + `)`
 	now := Now(s.clock)
 	forgotten := now.Add(-dayRetention)
 	for _, expired := range []struct {
@@ -54,6 +56,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		{daily, petcat.Day.Index(now.Add(-petcat.UsageDays).Unix())},
 		{ended, now.Add(-endedRetention).UnixMilli()},
 		{killed, now.Add(-petcat.UsageDays).UnixMilli()},
+		{sessions, now.Add(-petcat.SessionLife).UnixMilli()},
 	} {
 		if err := s.DeleteAll(ctx, expired.query, expired.before); err != nil {
 			return err

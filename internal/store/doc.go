@@ -1,6 +1,6 @@
 // Package store has every operation on accounts, keys, bans, audit entries,
-// idempotency keys, days, categories, pets and orders, and every SQL statement of
-// theirs, once: packages sqlite and postgres provide the [Database] that runs them,
+// idempotency keys, days, categories, pets, orders, operators and sessions, and every SQL
+// statement of theirs, once: packages sqlite and postgres provide the [Database] that runs them,
 // and a [Dialect] for the few expressions that differ.
 //
 // Each operation that changes something runs in a transaction that holds the

@@ -268,3 +268,35 @@ func testFeedOfChanges(t *testing.T, open OpenShared) {
 	fresh, _ := since(t, reader, 0)
 	wantEqual(t, "from the beginning", want, fresh)
 }
+
+// testOperatorChanges: what an operator does to categories is in the audit log, whoever
+// created them, and what accounts do is not.
+func testOperatorChanges(t *testing.T, open Open) {
+	f := start(t, open)
+	zoo := f.account(t, "zoo")
+	const ada petcat.Actor = "operator ada"
+	own, err := f.CreateCategory(t.Context(), petcat.CreateCategory{By: ada, New: category(t, "Dogs", nil)})
+	must(t, own, err)
+	theirs, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: zoo.ID, New: category(t, "Cats", nil)})
+	must(t, theirs, err)
+	name := "Kittens"
+	patch, err := petcat.ParseCategoryPatch(&name, nil, false)
+	must(t, patch, err)
+	_, err = f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: own.Category.ID, Account: zoo.ID, Patch: patch})
+	wantCode(t, err, petcat.CodeForbidden)
+	for range 2 { // the second time nothing changes
+		must2(t)(f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: theirs.Category.ID, By: ada, Patch: patch}))
+	}
+	pet := must(t, newPet(t, "Rex", theirs.Category.ID), nil)
+	must2(t)(f.CreatePet(t.Context(), petcat.CreatePet{Account: zoo.ID, New: pet}))
+	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: theirs.Category.ID, By: ada}), petcat.CodeCategoryInUse)
+	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: own.Category.ID, By: ada}); err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "audit entries", []string{
+		`operator ada category.create category_1 {"name":"Dogs"}`, `operator ada category.update category_2 {"from":"Cats","name":"Kittens"}`,
+		`operator ada category.delete category_1 {"name":"Dogs"}`,
+	}, f.auditLines(t)[1:])
+	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{By: ada, New: category(t, "Birds", nil)}))
+	take(t, f) // and an operator's category is no fault
+}

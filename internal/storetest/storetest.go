@@ -33,6 +33,9 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.UsageStore
 	// Clean does what a server does in the background.
 	Clean(ctx context.Context) error
+	petcat.OperatorStore
+	petcat.SessionStore
+	petcat.PageStore
 	backup.Source
 	backup.Target
 	io.Closer
@@ -97,6 +100,9 @@ func run(t *testing.T, open Open) {
 		{"access", testAccess},
 		{"audit", testAudit},
 		{"usage", testUsage},
+		{"operators", testOperators},
+		{"changes by operators", testOperatorChanges},
+		{"pages", testPages},
 		{"what is refused", testRefused},
 		{"reopen", testReopen},
 		{"backup", testBackup},

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"petcat"
+)
+
+// conditions are those of a query, all of which hold.
+type conditions struct {
+	text strings.Builder
+	args []any
+}
+
+func (c *conditions) add(condition string, values ...any) {
+	c.text.WriteString(" AND " + condition)
+	c.args = append(c.args, values...)
+}
+
+// page returns the statement that reads a page of what fulfils the conditions, and its
+// arguments.
+func (c *conditions) page(selected, order string, limit int) (query string, args []any) {
+	return selected + ` WHERE true` + c.text.String() + ` ORDER BY ` + order + ` LIMIT ?`, append(c.args, int64(limit))
+}
+
+// lastCharacter is the largest there is: it stands behind all texts with the same
+// beginning.
+const lastCharacter = "\U0010FFFF"
+
+// AccountPage implements [petcat.PageStore].
+func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
+	var c conditions
+	if q.Prefix != "" {
+		c.add(`lower(name) >= ?`, asciiLower(q.Prefix))
+		c.add(`lower(name) < ?`, asciiLower(q.Prefix)+lastCharacter)
+	}
+	if q.After.ID != 0 {
+		after := asciiLower(q.After.Name) // SQLite finds no pair in an index with an expression
+		c.add(`lower(name) >= ?`, after)
+		c.add(`(lower(name) > ? OR id > ?)`, after, int64(q.After.ID))
+	}
+	query, args := c.page(`SELECT `+accountColumns+` FROM account`, `lower(name), id`, q.Limit)
+	return list(ctx, s, "read a page of accounts", scanAccount, query, args...)
+}
+
+// asciiLower returns what both databases make of a name with lower(): the letters from A
+// to Z change, and no others.
+func asciiLower(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' {
+			return c + ('a' - 'A')
+		}
+		return c
+	}, name)
+}
+
+// KeyPage implements [petcat.PageStore].
+func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error) {
+	var c conditions
+	c.add(`account_id = ?`, int64(q.Account))
+	if q.Before != 0 {
+		c.add(`id < ?`, int64(q.Before))
+	}
+	query, args := c.page(`SELECT `+keyColumns+` FROM api_key`, `id DESC`, q.Limit)
+	return list(ctx, s, "read a page of keys", scanKey, query, args...)
+}
+
+// BanPage implements [petcat.PageStore].
+func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error) {
+	var c conditions
+	if !q.Active.IsZero() {
+		c.add(`lifted_at IS NULL`)
+		c.add(`ends_at > ?`, q.Active.UnixMilli())
+	}
+	if q.Account != 0 {
+		c.add(`account_id = ?`, int64(q.Account))
+	}
+	if q.After != 0 {
+		c.add(`key_id > ?`, int64(q.After))
+	}
+	query, args := c.page(`SELECT `+banColumns+` FROM ban`, `key_id`, q.Limit)
+	return list(ctx, s, "read a page of bans", scanBan, query, args...)
+}

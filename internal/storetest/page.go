@@ -1,0 +1,115 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func testPages(t *testing.T, open Open) {
+	t.Run("accounts", func(t *testing.T) { testAccountPages(t, open) })
+	t.Run("keys", func(t *testing.T) { testKeyPages(t, open) })
+	t.Run("bans", func(t *testing.T) { testBanPages(t, open) })
+	t.Run("audit entries", func(t *testing.T) { testAuditPages(t, open) })
+}
+
+func testAccountPages(t *testing.T, open Open) {
+	f := start(t, open)
+	for _, name := range []string{"zoo", "Acme", "acme 2", "ÄRA", "ära", "a%b", "acme", "b"} {
+		f.account(t, name)
+	}
+	must2(t)(f.CloseAccount(t.Context(), operator, 2))
+	f.account(t, "Acme")
+	// pages reads all pages of a size.
+	pages := func(prefix string, limit int) (names []string) {
+		t.Helper()
+		q := petcat.AccountQuery{Prefix: prefix, Limit: limit}
+		for {
+			page, err := f.AccountPage(t.Context(), q)
+			if must(t, page, err); len(page) > limit {
+				t.Fatalf("a page of %d, want at most %d", len(page), limit)
+			}
+			for _, a := range page {
+				names = append(names, a.ID.String()+" "+a.Name)
+				q.After = petcat.AccountCursor{Name: a.Name, ID: a.ID}
+			}
+			if len(page) < limit {
+				return names
+			}
+		}
+	}
+	all := []string{"acct_6 a%b", "acct_2 Acme", "acct_7 acme", "acct_9 Acme", "acct_3 acme 2", "acct_8 b", "acct_1 zoo", "acct_4 ÄRA", "acct_5 ära"}
+	for limit := range len(all) + 1 {
+		wantEqual(t, "all accounts", all, pages("", limit+1))
+		wantEqual(t, "accounts by prefix", all[1:5], pages("aCM", limit+1))
+	}
+	wantEqual(t, "accounts that begin with ä", all[8:], pages("ä", 10))
+	wantEqual(t, "accounts that begin with a%", all[:1], pages("A%", 10))
+	wantEqual(t, "accounts that begin with x", 0, len(pages("x", 10)))
+}
+
+func testKeyPages(t *testing.T, open Open) {
+	f := start(t, open)
+	a, other := f.account(t, "zoo"), f.account(t, "shop")
+	var want []petcat.Key
+	for i := range uint64(5) {
+		k, _ := f.key(t, a.ID, 2*i)
+		f.key(t, other.ID, 2*i+1)
+		want = append([]petcat.Key{k}, want...)
+	}
+	first, err := f.KeyPage(t.Context(), petcat.KeyQuery{Account: a.ID, Limit: 3})
+	wantEqual(t, "the first page", want[:3], must(t, first, err))
+	second, err := f.KeyPage(t.Context(), petcat.KeyQuery{Account: a.ID, Before: first[2].ID, Limit: 3})
+	wantEqual(t, "the second page", want[3:], must(t, second, err))
+}
+
+func testBanPages(t *testing.T, open Open) {
+	f := start(t, open)
+	a, other := f.account(t, "zoo"), f.account(t, "shop")
+	var bans []petcat.Ban
+	for i := range uint64(6) {
+		of := a.ID
+		if i == 5 {
+			of = other.ID
+		}
+		k, _ := f.key(t, of, i)
+		b := petcat.Ban{Key: k.ID, Account: of, Level: 2, StartedAt: noon, EndsAt: noon.Add(time.Hour), EarlyRetries: 31, Shadow: i == 1}
+		if i == 2 {
+			b.EndsAt = noon.Add(time.Minute)
+		}
+		if err := f.SaveBan(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		bans = append(bans, b)
+	}
+	f.clock.Advance(time.Minute)
+	lifted, err := f.LiftBan(t.Context(), operator, bans[3].Key)
+	bans[3] = must(t, lifted, err)
+	page := func(q petcat.BanQuery) []petcat.Ban {
+		t.Helper()
+		page, err := f.BanPage(t.Context(), q)
+		return must(t, page, err)
+	}
+	wantEqual(t, "all bans", bans, page(petcat.BanQuery{Limit: 10}))
+	wantEqual(t, "active bans", []petcat.Ban{bans[0], bans[1], bans[4], bans[5]}, page(petcat.BanQuery{Active: f.now(), Limit: 10}))
+	wantEqual(t, "active bans of an account, the first two", []petcat.Ban{bans[0], bans[1]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, Limit: 2}))
+	wantEqual(t, "and the next", []petcat.Ban{bans[4]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, After: bans[1].Key, Limit: 2}))
+}
+
+func testAuditPages(t *testing.T, open Open) {
+	f := start(t, open)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		f.account(t, name)
+	}
+	all := f.audit(t)
+	page := func(before int64) []petcat.AuditEntry {
+		t.Helper()
+		return collect(t, func(fn func(petcat.AuditEntry) error) error {
+			return f.EachAuditEntry(t.Context(), petcat.AuditQuery{Before: before, Newest: 2}, fn)
+		})
+	}
+	wantEqual(t, "the newest", all[3:], page(0))
+	wantEqual(t, "those before", all[1:3], page(4))
+	wantEqual(t, "the oldest", all[:1], page(2))
+}

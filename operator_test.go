@@ -1,0 +1,70 @@
+package petcat_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func TestParseNewOperator(t *testing.T) {
+	for _, name := range []string{"a", "ada", "ada.lovelace", "ada@example.com", "7-of_9", strings.Repeat("x", petcat.MaxOperatorName)} {
+		o, err := petcat.ParseNewOperator(name, "admin")
+		if err != nil || string(o.Name()) != name || o.Role() != petcat.RoleAdmin {
+			t.Errorf("%q: %v, %v", name, o, err)
+		}
+	}
+	for _, name := range []string{"", "Ada", "ada lovelace", ".ada", "@", "ädä", "ada\n", strings.Repeat("x", petcat.MaxOperatorName+1)} {
+		if _, err := petcat.ParseNewOperator(name, "admin"); petcat.CodeOf(err) != petcat.CodeInvalidField {
+			t.Errorf("%q: %v, want invalid_field", name, err)
+		}
+	}
+	for _, role := range []string{"", "Admin", "root"} {
+		if _, err := petcat.ParseNewOperator("ada", role); petcat.CodeOf(err) != petcat.CodeInvalidField {
+			t.Errorf("role %q: %v, want invalid_field", role, err)
+		}
+	}
+	if !petcat.RoleAdmin.Changes() || petcat.RoleViewer.Changes() {
+		t.Error("an admin may change things, and a viewer may not")
+	}
+}
+
+func TestTokens(t *testing.T) {
+	g, err := petcat.GenerateToken(bytes.NewReader(bytes.Repeat([]byte{0xA5}, 40)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := g.Secret.Reveal()
+	hash, err := petcat.ParseToken(text)
+	if err != nil || hash != g.Hash || len(text) != 32 {
+		t.Errorf("%d characters, the same hash: %v, %v", len(text), hash == g.Hash, err)
+	}
+	for _, other := range []string{"", text[1:], text + "a", strings.ToUpper(text), strings.Repeat("1", 32), " " + text[1:]} {
+		if _, err := petcat.ParseToken(other); petcat.CodeOf(err) != petcat.CodeNotFound || strings.Contains(err.Error(), text[2:]) {
+			t.Errorf("%q: %v", other, err)
+		}
+	}
+	if _, err := petcat.GenerateToken(strings.NewReader("short")); err == nil {
+		t.Error("a token is made of too few random bytes")
+	}
+}
+
+func TestSessionEnds(t *testing.T) {
+	s := petcat.Session{CreatedAt: noon, SeenAt: noon.Add(time.Hour)}
+	for after, want := range map[time.Duration]bool{
+		0: false, time.Hour + petcat.SessionIdle - 1: false, time.Hour + petcat.SessionIdle: true,
+	} {
+		if got := s.Ended(noon.Add(after)); got != want {
+			t.Errorf("after %s: ended %v", after, got)
+		}
+	}
+	s.SeenAt = noon.Add(petcat.SessionLife - time.Minute)
+	if s.Ended(noon.Add(petcat.SessionLife-1)) || !s.Ended(noon.Add(petcat.SessionLife)) {
+		t.Error("a session in use does not end after its life")
+	}
+	if s.Stale(s.SeenAt.Add(petcat.SessionTouch-1)) || !s.Stale(s.SeenAt.Add(petcat.SessionTouch)) {
+		t.Error("a session is not written down once a minute")
+	}
+}
