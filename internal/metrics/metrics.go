@@ -22,6 +22,7 @@ import (
 // Metrics of one process. Use [New]. It is safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
+	series   *prometheus.Registry // of what a [Series] keeps: a part of the above
 
 	requests   *prometheus.CounterVec
 	operations map[petcat.OperationID]*operation
@@ -44,6 +45,13 @@ type operation struct {
 // over a quota, or to a path that does not exist.
 const NoOperation petcat.OperationID = "none"
 
+// The metrics that a [Series] keeps.
+const (
+	requestsTotal   = "petcat_requests_total"
+	refusedTotal    = "petcat_refused_total"
+	requestDuration = "petcat_request_duration_seconds"
+)
+
 // maxStatus is one more than the highest HTTP status.
 const maxStatus = 600
 
@@ -61,8 +69,9 @@ var refusals = [...]petcat.Code{ //nolint:gochecknoglobals // a table that nobod
 func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
+		series:   prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "petcat_requests_total",
+			Name: requestsTotal,
 			Help: "Requests answered under /v1, by operation and HTTP status.",
 		}, []string{"operation", "code"}),
 		admitted: prometheus.NewCounter(prometheus.CounterOpts{
@@ -105,12 +114,12 @@ func New(version string) *Metrics {
 // resolve makes every child that a request may need.
 func (m *Metrics) resolve() {
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "petcat_request_duration_seconds",
+		Name:    requestDuration,
 		Help:    "Time from a request's headers to the end of its answer, by operation.",
 		Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 12), // 0.1 ms to 2.4 s
 	}, []string{"operation"})
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "petcat_refused_total",
+		Name: refusedTotal,
 		Help: "Requests whose caller was refused, by reason.",
 	}, []string{"reason"})
 	bans := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -118,6 +127,7 @@ func (m *Metrics) resolve() {
 		Help: "Bans imposed; those with mode shadow were only counted.",
 	}, []string{"mode"})
 	m.registry.MustRegister(durations, refused, bans)
+	m.series.MustRegister(m.requests, durations, refused)
 
 	operations := []petcat.OperationID{NoOperation}
 	for _, o := range petcat.Operations() {
