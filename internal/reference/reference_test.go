@@ -1,14 +1,9 @@
 package reference
 
 import (
-	"bufio"
-	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +12,7 @@ import (
 	"testing"
 
 	"petcat/api"
+	"petcat/internal/tooltest"
 )
 
 func get(t *testing.T, method, path string, header http.Header) *http.Response {
@@ -196,32 +192,5 @@ func TestHEADAndSlash(t *testing.T) {
 // TestAssetsAreUnchanged compares the files with the checksums that were taken
 // when they came, so that nobody mends them by hand.
 func TestAssetsAreUnchanged(t *testing.T) {
-	sums, err := fs.ReadFile(embedded, "assets/SHA256SUMS")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{"SHA256SUMS": true, "README.md": true}
-	for lines := bufio.NewScanner(bytes.NewReader(sums)); lines.Scan(); {
-		want, name, ok := strings.Cut(lines.Text(), "  ")
-		if !ok {
-			t.Fatalf("SHA256SUMS: %q", lines.Text())
-		}
-		known[name] = true
-		data, err := fs.ReadFile(embedded, "assets/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
-			t.Errorf("%s was changed", name)
-		}
-	}
-	files, err := fs.ReadDir(embedded, "assets")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if !known[f.Name()] {
-			t.Errorf("%s is not in SHA256SUMS", f.Name())
-		}
-	}
+	tooltest.WantChecksums(t, embedded, "assets")
 }
