@@ -348,7 +348,7 @@ func (k *kept) keepSettings(t *testing.T, r release) {
 	values := map[string]string{
 		"PETCAT_DATA": "/srv/petcat", "PETCAT_DATABASE": "postgres://petcat@db.internal/petcat", "PETCAT_LIMITER": "redis://cache.internal:6379",
 		"PETCAT_INIT": "false", "PETCAT_LIMITER_ALLOW_EVICTION": "true", "PETCAT_LISTEN": "127.0.0.1:18080", "PETCAT_ADMIN_LISTEN": "127.0.0.1:18081",
-		"PETCAT_ADMIN_ALLOW_PLAINTEXT": "true", "PETCAT_ENVIRONMENT": "staging", "PETCAT_PUBLIC_URL": "https://api.example.com",
+		"PETCAT_ADMIN_ALLOW_PLAINTEXT": "true", "PETCAT_CONSOLE_URL": "https://console.example.com", "PETCAT_ENVIRONMENT": "staging", "PETCAT_PUBLIC_URL": "https://api.example.com",
 		"PETCAT_TLS_CERT": "/etc/petcat/tls.crt", "PETCAT_TLS_KEY": "/etc/petcat/tls.key", "PETCAT_TRUSTED_PROXIES": "10.0.0.0/8,::1",
 		"PETCAT_CORS_ORIGINS": "https://app.example.com", "PETCAT_BANS": "shadow", "PETCAT_KEYS_IN_MEMORY": "5000",
 		"PETCAT_MAX_STALENESS": "10s", "PETCAT_SHUTDOWN_TIMEOUT": "15s", "PETCAT_LOG_LEVEL": "warn", "PETCAT_LOG_FORMAT": "json",

@@ -13,11 +13,12 @@ import (
 
 	"petcat"
 	"petcat/internal/config"
+	"petcat/internal/console"
 	"petcat/internal/datadir"
 	"petcat/internal/server"
 )
 
-// devAccount is the account of a first look, and devKeyFile, in the data
+// devAccount is the account and the operator of a first look, and devKeyFile, in the data
 // directory, holds its key, so that each start can show it again.
 const (
 	devAccount = "dev"
@@ -30,16 +31,17 @@ func (p *program) devCommand() *cobra.Command {
 		GroupID: groupRun,
 		Short:   "Run the service to try it out, with an account and a key",
 		Long: `Run the service to try it out: like petcat serve, with an account named dev on
-the Free plan and a key for it. The key is created once, stored in the data directory,
-readable only by this user, and printed at each start with example requests. Do not
-use it in production: create accounts and keys there yourself.`,
+the Free plan and a key for it, and an operator named dev for the console. The key is
+created once, stored in the data directory, readable only by this user, and printed at
+each start with example requests and a link to the console. Do not use it in production:
+create accounts, keys and operators there yourself.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := p.loadSettings(cmd)
 			if err != nil {
 				return err
 			}
-			return p.serve(cmd.Context(), settings, func(n *server.Node) error { return p.welcome(cmd.Context(), settings, n) })
+			return p.serve(cmd, settings, func(n *server.Node) error { return p.welcome(cmd.Context(), settings, n) })
 		},
 	}
 	registerServeFlags(cmd)
@@ -49,6 +51,10 @@ use it in production: create accounts and keys there yourself.`,
 // welcome shows what to do next.
 func (p *program) welcome(ctx context.Context, settings config.Settings, n *server.Node) error {
 	key, err := p.devKey(ctx, settings, n)
+	if err != nil {
+		return err
+	}
+	link, err := p.devLink(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -68,12 +74,31 @@ Try it:
        -d '{"name":"dog","description":"Loyal, and always hungry"}' %[1]s/v1/categories
 
   Reference  %[1]s/docs
+  Console    %[6]s
+             (a link that signs you in once, within 15 minutes)
   Metrics    %[5]s/metrics
 
 Stop it with Ctrl-C.
 
-`, base, key.Reveal(), devAccount, filepath.Join(settings.Data, devKeyFile), n.AdminURL())
+`, base, key.Reveal(), devAccount, filepath.Join(settings.Data, devKeyFile), n.AdminURL(), link)
 	return err
+}
+
+// devLink returns a link to the console, for the operator of a first look.
+func (p *program) devLink(ctx context.Context, n *server.Node) (string, error) {
+	token, err := petcat.GenerateToken(p.random)
+	if err != nil {
+		return "", err
+	}
+	dev, err := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
+	if err != nil {
+		return "", err
+	}
+	_, err = n.Operators().LinkOperator(ctx, actor(), dev.Name(), token.Hash)
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		_, err = n.Operators().CreateOperator(ctx, actor(), dev, token.Hash)
+	}
+	return console.SignInLink(n.ConsoleURL(), token.Secret), err
 }
 
 // devKey returns the key in the file when it still works, else a new one.

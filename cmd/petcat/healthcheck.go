@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	neturl "net/url"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"petcat/internal/config"
 	"petcat/internal/server"
 )
 
@@ -50,11 +47,11 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 		if err != nil {
 			return err
 		}
-		url, err := readyzURL(settings)
+		url, err := settings.AdminURL()
 		if err != nil {
 			return err
 		}
-		r, ready, err := askReadiness(cmd.Context(), url)
+		r, ready, err := askReadiness(cmd.Context(), url+"/readyz")
 		if err != nil {
 			return err
 		}
@@ -67,23 +64,6 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 		return nil
 	}
 	return cmd
-}
-
-// readyzURL returns where the node of this machine says how it is.
-func readyzURL(settings config.Settings) (string, error) {
-	host, port, err := net.SplitHostPort(settings.AdminListen)
-	if err != nil || port == "0" {
-		return "", config.Errorf("--admin-listen (PETCAT_ADMIN_LISTEN) leaves the port to the system (%s); give the actual port: --admin-listen 127.0.0.1:8081", settings.AdminListen)
-	}
-	// An address that means all of this machine's is no address to call.
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
-	scheme := "http"
-	if settings.TLS() && !settings.AdminIsLocal() { // as in listen
-		scheme = "https"
-	}
-	return scheme + "://" + net.JoinHostPort(host, port) + "/readyz", nil
 }
 
 // askReadiness asks one node.

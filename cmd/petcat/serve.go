@@ -33,23 +33,23 @@ the environment that --environment names.`,
 			if err != nil {
 				return err
 			}
-			return p.serve(cmd.Context(), settings, nil)
+			return p.serve(cmd, settings, nil)
 		},
 	}
 	registerServeFlags(cmd)
 	return cmd
 }
 
-// serve runs the service until ctx ends, a signal comes, or the node cannot go on.
-// Once it answers, it calls ready, which may be nil.
-func (p *program) serve(ctx context.Context, settings config.Settings, ready func(*server.Node) error) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+// serve runs the service until the context of cmd ends, a signal comes, or the node cannot
+// go on. Once it answers, it calls ready, which may be nil.
+func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func(*server.Node) error) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 
 	log := p.newLog(settings)
 	defer func() { _ = log.Close() }()
 	n, err := server.Start(ctx, server.Options{
-		Settings: settings, Clock: p.clock, Log: log, Version: build().Version,
+		Settings: settings, Values: config.Values(cmd.Flags(), p.environ), Clock: p.clock, Log: log, Version: build().Version,
 		// Who sets GOGC has chosen.
 		TuneGC: !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }),
 	})

@@ -21,6 +21,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccessStore
 	petcat.BanStore
 	petcat.AuditStore
+	petcat.OperatorStore
 	archive
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.

@@ -131,6 +131,21 @@ func applyPublicURL(s *Settings, value string) error {
 	return nil
 }
 
+func applyConsoleURL(s *Settings, value string) error {
+	if value == "" {
+		return nil
+	}
+	sent, ok := asBrowsersSend(value)
+	if !ok {
+		return fmt.Errorf("must be a URL without a path, such as https://console.example.com (got %q)", value)
+	}
+	if address, plain := strings.CutPrefix(sent, "http://"); plain && !isLoopback(address) && !isLoopback(address+":80") {
+		return fmt.Errorf("must begin with https://, because who signs in sends a secret (got %q)", value)
+	}
+	s.ConsoleURL = sent
+	return nil
+}
+
 func applyTLSCert(s *Settings, value string) error { s.TLSCert = value; return nil }
 
 func applyTLSKey(s *Settings, value string) error { s.TLSKey = value; return nil }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net"
 	"net/netip"
 	"time"
 
@@ -35,6 +36,9 @@ type Settings struct {
 	// PublicURL is the address that clients use, without the /v1 and without a
 	// slash at the end; "" for that of the listener.
 	PublicURL string
+	// ConsoleURL is where browsers find the console, as an origin; "" for the admin
+	// listener's address.
+	ConsoleURL string
 	// TLSCert and TLSKey are PEM files, both given or neither.
 	TLSCert, TLSKey string
 	// TrustedProxies are whose X-Forwarded-For is believed.
@@ -75,3 +79,33 @@ func (s Settings) TLS() bool { return s.TLSCert != "" }
 
 // AdminIsLocal reports whether only this machine can reach the admin listener.
 func (s Settings) AdminIsLocal() bool { return isLoopback(s.AdminListen) }
+
+// AdminTLS reports whether the admin listener speaks TLS: only one that others can reach
+// needs it, and on the loopback it would be in the way of those who collect metrics there.
+func (s Settings) AdminTLS() bool { return s.TLS() && !s.AdminIsLocal() }
+
+// AdminURL returns where this machine reaches the admin listener. It returns an [Error]
+// when only the system knows the port.
+func (s Settings) AdminURL() (string, error) {
+	if _, port, err := net.SplitHostPort(s.AdminListen); err != nil || port == "0" {
+		return "", Errorf("--admin-listen (PETCAT_ADMIN_LISTEN) leaves the port to the system (%s); give the actual port: --admin-listen 127.0.0.1:8081", s.AdminListen)
+	}
+	return LocalURL(s.AdminListen, s.AdminTLS()), nil
+}
+
+// LocalURL returns where this machine reaches a listener on an address.
+func LocalURL(address string, secure bool) string {
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return scheme + "://" + address
+	}
+	// An address that means all of this machine's is no address to call.
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}

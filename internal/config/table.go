@@ -59,11 +59,15 @@ func Table() []Setting {
 		},
 		{
 			Flag: "admin-listen", Env: "PETCAT_ADMIN_LISTEN", Default: "127.0.0.1:8081",
-			Usage: "`address` of metrics and health", apply: applyAdminListen,
+			Usage: "`address` of the console, metrics and health", apply: applyAdminListen,
 		},
 		{
 			Flag: "admin-allow-plaintext", Env: "PETCAT_ADMIN_ALLOW_PLAINTEXT", Default: "false", Bool: true,
 			Usage: "allow an admin address that other machines can reach without TLS", apply: applyAdminAllowPlaintext,
+		},
+		{
+			Flag: "console-url", Env: "PETCAT_CONSOLE_URL", WhenEmpty: "from the admin listener",
+			Usage: "`URL` of the console in browsers, if it is behind a proxy", apply: applyConsoleURL,
 		},
 		{
 			Flag: "environment", Env: "PETCAT_ENVIRONMENT", Default: string(petcat.Production),

@@ -18,23 +18,33 @@ func (n *Node) adminHandler() http.Handler {
 	mux.Handle("GET /metrics", n.metrics.Handler())
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", n.readyz)
+	mux.Handle("/console/", n.consoleAnswers())
+	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	if n.settings.AdminIsLocal() {
-		return onlyLocalNames(mux, n.settings.AdminListen)
+		return n.onlyOwnNames(mux)
 	}
 	return mux
 }
 
-// onlyLocalNames refuses whoever calls a listener on the loopback by a name that
-// is not this machine's. A page of any site may have its own name point to
-// 127.0.0.1, and then read with the browser of somebody who works here (DNS
-// rebinding); the name in Host is what gives it away.
-func onlyLocalNames(next http.Handler, listen string) http.Handler {
-	own := hostOf(listen)
+// isOwnName reports whether a host names this admin listener: an address, localhost, what
+// the settings name, or with TLS a name of the certificate.
+func (n *Node) isOwnName(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "localhost" || host != "" && (host == hostOf(n.settings.AdminListen) ||
+		host == hostOf(strings.TrimPrefix(n.settings.ConsoleURL, "https://")) ||
+		n.listeners.adminTLS && n.listeners.certificate.names(host))
+}
+
+// onlyOwnNames refuses whoever calls a listener on the loopback by a name that is not
+// its own. A page of any site may have its own name point to 127.0.0.1, and then read
+// with the browser of somebody who works here (DNS rebinding); the name in Host is what
+// gives it away.
+func (n *Node) onlyOwnNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := hostOf(r.Host)
-		_, err := netip.ParseAddr(host)
 		// Browsers always send a Host; some health checks, by HTTP/1.0, do not.
-		if err == nil || host == "" || host == "localhost" || host == own {
+		if host := hostOf(r.Host); host == "" || n.isOwnName(host) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -34,6 +34,9 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.DayStore
 	petcat.AccessStore
 	petcat.UsageStore
+	petcat.OperatorStore
+	petcat.SessionStore
+	petcat.PageStore
 	// Dataset names the data, also after it was moved.
 	Dataset() string
 	// Created reports whether there was no data before.

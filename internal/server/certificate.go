@@ -69,6 +69,14 @@ func (c *certificate) expires() time.Time {
 	return c.current.Leaf.NotAfter
 }
 
+// names reports whether the certificate is for a host.
+func (c *certificate) names(host string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look()
+	return c.current.Leaf.VerifyHostname(host) == nil
+}
+
 // look reads the files when they have changed. The log hears of each change once. The
 // caller holds mu.
 func (c *certificate) look() {

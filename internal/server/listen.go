@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"syscall"
 
 	"petcat/internal/clock"
@@ -60,9 +59,7 @@ func listen(ctx context.Context, settings config.Settings, c clock.Clock, logger
 	if l.apiTLS {
 		l.api = tls.NewListener(l.api, l.certificate.config())
 	}
-	// Only a listener that others can reach needs TLS; on the loopback it would
-	// be in the way of those who collect metrics there.
-	l.adminTLS = settings.TLS() && !settings.AdminIsLocal()
+	l.adminTLS = settings.AdminTLS()
 	if l.adminTLS {
 		l.admin = tls.NewListener(l.admin, l.certificate.config())
 	}
@@ -92,24 +89,8 @@ func (l *listeners) publicURL(settings config.Settings) string {
 	if settings.PublicURL != "" {
 		return settings.PublicURL
 	}
-	return urlOf(l.api.Addr(), settings.TLS())
+	return config.LocalURL(l.api.Addr().String(), settings.TLS())
 }
 
 // adminURL returns where the admin listener can be reached from this machine.
-func (l *listeners) adminURL() string { return urlOf(l.admin.Addr(), l.adminTLS) }
-
-func urlOf(address net.Addr, secure bool) string {
-	scheme := "http"
-	if secure {
-		scheme = "https"
-	}
-	host, port, err := net.SplitHostPort(address.String())
-	if err != nil {
-		return scheme + "://" + address.String()
-	}
-	// An address that means all of this machine's is no address to call.
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
-	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, port))
-}
+func (l *listeners) adminURL() string { return config.LocalURL(l.admin.Addr().String(), l.adminTLS) }

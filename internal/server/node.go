@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"petcat"
 	"petcat/internal/changelog"
@@ -25,8 +26,10 @@ import (
 // Options says what a node is made of.
 type Options struct {
 	Settings config.Settings
-	Clock    clock.Clock
-	Log      *logging.Log
+	// Values are the settings as people may see them.
+	Values []config.Value
+	Clock  clock.Clock
+	Log    *logging.Log
 	// Version is told by the log and the metrics.
 	Version string
 	// TuneGC lets the node choose how much garbage may gather before it is collected,
@@ -37,6 +40,8 @@ type Options struct {
 // Node is one running server, wired.
 type Node struct {
 	settings  config.Settings
+	values    []config.Value
+	began     time.Time
 	clock     clock.Clock
 	log       *logging.Log
 	version   string
@@ -52,6 +57,8 @@ type Node struct {
 	auditLooks  *periodic
 	usage       *usage.Recorder
 	usageWrites *periodic
+	seriesSteps *periodic
+	console     consoleHandler
 	keyring     *keyring.Keyring
 	limitsClock *ratelimit.Clock
 	limiter     limiter
@@ -127,6 +134,9 @@ func (n *Node) AdminURL() string { return n.listeners.adminURL() }
 // Accounts returns the accounts and keys that the node serves.
 func (n *Node) Accounts() Accounts { return n.backend }
 
+// Operators returns those who may use the node's console.
+func (n *Node) Operators() petcat.OperatorStore { return n.backend }
+
 // Identify returns an error when a request with this key would be refused whatever
 // the limits say.
 func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
@@ -138,7 +148,7 @@ func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
 // data has been loaded.
 func newNode(o Options, l *listeners) *Node {
 	n := &Node{
-		settings: o.Settings, clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
+		settings: o.Settings, values: o.Values, began: o.Clock.Read().Time(), clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
 		metrics: metrics.New(o.Version), limitsClock: ratelimit.NewClock(o.Clock), failed: make(chan error, 2),
 	}
 	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
@@ -187,6 +197,7 @@ func (n *Node) load(ctx context.Context) (err error) {
 		return err
 	}
 	n.handler.set(api)
+	n.loadConsole(ctx)
 	n.phase.set(serving)
 	return nil
 }

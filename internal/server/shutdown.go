@@ -108,6 +108,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.bans != nil {
 		n.bans.Close()
 	}
+	if n.seriesSteps != nil {
+		n.seriesSteps.close()
+	}
 	if n.auditLooks != nil {
 		n.auditLooks.close()
 	}

@@ -1,0 +1,204 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"petcat"
+)
+
+// pageSize is how many rows a page of a long list has.
+const pageSize = 50
+
+// accountsView is a page of accounts.
+type accountsView struct {
+	Prefix   string
+	Accounts []petcat.Account
+	Paged    bool // it is not the first page
+	Next     *petcat.Account
+}
+
+func accounts(x *exchange) error {
+	q := petcat.AccountQuery{Prefix: x.form("q"), Limit: pageSize + 1}
+	if after, isID := petcat.ParseAccountRef(x.form("after")); isID {
+		last, err := x.Store.FindAccount(x.r.Context(), after.String())
+		if err != nil {
+			return err
+		}
+		q.After = petcat.AccountCursor{Name: last.Name, ID: last.ID}
+	}
+	page, err := x.Store.AccountPage(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	v := accountsView{Prefix: q.Prefix, Accounts: page, Paged: q.After.ID != 0}
+	if len(page) > pageSize {
+		v.Accounts, v.Next = page[:pageSize], &page[pageSize-1]
+	}
+	return x.render("accounts", view{Title: "Accounts", Section: "accounts", Data: v})
+}
+
+// subscription reads the plan and the numbers of a form.
+func (x *exchange) subscription() (petcat.Subscription, error) {
+	perMinute, err := x.number("per_minute", "the quota per minute")
+	if err != nil {
+		return petcat.Subscription{}, err
+	}
+	perDay, err := x.number("per_day", "the quota per day")
+	if err != nil {
+		return petcat.Subscription{}, err
+	}
+	return petcat.ParseSubscription(x.form("plan"), perMinute, perDay)
+}
+
+func createAccount(x *exchange) error {
+	subscription, err := x.subscription()
+	if err != nil {
+		return x.again(err, accounts)
+	}
+	asked, err := petcat.ParseNewAccount(x.form("name"), subscription)
+	if err != nil {
+		return x.again(err, accounts)
+	}
+	a, err := x.Store.CreateAccount(x.r.Context(), x.actor(), asked)
+	if err != nil {
+		return x.again(err, accounts)
+	}
+	x.goTo("accounts/"+a.ID.String(), "account")
+	return nil
+}
+
+// accountView is an account with a page of its keys.
+type accountView struct {
+	Account petcat.Account
+	Keys    []keyView
+	Paged   bool
+	Next    petcat.KeyID
+	Bans    []petcat.Ban // active
+}
+
+// findAccount returns the account that the path names.
+func (x *exchange) findAccount() (petcat.Account, error) {
+	id, isID := petcat.ParseAccountRef(x.r.PathValue("account"))
+	if !isID {
+		return petcat.Account{}, nothing(x)
+	}
+	return x.Store.FindAccount(x.r.Context(), id.String())
+}
+
+func account(x *exchange) error {
+	a, err := x.findAccount()
+	if err != nil {
+		return err
+	}
+	q := petcat.KeyQuery{Account: a.ID, Limit: pageSize + 1}
+	if before, err := petcat.ParseKeyID(x.form("before")); err == nil {
+		q.Before = before
+	}
+	keys, err := x.Store.KeyPage(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	v := accountView{Account: a, Paged: q.Before != 0}
+	if len(keys) > pageSize {
+		keys, v.Next = keys[:pageSize], keys[pageSize-1].ID
+	}
+	if v.Bans, err = x.Store.BanPage(x.r.Context(), petcat.BanQuery{Active: x.now(), Account: a.ID, Limit: pageSize}); err != nil {
+		return err
+	}
+	banned := map[petcat.KeyID]bool{}
+	for _, b := range v.Bans {
+		banned[b.Key] = b.Active(x.now())
+	}
+	for _, k := range keys {
+		v.Keys = append(v.Keys, keyView{Key: k, State: k.State(x.now()), Banned: banned[k.ID]})
+	}
+	return x.render("account", view{Title: a.Name, Section: "accounts", Data: v})
+}
+
+func changePlan(x *exchange) error {
+	a, err := x.findAccount()
+	if err != nil {
+		return err
+	}
+	subscription, err := x.subscription()
+	if err == nil {
+		_, err = x.Store.ChangeSubscription(x.r.Context(), x.actor(), a.ID, subscription)
+	}
+	if err != nil {
+		return x.again(err, account)
+	}
+	x.goTo("accounts/"+a.ID.String(), "plan")
+	return nil
+}
+
+// confirmation asks before what cannot be undone.
+type confirmation struct {
+	What, Consequence, Action, Button, Back string
+	Typed                                   string // what has to be typed, "" for nothing
+}
+
+func confirmClose(x *exchange) error {
+	a, err := x.findAccount()
+	if err != nil {
+		return err
+	}
+	return x.render("confirm", view{Title: "Close " + a.Name, Section: "accounts", Data: confirmation{
+		What:        "Close the account " + a.Name + " (" + a.ID.String() + ")?",
+		Consequence: "All of its keys are revoked at once, and requests with them get 401. This cannot be undone. The name becomes free.",
+		Action:      "accounts/" + a.ID.String() + "/close", Button: "Close the account", Back: "accounts/" + a.ID.String(), Typed: a.Name,
+	}})
+}
+
+func closeAccount(x *exchange) error {
+	a, err := x.findAccount()
+	if err != nil {
+		return err
+	}
+	if x.form("typed") != a.Name {
+		return x.again(petcat.Errorf(petcat.CodeInvalidField, "what you typed is not the account's name, so nothing was changed"), confirmClose)
+	}
+	if _, err := x.Store.CloseAccount(x.r.Context(), x.actor(), a.ID); err != nil {
+		return err
+	}
+	x.goTo("accounts/"+a.ID.String(), "closed")
+	return nil
+}
+
+// accountNames returns the names of accounts by id.
+func (x *exchange) accountNames(ctx context.Context, ids []petcat.AccountID) (map[petcat.AccountID]string, error) {
+	names := make(map[petcat.AccountID]string)
+	for _, id := range ids {
+		if _, known := names[id]; known {
+			continue
+		}
+		a, err := x.Store.FindAccount(ctx, id.String())
+		if err != nil {
+			return nil, err
+		}
+		names[id] = a.Name
+	}
+	return names, nil
+}
+
+// date reads a day, from its beginning in UTC; the zero time for none.
+func date(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "a day looks like 2027-01-31 (got %.50q)", text)
+	}
+	return day, nil
+}
+
+// id reads a number that identifies something, 0 for none.
+func id(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package console
+
+import (
+	"petcat"
+)
+
+// bansView is a page of bans.
+type bansView struct {
+	All   bool // not only those that are active
+	Bans  []banView
+	Paged bool
+	Next  petcat.KeyID
+}
+
+// banView is a ban as it is now.
+type banView struct {
+	petcat.Ban
+
+	Name  string // of the account
+	State string
+}
+
+func bans(x *exchange) error {
+	q := petcat.BanQuery{Limit: pageSize + 1}
+	v := bansView{All: x.form("all") != ""}
+	if !v.All {
+		q.Active = x.now()
+	}
+	if after, err := petcat.ParseKeyID(x.form("after")); err == nil {
+		q.After, v.Paged = after, true
+	}
+	page, err := x.Store.BanPage(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if len(page) > pageSize {
+		page, v.Next = page[:pageSize], page[pageSize-1].Key
+	}
+	var ids []petcat.AccountID
+	for _, b := range page {
+		ids = append(ids, b.Account)
+	}
+	names, err := x.accountNames(x.r.Context(), ids)
+	if err != nil {
+		return err
+	}
+	for _, b := range page {
+		v.Bans = append(v.Bans, banView{b, names[b.Account], x.banState(b)})
+	}
+	return x.render("bans", view{Title: "Bans", Section: "bans", Data: v})
+}
+
+func (x *exchange) banState(b petcat.Ban) string {
+	switch now := x.now(); {
+	case !b.LiftedAt.IsZero():
+		return "lifted"
+	case !now.Before(b.EndsAt):
+		return "ended"
+	case b.Shadow:
+		return "shadow"
+	default:
+		return "active"
+	}
+}
+
+func liftBan(x *exchange) error {
+	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
+	if err != nil {
+		return nothing(x)
+	}
+	if _, err := x.Store.LiftBan(x.r.Context(), x.actor(), id); err != nil {
+		return err
+	}
+	back := "bans"
+	if x.form("from") == "key" {
+		back = "keys/" + id.String()
+	}
+	x.goTo(back, "lifted")
+	return nil
+}

@@ -1,0 +1,173 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"petcat"
+	"petcat/internal/catalog"
+)
+
+// categoryView is a category as the API shows it.
+type categoryView struct {
+	ID          petcat.CategoryID `json:"id"`
+	Name        string            `json:"name"`
+	Description *string           `json:"description"`
+}
+
+// categoriesView is a page of categories.
+type categoriesView struct {
+	Text       string // that their names contain
+	Total      int64
+	Categories []categoryView
+	Paged      bool
+	Next       petcat.CategoryID // 0: the list ends here
+	Searched   bool              // not all of the list yet: there may be more
+}
+
+// Of a long list, a search looks at so many categories before it asks whether to go on,
+// and takes them from the list in such pieces.
+const (
+	searchedAtOnce = 20_000
+	searchPiece    = 1_000
+)
+
+func categories(x *exchange) error {
+	list, _, err := x.List.Current(x.r.Context())
+	if err != nil {
+		return err
+	}
+	after := petcat.CategoryID(id(x.form("after")))
+	v, err := searchCategories(list, x.form("q"), after)
+	if err != nil {
+		return err
+	}
+	v.Total, v.Paged = list.Count(), after != 0
+	return x.render("categories", view{Title: "Categories", Section: "categories", Data: v})
+}
+
+// searchCategories returns a page of the categories behind one whose names contain a text,
+// whatever its case.
+func searchCategories(list *catalog.Snapshot, text string, after petcat.CategoryID) (categoriesView, error) {
+	v := categoriesView{Text: text, Next: after}
+	wanted := strings.ToLower(text)
+	for looked := 0; looked < searchedAtOnce; {
+		page := list.Page(v.Next, searchPiece)
+		var all []categoryView
+		if err := json.Unmarshal(bytes.Join(page.Parts, nil), &all); err != nil {
+			return v, fmt.Errorf("read a page of the catalog: %w", err)
+		}
+		looked += len(all)
+		for _, c := range all {
+			if !strings.Contains(strings.ToLower(c.Name), wanted) {
+				continue
+			}
+			if len(v.Categories) == pageSize {
+				v.Next = v.Categories[pageSize-1].ID
+				return v, nil
+			}
+			v.Categories = append(v.Categories, c)
+		}
+		if v.Next = page.Next; v.Next == 0 {
+			return v, nil
+		}
+	}
+	v.Searched = true
+	return v, nil
+}
+
+// findCategory returns the category that the path names.
+func (x *exchange) findCategory() (categoryView, error) {
+	var c categoryView
+	list, _, err := x.List.Current(x.r.Context())
+	if err != nil {
+		return c, err
+	}
+	object, _, found := list.Category(petcat.CategoryID(id(x.r.PathValue("category"))))
+	if !found {
+		return c, petcat.NoSuchCategory()
+	}
+	if err := json.Unmarshal(object, &c); err != nil {
+		return c, fmt.Errorf("read a category of the catalog: %w", err)
+	}
+	return c, nil
+}
+
+func category(x *exchange) error {
+	c, err := x.findCategory()
+	if err != nil {
+		return err
+	}
+	return x.render("category", view{Title: c.Name, Section: "categories", Data: c})
+}
+
+// texts returns the name and the description of a form, which has none if it is empty.
+// Browsers send line breaks as CR LF.
+func (x *exchange) texts() (name, description *string) {
+	n, d := x.form("name"), strings.ReplaceAll(x.r.Form.Get("description"), "\r\n", "\n")
+	if d == "" {
+		return &n, nil
+	}
+	return &n, &d
+}
+
+func createCategory(x *exchange) error {
+	asked, err := petcat.ParseNewCategory(x.texts())
+	if err != nil {
+		return x.again(err, categories)
+	}
+	created, err := x.Store.CreateCategory(x.r.Context(), petcat.CreateCategory{By: x.actor(), New: asked})
+	if err != nil {
+		return err
+	}
+	x.goTo(categoryPath(created.Category.ID), "category")
+	return nil
+}
+
+func categoryPath(id petcat.CategoryID) string {
+	return "categories/" + strconv.FormatInt(int64(id), 10)
+}
+
+func updateCategory(x *exchange) error {
+	c, err := x.findCategory()
+	if err != nil {
+		return err
+	}
+	name, description := x.texts()
+	patch, err := petcat.ParseCategoryPatch(name, description, description == nil)
+	if err == nil {
+		_, err = x.Store.UpdateCategory(x.r.Context(), petcat.UpdateCategory{ID: c.ID, By: x.actor(), Patch: patch})
+	}
+	if err != nil {
+		return x.again(err, category)
+	}
+	x.goTo(categoryPath(c.ID), "updated")
+	return nil
+}
+
+func confirmDelete(x *exchange) error {
+	c, err := x.findCategory()
+	if err != nil {
+		return err
+	}
+	return x.render("confirm", view{Title: "Delete " + c.Name, Section: "categories", Data: confirmation{
+		What:        "Delete the category " + c.Name + "?",
+		Consequence: "It disappears from the lists of all callers, which cannot be undone. Its id is never given out again. A category with pets cannot be deleted.",
+		Action:      categoryPath(c.ID) + "/delete", Button: "Delete the category", Back: categoryPath(c.ID),
+	}})
+}
+
+func deleteCategory(x *exchange) error {
+	c, err := x.findCategory()
+	if err != nil {
+		return err
+	}
+	if err := x.Store.DeleteCategory(x.r.Context(), petcat.DeleteCategory{ID: c.ID, By: x.actor()}); err != nil {
+		return x.again(err, confirmDelete)
+	}
+	x.goTo("categories", "deleted")
+	return nil
+}

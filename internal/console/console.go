@@ -1,0 +1,150 @@
+package console
+
+import (
+	"context"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+// Store is what the console reads and changes.
+type Store interface { //nolint:interfacebloat // a sum of small ones
+	petcat.AccountStore
+	petcat.KeyStore
+	petcat.BanStore
+	petcat.AuditStore
+	petcat.CategoryStore
+	petcat.OperatorStore
+	petcat.SessionStore
+	petcat.PageStore
+}
+
+// List is what the API shows of the categories.
+type List interface {
+	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
+}
+
+// Part is a part of the node and what is wrong with it, "" while all is well.
+type Part struct{ Name, Trouble string }
+
+// Node is one of the nodes that serve.
+type Node struct {
+	ID      string
+	Self    bool
+	Joined  time.Time
+	Seen    time.Duration // how long ago it was last heard
+	Reaches bool          // it reaches the shared counters, or needs none
+}
+
+// Setting is a setting in force, as people may see it.
+type Setting struct{ Flag, Variable, Value, Origin string }
+
+// Options says what the console shows, and to whom.
+type Options struct {
+	Store       Store
+	List        List
+	Environment petcat.Environment
+	Version     string
+	// Parts, Nodes and History tell of now.
+	Parts    func() []Part
+	Nodes    func() []Node
+	History  func(Span) []Step
+	Settings []Setting
+	// Secure says that browsers reach the console by TLS. Without it, the console must be
+	// on the loopback.
+	Secure bool
+	// OwnName reports whether a host, in lower case and without a port, names this
+	// console. Pages elsewhere can have other names point here.
+	OwnName func(host string) bool
+	// Failures counts failed attempts to sign in, by address.
+	Failures *ratelimit.FailureBucket
+	Clock    clock.Clock
+	Logger   *slog.Logger
+	Random   io.Reader // cryptographically secure
+}
+
+// Console is the handler. Use [New].
+type Console struct {
+	Options
+
+	mux      *http.ServeMux
+	pages    map[string]*template.Template
+	origins  *http.CrossOriginProtection
+	failing  chan struct{} // as many as may be told at once, slowly, that they failed
+	patience func(context.Context)
+}
+
+// base is the path of all pages.
+const base = "/console/"
+
+// New returns the console.
+func New(o Options) *Console {
+	c := &Console{
+		Options: o, mux: http.NewServeMux(), pages: loadPages(), origins: http.NewCrossOriginProtection(),
+		failing: make(chan struct{}, maxFailing), patience: waitAfterFailure,
+	}
+	c.routes()
+	return c
+}
+
+// now returns the wall clock's time in UTC.
+func (c *Console) now() time.Time { return c.Clock.Read().Time() }
+
+func (c *Console) routes() {
+	for pattern, page := range map[string]handle{
+		"GET {$}":                          overview,
+		"GET history.json":                 history,
+		"GET find":                         find,
+		"GET accounts":                     accounts,
+		"GET accounts/{account}":           account,
+		"GET accounts/{account}/close":     confirmClose,
+		"GET keys/{key}":                   key,
+		"GET keys/{key}/revoke":            confirmRevoke,
+		"GET bans":                         bans,
+		"GET categories":                   categories,
+		"GET categories/{category}":        category,
+		"GET categories/{category}/delete": confirmDelete,
+		"GET audit":                        audit,
+		"GET settings":                     settings,
+		"GET nodes":                        nodes,
+		"GET operators":                    operators,
+		"GET ":                             nothing,
+	} {
+		c.handle(pattern, signedIn(page))
+	}
+	for pattern, change := range map[string]handle{
+		"POST accounts":                     createAccount,
+		"POST accounts/{account}/plan":      changePlan,
+		"POST accounts/{account}/close":     closeAccount,
+		"POST accounts/{account}/keys":      createKey,
+		"POST keys/{key}/rotate":            rotateKey,
+		"POST keys/{key}/disable":           changeKey(petcat.DisableKey, "disabled"),
+		"POST keys/{key}/enable":            changeKey(petcat.EnableKey, "enabled"),
+		"POST keys/{key}/revoke":            changeKey(petcat.RevokeKey, "revoked"),
+		"POST bans/{key}/lift":              liftBan,
+		"POST categories":                   createCategory,
+		"POST categories/{category}":        updateCategory,
+		"POST categories/{category}/delete": deleteCategory,
+	} {
+		c.handle(pattern, signedIn(mayChange(change)))
+	}
+	c.handle("GET sign-in", signInPage)
+	c.handle("POST sign-in", signIn)
+	c.handle("POST sign-out", signedIn(signOut))
+	c.handle("POST sign-out-everywhere", signedIn(signOutEverywhere))
+	c.serveFiles()
+}
+
+// handle registers a handler for a method and a path below [base].
+func (c *Console) handle(pattern string, h handle) {
+	method, path, _ := strings.Cut(pattern, " ")
+	c.mux.HandleFunc(method+" "+base+path, func(w http.ResponseWriter, r *http.Request) { c.serve(w, r, h) })
+}

@@ -1,0 +1,174 @@
+package console
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"petcat"
+)
+
+// exchange is one request and its answer.
+type exchange struct {
+	*Console
+
+	w       http.ResponseWriter
+	r       *http.Request
+	session petcat.Session // zero unless somebody is signed in
+	token   petcat.TokenHash
+	// notice and problem are told at the head of the page, "" for none.
+	notice, problem string
+}
+
+// handle answers a request, or returns why it cannot.
+type handle func(x *exchange) error
+
+// maxForm is far above the largest form, that of a category with a long description.
+const maxForm = 256 << 10
+
+// ServeHTTP implements [http.Handler].
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentSecurityPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	// What is sent to others is nothing; without an Origin, our own forms could not be told
+	// from theirs.
+	h.Set("Referrer-Policy", "same-origin")
+	x := &exchange{Console: c, w: w, r: r}
+	switch {
+	case !c.OwnName(hostOf(r.Host)):
+		x.fail(petcat.Errorf(petcat.CodeForbidden, "call the console by localhost, by its IP address, or by the name in --console-url"))
+	case c.origins.Check(r) != nil:
+		x.fail(petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin"))
+	default:
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		c.mux.ServeHTTP(w, r)
+	}
+}
+
+// contentSecurityPolicy allows our own files and forms, and nothing else.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// serve lets a handler answer.
+func (c *Console) serve(w http.ResponseWriter, r *http.Request, h handle) {
+	x := &exchange{Console: c, w: w, r: r}
+	if err := r.ParseForm(); err != nil {
+		x.fail(petcat.Errorf(petcat.CodeInvalidField, "the form cannot be read").WithCause(err))
+		return
+	}
+	x.notice = notices[r.Form.Get("done")]
+	if err := h(x); err != nil {
+		x.fail(err)
+	}
+}
+
+// form returns a value of the form or of the query, without blanks around it.
+func (x *exchange) form(name string) string { return strings.TrimSpace(x.r.Form.Get(name)) }
+
+// number returns a number of the form, 0 for none.
+func (x *exchange) number(name, called string) (int64, error) {
+	text := strings.ReplaceAll(x.form(name), ",", "")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, petcat.Errorf(petcat.CodeInvalidField, "%s must be a number (got %.50q)", called, text)
+	}
+	return n, nil
+}
+
+// actor is who makes the change.
+func (x *exchange) actor() petcat.Actor { return x.session.Operator.Actor() }
+
+// goTo sends the browser to a page, which tells what was done.
+func (x *exchange) goTo(path, done string) {
+	if done != "" {
+		path += "?done=" + url.QueryEscape(done)
+	}
+	x.w.Header().Set("Cache-Control", "no-store")
+	if x.r.Header.Get("HX-Request") != "" { // htmx would follow by itself, and show the answer in a part of the page
+		x.w.Header().Set("HX-Redirect", base+path)
+		x.w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	http.Redirect(x.w, x.r, base+path, http.StatusSeeOther)
+}
+
+// notices are what pages tell of a change that was made.
+var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
+	"account": "The account was created.", "plan": "The plan was changed. It holds from the next request on.",
+	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
+	"enabled": "The key was enabled.", "revoked": "The key was revoked.", "lifted": "The ban was lifted.",
+	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
+}
+
+// again shows a form once more if what was entered breaks a rule, with what is wrong. Any
+// other error it returns.
+func (x *exchange) again(err error, page handle) error {
+	switch petcat.CodeOf(err) {
+	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
+		x.problem = sentence(petcat.Public(err).Message)
+		return page(x)
+	default:
+		return err
+	}
+}
+
+// sentence returns a message as a sentence.
+func sentence(message string) string {
+	if message == "" {
+		return ""
+	}
+	return strings.ToUpper(message[:1]) + message[1:] + "."
+}
+
+// fail answers with an error.
+func (x *exchange) fail(err error) {
+	public := petcat.Public(err)
+	status := statusOf(public.Code)
+	if status == http.StatusInternalServerError {
+		x.Logger.ErrorContext(x.r.Context(), "a page of the console failed", "method", x.r.Method, "path", x.r.URL.Path, "error", err)
+	}
+	x.problem = ""
+	x.respond(status, "error", view{Title: http.StatusText(status), Data: sentence(public.Message)})
+}
+
+// statusOf returns the HTTP status of a code.
+func statusOf(code petcat.Code) int {
+	switch code {
+	case petcat.CodeNotFound:
+		return http.StatusNotFound
+	case petcat.CodeForbidden:
+		return http.StatusForbidden
+	case petcat.CodeInvalidField, petcat.CodeMissingField:
+		return http.StatusBadRequest
+	case petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
+		return http.StatusConflict
+	case petcat.CodeTooManyFailedAttempts:
+		return http.StatusTooManyRequests
+	case petcat.CodeServiceUnavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// nothing says that there is no such page.
+func nothing(*exchange) error {
+	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address")
+}
+
+// hostOf returns the host of an address that may have a port, in lower case.
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	return strings.ToLower(host)
+}

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"errors"
+	"time"
+
+	"petcat"
+)
+
+// keyView is a key as it is now.
+type keyView struct {
+	petcat.Key
+
+	State  petcat.KeyState
+	Banned bool
+	Owner  petcat.Account
+	Ban    *petcat.Ban // the last one
+}
+
+// findKey returns the key that the path names.
+func (x *exchange) findKey() (petcat.Key, error) {
+	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
+	if err != nil {
+		return petcat.Key{}, nothing(x)
+	}
+	return x.Store.FindKey(x.r.Context(), id)
+}
+
+func key(x *exchange) error {
+	k, err := x.findKey()
+	if err != nil {
+		return err
+	}
+	v := keyView{Key: k, State: k.State(x.now())}
+	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
+		return err
+	}
+	last, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: k.Account, After: k.ID - 1, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(last) == 1 && last[0].Key == k.ID {
+		v.Ban, v.Banned = &last[0], last[0].Active(x.now())
+	}
+	return x.render("key", view{Title: k.ID.String(), Section: "accounts", Data: v})
+}
+
+// newKeyView is a key whose secret is shown, once.
+type newKeyView struct {
+	Key     petcat.Key
+	Account petcat.Account
+	Secret  string
+	Old     *petcat.Key // that it takes the place of
+}
+
+func createKey(x *exchange) error {
+	a, err := x.findAccount()
+	if err != nil {
+		return err
+	}
+	terms := petcat.KeyTerms{Label: x.form("label"), ReadOnly: x.form("read_only") != ""}
+	if terms.ExpiresAt, err = date(x.form("expires")); err != nil {
+		return x.again(err, account)
+	}
+	generated, err := petcat.GenerateKey(x.Environment, x.Random)
+	if err != nil {
+		return err
+	}
+	asked, err := petcat.ParseNewKey(a.ID, terms, x.now(), generated)
+	if err != nil {
+		return x.again(err, account)
+	}
+	k, err := x.Store.CreateKey(x.r.Context(), x.actor(), asked)
+	if err != nil {
+		return x.again(unsureOfKey(err), account)
+	}
+	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{Key: k, Account: a, Secret: generated.Secret.Reveal()}})
+}
+
+// unsureOfKey says what to do after a key may have been created that nobody knows.
+func unsureOfKey(err error) error {
+	if errors.Is(err, petcat.ErrOutcomeUnknown) {
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "a key may have been created whose secret nobody knows; look at the keys of the account, and revoke it").WithCause(err)
+	}
+	return err
+}
+
+func rotateKey(x *exchange) error {
+	old, err := x.findKey()
+	if err != nil {
+		return err
+	}
+	overlap, err := time.ParseDuration(x.form("overlap"))
+	if err != nil {
+		return x.again(petcat.Errorf(petcat.CodeInvalidField, "choose for how long both keys work"), key)
+	}
+	generated, err := petcat.GenerateKey(x.Environment, x.Random)
+	if err != nil {
+		return err
+	}
+	rotation, err := petcat.ParseRotation(old.ID, overlap, generated)
+	if err != nil {
+		return x.again(err, key)
+	}
+	k, err := x.Store.RotateKey(x.r.Context(), x.actor(), rotation)
+	if err != nil {
+		return x.again(unsureOfKey(err), key)
+	}
+	v := newKeyView{Key: k, Secret: generated.Secret.Reveal(), Old: &old}
+	if v.Account, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
+		v.Account = petcat.Account{ID: k.Account, Name: k.Account.String()} // the secret must be shown now
+	}
+	v.Old.ExpiresAt = k.CreatedAt.Add(overlap)
+	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(v.Old.ExpiresAt) {
+		v.Old.ExpiresAt = old.ExpiresAt
+	}
+	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: v})
+}
+
+// changeKey returns the handler of an action.
+func changeKey(action petcat.KeyAction, done string) handle {
+	return func(x *exchange) error {
+		k, err := x.findKey()
+		if err != nil {
+			return err
+		}
+		if _, err := x.Store.ChangeKey(x.r.Context(), x.actor(), k.ID, action); err != nil {
+			return x.again(err, key)
+		}
+		x.goTo("keys/"+k.ID.String(), done)
+		return nil
+	}
+}
+
+func confirmRevoke(x *exchange) error {
+	k, err := x.findKey()
+	if err != nil {
+		return err
+	}
+	return x.render("confirm", view{Title: "Revoke " + k.ID.String(), Section: "accounts", Data: confirmation{
+		What:        "Revoke the key " + k.ID.String() + " of " + k.Account.String() + "?",
+		Consequence: "Requests with it get 401 at once, and for ever. While you are not sure, disable it instead: that can be undone.",
+		Action:      "keys/" + k.ID.String() + "/revoke", Button: "Revoke the key", Back: "keys/" + k.ID.String(),
+	}})
+}

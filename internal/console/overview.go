@@ -1,0 +1,163 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"petcat"
+)
+
+// overviewView is how the node is, and was.
+type overviewView struct {
+	Span    Span
+	Ready   bool
+	Parts   []partView
+	Nodes   int
+	Total   totals
+	Reasons []reasonView
+	Bans    int // active, at most pageSize
+	More    bool
+	Count   int64 // of categories
+}
+
+// partView is a part of the node, with how it was over the span.
+type partView struct {
+	Part
+
+	Past []pastView
+	Well int // the share of the pieces in which it was always well, in percent
+}
+
+// pastView is a piece of a strip that shows when a part was well.
+type pastView struct {
+	State string // well, unwell, or unknown
+	Title string
+}
+
+type totals struct {
+	Requests, Refused, Faulty, Failed int64
+	PerMinute                         int64 // requests, lately
+	P50, P99                          string
+}
+
+type reasonView struct {
+	Code  petcat.Code
+	Count int64
+	Share int64 // of all refusals, in percent
+}
+
+// pieces is how many pieces a strip has.
+const pieces = 60
+
+func overview(x *exchange) error {
+	span := x.span()
+	steps := x.History(span)
+	v := overviewView{Span: span, Ready: true, Nodes: len(x.Nodes()), Total: total(steps), Reasons: reasons(steps)}
+	for _, part := range x.Parts() {
+		v.Parts = append(v.Parts, past(part, steps))
+		v.Ready = v.Ready && part.Trouble == ""
+	}
+	// When the store is unavailable, this is the page that says so.
+	if active, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Active: x.now(), Limit: pageSize + 1}); err == nil {
+		v.Bans, v.More = min(len(active), pageSize), len(active) > pageSize
+	}
+	if list, _, err := x.List.Current(x.r.Context()); err == nil {
+		v.Count = list.Count()
+	}
+	return x.render("overview", view{Title: "Overview", Section: "overview", Data: v})
+}
+
+// total adds the steps up.
+func total(steps []Step) (t totals) {
+	for _, s := range steps {
+		t.Requests += s.Good + s.Refused + s.Faulty + s.Failed
+		t.Refused, t.Faulty, t.Failed = t.Refused+s.Refused, t.Faulty+s.Faulty, t.Failed+s.Failed
+	}
+	t.P50, t.P99 = "–", "–"
+	var took time.Duration
+	for i := len(steps) - 1; i >= 0 && took < time.Minute; i-- {
+		s := steps[i]
+		took += s.Took
+		t.PerMinute += s.Good + s.Refused + s.Faulty + s.Failed
+		if s.P99 > 0 && t.P99 == "–" {
+			t.P50, t.P99 = latency(s.P50), latency(s.P99)
+		}
+	}
+	if took > time.Minute { // it is one long step
+		t.PerMinute = int64(float64(t.PerMinute) * time.Minute.Seconds() / took.Seconds())
+	}
+	return t
+}
+
+// latency writes a short time with two digits that matter.
+func latency(d time.Duration) string {
+	if d < 10*time.Millisecond {
+		return fmt.Sprintf("%.2f ms", milliseconds(d))
+	}
+	return fmt.Sprintf("%.0f ms", milliseconds(d))
+}
+
+// reasons counts the refusals by reason, in the order of [Refusals].
+func reasons(steps []Step) (all []reasonView) {
+	counts, sum := map[petcat.Code]int64{}, int64(0)
+	for _, s := range steps {
+		for code, n := range s.Reasons {
+			counts[code] += n
+			sum += n
+		}
+	}
+	for _, code := range Refusals() {
+		if counts[code] > 0 {
+			all = append(all, reasonView{code, counts[code], (100*counts[code] + sum/2) / sum})
+		}
+	}
+	return all
+}
+
+// past returns how a part was, in as many pieces as a strip has.
+func past(part Part, steps []Step) partView {
+	v := partView{Part: part}
+	well, known := 0, 0
+	for i := range pieces {
+		from, to := i*len(steps)/pieces, (i+1)*len(steps)/pieces
+		piece := pastView{State: "unknown", Title: "not recorded"}
+		for _, s := range steps[from:to] {
+			if s.Took == 0 {
+				continue // before this node was started
+			}
+			if piece.State == "unknown" {
+				piece = pastView{"well", when(s.End)}
+			}
+			if slices.Contains(s.Unwell, part.Name) {
+				piece = pastView{"unwell", when(s.End)}
+			}
+		}
+		v.Past = append(v.Past, piece)
+		if piece.State != "unknown" {
+			known++
+		}
+		if piece.State == "well" {
+			well++
+		}
+	}
+	v.Well = 100
+	if known > 0 {
+		v.Well = 100 * well / known
+	}
+	return v
+}
+
+// find leads to what somebody typed: an account, a key, or accounts by their name.
+func find(x *exchange) error {
+	text := x.form("q")
+	if id, isID := petcat.ParseAccountRef(text); isID {
+		x.goTo("accounts/"+id.String(), "")
+		return nil
+	}
+	if id, err := petcat.ParseKeyID(text); err == nil {
+		x.goTo("keys/"+id.String(), "")
+		return nil
+	}
+	return accounts(x)
+}

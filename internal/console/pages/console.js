@@ -1,0 +1,122 @@
+// What makes the pages livelier. Every page works without it, but for the charts.
+'use strict';
+
+// The token of a link is behind the #, which no browser sends. It goes from the address
+// into the form at once.
+function takeToken() {
+  const field = document.getElementById('token');
+  if (!field || location.hash.length < 2) return;
+  field.value = location.hash.slice(1);
+  history.replaceState(null, '', location.pathname);
+  field.form.querySelector('button').focus();
+}
+
+// A new key is shown once: who loads the page again sees the key's page, and makes no
+// second key.
+function leaveForm() {
+  const shown = document.querySelector('[data-address]');
+  if (shown) history.replaceState(null, '', shown.dataset.address);
+}
+
+async function copy(button) {
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+  button.textContent = 'Copied';
+}
+
+// Only the Enterprise plan has numbers of its own.
+function showNumbers(chooser) {
+  const numbers = chooser.form.querySelector('[data-numbers]');
+  numbers.hidden = chooser.value !== 'enterprise';
+  for (const input of numbers.querySelectorAll('input')) {
+    input.disabled = numbers.hidden;
+    input.required = !numbers.hidden;
+  }
+}
+
+const series = {
+  requests: [['good', 1], ['refused', 2], ['faulty', 3], ['our errors', 4]],
+  latency: [['median', 1], ['99 of 100', 2]],
+  reasons: [['minute', 1], ['day', 2], ['banned', 4], ['guessing', 3], ['invalid', 5], ['missing', 8], ['expired', 7], ['revoked', 6], ['disabled', 9]],
+};
+
+const plots = new Map();
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+function draw(chart, columns) {
+  if (plots.has(chart)) {
+    plots.get(chart).setData(columns);
+    return;
+  }
+  const axis = { stroke: colour('muted'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' };
+  const plot = new uPlot({
+    width: chart.clientWidth, height: 200,
+    legend: { live: true },
+    cursor: { y: false, points: { size: 6 } },
+    scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    axes: [{ ...axis, grid: { show: false } }, { ...axis, size: 46 }],
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    series: [{}, ...series[chart.dataset.chart].map(([label, number]) => ({
+      label, stroke: colour(`series-${number}`), width: 1.5, points: { show: false },
+      fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
+      value: (u, v) => (v == null ? '–' : v < 10 ? v.toFixed(2) : v.toFixed(0)),
+    }))],
+  }, columns, chart);
+  plots.set(chart, plot);
+}
+
+async function refresh(charts) {
+  if (document.hidden) return;
+  const answer = await fetch(charts.dataset.history, { headers: { Accept: 'application/json' } });
+  if (!answer.ok || answer.redirected) return;
+  const columns = await answer.json();
+  for (const chart of charts.querySelectorAll('[data-chart]')) draw(chart, columns[chart.dataset.chart]);
+}
+
+function startCharts() {
+  const charts = document.querySelector('[data-history]');
+  if (!charts) return;
+  const again = () => refresh(charts).catch(() => {}); // the next one may succeed
+  again();
+  setInterval(again, 10_000);
+  const redraw = () => {
+    for (const [chart, plot] of plots) {
+      plot.destroy();
+      plots.delete(chart);
+    }
+    again();
+  };
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  let width = innerWidth;
+  addEventListener('resize', () => {
+    if (innerWidth !== width) {
+      width = innerWidth;
+      redraw();
+    }
+  });
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target.closest('[data-copy]');
+  if (button) copy(button);
+  for (const open of document.querySelectorAll('details.create[open]')) {
+    if (!open.contains(event.target)) open.open = false;
+  }
+});
+document.addEventListener('keydown', (event) => {
+  const open = event.key === 'Escape' && document.querySelector('details.create[open]');
+  if (open) {
+    open.open = false;
+    open.querySelector('summary').focus();
+  }
+});
+document.addEventListener('change', (event) => {
+  if (event.target.matches('[data-plan]')) showNumbers(event.target);
+});
+addEventListener('hashchange', takeToken);
+takeToken();
+leaveForm();
+for (const chooser of document.querySelectorAll('[data-plan]')) showNumbers(chooser);
+startCharts();

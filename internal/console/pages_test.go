@@ -1,0 +1,282 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/tooltest"
+)
+
+func TestAccounts(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.get("accounts").want(http.StatusOK, "There are no accounts yet.")
+	b.post("accounts", "name", "acme <b>", "plan", "enterprise", "per_minute", "5,000", "per_day", "2000000").wantGoesTo("accounts/acct_1?done=account")
+	s.wantAudited("operator ada", "account.create", "acct_1")
+	b.get("accounts/acct_1?done=account").want(http.StatusOK, "acme <b>", "Enterprise", "2,000,000", "The account was created.")
+
+	b.post("accounts", "name", " ", "plan", "free").want(http.StatusBadRequest, "must contain something besides white space.")
+	b.post("accounts", "name", "acme <b>", "plan", "free").want(http.StatusBadRequest, "already", `value="acme <b>"`)
+	b.post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").want(http.StatusBadRequest, "The quota per minute must be a number")
+
+	b.post("accounts/acct_1/plan", "plan", "pro").wantGoesTo("accounts/acct_1?done=plan")
+	s.wantAudited("operator ada", "account.set_plan", "acct_1")
+	b.post("accounts/acct_1/plan", "plan", "pro", "per_minute", "5").want(http.StatusBadRequest, "published quotas")
+	b.get("accounts/acct_1").want(http.StatusOK, "10,000")
+	for _, path := range []string{"accounts/acct_2", "accounts/x", "accounts/acct_1/x"} {
+		b.get(path).want(http.StatusNotFound)
+	}
+
+	b.get("accounts/acct_1/close").want(http.StatusOK, "Close the account acme <b> (acct_1)?", "cannot be undone")
+	b.post("accounts/acct_1/close", "typed", "acme").want(http.StatusBadRequest, "What you typed is not the account's name")
+	b.post("accounts/acct_1/close", "typed", "acme <b>").wantGoesTo("accounts/acct_1?done=closed")
+	s.wantAudited("operator ada", "account.close", "acct_1")
+	b.get("accounts/acct_1").want(http.StatusOK, "closed").lacks("New key", "Change the plan")
+}
+
+func TestAccountPages(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	for i := range pageSize + 3 {
+		s.account(fmt.Sprintf("Shop %03d", i))
+	}
+	s.account("zoo")
+	next := regexp.MustCompile(`accounts(\?[^"]*after=[^"]*)`)
+	first := b.get("accounts?q=sHop").want(http.StatusOK, "Shop 000", "Shop 049", "Next page")
+	first.lacks("Shop 050", "zoo")
+	link := next.FindStringSubmatch(first.text)
+	if link == nil {
+		t.Fatal("there is no next page")
+	}
+	b.get("accounts"+link[1]).want(http.StatusOK, "Shop 050", "Shop 052", "First page").lacks("Shop 049", "zoo", "Next page")
+	b.get("find?q=Zo").want(http.StatusOK, "zoo").lacks("Shop")
+	b.get("find?q=acct_3").wantGoesTo("accounts/acct_3")
+	b.get("find?q=key_7").wantGoesTo("keys/key_7")
+	b.get("accounts?q=nobody").want(http.StatusOK, "No account’s name begins with “nobody”.")
+}
+
+// secretOf returns the key that a page shows.
+func secretOf(t *testing.T, p *page) string {
+	t.Helper()
+	found := regexp.MustCompile(`<code id="secret">(pck_live_\w+)</code>`).FindStringSubmatch(p.text)
+	if found == nil {
+		t.Fatalf("there is no key in\n%s", p.text)
+	}
+	return found[1]
+}
+
+// wantKey checks the state of a key's holder.
+func (s *service) wantKey(secret string, want petcat.KeyState) petcat.Key {
+	s.t.Helper()
+	hash, err := petcat.ParseKey(petcat.Production, secret)
+	must(s.t, err)
+	found, err := s.store.FindCredentials(s.t.Context(), []petcat.KeyHash{hash})
+	must(s.t, err)
+	k := found[hash].Key
+	if got := k.State(s.clock.Read().Time()); k.ID == 0 || got != want {
+		s.t.Errorf("%s is %s, want %s", k.ID, got, want)
+	}
+	return k
+}
+
+func TestKeys(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	s.account("acme")
+	p := b.post("accounts/acct_1/keys", "label", "backend", "expires", "2027-12-31", "read_only", "yes").want(http.StatusOK, "It is shown once")
+	if p.Header.Get("Cache-Control") != "no-store" {
+		t.Error("the page with a secret may be stored")
+	}
+	secret := secretOf(t, p)
+	k := s.wantKey(secret, petcat.KeyActive)
+	if k.Label != "backend" || !k.ReadOnly || !k.ExpiresAt.Equal(time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("the key is %+v", k)
+	}
+	s.wantAudited("operator ada", "key.create", "key_1")
+	for _, path := range []string{"accounts/acct_1", "keys/key_1", "audit"} {
+		b.get(path).want(http.StatusOK, "backend").lacks(secret)
+	}
+	b.post("accounts/acct_1/keys", "expires", "soon").want(http.StatusBadRequest, "A day looks like 2027-01-31")
+	b.post("accounts/acct_1/keys", "expires", "2020-01-01").want(http.StatusBadRequest, "must be in the future")
+
+	p = b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
+	s.wantAudited("operator ada", "key.rotate", "key_1")
+	successor := secretOf(t, p)
+	s.wantKey(successor, petcat.KeyActive)
+	b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusBadRequest, "was rotated already")
+	b.post("keys/key_2/rotate", "overlap", "24").want(http.StatusBadRequest)
+	b.get("keys/key_1").want(http.StatusOK, "key_2").lacks("Rotate the key")
+	s.clock.Advance(24 * time.Hour)
+	b = s.admin()
+	s.wantKey(secret, petcat.KeyExpired)
+
+	b.post("keys/key_2/disable").wantGoesTo("keys/key_2?done=disabled")
+	s.wantKey(successor, petcat.KeyDisabled)
+	b.get("keys/key_2").want(http.StatusOK, "Enable the key")
+	b.post("keys/key_2/enable").wantGoesTo("keys/key_2?done=enabled")
+	s.wantKey(successor, petcat.KeyActive)
+	b.get("keys/key_2/revoke").want(http.StatusOK, "for ever")
+	s.wantKey(successor, petcat.KeyActive)
+	b.post("keys/key_2/revoke").wantGoesTo("keys/key_2?done=revoked")
+	s.wantKey(successor, petcat.KeyRevoked)
+	s.wantAudited("operator ada", "key.revoke", "key_2")
+	b.get("keys/key_2").want(http.StatusOK, "revoked").lacks("Revoke…", "Disable the key")
+	b.post("keys/key_2/enable").want(http.StatusBadRequest, "was revoked permanently")
+	b.get("keys/key_9").want(http.StatusNotFound)
+	b.get("keys/x").want(http.StatusNotFound)
+}
+
+func TestKeyPages(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	a := s.account("acme")
+	for range pageSize + 1 {
+		s.key(a.ID)
+	}
+	p := b.get("accounts/acct_1").want(http.StatusOK, "key_51", "key_2", "Older")
+	p.lacks("keys/key_1\"")
+	b.get("accounts/acct_1?before=key_2").want(http.StatusOK, "keys/key_1\"", "Newest").lacks("key_51", "Older")
+}
+
+func TestBans(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	a := s.account("acme")
+	b.get("bans").want(http.StatusOK, "No key is banned.")
+	for range pageSize + 1 {
+		k := s.key(a.ID)
+		must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: noon, EndsAt: noon.Add(15 * time.Minute), EarlyRetries: 41}))
+	}
+	b.get("").want(http.StatusOK, "50+")
+	p := b.get("bans").want(http.StatusOK, "41 early retries", "14 Mar 2027, 12:15", "Next page")
+	p.lacks("key_51")
+	b.get("bans?after=key_50").want(http.StatusOK, "key_51", "First page")
+	b.get("keys/key_1").want(http.StatusOK, "banned", "Lift the ban")
+	b.post("bans/key_1/lift", "from", "key").wantGoesTo("keys/key_1?done=lifted")
+	s.wantAudited("operator ada", "ban.lift", "key_1")
+	b.post("bans/key_2/lift").wantGoesTo("bans?done=lifted")
+	b.post("bans/key_1/lift").want(http.StatusNotFound, "is not banned now")
+	b.get("bans").want(http.StatusOK, "key_51").lacks("key_1<", "key_2<")
+	b.get("bans?all=yes").want(http.StatusOK, "by operator ada")
+	b.get("accounts/acct_1").want(http.StatusOK, "of its keys are banned")
+}
+
+func TestCategories(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.get("categories").want(http.StatusOK, "There are no categories yet.")
+	b.post("categories", "name", "Dogs", "description", "Loyal,\r\nand hungry").wantGoesTo("categories/1?done=category")
+	s.wantAudited("operator ada", "category.create", "category_1")
+	b.post("categories", "name", "").want(http.StatusBadRequest)
+	b.get("categories/1").want(http.StatusOK, "Dogs", "Loyal,\nand hungry")
+	b.post("categories/1", "name", "Hounds").wantGoesTo("categories/1?done=updated")
+	s.wantAudited("operator ada", "category.update", "category_1")
+	b.get("categories/1").want(http.StatusOK, "Hounds").lacks("Loyal")
+	b.post("categories/1", "name", strings.Repeat("x", 1001)).want(http.StatusBadRequest, "at most 1000 characters")
+	b.get("categories/1/delete").want(http.StatusOK, "Delete the category Hounds?")
+	b.post("categories/1/delete").wantGoesTo("categories?done=deleted")
+	s.wantAudited("operator ada", "category.delete", "category_1")
+	b.get("categories/1").want(http.StatusNotFound)
+	b.post("categories/1/delete").want(http.StatusNotFound)
+	b.get("categories/x").want(http.StatusNotFound)
+
+	for i := range pageSize + 2 {
+		b.post("categories", "name", fmt.Sprintf("Breed %03d", i)).want(http.StatusSeeOther)
+	}
+	b.post("categories", "name", "Last one").want(http.StatusSeeOther)
+	p := b.get("categories?q=bREED").want(http.StatusOK, "Breed 049", "Next page")
+	p.lacks("Breed 050", "Last one")
+	b.get("categories?q=bREED&after=51").want(http.StatusOK, "Breed 050", "Breed 051").lacks("Breed 049", "Last one", "Next page")
+	b.get("categories?q=cat").want(http.StatusOK, "No category’s name contains “cat”.")
+}
+
+func TestAudit(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	for i := range pageSize {
+		s.account(fmt.Sprintf("shop %d", i))
+	}
+	s.key(7)
+	p := b.get("audit").want(http.StatusOK, "key.create", "Older")
+	p.lacks("operator.sign_in")
+	b.get("audit?before=3").want(http.StatusOK, "operator.sign_in", "Newest").lacks("account.create", "Older")
+	b.get("audit?actor=operator+ada").want(http.StatusOK, "operator.sign_in").lacks("account.create")
+	b.get("audit?about=key_1").want(http.StatusOK, "key.create", "label made before").lacks("account.create")
+	b.get("audit?about=shop+6").want(http.StatusOK, "key.create", "account.create").lacks("acct_8")
+	b.get("audit?about=nobody").want(http.StatusBadRequest, "There is no account")
+}
+
+func TestAbout(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.get("settings").want(http.StatusOK, "--bans", "PETCAT_BANS", "shadow", "1.2.3")
+	b.get("nodes").want(http.StatusOK, "N1", "this one", "reached")
+	s.link("bob", petcat.RoleViewer)
+	b.get("operators").want(http.StatusOK, "ada", "admin", "bob", "viewer", "14 Mar 2027, 12:15")
+	b.get("nowhere").want(http.StatusNotFound, "There is nothing at this address.")
+}
+
+func TestOverview(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.get("").want(http.StatusOK, "all well", "Nobody was refused.")
+	s.parts[0].Trouble = "the database does not respond"
+	for i := range 360 {
+		step := Step{End: noon.Add(time.Duration(i) * 10 * time.Second)}
+		if i >= 180 {
+			step.Took, step.Good, step.P50, step.P99 = 10*time.Second, 25, 2*time.Millisecond, 30*time.Millisecond
+		}
+		if i >= 270 {
+			step.Unwell = []string{"store"}
+			step.Refused, step.Reasons = 3, map[petcat.Code]int64{petcat.CodeKeyBanned: 2, petcat.CodeInvalidAPIKey: 1}
+		}
+		s.steps = append(s.steps, step)
+	}
+	b.get("").want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
+		"<strong>270</strong>", "2.00 ms", "99 of 100 below 30 ms", "Store: well for 50 percent", "Limiter: well for 100 percent", "key_banned", "67 %", "33 %")
+	var c chart
+	p := b.get("history.json?span=hour").want(http.StatusOK)
+	must(t, json.Unmarshal([]byte(p.text), &c))
+	if len(c.Requests) != 5 || len(c.Reasons) != 10 || len(c.Latency) != 3 || len(c.Requests[0]) != 360 {
+		t.Fatalf("%d, %d and %d columns of %d", len(c.Requests), len(c.Reasons), len(c.Latency), len(c.Requests[0]))
+	}
+	if c.Requests[1][0] != nil || *c.Requests[1][359] != 2.5 || *c.Requests[2][359] != 0.3 || *c.Reasons[3][359] != 0.2 || *c.Latency[2][359] != 30 || c.Latency[1][0] != nil {
+		t.Errorf("the last step: %s", p.text[len(p.text)-200:])
+	}
+	if *c.Requests[0][1]-*c.Requests[0][0] != 10 {
+		t.Error("the steps are not 10 s apart")
+	}
+}
+
+// TestStoreAway: without the store nobody can sign in, and pages say what is wrong.
+func TestStoreAway(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	token := s.link("ada", petcat.RoleAdmin)
+	must(t, s.store.Close())
+	b.get("accounts").lacks("Sign in to petcat")
+	if p := b.post("sign-in", "token", token); p.StatusCode < 500 || len(p.Cookies()) > 0 {
+		t.Errorf("%d, %v", p.StatusCode, p.Cookies())
+	}
+}
+
+func TestFiles(t *testing.T) {
+	s := start(t)
+	b := s.browser()
+	page := b.get("sign-in")
+	for _, file := range regexp.MustCompile(`/console/(files/[^"]+)`).FindAllStringSubmatch(page.text, -1) {
+		b.get(file[1]).want(http.StatusOK)
+	}
+	b.get("files/frame.html").wantGoesTo("sign-in")
+	if outside := regexp.MustCompile(`(?:src|href|action)="(?:https?:)?//`).FindString(page.text); outside != "" {
+		t.Errorf("the page refers to %s", outside)
+	}
+}
+
+func TestAssetsAreUnchanged(t *testing.T) { tooltest.WantChecksums(t, embedded, "assets") }

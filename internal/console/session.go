@@ -1,0 +1,176 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"petcat"
+)
+
+// SignInLink returns the link that an operator signs in with. The token is in the
+// fragment: browsers send that to nobody, neither in a request nor in Referer.
+func SignInLink(url string, token petcat.Secret) string {
+	return url + base + "sign-in#" + token.Reveal()
+}
+
+// FailuresPerMinute is how many failed attempts to sign in an address has in a minute.
+const FailuresPerMinute = 10
+
+const (
+	// failureDelay is how long a failed attempt waits for its answer.
+	failureDelay = time.Second
+	// maxFailing is how many failed attempts wait at the same time. Others are told at
+	// once to come back later.
+	maxFailing = 8
+)
+
+func waitAfterFailure(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(failureDelay):
+	}
+}
+
+// cookieName returns the name of the cookie. A browser takes one that begins with __Host-
+// by TLS only, for this host alone, and from no other host.
+func (c *Console) cookieName() string {
+	if c.Secure {
+		return "__Host-petcat-console"
+	}
+	return "petcat-console"
+}
+
+// setCookie gives the browser a cookie for a time, or takes it back.
+func (x *exchange) setCookie(token string, life time.Duration) {
+	http.SetCookie(x.w, &http.Cookie{ //nolint:gosec // without TLS only on the loopback
+		Name: x.cookieName(), Value: token, Path: "/", MaxAge: int(life.Seconds()),
+		Secure: x.Secure, HttpOnly: true,
+		// Not strict: a link to a page, as in an alert, works for who is signed in. What a
+		// link can open changes nothing.
+		SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// signedIn is a handler for those who are signed in; others are sent to sign in.
+func signedIn(next handle) handle {
+	return func(x *exchange) error {
+		switch err := x.findSession(); {
+		case petcat.CodeOf(err) == petcat.CodeNotFound:
+			x.goTo("sign-in", "")
+			return nil
+		case err != nil:
+			return err
+		}
+		return next(x)
+	}
+}
+
+// findSession finds out who is there.
+func (x *exchange) findSession() error {
+	cookie, err := x.r.Cookie(x.cookieName())
+	if err != nil {
+		return petcat.NoSession()
+	}
+	if x.token, err = petcat.ParseToken(cookie.Value); err != nil {
+		return petcat.NoSession()
+	}
+	if x.session, err = x.Store.FindSession(x.r.Context(), x.token); err != nil {
+		return err
+	}
+	if x.session.Stale(x.now()) {
+		if err := x.Store.TouchSession(x.r.Context(), x.token); err != nil {
+			// It may end too early. Who looks what is wrong with the store must not be
+			// kept out by it.
+			x.Logger.WarnContext(x.r.Context(), "the use of a console session could not be written down", "error", err)
+		}
+	}
+	return nil
+}
+
+// mayChange is a handler for those who may change things.
+func mayChange(next handle) handle {
+	return func(x *exchange) error {
+		if !x.session.Role.Changes() {
+			return petcat.Errorf(petcat.CodeForbidden, "a viewer cannot change anything; ask an admin")
+		}
+		return next(x)
+	}
+}
+
+func signInPage(x *exchange) error {
+	return x.render("sign-in", view{Title: "Sign in"})
+}
+
+// signIn uses up the token of a link, and begins a session.
+func signIn(x *exchange) error {
+	from := x.address()
+	if x.Failures.Peek(from).Standing.Remaining <= 0 {
+		return errTooManyAttempts()
+	}
+	link, err := petcat.ParseToken(x.form("token"))
+	if err != nil {
+		return x.signInFailed(from, err)
+	}
+	token, err := petcat.GenerateToken(x.Random)
+	if err != nil {
+		return err
+	}
+	session, err := x.Store.SignIn(x.r.Context(), link, token.Hash)
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return x.signInFailed(from, err)
+	}
+	if err != nil {
+		return err
+	}
+	x.Logger.InfoContext(x.r.Context(), "an operator signed in", "operator", string(session.Operator), "address", from)
+	x.setCookie(token.Secret.Reveal(), petcat.SessionLife)
+	x.goTo("", "")
+	return nil
+}
+
+// signInFailed counts a failed attempt, and answers it slowly.
+func (x *exchange) signInFailed(from netip.Addr, err error) error {
+	x.Failures.Fail(from)
+	select {
+	case x.failing <- struct{}{}:
+		defer func() { <-x.failing }()
+	default:
+		return errTooManyAttempts()
+	}
+	x.patience(x.r.Context())
+	x.problem = sentence(petcat.Public(err).Message)
+	return x.renderAs(http.StatusForbidden, "sign-in", view{Title: "Sign in"})
+}
+
+func errTooManyAttempts() error {
+	return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts to sign in failed; wait a minute, then try again")
+}
+
+// address returns who is connected.
+func (x *exchange) address() netip.Addr {
+	from, err := netip.ParseAddrPort(x.r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{} // all of them are one
+	}
+	return from.Addr().Unmap()
+}
+
+func signOut(x *exchange) error {
+	if err := x.Store.SignOut(x.r.Context(), x.token); err != nil {
+		return err
+	}
+	x.setCookie("", -time.Second)
+	x.goTo("sign-in", "")
+	return nil
+}
+
+func signOutEverywhere(x *exchange) error {
+	if _, err := x.Store.SignOutEverywhere(x.r.Context(), x.actor(), x.session.Operator); err != nil {
+		return err
+	}
+	x.setCookie("", -time.Second)
+	x.goTo("sign-in", "")
+	return nil
+}

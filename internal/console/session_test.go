@@ -1,0 +1,209 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+)
+
+func TestSignIn(t *testing.T) {
+	s := start(t)
+	b := s.browser()
+	for _, path := range []string{"", "accounts", "history.json", "nowhere"} {
+		b.get(path).wantGoesTo("sign-in")
+	}
+	b.post("accounts", "name", "acme", "plan", "free").wantGoesTo("sign-in")
+	b.get("sign-in").want(http.StatusOK, "Sign in to petcat")
+
+	token := s.link("ada", petcat.RoleAdmin)
+	p := b.post("sign-in", "token", " "+token+"\n")
+	p.wantGoesTo("")
+	cookies := p.Cookies()
+	if len(cookies) != 1 {
+		t.Fatalf("%d cookies", len(cookies))
+	}
+	c := cookies[0]
+	if c.Name != "petcat-console" || !c.HttpOnly || c.Secure || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 7*24*3600 || c.Value == token {
+		t.Errorf("the cookie is %s", c)
+	}
+	s.wantAudited("operator ada", "operator.sign_in", "operator ada")
+	b.get("").want(http.StatusOK, "Overview", "ada", "admin")
+
+	s.browser().post("sign-in", "token", token).want(http.StatusForbidden, "used already")
+	if log := s.log.String(); strings.Contains(log, token) || strings.Contains(log, c.Value) {
+		t.Errorf("the log has a secret: %s", log)
+	}
+}
+
+func TestSignInLink(t *testing.T) {
+	if got := SignInLink("https://console.example.com", petcat.NewSecret("abc")); got != "https://console.example.com/console/sign-in#abc" {
+		t.Error(got)
+	}
+}
+
+func TestCookieByTLS(t *testing.T) {
+	s := start(t, func(o *Options) { o.Secure = true })
+	p := s.browser().post("sign-in", "token", s.link("ada", petcat.RoleAdmin))
+	if c := p.Cookies()[0]; c.Name != "__Host-petcat-console" || !c.Secure || c.Path != "/" || c.Domain != "" {
+		t.Errorf("the cookie is %s", c)
+	}
+}
+
+func TestLinkExpires(t *testing.T) {
+	s := start(t)
+	token := s.link("ada", petcat.RoleAdmin)
+	s.clock.Advance(petcat.LinkLife)
+	s.browser().post("sign-in", "token", token).want(http.StatusForbidden, "expired")
+}
+
+func TestFailedAttemptsAreBounded(t *testing.T) {
+	s := start(t)
+	token := s.link("ada", petcat.RoleAdmin)
+	b := s.browser()
+	for i := range FailuresPerMinute {
+		wrong := []string{"", "x", strings.Repeat("a", 32)}[i%3]
+		b.post("sign-in", "token", wrong).want(http.StatusForbidden, "not whole")
+	}
+	b.post("sign-in", "token", token).want(http.StatusTooManyRequests, "wait a minute")
+	s.clock.Advance(time.Minute)
+	b.post("sign-in", "token", token).wantGoesTo("")
+}
+
+func TestFailedAttemptsAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		waitAfterFailure(t.Context())
+		if took := time.Since(began); took != failureDelay {
+			t.Errorf("it waits %s, want %s", took, failureDelay)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		waitAfterFailure(ended) // who has gone away is not waited for
+		if took := time.Since(began); took != failureDelay {
+			t.Errorf("it waits %s for nobody", took-failureDelay)
+		}
+	})
+}
+
+func TestFewFailedAttemptsWait(t *testing.T) {
+	s := start(t)
+	waiting, release := make(chan struct{}), make(chan struct{})
+	s.console.patience = func(context.Context) {
+		waiting <- struct{}{}
+		<-release
+	}
+	answers := make(chan *page, maxFailing)
+	for range maxFailing {
+		b := s.browser()
+		go func() { answers <- b.post("sign-in", "token", "x") }()
+		<-waiting
+	}
+	s.browser().post("sign-in", "token", "x").want(http.StatusTooManyRequests)
+	close(release)
+	for range maxFailing {
+		(<-answers).want(http.StatusForbidden)
+	}
+}
+
+func TestOtherOrigins(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	for name, headers := range map[string][]string{
+		"cross-site":         {"Sec-Fetch-Site", "cross-site"},
+		"same-site":          {"Sec-Fetch-Site", "same-site"}, // another port, or another name of the site
+		"only an Origin":     {"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
+		"an Origin of null":  {"Sec-Fetch-Site", "", "Origin", "null"},
+		"rebound, to change": {"Host", "evil.example"},
+	} {
+		b.do(http.MethodPost, "accounts", form("name", name, "plan", "free"), headers...).want(http.StatusForbidden)
+		if _, err := s.store.FindAccount(t.Context(), name); petcat.CodeOf(err) != petcat.CodeNotFound {
+			t.Errorf("%s: the account was created", name)
+		}
+	}
+	for host, want := range map[string]int{
+		"evil.example": http.StatusForbidden, "evil.example:8081": http.StatusForbidden, "console.example.com": http.StatusSeeOther,
+		"CONSOLE.example.com:443": http.StatusSeeOther,
+	} {
+		b.do(http.MethodGet, "accounts", "", "Host", host, "Cookie", "").want(want).lacks("ada")
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	s := start(t)
+	p := s.admin().get("").want(http.StatusOK)
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"X-Content-Type-Options":  "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "same-origin",
+		"Content-Type": "text/html; charset=utf-8",
+	} {
+		if got := p.Header.Get(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestSignOut(t *testing.T) {
+	s := start(t)
+	first, second, other := s.admin(), s.admin(), s.viewer()
+	first.post("sign-out").wantGoesTo("sign-in")
+	first.get("").wantGoesTo("sign-in")
+	second.get("").want(http.StatusOK)
+	third := s.admin()
+	second.post("sign-out-everywhere").wantGoesTo("sign-in")
+	s.wantAudited("operator ada", "operator.sign_out", "operator ada")
+	second.get("").wantGoesTo("sign-in")
+	third.get("").wantGoesTo("sign-in")
+	other.get("").want(http.StatusOK)
+	must(t, s.store.RemoveOperator(t.Context(), cli, "bob"))
+	other.get("").wantGoesTo("sign-in")
+}
+
+func TestSessionEndsWhenIdle(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	for range 3 {
+		s.clock.Advance(petcat.SessionIdle - time.Minute)
+		b.get("accounts").want(http.StatusOK)
+	}
+	s.clock.Advance(petcat.SessionIdle)
+	b.get("accounts").wantGoesTo("sign-in")
+	p := b.do(http.MethodGet, "", "", "HX-Request", "true").want(http.StatusNoContent)
+	if got := p.Header.Get("HX-Redirect"); got != base+"sign-in" {
+		t.Errorf("htmx is sent to %q", got)
+	}
+}
+
+// TestViewer: a viewer sees every page, is offered no change, and can make none.
+func TestViewer(t *testing.T) {
+	s := start(t)
+	a := s.account("acme")
+	k := s.key(a.ID)
+	ada := s.admin()
+	ada.post("categories", "name", "Dogs").want(http.StatusSeeOther)
+	before := s.lastAudit().Sequence
+	b := s.viewer()
+	for _, path := range []string{
+		"", "accounts", "accounts/acct_1", "keys/key_1", "bans", "bans?all=yes", "categories", "categories/1", "audit", "settings", "nodes", "operators",
+	} {
+		b.get(path).want(http.StatusOK).lacks("New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
+	}
+	for _, path := range []string{
+		"accounts", "accounts/acct_1/plan", "accounts/acct_1/close", "accounts/acct_1/keys", "keys/key_1/rotate", "keys/key_1/disable",
+		"keys/key_1/enable", "keys/key_1/revoke", "bans/key_1/lift", "categories", "categories/1", "categories/1/delete",
+	} {
+		b.post(path, "name", "x", "plan", "pro", "typed", "acme", "overlap", "1h").want(http.StatusForbidden, "A viewer cannot change anything")
+	}
+	if got := s.lastAudit(); got.Sequence != before+2 || got.Action != "operator.sign_in" { // behind the operator
+		t.Errorf("the last audit entry is %+v", got)
+	}
+	again, err := s.store.FindKey(t.Context(), k.ID)
+	must(t, err)
+	if again != k {
+		t.Errorf("the key is %+v", again)
+	}
+}

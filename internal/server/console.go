@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"petcat/internal/config"
+	"petcat/internal/console"
+	"petcat/internal/metrics"
+	"petcat/internal/ratelimit"
+)
+
+// consoleHandler serves the console, once the data is loaded.
+type consoleHandler struct {
+	current atomic.Pointer[console.Console]
+}
+
+func (h *consoleHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c := h.current.Load(); c != nil {
+		c.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, "petcat is starting; load the page again in a moment", http.StatusServiceUnavailable)
+}
+
+// withoutConsole says why there is no console: a session must not go over a network that
+// others can read.
+func withoutConsole(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "the console needs TLS where other machines can reach it: set --tls-cert and --tls-key, or --console-url to the https address of the proxy in front", http.StatusForbidden)
+}
+
+// consoleAnswers returns what answers below the console's path.
+func (n *Node) consoleAnswers() http.Handler {
+	if !n.consoleByTLS() && !n.settings.AdminIsLocal() {
+		return http.HandlerFunc(withoutConsole)
+	}
+	return &n.console
+}
+
+// consoleByTLS reports whether browsers reach the console by TLS.
+func (n *Node) consoleByTLS() bool {
+	return n.settings.AdminTLS() || strings.HasPrefix(n.settings.ConsoleURL, "https://")
+}
+
+// ConsoleURL returns where browsers find the console: the one that was set, or where the
+// admin listener can be reached from this machine.
+func (n *Node) ConsoleURL() string {
+	if n.settings.ConsoleURL != "" {
+		return n.settings.ConsoleURL
+	}
+	return n.AdminURL()
+}
+
+// loadConsole makes the console, of what has been loaded.
+func (n *Node) loadConsole(ctx context.Context) {
+	series := n.metrics.Series(n.clock.Read().Time())
+	n.seriesSteps = startPeriodic(ctx, func() time.Duration { return metrics.Step }, func(context.Context) {
+		var unwell []string
+		for _, part := range n.parts() {
+			if part.Trouble != "" {
+				unwell = append(unwell, part.Name)
+			}
+		}
+		series.Take(n.clock.Read().Time(), unwell)
+	})
+	n.console.current.Store(console.New(console.Options{
+		Store: n.backend, List: n.backend.list(), Environment: n.backend.Environment(), Version: n.version,
+		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
+		Settings: consoleSettings(n.values), Secure: n.consoleByTLS(), OwnName: n.isOwnName,
+		Failures: ratelimit.NewFailureBucket(n.limitsClock, console.FailuresPerMinute),
+		Clock:    n.clock, Logger: n.log.Logger, Random: rand.Reader,
+	}))
+}
+
+// steps returns the series as the console shows it.
+func steps(series *metrics.Series, span console.Span) []console.Step {
+	points := series.Hour()
+	if span == console.Day {
+		points = series.Day()
+	}
+	all := make([]console.Step, len(points))
+	for i, p := range points {
+		s := console.Step{
+			End: p.End, Took: p.Took, Good: p.Answers[1] + p.Answers[2] + p.Answers[3], Failed: p.Answers[5],
+			Reasons: p.Refused, P50: p.Quantile(0.5), P99: p.Quantile(0.99), Unwell: p.Unwell,
+		}
+		for _, n := range p.Refused {
+			s.Refused += n
+		}
+		s.Faulty = max(0, p.Answers[4]-s.Refused)
+		all[i] = s
+	}
+	return all
+}
+
+// parts returns how the parts of the node are.
+func (n *Node) parts() []console.Part {
+	c := n.condition()
+	return []console.Part{{Name: "store", Trouble: c.store}, {Name: "limiter", Trouble: c.limiter}, {Name: "keyring", Trouble: c.keyring}}
+}
+
+// nodes returns the nodes that serve, as this one knows.
+func (n *Node) nodes() []console.Node {
+	now := n.clock.Read()
+	told := n.membership.current()
+	since := time.Duration(now.Mono - told.ReadAt)
+	var all []console.Node
+	for _, m := range told.Members {
+		if m.ID != "" && m.Seen <= serves {
+			all = append(all, console.Node{
+				ID: m.ID, Self: m.ID == n.id, Joined: now.Time().Add(-m.Joined - since), Seen: m.Seen + since, Reaches: m.CutOff == 0,
+			})
+		}
+	}
+	if len(all) == 0 { // there can be only one
+		all = []console.Node{{ID: n.id, Self: true, Joined: n.began, Reaches: true}}
+	}
+	return all
+}
+
+// consoleSettings returns settings as the console shows them.
+func consoleSettings(values []config.Value) (all []console.Setting) {
+	for _, v := range values {
+		shown := v.Shown()
+		if shown == "" {
+			shown = v.WhenEmpty
+		}
+		all = append(all, console.Setting{Flag: "--" + v.Flag, Variable: v.Env, Value: shown, Origin: v.Origin})
+	}
+	return all
+}
