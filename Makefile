@@ -35,7 +35,7 @@ GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(
 CONTRACT  := api/openapi.yaml
 # The tests in a browser, those on a disk of their own, and all that have a command of
 # their own: make test does not skip them, it does not name them.
-BROWSER   := '^TestReferencePage'
+BROWSER   := '^Test(ReferencePage|ConsoleInBrowser)$$'
 POWERCUT  := '^TestPowerCuts|^TestDiskErrorsAnywhere'
 APART     := $(BROWSER)'|'$(POWERCUT)'|^TestSoak$$|^TestFloods$$|^TestTortureCluster$$|^TestTortureSnapshot$$'
 # What the program compiles for besides this machine.
@@ -75,7 +75,7 @@ race-quick: need-go ## Run the tests that start no server under the race detecto
 	CGO_ENABLED=1 go test -race -short -tags faults -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: browser
-browser: need-go need-npm tools/clients/node_modules ## Use the reference page in headless Chromium (SCREENSHOT=file keeps a picture)
+browser: need-go need-npm tools/clients/node_modules ## Use the reference page and the console in headless Chromium (SCREENSHOT=file keeps a picture)
 	@scripts/need-servers chromium
 	PETCAT_TEST_REQUIRE=1 PETCAT_SCREENSHOT=$(abspath $(SCREENSHOT)) go test -timeout $(TEST_TIMEOUT) ./e2e -run $(BROWSER) -count=1 -v
 

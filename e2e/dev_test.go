@@ -66,6 +66,9 @@ func TestDevShowsWhatWorks(t *testing.T) {
 			t.Errorf("%s answers %d %v", link, status, err)
 		}
 	}
+	if link := regexp.MustCompile(`http://\S+/console/sign-in#[a-z2-7]{32}\n`).FindString(shown); !strings.HasPrefix(link, s.admin+"/") {
+		t.Errorf("the link to the console is %q", link)
+	}
 	if got := s.categories(devKeyIn(t, shown)); len(got) != 1 || got[0].Name != "dog" {
 		t.Errorf("there are %v", got)
 	}

@@ -1,0 +1,141 @@
+// Uses the console in Chromium as an operator does, and writes what happened as JSON. The
+// argument says what to use, as JSON.
+const { chromium } = require('playwright-core');
+const fs = require('fs');
+
+const sizes = {
+  light: { scheme: 'light', width: 1280, height: 860 },
+  dark: { scheme: 'dark', width: 1280, height: 860 },
+  phone: { scheme: 'light', width: 390, height: 844 },
+};
+
+// judge lets axe look at a page in each form, and returns what is serious.
+async function judge(page, axe) {
+  const found = [];
+  for (const [name, { scheme, width, height }] of Object.entries(sizes)) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height });
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => window.axe.run());
+    for (const v of violations) {
+      if (['serious', 'critical'].includes(v.impact)) found.push(`${new URL(page.url()).pathname}, ${name}: ${v.id}: ${v.nodes[0].html}`);
+    }
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (beyond > 0) found.push(`${new URL(page.url()).pathname}, ${name}: ${beyond} pixels are beyond the window`);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize(sizes.light);
+  return found;
+}
+
+async function main() {
+  const { executablePath, link, api, netLog } = JSON.parse(process.argv[2]);
+  const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+  const browser = await chromium.launch({
+    executablePath,
+    // As for the reference page: nothing leaves the machine.
+    args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--disable-quic', '--disable-sync', '--disable-gpu', `--log-net-log=${netLog}`],
+  });
+  const context = await browser.newContext({ viewport: sizes.light, reducedMotion: 'reduce' });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(link).origin });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const messages = [];
+  page.on('console', (message) => messages.push(`${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => messages.push(`exception: ${error}`));
+  const button = (name) => page.getByRole('button', { name, exact: true });
+  const link_ = (name) => page.getByRole('link', { name, exact: true });
+  const open = (path) => page.goto(new URL(`/console/${path}`, link).href);
+  const call = async (key) => {
+    const answer = await fetch(`${api}/v1/categories`, { headers: { Authorization: `Bearer ${key}` } });
+    const body = await answer.json();
+    return Array.isArray(body) ? answer.status : `${answer.status} ${body.code}`;
+  };
+  const saw = { serious: [], messages };
+
+  await page.goto(link);
+  saw.address = page.url(); // without the token
+  saw.serious.push(...await judge(page, axe));
+  await page.keyboard.press('Enter'); // the button has the focus
+  await page.waitForURL(/console\/$/);
+  await page.keyboard.press('Tab');
+  saw.firstStop = await page.evaluate(() => document.activeElement.textContent);
+
+  await page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Accounts' }).click();
+  await page.getByText('New account').click();
+  await page.getByLabel('Name', { exact: true }).fill('Whiskers & Co');
+  await page.getByLabel('Plan').selectOption('enterprise');
+  await page.getByLabel('Requests a minute').fill('1');
+  await page.getByLabel('Requests a day').fill('10,000');
+  saw.serious.push(...await judge(page, axe));
+  await button('Create the account').click();
+  await page.getByText('The account was created.').waitFor();
+  const account = new URL(page.url()).pathname.split('/').pop();
+  saw.account = account;
+
+  await page.getByText('New key').click();
+  await page.getByLabel('Label').fill('backend');
+  await button('Create the key').click();
+  await button('Copy').click();
+  await button('Copied').waitFor();
+  saw.key = await page.locator('#secret').textContent();
+  saw.copied = await page.evaluate(() => navigator.clipboard.readText());
+  saw.serious.push(...await judge(page, axe));
+  await page.reload(); // makes no second key, and shows none
+  await page.getByRole('heading', { name: 'key_1' }).waitFor();
+  saw.again = await page.content().then((text) => text.includes(saw.key));
+
+  saw.calls = [await call(saw.key)];
+  const banned = Date.now() + 30_000;
+  let last;
+  do { last = await call(saw.key); } while (last !== '429 key_banned' && Date.now() < banned);
+  saw.calls.push(last);
+
+  await open('');
+  const shown = page.locator('[data-chart=requests] .u-over');
+  await shown.waitFor();
+  // The numbers move by themselves, when the next step ends.
+  await page.locator('.numbers li', { hasText: 'Refused' }).locator('strong').filter({ hasNotText: /^0$/ }).waitFor({ timeout: 40_000 });
+  saw.refused = await page.locator('.numbers li', { hasText: 'Refused' }).locator('strong').textContent();
+  saw.serious.push(...await judge(page, axe));
+
+  await link_('Bans').click();
+  await button('Lift the ban of key_1').waitFor();
+  saw.serious.push(...await judge(page, axe));
+  await button('Lift the ban of key_1').click();
+  await page.getByText('The ban was lifted.').waitFor();
+  const lifted = Date.now() + 20_000;
+  do { last = await call(saw.key); } while (last === '429 key_banned' && Date.now() < lifted);
+  saw.calls.push(last);
+
+  await link_('Accounts').click();
+  await page.getByRole('searchbox').pressSequentially('nob');
+  await page.getByText('No account’s name begins with “nob”.').waitFor();
+  await page.getByRole('searchbox').fill('WHISK');
+  await link_('Whiskers & Co').click();
+  await page.waitForURL(new RegExp(`accounts/${account}$`));
+  for (const path of [`accounts/${account}`, 'keys/key_1', 'keys/key_1/revoke', `accounts/${account}/close`, 'categories', 'audit', 'nodes', 'settings', 'operators', 'nowhere']) {
+    await open(path);
+    saw.serious.push(...await judge(page, axe));
+  }
+
+  await open('categories');
+  await page.getByText('New category').click();
+  await page.getByLabel('Name', { exact: true }).fill('Dogs');
+  await page.getByLabel('Description').fill('Loyal,\nand always hungry');
+  await button('Create the category').click();
+  await page.getByText('The category was created.').waitFor();
+  saw.serious.push(...await judge(page, axe));
+
+  await page.locator('.you summary').click();
+  await button('Sign out').click();
+  await page.waitForURL(/sign-in$/);
+  await open('accounts');
+  saw.after = new URL(page.url()).pathname;
+  await browser.close(); // completes netLog
+  // Where there is nothing, that is what the console says.
+  saw.messages = messages.filter((text) => !text.includes('404 (Not Found)'));
+  process.stdout.write(JSON.stringify(saw));
+}
+
+main();
