@@ -9,9 +9,10 @@ import (
 
 // What makes data that of an older version: it takes the last migration back.
 const (
-	olderFile = `DROP TABLE usage_node; DROP TABLE usage_batch; DROP TABLE usage_hour; DROP TABLE usage_day; DROP TABLE key_use; DROP TABLE recent_refusal;
-		DELETE FROM goose_db_version WHERE version_id = 8`
-	olderDatabase = `DROP TABLE usage_node, usage_batch, usage_hour, usage_day, key_use, recent_refusal; DELETE FROM petcat_schema WHERE version_id = 11`
+	olderFile = `DROP TABLE operator_session; DROP TABLE operator; DROP INDEX account_search; DROP INDEX audit_subject; DROP INDEX audit_actor;
+		DELETE FROM goose_db_version WHERE version_id = 9`
+	olderDatabase = `DROP TABLE operator_session, operator; DROP INDEX account_search, audit_subject, audit_actor;
+		DELETE FROM petcat_schema WHERE version_id = 12`
 )
 
 // makeOlder makes the data in a directory that of an older version.

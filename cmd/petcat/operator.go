@@ -61,7 +61,11 @@ the machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.
 			return usage(err)
 		}
 		return p.makeLink(cmd, *asJSON, func(ctx context.Context, st store, link petcat.TokenHash) (petcat.Operator, error) {
-			return st.CreateOperator(ctx, actor(), asked, link)
+			o, err := st.CreateOperator(ctx, actor(), asked, link)
+			if petcat.CodeOf(err) == petcat.CodeInvalidField {
+				err = &failure{code: exitCode(err), text: explain(err) + "; make another link with: petcat operator link " + args[0], cause: err}
+			}
+			return o, err
 		})
 	}
 	return cmd
@@ -83,7 +87,8 @@ not used yet. Sessions that are open stay open.`,
 			return usage(err)
 		}
 		return p.makeLink(cmd, *asJSON, func(ctx context.Context, st store, link petcat.TokenHash) (petcat.Operator, error) {
-			return st.LinkOperator(ctx, actor(), name, link)
+			o, err := st.LinkOperator(ctx, actor(), name, link)
+			return o, noSuchOperator(err)
 		})
 	}
 	return cmd
@@ -99,7 +104,7 @@ func (p *program) makeLink(cmd *cobra.Command, asJSON bool, give func(context.Co
 	if err != nil {
 		return err
 	}
-	return p.withStore(cmd, func(ctx context.Context, st store) error {
+	return p.changeStore(cmd, func(ctx context.Context, st store) error {
 		token, err := petcat.GenerateToken(p.random)
 		if err != nil {
 			return err
@@ -120,6 +125,10 @@ func (p *program) makeLink(cmd *cobra.Command, asJSON bool, give func(context.Co
 		}
 		return p.sayParagraph("%s", link)
 	})
+}
+
+func noSuchOperator(err error) error {
+	return notFound(err, "list the operators with: petcat operator list")
 }
 
 // consoleURL returns where browsers find the console.
@@ -195,12 +204,12 @@ func (p *program) operatorRemoveCommand() *cobra.Command {
 		if err != nil {
 			return usage(err)
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
+		return p.changeStore(cmd, func(ctx context.Context, st store) error {
 			if err := p.confirm(*yes, fmt.Sprintf("Remove the operator %s and end their sessions?", string(name))); err != nil {
 				return err
 			}
 			if err := st.RemoveOperator(ctx, actor(), name); err != nil {
-				return unsure(err, exitTryLater, "the operator may have been removed; check with: petcat operator list, or run the command again")
+				return unsure(noSuchOperator(err), exitTryLater, "the operator may have been removed; check with: petcat operator list, or run the command again")
 			}
 			if *asJSON {
 				return p.printJSON(struct {

@@ -80,6 +80,8 @@ func TestMigrationWaitsForReaders(t *testing.T) {
 	pgtest.Execute(t, older, `DROP TRIGGER audit_append_only ON audit`)
 	pgtest.Execute(t, older, `DROP FUNCTION audit_is_append_only`)
 	pgtest.Execute(t, older, `DROP TABLE usage_node, usage_batch, usage_hour, usage_day, key_use, recent_refusal`)
+	pgtest.Execute(t, older, `DROP TABLE operator_session, operator`)
+	pgtest.Execute(t, older, `DROP INDEX account_search, audit_subject, audit_actor`)
 	pgtest.Execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
 	pgtest.Execute(t, older, `SET lock_timeout = '1s'`)
 	backup := pgtest.Connect(t, url)

@@ -118,7 +118,7 @@ func TestMetricsOfAQueue(t *testing.T) {
 	n := startTestNode(t, func(*Options) {})
 	n.wantMetric(t, "petcat_store_queue", 0)
 	n.wantMetric(t, "petcat_store_shed_total", 0)
-	db := must(sql.Open("sqlite", filepath.Join(n.settings.Data, "petcat.db")))
+	db := must(sql.Open("sqlite", filepath.Join(n.settings.Data, "petcat.db")+"?_pragma=busy_timeout(5000)"))
 	defer func() { _ = db.Close() }()
 	lock := must(db.Conn(t.Context()))
 	_ = must(lock.ExecContext(t.Context(), "BEGIN IMMEDIATE"))

@@ -127,7 +127,7 @@ func TestSchemaThatWasBegunIsFinished(t *testing.T) {
 }
 
 // olderSchema takes the last migration back.
-const olderSchema = "DROP TRIGGER audit_not_updated; DROP TRIGGER audit_not_deleted; DELETE FROM goose_db_version WHERE version_id = 7"
+const olderSchema = "DROP TABLE operator_session; DROP TABLE operator; DROP INDEX account_search; DROP INDEX audit_subject; DROP INDEX audit_actor; DELETE FROM goose_db_version WHERE version_id = 9"
 
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {

@@ -29,7 +29,7 @@ func (t *Tx) createOperator(by petcat.Actor, n petcat.NewOperator, link petcat.T
 	if _, found, err := t.findOperator(n.Name()); err != nil {
 		return petcat.Operator{}, err
 	} else if found {
-		return petcat.Operator{}, invalid("there is an operator %s already; make another link with: petcat operator link %s", string(n.Name()), string(n.Name()))
+		return petcat.Operator{}, invalid("there is an operator %s already", string(n.Name()))
 	}
 	o := petcat.Operator{Name: n.Name(), Role: n.Role(), CreatedAt: t.now, LinkEndsAt: t.now.Add(petcat.LinkLife)}
 	if err := t.exec(insert, string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), link[:], o.LinkEndsAt.UnixMilli()); err != nil {
@@ -65,7 +65,7 @@ func (t *Tx) findOperator(name petcat.OperatorName) (o petcat.Operator, found bo
 }
 
 func noOperator(name petcat.OperatorName) error {
-	return notFound("there is no operator %s; list the operators with: petcat operator list", string(name))
+	return notFound("there is no operator %s", string(name))
 }
 
 // EachOperator implements [petcat.OperatorStore].
