@@ -22,6 +22,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.BanStore
 	petcat.AuditStore
 	petcat.OperatorStore
+	petcat.UsageStore
 	archive
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.

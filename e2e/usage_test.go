@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+// usageHistory is what petcat usage --json prints.
+type usageHistory struct {
+	Total struct {
+		Requests int64            `json:"requests"`
+		Refused  map[string]int64 `json:"refused"`
+		Bytes    int64            `json:"bytes"`
+	} `json:"total"`
+	Periods []struct {
+		Begin      string `json:"begin"`
+		Requests   int64  `json:"requests"`
+		Incomplete bool   `json:"incomplete"`
+	} `json:"periods"`
+	Gaps []struct {
+		From  time.Time `json:"from"`
+		Until time.Time `json:"until"`
+	} `json:"gaps"`
+}
+
+// usageOf asks for the history of an account, or of all with "".
+func usageOf(t testing.TB, data, account string, more ...string) (h usageHistory) {
+	t.Helper()
+	args := []string{"usage"}
+	if account != "" {
+		args = append(args, account)
+	}
+	must(t, json.Unmarshal([]byte(petcatDoes(t, data, append(append(args, "--json"), more...)...)), &h))
+	return h
+}
+
+// customers are accounts whose requests are counted by who sends them.
+type customers struct {
+	t     testing.TB
+	data  string
+	keys  []string // by account, from acct_1 on
+	tally []answers
+}
+
+// answers are how many there were of each sort, and how long they were.
+type answers struct{ admitted, refused, unknown, bytes atomic.Int64 }
+
+// newCustomers opens accounts; every second one uses up its minute's quota.
+func newCustomers(t testing.TB, data string, count int) *customers {
+	t.Helper()
+	c := &customers{t: t, data: data, tally: make([]answers, count)}
+	for n := range count {
+		plan := unlimited
+		if n%2 == 1 {
+			plan = []string{"free"}
+		}
+		name := fmt.Sprintf("customer %d", n+1)
+		openAccount(t, data, name, plan...)
+		_, key := issueKey(t, data, name)
+		c.keys = append(c.keys, key)
+	}
+	return c
+}
+
+func (c *customers) account(n int) string { return petcat.AccountID(n + 1).String() }
+
+// send sends requests of all accounts to some servers, in turn. One that gets no answer
+// may have been admitted.
+func (c *customers) send(requests int, servers ...*server) {
+	c.t.Helper()
+	const clients = 4
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			for i := client; i < requests; i += clients {
+				n := i % len(c.keys)
+				s := servers[i/len(c.keys)%len(servers)]
+				a, err := s.try(http.MethodGet, s.api+"/v1/categories", nil, withKey(c.keys[n]))
+				t := &c.tally[n]
+				switch {
+				case err != nil:
+					t.unknown.Add(1)
+					continue
+				case a.StatusCode == http.StatusOK:
+					t.admitted.Add(1)
+				case a.StatusCode == http.StatusTooManyRequests:
+					t.refused.Add(1)
+				default:
+					c.t.Errorf("an answer with status %d", a.StatusCode)
+				}
+				t.bytes.Add(int64(len(a.body)))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// refusedIn adds up all refusals of an account.
+func (h usageHistory) refusedIn() (n int64) {
+	for _, refused := range h.Total.Refused {
+		n += refused
+	}
+	return n
+}
+
+// wantExact compares the history with what the answers said.
+func (c *customers) wantExact() {
+	c.t.Helper()
+	var admitted, refused int64
+	for n := range c.tally {
+		want := &c.tally[n]
+		h := usageOf(c.t, c.data, c.account(n))
+		if h.Total.Requests != want.admitted.Load() || h.refusedIn() != want.refused.Load() || h.Total.Bytes != want.bytes.Load() {
+			c.t.Errorf("%s: the history has %d admitted, %d refused and %d bytes; the answers say %d, %d and %d", c.account(n),
+				h.Total.Requests, h.refusedIn(), h.Total.Bytes, want.admitted.Load(), want.refused.Load(), want.bytes.Load())
+		}
+		if len(h.Gaps) > 0 {
+			c.t.Errorf("%s: there are the gaps %v", c.account(n), h.Gaps)
+		}
+		admitted, refused = admitted+want.admitted.Load(), refused+want.refused.Load()
+	}
+	if all := usageOf(c.t, c.data, ""); all.Total.Requests != admitted || all.refusedIn() != refused {
+		c.t.Errorf("all accounts: the history has %d admitted and %d refused; the answers say %d and %d", all.Total.Requests, all.refusedIn(), admitted, refused)
+	}
+}
+
+// wantMarked compares the history with what the answers said after servers were killed:
+// at most so many admitted requests are missing, of those that were sent in the second
+// before a kill, and if one is, a gap says so.
+func (c *customers) wantMarked(most int64) {
+	c.t.Helper()
+	var missing int64
+	var gaps int
+	for n := range c.tally {
+		want := &c.tally[n]
+		h := usageOf(c.t, c.data, c.account(n))
+		gaps = len(h.Gaps)
+		lacks := want.admitted.Load() - h.Total.Requests
+		if lacks < -want.unknown.Load() {
+			c.t.Errorf("%s: the history has %d admitted; the answers say %d, and %d got none", c.account(n), h.Total.Requests, want.admitted.Load(), want.unknown.Load())
+		}
+		missing += max(0, lacks)
+	}
+	if missing > most || missing > 0 && gaps == 0 {
+		c.t.Errorf("%d requests are missing, of %d that may be; there are %d gaps", missing, most, gaps)
+	}
+	c.t.Logf("%d requests are missing, of %d that may be; there are %d gaps", missing, most, gaps)
+}
+
+// TestUsage: the history is what the answers said, account by account, over restarts.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	c := newCustomers(t, data, 20)
+	for range 3 {
+		s := serve(t, data)
+		c.send(often(t, 2_000, 30_000), s)
+		s.mustStop()
+	}
+	c.wantExact()
+
+	// It is the same in CSV.
+	rows, err := csv.NewReader(strings.NewReader(petcatDoes(t, data, "usage", "acct_1", "--by", "hour", "--csv"))).ReadAll()
+	must(t, err)
+	var sum int64
+	for _, row := range rows[1:] {
+		n, err := strconv.ParseInt(row[1], 10, 64)
+		must(t, err)
+		sum += n
+	}
+	if want := c.tally[0].admitted.Load(); sum != want {
+		t.Errorf("in CSV there are %d requests, want %d", sum, want)
+	}
+}
+
+// TestUsageOfAKilledServer: what was counted until a second before is in the history, and
+// the rest is marked. While the server runs, the history is at most two seconds behind.
+func TestUsageOfAKilledServer(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	c := newCustomers(t, data, 20)
+	const kills = 3
+	last := int64(often(t, 400, 4_000)) // sent right before a kill
+	for range kills {
+		s := serve(t, data)
+		lost := c.tally[0].admitted.Load() - usageOf(t, data, c.account(0)).Total.Requests // at the last kill
+		c.send(often(t, 1_000, 10_000), s)
+		eventually(t, 10*time.Second, "the history has everything", func() bool {
+			return usageOf(t, data, c.account(0)).Total.Requests == c.tally[0].admitted.Load()-lost
+		})
+		c.send(int(last), s)
+		s.kill()
+	}
+	serve(t, data).mustStop() // it notices the last kill
+	c.wantMarked(kills * last)
+	h := usageOf(t, data, "")
+	if len(h.Gaps) != kills {
+		t.Errorf("there are the gaps %v, want %d", h.Gaps, kills)
+	}
+	for _, g := range h.Gaps {
+		if g.Until.Before(g.From) {
+			t.Errorf("the gap %v ends before it begins", g)
+		}
+	}
+}
