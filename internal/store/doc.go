@@ -1,5 +1,5 @@
 // Package store has every operation on accounts, keys, bans, audit entries,
-// idempotency keys, days, categories, pets, orders, operators and sessions, and every SQL
+// idempotency keys, days, the usage history, categories, pets, orders, operators and sessions, and every SQL
 // statement of theirs, once: packages sqlite and postgres provide the [Database] that runs them,
 // and a [Dialect] for the few expressions that differ.
 //
