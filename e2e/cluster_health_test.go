@@ -17,6 +17,8 @@ func (s *server) wellness(part string) (w wellnessOf) {
 		w.metric = s.metric("petcat_store_up") == 1
 	case "limiter":
 		w.metric = s.metric("petcat_limiter_degraded") == 0
+	case "keyring":
+		w.metric = s.metric("petcat_keyring_trusted") == 1
 	}
 	return w
 }
@@ -56,8 +58,8 @@ func (s *server) tells(what, part string, well bool, notice time.Duration) {
 }
 
 // TestClusterHealthWithoutTraffic: a node that nobody sends requests knows how its
-// database and the shared counters are, and tells the same in /readyz and in the
-// metrics that alerts look at.
+// database and the shared counters are, and whether its keys can be trusted, and tells the
+// same in /readyz and in the metrics that alerts look at.
 func TestClusterHealthWithoutTraffic(t *testing.T) {
 	t.Parallel()
 	// A heartbeat every 2 s, for which PostgreSQL has 3 s, and a moment in which /readyz
@@ -73,12 +75,13 @@ func TestClusterHealthWithoutTraffic(t *testing.T) {
 			}
 		}
 	}
+	start := func() { must(t, c.postgres.Start(t.Context())) }
 	for _, outage := range []struct {
 		name       string
 		part       string
 		lose, heal func()
 	}{
-		{"PostgreSQL is stopped", "store", c.postgres.Stop, func() { must(t, c.postgres.Start(t.Context())) }},
+		{"PostgreSQL is stopped", "store", c.postgres.Stop, start},
 		{"PostgreSQL hangs", "store", c.postgres.Suspend, c.postgres.Resume},
 		{"PostgreSQL is read-only", "store", set("SET default_transaction_read_only = on"), set("RESET default_transaction_read_only")},
 		{"PostgreSQL commits nothing", "store", set("SET synchronous_standby_names = 'nobody'"), set("RESET synchronous_standby_names")},
@@ -89,6 +92,15 @@ func TestClusterHealthWithoutTraffic(t *testing.T) {
 		s.tells(outage.name, outage.part, false, notice)
 		outage.heal()
 		s.tells(outage.name+" no more", outage.part, true, notice)
+	}
+	c.postgres.Stop()
+	s.tells("PostgreSQL is stopped for half a minute", "keyring", false, 30*time.Second+notice)
+	start()
+	s.tells("PostgreSQL is there again", "keyring", true, notice)
+	s.tells("PostgreSQL is there again", "store", true, notice)
+	// What was away was not altered, and who serves without it is ready.
+	if faults, ready := s.metric("petcat_audit_faults_total"), s.metric("petcat_ready"); faults != 0 || ready != 1 {
+		t.Errorf("the metrics tell of %v faults of the audit log, and of a node that is ready: %v", faults, ready)
 	}
 	// On a node that nobody asks for lists, the list is still known to be complete: it asks
 	// each second, and waits for the answer.

@@ -16,7 +16,7 @@ const standbyAway = time.Minute
 
 // TestStandbyAway: while PostgreSQL does all that it is asked and cannot say so,
 // because its synchronous standby is away, nothing is done twice, nothing that may
-// have happened is called failed, and no day is cut short or passed.
+// have happened is called failed, no ban is lost, and no day is cut short or passed.
 func TestStandbyAway(t *testing.T) {
 	awaitRoomInDay(t, 2*standbyAway)
 	redis := newClusterApart(t)
@@ -62,6 +62,7 @@ func loseStandby(t *testing.T, away []*standbyTest) {
 		all.Go(func() { x.spendUntil(end) })
 		all.Go(func() { x.createUntil(end) })
 		all.Go(func() { x.manageUntil(end) })
+		all.Go(func() { x.banned.until(x, end) })
 	}
 	all.Wait()
 	set("ALTER SYSTEM RESET synchronous_standby_names")
@@ -81,6 +82,7 @@ type standbyTest struct {
 	spent           int
 	sent            int      // creates
 	accounts        []string // names that were asked for
+	banned          standbyBans
 }
 
 func newStandbyTest(c *cluster) *standbyTest {
@@ -90,6 +92,8 @@ func newStandbyTest(c *cluster) *standbyTest {
 	x.counted = c.newKey("counted", "enterprise", "--per-minute", "1000000", "--per-day", fmt.Sprint(standbyQuota))
 	c.remember(x.caller)
 	x.spend(100)
+	x.banned.lifted.id, x.banned.lifted.key = x.nodes[0].bannedKey("lifted")
+	x.banned.imposed.id, x.banned.imposed.key = x.nodes[0].spentKey("imposed")
 	return x
 }
 
@@ -191,6 +195,7 @@ func (x *standbyTest) verify() {
 	if !slices.ContainsFunc(accounts, func(a struct{ ID, Name string }) bool { return strings.HasPrefix(a.Name, "maybe-") }) {
 		x.t.Error("no account was made meanwhile, though it was said that it may have been")
 	}
+	x.banned.verify(x)
 	for x.spend(20) == 0 {
 	}
 	// What a node leased and did not spend it gives back within a few seconds.
