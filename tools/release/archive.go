@@ -60,7 +60,8 @@ func (r *release) entries(p platform) ([]entry, error) {
 		units := filepath.Join(r.root, "deploy", "systemd")
 		sources = append(sources,
 			files{filepath.Join(units, "petcat*"), "systemd"},
-			files{filepath.Join(units, "petcat.service.d", "*"), "systemd/petcat.service.d"})
+			files{filepath.Join(units, "petcat.service.d", "*"), "systemd/petcat.service.d"},
+			files{filepath.Join(units, "petcat@.service.d", "*"), "systemd/petcat@.service.d"})
 	}
 	top := fmt.Sprintf("petcat_%s_%s", r.version, p)
 	var entries []entry

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -34,14 +35,7 @@ func missing(t *testing.T, what string) {
 // TestPackage installs, upgrades and removes the package where systemd is process 1, in a
 // copy of this machine's files that it throws away. testdata/package.sh is what happens.
 func TestPackage(t *testing.T) {
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		t.Skip("it installs a package in namespaces of its own, which takes root on Debian")
-	}
-	for program, debianPackage := range map[string]string{
-		"dpkg": "dpkg", "systemd": "systemd", "deb-systemd-helper": "init-system-helpers", "unshare": "util-linux", "ip": "iproute2", "curl": "curl", "ps": "procps",
-	} {
-		find(t, program, debianPackage)
-	}
+	needSystemd(t)
 	pair := mustBuild(t)
 	older, err := filepath.Glob(filepath.Join(pair[0].out, "*_"+host(t)+".deb"))
 	must(t, err)
@@ -53,22 +47,64 @@ func TestPackage(t *testing.T) {
 	next.platforms = []platform{{"linux", runtime.GOARCH}}
 	must(t, next.make(t.Context()))
 
-	folder := t.TempDir()
-	script, err := os.ReadFile("testdata/package.sh")
-	must(t, err)
 	versions := fmt.Sprintf("OLD=%s NEW=%s\n", pair[0].version, next.version)
-	must(t, os.WriteFile(filepath.Join(folder, "script"), append([]byte(versions), script...), 0o644))
+	boot(t, "package.sh", map[string]string{"old.deb": mustRead(t, older[0]), "new.deb": mustRead(t, next.file(next.platforms[0], ".deb")), "versions": versions})
+}
+
+// TestByHand does as root what docs/operations.md says of an archive: install, staging
+// beside production, TLS on port 443. testdata/byhand.sh looks at what comes of it.
+func TestByHand(t *testing.T) {
+	needSystemd(t)
+	find(t, "openssl", "openssl")
+	files := map[string]string{}
+	for name, file := range unpack(t, mustBuild(t)[0], platform{"linux", runtime.GOARCH}) {
+		files["archive/"+name] = mustRead(t, file)
+	}
+	operations := mustRead(t, "../../docs/operations.md")
+	for _, title := range []string{"Install", "Staging beside production", "TLS"} {
+		_, section, _ := strings.Cut(operations, "\n## "+title+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1)
+		if len(blocks) == 0 {
+			t.Fatalf("docs/operations.md has no commands under %s", title)
+		}
+		for _, block := range blocks {
+			files[title] += block[1]
+		}
+	}
+	boot(t, "byhand.sh", files)
+}
+
+// needSystemd ends a test that cannot start systemd.
+func needSystemd(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("it starts systemd in namespaces of its own, which takes root on Debian")
+	}
+	for program, debianPackage := range map[string]string{
+		"dpkg": "dpkg", "systemd": "systemd", "deb-systemd-helper": "init-system-helpers", "unshare": "util-linux", "ip": "iproute2", "curl": "curl", "ps": "procps",
+	} {
+		find(t, program, debianPackage)
+	}
+}
+
+// boot runs a script of testdata where systemd is process 1, in a copy of this machine's
+// files that it throws away. files are what the script finds in /test.
+func boot(t *testing.T, script string, files map[string]string) {
+	t.Helper()
+	folder := t.TempDir()
+	files["script"] = mustRead(t, filepath.Join("testdata", script))
+	for name, text := range files {
+		file := filepath.Join(folder, "files", name)
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must(t, os.WriteFile(file, []byte(text), 0o644))
+	}
 	must(t, os.WriteFile(filepath.Join(folder, "output"), nil, 0o644))
 	must(t, os.Mkdir(filepath.Join(folder, "copy"), 0o755))
-	for name, file := range map[string]string{"old.deb": older[0], "new.deb": next.file(next.platforms[0], ".deb")} {
-		data, err := os.ReadFile(file)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(folder, name), data, 0o644))
-	}
 	// It ends with its process 1, and unshare ends that with itself.
-	boot := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net", "--cgroup", "--mount-proc",
+	booted := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net", "--cgroup", "--mount-proc",
 		"sh", "testdata/boot.sh", folder)
-	out, err := boot.CombinedOutput()
+	out, err := booted.CombinedOutput()
 	text, _ := os.ReadFile(filepath.Join(folder, "output"))
 	if len(text) == 0 {
 		missing(t, fmt.Sprintf("systemd cannot be started in namespaces here: %v: %s", err, out))
@@ -76,6 +112,13 @@ func TestPackage(t *testing.T) {
 	if !strings.HasSuffix(strings.TrimSpace(string(text)), "PASSED") {
 		t.Errorf("%v: %s\n%s", err, out, text)
 	}
+}
+
+func mustRead(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	must(t, err)
+	return string(data)
 }
 
 // host returns the platform of this machine.

@@ -99,7 +99,7 @@ func TestArchives(t *testing.T) {
 			}
 			want := []string{program, "LICENSE", "LICENSES.txt", "README.md", "CHANGELOG.md", "completions/_petcat", "completions/petcat.bash", "man/petcat.1", "man/petcat-key-create.1"}
 			if p.system == "linux" {
-				want = append(want, "systemd/petcat.service", "systemd/petcat.service.d/several-nodes.conf")
+				want = append(want, "systemd/petcat.service", "systemd/petcat.service.d/several-nodes.conf", "systemd/petcat@.service.d/instance.conf")
 			}
 			for _, name := range want {
 				if info, err := os.Stat(files[name]); err != nil || info.Size() == 0 {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Starts systemd as process 1 of a copy of this machine's files, in which nothing that
 # happens is seen outside, and runs a script there. Run by unshare with namespaces of its
-# own. Arguments: an empty folder, which holds the files old.deb, new.deb and script, and
-# gets the script's output in the file output.
+# own. Arguments: a folder, which holds what the script finds in /test, itself among it, in
+# files, and gets the script's output in the file output.
 set -e
 folder=$1
 mount -t tmpfs copy "$folder/copy"
@@ -31,7 +31,7 @@ find etc/systemd/system -name '*.wants' -exec rm -rf {} +
 rm -f usr/sbin/policy-rc.d etc/machine-id
 echo 0123456789abcdef0123456789abcdef >etc/machine-id
 mkdir -p test
-cp "$folder/old.deb" "$folder/new.deb" "$folder/script" test
+cp -r "$folder/files/." test
 cat >etc/systemd/system/package-test.service <<UNIT
 [Unit]
 DefaultDependencies=no

@@ -1,5 +1,6 @@
 # Installs, upgrades, removes and purges the package, with systemd as process 1.
 export DEBIAN_FRONTEND=noninteractive
+. /test/versions
 
 fail() {
 	echo "FAILED: $*"
@@ -39,6 +40,18 @@ echo "== the unit"
 systemd-analyze verify /usr/lib/systemd/system/petcat.service || fail "systemd-analyze verify"
 systemd-analyze security --threshold=15 --no-pager petcat.service >/test/security || fail "the unit is exposed more than it was"
 
+echo "== staging beside production"
+! systemctl start petcat@staging.service || fail "staging starts without settings of its own"
+printf 'PETCAT_LISTEN=127.0.0.1:9080\nPETCAT_ADMIN_LISTEN=127.0.0.1:9081\n' >/etc/petcat/staging.env
+systemctl start petcat@staging.service
+curl -fsS --retry 40 --retry-delay 1 --retry-all-errors -o /dev/null http://127.0.0.1:9081/readyz || fail "staging does not get ready"
+systemd-analyze verify petcat@staging.service || fail "systemd-analyze verify"
+is "staging's data" "$(stat -c '%U:%G %a' /var/lib/petcat-staging)" "petcat:petcat 700"
+is "staging's environment" "$(petcat init --environment staging --data /var/lib/petcat-staging)" "There is a staging deployment in /var/lib/petcat-staging."
+is "accounts" "$(accounts)" '"name":"acme" '
+! nsenter -m -t "$(systemctl show -p MainPID --value petcat@staging.service)" ls /var/lib/petcat >/dev/null 2>&1 || fail "staging sees the data of production"
+staging=$(systemctl show -p MainPID --value petcat@staging.service)
+
 echo "== an upgrade restarts, and leaves settings and data alone"
 echo 'PETCAT_LOG_LEVEL=warn' >>/etc/petcat/petcat.env
 before=$(main)
@@ -46,6 +59,8 @@ dpkg -i /test/new.deb
 state enabled active
 answers
 [ "$(main)" != "$before" ] || fail "it was not restarted"
+is "staging" "$(systemctl is-active petcat@staging.service)" active
+[ "$(systemctl show -p MainPID --value petcat@staging.service)" != "$staging" ] || fail "staging was not restarted"
 is "version" "$(petcat version | sed -n 's/^version *//p')" "$NEW"
 is "settings" "$(tail -1 /etc/petcat/petcat.env)" 'PETCAT_LOG_LEVEL=warn'
 is "accounts" "$(accounts)" '"name":"acme" '
@@ -59,6 +74,7 @@ systemctl enable --now petcat.service
 echo "== removed: settings and data stay"
 dpkg -r petcat
 is "active" "$(systemctl is-active petcat.service)" inactive
+is "staging" "$(systemctl is-active petcat@staging.service)" inactive
 [ ! -e /usr/bin/petcat ] || fail "the program is still there"
 [ -e /etc/petcat/petcat.env ] || fail "the settings are gone"
 [ -e /var/lib/petcat/petcat.db ] || fail "the data is gone"
@@ -72,7 +88,7 @@ is "accounts" "$(accounts)" '"name":"acme" '
 echo "== purged: the data stays"
 dpkg -P petcat | tee /test/purged
 grep -q "the data in /var/lib/petcat stays" /test/purged || fail "nobody is told of the data"
-[ ! -e /etc/petcat ] || fail "settings are left"
+is "settings that are left" "$(ls /etc/petcat)" staging.env
 [ -e /var/lib/petcat/petcat.db ] || fail "the data is gone"
 [ -z "$(find /etc/systemd /var/lib/systemd/deb-systemd-helper-* -name 'petcat*')" ] || fail "systemd remembers it"
 
