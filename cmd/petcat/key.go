@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ func (p *program) keyCommand() *cobra.Command {
 		GroupID: groupManage,
 		Long: `Create, list, find, rotate, disable, enable and revoke API keys. A key is shown once,
 when it is created or rotated; only a hash of it is stored. KEY_ID is its id
-(key_34), which is not secret. Running servers apply changes within a second.`,
+(key_34, or 34), which is not secret. Running servers apply changes within a second.`,
 	},
 		p.keyCreateCommand(),
 		p.keyListCommand(),
@@ -209,8 +210,11 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 
 func noSuchKey(err error) error { return notFound(err, "list the keys with: petcat key list") }
 
-// parseKeyID reads the id of a key as somebody typed it.
+// parseKeyID reads the id of a key as somebody typed it: key_34, or its number alone.
 func parseKeyID(s string) (petcat.KeyID, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		s = petcat.KeyID(n).String()
+	}
 	id, err := petcat.ParseKeyID(s)
 	if err != nil {
 		return 0, usageErrorf("%s; list the ids with: petcat key list", explain(err))

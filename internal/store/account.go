@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 
 	"petcat"
 )
@@ -61,6 +62,9 @@ func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, er
 const accountByID = `SELECT ` + accountColumns + ` FROM account WHERE id = ?`
 
 func noAccount(ref string) error {
+	if n, err := strconv.ParseInt(ref, 10, 64); err == nil { // a number may be a name
+		return notFound("there is no account named %q; if that is an id, write %s", ref, petcat.AccountID(n))
+	}
 	return notFound("there is no account %q", ref)
 }
 
