@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -36,6 +37,29 @@ func TestHealth(t *testing.T) {
 	code, stdout, stderr = askHealth(t, at)
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "no node responds") {
 		t.Errorf("a node that has stopped: %d %q %q", code, stdout, stderr)
+	}
+}
+
+// TestConfigOfTheRunningNode: the node has settings that the shell does not have.
+func TestConfigOfTheRunningNode(t *testing.T) {
+	s := serve(t, filepath.Join(t.TempDir(), "data"), "--bans", "shadow")
+	flags := []string{"config", "--running", "--admin-listen", strings.TrimPrefix(s.admin, "http://")}
+	out := mustRun(t, flags...)
+	for _, line := range []string{
+		`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`, `(?m)^--log-level +PETCAT_LOG_LEVEL +info +default$`, `(?m)^--tls-cert +PETCAT_TLS_CERT +\(off\) +default$`,
+	} {
+		if !regexp.MustCompile(line).MatchString(out) {
+			t.Errorf("%s is not in\n%s", line, out)
+		}
+	}
+	var documents []struct{ Flag, Value string }
+	must(t, json.Unmarshal([]byte(mustRun(t, append(flags, "--json")...)), &documents))
+	if len(documents) == 0 || documents[0].Flag != "--data" || documents[0].Value != s.data {
+		t.Errorf("as JSON: %+v", documents)
+	}
+	s.mustStop()
+	if code, _, said := petcatRuns(t, flags...); code != exitFailed || !strings.Contains(said, "no node responds") {
+		t.Errorf("of a node that has stopped: %d %s", code, said)
 	}
 }
 

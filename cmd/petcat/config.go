@@ -1,6 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"petcat/internal/config"
@@ -15,48 +20,61 @@ func (p *program) configCommand() *cobra.Command {
 		Long: `Show the settings that petcat serve would run with, secrets masked, and where
 each came from: the flag, then the environment, then the default. An empty
 variable counts as unset. PETCAT_DATABASE_FILE and PETCAT_LIMITER_FILE can name
-files that contain the secrets.`,
+files that contain the secrets. A node that runs already, such as a unit of systemd, has
+the settings of its own start: --running asks it.`,
+		Example: `  petcat config
+  petcat config --running --admin-listen 127.0.0.1:8081`,
 		Args: arguments(),
 	}
 	registerServeFlags(cmd)
 	asJSON := jsonFlag(cmd)
+	running := cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine, asked at --admin-listen")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		// What is wrong is shown too: that is when one looks.
-		if err := p.printSettings(config.Values(cmd.Flags(), p.environ), *asJSON); err != nil {
+		if !*running { // what is wrong is shown too: that is when one looks
+			if err := p.printSettings(config.Documents(config.Values(cmd.Flags(), p.environ)), *asJSON); err != nil {
+				return err
+			}
+			_, err := p.loadSettings(cmd)
 			return err
 		}
-		_, err := p.loadSettings(cmd)
-		return err
+		settings, err := p.loadSettings(cmd)
+		if err != nil {
+			return err
+		}
+		documents, err := askSettings(cmd.Context(), settings)
+		if err != nil {
+			return err
+		}
+		return p.printSettings(documents, *asJSON)
 	}
 	return cmd
 }
 
-// settingJSON is one setting in petcat config --json.
-type settingJSON struct {
-	Flag        string `json:"flag"`
-	Environment string `json:"environment"`
-	Value       string `json:"value"`
-	Default     string `json:"default"`
-	Origin      string `json:"origin"`
+// askSettings asks the node on this machine for its settings.
+func askSettings(ctx context.Context, settings config.Settings) (documents []config.Document, err error) {
+	url, err := settings.AdminURL()
+	if err != nil {
+		return nil, err
+	}
+	url += "/settings"
+	status, err := askNode(ctx, url, &documents)
+	if err == nil && (status != http.StatusOK || len(documents) == 0) {
+		err = notAdminError(url)
+	}
+	return documents, err
 }
 
-func (p *program) printSettings(values []config.Value, asJSON bool) error {
+func (p *program) printSettings(documents []config.Document, asJSON bool) error {
 	if asJSON {
-		documents := make([]settingJSON, 0, len(values))
-		for _, v := range values {
-			documents = append(documents, settingJSON{
-				Flag: "--" + v.Flag, Environment: v.Env, Value: v.Shown(), Default: v.Default, Origin: v.Origin,
-			})
-		}
 		return p.printJSON(documents)
 	}
+	whenEmpty := map[string]string{}
+	for _, s := range config.Table() {
+		whenEmpty["--"+s.Flag] = "(" + s.WhenEmpty + ")"
+	}
 	var rows [][]string
-	for _, v := range values {
-		value := v.Shown()
-		if value == "" {
-			value = "(" + v.WhenEmpty + ")"
-		}
-		rows = append(rows, []string{"--" + v.Flag, v.Env, value, v.Origin})
+	for _, d := range documents {
+		rows = append(rows, []string{d.Flag, d.Environment, cmp.Or(d.Value, whenEmpty[d.Flag]), d.Origin})
 	}
 	return p.printTable([]string{"FLAG", "ENVIRONMENT", "VALUE", "FROM"}, rows)
 }

@@ -24,8 +24,8 @@ const healthTimeout = 2 * time.Second
 // errNoAnswer says so of a node.
 var errNoAnswer = fmt.Errorf("no answer within %s", healthTimeout)
 
-// maxReadiness is far above what a node says of itself.
-const maxReadiness = 64 << 10
+// maxAdminAnswer is far above what a node says of itself.
+const maxAdminAnswer = 64 << 10
 
 // healthCommand asks the node on this machine whether requests should be sent to
 // it: for images without a shell, and for scripts.
@@ -66,13 +66,22 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 	return cmd
 }
 
-// askReadiness asks one node.
+// askReadiness asks one node how it is.
 func askReadiness(ctx context.Context, url string) (r server.Readiness, ready bool, err error) {
+	status, err := askNode(ctx, url, &r)
+	if err == nil && r.Status == "" {
+		err = notAdminError(url)
+	}
+	return r, status == http.StatusOK, err
+}
+
+// askNode asks the admin listener of one node for JSON, which it reads into v.
+func askNode(ctx context.Context, url string, v any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return r, false, fmt.Errorf("ask %s: %w", url, err)
+		return 0, fmt.Errorf("ask %s: %w", url, err)
 	}
 	client := http.Client{Transport: &http.Transport{
 		// The node is on this machine, where no proxy is to be asked.
@@ -90,17 +99,21 @@ func askReadiness(ctx context.Context, url string) (r server.Readiness, ready bo
 		err = errNoAnswer
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen", url, err)
+		return 0, fmt.Errorf("no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen", url, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxReadiness))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAdminAnswer))
 	if err == nil {
-		err = json.Unmarshal(body, &r)
+		err = json.Unmarshal(body, v)
 	}
-	if err != nil || r.Status == "" {
-		return r, false, fmt.Errorf("the server at %s is not petcat's admin listener; give its address with --admin-listen", url)
+	if err != nil {
+		return 0, notAdminError(url)
 	}
-	return r, answer.StatusCode == http.StatusOK, nil
+	return answer.StatusCode, nil
+}
+
+func notAdminError(url string) error {
+	return fmt.Errorf("the server at %s is not petcat's admin listener; give its address with --admin-listen", url)
 }
 
 func (p *program) printReadiness(r server.Readiness, asJSON bool) error {

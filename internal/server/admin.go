@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"petcat/api"
+	"petcat/internal/config"
 	"petcat/internal/reference"
 	"petcat/internal/representation"
 )
@@ -20,10 +21,18 @@ func (n *Node) adminHandler() http.Handler {
 	mux.HandleFunc("GET /readyz", n.readyz)
 	mux.Handle("/console/", n.consoleAnswers())
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
+	mux.HandleFunc("GET /settings", n.showSettings)
 	if n.settings.AdminIsLocal() {
 		return n.onlyOwnNames(mux)
 	}
 	return mux
+}
+
+// showSettings answers with the settings of this node, secrets masked.
+func (n *Node) showSettings(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(config.Documents(n.values)) // the asker has gone
 }
 
 // isOwnName reports whether a host names this admin listener: an address, localhost, what

@@ -49,7 +49,7 @@ systemd-analyze verify petcat@staging.service || fail "systemd-analyze verify"
 is "staging's data" "$(stat -c '%U:%G %a' /var/lib/petcat-staging)" "petcat:petcat 700"
 is "staging's environment" "$(petcat init --environment staging --data /var/lib/petcat-staging)" "There is a staging deployment in /var/lib/petcat-staging."
 is "accounts" "$(accounts)" '"name":"acme" '
-! nsenter -m -t "$(systemctl show -p MainPID --value petcat@staging.service)" ls /var/lib/petcat >/dev/null 2>&1 || fail "staging sees the data of production"
+! nsenter -m -t "$(systemctl show -p MainPID --value petcat@staging.service)" test -e /var/lib/petcat/petcat.db || fail "staging sees the data of production"
 staging=$(systemctl show -p MainPID --value petcat@staging.service)
 
 echo "== an upgrade restarts, and leaves settings and data alone"
