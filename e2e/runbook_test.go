@@ -16,7 +16,7 @@ func TestRunbook(t *testing.T) { //nolint:tparallel // its parts follow each oth
 	t.Parallel()
 	o := newOperator(t, filepath.Join(t.TempDir(), "data"))
 	for _, s := range situations(t) {
-		if s.needsPostgres() {
+		if s.apart() {
 			continue
 		}
 		t.Run(s.title, func(t *testing.T) { //nolint:paralleltest // they follow each other
@@ -68,10 +68,25 @@ func TestRunbookMove(t *testing.T) {
 	wantStatus(t, s.list(newCaller(t, o.database)), http.StatusOK)
 }
 
-// The situations that only PostgreSQL has.
+// TestRunbookDiskFull follows what to do when the disk is full.
+func TestRunbookDiskFull(t *testing.T) {
+	t.Parallel()
+	volume := disk(t, 8<<20)
+	o := newOperator(t, filepath.Join(volume, "data"))
+	ballast := fill(t, volume)
+	eventually(t, 10*time.Second, "the node says so", func() bool { return !o.well() })
+	for _, x := range situationOf(t, diskFull).examples {
+		o.follow(t, x)
+	}
+	must(t, os.Remove(ballast))
+	o.awaitWell(10 * time.Second)
+}
+
+// The situations that a healthy service on the embedded database is not in.
 const (
 	databaseAway = "The database is away"
 	severalNodes = "Move to several nodes"
+	diskFull     = "The disk is full"
 )
 
 // situation is a part of the runbook.
@@ -80,13 +95,15 @@ type situation struct {
 	examples []example
 }
 
-// needsPostgres reports whether somebody with the embedded database never meets it.
-func (s situation) needsPostgres() bool { return s.title == databaseAway || s.title == severalNodes }
+// apart reports whether a test of its own brings the situation about.
+func (s situation) apart() bool {
+	return s.title == databaseAway || s.title == severalNodes || s.title == diskFull
+}
 
 func situationOf(t *testing.T, title string) situation {
 	t.Helper()
 	for _, s := range situations(t) {
-		if s.title == title && len(s.examples) > 1 {
+		if s.title == title && len(s.examples) > 0 {
 			return s
 		}
 	}

@@ -16,8 +16,6 @@ type backend interface {
 	monitored
 	// list is what the API shows of the categories.
 	list() categoryList
-	// place names where the data is, for people.
-	place() string
 	// registry is where nodes find each other; nil where there can be only one.
 	registry() registry
 	Close() error
@@ -41,6 +39,8 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	Dataset() string
 	// Created reports whether there was no data before.
 	Created() bool
+	// place names where the data is, for people.
+	place() string
 }
 
 // Accounts are the accounts and keys of a deployment.
