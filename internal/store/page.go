@@ -31,13 +31,14 @@ const lastCharacter = "\U0010FFFF"
 // AccountPage implements [petcat.PageStore].
 func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
 	var c conditions
+	after := asciiLower(q.After.Name) // SQLite finds no pair in an index with an expression
+	if from := max(asciiLower(q.Prefix), after); from != "" {
+		c.add(`lower(name) >= ?`, from)
+	}
 	if q.Prefix != "" {
-		c.add(`lower(name) >= ?`, asciiLower(q.Prefix))
 		c.add(`lower(name) < ?`, asciiLower(q.Prefix)+lastCharacter)
 	}
 	if q.After.ID != 0 {
-		after := asciiLower(q.After.Name) // SQLite finds no pair in an index with an expression
-		c.add(`lower(name) >= ?`, after)
 		c.add(`(lower(name) > ? OR id > ?)`, after, int64(q.After.ID))
 	}
 	query, args := c.page(`SELECT `+accountColumns+` FROM account`, `lower(name), id`, q.Limit)
