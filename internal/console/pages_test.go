@@ -186,14 +186,22 @@ func TestCategories(t *testing.T) {
 	b.post("categories/1/delete").want(http.StatusNotFound)
 	b.get("categories/x").want(http.StatusNotFound)
 
+	b.post("categories", "name", "Cats").wantGoesTo("categories/2?done=category")
+	name, id := "Tom", petcat.CategoryID(2)
+	pet, err := petcat.ParseNewPet(&name, &id)
+	must(t, err)
+	_, err = s.store.CreatePet(t.Context(), petcat.CreatePet{Account: s.account("acme").ID, New: pet})
+	must(t, err)
+	b.post("categories/2/delete").want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category Cats?")
+
 	for i := range pageSize + 2 {
 		b.post("categories", "name", fmt.Sprintf("Breed %03d", i)).want(http.StatusSeeOther)
 	}
 	b.post("categories", "name", "Last one").want(http.StatusSeeOther)
 	p := b.get("categories?q=bREED").want(http.StatusOK, "Breed 049", "Next page")
 	p.lacks("Breed 050", "Last one")
-	b.get("categories?q=bREED&after=51").want(http.StatusOK, "Breed 050", "Breed 051").lacks("Breed 049", "Last one", "Next page")
-	b.get("categories?q=cat").want(http.StatusOK, "No category’s name contains “cat”.")
+	b.get("categories?q=bREED&after=52").want(http.StatusOK, "Breed 050", "Breed 051").lacks("Breed 049", "Last one", "Next page")
+	b.get("categories?q=cow").want(http.StatusOK, "No category’s name contains “cow”.")
 }
 
 func TestAudit(t *testing.T) {
@@ -239,7 +247,7 @@ func TestOverview(t *testing.T) {
 		s.steps = append(s.steps, step)
 	}
 	b.get("").want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
-		"<strong>270</strong>", "2.00 ms", "99 of 100 below 30 ms", "Store: well for 50 percent", "Limiter: well for 100 percent", "key_banned", "67 %", "33 %")
+		"<strong>270</strong>", "2.00 ms", "99 % below 30 ms", "Store: well for 50 percent", "Limiter: well for 100 percent", "key_banned", "67 %", "33 %")
 	var c chart
 	p := b.get("history.json?span=hour").want(http.StatusOK)
 	must(t, json.Unmarshal([]byte(p.text), &c))

@@ -35,7 +35,7 @@ function showNumbers(chooser) {
 
 const series = {
   requests: [['good', 1], ['refused', 2], ['faulty', 3], ['our errors', 4]],
-  latency: [['median', 1], ['99 of 100', 2]],
+  latency: [['median', 1], ['99 %', 2]],
   reasons: [['minute', 1], ['day', 2], ['banned', 4], ['guessing', 3], ['invalid', 5], ['missing', 8], ['expired', 7], ['revoked', 6], ['disabled', 9]],
 };
 
@@ -45,26 +45,36 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+function clock(seconds) {
+  return new Date(seconds * 1000).toISOString().slice(11, 16); // in UTC
+}
+
 function draw(chart, columns) {
-  if (plots.has(chart)) {
-    plots.get(chart).setData(columns);
+  // Of many reasons, those that there were.
+  const all = series[chart.dataset.chart].map(([label, number], i) => ({ label, number, column: columns[i + 1] }));
+  const shown = all.length < 5 ? all : all.filter(({ column }) => column.some((v) => v > 0));
+  const data = [columns[0], ...shown.map(({ column }) => column)];
+  const labels = shown.map(({ label }) => label).join();
+  const before = plots.get(chart);
+  if (before && before.labels === labels) {
+    before.plot.setData(data);
     return;
   }
+  before?.plot.destroy();
   const axis = { stroke: colour('muted'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' };
   const plot = new uPlot({
-    width: chart.clientWidth, height: 200,
-    legend: { live: true },
+    width: chart.clientWidth, height: 200, padding: [8, 12, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [{ ...axis, grid: { show: false } }, { ...axis, size: 46 }],
+    axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: (u, splits) => splits.map(clock) }, { ...axis, size: 40 }],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
-    series: [{}, ...series[chart.dataset.chart].map(([label, number]) => ({
+    series: [{}, ...shown.map(({ label, number }) => ({
       label, stroke: colour(`series-${number}`), width: 1.5, points: { show: false },
       fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
       value: (u, v) => (v == null ? '–' : v < 10 ? v.toFixed(2) : v.toFixed(0)),
     }))],
-  }, columns, chart);
-  plots.set(chart, plot);
+  }, data, chart);
+  plots.set(chart, { plot, labels });
 }
 
 async function refresh(charts) {
@@ -82,7 +92,7 @@ function startCharts() {
   again();
   setInterval(again, 10_000);
   const redraw = () => {
-    for (const [chart, plot] of plots) {
+    for (const [chart, { plot }] of plots) {
       plot.destroy();
       plots.delete(chart);
     }
