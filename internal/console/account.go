@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/ratelimit"
 )
 
 // pageSize is how many rows a page of a long list has.
@@ -76,6 +77,35 @@ type accountView struct {
 	Paged   bool
 	Next    petcat.KeyID
 	Bans    []petcat.Ban // active
+	Windows []windowView // none if nobody knows
+}
+
+// windowView is how much of a quota is used in the window that is under way.
+type windowView struct {
+	Name        string
+	Used, Limit int64
+	Percent     int64 // rounded up: 0 only if nothing is used
+	Reset       time.Time
+}
+
+// windows returns where an account stands. When nobody can tell, the page does without.
+func (x *exchange) windows(a petcat.Account) []windowView {
+	if a.Closed() {
+		return nil
+	}
+	d, err := x.Limiter.Look(x.r.Context(), ratelimit.Charge{Account: a.ID, Quota: a.Quota})
+	if err != nil {
+		return nil
+	}
+	var all []windowView
+	for _, w := range []struct {
+		name string
+		at   ratelimit.Standing
+	}{{"this minute", d.Minute}, {"today", d.Day}} {
+		used := w.at.Limit - w.at.Remaining
+		all = append(all, windowView{w.name, used, w.at.Limit, (100*used + w.at.Limit - 1) / w.at.Limit, time.Unix(w.at.Reset, 0).UTC()})
+	}
+	return all
 }
 
 // findAccount returns the account that the path names.
@@ -100,7 +130,7 @@ func account(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	v := accountView{Account: a, Paged: q.Before != 0}
+	v := accountView{Account: a, Paged: q.Before != 0, Windows: x.windows(a)}
 	if len(keys) > pageSize {
 		keys, v.Next = keys[:pageSize], keys[pageSize-1].ID
 	}

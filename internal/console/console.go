@@ -32,6 +32,11 @@ type List interface {
 	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
+// Limiter tells where an account stands, and charges nothing for it.
+type Limiter interface {
+	Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
+}
+
 // Part is a part of the node and what is wrong with it, "" while all is well.
 type Part struct{ Name, Trouble string }
 
@@ -51,6 +56,7 @@ type Setting struct{ Flag, Variable, Value, Origin string }
 type Options struct {
 	Store       Store
 	List        List
+	Limiter     Limiter
 	Environment petcat.Environment
 	Version     string
 	// Parts, Nodes and History tell of now.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/ratelimit"
 	"petcat/internal/tooltest"
 )
 
@@ -38,6 +39,24 @@ func TestAccounts(t *testing.T) {
 	b.post("accounts/acct_1/close", "typed", "acme <b>").wantGoesTo("accounts/acct_1?done=closed")
 	s.wantAudited("operator ada", "account.close", "acct_1")
 	b.get("accounts/acct_1").want(http.StatusOK, "closed").lacks("New key", "Change the plan")
+}
+
+func TestAccountStands(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	a := s.account("acme")
+	for range 7 {
+		d, err := s.limiter.Spend(t.Context(), ratelimit.Charge{Account: a.ID, Key: 1, Quota: a.Quota})
+		must(t, err)
+		if d.Verdict != ratelimit.Admitted {
+			t.Fatal("the request is refused")
+		}
+	}
+	for range 2 { // looking charges nothing
+		b.get("accounts/acct_1").want(http.StatusOK, "7 of 60", "7 of 1,000")
+	}
+	b.post("accounts/acct_1/close", "typed", "acme").want(http.StatusSeeOther)
+	b.get("accounts/acct_1").lacks("7 of")
 }
 
 func TestAccountPages(t *testing.T) {

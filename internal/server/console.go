@@ -70,7 +70,7 @@ func (n *Node) loadConsole(ctx context.Context) {
 		series.Take(n.clock.Read().Time(), unwell)
 	})
 	n.console.current.Store(console.New(console.Options{
-		Store: n.backend, List: n.backend.list(), Environment: n.backend.Environment(), Version: n.version,
+		Store: n.backend, List: n.backend.list(), Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
 		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
 		Settings: consoleSettings(n.values), Secure: n.consoleByTLS(), OwnName: n.isOwnName,
 		Failures: ratelimit.NewFailureBucket(n.limitsClock, console.FailuresPerMinute),
