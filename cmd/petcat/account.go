@@ -75,25 +75,16 @@ func (p *program) accountListCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			documents, rows := []accountJSON{}, [][]string{}
+			l := list{header: []string{"ID", "NAME", "PLAN", "PER MINUTE", "PER DAY", "STATE", "CREATED"}}
 			err := st.EachAccount(ctx, func(a petcat.Account) error {
-				documents = append(documents, accountDocument(a))
-				rows = append(rows, []string{
-					a.ID.String(), a.Name, string(a.Plan), strconv.FormatInt(a.Quota.PerMinute, 10),
-					strconv.FormatInt(a.Quota.PerDay, 10), accountState(a), timestamp(a.CreatedAt),
-				})
+				l.add(accountDocument(a), a.ID.String(), a.Name, string(a.Plan), strconv.FormatInt(a.Quota.PerMinute, 10),
+					strconv.FormatInt(a.Quota.PerDay, 10), accountState(a), timestamp(a.CreatedAt))
 				return nil
 			})
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case *asJSON:
-				return p.printJSON(documents)
-			case len(rows) == 0:
-				return p.say("There are no accounts yet; create one with: petcat account create NAME --plan free")
-			default:
-				return p.printTable([]string{"ID", "NAME", "PLAN", "PER MINUTE", "PER DAY", "STATE", "CREATED"}, rows)
 			}
+			return p.printList(l, *asJSON, "There are no accounts yet; create one with: petcat account create NAME --plan free")
 		})
 	}
 	return cmd

@@ -66,31 +66,24 @@ func (p *program) banListCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			now := p.now()
-			documents, rows := []banJSON{}, [][]string{}
+			l := list{header: []string{"KEY", "ACCOUNT", "STATE", "LEVEL", "STARTED", "ENDS", "EARLY RETRIES"}}
 			err := st.EachBan(ctx, func(b petcat.Ban) error {
 				state := banState(b, now)
 				if !*all && (state == "lifted" || state == "ended") {
 					return nil
 				}
-				documents = append(documents, banDocument(b, now))
-				rows = append(rows, []string{
-					b.Key.String(), b.Account.String(), state, strconv.Itoa(b.Level),
-					timestamp(b.StartedAt), timestamp(b.End()), strconv.Itoa(b.EarlyRetries),
-				})
+				l.add(banDocument(b, now), b.Key.String(), b.Account.String(), state, strconv.Itoa(b.Level),
+					timestamp(b.StartedAt), timestamp(b.End()), strconv.Itoa(b.EarlyRetries))
 				return nil
 			})
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case *asJSON:
-				return p.printJSON(documents)
-			case len(rows) == 0 && *all:
-				return p.say("No key was ever banned.")
-			case len(rows) == 0:
-				return p.say("No key is banned.")
-			default:
-				return p.printTable([]string{"KEY", "ACCOUNT", "STATE", "LEVEL", "STARTED", "ENDS", "EARLY RETRIES"}, rows)
 			}
+			none := "No key is banned."
+			if *all {
+				none = "No key was ever banned."
+			}
+			return p.printList(l, *asJSON, none)
 		})
 	}
 	return cmd

@@ -36,6 +36,30 @@ func (p *program) printTable(header []string, rows [][]string) error {
 	return p.printColumns(append([][]string{header}, rows...))
 }
 
+// list is what a command lists: documents for --json, rows for people.
+type list struct {
+	header    []string
+	documents []any
+	rows      [][]string
+}
+
+func (l *list) add(document any, row ...string) {
+	l.documents = append(l.documents, document)
+	l.rows = append(l.rows, row)
+}
+
+// printList prints a list; none is what to say to people when it is empty.
+func (p *program) printList(l list, asJSON bool, none string) error {
+	switch {
+	case asJSON:
+		return p.printJSON(append([]any{}, l.documents...))
+	case len(l.rows) == 0:
+		return p.say("%s", none)
+	default:
+		return p.printTable(l.header, l.rows)
+	}
+}
+
 // printColumns writes rows in aligned columns. Cells are made printable.
 func (p *program) printColumns(rows [][]string) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)

@@ -33,20 +33,16 @@ func (p *program) planListCommand() *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		documents := []planJSON{}
-		rows := [][]string{}
+		l := list{header: []string{"PLAN", "PER MINUTE", "PER DAY"}}
 		for _, plan := range petcat.Plans() {
 			document, row := planJSON{Plan: plan}, []string{string(plan), "custom", "custom"}
 			if q, ok := plan.Quota(); ok {
 				document.PerMinute, document.PerDay = &q.PerMinute, &q.PerDay
 				row = []string{string(plan), strconv.FormatInt(q.PerMinute, 10), strconv.FormatInt(q.PerDay, 10)}
 			}
-			documents, rows = append(documents, document), append(rows, row)
+			l.add(document, row...)
 		}
-		if *asJSON {
-			return p.printJSON(documents)
-		}
-		return p.printTable([]string{"PLAN", "PER MINUTE", "PER DAY"}, rows)
+		return p.printList(l, *asJSON, "There are no plans.")
 	}
 	return cmd
 }
