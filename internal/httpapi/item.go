@@ -71,3 +71,29 @@ func (e *exchange) setAge(age time.Duration) {
 // wholeSeconds rounds up, so that nothing seems younger than it is, and what is
 // not fresh never has the age 0.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// createItem answers the creation of an item that the store keeps and no catalog. create
+// reports whether an earlier request with the same key made the item.
+func createItem[N, T any](
+	e *exchange, body *bodyBuffer, decode func() (N, error), appendItem func([]byte, T) ([]byte, error),
+	create func(N, petcat.IdempotencyKey) (item T, replayed bool, err error),
+) error {
+	key, err := idempotencyKey(e.r.Header)
+	if err != nil {
+		return err
+	}
+	asked, err := decode()
+	if err != nil {
+		return err
+	}
+	item, replayed, err := create(asked, key)
+	if err != nil {
+		return err
+	}
+	// The body has been read; its buffer takes the answer.
+	if body.data, err = appendItem(body.data[:0], item); err != nil {
+		return err
+	}
+	e.sendCreated(replayed, body.data)
+	return nil
+}

@@ -23,24 +23,10 @@ func (s *Server) listOrders(e *exchange) error {
 
 // createOrder answers POST /store/orders.
 func (s *Server) createOrder(e *exchange, body *bodyBuffer) error {
-	key, err := idempotencyKey(e.r.Header)
-	if err != nil {
-		return err
-	}
-	order, err := body.decodeNewOrder()
-	if err != nil {
-		return err
-	}
-	created, err := s.orders.CreateOrder(e.r.Context(), petcat.CreateOrder{Account: e.caller.Account, New: order, IdempotencyKey: key})
-	if err != nil {
-		return err
-	}
-	// The body has been read; its buffer takes the answer.
-	if body.data, err = appendOrder(body.data[:0], created.Order); err != nil {
-		return err
-	}
-	e.sendCreated(created.Replayed, body.data)
-	return nil
+	return createItem(e, body, body.decodeNewOrder, appendOrder, func(n petcat.NewOrder, key petcat.IdempotencyKey) (petcat.Order, bool, error) {
+		created, err := s.orders.CreateOrder(e.r.Context(), petcat.CreateOrder{Account: e.caller.Account, New: n, IdempotencyKey: key})
+		return created.Order, created.Replayed, err
+	})
 }
 
 // decodeNewOrder reads a NewOrder.

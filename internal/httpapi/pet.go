@@ -34,24 +34,10 @@ func (s *Server) listPets(e *exchange) error {
 
 // createPet answers POST /pets.
 func (s *Server) createPet(e *exchange, body *bodyBuffer) error {
-	key, err := idempotencyKey(e.r.Header)
-	if err != nil {
-		return err
-	}
-	pet, err := body.decodeNewPet()
-	if err != nil {
-		return err
-	}
-	created, err := s.pets.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: pet, IdempotencyKey: key})
-	if err != nil {
-		return err
-	}
-	// The body has been read; its buffer takes the answer.
-	if body.data, err = appendPet(body.data[:0], created.Pet); err != nil {
-		return err
-	}
-	e.sendCreated(created.Replayed, body.data)
-	return nil
+	return createItem(e, body, body.decodeNewPet, appendPet, func(n petcat.NewPet, key petcat.IdempotencyKey) (petcat.Pet, bool, error) {
+		created, err := s.pets.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: n, IdempotencyKey: key})
+		return created.Pet, created.Replayed, err
+	})
 }
 
 // getPetByID answers GET /pets/{petId}.
