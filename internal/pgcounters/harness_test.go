@@ -2,12 +2,9 @@ package pgcounters
 
 import (
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -20,15 +17,7 @@ import (
 // server is shared by the tests that do not hurt it.
 var server pgtest.Shared
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	server.Remove()
-	if err := goleak.Find(); code == 0 && err != nil {
-		_, _ = os.Stderr.WriteString(err.Error() + "\n")
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { server.Main(m) }
 
 // database makes a database with petcat's tables, and returns its URL.
 func database(t testing.TB, on *pgtest.Server) string {

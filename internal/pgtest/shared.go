@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
 
 	"petcat/internal/tooltest"
 )
 
 // Shared is one server for all tests of a package, started by the first that
 // needs it. The zero value is ready. A package has one in a variable of its
-// tests, and its TestMain calls Remove.
+// tests, and its TestMain calls Main, or Remove.
 type Shared struct {
 	Options Options
 
@@ -31,6 +32,21 @@ func (s *Shared) Server(t testing.TB) *Server {
 	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(t.Context()), s.Options) })
 	NeedNoError(t, s.err)
 	return s.server
+}
+
+// Main runs a package's tests, ends the server, and sees that no goroutine is left.
+func (s *Shared) Main(m *testing.M) { goleak.VerifyTestMain(tests{m, s}) }
+
+// tests are those of a package. The server ends with them.
+type tests struct {
+	m      *testing.M
+	server *Shared
+}
+
+func (t tests) Run() int {
+	code := t.m.Run()
+	t.server.Remove()
+	return code
 }
 
 // Remove ends the server if it was started.

@@ -3,11 +3,8 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
-	"os"
 	"sync"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -18,15 +15,7 @@ import (
 // server is shared by the tests that do not hurt it.
 var server pgtest.Shared
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	server.Remove()
-	if err := goleak.Find(); code == 0 && err != nil {
-		_, _ = os.Stderr.WriteString(err.Error() + "\n")
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { server.Main(m) }
 
 func TestStore(t *testing.T) {
 	pg := server.Server(t)

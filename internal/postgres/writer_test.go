@@ -186,76 +186,25 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
-	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+// TestCleanOfSharedCounts: of what nodes count together, what is over goes. The rest is
+// the suite's.
+func TestCleanOfSharedCounts(t *testing.T) {
 	url := server.Server(t).Database(t)
-	s, other := openAt(t, url, Options{Clock: c}), openAt(t, url, Options{Clock: c})
+	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	defer closeNow(t, other)
-	today := petcat.Day.Index(c.Read().Time().Unix())
-	lease := func(day int64) {
-		t.Helper()
-		if _, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	conn := pgtest.Connect(t, url)
-	count := func(table string) (n int) {
-		t.Helper()
-		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	old := 2*cleanBatch + 10
-	if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) SELECT 1, n::text, '', 1, $2 FROM generate_series(1, $1::int4) AS n",
-		old, store.Now(c).UnixMilli()); err != nil {
-		t.Fatal(err)
-	}
-	lease(today - 36)
-	lease(today - 35)
-	lease(today)
 	pgtest.Execute(t, conn, `INSERT INTO shared_count (account_id, part, day)
 		SELECT n, 7, extract(epoch FROM now())::int8 / 86400 - n FROM generate_series(0, 3) AS n`)
 	pgtest.Execute(t, conn, `INSERT INTO shared_retry (key_id, node, retries, told_at)
 		SELECT n, 'a', 1, (extract(epoch FROM now())::int8 - 120 * n) * 1000000000 FROM generate_series(0, 3) AS n`)
-	cleanBoth := func() {
-		t.Helper()
-		var wg sync.WaitGroup
-		for _, node := range []*Store{s, other} {
-			wg.Go(func() {
-				if err := node.Clean(t.Context()); err != nil {
-					t.Errorf("clean: %v", err)
-				}
-			})
-		}
-		wg.Wait()
-	}
-	c.Advance(petcat.IdempotencyRetention - time.Millisecond)
-	if _, err := tryCreate(t.Context(), t, s, "young", "young"); err != nil {
+	if err := s.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	cleanBoth()
-	if got := count("idempotency"); got != old+1 {
-		t.Errorf("%d idempotency keys before any has expired, want %d", got, old+1)
+	var counts, retries int
+	if err := conn.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM shared_count), (SELECT count(*) FROM shared_retry)").Scan(&counts, &retries); err != nil {
+		t.Fatal(err)
 	}
-	c.Advance(time.Millisecond)
-	cleanBoth()
-	if got := count("idempotency"); got != 1 {
-		t.Errorf("%d idempotency keys, want the young one", got)
-	}
-	if got := count("day_count"); got != 1 { // a day has passed
-		t.Errorf("%d days, want today's", got)
-	}
-	if got := count("day_call"); got != 3 {
-		t.Errorf("%d calls about days, want all 3", got)
-	}
-	if counts, retries := count("shared_count"), count("shared_retry"); counts != 2 || retries != 1 {
-		t.Errorf("%d accounts and %d keys that nodes count together, want those of today and yesterday, and of this minute", counts, retries)
-	}
-	c.Advance(35 * 24 * time.Hour)
-	cleanBoth()
-	if got := count("day_call"); got != 0 {
-		t.Errorf("%d calls about days of long ago, want none", got)
+	if counts != 2 || retries != 1 {
+		t.Errorf("%d accounts and %d keys are left, want those of today and yesterday, and of this minute", counts, retries)
 	}
 }

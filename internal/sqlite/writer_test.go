@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/clock"
 	"petcat/internal/store"
 )
 
@@ -261,67 +259,6 @@ func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
 	defer closeNow(t, again)
 	wantNames(t, again, "fills the queue")
 }
-
-func TestClean(t *testing.T) {
-	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
-	s := openAt(t, t.TempDir(), Options{Clock: c})
-	defer closeNow(t, s)
-	today := petcat.Day.Index(c.Read().Time().Unix())
-	lease := func(day int64) {
-		t.Helper()
-		if _, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	count := func(table string) (n int) {
-		t.Helper()
-		if err := s.readers.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	for i := range cleanBatch + 10 {
-		if _, err := tryCreate(t.Context(), t, s, "old", petcat.IdempotencyKey(strings.Repeat("k", i%200+1)+strings.Repeat("x", i/200))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lease(today - 36)
-	lease(today - 35)
-	lease(today)
-	c.Advance(petcat.IdempotencyRetention - time.Millisecond)
-	if _, err := tryCreate(t.Context(), t, s, "young", "young"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := count("idempotency"); got != cleanBatch+11 {
-		t.Errorf("%d idempotency keys before any has expired, want %d", got, cleanBatch+11)
-	}
-	c.Advance(time.Millisecond)
-	if err := s.Clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := count("idempotency"); got != 1 {
-		t.Errorf("%d idempotency keys, want the young one", got)
-	}
-	if got := count("day_count"); got != 1 { // a day has passed
-		t.Errorf("%d days, want today's", got)
-	}
-	if got := count("day_call"); got != 3 {
-		t.Errorf("%d calls about days, want all 3", got)
-	}
-	c.Advance(35 * 24 * time.Hour)
-	if err := s.Clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := count("day_call"); got != 0 {
-		t.Errorf("%d calls about days of long ago, want none", got)
-	}
-}
-
-// aDayCall returns the first call of a caller of its own.
-func aDayCall() petcat.DayCall { return petcat.DayCall{Caller: rand.Text(), Number: 1} }
 
 // An account that floods the writer leaves room for the others, and for changes.
 func TestNobodyFillsTheQueueAlone(t *testing.T) {

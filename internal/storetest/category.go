@@ -69,38 +69,65 @@ func testTexts(t *testing.T, open Open) {
 	wantEqual(t, "the categories", want, got)
 }
 
+// acknowledged are the creates that were answered, by any number of clients.
+type acknowledged struct {
+	mu    sync.Mutex
+	names map[petcat.CategoryID]string // guarded by mu
+}
+
+// create creates a category. Its id must be new.
+func (a *acknowledged) create(t *testing.T, s petcat.CategoryStore, name string) {
+	t.Helper()
+	created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, nil)})
+	if err != nil {
+		t.Errorf("create: %v", err)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, twice := a.names[created.Category.ID]; twice {
+		t.Errorf("id %d was given twice", created.Category.ID)
+	}
+	if a.names == nil {
+		a.names = make(map[petcat.CategoryID]string)
+	}
+	a.names[created.Category.ID] = name
+}
+
+// wantStored returns what a store has: the n categories that were acknowledged, whose
+// revisions ascend with their ids.
+func (a *acknowledged) wantStored(t *testing.T, s petcat.CategoryStore, n int) []petcat.RevisedCategory {
+	t.Helper()
+	stored := categories(t, s)
+	wantEqual(t, "the number of categories", n, len(stored))
+	var last petcat.Revision
+	for _, c := range stored {
+		if a.names[c.ID] != c.Name {
+			t.Fatalf("category %d is %q, acknowledged as %q", c.ID, c.Name, a.names[c.ID])
+		}
+		if c.Revision <= last {
+			t.Fatalf("category %d has revision %d after %d", c.ID, c.Revision, last)
+		}
+		last = c.Revision
+	}
+	return stored
+}
+
 func testParallelCreates(t *testing.T, open Open) {
 	const clients, each = 32, 25
 	f := start(t, open)
-	var mu sync.Mutex
-	acknowledged := make(map[petcat.CategoryID]string)
+	var done acknowledged
 	var wg sync.WaitGroup
 	for client := range clients {
-		name := strings.Repeat("x", client+1)
-		n := category(t, name, nil)
 		wg.Go(func() {
 			for range each {
-				created, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n})
-				if err != nil {
-					t.Errorf("create: %v", err)
-					return
-				}
-				mu.Lock()
-				if _, twice := acknowledged[created.Category.ID]; twice {
-					t.Errorf("id %d was given twice", created.Category.ID)
-				}
-				acknowledged[created.Category.ID] = name
-				mu.Unlock()
+				done.create(t, f, strings.Repeat("x", client+1))
 			}
 		})
 	}
 	wg.Wait()
-	all := categories(t, f)
-	wantEqual(t, "the number of categories", clients*each, len(all))
-	for i, c := range all {
-		if c.ID != petcat.CategoryID(i+1) || acknowledged[c.ID] != c.Name {
-			t.Fatalf("row %d is category %d %q, acknowledged as %q", i, c.ID, c.Name, acknowledged[c.ID])
-		}
+	for i, c := range done.wantStored(t, f, clients*each) {
+		wantEqual(t, "the id", petcat.CategoryID(i+1), c.ID)
 	}
 }
 
@@ -139,24 +166,33 @@ func must2(t *testing.T) func(any, error) {
 	}
 }
 
-func testHandedOver(t *testing.T, open OpenOwn) {
+// startHandingOver returns a store, and what it has handed over so far.
+func startHandingOver(t *testing.T, open OpenOwn) (_ *fixture, handed func() []petcat.RevisedCategory) {
+	t.Helper()
 	var mu sync.Mutex
-	var handed []petcat.RevisedCategory
+	var all []petcat.RevisedCategory
 	s := open(t, t.TempDir(), clock.NewManual(noon), func(group []petcat.RevisedCategory) {
 		mu.Lock()
 		defer mu.Unlock()
-		handed = append(handed, group...)
+		all = append(all, group...)
 	})
 	t.Cleanup(func() { closeStore(t, s) })
+	return &fixture{Store: s}, func() []petcat.RevisedCategory {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+func testHandedOver(t *testing.T, open OpenOwn) {
+	s, handed := startHandingOver(t, open)
 	var wg sync.WaitGroup
 	n := category(t, "Dogs", nil)
 	for range 16 {
 		wg.Go(func() {
 			for range 10 {
 				created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n})
-				mu.Lock()
-				known := slices.ContainsFunc(handed, func(c petcat.RevisedCategory) bool { return c.ID == created.Category.ID })
-				mu.Unlock()
+				known := slices.ContainsFunc(handed(), func(c petcat.RevisedCategory) bool { return c.ID == created.Category.ID })
 				if err != nil || !known {
 					t.Errorf("create answered with %v, handed over before: %v", err, known)
 				}
@@ -164,7 +200,5 @@ func testHandedOver(t *testing.T, open OpenOwn) {
 		})
 	}
 	wg.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	wantEqual(t, "what was handed over", categories(t, s), handed)
+	wantEqual(t, "what was handed over", categories(t, s), handed())
 }

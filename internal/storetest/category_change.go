@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"petcat"
-	"petcat/internal/clock"
 )
 
 func testCategoryChanges(t *testing.T, open Open) {
@@ -217,15 +216,7 @@ func testBackupOfDeleted(t *testing.T, open Open) {
 
 // testChangesHandedOver: what one process changes is handed over before the answer.
 func testChangesHandedOver(t *testing.T, open OpenOwn) {
-	var mu sync.Mutex
-	var handed []petcat.RevisedCategory
-	s := open(t, t.TempDir(), clock.NewManual(noon), func(group []petcat.RevisedCategory) {
-		mu.Lock()
-		defer mu.Unlock()
-		handed = append(handed, group...)
-	})
-	t.Cleanup(func() { closeStore(t, s) })
-	f := &fixture{Store: s}
+	f, handed := startHandingOver(t, open)
 	c, name := f.create(t, "Dogs", nil), "Cats"
 	f.update(t, petcat.UpdateCategory{ID: c.ID, Account: 1, Patch: patch(t, &name, nil, false)})
 	_, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 2, Patch: patch(t, &name, nil, true)})
@@ -233,13 +224,11 @@ func testChangesHandedOver(t *testing.T, open OpenOwn) {
 	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}); err != nil {
 		t.Fatal(err)
 	}
-	mu.Lock()
-	defer mu.Unlock()
 	wantEqual(t, "what was handed over", []petcat.RevisedCategory{
 		{Category: petcat.Category{ID: 1, Name: "Dogs"}, Revision: 1},
 		{Category: petcat.Category{ID: 1, Name: "Cats"}, Revision: 2},
 		{Category: petcat.Category{ID: 1}, Revision: 3, Deleted: true},
-	}, handed)
+	}, handed())
 }
 
 // testFeedOfChanges: a changed category is told anew, as it is now and once.

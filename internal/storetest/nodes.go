@@ -39,42 +39,19 @@ func testNodes(t *testing.T, open OpenShared) {
 func testCreatesOnNodes(t *testing.T, open OpenShared) {
 	all := nodes(t, open)
 	const clients, each = 8, 20
-	var mu sync.Mutex
-	acknowledged := make(map[petcat.CategoryID]string)
+	var done acknowledged
 	var wg sync.WaitGroup
 	for i, store := range all {
 		for client := range clients {
 			wg.Go(func() {
 				for n := range each {
-					name := fmt.Sprintf("%d/%d/%d", i, client, n)
-					created, err := store.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, nil)})
-					if err != nil {
-						t.Errorf("create: %v", err)
-						return
-					}
-					mu.Lock()
-					if _, twice := acknowledged[created.Category.ID]; twice {
-						t.Errorf("id %d was given twice", created.Category.ID)
-					}
-					acknowledged[created.Category.ID] = name
-					mu.Unlock()
+					done.create(t, store, fmt.Sprintf("%d/%d/%d", i, client, n))
 				}
 			})
 		}
 	}
 	wg.Wait()
-	stored := categories(t, all[0])
-	wantEqual(t, "the number of categories", len(all)*clients*each, len(stored))
-	var last petcat.Revision
-	for _, c := range stored {
-		if acknowledged[c.ID] != c.Name {
-			t.Fatalf("category %d is %q, acknowledged as %q", c.ID, c.Name, acknowledged[c.ID])
-		}
-		if c.Revision <= last {
-			t.Fatalf("category %d has revision %d after %d", c.ID, c.Revision, last)
-		}
-		last = c.Revision
-	}
+	done.wantStored(t, all[0], len(all)*clients*each)
 }
 
 func since(t *testing.T, s petcat.CategoryFeed, after petcat.Revision) ([]petcat.RevisedCategory, petcat.Revision) {

@@ -39,6 +39,8 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	backup.Source
 	backup.Target
 	io.Closer
+	// Clean deletes what has expired.
+	Clean(ctx context.Context) error
 	// Change runs fn in a transaction, as the store's operations do.
 	Change(ctx context.Context, doing string, fn func(*store.Tx) error) error
 }
@@ -104,6 +106,7 @@ func run(t *testing.T, open Open) {
 		{"changes by operators", testOperatorChanges},
 		{"pages", testPages},
 		{"what is refused", testRefused},
+		{"clean", testClean},
 		{"reopen", testReopen},
 		{"backup", testBackup},
 	} {

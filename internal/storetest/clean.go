@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/store"
+)
+
+// testClean: everything that has expired goes, in however many batches, also when two
+// processes delete it at once.
+func testClean(t *testing.T, open Open) {
+	const old = 2010 // more than two batches
+	f := start(t, open)
+	other := f.another(t)
+	clean := func() {
+		t.Helper()
+		var all sync.WaitGroup
+		for _, s := range []Store{f, other} {
+			all.Go(func() {
+				if err := s.Clean(t.Context()); err != nil {
+					t.Errorf("clean: %v", err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	wantRows := func(table string, want int64) {
+		t.Helper()
+		var got int64
+		err := f.Change(t.Context(), "count", func(tx *store.Tx) error {
+			_, err := tx.QueryRow("SELECT count(*) FROM "+table, nil, &got)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, "the rows of the table "+table, want, got)
+	}
+	rows := make([][]any, old)
+	for i := range rows {
+		rows[i] = []any{strconv.Itoa(i), []byte{}, store.Now(f.clock).UnixMilli()}
+	}
+	err := f.Change(t.Context(), "fill", func(tx *store.Tx) error {
+		return tx.ExecEach("INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (1, ?, ?, 1, ?)", rows)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	today := petcat.Day.Index(noon.Unix())
+	for _, day := range []int64{today - 36, today - 35, today} {
+		must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}))
+	}
+	f.clock.Advance(petcat.IdempotencyRetention - time.Millisecond)
+	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "young", nil), IdempotencyKey: "young"}))
+	clean()
+	wantRows("idempotency", old+1)
+	f.clock.Advance(time.Millisecond)
+	clean()
+	wantRows("idempotency", 1)
+	wantRows("day_count", 1) // a day has passed
+	wantRows("day_call", 3)
+	f.clock.Advance(35 * 24 * time.Hour)
+	clean()
+	wantRows("day_call", 0)
+}
