@@ -108,8 +108,8 @@ func BanThreshold(q Quota) int64 { return max(30, q.PerMinute/2) }
 // with its audit entry, and reaches the servers as an [AccessChange].
 type BanStore interface {
 	// SaveBan records a ban in the place of the key's last one. It does nothing when
-	// that one began at the same time or later: a ban may be saved again by who does
-	// not know whether it was, and what became of it since stays. It returns an
+	// that one began at the same time or later: a caller that does not
+	// know whether its ban was saved saves it again, and what became of it since stays. It returns an
 	// [Error] with [CodeNotFound] when there is no such key.
 	SaveBan(ctx context.Context, b Ban) error
 	// EachBan calls fn for the last ban of each key, by key ascending, and stops at

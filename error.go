@@ -106,9 +106,8 @@ func Public(err error) *Error {
 	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and quote the X-Request-Id if it persists", cause: err}
 }
 
-// ErrOutcomeUnknown is in the chain of an error after which a change may have
-// happened all the same: nobody could say whether it did. Who makes it again may
-// make it twice.
+// ErrOutcomeUnknown is in the chain of an error after which a change may have happened
+// nevertheless: nobody knows whether it did. A retry may make it twice.
 var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
 // CodeOf returns the code of the Error in err's chain, CodeInternalError for

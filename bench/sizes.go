@@ -6,7 +6,7 @@ import (
 	"petcat/bench/report"
 )
 
-// petcatUnchanged is petcat's answer to who has the list already.
+// petcatUnchanged is petcat's answer to a client that has the list already.
 const petcatUnchanged = "petcat 304"
 
 // sizes shows what the number of categories costs: what every byte costs in any

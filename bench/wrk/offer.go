@@ -32,7 +32,7 @@ type Clients struct {
 	client  *http.Client
 }
 
-// NewClients returns clients of a request. Who has them calls Close.
+// NewClients returns clients of a request. The caller must close them.
 func NewClients(r Request, good int) (*Clients, error) {
 	body, err := os.ReadFile(r.BodyFile)
 	transport := &http.Transport{MaxIdleConnsPerHost: 1 << 14}

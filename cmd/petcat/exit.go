@@ -151,7 +151,7 @@ func unsure(err error, code int, format string, args ...any) error {
 	return &failure{code: code, text: fmt.Sprintf("%v; %s", err, fmt.Sprintf(format, args...)), cause: petcat.ErrOutcomeUnknown}
 }
 
-// usage turns a rule that was broken by what was typed into wrong use.
+// usage makes a usage error of a domain error about what was typed.
 func usage(err error) error {
 	if err == nil {
 		return nil

@@ -131,7 +131,7 @@ later, 78 bad configuration, 130 an import was interrupted.`,
 }
 
 // parent makes cmd the parent of children. By itself it prints its help; a word
-// that names no child is wrong use, where cobra would print the help and
+// that names no child is a usage error, where cobra would print the help and
 // succeed.
 func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(children...)

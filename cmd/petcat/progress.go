@@ -23,8 +23,8 @@ const (
 // unknownTotal is the number of rows where nobody has counted them.
 const unknownTotal = -1
 
-// progress shows on stderr how far something is: a bar on a terminal, and else a
-// line now and then.
+// progress shows on stderr how far something is: a bar on a terminal, or a line now and
+// then elsewhere.
 type progress struct {
 	to       io.Writer
 	silent   bool // how far it is is not shown

@@ -175,7 +175,7 @@ func (p *program) readInto(ctx context.Context, in *input, bar *progress, to bac
 	return counted.size, err
 }
 
-// discard is a sink for who wants to know but whether a file is whole.
+// discard is a sink that keeps nothing: the file is read only to check it.
 type discard struct{}
 
 func (discard) Begin(backup.Header) error    { return nil }

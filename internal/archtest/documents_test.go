@@ -19,13 +19,16 @@ const (
 	sources  = `^([a-z_]+|(cmd|internal)/.*)\.go$`
 )
 
+// commandNames are those of the program, as a pattern.
+const commandNames = `(?:account|audit|backup|ban|category|completion|config|dev|health|init|key|migrate|plan|restore|serve|verify|version)`
+
 // maxRecordLines is one page.
 const maxRecordLines = 70
 
 var (
 	fence    = regexp.MustCompile("(?s)(?:^|\n)[ ]{0,3}```[^\n]*\n(.*?)\n[ ]{0,3}```")
 	variable = regexp.MustCompile(`\bPETCAT_[A-Z][A-Z_]*[A-Z]\b`)
-	command  = regexp.MustCompile("\\bpetcat (?:account|audit|backup|ban|category|completion|config|dev|health|init|key|migrate|plan|restore|serve|verify|version)\\b.*|(?m:^|`)--[a-z].*")
+	command  = regexp.MustCompile(`\bpetcat ` + commandNames + "\\b.*|(?m:^|`)--[a-z].*")
 	flagWord = regexp.MustCompile("(?:^|[\\s\\[(|`])--([a-z][a-z-]*[a-z])")
 )
 

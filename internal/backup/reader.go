@@ -179,7 +179,7 @@ func (r *Reader) end() error {
 	return io.EOF
 }
 
-// failed returns the error of the stream, if there was one, and else an [Error].
+// failed returns the error of the stream if there was one, otherwise an [Error].
 func (r *Reader) failed(err error) error {
 	switch {
 	case r.file.err != nil:
@@ -194,8 +194,8 @@ func (r *Reader) failed(err error) error {
 // Close lets go of the memory; the stream stays open.
 func (r *Reader) Close() { r.decoder.Close() }
 
-// Blame returns the error to tell when a store did not take a row: that of the
-// file, if the rest of it shows that it is not whole, and else the store's.
+// Blame returns the error to report when a store did not take a row: that of the file if
+// the rest of it shows that it is damaged, otherwise the store's.
 func (r *Reader) Blame(err error) error {
 	for r.err == nil {
 		_, _, _ = r.Next()
@@ -206,8 +206,7 @@ func (r *Reader) Blame(err error) error {
 	return err
 }
 
-// Tell hands everything to a sink. It returns what Next does for a file that is
-// not whole.
+// Tell hands everything to a sink. For a damaged file it returns the error of Next.
 func (r *Reader) Tell(to Sink) error {
 	if err := to.Begin(r.header); err != nil {
 		return err

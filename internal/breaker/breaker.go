@@ -19,7 +19,7 @@ type State int
 const (
 	// Closed lets everybody through.
 	Closed State = iota
-	// Open lets nobody through for [Options.OpenFor]. Who comes after that begins
+	// Open lets nobody through for [Options.OpenFor]. The next caller after that begins
 	// the trial.
 	Open
 	// HalfOpen lets one caller at a time through, the trial, until one comes back with
@@ -82,7 +82,7 @@ func (b *Breaker) Enter(ctx context.Context) (Ticket, error) {
 	}
 }
 
-// tryEnter returns a trial to who may wait for it. Without one or an error, the
+// tryEnter returns a trial if the caller may wait for it. Without one or an error, the
 // caller is let through.
 func (b *Breaker) tryEnter(mayWait bool) (_ Ticket, trial chan struct{}, _ error) {
 	b.mu.Lock()

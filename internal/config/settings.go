@@ -55,7 +55,7 @@ type Settings struct {
 	// ShutdownTimeout is how long requests in flight may take to finish.
 	ShutdownTimeout time.Duration
 	LogLevel        slog.Level
-	// LogFormat is "text", "json", or "" for text on a terminal and else json.
+	// LogFormat is "text", "json", or "" for text on a terminal and JSON elsewhere.
 	LogFormat string
 }
 

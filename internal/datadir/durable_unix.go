@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveToOwner lets a file that root has made belong to the owner of its directory,
-// who is to use it, too. SQLite does so with its own files.
+// giveToOwner makes the owner of the directory the owner of a file that root has made, so
+// that both can use it. SQLite does so with its own files.
 func giveToOwner(file *os.File) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -10,9 +10,8 @@ import (
 	"petcat"
 )
 
-// lookups are the questions to the store: all who wait share the next one, and
-// who asks for what is being asked for already waits for that answer. One is
-// under way at a time.
+// lookups are the queries of the store, one at a time. All callers that wait share the
+// next one. A caller that asks for a key that the current query asks for waits for that.
 type lookups struct {
 	running sync.WaitGroup // the goroutine that asks
 

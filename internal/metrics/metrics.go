@@ -55,7 +55,7 @@ const (
 // maxStatus is one more than the highest HTTP status.
 const maxStatus = 600
 
-// statuses are those that the API answers with, and 499, of who went away before.
+// statuses are those that the API answers with, and 499 for clients that disconnected before.
 var statuses = [...]int{200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 499, 500, 503} //nolint:gochecknoglobals // a table that nobody changes
 
 // refusals are the codes that refuse a caller, as opposed to a request.

@@ -209,8 +209,8 @@ func (c *Counters) runIn(ctx context.Context, epoch counters.Epoch, doing string
 	return &counters.WrongEpoch{Now: holds}
 }
 
-// run runs statements as one transaction in one round trip. Who has waited too long
-// for a row, and so has done nothing, waits again while its context holds.
+// run runs statements as one transaction in one round trip. If that waits too long for a
+// row, nothing was done, and it is retried until the context ends.
 func (c *Counters) run(ctx context.Context, doing string, queue func(*pgx.Batch)) error {
 	const lockTimedOut = "55P03"
 	for {

@@ -45,8 +45,8 @@ func (c circuit) run(ctx context.Context, call func() error) error {
 	return err
 }
 
-// check returns an error while a trial is under way: who would queue behind it may
-// wait for long, and is better told now.
+// check returns an error while a trial is under way: a caller that queued behind it might
+// wait for long, and is better refused now.
 func (c circuit) check() error {
 	if state, cause := c.State(); state == breaker.HalfOpen {
 		return &unreachableError{cause}

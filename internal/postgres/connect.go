@@ -33,8 +33,8 @@ const (
 const (
 	// A commit is answered when it is on the disk; remote_apply is more, and stays.
 	durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
-	// settings begins a transaction. Who waits for a lock gives up before the caller
-	// does. A node that stops in the middle of one does not block the others.
+	// settings begins a transaction. A statement gives up waiting for a lock before the
+	// caller gives up. A node that stops in the middle of one does not block the others.
 	settings = `SELECT ` + durably + `,
 	set_config('lock_timeout', '2000', true),
 	set_config('statement_timeout', '2500', true),

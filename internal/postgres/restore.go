@@ -78,7 +78,7 @@ func (t *tx) restore(by petcat.Actor, rows *rowSource) error {
 	if _, err := t.Exec(`ANALYZE account, api_key, ban, category, idempotency, day_count, audit, pet, store_order, usage_node, usage_batch, usage_hour, usage_day, key_use`); err != nil {
 		return err
 	}
-	// Who began to serve meanwhile has seen an empty database.
+	// A node that began to serve meanwhile has seen an empty database.
 	return t.wantUnused()
 }
 

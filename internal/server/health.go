@@ -54,7 +54,7 @@ func (n *Node) condition() (c condition) {
 	return c
 }
 
-// readiness is what a node's condition means for who sends requests.
+// readiness is what a node's condition means for those who send requests.
 func (n *Node) readiness() (r Readiness, ready bool) {
 	if n.phase.is(starting) { // nothing can be looked at yet
 		return Readiness{Status: "starting", Checks: map[string]string{}}, false

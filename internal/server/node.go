@@ -75,7 +75,7 @@ type Node struct {
 
 // Start opens the sockets and then the data, and returns a node that is ready. What a
 // node does beside its requests, such as to warn in the log of connections that it
-// had to close, ends with ctx. Who has a node calls Shutdown.
+// had to close, ends with ctx. The caller must call Shutdown.
 //
 // An error is a [config.Error] when a setting, or what it points to, cannot be used.
 func Start(ctx context.Context, o Options) (*Node, error) {

@@ -46,8 +46,8 @@ import (
 // Tick is how often deadlines are looked at.
 const Tick = 250 * time.Millisecond
 
-// Timeouts are how long a client may take; 0 for ever. They are told apart by
-// what [Listener.Answering] and [Listener.Resting] are told.
+// Timeouts are how long a client may take; 0 for ever. Which of them holds follows from
+// the last call of [Listener.Answering] or [Listener.Resting].
 type Timeouts struct {
 	Header time.Duration // from a request's first byte, or the connection's begin, to the end of its headers
 	Body   time.Duration // from there to the end of the body

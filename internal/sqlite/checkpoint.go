@@ -75,10 +75,10 @@ func (w *writer) checkpointBy(query string) (c checkpointed, err error) {
 // settlePoll is how often settle checks whether others still have the database open.
 const settlePoll = 10 * time.Millisecond
 
-// settleFor settles what an earlier process left, before anything is appended. Who
-// serves waits for those who have the database open. Others need not: a server, or
-// who came before them, has seen to it. refused is why nothing may be written
-// until somebody has made room.
+// settleFor settles what an earlier process left, before anything is appended. A
+// server waits for the processes that have the database open. A command need not: a
+// server, or the command before it, has done it. refused is why nothing may be written
+// until there is room on the disk.
 func settleFor(ctx context.Context, path string, serving bool) (refused, err error) {
 	if serving {
 		return nil, settleWithin(ctx, path, timeout)
@@ -94,9 +94,9 @@ func settleFor(ctx context.Context, path string, serving bool) (refused, err err
 	}
 }
 
-// settleAtClose does what SQLite does when the last connection is closed, if that
-// went wrong, which it does not tell. Whatever was committed is in the log: what
-// cannot be done now, the next start does.
+// settleAtClose repeats what SQLite does when the last connection is closed, because
+// SQLite does not report if that failed. All commits are in the log: what cannot be done
+// now, the next start does.
 func (s *Store) settleAtClose() error {
 	err := settle(s.writer.life, s.path)
 	if err == nil || severityOf(err) == temporary {
@@ -109,7 +109,7 @@ func (s *Store) settleAtClose() error {
 	return fmt.Errorf("%s (%w)", message, err)
 }
 
-// settleWithin is settle for who needs it: it waits for others to go away.
+// settleWithin is settle, but waits until no other process has the database open.
 func settleWithin(ctx context.Context, path string, timeout time.Duration) error {
 	wait, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -80,7 +80,7 @@ func invalid(format string, args ...any) error {
 	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
 }
 
-// SubmitError says what an error of a committer's queue means to who asked for a write.
+// SubmitError translates an error of a committer's queue for the caller of a write.
 // Errors of a commit pass.
 func SubmitError(err error) error {
 	switch {

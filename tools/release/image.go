@@ -112,7 +112,7 @@ func (r *release) layer(p platform, c copied) (v1.Layer, error) {
 }
 
 // authorities returns the certificates that Mozilla trusts, from a module, so that they
-// do not depend on who makes the release. It leaves out those that are trusted only in
+// do not depend on the machine that makes the release. It leaves out those that are trusted only in
 // part: a file cannot say so.
 func authorities() []byte {
 	var file bytes.Buffer
