@@ -13,6 +13,7 @@ import (
 	"petcat"
 	"petcat/internal/backup"
 	"petcat/internal/pgtest"
+	"petcat/internal/storetest"
 )
 
 // copyOf returns a backup of a store.
@@ -51,7 +52,7 @@ func TestBackupWithoutPreparedStatements(t *testing.T) {
 	if err := restoreFrom(t, to, bytes.NewReader(copyOf(t, from))); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(names(t, to), ", "); got != "pet 0, pet 1, pet 2" {
+	if got := strings.Join(storetest.Names(t, to), ", "); got != "pet 0, pet 1, pet 2" {
 		t.Errorf("restored %s", got)
 	}
 }
@@ -99,13 +100,13 @@ func TestServerKilledDuringRestore(t *testing.T) {
 	}
 	to = openAt(t, url, Options{})
 	defer closeNow(t, to)
-	if got := names(t, to); len(got) != 0 {
+	if got := storetest.Names(t, to); len(got) != 0 {
 		t.Errorf("a restore that failed left %d categories", len(got))
 	}
 	if err := restoreFrom(t, to, bytes.NewReader(file)); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(names(t, to)); got != 300 {
+	if got := len(storetest.Names(t, to)); got != 300 {
 		t.Errorf("restored %d categories", got)
 	}
 	if _, err := tryCreate(t.Context(), t, to, "next", petcat.IdempotencyKey("a")); err != nil {

@@ -16,6 +16,7 @@ import (
 	"petcat/internal/pgtest"
 	"petcat/internal/stalltest"
 	"petcat/internal/store"
+	"petcat/internal/storetest"
 )
 
 // kills is how often the server is killed; PETCAT_TORTURE_KILLS makes it more.
@@ -383,7 +384,7 @@ func TestLockedCounter(t *testing.T) {
 	}
 	pgtest.Execute(t, conn, "ROLLBACK")
 	create(t, s, "after")
-	if got := names(t, s); len(got) != 1 || got[0] != "after" {
+	if got := storetest.Names(t, s); len(got) != 1 || got[0] != "after" {
 		t.Errorf("categories %q", got)
 	}
 }
@@ -446,7 +447,7 @@ func TestOvertaken(t *testing.T) {
 			t.Errorf("%s request: %+v, %v", name, created, err)
 		}
 	}
-	if got := names(t, s); len(got) != 1 {
+	if got := storetest.Names(t, s); len(got) != 1 {
 		t.Errorf("categories %q, want the first alone", got)
 	}
 	if next := create(t, s, "Birds"); next.ID != first.ID+1 {
@@ -480,7 +481,7 @@ func TestCreateWaitsForATable(t *testing.T) {
 				pgtest.Execute(t, conn, "COMMIT")
 			}
 		}
-		if got := names(t, s); len(got) > 0 {
+		if got := storetest.Names(t, s); len(got) > 0 {
 			t.Errorf("%s: categories %q, want none", name, got)
 		}
 	}
@@ -614,7 +615,7 @@ func TestBrokenConnectionsAreNoSuccess(t *testing.T) {
 	wg.Wait()
 	cancel()
 	<-done
-	if got := len(names(t, s)); got != 8*150 {
+	if got := len(storetest.Names(t, s)); got != 8*150 {
 		t.Errorf("%d categories, want %d", got, 8*150)
 	}
 }

@@ -87,19 +87,6 @@ func create(t testing.TB, s *Store, name string) petcat.Category {
 	return c.Category
 }
 
-func names(t testing.TB, s *Store) []string {
-	t.Helper()
-	var all []string
-	err := s.EachCategory(t.Context(), func(c petcat.RevisedCategory) error {
-		all = append(all, c.Name)
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("read categories: %v", err)
-	}
-	return all
-}
-
 func wantUnavailable(t testing.TB, err error) {
 	t.Helper()
 	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {

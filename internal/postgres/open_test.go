@@ -17,6 +17,7 @@ import (
 	"petcat/internal/pgtest"
 	"petcat/internal/stalltest"
 	"petcat/internal/store"
+	"petcat/internal/storetest"
 )
 
 func wantOpenError(t *testing.T, err error, want openerror.Kind) {
@@ -266,7 +267,7 @@ func TestUnusualSchema(t *testing.T) {
 	s := openAt(t, url+"&search_path=%22a%20b%22", Options{})
 	defer closeNow(t, s)
 	create(t, s, "Dogs")
-	if diff := cmp.Diff([]string{"Dogs"}, names(t, s)); diff != "" {
+	if diff := cmp.Diff([]string{"Dogs"}, storetest.Names(t, s)); diff != "" {
 		t.Error(diff)
 	}
 }

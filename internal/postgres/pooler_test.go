@@ -7,6 +7,7 @@ import (
 
 	"petcat"
 	"petcat/internal/pgtest"
+	"petcat/internal/storetest"
 )
 
 func TestBehindAPooler(t *testing.T) {
@@ -60,7 +61,7 @@ func TestBehindAPooler(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := len(names(t, nodes[0])); got != 6*20 {
+	if got := len(storetest.Names(t, nodes[0])); got != 6*20 {
 		t.Errorf("%d categories, want %d", got, 6*20)
 	}
 	if leased, err := nodes[0].DayCount(t.Context(), 1, 1); err != nil || leased != 12*20 {

@@ -12,6 +12,7 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/pgtest"
 	"petcat/internal/store"
+	"petcat/internal/storetest"
 )
 
 func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
@@ -25,7 +26,7 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 		return &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key}, Fingerprint: n.Fingerprint()}
 	}
 	for _, keyed := range []petcat.IdempotencyKey{"", "k"} {
-		before := len(names(t, s))
+		before := len(storetest.Names(t, s))
 		group := []*store.Create{good("Dogs", keyed), good("bad", ""), good("Cats", "")}
 		// The committer's goroutine has nothing to do meanwhile.
 		if err := s.commit(group); err != nil {
@@ -123,7 +124,7 @@ func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
 	closeNow(t, s) // drains the queue
 	again := openAt(t, url, Options{})
 	defer closeNow(t, again)
-	if got := strings.Join(names(t, again), ", "); got != "held up, fills the queue" {
+	if got := strings.Join(storetest.Names(t, again), ", "); got != "held up, fills the queue" {
 		t.Errorf("categories %s", got)
 	}
 }

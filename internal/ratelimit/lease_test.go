@@ -46,6 +46,18 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// newRigThatFails returns a rig in which the account 1 has sent 10 requests before the
+// store began to fail, and what the store has leased to it.
+func newRigThatFails(t *testing.T, faults limittest.Faults) (_ *rig, leased int64) {
+	t.Helper()
+	r := newRig(t)
+	r.admit(t, 10, 1)
+	synctest.Wait()
+	leased = r.days.Count(1, today)
+	r.store.Break(faults)
+	return r, leased
+}
+
 // admit sends n requests that must be admitted and returns what is left of the
 // day.
 func (r *rig) admit(t *testing.T, n int, account petcat.AccountID) int64 {
@@ -124,11 +136,7 @@ func TestLeaseIsReturnedWhenTheDayTurns(t *testing.T) {
 // A disk that is full can still be read.
 func TestStoreRefusesWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.admit(t, 10, 1)
-		synctest.Wait()
-		leased := r.days.Count(1, today)
-		r.store.Break(limittest.Faults{Write: errDisk})
+		r, leased := newRigThatFails(t, limittest.Faults{Write: errDisk})
 
 		began := time.Now()
 		want(t, "left to a known account", r.admit(t, 500, 1), 490)
@@ -152,10 +160,7 @@ func TestStoreRefusesWrites(t *testing.T) {
 
 func TestStoreCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.admit(t, 10, 1)
-		synctest.Wait()
-		r.store.Break(limittest.Faults{Write: errDisk, Read: errDisk})
+		r, _ := newRigThatFails(t, limittest.Faults{Write: errDisk, Read: errDisk})
 		began := time.Now()
 		want(t, "left to a known account", r.admit(t, 100, 1), 890)
 		for range 10 {
@@ -210,11 +215,7 @@ func TestStoreHangs(t *testing.T) {
 // asked, and takes nothing back twice.
 func TestStoreLosesAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.admit(t, 10, 1)
-		synctest.Wait()
-		leased := r.days.Count(1, today)
-		r.store.Break(limittest.Faults{Write: errDisk, LoseAnswer: true})
+		r, leased := newRigThatFails(t, limittest.Faults{Write: errDisk, LoseAnswer: true})
 		r.admit(t, 20, 1)
 		time.Sleep(5 * time.Minute) // asked for again every second
 		if got := r.days.Count(1, today); got > leased+5 {
@@ -350,10 +351,7 @@ func TestCallerGivesUp(t *testing.T) {
 
 func TestCloseRecordsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.admit(t, 10, 1)
-		synctest.Wait()
-		r.store.Break(limittest.Faults{Write: errDisk})
+		r, _ := newRigThatFails(t, limittest.Faults{Write: errDisk})
 		r.admit(t, 100, 1) // 7 at most are leased
 		r.admit(t, 3, 2)
 		r.store.Break(limittest.Faults{})

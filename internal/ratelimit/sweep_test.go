@@ -105,10 +105,7 @@ func TestSweepWhileTheStoreIsAway(t *testing.T) {
 // What the store was not told yet is known here alone.
 func TestSweepKeepsWhatIsOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.admit(t, 10, 1)
-		synctest.Wait()
-		r.store.Break(limittest.Faults{Write: errDisk})
+		r, _ := newRigThatFails(t, limittest.Faults{Write: errDisk})
 		r.admit(t, 490, 1)
 		low := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 1_000, PerDay: 100}}
 		if d, err := r.Spend(t.Context(), low); err != nil || d.Verdict != ratelimit.DaySpent {

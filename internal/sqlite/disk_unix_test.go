@@ -17,6 +17,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
+	"petcat/internal/storetest"
 )
 
 // childVariable makes the test binary play a process that fails: its value is the
@@ -134,7 +135,7 @@ func TestDiskErrorStopsWritingForGood(t *testing.T) {
 	}
 	s := openAt(t, dir, Options{Serving: true})
 	defer closeNow(t, s)
-	if got := names(t, s); len(got) == 0 || got[0] != "acknowledged" {
+	if got := storetest.Names(t, s); len(got) == 0 || got[0] != "acknowledged" {
 		t.Errorf("after the next start there is %q", got)
 	}
 	create(t, s, "next")

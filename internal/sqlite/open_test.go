@@ -19,6 +19,7 @@ import (
 	"petcat/internal/openerror"
 	"petcat/internal/stalltest"
 	"petcat/internal/store"
+	"petcat/internal/storetest"
 )
 
 const database = "petcat.db"
@@ -52,22 +53,9 @@ func tryCreate(ctx context.Context, t *testing.T, s *Store, name string, key pet
 	return s.CreateCategory(ctx, petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key})
 }
 
-func names(t *testing.T, s *Store) []string {
-	t.Helper()
-	var all []string
-	err := s.EachCategory(t.Context(), func(c petcat.RevisedCategory) error {
-		all = append(all, c.Name)
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("read categories: %v", err)
-	}
-	return all
-}
-
 func wantNames(t *testing.T, s *Store, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, names(t, s)); diff != "" {
+	if diff := cmp.Diff(want, storetest.Names(t, s)); diff != "" {
 		t.Fatalf("categories (-want +got):\n%s", diff)
 	}
 }

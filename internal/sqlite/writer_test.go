@@ -12,6 +12,7 @@ import (
 
 	"petcat"
 	"petcat/internal/store"
+	"petcat/internal/storetest"
 )
 
 func wantUnavailable(t *testing.T, err error) {
@@ -74,7 +75,7 @@ func TestFullDiskHealsByItself(t *testing.T) {
 		t.Fatalf("the store gave up for good: %v", s.Err())
 	default:
 	}
-	count := len(names(t, s))
+	count := len(storetest.Names(t, s))
 	created, err := tryCreate(t.Context(), t, s, "after", "")
 	if err != nil {
 		t.Fatalf("there is room again: %v", err)

@@ -17,6 +17,19 @@ func categories(t *testing.T, s petcat.CategoryStore) []petcat.RevisedCategory {
 	return collect(t, func(fn func(petcat.RevisedCategory) error) error { return s.EachCategory(t.Context(), fn) })
 }
 
+// Names returns the names of a store's categories.
+func Names(t testing.TB, s petcat.CategoryStore) (names []string) {
+	t.Helper()
+	err := s.EachCategory(t.Context(), func(c petcat.RevisedCategory) error {
+		names = append(names, c.Name)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read categories: %v", err)
+	}
+	return names
+}
+
 // naughty are texts that something between us and the disk could change. All of
 // them are valid names.
 var naughty = []string{
