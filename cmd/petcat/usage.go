@@ -47,7 +47,7 @@ in which that may have happened are marked as incomplete.`,
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
 			r := usageReport{query: q, title: "all accounts"}
 			if len(args) == 1 {
-				a, err := st.FindAccount(ctx, args[0])
+				a, err := findAccount(ctx, st, args[0])
 				if err != nil {
 					return err
 				}

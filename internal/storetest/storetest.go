@@ -31,8 +31,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccessStore
 	petcat.AuditStore
 	petcat.UsageStore
-	// Clean does what a server does in the background.
-	Clean(ctx context.Context) error
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
