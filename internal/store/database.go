@@ -35,7 +35,7 @@ type Work struct {
 
 // Database is what SQLite and PostgreSQL do in ways of their own. Errors come back
 // as those of the domain, with what was being done in the text for the log.
-type Database interface {
+type Database interface { //nolint:interfacebloat // all that differs between them
 	// Change runs fn in a transaction, and returns after its commit. It may run fn
 	// again: what fn writes to its surroundings counts only when Change returns nil.
 	// When fn fails, nothing of it stays.
