@@ -46,8 +46,12 @@ func TestClusterUsageOfKilledNodes(t *testing.T) {
 		})
 		k.startOne()
 	}
-	// Nodes notice by the silence of a minute and a half.
-	eventually(t, 4*time.Minute, "the kills are noticed", func() bool { return len(usageOf(t, c.data, "").Gaps) == kills })
+	if often(t, 0, 1) > 0 {
+		// Nodes notice by the silence of a minute and a half.
+		eventually(t, 4*time.Minute, "the kills are noticed", func() bool { return len(usageOf(t, c.data, "").Gaps) == kills })
+	}
 	k.mustStop()
-	c.wantMarked(int64(kills * last))
+	if missing := c.missing(); missing > int64(kills*last) {
+		t.Errorf("%d requests are missing, of %d that may be", missing, kills*last)
+	}
 }

@@ -21,6 +21,7 @@ on a plan, and its keys share its quotas. ACCOUNT is an account's name or its id
 		p.accountCreateCommand(),
 		p.accountListCommand(),
 		p.accountShowCommand(),
+		p.accountRefusalsCommand(),
 		p.accountSetPlanCommand(),
 		p.accountCloseCommand(),
 	)

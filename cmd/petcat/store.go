@@ -23,6 +23,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AuditStore
 	petcat.OperatorStore
 	petcat.UsageStore
+	petcat.RefusalStore
 	archive
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.

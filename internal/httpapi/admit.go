@@ -26,7 +26,7 @@ func (s *Server) admit(next handler) handler {
 			return err
 		}
 		s.setStanding(e, d)
-		e.decision = d
+		e.Decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
 			if !d.ByShare { // else it is not the caller's fault
@@ -55,7 +55,7 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 		return err
 	}
 	s.setStanding(e, d)
-	e.decision = d
+	e.Decision = d
 	return next(e)
 }
 

@@ -33,6 +33,9 @@ type Record struct {
 	At         time.Time
 	Duration   time.Duration
 	Address    string // of the client, as far as it is known
+	// Asked is the operation that was asked for, also by a request that was refused.
+	Asked    petcat.OperationID
+	Decision ratelimit.Decision // the limiter's, if it was asked
 }
 
 // exchange is one request on its way through the chain. It lives in a pool.
@@ -51,8 +54,7 @@ type exchange struct {
 	caller    *keyring.Caller
 	notCaller error      // why there is no caller
 	address   netip.Addr // of the client; see clientAddress
-	decision  ratelimit.Decision
-	limitsSet bool // the limits' headers are in place
+	limitsSet bool       // the limits' headers are in place
 	// variesByOrigin says that another origin gets another answer.
 	variesByOrigin bool
 	answered       bool  // the status line is out
@@ -130,6 +132,9 @@ func (s *Server) record(next handler) handler {
 		e.API = e.path != "" || e.Path == basePath
 		if e.caller != nil {
 			e.Account, e.Key = e.caller.Account, e.caller.Key
+		}
+		if at := e.endpoint(); at != nil {
+			e.Asked = at.operation.ID
 		}
 		e.At = e.start.Time()
 		end := e.sent

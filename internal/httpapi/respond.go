@@ -95,7 +95,7 @@ func (s *Server) refresh(e *exchange) {
 		return // refused at once: what it was told is of this moment
 	}
 	// On the limiter's clock, which may be another machine's.
-	d := e.decision
+	d := e.Decision
 	now := min(d.Now+int64(e.sent.Since(e.start)), e.sent.Wall)
 	s.setStanding(e, d.At(now))
 }

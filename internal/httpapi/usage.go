@@ -10,7 +10,7 @@ import (
 
 // getUsage answers GET /usage.
 func (s *Server) getUsage(e *exchange) error {
-	d := e.decision
+	d := e.Decision
 	body := fmt.Appendf(nil, `{"plan":"%s","windows":[`, e.caller.Plan)
 	body = appendUsage(body, petcat.Minute, d.Minute)
 	body = appendUsage(append(body, ','), petcat.Day, d.Day)

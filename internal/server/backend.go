@@ -35,6 +35,7 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
+	petcat.RefusalStore
 	// Dataset names the data, also after it was moved.
 	Dataset() string
 	// Created reports whether there was no data before.

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"time"
 
+	"petcat"
 	"petcat/internal/httpapi"
+	"petcat/internal/ratelimit"
 	"petcat/internal/usage"
 )
 
@@ -36,4 +39,21 @@ func (n *Node) countUsage(r *httpapi.Record) {
 	n.usage.Count(usage.Request{
 		At: r.At, Account: r.Account, Key: r.Key, Admitted: r.Admitted, Status: r.Status, Code: r.Code, Bytes: r.Bytes,
 	})
+	if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
+		n.usage.Refused(r.Account, refusalOf(r))
+	}
+}
+
+// refusalOf returns what operators are told of a request that was refused or failed.
+func refusalOf(r *httpapi.Record) petcat.Refusal {
+	d := r.Decision
+	refusal := petcat.Refusal{
+		At: r.At, RequestID: r.RequestID, Key: r.Key, Operation: r.Asked, Status: r.Status, Code: r.Code,
+		Minute: petcat.Spent{Used: d.Minute.Limit - d.Minute.Remaining, Limit: d.Minute.Limit},
+		Day:    petcat.Spent{Used: d.Day.Limit - d.Day.Remaining, Limit: d.Day.Limit},
+	}
+	if d.Verdict != ratelimit.Admitted {
+		refusal.Until = time.Unix(d.Headline.Reset, 0).UTC()
+	}
+	return refusal
 }

@@ -43,6 +43,8 @@ func (s *Store) Clean(ctx context.Context) error {
 		(SELECT node FROM usage_node WHERE until_at <= ? LIMIT ?` + skip + `)`
 	sessions := `DELETE FROM operator_session WHERE hash IN
 		(SELECT hash FROM operator_session WHERE created_at <= ? LIMIT ?` + skip + `)`
+	refusals := `DELETE FROM recent_refusal WHERE account_id IN
+		(SELECT account_id FROM recent_refusal WHERE last_at <= ? ORDER BY last_at LIMIT ?` + skip + `)`
 	now := Now(s.clock)
 	forgotten := now.Add(-dayRetention)
 	for _, expired := range []struct {
@@ -55,6 +57,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		{hourly, petcat.Day.Index(now.Add(-petcat.UsageHours).Unix())},
 		{daily, petcat.Day.Index(now.Add(-petcat.UsageDays).Unix())},
 		{ended, now.Add(-endedRetention).UnixMilli()},
+		{refusals, now.Add(-refusalRetention).UnixMilli()},
 		{killed, now.Add(-petcat.UsageDays).UnixMilli()},
 		{sessions, now.Add(-petcat.SessionLife).UnixMilli()},
 	} {

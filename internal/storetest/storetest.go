@@ -34,6 +34,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
+	petcat.RefusalStore
 	backup.Source
 	backup.Target
 	io.Closer
@@ -103,6 +104,7 @@ func run(t *testing.T, open Open) {
 		{"operators", testOperators},
 		{"changes by operators", testOperatorChanges},
 		{"pages", testPages},
+		{"refusals", testRefusals},
 		{"what is refused", testRefused},
 		{"clean", testClean},
 		{"reopen", testReopen},

@@ -8,11 +8,15 @@ import (
 )
 
 // Open tells where to write. The first Flush says there that the node counts.
-func (r *Recorder) Open(store petcat.UsageStore) { r.store = store }
+func (r *Recorder) Open(store Store) { r.store = store }
 
 // Flush writes what was counted since the last time. What cannot be written is written
 // by one of the next calls.
-func (r *Recorder) Flush(ctx context.Context) { r.write(ctx, false) }
+func (r *Recorder) Flush(ctx context.Context) {
+	if r.write(ctx, false) {
+		r.writeRefusals(ctx)
+	}
+}
 
 // Close writes everything, and that the node has ended, until it succeeds or ctx ends. No
 // request may be counted any more.
@@ -25,6 +29,9 @@ func (r *Recorder) Close(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(Interval / 10):
 		}
+	}
+	if ctx.Err() == nil {
+		r.writeRefusals(ctx)
 	}
 }
 

@@ -72,14 +72,8 @@ func (n *node) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	return nil
 }
 
-// Usage and KeyUses are not used by nodes.
-func (n *node) Usage(context.Context, petcat.UsageQuery) (petcat.UsageHistory, error) {
-	return petcat.UsageHistory{}, errLink
-}
-
-func (n *node) KeyUses(context.Context, petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
-	return nil, errLink
-}
+// AddRefusals is not what this is about.
+func (n *node) AddRefusals(context.Context, []petcat.AccountRefusals) error { return nil }
 
 func (w *world) open(path string) {
 	w.t.Helper()

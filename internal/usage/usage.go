@@ -9,6 +9,7 @@
 package usage
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -53,14 +54,21 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Store keeps what a Recorder writes.
+type Store interface {
+	AddUsage(ctx context.Context, b petcat.UsageBatch) error
+	AddRefusals(ctx context.Context, refusals []petcat.AccountRefusals) error
+}
+
 // Recorder counts. It is safe for concurrent use.
 type Recorder struct {
 	Options
 
-	shards [shards]shard
+	shards   [shards]shard
+	refusals refusals
 
 	// Of Flush, Close and their caller, one at a time:
-	store   petcat.UsageStore
+	store   Store
 	taken   counts              // the memory of what was taken last
 	pending []petcat.UsageBatch // to be written, in this order
 	number  int64               // of the last batch

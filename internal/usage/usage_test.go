@@ -18,10 +18,14 @@ var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // memory keeps the batches that it is given while it is there.
 type memory struct {
-	petcat.UsageStore // for what is never called
+	away     bool
+	batches  []petcat.UsageBatch
+	refusals []petcat.AccountRefusals
+}
 
-	away    bool
-	batches []petcat.UsageBatch
+func (m *memory) AddRefusals(_ context.Context, refusals []petcat.AccountRefusals) error {
+	m.refusals = append(m.refusals, refusals...)
+	return nil
 }
 
 func (m *memory) AddUsage(_ context.Context, b petcat.UsageBatch) error {
@@ -44,7 +48,7 @@ func (m *memory) total(account petcat.AccountID) (sum petcat.UsageCounts) {
 	return sum
 }
 
-func start(c clock.Clock, s petcat.UsageStore, node string) *Recorder {
+func start(c clock.Clock, s Store, node string) *Recorder {
 	r := New(Options{Node: node, Clock: c, Logger: slog.New(slog.DiscardHandler)})
 	r.Open(s)
 	return r

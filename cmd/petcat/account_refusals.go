@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+func (p *program) accountRefusalsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "refusals ACCOUNT",
+		Short: "Show the last requests of an account that were refused or failed",
+		Long: `Show the last 20 requests of an account that got 429, or a status from 500 on, newest
+first and from all servers: when, the X-Request-Id, what was asked for, which quota was
+used up, and until when. They are shown within two seconds, and kept for 30 days.`,
+		Example: `  petcat account refusals acme
+  petcat account refusals acct_12 --json`,
+		Args: arguments("ACCOUNT"),
+	}
+	registerStoreFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, func(ctx context.Context, st store) error {
+			a, err := st.FindAccount(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			refusals, err := st.Refusals(ctx, a.ID)
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				documents := []recentRefusalJSON{}
+				for _, r := range refusals {
+					documents = append(documents, recentRefusalDocument(r))
+				}
+				return p.printJSON(documents)
+			case len(refusals) == 0:
+				return p.say("No request of %s was refused or failed lately.", accountTitle(a))
+			default:
+				return p.printRefusals(refusals)
+			}
+		})
+	}
+	return cmd
+}
+
+// recentRefusalJSON is a refusal or a failure as --json prints it.
+type recentRefusalJSON struct {
+	At        string             `json:"at"`
+	RequestID string             `json:"request_id"`
+	Key       string             `json:"key"`
+	Operation petcat.OperationID `json:"operation"` // "" if there is none at the path
+	Status    int                `json:"status"`
+	Code      petcat.Code        `json:"code"`
+	Reason    string             `json:"reason"` // minute, day or ban; "" for a failure
+	Minute    *spentJSON         `json:"minute"` // null if it is not known
+	Day       *spentJSON         `json:"day"`
+	Until     *string            `json:"until"`
+}
+
+type spentJSON struct {
+	Used  int64 `json:"used"`
+	Limit int64 `json:"limit"`
+}
+
+func recentRefusalDocument(r petcat.Refusal) recentRefusalJSON {
+	return recentRefusalJSON{
+		At: r.At.UTC().Format(auditTime), RequestID: r.RequestID, Key: r.Key.String(), Operation: r.Operation, Status: r.Status,
+		Code: r.Code, Reason: r.Reason(), Minute: spentDocument(r.Minute), Day: spentDocument(r.Day), Until: nullableTime(r.Until),
+	}
+}
+
+func spentDocument(s petcat.Spent) *spentJSON {
+	if s.Limit == 0 {
+		return nil
+	}
+	return &spentJSON{s.Used, s.Limit}
+}
+
+func (p *program) printRefusals(refusals []petcat.Refusal) error {
+	var rows [][]string
+	for _, r := range refusals {
+		operation := string(r.Operation)
+		if operation == "" {
+			operation = "-"
+		}
+		rows = append(rows, []string{
+			r.At.UTC().Format(auditTime), r.RequestID, r.Key.String(), operation, fmt.Sprint(r.Status), string(r.Code),
+			spentCell(r.Minute), spentCell(r.Day), timestampOr(r.Until, "-"),
+		})
+	}
+	return p.printTable([]string{"AT", "REQUEST ID", "KEY", "OPERATION", "STATUS", "CODE", "MINUTE", "DAY", "UNTIL"}, rows)
+}
+
+// spentCell is how much of a quota was used.
+func spentCell(s petcat.Spent) string {
+	if s.Limit == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", s.Used, s.Limit)
+}

@@ -1,0 +1,91 @@
+package usage
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"petcat"
+)
+
+const (
+	// waitingAccounts is of how many accounts refusals wait to be written, at most: some
+	// 20 MB. Those of others are only counted.
+	waitingAccounts = 4_096
+	// refusalAccounts is how many accounts one write takes, and refusalWrites how many
+	// writes one Flush makes.
+	refusalAccounts = 100
+	refusalWrites   = 5
+)
+
+// refusals are those that are not written yet, the last ones of each account.
+type refusals struct {
+	mu      sync.Mutex
+	waiting map[petcat.AccountID][]petcat.Refusal // oldest first; guarded by mu
+}
+
+// Refused keeps a refusal or a failure of an account to be written.
+func (r *Recorder) Refused(account petcat.AccountID, refusal petcat.Refusal) {
+	r.refusals.mu.Lock()
+	defer r.refusals.mu.Unlock()
+	r.refusals.add(account, refusal)
+}
+
+func (r *refusals) add(account petcat.AccountID, more ...petcat.Refusal) {
+	all, known := r.waiting[account]
+	switch {
+	case r.waiting == nil:
+		r.waiting = make(map[petcat.AccountID][]petcat.Refusal)
+	case !known && len(r.waiting) >= waitingAccounts:
+		return
+	}
+	all = append(all, more...)
+	if over := len(all) - petcat.RecentRefusals; over > 0 {
+		all = slices.Delete(all, 0, over)
+	}
+	r.waiting[account] = all
+}
+
+// take returns what waits of some accounts.
+func (r *refusals) take() (taken []petcat.AccountRefusals) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for account, all := range maps.All(r.waiting) {
+		if len(taken) == refusalAccounts {
+			break
+		}
+		taken = append(taken, petcat.AccountRefusals{Account: account, Refusals: all})
+		delete(r.waiting, account)
+	}
+	return taken
+}
+
+// putBack makes what was taken wait again, before what came since.
+func (r *refusals) putBack(taken []petcat.AccountRefusals) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range taken {
+		since := r.waiting[t.Account]
+		delete(r.waiting, t.Account)
+		r.add(t.Account, append(t.Refusals, since...)...)
+	}
+}
+
+// writeRefusals writes refusals of some accounts. What is written twice is kept once.
+func (r *Recorder) writeRefusals(ctx context.Context) {
+	for range refusalWrites {
+		taken := r.refusals.take()
+		if len(taken) == 0 {
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, addTimeout)
+		err := r.store.AddRefusals(limited, taken)
+		cancel()
+		if err != nil {
+			r.refusals.putBack(taken)
+			r.Logger.DebugContext(ctx, "recent refusals could not be written; retrying in a second", "error", err)
+			return
+		}
+	}
+}
