@@ -24,7 +24,7 @@ used up, and until when. They are shown within two seconds, and kept for 30 days
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			a, err := st.FindAccount(ctx, args[0])
+			a, err := findAccount(ctx, st, args[0])
 			if err != nil {
 				return err
 			}

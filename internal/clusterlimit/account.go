@@ -233,5 +233,6 @@ func (a *account) dayCounted(now, used, perDay int64) {
 // usage returns what is used, for answers to requests that were not admitted by the
 // counters.
 func (a *account) usage(now int64, q petcat.Quota) ratelimit.Tally {
+	a.rollOver(now)
 	return ratelimit.Tally{Now: now, Quota: q, MinuteUsed: a.seen + a.untold, DayUsed: a.dayUsed}
 }

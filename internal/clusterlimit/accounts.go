@@ -46,18 +46,10 @@ const (
 	aheadMinutes = 14
 )
 
-// runSweeps forgets idle accounts, and leases tomorrow's first blocks, every minute.
-func (l *Limiter) runSweeps() {
-	tick := time.Tick(sweepEvery)
-	for {
-		select {
-		case <-l.stopping:
-			return
-		case <-tick:
-		}
-		for _, p := range l.partitions {
-			l.sweep(p, p.clock.Read().Wall)
-		}
+// sweepAll forgets idle accounts, and leases tomorrow's first blocks.
+func (l *Limiter) sweepAll() {
+	for _, p := range l.partitions {
+		l.sweep(p, p.clock.Read().Wall)
 	}
 }
 

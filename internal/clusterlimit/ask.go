@@ -15,18 +15,12 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 		return r.unavailable(err)
 	}
 	for {
-		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw(), since: r.l.stopwatch.Read()}
-		if err := r.p.submit(ctx, o); err != nil {
+		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw()}
+		if err := r.submit(ctx, o); err != nil {
 			return r.notDecided(ctx, err)
 		}
-		r.l.shared.Add(1)
-		r.l.options.Observe(r.l.stopwatch.Read().Since(o.since))
-		switch {
-		case o.admitted:
-			return r.admitted(o), nil
-		case !o.needsBlock():
-			r.release()
-			return r.refused(o), nil
+		if o.admitted || !o.needsBlock() {
+			return r.decided(o), nil
 		}
 		if err := r.awaitBlock(ctx, o); err != nil {
 			return r.unavailable(err)
@@ -85,8 +79,14 @@ func (r *request) admitted(o *order) ratelimit.Decision {
 	return used.Answer(ratelimit.Admitted, r.Key)
 }
 
-// refused answers a request that the counters refused.
-func (r *request) refused(o *order) ratelimit.Decision {
+// decided answers a request that the counters decided.
+func (r *request) decided(o *order) ratelimit.Decision {
+	r.l.shared.Add(1)
+	r.l.options.Observe(r.waited)
+	if o.admitted {
+		return r.admitted(o)
+	}
+	r.release()
 	used := o.used()
 	if used.DayUsed >= r.Quota.PerDay {
 		r.l.leaser.begin(r.Charge, o.facts, 0) // others may have given something back

@@ -62,11 +62,20 @@ func (p *partition) expired(o *order, now clock.Reading) error {
 	return nil
 }
 
-// submit has the counters decide a request. The outcome is unknown after an error
-// other than errNotSent and [*counters.WrongEpoch].
-func (p *partition) submit(ctx context.Context, o *order) error {
-	err := p.orders.Submit(ctx, o)
-	if groupcommit.Refused(err) {
+// submit has the counters decide the request, which waits for all such calls together as
+// long as for one. The outcome is unknown after an error other than errNotSent and
+// [*counters.WrongEpoch].
+func (r *request) submit(ctx context.Context, o *order) error {
+	o.since = r.l.stopwatch.Read()
+	if left := r.l.options.timeout - r.waited; left < r.l.options.timeout/5 {
+		return errNotSent
+	} else if r.waited > 0 { // the others in its call have more time
+		var stop func()
+		ctx, stop = r.l.stopwatch.within(ctx, o.since, left)
+		defer stop()
+	}
+	err := r.p.orders.Submit(ctx, o)
+	if r.waited += r.l.stopwatch.Read().Since(o.since); groupcommit.Refused(err) {
 		return errNotSent
 	}
 	return err

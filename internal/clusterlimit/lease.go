@@ -66,6 +66,7 @@ type job struct {
 	waiters int64
 	late    atomic.Bool   // somebody has waited in vain
 	done    chan struct{} // closed when it was tried
+	untold  bool          // the counters did not answer the grant; set before done is closed
 }
 
 // ahead leases the next block when half of one is left.
@@ -199,10 +200,7 @@ func (le *leaser) round(jobs []*job) {
 	}
 	var all sync.WaitGroup
 	for p, grants := range parts {
-		all.Go(func() {
-			le.grant(p, grants)
-			le.finish(whose[p], grants)
-		})
+		all.Go(func() { le.finish(whose[p], grants, le.grant(p, grants)) })
 	}
 	all.Wait()
 }
@@ -239,18 +237,21 @@ func (j *job) lease() petcat.SharedLease {
 
 // grant tells a partition what was leased. When that fails, the counters ask again: nobody
 // waits for it longer than for a charge.
-func (le *leaser) grant(p *partition, grants []counters.Grant) {
+func (le *leaser) grant(p *partition, grants []counters.Grant) error {
 	ctx, cancel := context.WithTimeout(le.l.lifetime, timeout)
 	defer cancel()
-	p.isOver(le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants))
+	err := le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants)
+	p.isOver(err)
+	return err
 }
 
 // finish ends jobs, for which something was granted or nothing, and lets their waiters
 // charge again. What they have left to lease begins anew.
-func (le *leaser) finish(jobs []*job, grants []counters.Grant) {
+func (le *leaser) finish(jobs []*job, grants []counters.Grant, untold error) {
 	le.mu.Lock()
 	for _, j := range jobs {
 		delete(le.jobs, j.Account)
+		j.untold = untold != nil
 		le.waited.Add(-min(1, j.waiters))
 		close(j.done)
 	}
@@ -273,7 +274,7 @@ func (le *leaser) failed(out *outage, jobs []*job) {
 		jobs, le.queue = append(le.queue, jobs...), nil
 		le.mu.Unlock()
 	}
-	le.finish(jobs, nil)
+	le.finish(jobs, nil, nil)
 }
 
 // worked records that the store does its work.
@@ -305,6 +306,6 @@ func (le *leaser) tomorrow(p *partition, leases []petcat.SharedLease) {
 		if err != nil {
 			return
 		}
-		le.grant(p, grants)
+		_ = le.grant(p, grants)
 	}
 }

@@ -46,6 +46,9 @@ func (r *request) await(ctx context.Context, j *job) error {
 	}
 	select {
 	case <-j.done:
+		if j.untold { // the charge would not be answered either
+			r.waited = r.l.options.timeout
+		}
 	case <-r.timeout:
 		r.overdue = true
 		j.late.Store(true)
@@ -63,6 +66,6 @@ func (r *request) tellDay(ctx context.Context, f counters.Facts) error {
 	if err != nil {
 		return err
 	}
-	r.l.leaser.grant(r.p, []counters.Grant{{Account: r.Account, Day: day, Series: f.Day.Series, Count: count}})
+	_ = r.l.leaser.grant(r.p, []counters.Grant{{Account: r.Account, Day: day, Series: f.Day.Series, Count: count}})
 	return nil
 }

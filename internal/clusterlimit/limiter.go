@@ -27,8 +27,8 @@ type Options struct {
 	// Membership returns which nodes serve, as last read. It is called on a request's
 	// way. Nil: this one alone.
 	Membership func() *Membership
-	// Observe is told how long it took the counters to answer a charge, with the wait for
-	// the call. It may be nil.
+	// Observe is told how long a request waited for the counters, which decided it. It may be
+	// nil.
 	Observe func(time.Duration)
 	Logger  *slog.Logger // nil discards
 
@@ -48,7 +48,7 @@ type Limiter struct {
 
 	shared, local, failures atomic.Int64 // as in Stats
 
-	// Of runEverySecond alone.
+	// Of everySecond alone.
 	lost     bool  // some counters are unavailable, as the log was told last
 	released int64 // of local: how many there were at the last release
 
@@ -90,9 +90,22 @@ func New(ctx context.Context, o Options) *Limiter {
 	for range leasesAtOnce {
 		l.background.Go(l.leaser.run)
 	}
-	l.background.Go(l.runEverySecond)
-	l.background.Go(l.runSweeps)
+	l.background.Go(func() { l.every(retriesEvery, l.everySecond) })
+	l.background.Go(func() { l.every(sweepEvery, l.sweepAll) })
 	return l
+}
+
+// every calls fn every so often until the limiter closes.
+func (l *Limiter) every(d time.Duration, fn func()) {
+	tick := time.Tick(d)
+	for {
+		select {
+		case <-l.stopping:
+			return
+		case <-tick:
+			fn()
+		}
+	}
 }
 
 func (o *Options) defaults() {
@@ -121,9 +134,10 @@ func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
 type request struct {
 	ratelimit.Charge
 
-	l     *Limiter
-	p     *partition
-	taken int64 // the minute of whose budget one was taken; 0: none was
+	l      *Limiter
+	p      *partition
+	taken  int64         // the minute of whose budget one was taken; 0: none was
+	waited time.Duration // for the counters to decide
 
 	timeout <-chan time.Time // of its wait for a block of the day; nil until it waits
 	overdue bool             // it has waited for so long
@@ -170,10 +184,7 @@ func (r *request) choose(v view) (w way, used ratelimit.Tally) {
 }
 
 func (r *request) usage(v view) (t ratelimit.Tally) {
-	r.with(func(a *account) {
-		a.rollOver(v.now)
-		t = a.usage(v.now, r.Quota)
-	})
+	r.with(func(a *account) { t = a.usage(v.now, r.Quota) })
 	return t
 }
 

@@ -39,7 +39,7 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 // will do.
 func (r *request) look(ctx context.Context, v view) error {
 	if v.mode == closed {
-		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.l.stopwatch.Read()})
+		_ = r.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true})
 	}
 	if _, known := r.toldDay(v); known {
 		return nil

@@ -33,8 +33,7 @@ func newPartitions(l *Limiter) []*partition {
 			l: l, number: i, clock: countersClock{source: l.options.Clock}, soon: make(chan struct{}, 1),
 			untold: make(map[petcat.AccountID]struct{}),
 		}
-		initial := newState(p.clock.Read().Mono)
-		p.state.Store(&initial)
+		p.state.Store(new(newState(p.clock.Read().Mono)))
 		p.orders = p.newOrders(len(partitions))
 		partitions[i] = p
 	}
@@ -44,9 +43,7 @@ func newPartitions(l *Limiter) []*partition {
 // change replaces the state by the one that fn makes of it.
 func (p *partition) change(fn func(state) state) {
 	for {
-		old := p.state.Load()
-		next := fn(*old)
-		if p.state.CompareAndSwap(old, &next) {
+		if old := p.state.Load(); p.state.CompareAndSwap(old, new(fn(*old))) {
 			return
 		}
 	}
@@ -112,7 +109,7 @@ func (p *partition) report(id petcat.AccountID) {
 
 // flush reports what this node admitted by itself, while the counters answer.
 func (p *partition) flush(ctx context.Context) {
-	for p.state.Load().available() {
+	for s := p.state.Load(); s.mode != open && s.lost == 0; s = p.state.Load() {
 		ids := p.takeUntold()
 		if len(ids) == 0 {
 			return

@@ -12,20 +12,12 @@ import (
 // retriesEvery is how often nodes tell each other of early retries.
 const retriesEvery = time.Second
 
-// runEverySecond does what is to be done every second.
-func (l *Limiter) runEverySecond() {
-	tick := time.Tick(retriesEvery)
-	for {
-		select {
-		case <-l.stopping:
-			return
-		case <-tick:
-		}
-		l.tell()
-		l.release()
-		if l.options.Bans != petcat.BansOff {
-			l.shareRetries(l.lifetime)
-		}
+// everySecond does what is to be done every second.
+func (l *Limiter) everySecond() {
+	l.tell()
+	l.release()
+	if l.options.Bans != petcat.BansOff {
+		l.shareRetries(l.lifetime)
 	}
 }
 

@@ -341,7 +341,8 @@ func (c *cluster) request(h happening, i int64) {
 		}
 		return
 	}
-	if waited := time.Since(asked); waited > 4*timeout && !c.storeTrouble && !c.schedule.smallDays && !n.dead {
+	// It waits for charges in all, and for a grant of its lease: see TestWaitInAll.
+	if waited := time.Since(asked); waited > 2*timeout && !c.storeTrouble && !c.schedule.smallDays && !n.dead {
 		c.Errorf("%s: node %s answered after %s", time.Since(c.began), n.id, waited)
 	}
 	if d.Verdict == ratelimit.Admitted && !n.dead {

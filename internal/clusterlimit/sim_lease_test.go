@@ -13,7 +13,7 @@ import (
 func (n *simNode) leaseAhead(r *simRequest) {
 	d := r.facts.Day
 	if d.Known && (d.Free <= ratelimit.LeaseBlock(r.client.quota)/2 && d.Count < r.client.quota.PerDay || d.Owed > 0) {
-		n.lease(r.charge, []counters.Facts{r.facts}, func() {})
+		n.lease(r.charge, []counters.Facts{r.facts}, func(bool) {})
 	}
 }
 
@@ -24,7 +24,12 @@ func (n *simNode) wantBlock(r *simRequest) {
 		n.w.oracle.errored(n, r)
 		return
 	}
-	again := func() { n.ask(r) }
+	again := func(told bool) {
+		if !told {
+			r.waited = timeout
+		}
+		n.ask(r)
+	}
 	if n.storeAway() {
 		if r.facts.Day.Known {
 			n.release(r)
@@ -42,23 +47,24 @@ func (n *simNode) wantBlock(r *simRequest) {
 	}
 	n.waiters[r.client.id]++
 	if n.leasing[r.client.id] != nil {
-		n.w.timer(n, 5*time.Millisecond, again)
+		n.awaiting[r.client.id] = append(n.awaiting[r.client.id], again)
 		return
 	}
 	n.lease(r.charge, []counters.Facts{r.facts}, again)
 }
 
-// lease leases a block for the counters and grants it.
-func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func()) {
+// lease leases a block for the counters and grants it. Done is told false if they do not
+// answer.
+func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(told bool)) {
 	id := c.Account
 	if n.leasing[id] != nil {
 		tell(n.leasing, c, facts)
-		done()
+		done(true)
 		return
 	}
 	if n.storeAway() {
 		n.leaseLater(c, facts)
-		done()
+		done(true)
 		return
 	}
 	j := tell(n.leasing, c, facts)
@@ -75,19 +81,26 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func())
 		}
 		n.w.arrive(n, time.Millisecond, func() {
 			delete(n.leasing, id)
+			awaiting := append(n.awaiting[id], done)
+			delete(n.awaiting, id)
+			ended := func(told bool) {
+				for _, again := range awaiting {
+					again(told)
+				}
+			}
 			if lost {
 				n.leaseLater(j.Charge, j.facts)
-				done()
+				ended(true)
 				return
 			}
 			g := counters.Grant{Account: id, Day: l.Day, Series: l.Series, Granted: got.Granted, Count: got.Count}
-			n.grant(g, func() {
+			n.grant(g, func(told bool) {
 				for _, f := range j.facts {
 					if j.left(&f, g) {
-						n.lease(j.Charge, []counters.Facts{f}, func() {})
+						n.lease(j.Charge, []counters.Facts{f}, func(bool) {})
 					}
 				}
-				done()
+				ended(told)
 			})
 		})
 	})
@@ -115,11 +128,11 @@ func (n *simNode) leaseLater(c ratelimit.Charge, facts []counters.Facts) {
 	}
 	n.w.timer(n, storeRetry, func() {
 		delete(n.later, c.Account)
-		n.lease(j.Charge, j.facts, func() {})
+		n.lease(j.Charge, j.facts, func(bool) {})
 	})
 }
 
-func (n *simNode) grant(g counters.Grant, done func()) {
+func (n *simNode) grant(g counters.Grant, done func(told bool)) {
 	epoch := n.state.epoch
 	over := false
 	n.w.call(n, func() error {
@@ -140,12 +153,12 @@ func (n *simNode) grant(g counters.Grant, done func()) {
 		if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
 			n.state = n.state.in(n.mono(), n.w.change.epoch(wrong.Now))
 		}
-		done()
+		done(err == nil)
 	})
 	n.w.timer(n, timeout, func() {
 		if !over {
 			over = true
-			done()
+			done(false)
 		}
 	})
 }

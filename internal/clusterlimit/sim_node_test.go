@@ -27,7 +27,8 @@ type simNode struct {
 	days     map[petcat.AccountID]*aloneDay
 	leasing  map[petcat.AccountID]*job
 	later    map[petcat.AccountID]*job
-	waiters  map[petcat.AccountID]int64 // for the lease that comes next
+	waiters  map[petcat.AccountID]int64             // for the lease that comes next
+	awaiting map[petcat.AccountID][]func(told bool) // the lease that is under way
 	queue    []*simRequest
 	probing  bool
 	soon     bool  // probe again when the one that is under way has ended
@@ -56,6 +57,9 @@ type simRequest struct {
 	minute int64
 	epochs int
 	retry  int // after leases
+	turn   int // of asking the counters
+	asked  int64
+	waited time.Duration // for the counters
 	over   bool
 }
 
@@ -72,7 +76,8 @@ func (w *world) join() {
 		w: w, id: fmt.Sprintf("%c%d", 'a'+rune(w.random.IntN(26)), len(w.nodes)), started: w.now,
 		accounts: make(map[petcat.AccountID]*account), days: make(map[petcat.AccountID]*aloneDay),
 		leasing: make(map[petcat.AccountID]*job), waiters: make(map[petcat.AccountID]int64),
-		later: make(map[petcat.AccountID]*job),
+		awaiting: make(map[petcat.AccountID][]func(bool)),
+		later:    make(map[petcat.AccountID]*job),
 	}
 	n.clock.source = n
 	n.members = &Membership{}
@@ -171,8 +176,22 @@ func (n *simNode) spend(r *simRequest) {
 	}
 }
 
-// ask puts the request into the next call.
+// ask puts the request into the next call, if it has not waited for too long.
 func (n *simNode) ask(r *simRequest) {
+	left := timeout - r.waited
+	if left < timeout/5 {
+		n.alone(r, false)
+		return
+	}
+	r.asked = n.w.now
+	r.turn++
+	if turn := r.turn; r.waited > 0 {
+		n.w.timer(n, left, func() {
+			if r.answered(n, turn) {
+				n.alone(r, true)
+			}
+		})
+	}
 	r.order = order{charge: ratelimit.Charge{Account: r.client.id, Quota: r.client.quota}, limit: r.client.quota.PerMinute - r.v.room, overdraw: n.storeAway()}
 	n.queue = append(n.queue, r)
 	if len(n.queue) == 1 {
@@ -187,13 +206,16 @@ func (n *simNode) flushQueue() {
 	n.queue = nil
 	if n.state.mode == open {
 		for _, r := range group {
+			r.turn++
 			n.alone(r, false)
 		}
 		return
 	}
 	var charges []counters.Charge
 	place := make(map[petcat.AccountID]int)
-	for _, r := range group {
+	turns := make([]int, len(group))
+	for at, r := range group {
+		turns[at] = r.turn
 		i, known := place[r.client.id]
 		if !known {
 			i = len(charges)
@@ -206,17 +228,32 @@ func (n *simNode) flushQueue() {
 	}
 	n.charge(charges, func(facts []counters.Facts, err error) {
 		answered := make([]int64, len(charges))
-		for _, r := range group {
+		for at, r := range group {
+			waits := r.answered(n, turns[at])
 			if err != nil {
-				n.notDecided(r, err)
+				if waits {
+					n.notDecided(r, err)
+				}
 				continue
 			}
 			i := place[r.client.id]
-			r.take(facts[i], answered[i])
+			if waits {
+				r.take(facts[i], answered[i])
+				n.decided(r)
+			}
 			answered[i]++
-			n.decided(r)
 		}
 	})
+}
+
+// answered ends a request's wait for the counters, and reports whether it has waited still.
+func (r *simRequest) answered(n *simNode, turn int) bool {
+	if r.turn != turn {
+		return false
+	}
+	r.turn++
+	r.waited += time.Duration(n.w.now - r.asked)
+	return true
 }
 
 func (n *simNode) begin(id petcat.AccountID) counters.Charge {

@@ -98,10 +98,6 @@ func (s state) untilProbe(mono int64) time.Duration {
 	return probeEvery
 }
 
-// available reports whether the counters answered the last call: who has something to
-// report waits for that.
-func (s state) available() bool { return s.mode != open && s.lost == 0 }
-
 // suspect reports whether the counters may lack what was admitted of the minute, so
 // that this node's budget must agree: others may not have reported yet, or the epoch
 // began in this minute while nodes were there that counted in the one before. A minute in

@@ -67,16 +67,14 @@ const answerTimeout = time.Second
 func (s *stopwatch) within(ctx context.Context, since clock.Reading, timeout time.Duration) (call context.Context, stop func()) {
 	ctx, cancel := context.WithTimeout(ctx, max(answerTimeout, timeout))
 	var timer *time.Timer
-	made := make(chan struct{})
-	timer = time.AfterFunc(s.every, func() {
-		<-made
+	timer = time.AfterFunc(answerTimeout, func() {
 		if left := timeout - s.Read().Since(since); left > 0 {
 			timer.Reset(min(left, s.every))
 		} else {
 			cancel()
 		}
 	})
-	close(made)
+	timer.Reset(s.every)
 	return ctx, func() {
 		timer.Stop()
 		cancel()
