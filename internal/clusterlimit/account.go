@@ -23,6 +23,7 @@ type account struct {
 	told     bool  // the counters told something of the minute
 	looked   bool  // they were asked where a banned key's account stands
 	dayKnown bool
+	ahead    bool  // a block of the day after it was asked for
 	day      int64 // index of the day that the following is of
 	dayUsed  int64 // as the counters told last
 	dayAlone int64 // as this node's own leases tell, if the counters are to be told
@@ -83,7 +84,7 @@ func (a *account) rollOver(now int64) {
 	a.minute = minute
 	if day := dayOf(now); a.day != day {
 		// Of the next day nothing is used.
-		a.dayKnown = a.dayKnown && day == a.day+1
+		a.dayKnown, a.ahead = a.dayKnown && day == a.day+1, false
 		a.day, a.dayUsed, a.dayAlone, a.dayAsked = day, 0, 0, 0
 	}
 }

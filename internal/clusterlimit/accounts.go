@@ -42,7 +42,7 @@ const (
 	// idleMinutes is how long an account is remembered that sends nothing.
 	idleMinutes = 10
 	// aheadMinutes is how long before a day ends tomorrow's first blocks are leased,
-	// a part of the accounts each minute.
+	// for a part of the accounts each minute, and for those that come later at once.
 	aheadMinutes = 14
 )
 
@@ -67,10 +67,10 @@ func (l *Limiter) sweep(p *partition, now int64) {
 			case counters.PartitionOf(id, len(l.partitions)) != p.number:
 			case a.minute < minute-idleMinutes && left >= aheadMinutes:
 				delete(s.accounts, id)
-			case left < aheadMinutes && int64(id)%aheadMinutes == left && a.series != 0 && a.day == dayOf(now):
+			case int64(id)%aheadMinutes >= left && a.series != 0 && a.day == dayOf(now) && !a.ahead:
+				a.ahead = true
 				ahead = append(ahead, petcat.SharedLease{
-					Account: id, Day: a.day + 1, Quota: a.perDay, Series: a.series,
-					Want: ratelimit.LeaseBlock(petcat.Quota{PerDay: a.perDay}),
+					Account: id, Day: a.day + 1, Quota: a.perDay, Series: a.series, Want: ratelimit.LeaseBlock(petcat.Quota{PerDay: a.perDay}),
 				})
 			}
 		}

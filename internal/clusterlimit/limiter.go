@@ -122,8 +122,7 @@ func (o *Options) defaults() {
 
 // Spend implements [ratelimit.Limiter].
 func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
-	r := request{l: l, p: l.partitionOf(c.Account), Charge: c}
-	return r.spend(ctx)
+	return (&request{l: l, p: l.partitionOf(c.Account), Charge: c}).spend(ctx)
 }
 
 func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
