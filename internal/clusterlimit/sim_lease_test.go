@@ -71,6 +71,15 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 	j.waiters = n.waiters[id]
 	n.waiters[id] = 0
 	l, owed := j.lease(), j.facts[0].Day.Owed
+	if n.w.twice() {
+		n.w.at(n.w.now+n.w.random.Int64N(int64(time.Second)), func() {
+			if !n.storeAway() {
+				before := n.w.store.row(l.Account, l.Day).count
+				got := n.w.store.leaseShared(l)
+				n.w.oracle.leasedShared(l, min(owed, got.Count-before))
+			}
+		})
+	}
 	n.w.at(n.w.now+n.w.random.Int64N(int64(4*time.Millisecond)), func() {
 		lost := n.w.storeDown > n.w.now || n.noStoreUntil > n.w.now || n.w.random.IntN(40) == 0
 		var got petcat.SharedLeased
@@ -135,7 +144,7 @@ func (n *simNode) leaseLater(c ratelimit.Charge, facts []counters.Facts) {
 func (n *simNode) grant(g counters.Grant, done func(told bool)) {
 	epoch := n.state.epoch
 	over := false
-	n.w.call(n, func() error {
+	n.w.call(n, func(bool) func() {
 		before := n.w.counters.Account(g.Account).Day
 		err := n.w.counters.Grant(nil, 0, epoch, []counters.Grant{g}) //nolint:staticcheck // the reference needs no context
 		switch after := n.w.counters.Account(g.Account).Day; {
@@ -144,16 +153,16 @@ func (n *simNode) grant(g counters.Grant, done func(told bool)) {
 		case after.Known && !before.Known && g.Granted == 0:
 			n.w.oracle.dayTold(g)
 		}
-		return err
-	}, func(err error) {
-		if over {
-			return
+		return func() {
+			if over {
+				return
+			}
+			over = true
+			if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
+				n.state = n.state.in(n.mono(), n.w.change.epoch(wrong.Now))
+			}
+			done(err == nil)
 		}
-		over = true
-		if wrong, is := errors.AsType[*counters.WrongEpoch](err); is {
-			n.state = n.state.in(n.mono(), n.w.change.epoch(wrong.Now))
-		}
-		done(err == nil)
 	})
 	n.w.timer(n, timeout, func() {
 		if !over {

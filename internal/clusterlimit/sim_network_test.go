@@ -25,7 +25,16 @@ func (n *clusterNode) reach(ctx context.Context, do func() error) error {
 		return d, lost
 	}
 	var err error
-	for _, way := range []func() error{do, func() error { return err }} {
+	c.mu.Lock()
+	twice := c.bad.doubled.After(time.Now()) && c.random.Float64() < c.bad.twice
+	c.mu.Unlock()
+	carry := func() error {
+		if twice {
+			_ = do()
+		}
+		return do()
+	}
+	for _, way := range []func() error{carry, func() error { return err }} {
 		d, lost := delay()
 		if lost {
 			<-ctx.Done()

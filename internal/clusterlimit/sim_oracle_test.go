@@ -143,6 +143,14 @@ func (o *oracle) chargedLate(charges []counters.Charge) {
 	}
 }
 
+// chargedAgain takes note of a call that is carried out twice: what it asks and tells is
+// counted twice.
+func (o *oracle) chargedAgain(charges []counters.Charge) {
+	for _, c := range charges {
+		o.current().accounts[c.Account].sent += c.Requests + c.Reported
+	}
+}
+
 // reportsLost takes note of reports that did not arrive. They are not made again.
 func (o *oracle) reportsLost(charges []counters.Charge) {
 	for _, c := range charges {

@@ -36,21 +36,16 @@ func (n *simNode) probed(epoch counters.Epoch, now, asked int64) {
 
 func (n *simNode) probeSlowly(timeout time.Duration) {
 	over, asked := false, n.mono()
-	var epoch counters.Epoch
-	var now int64
-	do := func() (err error) {
+	n.w.call(n, func(bool) func() {
 		n.w.oracle.probed()
-		epoch, now, err = n.w.counters.Probe(nil, 0) //nolint:staticcheck // the reference needs no context
-		return err
-	}
-	answer := func(error) {
-		if over {
-			return
+		epoch, now, _ := n.w.counters.Probe(nil, 0) //nolint:staticcheck // the reference needs no context
+		return func() {
+			if !over {
+				over = true
+				n.probed(epoch, now, asked)
+			}
 		}
-		over = true
-		n.probed(epoch, now, asked)
-	}
-	n.w.call(n, do, answer)
+	})
 	n.w.timer(n, timeout, func() {
 		if over {
 			return

@@ -46,6 +46,7 @@ const (
 	restarted
 	replicate
 	promoted
+	doubled
 	clockSet
 	killed
 	frozen
@@ -58,7 +59,7 @@ const (
 
 func (k kind) String() string {
 	return [...]string{
-		"load", "cut off", "counters away", "slow", "lossy", "emptied", "restarted", "replicate", "promoted", "clock set",
+		"load", "cut off", "counters away", "slow", "lossy", "emptied", "restarted", "replicate", "promoted", "doubled", "clock set",
 		"killed", "frozen", "joined", "no database", "store away", "plan changed",
 	}[k]
 }
@@ -177,6 +178,14 @@ func (s *schedule) addFaults(r *rand.Rand) {
 		{replicate, promoted, countersAway},
 		{clockSet},
 		{clockSet, emptied},
+		{clockSet, killed, joined},
+		{clockSet, frozen},
+		{clockSet, countersAway},
+		{clockSet, killed, joined, frozen, countersAway, cutOff},
+		{doubled},
+		{doubled, lossy, slow},
+		{doubled, emptied, storeAway},
+		{doubled, replicate, promoted, countersAway, killed},
 		{slow, lossy},
 		{lossy, emptied},
 		{noDatabase, killed, joined},
@@ -238,6 +247,9 @@ func (w *world) happen(h happening) {
 	case lossy:
 		w.flakyUntil, w.flaky = max(w.flakyUntil, until), h.part
 		o.faults = append(o.faults, interval{nil, w.now, until + int64(100*time.Millisecond)})
+	case doubled:
+		w.doubledUntil, w.doubled = max(w.doubledUntil, until), h.part
+		o.faults = append(o.faults, interval{nil, w.now, until + int64(time.Second)})
 	case emptied, restarted, promoted:
 		w.endEpoch(h.kind)
 	case replicate:

@@ -31,10 +31,10 @@ type world struct {
 	change   mutation
 
 	// Faults, each until a moment.
-	countersDown, storeDown, slowUntil, flakyUntil int64
-	flaky                                          float64
-	nextFault                                      int64 // when it begins
-	highest                                        int64 // that the counters' clock showed
+	countersDown, storeDown, slowUntil, flakyUntil, doubledUntil int64
+	flaky, doubled                                               float64
+	nextFault                                                    int64 // when it begins
+	highest                                                      int64 // that the counters' clock showed
 }
 
 // rows is the database's table of nodes, by the rules of [postgres.Store.Beat].
@@ -231,31 +231,39 @@ func (h *eventHeap) pop() event {
 }
 
 // call carries a call to the counters and its answer back, as far as the network
-// does. Answer is told on the node if it arrives; it may be late.
-func (w *world) call(n *simNode, do func() error, answer func(error)) {
+// does. What do returns is called on the node if it arrives; it may be late. A call that
+// is doubled is carried out again later, and both answers may arrive.
+func (w *world) call(n *simNode, do func(again bool) (answer func())) {
 	there, back, lostThere, lostBack := w.trip(n)
 	if lostThere {
 		return
 	}
-	w.at(w.now+int64(there), func() {
+	carry := func(again bool) {
 		if w.countersDown > w.now || n.cutUntil > w.now {
 			return
 		}
-		err := do()
+		answer := do(again)
 		if lostBack {
 			return
 		}
 		w.arrive(n, back, func() {
 			if n.cutUntil <= w.now {
-				answer(err)
+				answer()
 			}
 		})
-	})
+	}
+	w.at(w.now+int64(there), func() { carry(false) })
+	if w.twice() {
+		w.at(w.now+int64(there)+w.random.Int64N(int64(100*time.Millisecond)), func() { carry(true) })
+	}
 }
+
+// twice reports whether something that is sent now is carried out twice.
+func (w *world) twice() bool { return w.doubledUntil > w.now && w.random.Float64() < w.doubled }
 
 // calm reports whether a node's calls are certainly answered at once.
 func (w *world) calm(n *simNode) bool {
-	return max(w.countersDown, w.slowUntil, w.flakyUntil, n.cutUntil) < w.now && n.state.mode == closed && w.nextFault > w.now+int64(timeout)
+	return max(w.countersDown, w.slowUntil, w.flakyUntil, w.doubledUntil, n.cutUntil) < w.now && n.state.mode == closed && w.nextFault > w.now+int64(timeout)
 }
 
 // lookAhead finds when the next fault begins.
