@@ -14,16 +14,27 @@ type dayStat struct {
 	// no node has leased since.
 	forgotten, series int64
 	besideDebt        int64 // of excused: admitted by nodes while something was owed that they cannot know of
+
+	// What the day may lack.
+	unanswered int64          // admitted by the counters, and not told to the client
+	unspent    int64          // leased by nodes for themselves
+	lost       int64          // leased in series that have ended
+	ended      map[int64]bool // series that have
+}
+
+// ofDay returns an account's day.
+func (o *oracle) ofDay(k accountDay) *dayStat {
+	if o.days[k] == nil {
+		o.days[k] = &dayStat{ended: make(map[int64]bool)}
+	}
+	return o.days[k]
 }
 
 // day returns an account's day at a moment.
 func (o *oracle) day(c *client, now int64) *dayStat {
-	k := accountDay{c.id, dayOf(now)}
-	if o.days[k] == nil {
-		o.days[k] = &dayStat{}
-	}
-	o.days[k].quota = max(o.days[k].quota, c.quota.PerDay)
-	return o.days[k]
+	d := o.ofDay(accountDay{c.id, dayOf(now)})
+	d.quota = max(d.quota, c.quota.PerDay)
+	return d
 }
 
 // beyondDay: the store and the counters are both away for a node.
@@ -48,14 +59,67 @@ func (o *oracle) forgotten() {
 			d.forgotten += a.Day.Owed
 			d.series = a.Day.Series
 		}
+		o.lose(c, a)
+	}
+}
+
+// lose: an account's series ends, and what is left of its block is lost: at most one in a
+// hundred of the day, where that is as much as may wait for a block at once.
+func (o *oracle) lose(c *client, a counters.Account) {
+	k := accountDay{c.id, a.DayIndex}
+	d := o.ofDay(k)
+	if a.Day.Series == 0 || d.ended[a.Day.Series] {
+		return
+	}
+	d.ended[a.Day.Series] = true
+	left := a.Day.Free + o.ungranted(k, a)
+	d.lost += left
+	if hundredth := c.quota.PerDay / 100; left > hundredth && hundredth > 300 {
+		o.failf("%d of account %d's day of %d are lost at once", left, c.id, c.quota.PerDay)
+	}
+}
+
+// ungranted returns what was leased in the series that the counters know, and not granted.
+func (o *oracle) ungranted(k accountDay, a counters.Account) int64 {
+	r := o.w.store.row(k.account, k.day)
+	if a.DayIndex != k.day || r.series != a.Day.Series {
+		return 0
+	}
+	return max(0, r.granted-a.Day.Granted)
+}
+
+// dayRefused: a client is told that the whole day is used up. It is, but for what this oracle
+// saw go: what the counters admitted and nobody was told, what nodes have leased for
+// themselves and not spent, and what ended with a series. What is granted by now may not have
+// been when the counters answered.
+func (o *oracle) dayRefused(n *simNode, r *simRequest) {
+	k := accountDay{r.client.id, dayOf(r.facts.Now)}
+	if a := n.account(r.client.id); r.facts.Day.Used() < r.client.quota.PerDay {
+		if !a.dayKnown || a.dayUsed < r.client.quota.PerDay {
+			return // this node's own leases
+		}
+		k.day = a.day
+	}
+	if o.steps > 0 || k.day != dayOf(o.w.now) {
+		return
+	}
+	o.seen.daysSpent++
+	d, a := o.ofDay(k), o.w.counters.Account(k.account)
+	known := d.unanswered + d.unspent + d.lost + a.Day.Free + o.ungranted(k, a)
+	if d.admitted+known < r.client.quota.PerDay {
+		o.failf("account %d is told that its day of %d is used up: %d are admitted, and where %d of the others are is known",
+			k.account, r.client.quota.PerDay, d.admitted, known)
 	}
 }
 
 // leasedShared takes note of a lease that paid something that was owed. What others have
 // leased before, and not spent, is admitted later.
-func (o *oracle) leasedShared(l petcat.SharedLease, paid int64) {
-	d := o.days[accountDay{l.Account, l.Day}]
-	if d == nil || l.Series != d.series || paid <= 0 {
+func (o *oracle) leasedShared(l petcat.SharedLease, leased, owed int64) {
+	d, paid := o.ofDay(accountDay{l.Account, l.Day}), min(owed, leased)
+	if d.ended[l.Series] {
+		d.lost += leased
+	}
+	if l.Series != d.series || paid <= 0 {
 		return
 	}
 	unspent := o.w.counters.Account(l.Account).Day.Free

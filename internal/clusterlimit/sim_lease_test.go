@@ -76,7 +76,7 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 			if !n.storeAway() {
 				before := n.w.store.row(l.Account, l.Day).count
 				got := n.w.store.leaseShared(l)
-				n.w.oracle.leasedShared(l, min(owed, got.Count-before))
+				n.w.oracle.leasedShared(l, got.Count-before, owed)
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 		if !lost || n.w.random.IntN(2) == 0 {
 			before := n.w.store.row(l.Account, l.Day).count
 			got = n.w.store.leaseShared(l)
-			n.w.oracle.leasedShared(l, min(owed, got.Count-before))
+			n.w.oracle.leasedShared(l, got.Count-before, owed)
 		}
 		n.w.arrive(n, time.Millisecond, func() {
 			delete(n.leasing, id)

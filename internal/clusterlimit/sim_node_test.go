@@ -324,6 +324,7 @@ func (n *simNode) chargeDay(r *simRequest, untold bool) {
 	}
 	if d.free == 0 && !n.storeAway() {
 		d.free, d.count = n.w.store.lease(r.client.id, day, ratelimit.LeaseBlock(r.client.quota), r.client.quota.PerDay)
+		n.w.oracle.ofDay(accountDay{r.client.id, day}).unspent += d.free
 		if d.free == 0 {
 			n.account(r.client.id).release(r.minute, untold)
 			n.refused(r, true)
@@ -332,6 +333,7 @@ func (n *simNode) chargeDay(r *simRequest, untold bool) {
 	}
 	if d.free > 0 {
 		d.free--
+		n.w.oracle.ofDay(accountDay{r.client.id, day}).unspent--
 		n.w.oracle.leasedAlone(n, r.client)
 		n.account(r.client.id).dayCounted(r.v.now, d.count-d.free, r.client.quota.PerDay)
 	} else {

@@ -39,7 +39,7 @@ type oracle struct {
 
 // seen counts what a run led to.
 type seen struct {
-	shared, alone, refusedWhole, refusedByShare, errors, windows, outages, epochs, knownCutOff, exact int64
+	shared, alone, refusedWhole, refusedByShare, errors, windows, outages, epochs, knownCutOff, exact, daysSpent int64
 }
 
 func (s *seen) add(o seen) {
@@ -53,6 +53,7 @@ func (s *seen) add(o seen) {
 	s.epochs += o.epochs
 	s.knownCutOff += o.knownCutOff
 	s.exact += o.exact
+	s.daysSpent += o.daysSpent
 }
 
 type interval struct {
@@ -213,6 +214,7 @@ func (o *oracle) charged(n *simNode, charges []counters.Charge, told []int64, fa
 		id := charges[i].Account
 		s := &o.current().accounts[id]
 		s.executed += f.Admitted
+		o.day(o.w.accounts[id], f.Now).unanswered += f.Admitted
 		if f.Day.Known {
 			o.alone[id][n] = max(0, o.alone[id][n]-told[i])
 		}
@@ -239,6 +241,7 @@ func (o *oracle) admittedShared(n *simNode, r *simRequest) {
 	s := &o.of(r.facts.Now).accounts[r.client.id]
 	s.shared++
 	s.decided(n, 1)
+	o.day(r.client, r.facts.Now).unanswered--
 	o.admitOfDay(r.client, r.facts.Now)
 }
 
@@ -313,6 +316,7 @@ func (o *oracle) refused(n *simNode, r *simRequest, whole bool) {
 	}
 	o.seen.refusedWhole++
 	if byDay {
+		o.dayRefused(n, r)
 		return
 	}
 	if o.steps == 0 && s.sent <= s.least {
