@@ -5,9 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"petcat"
 )
 
 // TestRunbook follows docs/operations.md on the embedded database, one situation
@@ -82,6 +85,21 @@ func TestRunbookDiskFull(t *testing.T) {
 	o.awaitWell(10 * time.Second)
 }
 
+// TestRunbookKnowsTheCodes: what a customer reads out is what the API says.
+func TestRunbookKnowsTheCodes(t *testing.T) {
+	told := regexp.MustCompile("(?m)^\\|[^|]*\\| (`[a-z_]+`(?:, `[a-z_]+`)*) \\|").FindAllStringSubmatch(situationOf(t, "A customer complains").text, -1)
+	if len(told) < 5 {
+		t.Fatalf("the table has %d rows", len(told))
+	}
+	for _, row := range told {
+		for code := range strings.SplitSeq(row[1], ", ") {
+			if !slices.Contains(petcat.Codes(), petcat.Code(strings.Trim(code, "`"))) {
+				t.Errorf("there is no code %s", code)
+			}
+		}
+	}
+}
+
 // The situations that a healthy service on the embedded database is not in.
 const (
 	databaseAway = "The database is away"
@@ -92,6 +110,7 @@ const (
 // situation is a part of the runbook.
 type situation struct {
 	title    string
+	text     string
 	examples []example
 }
 
@@ -120,7 +139,7 @@ func situations(t *testing.T) (all []situation) {
 	parts := strings.Split(runbook, "\n## ")
 	for _, part := range parts[1:] {
 		title, text, _ := strings.Cut(part, "\n")
-		all = append(all, situation{title, examplesIn(text)})
+		all = append(all, situation{title, text, examplesIn(text)})
 	}
 	if !found || len(all) < 9 {
 		t.Fatalf("docs/operations.md has %d situations", len(all))

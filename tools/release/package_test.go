@@ -52,7 +52,7 @@ func TestPackage(t *testing.T) {
 }
 
 // TestByHand does as root what docs/operations.md says of an archive: install, staging
-// beside production, TLS on port 443. testdata/byhand.sh looks at what comes of it.
+// beside production, a restore, TLS on port 443. testdata/byhand.sh looks at what comes of it.
 func TestByHand(t *testing.T) {
 	needSystemd(t)
 	find(t, "openssl", "openssl")
@@ -61,7 +61,7 @@ func TestByHand(t *testing.T) {
 		files["archive/"+name] = mustRead(t, file)
 	}
 	operations := mustRead(t, "../../docs/operations.md")
-	for _, title := range []string{"Install", "Staging beside production", "TLS"} {
+	for _, title := range []string{"Install", "Staging beside production", "Restore a backup", "TLS"} {
 		_, section, _ := strings.Cut(operations, "\n## "+title+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1)

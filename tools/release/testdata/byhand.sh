@@ -29,6 +29,14 @@ echo "== staging beside production"
 answers http://127.0.0.1:9081/readyz
 is "staging's data" "$(stat -c '%U:%G %a' /var/lib/petcat-staging)" "petcat:petcat 700"
 
+echo "== restore a backup"
+export PETCAT_DATA=/var/lib/petcat
+petcat account create acme --plan free
+petcat backup /var/backups/petcat-first.backup
+. "/test/Restore a backup"
+is "data" "$(stat -c '%U:%G %a' /var/lib/petcat /var/lib/petcat/petcat.db | tr '\n' ' ')" "petcat:petcat 700 petcat:petcat 600 "
+petcat account list --json | grep -q '"name": "acme"' || fail "the account is not there"
+
 echo "== TLS"
 live=/etc/letsencrypt/live/api.example.com
 mkdir -p "$live" /etc/letsencrypt/renewal-hooks/deploy
