@@ -57,7 +57,7 @@ func TestBackupMistakes(t *testing.T) {
 		{"database away", "backup", filepath.Join(empty, "a.backup"), away, exitTryLater, "cannot be reached"},
 		{"no file", "restore", filepath.Join(empty, "no"), at("data"), exitUsage, "does not exist; give a file written by petcat backup"},
 		{"from a directory", "restore", empty, at("data"), exitUsage, "is a directory"},
-		{"another file", "restore", file("x", []byte("SQLite format 3\x00 and more, and more, and more")), at("data"), exitFailed, "is not a backup of petcat"},
+		{"another file", "restore", file("x", []byte("SQLite format 3\x00 and more, and more, and more")), at("data"), exitFailed, "is not a backup of petcat; name a file that petcat backup wrote"},
 		{"nothing on stdin", "restore", "-", at("data"), exitFailed, "what comes from stdin is not a backup of petcat"},
 		{"newer", "restore", file("x", bytes.Replace(text, []byte("backup 2\n"), []byte("backup 9\n"), 1)), at("data"), exitConfig, "written by a newer petcat (its format is 9, this program knows 2)"},
 		{"cut", "restore", file("x", text[:len(text)-1]), at("data"), exitFailed, "is cut or damaged"},
@@ -133,7 +133,7 @@ func TestVerifyFindsWhatWasAltered(t *testing.T) {
 	petcatDoes(t, database, "backup", file)
 	data := filepath.Join(t.TempDir(), "data")
 	code, _, stderr = petcatRuns(t, "restore", file, "--data", data)
-	if code != exitFailed || !strings.Contains(stderr, file+" has faults that a restore would bring along (the first: key_1 is behind") {
+	if code != exitFailed || !strings.Contains(stderr, "; use another copy, or see all faults with petcat verify") || !strings.Contains(stderr, file+" has faults that a restore would keep (the first: key_1 is behind") {
 		t.Errorf("restore ended with %d: %s", code, stderr)
 	}
 	if _, err := os.Stat(data); !os.IsNotExist(err) {

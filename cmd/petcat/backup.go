@@ -128,9 +128,15 @@ func fileError(name string, err error) error {
 	if name == dash {
 		name = "what comes from stdin"
 	}
-	code := exitFailed
-	if e.Kind == backup.Newer {
+	code, hint := exitFailed, ""
+	switch e.Kind {
+	case backup.Newer:
 		code = exitConfig
+	case backup.Foreign:
+		hint = "; name a file that petcat backup wrote"
+	case backup.Faulty:
+		hint = ", or see all faults with petcat verify"
+	case backup.Damaged:
 	}
-	return &failure{code: code, text: name + " " + e.Message, cause: err}
+	return &failure{code: code, text: name + " " + e.Message + hint, cause: err}
 }

@@ -58,7 +58,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 }
 
 func (r *Reader) readHeader(from *bufio.Reader) error {
-	foreign := &Error{Kind: Foreign, Message: "is not a backup of petcat; name a file that petcat backup wrote"}
+	foreign := &Error{Kind: Foreign, Message: "is not a backup of petcat"}
 	first, err := from.Peek(len(magic))
 	if r.file.err != nil {
 		return r.file.err
@@ -155,7 +155,7 @@ func (r *Reader) check(k Kind) error {
 	}
 	found := r.checker.found()
 	if faults := found.All(); len(faults) > 0 {
-		return &Error{Kind: Faulty, Message: "has faults that a restore would bring along (the first: " + faults[0] + "); see all with petcat verify, and use another copy"}
+		return &Error{Kind: Faulty, Message: "has faults that a restore would keep (the first: " + faults[0] + "); use another copy"}
 	}
 	return nil
 }
