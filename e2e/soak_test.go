@@ -3,8 +3,6 @@ package e2e
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,63 +18,24 @@ import (
 // soakVariable asks for TestSoak, for so many hours: make soak does.
 const soakVariable = "PETCAT_SOAK_HOURS"
 
+// heapStep is by how many bytes Go's heap grows at least.
+const heapStep = 4 << 20
+
 // soak is a cluster and a single node that are used for hours, and what was measured of
 // them.
 type soak struct {
 	*cluster
 	single  *server
-	began   time.Time
 	series  []*soakSeries
-	answers map[int]*atomic.Int64 // by status
+	answers map[int]*atomic.Int64    // by status
+	done    map[string]*atomic.Int64 // what clients did, when it was answered
+	started func(node int)           // tells the clients that a node was started again
 }
 
-// soakSeries is one thing that must not grow.
-type soakSeries struct {
-	name    string
-	read    func() float64
-	least   float64 // a growth by this is never one
-	samples []soakSample
-}
-
-type soakSample struct{ at, value float64 }
-
-// growth returns by how much a series grew over the samples by a line of least squares,
-// and how far the samples are from that line.
-func (s *soakSeries) growth() (growth, noise float64) {
-	var n, sx, sy, sxx, sxy float64
-	for _, p := range s.samples {
-		n, sx, sy, sxx, sxy = n+1, sx+p.at, sy+p.value, sxx+p.at*p.at, sxy+p.at*p.value
-	}
-	slope := (n*sxy - sx*sy) / (n*sxx - sx*sx)
-	begin := (sy - slope*sx) / n
-	for _, p := range s.samples {
-		off := p.value - begin - slope*p.at
-		noise += off * off
-	}
-	first, last := s.samples[0].at, s.samples[len(s.samples)-1].at
-	return slope * (last - first), math.Sqrt(noise / n)
-}
-
-// plot draws the samples in a line of letters, from the lowest to the highest.
-func (s *soakSeries) plot() string {
-	const width, levels = 72, "▁▂▃▄▅▆▇█"
-	steps := []rune(levels)
-	values := make([]float64, 0, len(s.samples))
-	for _, p := range s.samples {
-		values = append(values, p.value)
-	}
-	low, high := slices.Min(values), slices.Max(values)
-	var line strings.Builder
-	for i := range min(width, len(values)) {
-		v := values[i*len(values)/min(width, len(values))]
-		line.WriteRune(steps[int((v-low)/max(high-low, 1e-9)*float64(len(steps)-1))])
-	}
-	return fmt.Sprintf("%s %.4g to %.4g", line.String(), low, high)
-}
-
-// TestSoak: under a mixed load, with nodes that are killed, a Redis that is restarted,
-// plans that change, bans and backups, nothing grows but the data: no memory, no
-// descriptors, no goroutines, no log of the database, no keys in Redis, no dead rows.
+// TestSoak: under a mixed load, with a node that is killed, a Redis that is restarted, a
+// PostgreSQL that is killed or hangs, plans that change, bans and backups, nothing grows but
+// the data: no memory, no descriptors, no goroutines, no log of the database, no keys in
+// Redis, no dead rows.
 func TestSoak(t *testing.T) {
 	asked := os.Getenv(soakVariable)
 	if asked == "" {
@@ -105,30 +64,41 @@ func TestSoak(t *testing.T) {
 
 func newSoak(t *testing.T) *soak {
 	t.Helper()
-	x := &soak{cluster: newClusterApart(t), began: time.Now(), answers: make(map[int]*atomic.Int64)}
+	x := &soak{cluster: newClusterApart(t), answers: make(map[int]*atomic.Int64), done: make(map[string]*atomic.Int64)}
 	x.start(3)
 	x.single = serve(t, filepath.Join(t.TempDir(), "data"))
 	for _, s := range append(slices.Clone(x.nodes), x.single) {
 		s.log.atMost(logAtMost)
 	}
-	watched := map[string]*server{"node 1": x.nodes[0], "node 2": x.nodes[1], "the single node": x.single}
-	for _, name := range []string{"node 1", "node 2", "the single node"} {
-		s := watched[name]
-		x.watch(name+": resident bytes", 16<<20, func() float64 { return s.metric("process_resident_memory_bytes") })
-		x.watch(name+": open descriptors", 8, func() float64 { return s.metric("process_open_fds") })
-		x.watch(name+": goroutines", 16, func() float64 { return s.metric("go_goroutines") })
+	// The last node is killed again and again, the others never.
+	for i, name := range []string{"node 1", "node 2", "the killed node", "the single node"} {
+		s := func() *server {
+			if i == len(x.nodes) {
+				return x.single
+			}
+			return x.nodes[i]
+		}
+		x.watch(name+": resident bytes", heapStep, func() float64 { return s().metric("process_resident_memory_bytes") })
+		x.watch(name+": open descriptors", 2, func() float64 { return s().metric("process_open_fds") })
+		x.watch(name+": goroutines", 4, func() float64 { return s().metric("go_goroutines") })
 	}
-	x.watch("the single node: bytes of the log", 8<<20, func() float64 { return x.single.metric("petcat_store_wal_bytes") })
-	x.watch("Redis: keys", 64, func() float64 { return x.number(x.redis.Do("DBSIZE")) })
-	conn := pgtest.Connect(t, x.database)
-	t.Cleanup(func() { _ = conn.Close(t.Context()) })
-	x.watch("PostgreSQL: bytes of what is no data", 8<<20, func() (bytes float64) {
-		const query = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::float8 FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-			AND relname NOT IN ('category', 'idempotency', 'account', 'api_key', 'ban', 'audit')`
-		must(t, conn.QueryRow(t.Context(), query).Scan(&bytes))
-		return bytes
-	})
+	x.watch("the single node: bytes of the log", 1<<20, func() float64 { return x.single.metric("petcat_store_wal_bytes") })
+	x.watch("Redis: keys", 8, func() float64 { return x.number(x.redis.Do("DBSIZE")) })
+	const tables = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::float8 FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+		AND relname IN ('meta', 'counter', 'node', 'day_count', 'day_call', 'shared_epoch', 'shared_count')`
+	x.watch("PostgreSQL: bytes of what is no data", 1<<20, func() float64 { return x.query(tables) })
+	const dead = `SELECT coalesce(sum(n_dead_tup) / greatest(sum(n_live_tup + n_dead_tup), 1000), 0)::float8 FROM pg_stat_user_tables`
+	x.watch("PostgreSQL: dead rows, of all", 0.05, func() float64 { return x.query(dead) })
 	return x
+}
+
+// query returns the number that a statement finds.
+func (x *soak) query(statement string) (n float64) {
+	x.t.Helper()
+	conn := pgtest.Connect(x.t, x.database) // PostgreSQL is killed now and then
+	defer func() { _ = conn.Close(x.t.Context()) }()
+	must(x.t, conn.QueryRow(x.t.Context(), statement).Scan(&n))
+	return n
 }
 
 func (x *soak) watch(name string, least float64, read func() float64) {
@@ -145,63 +115,18 @@ func (x *soak) number(answer string, err error) float64 {
 }
 
 func (x *soak) sample() {
-	at := time.Since(x.began).Seconds()
 	for _, s := range x.series {
 		if v := s.read(); !math.IsNaN(v) {
-			s.samples = append(s.samples, soakSample{at, v})
+			s.samples = append(s.samples, v)
 		}
 	}
-}
-
-// load lets clients list, create, repeat creates and exceed their quotas.
-func (x *soak) load() (stop func()) {
-	type target struct {
-		s   *server
-		key string
-	}
-	unlimitedKey, free := x.newCaller(), x.newKeys("free", 20, "free")
-	single := newCaller(x.t, x.single.data)
-	plain := &http.Client{Timeout: answerTimeout, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}}
-	for _, status := range []int{0, 200, 201, 409, 429, 503} {
-		x.answers[status] = &atomic.Int64{}
-	}
-	ask := func(random *rand.Rand, to target) {
-		s := &server{t: x.t, client: plain, api: to.s.api}
-		var a *answer
-		var err error
-		if n := random.IntN(10); n == 0 {
-			name := fmt.Sprint("c", random.IntN(500)) // each is created again and again
-			a, err = s.try(http.MethodPost, s.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(to.key), withHeader("Idempotency-Key", name))
-		} else {
-			a, err = s.tryList(to.key)
-		}
-		status := 0
-		if err == nil {
-			status = a.StatusCode
-		}
-		if count := x.answers[status]; count != nil {
-			count.Add(1)
-		} else {
-			x.t.Errorf("an answer with %d: %.300s", status, a.body)
-		}
-	}
-	return stream(8, 4*time.Millisecond, func(random *rand.Rand) {
-		switch random.IntN(4) {
-		case 0:
-			ask(random, target{x.single, single})
-		case 1:
-			ask(random, target{x.nodes[random.IntN(2)], free[random.IntN(len(free))]})
-		default:
-			ask(random, target{x.nodes[random.IntN(2)], unlimitedKey})
-		}
-	})
 }
 
 // act does one of what operators and misfortune do.
 func (x *soak) act(number int) {
-	switch number % 6 {
+	switch number % 8 {
 	case 0:
-		plan := []string{"free", "pro"}[number/6%2]
+		plan := []string{"free", "pro"}[number/8%2]
 		mustRun(x.t, "account", "set-plan", "free0", plan, "--database", x.database)
 	case 1:
 		file := filepath.Join(x.t.TempDir(), fmt.Sprint("backup", number))
@@ -212,6 +137,7 @@ func (x *soak) act(number int) {
 		x.nodes[2] = x.launch()
 		x.nodes[2].awaitReady()
 		x.nodes[2].log.atMost(logAtMost)
+		x.started(2)
 	case 3:
 		_, _ = issueKey(x.t, x.database, "free1")
 	case 4:
@@ -219,10 +145,29 @@ func (x *soak) act(number int) {
 		mustRun(x.t, "backup", file, "--quiet", "--data", x.single.data)
 		must(x.t, os.Remove(file))
 	case 5:
-		if number/6%5 == 0 {
+		if number/8%4 == 0 {
 			x.redis.Restart()
 		}
+	case 6:
+		if number/8%4 == 1 {
+			x.outage(x.postgres.Kill, func() { must(x.t, x.postgres.Start(x.t.Context())) })
+		} else {
+			x.outage(x.postgres.Suspend, x.postgres.Resume)
+		}
+	case 7: // keys on the plan free earn bans all the time
+		for _, b := range x.bans() {
+			_, _, _ = petcatRuns(x.t, "ban", "lift", b.Key, "--database", x.database) // it may have ended
+		}
 	}
+}
+
+// outage takes PostgreSQL away for a moment, and waits until all is well again.
+func (x *soak) outage(lose, heal func()) {
+	x.t.Helper()
+	lose()
+	lapse(3 * time.Second)
+	heal()
+	x.awaitWell(30 * time.Second)
 }
 
 // report prints what was measured, and fails for what grew.
@@ -232,10 +177,16 @@ func (x *soak) report() {
 			x.t.Logf("%d answers with %d", n, status)
 		}
 	}
+	for what, count := range x.done {
+		x.t.Logf("%d times: %s", count.Load(), what)
+		if count.Load() == 0 {
+			x.t.Errorf("nobody did this: %s", what)
+		}
+	}
 	for _, s := range x.series {
 		growth, noise := s.growth()
 		x.t.Logf("%-40s %s; growth %.4g, noise %.4g", s.name, s.plot(), growth, noise)
-		if growth > max(3*noise, s.least) {
+		if s.grew() {
 			x.t.Errorf("%s grew by %.4g, and its noise is %.4g", s.name, growth, noise)
 		}
 	}
