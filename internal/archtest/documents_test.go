@@ -173,6 +173,26 @@ func TestFlagsNamed(t *testing.T) {
 	}
 }
 
+// TestDocumentsNameTestsThatExist: what is promised with the test that shows it stays so.
+// CHANGELOG.md is left alone.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	p := loadProject(t)
+	exists := map[string]bool{}
+	for _, name := range submatches(p.text(t, `_test\.go$|test/.*\.go$`), `(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`) {
+		exists[name] = true
+	}
+	for _, file := range p.matching(t, `\.md$`) {
+		if file == "CHANGELOG.md" {
+			continue
+		}
+		for _, name := range submatches(p.read(t, file), "`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`") {
+			if !exists[name] {
+				t.Errorf("%s names %s, which does not exist", file, name)
+			}
+		}
+	}
+}
+
 func TestDecisionRecords(t *testing.T) {
 	p := loadProject(t)
 	const status = `Status: (?:accepted|superseded by [0-9]{4})\b`
