@@ -17,8 +17,8 @@ import (
 type output struct {
 	io.Writer
 	path    string
-	replace bool     // what has the name already
-	file    *os.File // beside path; nil for stdout, and when it is done with
+	replace bool          // what has the name already
+	draft   *osfile.Draft // nil for stdout
 }
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
@@ -31,9 +31,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	if err := checkNew(path, force); err != nil {
 		return nil, err
 	}
-	// Beside it, because only within a file system can a file be renamed. It is
-	// made with the mode 0600.
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	draft, err := osfile.NewDraft(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
@@ -42,7 +40,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	case err != nil:
 		return nil, config.Errorf("cannot create a file in %s (%w); give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
-	return &output{Writer: file, path: path, replace: force, file: file}, nil
+	return &output{Writer: draft, path: path, replace: force, draft: draft}, nil
 }
 
 // checkNew refuses to write over what is there.
@@ -90,68 +88,24 @@ func (o *output) failed(err error) error {
 
 // keep makes the file durable and gives it its name.
 func (o *output) keep() error {
-	if o.file == nil {
+	if o.draft == nil {
 		return nil
 	}
-	file := o.file
-	if err := file.Sync(); err != nil {
-		return o.failed(err)
-	}
-	if err := file.Close(); err != nil {
-		return o.failed(err)
-	}
-	name := takeName
-	if o.replace {
-		name = os.Rename
-	}
-	switch err := name(file.Name(), o.path); {
+	switch err := o.draft.Keep(o.replace); {
 	case errors.Is(err, fs.ErrExist):
 		return existsError(o.path)
 	case err != nil:
 		return o.failed(err)
-	}
-	o.file = nil
-	if err := osfile.SyncDirectory(filepath.Dir(o.path)); err != nil {
-		return o.failed(err)
-	}
-	return nil
-}
-
-// takeName renames a file, but never over another one: that may have been made
-// since the backup began.
-func takeName(from, to string) error {
-	err := os.Link(from, to)
-	switch {
-	case err == nil:
-		return os.Remove(from)
-	case errors.Is(err, fs.ErrExist):
-		return err
 	default:
-		return takeNameAlone(from, to) // a file system without hard links
+		return nil
 	}
-}
-
-// takeNameAlone is takeName without hard links: whoever makes the name first has
-// it, and for a moment it names an empty file.
-func takeNameAlone(from, to string) error {
-	placeholder, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(placeholder.Close(), os.Rename(from, to))
-	if err != nil {
-		_ = os.Remove(to)
-	}
-	return err
 }
 
 // discard removes a file that was not kept.
 func (o *output) discard() {
-	if o.file == nil {
-		return
+	if o.draft != nil {
+		o.draft.Discard()
 	}
-	_ = o.file.Close() // it may be closed already
-	_ = os.Remove(o.file.Name())
 }
 
 // input is where a command reads what it was given.

@@ -34,24 +34,6 @@ func TestBackupReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestTakeName: a file gets a free name and no other, with hard links and without.
-func TestTakeName(t *testing.T) {
-	dir := t.TempDir()
-	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	for name, take := range map[string]func(from, to string) error{"link": takeName, "without links": takeNameAlone} {
-		must(t, os.WriteFile(from, []byte("new"), 0o600))
-		must(t, take(from, to))
-		wantOnly(t, dir, "to", "new")
-		must(t, os.WriteFile(from, []byte("newer"), 0o600))
-		if err := take(from, to); !os.IsExist(err) {
-			t.Errorf("%s: a taken name: %v", name, err)
-		}
-		must(t, os.Remove(from))
-		wantOnly(t, dir, "to", "new")
-		must(t, os.Remove(to))
-	}
-}
-
 func wantOnly(t *testing.T, dir, name, content string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

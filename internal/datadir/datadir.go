@@ -19,12 +19,9 @@ import (
 	"petcat/internal/osfile"
 )
 
-// Modes of what is made here: the directory holds hashes of keys, names of
+// fileMode is that of what is made here: the directory holds hashes of keys, names of
 // customers and the audit log, so nobody else on the machine may read it.
-const (
-	directoryMode fs.FileMode = 0o700
-	fileMode      fs.FileMode = 0o600
-)
+const fileMode fs.FileMode = 0o600
 
 // databaseName is the SQLite database. SQLite gives its -wal and -shm files the
 // mode of the database file, which is why it is made here and not by SQLite.
@@ -54,52 +51,10 @@ func Open(path string) (*Dir, error) {
 		return nil, unusable(path, err)
 	}
 	d := &Dir{path: absolute}
-	if err := d.prepare(); err != nil {
+	if err := osfile.PrepareDirectory(d.path); err != nil {
 		return nil, unusable(absolute, err)
 	}
 	return d, nil
-}
-
-// prepare makes the directory and tries it out. The modes of a directory that
-// exists are its owner's choice and stay.
-func (d *Dir) prepare() error {
-	switch info, err := os.Stat(d.path); {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := makeDirectory(d.path); err != nil {
-			return err
-		}
-		if err := os.Chmod(d.path, directoryMode); err != nil {
-			return err
-		}
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return errors.New("it is not a directory")
-	}
-	// Permission bits do not tell the whole truth (root, read-only mounts,
-	// ACLs): only making a file does.
-	probe, err := os.CreateTemp(d.path, ".writable-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
-}
-
-// makeDirectory makes a directory and those above it that are missing, so that they
-// outlast a power cut.
-func makeDirectory(path string) error {
-	parent := filepath.Dir(path)
-	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		if err := makeDirectory(parent); err != nil {
-			return err
-		}
-	}
-	// Another process may be about to make the same one, and has perhaps not come
-	// to the sync yet.
-	if err := os.Mkdir(path, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return osfile.SyncDirectory(parent)
 }
 
 // reason strips the path from a system error: the sentence names it already.

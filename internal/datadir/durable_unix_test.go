@@ -98,7 +98,7 @@ func TestModesDoNotDependOnTheUmask(t *testing.T) {
 		if err != nil {
 			t.Fatalf("make the database under umask %o: %v", umask, err)
 		}
-		wantMode(t, path, directoryMode)
+		wantMode(t, path, 0o700)
 		wantMode(t, database, fileMode)
 	}
 }

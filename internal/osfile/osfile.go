@@ -1,5 +1,6 @@
 // Package osfile has what the os package lacks for files that must be right: locks on
-// open files, and names that last.
+// open files, names that last, files that appear only when they are complete, and
+// directories that can be written.
 //
 // A lock lets one process at a time have a file. The system lets go of it when the file
 // is closed or its process ends, in whatever way. Nobody waits for one, and it stops
@@ -7,24 +8,7 @@
 // system's.
 package osfile
 
-import (
-	"errors"
-	"os"
-	"runtime"
-)
+import "errors"
 
 // ErrLocked is what [TryLock] returns while somebody else holds the lock.
 var ErrLocked = errors.New("locked")
-
-// SyncDirectory makes the names in a directory durable, where that takes a call: syncing
-// a file does not.
-func SyncDirectory(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	directory, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
-}
