@@ -33,8 +33,6 @@ func (s *Store) Clean(ctx context.Context) error {
 		(SELECT day, account_id FROM day_count WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
 	calls := `DELETE FROM day_call WHERE caller IN
 		(SELECT caller FROM day_call WHERE made_at <= ? LIMIT ?` + skip + `)`
-	hourly := `DELETE FROM usage_hour WHERE (day, account_id) IN
-		(SELECT day, account_id FROM usage_hour WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
 	daily := `DELETE FROM usage_day WHERE (day, account_id) IN
 		(SELECT day, account_id FROM usage_day WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
 	ended := `DELETE FROM usage_node WHERE node IN
@@ -54,7 +52,6 @@ func (s *Store) Clean(ctx context.Context) error {
 		{idempotency, now.Add(-petcat.IdempotencyRetention).UnixMilli()},
 		{days, petcat.Day.Index(forgotten.Unix())},
 		{calls, forgotten.UnixMilli()},
-		{hourly, petcat.Day.Index(now.Add(-petcat.UsageHours).Unix())},
 		{daily, petcat.Day.Index(now.Add(-petcat.UsageDays).Unix())},
 		{ended, now.Add(-endedRetention).UnixMilli()},
 		{refusals, now.Add(-refusalRetention).UnixMilli()},

@@ -73,9 +73,9 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 		}
 	}
 	today := petcat.Day.Index(Now(s.clock).Unix())
-	days := [2]int64{max(petcat.Day.Index(from*length), today-int64(petcat.UsageDays/petcat.Day.Length())), min(petcat.Day.Index(to*length-1), today+1)}
+	asked := [2]int64{max(petcat.Day.Index(from*length), today-int64(petcat.UsageDays/petcat.Day.Length())), min(petcat.Day.Index(to*length-1), today+1)}
 	// Counts move from batches into hours and days. One statement sees one moment.
-	query, args := usageQuery(q, days)
+	query, args := usageQuery(q, asked)
 	var h petcat.UsageHistory
 	err := s.db.Read(ctx, "read the usage history", func(c Conn) error {
 		clear(periods)
@@ -102,23 +102,23 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 func ceil(n, d int64) int64 { return (n + d - 1) / d }
 
 // usageQuery returns the statement that reads what there is of an account.
-func usageQuery(q petcat.UsageQuery, days [2]int64) (query string, args []any) {
+func usageQuery(q petcat.UsageQuery, asked [2]int64) (query string, args []any) {
 	// Each day is looked up by itself: the keys begin with the day, so that old ones are
 	// deleted and new ones written in one place.
 	const (
 		each    = `WITH RECURSIVE asked (day) AS (SELECT CAST(? AS bigint) UNION ALL SELECT day + 1 FROM asked WHERE day < ?) `
 		hours   = each + `SELECT u.day, u.hours, 0, 0, 0, 0, 0, 0, 0 FROM asked AS a JOIN usage_hour AS u ON u.day = a.day AND u.account_id = ? UNION ALL `
-		totals  = each + `SELECT u.day, NULL, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes FROM asked AS a JOIN usage_day AS u ON u.day = a.day AND u.account_id = ? UNION ALL `
+		days    = `SELECT u.day, NULL, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes FROM asked AS a JOIN usage_day AS u ON u.day = a.day AND u.account_id = ? UNION ALL `
 		batches = `SELECT -1, data, 0, 0, 0, 0, 0, 0, 0 FROM usage_batch WHERE part = -1 OR part = ?`
 	)
-	args = []any{days[0], days[1], int64(q.Account), partOf(q.Account)}
+	from, to, account, part := asked[0], asked[1], int64(q.Account), partOf(q.Account)
 	switch q.Step {
 	case petcat.UsageByMinute:
-		return batches, args[3:]
+		return batches, []any{part}
 	case petcat.UsageByHour:
-		return hours + batches, args
+		return hours + batches, []any{from, to, account, part}
 	default:
-		return totals + batches, args
+		return hours + days + batches, []any{from, to, account, account, part}
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // A node writes one small batch each second. Batches are merged, so that there are few, and
-// an account's are found without reading all; and they are folded into hours and days when
-// their minutes are no longer asked for, so that a row of an hour is written about once.
-// Whichever node comes first does it. Each step is one transaction, which takes counts out
+// an account's are found without reading all. They are folded into hours when their minutes
+// are no longer asked for, so that an hour is written about once, and hours into days after
+// a month. Whichever node comes first does it. Each step is one transaction, which takes counts out
 // of one place and puts them into another.
 const (
 	// mergeAge is how old batches get before they are merged, and mergeRows and
@@ -51,6 +51,11 @@ func (s *Store) FoldUsage(ctx context.Context) error {
 	for _, part := range parts {
 		err := s.db.Write(ctx, "fold the usage history", func(c Conn) error { return foldUsage(c, part, before) })
 		if err != nil {
+			return err
+		}
+	}
+	for folded := s.dialect.CleanBatch; folded == s.dialect.CleanBatch; {
+		if folded, err = s.foldHours(ctx); err != nil {
 			return err
 		}
 	}
@@ -146,7 +151,7 @@ func mergeUsage(c Conn) error {
 	return c.ExecEach(insertUsageBatch, rows)
 }
 
-// foldUsage puts the merged batches of a part into the hours and days, or those of keys
+// foldUsage puts the merged batches of a part into the hours, or those of keys
 // into their table.
 func foldUsage(c Conn, part, before int64) error {
 	const due = `SELECT id, data FROM usage_batch WHERE part = ? AND (part < 0 OR minute < ?) ORDER BY minute, id`
@@ -186,29 +191,12 @@ func foldUsage(c Conn, part, before int64) error {
 	return nil
 }
 
-// foldDay adds to the hours and the total of a day for accounts of one part.
+// foldDay adds to the hours of a day for accounts of one part.
 func foldDay(c Conn, part, day int64, accounts map[petcat.AccountID]usageHours) error {
 	const (
 		known = `SELECT account_id, hours FROM usage_hour WHERE day = ? AND account_id >= ? AND account_id < ?`
 		put   = `INSERT INTO usage_hour (day, account_id, hours) VALUES (?, ?, ?) ON CONFLICT (day, account_id) DO UPDATE SET hours = excluded.hours`
-		add   = `INSERT INTO usage_day AS d (day, account_id, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, account_id) DO UPDATE SET requests = d.requests + excluded.requests,
-			minute_refused = d.minute_refused + excluded.minute_refused, day_refused = d.day_refused + excluded.day_refused,
-			ban_refused = d.ban_refused + excluded.ban_refused, key_refused = d.key_refused + excluded.key_refused,
-			failed = d.failed + excluded.failed, bytes = d.bytes + excluded.bytes`
 	)
-	var totals, hours [][]any
-	for account, h := range accounts {
-		var total petcat.UsageCounts
-		for _, counts := range h {
-			total.Add(counts)
-		}
-		row := []any{day, int64(account)}
-		for _, n := range usageFields(&total) {
-			row = append(row, *n)
-		}
-		totals = append(totals, row)
-	}
 	err := c.Query(func(scan Scan) error {
 		var account int64
 		var data []byte
@@ -223,11 +211,57 @@ func foldDay(c Conn, part, day int64, accounts map[petcat.AccountID]usageHours) 
 	if err != nil {
 		return err
 	}
+	var rows [][]any
 	for account, h := range accounts {
-		hours = append(hours, []any{day, int64(account), h.encode()})
+		rows = append(rows, []any{day, int64(account), h.encode()})
 	}
-	if err := c.ExecEach(put, hours); err != nil {
-		return err
-	}
-	return c.ExecEach(add, totals)
+	return c.ExecEach(put, rows)
+}
+
+// foldHours puts the hours of some old days into days, and returns of how many rows.
+func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
+	const (
+		old = `SELECT day, account_id, hours FROM usage_hour WHERE day < ? ORDER BY day, account_id LIMIT ?`
+		add = `INSERT INTO usage_day AS d (day, account_id, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, account_id) DO UPDATE SET requests = d.requests + excluded.requests,
+			minute_refused = d.minute_refused + excluded.minute_refused, day_refused = d.day_refused + excluded.day_refused,
+			ban_refused = d.ban_refused + excluded.ban_refused, key_refused = d.key_refused + excluded.key_refused,
+			failed = d.failed + excluded.failed, bytes = d.bytes + excluded.bytes`
+		remove = `DELETE FROM usage_hour WHERE day = ? AND account_id = ?`
+	)
+	before := petcat.Day.Index(Now(s.clock).Add(-petcat.UsageHours).Unix())
+	err = s.db.Write(ctx, "fold old hours of the usage history", func(c Conn) error {
+		if err := lockUsage(c); err != nil {
+			return err
+		}
+		var totals, keys [][]any
+		err := c.Query(func(scan Scan) error {
+			var day, account int64
+			var data []byte
+			if err := scan(&day, &account, &data); err != nil {
+				return err
+			}
+			hours := usageHours{}
+			err := hours.addEncoded(data)
+			var total petcat.UsageCounts
+			for _, counts := range hours {
+				total.Add(counts)
+			}
+			row := []any{day, account}
+			for _, n := range usageFields(&total) {
+				row = append(row, *n)
+			}
+			totals, keys = append(totals, row), append(keys, row[:2:2])
+			return err
+		}, old, before, s.dialect.CleanBatch)
+		if err != nil {
+			return err
+		}
+		folded = len(keys)
+		if err := c.ExecEach(add, totals); err != nil {
+			return err
+		}
+		return c.ExecEach(remove, keys)
+	})
+	return folded, err
 }

@@ -89,6 +89,8 @@ type contents struct {
 	Days        map[string]int64
 	Credentials []petcat.Credential
 	Access      petcat.AccessChange
+	Usage       map[petcat.AccountID][]petcat.UsageHistory
+	KeyUses     map[petcat.KeyID]time.Time
 }
 
 // household is a store with everything that there can be.
@@ -142,6 +144,7 @@ func furnish(t *testing.T, open Open) *household {
 	h.keep = category(t, " Cats\u00a0", &long)
 	h.kept = h.createOne(t, h.keep, "keep")
 	h.furnishPets(t, shop)
+	h.furnishUsage(t, keys)
 	must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{
 		{Account: h.free.ID, Day: today(f), Want: 900, Quota: 1_000},
 		{Account: shop.ID, Day: today(f), Want: 5, Quota: 10},
@@ -162,7 +165,7 @@ func (h *household) createOne(t *testing.T, n petcat.NewCategory, key petcat.Ide
 // everything reads all that a store can be asked for.
 func (h *household) everything(t *testing.T, s Store) contents {
 	t.Helper()
-	c := contents{Days: map[string]int64{}, Orders: map[petcat.AccountID][]petcat.Order{}}
+	c := contents{Days: map[string]int64{}, Orders: map[petcat.AccountID][]petcat.Order{}, Usage: map[petcat.AccountID][]petcat.UsageHistory{}, KeyUses: map[petcat.KeyID]time.Time{}}
 	c.Accounts = collect(t, func(fn func(petcat.Account) error) error { return s.EachAccount(t.Context(), fn) })
 	c.Keys = collect(t, func(fn func(petcat.Key) error) error { return s.EachKey(t.Context(), 0, fn) })
 	c.Bans = collect(t, func(fn func(petcat.Ban) error) error { return s.EachBan(t.Context(), fn) })
@@ -175,6 +178,7 @@ func (h *household) everything(t *testing.T, s Store) contents {
 	for _, a := range c.Accounts {
 		orders, err := s.ListOrders(t.Context(), petcat.OrderQuery{Account: a.ID, Limit: 1_000})
 		c.Orders[a.ID] = must(t, orders, err)
+		h.addUsageOf(t, s, a.ID, &c)
 		for _, day := range []int64{today(h.fixture), today(h.fixture) - 1} {
 			n, err := s.DayCount(t.Context(), a.ID, day)
 			c.Days[fmt.Sprintf("%s on %d", a.ID, day)] = must(t, n, err)

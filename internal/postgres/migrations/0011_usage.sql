@@ -18,13 +18,13 @@ CREATE TABLE usage_batch (
 );
 CREATE INDEX usage_batch_part ON usage_batch (part, minute);
 
--- An hour's counts are added in place: the page keeps room for the next version of a row.
+-- Of the last month; after that, of days.
 CREATE TABLE usage_hour (
 	day        bigint NOT NULL,
 	account_id bigint NOT NULL, -- 0: all
 	hours      bytea NOT NULL,
 	PRIMARY KEY (day, account_id)
-) WITH (fillfactor = 80);
+);
 
 CREATE TABLE usage_day (
 	day            bigint NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE usage_day (
 	failed         bigint NOT NULL,
 	bytes          bigint NOT NULL,
 	PRIMARY KEY (day, account_id)
-) WITH (fillfactor = 80);
+);
 
 CREATE TABLE key_use (
 	key_id  bigint PRIMARY KEY,

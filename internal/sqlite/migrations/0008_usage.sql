@@ -18,6 +18,7 @@ CREATE TABLE usage_batch (
 ) STRICT;
 CREATE INDEX usage_batch_part ON usage_batch (part, minute);
 
+-- Of the last month; after that, of days.
 CREATE TABLE usage_hour (
 	day        INTEGER NOT NULL,
 	account_id INTEGER NOT NULL, -- 0: all
