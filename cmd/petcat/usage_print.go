@@ -1,11 +1,10 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
-	"strconv"
 
 	"petcat"
+	usagehistory "petcat/internal/usage"
 )
 
 // usageReport is a usage history and what was asked.
@@ -84,23 +83,16 @@ func (r usageReport) document() usageJSON {
 	return d
 }
 
-// usageCells are counts in the order of the columns, for people and in CSV.
-func usageCells(c petcat.UsageCounts, write func(int64) string) (cells []string) {
+// usageCells are counts in the order of the columns.
+func usageCells(c petcat.UsageCounts) (cells []string) {
 	for _, n := range []int64{c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes} {
-		cells = append(cells, write(n))
+		cells = append(cells, grouped(n))
 	}
 	return cells
 }
 
 func (p *program) printUsageCSV(r usageReport) error {
-	w := csv.NewWriter(p.stdout)
-	_ = w.Write([]string{"begin", "requests", "minute_refused", "day_refused", "ban_refused", "key_refused", "failed", "bytes", "incomplete"}) // Flush keeps the error
-	for _, period := range r.history.Periods {
-		row := append([]string{timestamp(period.Begin)}, usageCells(period.UsageCounts, func(n int64) string { return strconv.FormatInt(n, 10) })...)
-		_ = w.Write(append(row, strconv.FormatBool(period.Incomplete)))
-	}
-	w.Flush()
-	if err := w.Error(); err != nil {
+	if err := usagehistory.WriteCSV(p.stdout, r.history); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
@@ -112,13 +104,13 @@ func (p *program) printUsage(r usageReport) error {
 	}
 	var rows [][]string
 	for _, period := range r.history.Periods {
-		row := append([]string{timestamp(period.Begin)}, usageCells(period.UsageCounts, grouped)...)
+		row := append([]string{timestamp(period.Begin)}, usageCells(period.UsageCounts)...)
 		if period.Incomplete {
 			row = append(row, "incomplete")
 		}
 		rows = append(rows, row)
 	}
-	rows = append(rows, append([]string{"total"}, usageCells(r.total(), grouped)...))
+	rows = append(rows, append([]string{"total"}, usageCells(r.total())...))
 	if err := p.say("The usage of %s, in UTC:", r.title); err != nil {
 		return err
 	}

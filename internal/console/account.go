@@ -141,8 +141,12 @@ func account(x *exchange) error {
 	for _, b := range v.Bans {
 		banned[b.Key] = b.Active(x.now())
 	}
+	uses, err := x.Store.KeyUses(x.r.Context(), a.ID)
+	if err != nil {
+		return err
+	}
 	for _, k := range keys {
-		v.Keys = append(v.Keys, keyView{Key: k, State: k.State(x.now()), Banned: banned[k.ID]})
+		v.Keys = append(v.Keys, keyView{Key: k, State: k.State(x.now()), Banned: banned[k.ID], UsedAt: uses[k.ID]})
 	}
 	return x.render("account", view{Title: a.Name, Section: "accounts", Data: v})
 }

@@ -25,6 +25,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
+	petcat.UsageStore
 }
 
 // List is what the API shows of the categories.
@@ -106,23 +107,29 @@ func (c *Console) now() time.Time { return c.Clock.Read().Time() }
 
 func (c *Console) routes() {
 	for pattern, page := range map[string]handle{
-		"GET {$}":                          overview,
-		"GET history.json":                 history,
-		"GET find":                         find,
-		"GET accounts":                     accounts,
-		"GET accounts/{account}":           account,
-		"GET accounts/{account}/close":     confirmClose,
-		"GET keys/{key}":                   key,
-		"GET keys/{key}/revoke":            confirmRevoke,
-		"GET bans":                         bans,
-		"GET categories":                   categories,
-		"GET categories/{category}":        category,
-		"GET categories/{category}/delete": confirmDelete,
-		"GET audit":                        audit,
-		"GET settings":                     settings,
-		"GET nodes":                        nodes,
-		"GET operators":                    operators,
-		"GET ":                             nothing,
+		"GET {$}":                           overview,
+		"GET history.json":                  history,
+		"GET find":                          find,
+		"GET accounts":                      accounts,
+		"GET accounts/{account}":            account,
+		"GET accounts/{account}/close":      confirmClose,
+		"GET keys/{key}":                    key,
+		"GET keys/{key}/revoke":             confirmRevoke,
+		"GET bans":                          bans,
+		"GET categories":                    categories,
+		"GET categories/{category}":         category,
+		"GET categories/{category}/delete":  confirmDelete,
+		"GET audit":                         audit,
+		"GET usage":                         usage,
+		"GET usage.csv":                     usageCSV,
+		"GET usage.json":                    usageChart,
+		"GET accounts/{account}/usage":      usage,
+		"GET accounts/{account}/usage.csv":  usageCSV,
+		"GET accounts/{account}/usage.json": usageChart,
+		"GET settings":                      settings,
+		"GET nodes":                         nodes,
+		"GET operators":                     operators,
+		"GET ":                              nothing,
 	} {
 		c.handle(pattern, signedIn(page))
 	}

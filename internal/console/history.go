@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"petcat"
@@ -80,10 +79,7 @@ func history(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.w.Header().Set("Content-Type", "application/json")
-	x.w.Header().Set("Cache-Control", "no-store")
-	x.w.WriteHeader(http.StatusOK)
-	_, _ = x.w.Write(text) // the asker has gone
+	x.respondJSON(text)
 	return nil
 }
 

@@ -13,6 +13,7 @@ type keyView struct {
 
 	State  petcat.KeyState
 	Banned bool
+	UsedAt time.Time // zero: never
 	Owner  petcat.Account
 	Ban    *petcat.Ban // the last one
 }
@@ -35,6 +36,11 @@ func key(x *exchange) error {
 	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
 		return err
 	}
+	uses, err := x.Store.KeyUses(x.r.Context(), k.Account)
+	if err != nil {
+		return err
+	}
+	v.UsedAt = uses[k.ID]
 	last, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: k.Account, After: k.ID - 1, Limit: 1})
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ func (x *exchange) respond(status int, page string, v view) {
 // functions are what pages call.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"when": when, "number": number, "ago": ago, "base": func() string { return base },
+		"when": when, "number": number, "size": size, "ago": ago, "base": func() string { return base },
 		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plans":   petcat.Plans,
 		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },
@@ -130,6 +130,18 @@ func number(n int64) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+// size writes a number of bytes with a unit.
+func size(bytes int64) string {
+	value, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
+	for len(units) > 1 && value >= 1000 {
+		value, units = value/1000, units[1:]
+	}
+	if bytes < 1000 || value >= 100 {
+		return fmt.Sprintf("%.0f %s", value, units[0])
+	}
+	return fmt.Sprintf("%.1f %s", value, units[0])
 }
 
 func capitalised(s string) string {

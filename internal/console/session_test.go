@@ -188,7 +188,7 @@ func TestViewer(t *testing.T) {
 	before := s.lastAudit().Sequence
 	b := s.viewer()
 	for _, path := range []string{
-		"", "accounts", "accounts/acct_1", "keys/key_1", "bans", "bans?all=yes", "categories", "categories/1", "audit", "settings", "nodes", "operators",
+		"", "accounts", "accounts/acct_1", "accounts/acct_1/usage", "usage", "keys/key_1", "bans", "bans?all=yes", "categories", "categories/1", "audit", "settings", "nodes", "operators",
 	} {
 		b.get(path).want(http.StatusOK).lacks("New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
 	}

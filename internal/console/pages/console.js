@@ -35,6 +35,7 @@ function showNumbers(chooser) {
 
 const series = {
   requests: [['good', 1], ['refused', 2], ['faulty', 3], ['our errors', 4]],
+  usage: [['admitted', 1], ['refused', 2], ['failed', 4]],
   latency: [['median', 1], ['99 %', 2]],
   reasons: [['minute', 1], ['day', 2], ['banned', 4], ['guessing', 3], ['invalid', 5], ['missing', 8], ['expired', 7], ['revoked', 6], ['disabled', 9]],
 };
@@ -45,8 +46,11 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-function clock(seconds) {
-  return new Date(seconds * 1000).toISOString().slice(11, 16); // in UTC
+// Marks of an axis, in UTC: the time of day, or where there are many days, the day.
+function marks(u, splits) {
+  const [from, to] = u.scales.x.min ? [u.scales.x.min, u.scales.x.max] : [0, 0];
+  const text = splits.map((seconds) => new Date(seconds * 1000).toISOString());
+  return text.map((t) => (to - from > 2 * 86_400 ? t.slice(5, 10) : t.slice(11, 16)));
 }
 
 function draw(chart, columns) {
@@ -66,7 +70,7 @@ function draw(chart, columns) {
     width: chart.clientWidth, height: 200, padding: [8, 12, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: (u, splits) => splits.map(clock) }, { ...axis, size: 40 }],
+    axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: marks }, { ...axis, size: 40 }],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
       label, stroke: colour(`series-${number}`), width: 1.5, points: { show: false },

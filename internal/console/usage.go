@@ -1,0 +1,166 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"petcat"
+	usagehistory "petcat/internal/usage"
+)
+
+// usageView is a part of the usage history of an account, or of all.
+type usageView struct {
+	Account  *petcat.Account // nil: all
+	Path     string          // of the page, without what is asked
+	By       string
+	From, To string // as they were asked, "" for the default
+	Begin    time.Time
+	End      time.Time
+	Total    petcat.UsageCounts
+	Periods  []petcat.UsagePeriod // the newest first, at most maxPeriods
+	More     int                  // how many are not shown
+	Gaps     []petcat.UsageGap
+}
+
+// maxPeriods is how many periods a page shows. CSV has all of them.
+const maxPeriods = 100
+
+// usageSteps are the steps by their names, and how far back each goes by default.
+var usageSteps = map[string]struct { //nolint:gochecknoglobals // a table that nobody changes
+	step petcat.UsageStep
+	ago  time.Duration
+}{
+	"minute": {petcat.UsageByMinute, time.Hour},
+	"hour":   {petcat.UsageByHour, 24 * time.Hour},
+	"day":    {petcat.UsageByDay, petcat.UsageHours},
+}
+
+// usageQuery reads what is asked for, of the account that the path names, or of all.
+func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
+	v = usageView{Path: "usage", By: x.form("by"), From: x.form("from"), To: x.form("to")}
+	if x.r.PathValue("account") != "" {
+		a, err := x.findAccount()
+		if err != nil {
+			return q, v, err
+		}
+		q.Account, v.Account, v.Path = a.ID, &a, "accounts/"+a.ID.String()+"/usage"
+	}
+	by, known := usageSteps[v.By]
+	if !known {
+		v.By = "hour"
+		by = usageSteps[v.By]
+	}
+	q.Step, q.To = by.step, x.now()
+	q.From = q.Step.Floor(q.To.Add(-by.ago))
+	from, err := date(v.From)
+	if err != nil {
+		return q, v, err
+	}
+	to, err := date(v.To)
+	if err != nil {
+		return q, v, err
+	}
+	if !to.IsZero() {
+		q.To = to
+		q.From = q.Step.Floor(q.To.Add(-by.ago))
+	}
+	if !from.IsZero() {
+		q.From = from
+	}
+	if !q.From.Before(q.To) {
+		return q, v, petcat.Errorf(petcat.CodeInvalidField, "the first day must be before the end")
+	}
+	v.Begin, v.End = q.From, q.To
+	return q, v, nil
+}
+
+func usage(x *exchange) error {
+	q, v, err := x.usageQuery()
+	if err != nil {
+		return err
+	}
+	h, err := x.Store.Usage(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	for _, p := range h.Periods {
+		v.Total.Add(p.UsageCounts)
+	}
+	v.Periods, v.Gaps = slices.Clone(h.Periods), h.Gaps
+	slices.Reverse(v.Periods)
+	if v.More = len(v.Periods) - maxPeriods; v.More > 0 {
+		v.Periods = v.Periods[:maxPeriods]
+	}
+	section := "usage"
+	if v.Account != nil {
+		section = "accounts"
+	}
+	return x.render("usage", view{Title: "Usage", Section: section, Data: v})
+}
+
+// usageCSV answers with all periods that are asked for, as a file.
+func usageCSV(x *exchange) error {
+	q, v, err := x.usageQuery()
+	if err != nil {
+		return err
+	}
+	h, err := x.Store.Usage(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	name := "usage-by-" + v.By + ".csv"
+	if v.Account != nil {
+		name = v.Account.ID.String() + "-" + name
+	}
+	x.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	x.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	x.w.Header().Set("Cache-Control", "no-store")
+	_ = usagehistory.WriteCSV(x.w, h) // the asker has gone
+	return nil
+}
+
+// maxBars is how many periods a chart shows: more are lines that nobody can tell apart.
+const maxBars = 2_000
+
+// usageChart answers with what the chart shows: times in Unix seconds, admitted and
+// refused requests and failures. What the history leaves out is 0.
+func usageChart(x *exchange) error {
+	q, _, err := x.usageQuery()
+	if err != nil {
+		return err
+	}
+	first := q.Step.Floor(q.To.Add(-maxBars * q.Step.Length()))
+	if q.From = q.Step.Floor(q.From); q.From.Before(first) {
+		q.From = first
+	}
+	h, err := x.Store.Usage(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	columns := make([][]int64, 4)
+	for at, periods := q.From, h.Periods; at.Before(q.To); at = at.Add(q.Step.Length()) {
+		var p petcat.UsagePeriod
+		if len(periods) > 0 && !periods[0].Begin.After(at) {
+			p, periods = periods[0], periods[1:]
+		}
+		for i, n := range []int64{at.Unix(), p.Requests, p.Refused(), p.Failed} {
+			columns[i] = append(columns[i], n)
+		}
+	}
+	text, err := json.Marshal(map[string][][]int64{"usage": columns})
+	if err != nil {
+		return err
+	}
+	x.respondJSON(text)
+	return nil
+}
+
+// respondJSON answers with JSON.
+func (x *exchange) respondJSON(text []byte) {
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.Header().Set("Cache-Control", "no-store")
+	x.w.WriteHeader(http.StatusOK)
+	_, _ = x.w.Write(text) // the asker has gone
+}
