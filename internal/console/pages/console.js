@@ -73,7 +73,7 @@ function draw(chart, columns) {
     axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: marks }, { ...axis, size: 40 }],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
-      label, stroke: colour(`series-${number}`), width: 1.5, points: { show: false },
+      label, paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5, points: { show: false },
       fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
       value: (u, v) => (v == null ? '–' : v < 10 ? v.toFixed(2) : v.toFixed(0)),
     }))],
