@@ -78,6 +78,34 @@ type accountView struct {
 	Next    petcat.KeyID
 	Bans    []petcat.Ban // active
 	Windows []windowView // none if nobody knows
+	Refused []refusalView
+}
+
+// refusalView is a request that was refused or failed, with the reason for people.
+type refusalView struct {
+	petcat.Refusal
+
+	Why string
+}
+
+// why says in one sentence why a request was refused or failed.
+func why(r petcat.Refusal) string {
+	spent := func(window string, s petcat.Spent) string {
+		if s.Limit == 0 {
+			return "The quota of the " + window + " was used up"
+		}
+		return "The quota of the " + window + " was used up: " + number(s.Used) + " of " + number(s.Limit)
+	}
+	switch r.Reason() {
+	case petcat.Minute.String():
+		return spent("minute", r.Minute)
+	case petcat.Day.String():
+		return spent("day", r.Day)
+	case "ban":
+		return "The key was banned"
+	default:
+		return "It failed on our side"
+	}
 }
 
 // windowView is how much of a quota is used in the window that is under way.
@@ -140,6 +168,13 @@ func account(x *exchange) error {
 	banned := map[petcat.KeyID]bool{}
 	for _, b := range v.Bans {
 		banned[b.Key] = b.Active(x.now())
+	}
+	refused, err := x.Store.Refusals(x.r.Context(), a.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range refused {
+		v.Refused = append(v.Refused, refusalView{r, why(r)})
 	}
 	uses, err := x.Store.KeyUses(x.r.Context(), a.ID)
 	if err != nil {

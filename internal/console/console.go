@@ -26,6 +26,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.SessionStore
 	petcat.PageStore
 	petcat.UsageStore
+	petcat.RefusalStore
 }
 
 // List is what the API shows of the categories.

@@ -1,7 +1,7 @@
 // Package console is the web console of the admin listener: where operators see how the
-// node is, and manage accounts, keys, bans and categories. Its pages are rendered here
-// (html/template); htmx and uPlot, which are served from the binary, make them livelier
-// and are not needed.
+// node is and why callers are refused, and manage accounts, keys, bans and categories.
+// Its pages are rendered here (html/template); htmx and uPlot, which are served from the
+// binary, make them livelier and are not needed.
 //
 // It calls the operations of the domain that the command line calls, with the operator as
 // the actor, so that each change is in the audit log and reaches every node in the same

@@ -90,7 +90,7 @@ func (x *exchange) respond(status int, page string, v view) {
 // functions are what pages call.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"when": when, "number": number, "size": size, "ago": ago, "base": func() string { return base },
+		"when": when, "second": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }, "number": number, "size": size, "ago": ago, "base": func() string { return base },
 		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plans":   petcat.Plans,
 		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },

@@ -58,6 +58,36 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+func TestRecentRefusals(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	a := s.account("acme")
+	s.key(a.ID)
+	b.get("accounts/acct_1").want(http.StatusOK, "None in the last 30 days.")
+	must(t, s.store.AddRefusals(t.Context(), []petcat.AccountRefusals{{Account: a.ID, Refusals: []petcat.Refusal{
+		{
+			At: noon.Add(3 * time.Second), RequestID: "r3", Key: 1, Operation: petcat.OpListCategories, Status: 503, Code: petcat.CodeServiceUnavailable,
+		},
+		{
+			At: noon.Add(2 * time.Second), RequestID: "r2", Key: 1, Status: 429, Code: petcat.CodeKeyBanned,
+			Minute: petcat.Spent{Used: 60, Limit: 60}, Day: petcat.Spent{Used: 61, Limit: 1000}, Until: noon.Add(time.Minute),
+		},
+		{
+			At: noon.Add(time.Second), RequestID: "r1", Key: 1, Operation: petcat.OpListCategories, Status: 429, Code: petcat.CodeDailyQuotaExceeded,
+			Minute: petcat.Spent{Used: 3, Limit: 60}, Day: petcat.Spent{Used: 1000, Limit: 1000}, Until: noon.Add(12 * time.Hour),
+		},
+		{
+			At: noon, RequestID: "r0", Key: 1, Operation: petcat.OpListCategories, Status: 429, Code: petcat.CodeRateLimitExceeded,
+			Minute: petcat.Spent{Used: 60, Limit: 60}, Day: petcat.Spent{Used: 60, Limit: 1000}, Until: noon.Add(42 * time.Second),
+		},
+	}}}))
+	p := b.get("accounts/acct_1").want(http.StatusOK, "The quota of the minute was used up: 60 of 60", "14 Mar 2027, 12:01:00", "r0", "listCategories",
+		"The quota of the day was used up: 1,000 of 1,000", "The key was banned", "14 Mar 2027, 12:01:18", "429", "key_banned", "It failed on our side", "503", "r3")
+	if strings.Index(p.text, "r3") > strings.Index(p.text, "r0") {
+		t.Error("the newest is not first")
+	}
+}
+
 func TestSizes(t *testing.T) {
 	for bytes, want := range map[int64]string{
 		0: "0 B", 999: "999 B", 1_000: "1.0 kB", 12_345: "12.3 kB", 999_000: "999 kB", 2_469_134: "2.5 MB", 5_000_000_000_000_000: "5000 TB",

@@ -114,6 +114,7 @@ async function main() {
   await page.getByRole('searchbox').fill('WHISK');
   await link_('Whiskers & Co').click();
   await page.waitForURL(new RegExp(`accounts/${account}$`));
+  await page.getByText('The key was banned').first().waitFor(); // among the recent refusals
   for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', `accounts/${account}/close`, 'categories', 'audit', 'nodes', 'settings', 'operators', 'nowhere']) {
     await open(path);
     saw.serious.push(...await judge(page, axe));
