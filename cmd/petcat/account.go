@@ -109,11 +109,15 @@ func (p *program) accountShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			uses, err := usesOf(ctx, st, keys)
+			if err != nil {
+				return err
+			}
 			if *asJSON {
 				return p.printJSON(struct {
 					accountJSON
-					Keys []keyJSON `json:"keys"`
-				}{accountDocument(a), p.keyDocuments(keys)})
+					Keys []usedKeyJSON `json:"keys"`
+				}{accountDocument(a), p.usedKeyDocuments(keys, uses)})
 			}
 			if err := p.printAccount(a); err != nil {
 				return err
@@ -121,7 +125,7 @@ func (p *program) accountShowCommand() *cobra.Command {
 			if err := p.say(""); err != nil {
 				return err
 			}
-			return p.printKeys(keys, map[petcat.AccountID]string{a.ID: a.Name})
+			return p.printKeys(keys, map[petcat.AccountID]string{a.ID: a.Name}, uses)
 		})
 	}
 	return cmd

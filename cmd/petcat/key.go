@@ -108,7 +108,7 @@ func (p *program) keyListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.printKeys(keys, names)
+			return p.printKeys(keys, names, nil)
 		})
 	}
 	return cmd

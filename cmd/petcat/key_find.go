@@ -87,7 +87,7 @@ func (p *program) findHint(ctx context.Context, st store, hint string, asJSON bo
 	if err != nil {
 		return err
 	}
-	return p.printFound(keys, names, asJSON)
+	return p.printFound(ctx, st, keys, names, asJSON)
 }
 
 func (p *program) findSecrets(ctx context.Context, st store, secrets []petcat.Secret, asJSON bool) error {
@@ -117,18 +117,22 @@ func (p *program) findSecrets(ctx context.Context, st store, secrets []petcat.Se
 		}
 		return &failure{code: exitFailed, text: fmt.Sprintf("no key of this %s deployment is on standard input: %s", st.Environment(), reason)}
 	}
-	if err := p.printFound(keys, names, asJSON); err != nil || asJSON || len(keys) == len(secrets) {
+	if err := p.printFound(ctx, st, keys, names, asJSON); err != nil || asJSON || len(keys) == len(secrets) {
 		return err
 	}
 	return p.say("Not of this %s deployment, although they look like keys: %d.", st.Environment(), len(secrets)-len(keys))
 }
 
-// printFound shows keys and how to end them.
-func (p *program) printFound(keys []petcat.Key, names map[petcat.AccountID]string, asJSON bool) error {
-	if asJSON {
-		return p.printJSON(p.keyDocuments(keys))
+// printFound shows keys, when they were last used, and how to end them.
+func (p *program) printFound(ctx context.Context, st store, keys []petcat.Key, names map[petcat.AccountID]string, asJSON bool) error {
+	uses, err := usesOf(ctx, st, keys)
+	if err != nil {
+		return err
 	}
-	if err := p.printKeys(keys, names); err != nil {
+	if asJSON {
+		return p.printJSON(p.usedKeyDocuments(keys, uses))
+	}
+	if err := p.printKeys(keys, names, uses); err != nil {
 		return err
 	}
 	return p.sayParagraph("End a key with: petcat key revoke %s", keys[0].ID)

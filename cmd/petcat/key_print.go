@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"petcat"
@@ -43,9 +44,48 @@ func (p *program) keyDocuments(keys []petcat.Key) []keyJSON {
 	return documents
 }
 
-func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string) error {
+// usedKeyJSON is a key with its last use, which is looked up by account.
+type usedKeyJSON struct {
+	keyJSON
+	LastUsedAt *string `json:"last_used_at"` // null: never
+}
+
+// keyUses is when keys were last used; those that never were are not among them.
+type keyUses map[petcat.KeyID]time.Time
+
+// usesOf looks up when keys were last used: one question for each of their accounts.
+func usesOf(ctx context.Context, st petcat.UsageStore, keys []petcat.Key) (keyUses, error) {
+	uses, asked := keyUses{}, map[petcat.AccountID]bool{}
+	for _, k := range keys {
+		if asked[k.Account] {
+			continue
+		}
+		asked[k.Account] = true
+		of, err := st.KeyUses(ctx, k.Account)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(uses, of)
+	}
+	return uses, nil
+}
+
+func (p *program) usedKeyDocuments(keys []petcat.Key, uses keyUses) []usedKeyJSON {
+	documents := []usedKeyJSON{}
+	for _, k := range keys {
+		documents = append(documents, usedKeyJSON{keyDocument(k, p.now()), nullableTime(uses[k.ID])})
+	}
+	return documents
+}
+
+// printKeys shows keys, with their last uses unless uses is nil.
+func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string, uses keyUses) error {
 	if len(keys) == 0 {
 		return p.say("There are no keys yet; create one with: petcat key create ACCOUNT")
+	}
+	header := []string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "ACCESS", "CREATED", "EXPIRES", "SUCCESSOR"}
+	if uses != nil {
+		header = append(header, "LAST USED")
 	}
 	var rows [][]string
 	for _, k := range keys {
@@ -53,12 +93,16 @@ func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string
 		if k.Successor != 0 {
 			successor = k.Successor.String()
 		}
-		rows = append(rows, []string{
+		row := []string{
 			k.ID.String(), k.Account.String(), names[k.Account], k.Label, "…" + k.Hint, string(k.State(p.now())), accessOf(k),
 			timestamp(k.CreatedAt), timestampOr(k.ExpiresAt, "never"), successor,
-		})
+		}
+		if uses != nil {
+			row = append(row, timestampOr(uses[k.ID], "never"))
+		}
+		rows = append(rows, row)
 	}
-	return p.printTable([]string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "ACCESS", "CREATED", "EXPIRES", "SUCCESSOR"}, rows)
+	return p.printTable(header, rows)
 }
 
 // accessOf is how people see what a key may do.

@@ -1,0 +1,42 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKeyFindTellsTheLastUse: whoever finds a leaked key wants to know whether it is
+// used, and by when it was.
+func TestKeyFindTellsTheLastUse(t *testing.T) {
+	s := serve(t, filepath.Join(t.TempDir(), "data"))
+	openAccount(t, s.data, "acme", "free")
+	id, key := issueKey(t, s.data, "acme")
+	type foundKey struct {
+		ID         string     `json:"id"`
+		LastUsedAt *time.Time `json:"last_used_at"`
+	}
+	find := func() (found []foundKey) {
+		t.Helper()
+		var out, errs strings.Builder
+		if code := execute(t, []string{"key", "find", "--json", "--data", s.data}, nil, strings.NewReader("in a page: "+key+"\n"), &out, &errs); code != exitDone {
+			t.Fatalf("exit code %d: %s", code, errs.String())
+		}
+		must(t, json.Unmarshal([]byte(out.String()), &found))
+		if len(found) != 1 || found[0].ID != id {
+			t.Fatalf("found %+v; want %s", found, id)
+		}
+		return found
+	}
+	if found := find(); found[0].LastUsedAt != nil {
+		t.Errorf("nobody used it, and it was used at %s", found[0].LastUsedAt)
+	}
+	used := time.Now().Truncate(time.Second)
+	s.list(key)
+	eventually(t, 10*time.Second, "the last use is known", func() bool { return find()[0].LastUsedAt != nil })
+	if at := find()[0].LastUsedAt; at.Before(used) || at.After(time.Now()) {
+		t.Errorf("it was used at %s, and said to be at %s", used, at)
+	}
+}
