@@ -230,7 +230,8 @@ func (o *operator) complain(t *testing.T) {
 			o.request = answer.Header.Get("X-Request-Id")
 		}
 	}
-	eventually(t, 5*time.Second, "the log has the request", func() bool {
-		return o.request != "" && strings.Contains(o.log.String(), `"request_id":"`+o.request+`"`)
+	eventually(t, 5*time.Second, "the log and the recent refusals have the request", func() bool {
+		return o.request != "" && strings.Contains(o.log.String(), `"request_id":"`+o.request+`"`) &&
+			strings.Contains(petcatDoes(t, o.data, "account", "refusals", "acme"), o.request)
 	})
 }
