@@ -42,7 +42,7 @@ func (p *program) planListCommand() *cobra.Command {
 			}
 			l.add(document, row...)
 		}
-		return p.printList(l, *asJSON, "There are no plans.")
+		return p.printList(l, *asJSON, "")
 	}
 	return cmd
 }

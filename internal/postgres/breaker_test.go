@@ -35,25 +35,3 @@ func TestCircuits(t *testing.T) {
 		t.Error("one is closed though there is no connection")
 	}
 }
-
-// Who would queue behind a trial is told at once.
-func TestCircuitTellsOfATrial(t *testing.T) {
-	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
-	writes, _ := newCircuits(c)
-	want := func(when string, tried bool) {
-		t.Helper()
-		err := writes.check()
-		if (err != nil) != tried || tried && (!errors.Is(err, errNoAnswer) || severityOf(err) != unreachable) {
-			t.Errorf("%s: %v", when, err)
-		}
-	}
-	want("at first", false)
-	_ = writes.run(t.Context(), func() error { return &lostError{errNoAnswer} })
-	c.Advance(time.Hour)
-	want("long after a failure, for somebody has to try", false)
-	_ = writes.run(t.Context(), func() error {
-		want("during a trial", true)
-		return &lostError{errNoAnswer}
-	})
-	want("when it has failed", false)
-}
