@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	neturl "net/url"
 	"slices"
@@ -121,12 +122,7 @@ func (p *program) printReadiness(r server.Readiness, asJSON bool) error {
 		return p.printJSON(r)
 	}
 	rows := [][]string{{"status", r.Status}}
-	parts := make([]string, 0, len(r.Checks))
-	for part := range r.Checks {
-		parts = append(parts, part)
-	}
-	slices.Sort(parts)
-	for _, part := range parts {
+	for _, part := range slices.Sorted(maps.Keys(r.Checks)) {
 		rows = append(rows, []string{part, r.Checks[part]})
 	}
 	return p.printColumns(rows)
