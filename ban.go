@@ -22,8 +22,31 @@ type Ban struct {
 }
 
 // Active reports whether the ban keeps its key out at a moment.
-func (b Ban) Active(now time.Time) bool {
-	return !b.Shadow && b.LiftedAt.IsZero() && now.Before(b.EndsAt)
+func (b Ban) Active(now time.Time) bool { return b.State(now) == BanActive }
+
+// BanState is what operators see of a ban.
+type BanState string
+
+// The states of a ban.
+const (
+	BanActive BanState = "active" // in force
+	BanShadow BanState = "shadow" // in force, and only counted
+	BanEnded  BanState = "ended"
+	BanLifted BanState = "lifted" // by an operator
+)
+
+// State returns the state at a moment.
+func (b Ban) State(now time.Time) BanState {
+	switch {
+	case !b.LiftedAt.IsZero():
+		return BanLifted
+	case !now.Before(b.EndsAt):
+		return BanEnded
+	case b.Shadow:
+		return BanShadow
+	default:
+		return BanActive
+	}
 }
 
 // End returns when the ban ended or will end.

@@ -70,24 +70,29 @@ func TestBanLadderDown(t *testing.T) {
 	})
 }
 
-func TestBanActive(t *testing.T) {
+func TestBanState(t *testing.T) {
 	end := noon.Add(time.Minute)
 	for _, c := range []struct {
 		name string
 		ban  petcat.Ban
 		at   time.Time
-		want bool
+		want petcat.BanState
 	}{
-		{"at its start", petcat.Ban{EndsAt: end}, noon, true},
-		{"just before its end", petcat.Ban{EndsAt: end}, end.Add(-1), true},
-		{"at its end", petcat.Ban{EndsAt: end}, end, false},
-		{"lifted", petcat.Ban{EndsAt: end, LiftedAt: noon}, noon, false},
-		{"shadow", petcat.Ban{EndsAt: end, Shadow: true}, noon, false},
-		{"none", petcat.Ban{}, noon, false},
+		{"at its start", petcat.Ban{EndsAt: end}, noon, petcat.BanActive},
+		{"just before its end", petcat.Ban{EndsAt: end}, end.Add(-1), petcat.BanActive},
+		{"at its end", petcat.Ban{EndsAt: end}, end, petcat.BanEnded},
+		{"lifted", petcat.Ban{EndsAt: end, LiftedAt: noon}, noon, petcat.BanLifted},
+		{"shadow", petcat.Ban{EndsAt: end, Shadow: true}, noon, petcat.BanShadow},
+		{"shadow, at its end", petcat.Ban{EndsAt: end, Shadow: true}, end, petcat.BanEnded},
+		{"lifted, after its end", petcat.Ban{EndsAt: end, LiftedAt: noon}, end, petcat.BanLifted},
+		{"none", petcat.Ban{}, noon, petcat.BanEnded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := c.ban.Active(c.at); got != c.want {
-				t.Errorf("active %v, want %v", got, c.want)
+			if got := c.ban.State(c.at); got != c.want {
+				t.Errorf("state %s, want %s", got, c.want)
+			}
+			if got := c.ban.Active(c.at); got != (c.want == petcat.BanActive) {
+				t.Errorf("active: %v, state %s", got, c.want)
 			}
 		})
 	}

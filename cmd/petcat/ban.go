@@ -22,35 +22,22 @@ requests that are refused. petcat serve --bans sets whether bans are enforced.`,
 
 // banJSON is a ban as --json prints it.
 type banJSON struct {
-	Key          string  `json:"key"`
-	Account      string  `json:"account"`
-	State        string  `json:"state"` // active, shadow, lifted or ended
-	Level        int     `json:"level"`
-	StartedAt    string  `json:"started_at"`
-	EndsAt       string  `json:"ends_at"`
-	EarlyRetries int     `json:"early_retries"`
-	LiftedAt     *string `json:"lifted_at"`
-	LiftedBy     *string `json:"lifted_by"`
+	Key          string          `json:"key"`
+	Account      string          `json:"account"`
+	State        petcat.BanState `json:"state"`
+	Level        int             `json:"level"`
+	StartedAt    string          `json:"started_at"`
+	EndsAt       string          `json:"ends_at"`
+	EarlyRetries int             `json:"early_retries"`
+	LiftedAt     *string         `json:"lifted_at"`
+	LiftedBy     *string         `json:"lifted_by"`
 }
 
 func banDocument(b petcat.Ban, now time.Time) banJSON {
 	return banJSON{
-		Key: b.Key.String(), Account: b.Account.String(), State: banState(b, now), Level: b.Level,
+		Key: b.Key.String(), Account: b.Account.String(), State: b.State(now), Level: b.Level,
 		StartedAt: timestamp(b.StartedAt), EndsAt: timestamp(b.EndsAt), EarlyRetries: b.EarlyRetries,
 		LiftedAt: nullableTime(b.LiftedAt), LiftedBy: nullable(string(b.LiftedBy)),
-	}
-}
-
-func banState(b petcat.Ban, now time.Time) string {
-	switch {
-	case !b.LiftedAt.IsZero():
-		return "lifted"
-	case !now.Before(b.EndsAt):
-		return "ended"
-	case b.Shadow:
-		return "shadow"
-	default:
-		return "active"
 	}
 }
 
@@ -68,11 +55,11 @@ func (p *program) banListCommand() *cobra.Command {
 			now := p.now()
 			l := list{header: []string{"KEY", "ACCOUNT", "STATE", "LEVEL", "STARTED", "ENDS", "EARLY RETRIES"}}
 			err := st.EachBan(ctx, func(b petcat.Ban) error {
-				state := banState(b, now)
-				if !*all && (state == "lifted" || state == "ended") {
+				state := b.State(now)
+				if !*all && (state == petcat.BanLifted || state == petcat.BanEnded) {
 					return nil
 				}
-				l.add(banDocument(b, now), b.Key.String(), b.Account.String(), state, strconv.Itoa(b.Level),
+				l.add(banDocument(b, now), b.Key.String(), b.Account.String(), string(state), strconv.Itoa(b.Level),
 					timestamp(b.StartedAt), timestamp(b.End()), strconv.Itoa(b.EarlyRetries))
 				return nil
 			})

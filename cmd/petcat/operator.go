@@ -165,27 +165,19 @@ func (p *program) operatorListCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			documents, rows, now := []operatorJSON{}, [][]string{}, p.now()
+			l, now := list{header: []string{"NAME", "ROLE", "SESSIONS", "LINK UNTIL", "CREATED"}}, p.now()
 			err := st.EachOperator(ctx, func(o petcat.Operator) error {
 				if !now.Before(o.LinkEndsAt) {
 					o.LinkEndsAt = time.Time{}
 				}
-				documents = append(documents, operatorDocument(o))
-				rows = append(rows, []string{
-					string(o.Name), string(o.Role), strconv.FormatInt(o.Sessions, 10), timestampOr(o.LinkEndsAt, "-"), timestamp(o.CreatedAt),
-				})
+				l.add(operatorDocument(o), string(o.Name), string(o.Role), strconv.FormatInt(o.Sessions, 10),
+					timestampOr(o.LinkEndsAt, "-"), timestamp(o.CreatedAt))
 				return nil
 			})
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case *asJSON:
-				return p.printJSON(documents)
-			case len(rows) == 0:
-				return p.say("There are no operators yet; create one with: petcat operator create NAME --role admin")
-			default:
-				return p.printTable([]string{"NAME", "ROLE", "SESSIONS", "LINK UNTIL", "CREATED"}, rows)
 			}
+			return p.printList(l, *asJSON, "There are no operators yet; create one with: petcat operator create NAME --role admin")
 		})
 	}
 	return cmd

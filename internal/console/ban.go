@@ -17,7 +17,7 @@ type banView struct {
 	petcat.Ban
 
 	Name  string // of the account
-	State string
+	State petcat.BanState
 }
 
 func bans(x *exchange) error {
@@ -45,22 +45,9 @@ func bans(x *exchange) error {
 		return err
 	}
 	for _, b := range page {
-		v.Bans = append(v.Bans, banView{b, names[b.Account], x.banState(b)})
+		v.Bans = append(v.Bans, banView{b, names[b.Account], b.State(x.now())})
 	}
 	return x.render("bans", view{Title: "Bans", Section: "bans", Data: v})
-}
-
-func (x *exchange) banState(b petcat.Ban) string {
-	switch now := x.now(); {
-	case !b.LiftedAt.IsZero():
-		return "lifted"
-	case !now.Before(b.EndsAt):
-		return "ended"
-	case b.Shadow:
-		return "shadow"
-	default:
-		return "active"
-	}
 }
 
 func liftBan(x *exchange) error {
