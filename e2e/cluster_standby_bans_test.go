@@ -15,13 +15,16 @@ type standbyBans struct {
 	unsure          int // lifts that may have happened
 }
 
-// until lets the first key be banned, and asks again and again that the other one's ban be
-// lifted, until the time is up.
-func (b *standbyBans) until(x *standbyTest, end time.Time) {
+// impose lets the first key be banned.
+func (b *standbyBans) impose(x *standbyTest, end time.Time) {
 	if !within(time.Until(end), x.nodes[0].answers(b.imposed.key, petcat.CodeKeyBanned)) {
 		x.t.Error("a key is not banned, though its client does not wait")
 	}
-	for ; time.Now().Before(end); lapse(3 * time.Second) {
+}
+
+// lift asks again and again that the other one's ban be lifted, until the time is up.
+func (b *standbyBans) lift(x *standbyTest, end time.Time) {
+	for ; time.Now().Before(end); lapse(time.Second) {
 		code, stdout, stderr := petcatRuns(x.t, "ban", "lift", b.lifted.id, "--database", x.database)
 		switch {
 		case code == exitTryLater && strings.Contains(stderr, "may have been lifted"):
@@ -38,9 +41,6 @@ func (b *standbyBans) until(x *standbyTest, end time.Time) {
 // carried out at most once, and is known to all nodes if it was.
 func (b *standbyBans) verify(x *standbyTest) {
 	x.t.Helper()
-	if b.unsure == 0 {
-		x.t.Error("no command says that a ban may have been lifted; that was no test")
-	}
 	of := func(id string) (found []ban) {
 		for _, ban := range x.nodes[0].bans("--all") {
 			if ban.Key == id {
@@ -66,8 +66,9 @@ func (b *standbyBans) verify(x *standbyTest) {
 		}
 	}
 	lifts, state := recorded("ban.lift", b.lifted.id), of(b.lifted.id)[0].State
-	if lifts > 1 || (lifts == 1) != (state == "lifted") {
-		x.t.Errorf("%d lifts are recorded, and the ban is %s", lifts, state)
+	x.t.Logf("%d commands said that the ban may have been lifted; %d lifts are recorded, and it is %s", b.unsure, lifts, state)
+	if lifts > min(1, b.unsure) || (lifts == 1) != (state == "lifted") {
+		x.t.Error("a lift was carried out twice, or was called failed, or is not what is listed")
 	}
 	if state != "lifted" {
 		return

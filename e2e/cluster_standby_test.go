@@ -62,7 +62,8 @@ func loseStandby(t *testing.T, away []*standbyTest) {
 		all.Go(func() { x.spendUntil(end) })
 		all.Go(func() { x.createUntil(end) })
 		all.Go(func() { x.manageUntil(end) })
-		all.Go(func() { x.banned.until(x, end) })
+		all.Go(func() { x.banned.impose(x, end) })
+		all.Go(func() { x.banned.lift(x, end) })
 	}
 	all.Wait()
 	set("ALTER SYSTEM RESET synchronous_standby_names")
