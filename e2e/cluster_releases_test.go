@@ -16,9 +16,9 @@ import (
 	"petcat/internal/tooltest"
 )
 
-// earlierRelease names a commit in its first line: the release that must be able to serve
-// beside this one. A line "back: no, ..." after it says why nobody can return to it.
-const earlierRelease = "testdata/earlier-release"
+// earlierReleases names a commit in each line: a release that must be able to serve beside
+// this one. "back: no, ..." behind it says why nobody can return to it.
+const earlierReleases = "testdata/earlier-releases"
 
 // release is the program of an earlier commit.
 type release struct {
@@ -26,14 +26,26 @@ type release struct {
 	noWay   bool // back to it: its schema is older
 }
 
-// buildEarlierRelease builds the program of the earlier release from git. A copy of the
-// repository without its history does not have it.
-func buildEarlierRelease(t *testing.T) release {
+// withEarlierReleases runs a test with each earlier release.
+func withEarlierReleases(t *testing.T, test func(*testing.T, release)) {
 	t.Helper()
 	tooltest.NeedServer(t)
-	text, err := os.ReadFile(earlierRelease)
+	text, err := os.ReadFile(earlierReleases)
 	must(t, err)
-	commit, more, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	for line := range strings.Lines(string(text)) {
+		commit, more, _ := strings.Cut(strings.TrimSpace(line), " ")
+		t.Run(commit[:7], func(t *testing.T) {
+			r := buildRelease(t, commit)
+			r.noWay = strings.HasPrefix(more, "back: no, ")
+			test(t, r)
+		})
+	}
+}
+
+// buildRelease builds the program of a commit from git. A copy of the repository without its
+// history does not have it.
+func buildRelease(t *testing.T, commit string) release {
+	t.Helper()
 	if exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run() != nil {
 		t.Skipf("this copy of the repository does not have commit %s: git fetch --unshallow", commit)
 	}
@@ -43,7 +55,7 @@ func buildEarlierRelease(t *testing.T) release {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the earlier release %s: %v: %s", commit, err, out)
 	}
-	return release{program: program, noWay: strings.HasPrefix(more, "back: no, ")}
+	return release{program: program}
 }
 
 // command returns the program with arguments.
@@ -113,12 +125,14 @@ func startHaproxy(t *testing.T, nodes []*server) *server {
 	return front
 }
 
-// TestClusterTwoReleases: nodes of the earlier release and of this one serve side by side
-// on one database and one Redis. While they are replaced one by one, there and back,
-// behind the proxy that we ship, no request fails, limits are exact, and nothing that was
-// acknowledged is lost.
-func TestClusterTwoReleases(t *testing.T) {
-	earlier := buildEarlierRelease(t)
+// TestClusterTwoReleases: nodes of an earlier release and of this one serve side by side
+// on one database and one Redis. While they are replaced one by one, there and back unless
+// the schema has changed, behind the proxy that we ship, no request fails, limits are exact,
+// and nothing that was acknowledged is lost.
+func TestClusterTwoReleases(t *testing.T) { withEarlierReleases(t, replaceNodes) }
+
+func replaceNodes(t *testing.T, earlier release) {
+	t.Helper()
 	c := newCluster(t)
 	for range 3 {
 		c.nodes = append(c.nodes, earlier.startAt(c, "127.0.0.1:0", "127.0.0.1:0"))
@@ -165,7 +179,11 @@ func TestClusterTwoReleases(t *testing.T) {
 // earlier one, and has everything. A release that does not know the schema says so.
 func TestTwoReleasesOnOneFile(t *testing.T) {
 	t.Parallel()
-	earlier := buildEarlierRelease(t)
+	withEarlierReleases(t, replaceOnOneFile)
+}
+
+func replaceOnOneFile(t *testing.T, earlier release) {
+	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	start := func(r release) *server {
 		t.Helper()
