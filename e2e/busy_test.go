@@ -23,9 +23,10 @@ import (
 const commandsVariable = "PETCAT_TORTURE_COMMANDS"
 
 // TestCommandsBesideABusyServer: however many clients create, a management command
-// is done within a second, its start included: of accounts, keys, bans and the audit log.
+// is done within a second, its start included: of accounts, keys, bans, the audit log, usage
+// and operators.
 func TestCommandsBesideABusyServer(t *testing.T) {
-	commands := 40
+	commands := 45
 	if more := os.Getenv(commandsVariable); more != "" {
 		var err error
 		commands, err = strconv.Atoi(more)
@@ -43,8 +44,8 @@ func TestCommandsBesideABusyServer(t *testing.T) {
 	begun, before := time.Now(), created.Load()
 	var of struct{ ID string } // the last key
 	for i := range commands {
-		const kinds = 10
-		name, banned := "account"+strconv.Itoa(i/kinds), ""
+		const kinds = 15
+		name, operator, banned := "account"+strconv.Itoa(i/kinds), "operator"+strconv.Itoa(i/kinds), ""
 		if i%kinds == 8 {
 			eventually(t, 20*time.Second, "a key is banned", func() bool { return len(s.bans()) > 0 })
 			banned = s.bans()[0].Key
@@ -60,6 +61,11 @@ func TestCommandsBesideABusyServer(t *testing.T) {
 			{"ban", "list", "--json"},
 			{"ban", "lift", banned},
 			{"audit", "list", "--limit", "100"},
+			{"account", "refusals", "impatient0"},
+			{"usage", "caller"},
+			{"operator", "create", operator, "--role", "viewer"},
+			{"operator", "list"},
+			{"operator", "remove", operator, "--yes"},
 		}[i%kinds]
 		control.Lap()
 		start := time.Now()
