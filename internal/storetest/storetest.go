@@ -42,6 +42,9 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	Clean(ctx context.Context) error
 	// Change runs fn in a transaction, as the store's operations do.
 	Change(ctx context.Context, doing string, fn func(*store.Tx) error) error
+	// Note and SwapNote are what processes tell each other beside the data.
+	Note(ctx context.Context, name string) (string, error)
+	SwapNote(ctx context.Context, name, was, to string) (bool, error)
 }
 
 // Open opens a store on the set of data that place names, an empty one the first
@@ -107,6 +110,7 @@ func run(t *testing.T, open Open) {
 		{"refusals", testRefusals},
 		{"what is refused", testRefused},
 		{"clean", testClean},
+		{"notes", testNotes},
 		{"reopen", testReopen},
 		{"backup", testBackup},
 	} {
