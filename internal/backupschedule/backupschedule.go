@@ -1,0 +1,155 @@
+package backupschedule
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"petcat"
+	"petcat/internal/backup"
+	"petcat/internal/clock"
+)
+
+const (
+	// lookEvery is how often a node looks what the others did, at least.
+	lookEvery = time.Minute
+	// precedence is how much later than due another machine makes a backup.
+	precedence = 10 * time.Minute
+	// retryFirst and retryMost are how long a node waits after its first failure, and
+	// after many. It never waits for longer than an interval.
+	retryFirst, retryMost = time.Minute, time.Hour
+)
+
+// Store is what is backed up, and remembers what became of it.
+type Store interface {
+	backup.Source
+	Notes
+	Environment() petcat.Environment
+	// Dataset names the data.
+	Dataset() string
+}
+
+// Options of a [Schedule].
+type Options struct {
+	Store  Store
+	Folder string        // that [PrepareFolder] accepted
+	Every  time.Duration // from one backup to the next
+	Keep   int           // how many are kept in the folder, at least 1
+	// Node names this process, Host the machine.
+	Node, Host string
+	Version    string // of petcat, for the file
+	Clock      clock.Clock
+	Logger     *slog.Logger
+}
+
+// Schedule makes the backups of one node. Use [New], and call Look again and again, each
+// time after what UntilLook returns. Both are for one goroutine; Stats is for all.
+type Schedule struct {
+	options  Options
+	files    files
+	failures atomic.Int64
+	last     atomic.Pointer[Good]
+
+	wait     time.Duration // until the next look
+	failed   int           // backups in a row
+	failedAt clock.Reading
+	unsaved  *Good // was made, and the store could not be told
+}
+
+// New returns a schedule.
+func New(o Options) *Schedule {
+	return &Schedule{options: o, files: filesOf(o.Folder, o.Store.Environment(), o.Store.Dataset())}
+}
+
+// Stats is what there is to know of a schedule.
+type Stats struct {
+	Failures int64 // of this node
+	// Last is the last good backup of any node: the zero value until there is one.
+	Last Good
+}
+
+// Stats returns it, as far as this node has looked.
+func (s *Schedule) Stats() Stats {
+	stats := Stats{Failures: s.failures.Load()}
+	if last := s.last.Load(); last != nil {
+		stats.Last = *last
+	}
+	return stats
+}
+
+// UntilLook returns how long to wait before the next look.
+func (s *Schedule) UntilLook() time.Duration { return s.wait }
+
+// Look makes a backup if one is due and nobody else does.
+func (s *Schedule) Look(ctx context.Context) {
+	s.wait = lookEvery
+	r, text, err := Read(ctx, s.options.Store)
+	if err != nil {
+		return // the change log, which asks more often, has told the log
+	}
+	if s.unsaved != nil {
+		s.save(ctx, &claim{schedule: s, record: r, text: text}, s.unsaved)
+		return
+	}
+	s.last.Store(r.Last)
+	now := s.options.Clock.Read()
+	due := max(
+		r.untilDue(now.Time(), s.options.Every, s.options.Host), r.claimed(now.Time(), s.options.Node), s.retryPause()-now.Since(s.failedAt),
+	)
+	if due > 0 {
+		s.wait = min(due, lookEvery)
+		return
+	}
+	c := &claim{schedule: s, record: r, text: text}
+	if err := c.renew(ctx); err != nil {
+		s.wait = time.Second // somebody else was faster, or the database is away
+		return
+	}
+	s.run(ctx, c)
+}
+
+// run makes a backup, and tells what became of it.
+func (s *Schedule) run(ctx context.Context, c *claim) {
+	good, err := s.take(ctx, c)
+	switch {
+	case err == nil:
+		s.failed = 0
+		s.options.Logger.InfoContext(ctx, "a scheduled backup was made and verified", "file", good.File, "bytes", good.Size, "seconds", good.Seconds)
+		s.save(ctx, c, &good)
+		if err := s.files.removeOld(s.options.Keep, good.File); err != nil {
+			s.options.Logger.WarnContext(ctx, "old backups cannot be removed", "folder", s.options.Folder, "error", err)
+		}
+	case ctx.Err() != nil: // the node stops
+		_ = c.end(ctx, c.record.Last)
+	default:
+		s.failures.Add(1)
+		s.failed++
+		s.failedAt = s.options.Clock.Read()
+		s.wait = s.retryPause()
+		s.options.Logger.ErrorContext(ctx, "a scheduled backup failed; older ones are kept", "folder", s.options.Folder, "retry_in", s.wait.String(), "error", err)
+		_ = c.end(ctx, c.record.Last) // else it ends by itself
+	}
+}
+
+// retryPause is how long to wait after the last failure.
+func (s *Schedule) retryPause() time.Duration {
+	if s.failed == 0 {
+		return 0
+	}
+	pause := retryFirst
+	for range s.failed - 1 {
+		pause = min(2*pause, retryMost)
+	}
+	return min(pause, s.options.Every)
+}
+
+// save tells the store of a good backup, sooner or later.
+func (s *Schedule) save(ctx context.Context, c *claim, good *Good) {
+	s.last.Store(good)
+	s.unsaved = nil
+	s.wait = min(lookEvery, s.options.Every)
+	if err := c.end(ctx, good); err != nil {
+		s.unsaved, s.wait = good, time.Second
+	}
+}

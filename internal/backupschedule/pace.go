@@ -1,0 +1,75 @@
+package backupschedule
+
+import (
+	"context"
+	"time"
+
+	"petcat/internal/backup"
+	"petcat/internal/clock"
+	"petcat/internal/osfile"
+)
+
+const (
+	// workFor is how long work goes on before it rests.
+	workFor = 5 * time.Millisecond
+	// restFactor is how much longer it then rests: it has a tenth of one processor, or of
+	// the disk, so that creates lose at most a tenth even where there is no other.
+	restFactor = 9
+	// syncEvery is how many bytes are written before they are synced. A sync of all of a
+	// large file in the end would hold up those of commits.
+	syncEvery = 4 << 20
+)
+
+// pace slows work down.
+type pace struct {
+	clock clock.Clock
+	begun clock.Reading
+}
+
+func newPace(c clock.Clock) *pace { return &pace{clock: c, begun: c.Read()} }
+
+// rest waits if there was enough work, and reports whether it did.
+func (p *pace) rest(ctx context.Context) (rested bool, err error) {
+	worked := p.clock.Read().Since(p.begun)
+	if worked < workFor {
+		return false, nil
+	}
+	timer := time.NewTimer(restFactor * worked)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return true, context.Cause(ctx)
+	case <-timer.C:
+	}
+	p.begun = p.clock.Read()
+	return true, nil
+}
+
+// pacedSink calls rest after each row.
+type pacedSink struct {
+	backup.Sink
+	rest func() error
+}
+
+func (s pacedSink) Row(k backup.Kind, values []any) error {
+	if err := s.Sink.Row(k, values); err != nil {
+		return err
+	}
+	return s.rest()
+}
+
+// syncing is a file that syncs itself.
+type syncing struct {
+	file     *osfile.Draft
+	unsynced int
+}
+
+func (s *syncing) Write(b []byte) (int, error) {
+	n, err := s.file.Write(b)
+	s.unsynced += n
+	if err == nil && s.unsynced >= syncEvery {
+		s.unsynced = 0
+		err = s.file.Sync()
+	}
+	return n, err
+}
