@@ -32,7 +32,7 @@ read it.
 
 petcat restore restores it on SQLite or on PostgreSQL. With - the backup is written
 to stdout.`,
-		Example: `  petcat backup /var/backups/petcat-2026-11-21.backup
+		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
   petcat backup - | ssh vault 'cat > petcat.backup'`,
 		Args: arguments("FILE"),
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"petcat"
 )
@@ -188,14 +189,47 @@ const (
 	maxKeysInMemory = 100_000_000
 )
 
-func applyKeysInMemory(s *Settings, value string) error {
+func applyKeysInMemory(s *Settings, value string) (err error) {
+	s.KeysInMemory, err = parseNumber(value, minKeysInMemory, maxKeysInMemory)
+	return err
+}
+
+// parseNumber reads a number from least to most.
+func parseNumber(value string, least, most int) (int, error) {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < minKeysInMemory || n > maxKeysInMemory {
-		return fmt.Errorf("must be a number from %d to %d (got %q)", minKeysInMemory, maxKeysInMemory, value)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("must be a number from %d to %d (got %q)", least, most, value)
 	}
-	s.KeysInMemory = n
+	return n, nil
+}
+
+// minBackupEvery is far below any sensible interval, and above slips of the finger.
+const minBackupEvery = time.Second
+
+func applyBackupEvery(s *Settings, value string) error {
+	if value == "" {
+		return nil
+	}
+	every, err := ParseDuration(value)
+	if err != nil {
+		return err
+	}
+	if every != 0 && every < minBackupEvery {
+		return fmt.Errorf("must be at least %s, or 0 for no scheduled backups (got %q)", minBackupEvery, value)
+	}
+	s.BackupEvery = every
 	return nil
 }
+
+// maxBackupKeep is more than anybody finds a backup among.
+const maxBackupKeep = 10_000
+
+func applyBackupKeep(s *Settings, value string) (err error) {
+	s.BackupKeep, err = parseNumber(value, 1, maxBackupKeep)
+	return err
+}
+
+func applyBackupDir(s *Settings, value string) error { s.BackupDir = value; return nil }
 
 func applyMaxStaleness(s *Settings, value string) (err error) {
 	s.MaxStaleness, err = ParseDuration(value)

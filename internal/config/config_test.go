@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 		Data: "./data", Database: petcat.NewSecret("sqlite"),
 		Listen: ":8080", AdminListen: "127.0.0.1:8081",
 		Environment: petcat.Production, Bans: petcat.EnforceBans,
-		KeysInMemory: 100_000, MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second,
+		KeysInMemory: 100_000, MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second, BackupKeep: 7,
 	}
 	if diff := cmp.Diff(want, got, compareSettings...); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -117,6 +117,17 @@ func TestGoodSettings(t *testing.T) {
 	}
 }
 
+func TestScheduledBackups(t *testing.T) {
+	got := mustLoad(t, []string{"PETCAT_DATA=/srv/data", "PETCAT_BACKUP_EVERY=1d12h"}, "--backup-keep", "30")
+	if got.BackupEvery != 36*time.Hour || got.BackupKeep != 30 || got.BackupFolder() != filepath.Join("/srv/data", "backups") {
+		t.Errorf("every %s, %d, in %s", got.BackupEvery, got.BackupKeep, got.BackupFolder())
+	}
+	got = mustLoad(t, []string{"PETCAT_BACKUP_DIR=/mnt/backups"}, "--backup-every", "0")
+	if got.BackupEvery != 0 || got.BackupFolder() != "/mnt/backups" {
+		t.Errorf("every %s, in %s", got.BackupEvery, got.BackupFolder())
+	}
+}
+
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -138,6 +149,9 @@ func TestBadSettings(t *testing.T) {
 		{"keys in memory", []string{"--keys-in-memory", "1"}, []string{"--keys-in-memory", "1000"}},
 		{"staleness", []string{"--max-staleness", "-1s"}, []string{"--max-staleness", "30s"}},
 		{"shutdown", []string{"--shutdown-timeout", "20"}, []string{"--shutdown-timeout", "30s"}},
+		{"backups too often", []string{"--backup-every", "1ms"}, []string{"--backup-every", "PETCAT_BACKUP_EVERY", "at least 1s"}},
+		{"interval", []string{"--backup-every", "24"}, []string{"--backup-every", "24h"}},
+		{"no backups", []string{"--backup-keep", "0"}, []string{"--backup-keep", "1 to 10000"}},
 		{"level", []string{"--log-level", "loud"}, []string{"--log-level", "debug"}},
 		{"format", []string{"--log-format", "xml"}, []string{"--log-format", "json"}},
 		{"database", []string{"--database", "mysql://u:secret@h/db"}, []string{"--database", "PETCAT_DATABASE", "sqlite", "postgres://"}},

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"time"
 
 	"petcat"
@@ -54,7 +55,14 @@ type Settings struct {
 	MaxStaleness time.Duration
 	// ShutdownTimeout is how long requests in flight may take to finish.
 	ShutdownTimeout time.Duration
-	LogLevel        slog.Level
+	// BackupEvery is how long it takes from one scheduled backup to the next; 0: there
+	// are none.
+	BackupEvery time.Duration
+	// BackupKeep is how many of them are kept.
+	BackupKeep int
+	// BackupDir is their folder; "" for one in Data. See BackupFolder.
+	BackupDir string
+	LogLevel  slog.Level
 	// LogFormat is "text", "json", or "" for text on a terminal and JSON elsewhere.
 	LogFormat string
 }
@@ -72,6 +80,14 @@ func (s Settings) CountsInMemory() bool {
 // CountsInDatabase reports whether requests are counted where the data is.
 func (s Settings) CountsInDatabase() bool {
 	return s.Limiter.Reveal() == databaseLimiter || s.Limiter.IsZero() && !s.UsesSQLite()
+}
+
+// BackupFolder returns the folder of the scheduled backups.
+func (s Settings) BackupFolder() string {
+	if s.BackupDir != "" {
+		return s.BackupDir
+	}
+	return filepath.Join(s.Data, "backups")
 }
 
 // TLS reports whether the listeners speak TLS.

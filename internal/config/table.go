@@ -112,6 +112,18 @@ func Table() []Setting {
 			Usage: "`time` that requests in flight get to finish", apply: applyShutdownTimeout,
 		},
 		{
+			Flag: "backup-every", Env: "PETCAT_BACKUP_EVERY", WhenEmpty: "off",
+			Usage: "`time` from one scheduled backup to the next, such as 24h; 0 makes none", apply: applyBackupEvery,
+		},
+		{
+			Flag: "backup-keep", Env: "PETCAT_BACKUP_KEEP", Default: "7",
+			Usage: "`number` of scheduled backups that are kept", apply: applyBackupKeep,
+		},
+		{
+			Flag: "backup-dir", Env: "PETCAT_BACKUP_DIR", WhenEmpty: "backups in the data directory",
+			Usage: "`directory` of the scheduled backups", apply: applyBackupDir,
+		},
+		{
 			Flag: "log-level", Env: "PETCAT_LOG_LEVEL", Default: "info", Choices: []string{"debug", "info", "warn", "error"},
 			Usage: "least `level` that is logged: debug, info, warn or error", apply: applyLogLevel,
 		},

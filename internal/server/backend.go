@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/backupschedule"
 	"petcat/internal/catalog"
 	"petcat/internal/counters"
 	"petcat/internal/metrics"
@@ -36,8 +37,7 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.SessionStore
 	petcat.PageStore
 	petcat.RefusalStore
-	// Dataset names the data, also after it was moved.
-	Dataset() string
+	backupschedule.Store
 	// Created reports whether there was no data before.
 	Created() bool
 	// place names where the data is, for people.

@@ -38,6 +38,7 @@ func (n *Node) registerMetrics() {
 	m.Counter("petcat_log_writes_lost_total", "Log writes that failed, and log lines dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
 	n.backend.registerMetrics(m)
 	n.limiter.registerMetrics(m)
+	n.registerBackupMetrics()
 }
 
 func gauge(holds bool) float64 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/backupschedule"
 	"petcat/internal/changelog"
 	"petcat/internal/clock"
 	"petcat/internal/config"
@@ -59,6 +60,8 @@ type Node struct {
 	usageWrites *periodic
 	seriesSteps *periodic
 	console     consoleHandler
+	backups     *backupschedule.Schedule // nil without scheduled backups
+	backupLooks *periodic
 	keyring     *keyring.Keyring
 	limitsClock *ratelimit.Clock
 	limiter     limiter
@@ -186,6 +189,9 @@ func (n *Node) load(ctx context.Context) (err error) {
 		return err
 	}
 	if err := n.followChanges(ctx); err != nil {
+		return err
+	}
+	if err := n.startBackups(ctx); err != nil {
 		return err
 	}
 	n.registerMetrics()

@@ -111,6 +111,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.seriesSteps != nil {
 		n.seriesSteps.close()
 	}
+	if n.backupLooks != nil {
+		n.backupLooks.close()
+	}
 	if n.auditLooks != nil {
 		n.auditLooks.close()
 	}

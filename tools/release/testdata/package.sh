@@ -29,6 +29,7 @@ state enabled active
 answers
 is "version" "$(petcat version | sed -n 's/^version *//p')" "$OLD"
 is "data" "$(stat -c '%U:%G %a' /var/lib/petcat)" "petcat:petcat 700"
+is "backups" "$(stat -c '%U:%G %a' /var/lib/petcat-backups)" "petcat:petcat 700"
 is "settings" "$(stat -c '%U:%G %a' /etc/petcat/petcat.env)" "root:root 640"
 is "user" "$(ps -o user= -p "$(main)")" petcat
 is "restarts" "$(systemctl show -p NRestarts --value petcat.service)" 0

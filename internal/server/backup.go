@@ -1,0 +1,54 @@
+package server
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"petcat/internal/backupschedule"
+	"petcat/internal/config"
+)
+
+// startBackups makes scheduled backups from now on, if the settings want any.
+func (n *Node) startBackups(ctx context.Context) error {
+	if n.settings.BackupEvery == 0 {
+		return nil
+	}
+	folder, err := filepath.Abs(n.settings.BackupFolder())
+	if err == nil {
+		err = backupschedule.PrepareFolder(folder)
+	}
+	if err != nil {
+		return config.Errorf("scheduled backups cannot be written to %s (%w); give this user write permission, or choose another directory with --backup-dir", folder, err)
+	}
+	if backupschedule.IsOpen(folder) {
+		n.log.WarnContext(ctx, "others than its owner have rights in the directory of the backups; chmod 0700 takes them away", "folder", folder)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = n.id // the machine is unknown: as if it were another one after each start
+	}
+	n.backups = backupschedule.New(backupschedule.Options{
+		Store: n.backend, Folder: folder, Every: n.settings.BackupEvery, Keep: n.settings.BackupKeep,
+		Node: n.id, Host: host, Version: n.version, Clock: n.clock, Logger: n.log.Logger,
+	})
+	n.backupLooks = startPeriodic(ctx, n.backups.UntilLook, n.backups.Look)
+	return nil
+}
+
+func (n *Node) registerBackupMetrics() {
+	if n.backups == nil {
+		return
+	}
+	m, stats := n.metrics, n.backups.Stats
+	m.Gauge("petcat_backup_interval_seconds", "Seconds from one scheduled backup to the next.", n.settings.BackupEvery.Seconds)
+	m.Gauge("petcat_backup_last_success_timestamp_seconds", "When the data of the last verified backup was copied, by whichever node, in Unix time; 0 before the first.", func() float64 {
+		if last := stats().Last; !last.TakenAt.IsZero() {
+			return float64(last.TakenAt.Unix())
+		}
+		return 0
+	})
+	m.Gauge("petcat_backup_duration_seconds", "Seconds that the last verified backup took, with its verification.", func() float64 { return stats().Last.Seconds })
+	m.Gauge("petcat_backup_size_bytes", "Size of the last verified backup.", func() float64 { return float64(stats().Last.Size) })
+	m.Counter("petcat_backup_failures_total", "Scheduled backups of this node that failed.", func() float64 { return float64(stats().Failures) })
+}
