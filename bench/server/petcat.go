@@ -17,6 +17,8 @@ type Petcat struct {
 	// Database and Limiter are the URLs of what several nodes share: PostgreSQL
 	// and Redis. They take the place of the data directory.
 	Database, Limiter string
+	// BackupEvery is how often it makes scheduled backups; "" for never.
+	BackupEvery string
 }
 
 // place are the flags that say where the data are.
@@ -75,6 +77,9 @@ func (p Petcat) Serve(ctx context.Context) (*Server, error) {
 	args := append([]string{"serve"}, p.place()...)
 	if p.Limiter != "" {
 		args = append(args, "--limiter", p.Limiter)
+	}
+	if p.BackupEvery != "" {
+		args = append(args, "--backup-every", p.BackupEvery, "--backup-keep", "1")
 	}
 	args = append(args,
 		"--listen", api, "--admin-listen", admin,
