@@ -52,7 +52,7 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 		if err != nil {
 			return err
 		}
-		r, ready, err := askReadiness(cmd.Context(), url+"/readyz")
+		r, ready, err := askReadiness(cmd.Context(), url+"/readyz?verbose")
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,11 @@ func (p *program) printReadiness(r server.Readiness, asJSON bool) error {
 	}
 	rows := [][]string{{"status", r.Status}}
 	for _, part := range slices.Sorted(maps.Keys(r.Checks)) {
-		rows = append(rows, []string{part, r.Checks[part]})
+		how := r.Checks[part]
+		if told, ok := r.Parts[part]; ok && !told.Well {
+			how += " (since " + timestamp(told.Since) + ")"
+		}
+		rows = append(rows, []string{part, how})
 	}
 	return p.printColumns(rows)
 }

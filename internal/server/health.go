@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync/atomic"
+	"time"
 )
 
 // phase is where a node is in its life.
@@ -25,6 +26,15 @@ type Readiness struct {
 	// nothing here.
 	Status string            `json:"status"`
 	Checks map[string]string `json:"checks"`
+	// Parts are told to who asks for /readyz?verbose, by the names in Checks.
+	Parts map[string]Part `json:"parts,omitempty"`
+}
+
+// Part is how one part of a node is.
+type Part struct {
+	Well    bool      `json:"well"`
+	Since   time.Time `json:"since"`             // it is well, or not; at the earliest when the node was ready
+	Trouble string    `json:"trouble,omitempty"` // what is wrong now
 }
 
 // condition is how the parts of a node are: what is wrong with each, "" while all is
@@ -32,6 +42,11 @@ type Readiness struct {
 type condition struct {
 	store, limiter, keyring string
 	failed                  bool // nothing can be written until the program is started again
+}
+
+// troubles returns what is wrong with each part, by its name.
+func (c condition) troubles() map[string]string {
+	return map[string]string{"store": c.store, "limiter": c.limiter, "keyring": c.keyring}
 }
 
 // condition looks at every part.
@@ -60,8 +75,9 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 		return Readiness{Status: "starting", Checks: map[string]string{}}, false
 	}
 	c := n.condition()
-	r = Readiness{Status: "ready", Checks: map[string]string{"store": "ok", "limiter": "ok", "keyring": "ok"}}
-	for part, trouble := range map[string]string{"store": c.store, "limiter": c.limiter, "keyring": c.keyring} {
+	r = Readiness{Status: "ready", Checks: make(map[string]string), Parts: n.wellness.note(c)}
+	for part, trouble := range c.troubles() {
+		r.Checks[part] = "ok"
 		if trouble != "" {
 			r.Status, r.Checks[part] = "degraded", trouble
 		}
@@ -78,8 +94,11 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 }
 
 // readyz answers 200 while requests should be sent here, else 503.
-func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
+func (n *Node) readyz(w http.ResponseWriter, req *http.Request) {
 	r, ready := n.readiness()
+	if !req.URL.Query().Has("verbose") {
+		r.Parts = nil
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if !ready {

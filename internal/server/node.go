@@ -52,6 +52,7 @@ type Node struct {
 	metrics   *metrics.Metrics
 
 	backend     backend
+	wellness    wellness
 	membership  *membership
 	monitor     *periodic
 	audit       *auditWatch
@@ -161,6 +162,7 @@ func newNode(o Options, l *listeners) *Node {
 		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Proven: socket.Prove, Refused: socket.Refuse,
 		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies, CORSOrigins: n.settings.CORSOrigins,
 	}
+	n.wellness.clock = n.clock
 	n.registerEarlyMetrics()
 	n.handler.streams.clock = n.clock
 	n.handler.set(httpapi.Starting(n.apiOptions))
@@ -181,7 +183,7 @@ func (n *Node) load(ctx context.Context) (err error) {
 	n.membership = startMembership(ctx, n.backend.registry(), membershipOptions{
 		id: n.id, clock: n.clock, logger: n.log.Logger, countsAlone: n.settings.CountsInMemory(),
 	})
-	n.monitor = startPeriodic(ctx, untilCheck, n.backend.check)
+	n.monitor = startPeriodic(ctx, untilCheck, n.look)
 	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
 	n.auditLooks = startPeriodic(ctx, n.audit.untilLook, n.audit.look)
 	n.startUsage(ctx)

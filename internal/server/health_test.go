@@ -1,0 +1,63 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat/internal/clock"
+)
+
+// TestReadyzTellsSinceWhen: with ?verbose, each part says since when it is well or not,
+// also when nobody asked while it changed.
+func TestReadyzTellsSinceWhen(t *testing.T) {
+	t.Parallel()
+	manual := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+	n := startTestNode(t, func(o *Options) { o.Clock, o.Settings.Data = manual, filepath.Join(t.TempDir(), "data") })
+	n.monitor.close() // it looks when the test says so
+	begun := manual.Read().Time()
+	b := n.backend.(*sqliteBackend)
+	looks := func(after time.Duration, unreadable bool) time.Time {
+		t.Helper()
+		manual.Advance(after)
+		b.unreadable.Store(unreadable)
+		_ = n.wellness.note(n.condition())
+		return manual.Read().Time()
+	}
+	tells := func(when string, want Part) {
+		t.Helper()
+		for _, path := range []string{"/readyz", "/readyz?verbose"} {
+			w := httptest.NewRecorder()
+			n.admin.Handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil))
+			var r Readiness
+			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+				t.Fatal(err)
+			}
+			if path == "/readyz" {
+				if r.Parts != nil {
+					t.Errorf("%s: %s tells of the parts: %v", when, path, r.Parts)
+				}
+				continue
+			}
+			if diff := cmp.Diff(want, r.Parts["store"]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", when, diff)
+			}
+			if got, want := r.Parts["keyring"], (Part{Well: true, Since: begun}); got != want {
+				t.Errorf("%s: the keyring is %+v, want %+v", when, got, want)
+			}
+		}
+	}
+	const trouble = "the database does not respond; lists are served from memory, and creates fail"
+	looks(0, false)
+	tells("at the start", Part{Well: true, Since: begun})
+	failed := looks(time.Second, true)
+	looks(time.Second, true)
+	tells("two seconds later", Part{Since: failed, Trouble: trouble})
+	back := looks(time.Second, false)
+	looks(time.Second, false)
+	tells("when it is back", Part{Well: true, Since: back})
+}
