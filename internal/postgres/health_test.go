@@ -40,3 +40,20 @@ func TestRefusal(t *testing.T) {
 		}
 	}
 }
+
+// TestClockAhead: how far this machine's clock is ahead of the database's, or behind it.
+func TestClockAhead(t *testing.T) {
+	url := server.Server(t).Database(t)
+	for _, by := range []time.Duration{time.Hour, 0, -time.Hour} {
+		c := clock.NewManual(time.Now())
+		s := openAt(t, url, Options{Clock: c})
+		c.Step(time.Since(c.Read().Time()) + by)
+		if err := s.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Stats().ClockAhead; got < by-2*time.Second || got > by+2*time.Second {
+			t.Errorf("a clock that is %s ahead is said to be %s ahead", by, got)
+		}
+		closeNow(t, s)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,9 @@ type Store struct {
 	pool   *pool
 	// history is that of the database as it was opened.
 	history *history
+	// clockAhead is how far our clock was ahead of the database's when it was last asked,
+	// in nanoseconds.
+	clockAhead atomic.Int64
 	// silence is how long the database may be silent during a copy.
 	silence time.Duration
 
@@ -167,6 +171,9 @@ type Stats struct {
 	Readable, Writable bool
 	// Connections of the pool, and how many of them are in use.
 	Connections, InUse int
+	// ClockAhead is how far this machine's clock was ahead of the database's when that
+	// was last asked; negative: behind.
+	ClockAhead time.Duration
 }
 
 // Stats returns the state of the store.
@@ -176,5 +183,6 @@ func (s *Store) Stats() Stats {
 		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
 		Readable: s.pool.reads.isClosed(), Writable: s.pool.writes.isClosed() && !s.pool.refusal.holds(),
 		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()),
+		ClockAhead: time.Duration(s.clockAhead.Load()),
 	}
 }

@@ -241,3 +241,13 @@ func TestMetricsOfConnectionsInUse(t *testing.T) {
 	n.awaitMetric(t, "petcat_store_connections_in_use", pool)
 	n.wantMetric(t, "petcat_store_connections", pool)
 }
+
+// A clock that differs from the database's, and so from those of the other nodes.
+func TestMetricsOfAClockThatIsAhead(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t, pgtest.Options{})
+	n := startTestNode(t, func(o *Options) {
+		o.Settings.Database, o.Clock = petcat.NewSecret(server.Database(t)), clock.NewManual(time.Now().Add(time.Hour))
+	})
+	n.awaitMetric(t, "petcat_clock_ahead_of_database_seconds", 3000)
+}
