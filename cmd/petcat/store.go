@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,9 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.UsageStore
 	petcat.RefusalStore
 	archive
+	// LogLevel and SetLogLevel are about the log of all nodes, until a moment.
+	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
+	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.
 	Environment() petcat.Environment

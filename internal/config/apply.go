@@ -241,16 +241,21 @@ func applyShutdownTimeout(s *Settings, value string) (err error) {
 	return err
 }
 
-func applyLogLevel(s *Settings, value string) error {
+func applyLogLevel(s *Settings, value string) (err error) {
+	s.LogLevel, err = ParseLogLevel(value)
+	return err
+}
+
+// ParseLogLevel reads a level of the log.
+func ParseLogLevel(value string) (slog.Level, error) {
 	levels := map[string]slog.Level{
 		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 	}
 	level, ok := levels[strings.ToLower(value)]
 	if !ok {
-		return fmt.Errorf("must be debug, info, warn or error (got %q)", value)
+		return 0, fmt.Errorf("must be debug, info, warn or error (got %q)", value)
 	}
-	s.LogLevel = level
-	return nil
+	return level, nil
 }
 
 func applyLogFormat(s *Settings, value string) error {

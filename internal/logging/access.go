@@ -30,7 +30,7 @@ type Access struct {
 // Access writes one line. It is written by hand because every request pays for
 // it: through slog's handler the same line takes six times as long.
 func (l *Log) Access(a *Access) {
-	if l.level > slog.LevelInfo {
+	if l.level.Level() > slog.LevelInfo {
 		return
 	}
 	l.buffer.append(func(dst []byte) []byte { return a.append(dst, l.format) })

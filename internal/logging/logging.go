@@ -35,19 +35,26 @@ type Log struct {
 	*slog.Logger
 	buffer *buffer
 	format Format
-	level  slog.Level
+	level  *slog.LevelVar
 }
 
 // New returns a log that writes to w.
 func New(w io.Writer, level slog.Level, format Format) *Log {
-	b := newBuffer(w)
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: named}
+	b, least := newBuffer(w), &slog.LevelVar{}
+	least.Set(level)
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: named}
 	var handler slog.Handler = slog.NewTextHandler(b, options)
 	if format == JSON {
 		handler = slog.NewJSONHandler(b, options)
 	}
-	return &Log{Logger: slog.New(urgent{Handler: handler, buffer: b}), buffer: b, format: format, level: level}
+	return &Log{Logger: slog.New(urgent{Handler: handler, buffer: b}), buffer: b, format: format, level: least}
 }
+
+// Level returns the least level that is logged.
+func (l *Log) Level() slog.Level { return l.level.Level() }
+
+// SetLevel changes it, while others log.
+func (l *Log) SetLevel(level slog.Level) { l.level.Set(level) }
 
 // named shows what has a text of its own by that text in either format, such as
 // the ids of accounts and keys: the JSON handler alone would show their numbers.

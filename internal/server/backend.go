@@ -42,6 +42,7 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	Created() bool
 	// place names where the data is, for people.
 	place() string
+	logLevels
 }
 
 // Accounts are the accounts and keys of a deployment.

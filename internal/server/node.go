@@ -61,6 +61,7 @@ type Node struct {
 	usageWrites *periodic
 	seriesSteps *periodic
 	console     consoleHandler
+	levelLooks  *periodic
 	backups     *backupschedule.Schedule // nil without scheduled backups
 	backupLooks *periodic
 	keyring     *keyring.Keyring
@@ -187,6 +188,8 @@ func (n *Node) load(ctx context.Context) (err error) {
 	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
 	n.auditLooks = startPeriodic(ctx, n.audit.untilLook, n.audit.look)
 	n.startUsage(ctx)
+	levels := &levelWatch{store: n.backend, clock: n.clock, log: n.log, setting: n.settings.LogLevel}
+	n.levelLooks = startPeriodic(ctx, untilLevelLook, levels.look)
 	if err := n.loadLimits(ctx); err != nil {
 		return err
 	}

@@ -114,6 +114,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.backupLooks != nil {
 		n.backupLooks.close()
 	}
+	if n.levelLooks != nil {
+		n.levelLooks.close()
+	}
 	if n.auditLooks != nil {
 		n.auditLooks.close()
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -45,6 +46,8 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	// Note and SwapNote are what processes tell each other beside the data.
 	Note(ctx context.Context, name string) (string, error)
 	SwapNote(ctx context.Context, name, was, to string) (bool, error)
+	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
+	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
 }
 
 // Open opens a store on the set of data that place names, an empty one the first
@@ -111,6 +114,7 @@ func run(t *testing.T, open Open) {
 		{"what is refused", testRefused},
 		{"clean", testClean},
 		{"notes", testNotes},
+		{"log level", testLogLevel},
 		{"reopen", testReopen},
 		{"backup", testBackup},
 	} {

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat/internal/clock"
+	"petcat/internal/logging"
+)
+
+// unknownLevel is a backend that does not tell what level is wanted.
+type unknownLevel struct{}
+
+func (unknownLevel) LogLevel(context.Context) (level slog.Level, until time.Time, err error) {
+	return 0, time.Time{}, errors.New("no answer")
+}
+
+// TestLogLevelIsFollowed: what an operator sets holds until its time ends, whether or not
+// the database answers then. Each change is in the log.
+func TestLogLevelIsFollowed(t *testing.T) {
+	t.Parallel()
+	n := startTestNode(t, func(*Options) {})
+	var out bytes.Buffer
+	log := logging.New(&out, slog.LevelInfo, logging.Text)
+	c := clock.NewManual(time.Now())
+	w := &levelWatch{store: n.backend, clock: c, log: log, setting: slog.LevelInfo}
+	sets := func(level slog.Level, length time.Duration) {
+		t.Helper()
+		if err := n.backend.(*sqliteBackend).SetLogLevel(t.Context(), "cli:ada", level, c.Read().Time().Add(length)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follows := func(when string, want slog.Level, line string) {
+		t.Helper()
+		w.look(t.Context())
+		log.Flush()
+		if log.Level() != want || line == "" && out.Len() > 0 || !strings.Contains(out.String(), line) {
+			t.Errorf("%s: the level is %s, want %s, and the log says %q", when, log.Level(), want, out.String())
+		}
+		out.Reset()
+	}
+	follows("nothing is set", slog.LevelInfo, "")
+	sets(slog.LevelError, time.Hour)
+	follows("a level that hides", slog.LevelError, "from=INFO to=ERROR")
+	follows("the same", slog.LevelError, "")
+	sets(slog.LevelDebug, time.Minute)
+	follows("a level that shows", slog.LevelDebug, "from=ERROR to=DEBUG")
+	w.store = unknownLevel{}
+	follows("no answer", slog.LevelDebug, "")
+	c.Advance(time.Minute)
+	follows("its end", slog.LevelInfo, "from=DEBUG to=INFO")
+}
