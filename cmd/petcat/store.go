@@ -33,6 +33,11 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.
 	Environment() petcat.Environment
+	// What petcat doctor asks.
+	Dataset() string
+	Check(ctx context.Context) error
+	Note(ctx context.Context, name string) (string, error)
+	SwapNote(ctx context.Context, name, was, to string) (bool, error)
 	Close() error
 }
 

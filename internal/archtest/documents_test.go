@@ -20,7 +20,7 @@ const (
 )
 
 // commandNames are those of the program, as a pattern.
-const commandNames = `(?:account|audit|backup|ban|category|completion|config|dev|health|init|key|log-level|migrate|plan|restore|serve|verify|version)`
+const commandNames = `(?:account|audit|backup|ban|category|completion|config|dev|doctor|health|init|key|log-level|migrate|plan|restore|serve|verify|version)`
 
 // maxRecordLines is one page.
 const maxRecordLines = 70

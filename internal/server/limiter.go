@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 
 	"petcat"
 	"petcat/internal/clusterlimit"
@@ -31,7 +32,7 @@ func (n *Node) openLimiter(ctx context.Context, banned func(petcat.Ban)) (limite
 			Clock: n.limitsClock, Days: n.backend, Bans: n.settings.Bans, Banned: banned, Logger: n.log.Logger,
 		})}, nil
 	}
-	count, err := n.openCounters(ctx)
+	count, err := openCounters(ctx, n.settings, n.backend.Dataset(), n.log.Logger)
 	if err != nil {
 		return nil, config.Errorf("%w; see --limiter (PETCAT_LIMITER)", err)
 	}
@@ -78,13 +79,12 @@ type closingCounters interface {
 const limiterNamespace = "petcat:"
 
 // openCounters opens what the settings have several nodes count on.
-func (n *Node) openCounters(ctx context.Context) (closingCounters, error) {
-	if n.settings.CountsInDatabase() {
-		return pgcounters.New(ctx, pgcounters.Options{URL: n.settings.Database, Logger: n.log.Logger})
+func openCounters(ctx context.Context, s config.Settings, dataset string, logger *slog.Logger) (closingCounters, error) {
+	if s.CountsInDatabase() {
+		return pgcounters.New(ctx, pgcounters.Options{URL: s.Database, Logger: logger})
 	}
 	return rediscounters.New(ctx, rediscounters.Options{
-		URL: n.settings.Limiter, Namespace: limiterNamespace + n.backend.Dataset(),
-		AllowEviction: n.settings.LimiterAllowEviction, Logger: n.log.Logger,
+		URL: s.Limiter, Namespace: limiterNamespace + dataset, AllowEviction: s.LimiterAllowEviction, Logger: logger,
 	})
 }
 

@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"petcat/internal/backupschedule"
+)
+
+// backups looks at the scheduled backups, and at what is known of the last one.
+func (x *examination) backups(ctx context.Context) {
+	every, folder := x.Settings.BackupEvery, x.Settings.BackupFolder()
+	if every > 0 {
+		x.backupFolder(folder)
+	}
+	if x.store == nil {
+		return
+	}
+	r, _, err := backupschedule.Read(ctx, x.store)
+	switch {
+	case err != nil:
+		x.found("backups", Problem, "what is known of the last one cannot be read (%v); see above what is wrong with the database", err)
+	case r.Last == nil && every == 0:
+		x.found("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or see to it that another program makes some")
+	case r.Last == nil:
+		x.found("backups", Warning, "none has been made yet; a node makes the first when it starts, and its log says why if it fails")
+	default:
+		x.lastBackup(*r.Last, every)
+	}
+}
+
+// lastBackup looks at the last good one. Who examines may not have the settings of the
+// nodes: without an interval, its age is only told.
+func (x *examination) lastBackup(last backupschedule.Good, every time.Duration) {
+	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
+	if every > 0 && age > every*3/2 {
+		x.found("backups", Problem, "the last good one is %s old and one is due each %s; find \"a scheduled backup failed\" in the logs of the nodes", age, every)
+		return
+	}
+	if _, err := os.Stat(last.File); errors.Is(err, fs.ErrNotExist) && last.Host == x.Host {
+		x.found("backups", Problem, "the last one, %s, is gone; find out who removed it, and make another: petcat backup FILE", last.File)
+		return
+	}
+	x.found("backups", OK, "the last good one is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
+}
+
+// backupFolder looks at the directory, and makes none.
+func (x *examination) backupFolder(folder string) {
+	_, err := os.Stat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // a node makes it
+	}
+	if err == nil {
+		err = backupschedule.PrepareFolder(folder)
+	}
+	switch {
+	case err != nil:
+		x.found("backups", Problem, "they cannot be written to %s (%v); give this user write permission, or choose another directory with --backup-dir", folder, err)
+	case backupschedule.IsOpen(folder):
+		x.found("backups", Warning, "others than its owner have rights in %s; take them away: chmod 0700 %s", folder, folder)
+	}
+}
