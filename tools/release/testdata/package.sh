@@ -37,6 +37,20 @@ man -w petcat-serve >/dev/null || fail "there is no man page"
 runuser -u petcat -- petcat account create acme --plan free --data /var/lib/petcat
 is "accounts" "$(accounts)" '"name":"acme" '
 
+echo "== it makes backups, and the doctor finds no problem"
+backup() { ls /var/lib/petcat-backups/petcat-production-*.backup; }
+for _ in $(seq 20); do
+	backup >/dev/null 2>&1 && break
+	sleep 1
+done
+runuser -u petcat -- petcat verify "$(backup)" --quiet || fail "there is no good backup"
+(
+	set -a
+	. /etc/petcat/petcat.env
+	set +a
+	PETCAT_DATA=/var/lib/petcat PETCAT_BACKUP_DIR=/var/lib/petcat-backups runuser -u petcat -- petcat doctor
+) || fail "the doctor finds a problem"
+
 echo "== the unit"
 systemd-analyze verify /usr/lib/systemd/system/petcat.service || fail "systemd-analyze verify"
 systemd-analyze security --threshold=15 --no-pager petcat.service >/test/security || fail "the unit is exposed more than it was"
