@@ -39,8 +39,11 @@ type Options struct {
 	// Node names this process, Host the machine.
 	Node, Host string
 	Version    string // of petcat, for the file
-	Clock      clock.Clock
-	Logger     *slog.Logger
+	// Hurry, when set, says that copying must not rest, because what others write piles up
+	// meanwhile.
+	Hurry  func() bool
+	Clock  clock.Clock
+	Logger *slog.Logger
 }
 
 // Schedule makes the backups of one node. Use [New], and call Look again and again, each

@@ -24,17 +24,22 @@ const (
 type pace struct {
 	clock clock.Clock
 	begun clock.Reading
+	hurry func() bool // nil: never
 }
 
 func newPace(c clock.Clock) *pace { return &pace{clock: c, begun: c.Read()} }
 
-// rest waits if there was enough work, and reports whether it did.
-func (p *pace) rest(ctx context.Context) (rested bool, err error) {
-	worked := p.clock.Read().Since(p.begun)
-	if worked < workFor {
+// rest waits if there was enough work, unless there is no time for that, and reports
+// whether there was enough.
+func (p *pace) rest(ctx context.Context) (worked bool, err error) {
+	took := p.clock.Read().Since(p.begun)
+	if took < workFor {
 		return false, nil
 	}
-	timer := time.NewTimer(restFactor * worked)
+	if p.hurry != nil && p.hurry() {
+		took = 0
+	}
+	timer := time.NewTimer(restFactor * took)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

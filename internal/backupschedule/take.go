@@ -22,14 +22,16 @@ func (s *Schedule) take(ctx context.Context, c *claim) (Good, error) {
 	}
 	defer draft.Discard()
 	p := newPace(s.options.Clock)
+	p.hurry = s.options.Hurry
 	rest := func() error {
-		rested, err := p.rest(ctx)
-		if err != nil || !rested {
+		worked, err := p.rest(ctx)
+		if err != nil || !worked {
 			return err
 		}
 		return c.keep(ctx)
 	}
 	h, size, err := s.write(ctx, draft, rest)
+	p.hurry = nil // nothing piles up for the sake of a file
 	if err == nil {
 		err = verify(draft.Name(), rest)
 	}

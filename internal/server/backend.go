@@ -69,6 +69,7 @@ type monitored interface {
 // storeStatus is how a backend is.
 type storeStatus struct {
 	readable, writable bool
+	piling             bool   // writes pile up because somebody reads for long
 	waiting            int    // writes in the queue
 	shed               uint64 // writes refused so far because too many waited
 }

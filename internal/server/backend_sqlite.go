@@ -25,6 +25,11 @@ type sqliteBackend struct {
 	unreadable atomic.Bool
 }
 
+// longLog is how long the log of writes may become for the sake of a backup that takes its
+// time: 64 MiB, in pages. A long log is moved into the database at once, which creates
+// wait for.
+const longLog = 64 << 20 / (4 << 10)
+
 func (n *Node) openSQLite(ctx context.Context) (backend, error) {
 	if n.settings.MustExist {
 		has, err := datadir.HasData(n.settings.Data)
@@ -80,7 +85,10 @@ func (b *sqliteBackend) check(ctx context.Context) {
 
 func (b *sqliteBackend) status() storeStatus {
 	stats := b.Stats()
-	return storeStatus{readable: !b.unreadable.Load(), writable: stats.Writable, waiting: stats.Waiting, shed: stats.Shed}
+	return storeStatus{
+		readable: !b.unreadable.Load(), writable: stats.Writable, piling: stats.LogPages > longLog,
+		waiting: stats.Waiting, shed: stats.Shed,
+	}
 }
 
 func (b *sqliteBackend) registerMetrics(m *metrics.Metrics) {

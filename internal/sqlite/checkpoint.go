@@ -48,6 +48,7 @@ func (w *writer) checkpoint() error {
 	if err != nil {
 		return err
 	}
+	w.logged.Store(int64(c.log))
 	if c.log < w.tried {
 		w.tried = 0 // the log has begun anew
 	}

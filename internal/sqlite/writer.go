@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"petcat"
@@ -42,8 +43,9 @@ type writer struct {
 	conn      *sql.Conn            // nil: to be connected again
 	prepared  map[string]*sql.Stmt // on conn, by their text
 	committed func([]petcat.RevisedCategory)
-	tried     int   // how many pages the log had when moving it was last tried
-	refused   error // why nothing may be written, nil for most
+	tried     int          // how many pages the log had when moving it was last tried
+	logged    atomic.Int64 // how many pages the log had after the last group but one
+	refused   error        // why nothing may be written, nil for most
 }
 
 func newWriter(ctx context.Context, path string, o Options) (*writer, error) {
