@@ -3,6 +3,7 @@ package backupschedule
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -254,6 +255,33 @@ func TestLostAnswer(t *testing.T) {
 			t.Errorf("end = %v", err)
 		}
 	})
+}
+
+// TestStopWhileClaiming: a node that is stopped while it claims a backup, or makes one,
+// leaves no claim.
+func TestStopWhileClaiming(t *testing.T) {
+	for _, when := range []string{"claiming", "copying"} {
+		t.Run(when, func(t *testing.T) {
+			inVirtualTime(t, func(d *deployment) {
+				folder := t.TempDir()
+				ctx, stop := context.WithCancel(d.t.Context())
+				if when == "claiming" {
+					d.store.told = stop
+				} else {
+					d.store.copied = func() error { stop(); return ctx.Err() }
+				}
+				n := New(Options{Store: d.store, Folder: folder, Every: time.Hour, Keep: 1, Node: "a", Clock: d.clock, Logger: slog.New(slog.DiscardHandler)})
+				n.Look(ctx)
+				if r, text, err := Read(d.t.Context(), d.store); err != nil || r.Claim != nil || text == "" {
+					t.Errorf("the store knows of %s, %v", text, err)
+				}
+				wantFiles(t, "afterwards", folder, 0)
+				if n.Stats().Failures != 0 {
+					t.Error("a stop counts as a failure")
+				}
+			})
+		})
+	}
 }
 
 // TestClockIsSet: whatever the clock does, a backup is made about each interval, and the

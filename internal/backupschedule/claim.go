@@ -13,8 +13,8 @@ const (
 	claimFor = 3 * time.Minute
 	// renewEvery is how often a node that makes one says so, at least.
 	renewEvery = claimFor / 6
-	// releaseTimeout bounds how long a node that stops takes to say so.
-	releaseTimeout = 2 * time.Second
+	// writeTimeout bounds how long a node that stops takes to say so.
+	writeTimeout = 2 * time.Second
 )
 
 // errTakenOver says that a node was silent for so long that another one began.
@@ -49,8 +49,6 @@ func (c *claim) keep(ctx context.Context) error {
 
 // end gives the claim up, if it is ours, and says what the last good backup is.
 func (c *claim) end(ctx context.Context, last *Good) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
 	r := Record{Last: last}
 	if !c.record.isOf(c.schedule.options.Node) {
 		r.Claim = c.record.Claim
@@ -58,8 +56,11 @@ func (c *claim) end(ctx context.Context, last *Good) error {
 	return c.write(ctx, r)
 }
 
-// write changes the note, unless somebody else did.
+// write changes the note, unless somebody else did. A node that stops meanwhile waits for
+// the outcome: it could not give up a claim that it does not know of.
 func (c *claim) write(ctx context.Context, r Record) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
 	text, err := r.text()
 	if err != nil {
 		return err

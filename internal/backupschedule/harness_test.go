@@ -46,11 +46,15 @@ type faulty struct {
 
 	untold atomic.Pointer[error] // of changes of notes
 	copied func() error          // after a copy; nil: nothing
+	told   func()                // before a note is changed; nil: nothing
 }
 
 func (f *faulty) SwapNote(ctx context.Context, name, was, to string) (bool, error) {
 	if err := f.untold.Load(); err != nil {
 		return false, *err
+	}
+	if f.told != nil {
+		f.told()
 	}
 	return f.Store.SwapNote(ctx, name, was, to)
 }
