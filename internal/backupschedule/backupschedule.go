@@ -101,7 +101,7 @@ func (s *Schedule) Look(ctx context.Context) {
 		r.untilDue(now.Time(), s.options.Every, s.options.Host), r.claimed(now.Time(), s.options.Node), s.retryPause()-now.Since(s.failedAt),
 	)
 	if due > 0 {
-		s.wait = min(due, lookEvery)
+		s.wait = min(due, lookEvery, s.options.Every) // a claim may be given up any time
 		return
 	}
 	c := &claim{schedule: s, record: r, text: text}

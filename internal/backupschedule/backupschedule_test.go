@@ -126,6 +126,26 @@ func TestTwoNodes(t *testing.T) {
 	})
 }
 
+// TestClaimGivenUp: who saw a claim of another node does not wait for its end when it is
+// given up before.
+func TestClaimGivenUp(t *testing.T) {
+	inVirtualTime(t, func(d *deployment) {
+		folder := t.TempDir()
+		other := claim{schedule: New(Options{Store: d.store, Node: "b", Clock: d.clock})}
+		if err := other.renew(d.t.Context()); err != nil {
+			d.t.Fatal(err)
+		}
+		d.start("a", folder, 2*time.Second, 1)
+		time.Sleep(10 * time.Second)
+		wantFiles(t, "while another node makes one", folder, 0)
+		if err := other.end(d.t.Context(), nil); err != nil {
+			d.t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		wantFiles(t, "when it gave up", folder, 1)
+	})
+}
+
 // TestFailures: what fails is counted and tried again, and removes nothing.
 func TestFailures(t *testing.T) {
 	broken := errors.New("no space left on device")
