@@ -62,6 +62,7 @@ systemctl start petcat@staging.service
 curl -fsS --retry 40 --retry-delay 1 --retry-all-errors -o /dev/null http://127.0.0.1:9081/readyz || fail "staging does not get ready"
 systemd-analyze verify petcat@staging.service || fail "systemd-analyze verify"
 is "staging's data" "$(stat -c '%U:%G %a' /var/lib/petcat-staging)" "petcat:petcat 700"
+is "staging's backups" "$(stat -c '%U:%G %a' /var/lib/petcat-staging-backups)" "petcat:petcat 700"
 is "staging's environment" "$(petcat init --environment staging --data /var/lib/petcat-staging)" "There is a staging deployment in /var/lib/petcat-staging."
 is "accounts" "$(accounts)" '"name":"acme" '
 ! nsenter -m -t "$(systemctl show -p MainPID --value petcat@staging.service)" test -e /var/lib/petcat/petcat.db || fail "staging sees the data of production"
