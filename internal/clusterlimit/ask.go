@@ -22,6 +22,9 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 		if o.admitted || !o.needsBlock() {
 			return r.decided(o), nil
 		}
+		// Others may take one lease after the other before it: counters that answer soon cost it
+		// no time.
+		r.waited = max(0, r.waited-r.l.options.timeout/5)
 		if err := r.awaitBlock(ctx, o); err != nil {
 			return r.unavailable(err)
 		}
@@ -54,8 +57,7 @@ func (r *request) release() {
 
 // needsBlock reports whether only the day's block is used up, or not known.
 func (o *order) needsBlock() bool {
-	f := o.facts
-	return f.MinuteUsed < o.limit && (!f.Day.Known || f.Day.Used() < o.charge.Quota.PerDay)
+	return o.facts.MinuteUsed < o.limit && (!o.facts.Day.Known || o.facts.Day.Used() < o.charge.Quota.PerDay)
 }
 
 func (o *order) used() ratelimit.Tally {
