@@ -23,6 +23,7 @@
 package pgcounters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,10 +112,11 @@ func New(ctx context.Context, o Options) (*Counters, error) {
 		return nil, fmt.Errorf("pgcounters: %w", err)
 	}
 	awaitConnections(ctx, pool)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Counters{pool: pool, logger: o.Logger, calls: make(chan struct{}, callsAtOnce), now: func() int64 { return 0 }}, nil
+	return newCounters(pool, cmp.Or(o.Logger, slog.New(slog.DiscardHandler))), nil
+}
+
+func newCounters(pool *pgxpool.Pool, logger *slog.Logger) *Counters {
+	return &Counters{pool: pool, logger: logger, calls: make(chan struct{}, callsAtOnce), now: func() int64 { return 0 }}
 }
 
 // chooseMode has statements prepared on each use, and not once for each connection, when
