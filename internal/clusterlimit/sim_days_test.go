@@ -16,16 +16,17 @@ type dayStat struct {
 	besideDebt        int64 // of excused: admitted by nodes while something was owed that they cannot know of
 
 	// What the day may lack.
-	unanswered int64          // admitted by the counters, and not told to the client
-	unspent    int64          // leased by nodes for themselves
-	lost       int64          // leased in series that have ended
-	ended      map[int64]bool // series that have
+	unanswered int64           // admitted by the counters, and not told to the client
+	unspent    int64           // leased by nodes for themselves
+	lost       int64           // leased in series that have ended
+	ended      map[int64]bool  // series that have
+	granted    map[int64]int64 // to each series
 }
 
 // ofDay returns an account's day.
 func (o *oracle) ofDay(k accountDay) *dayStat {
 	if o.days[k] == nil {
-		o.days[k] = &dayStat{ended: make(map[int64]bool)}
+		o.days[k] = &dayStat{ended: make(map[int64]bool), granted: make(map[int64]int64)}
 	}
 	return o.days[k]
 }
@@ -114,11 +115,17 @@ func (o *oracle) dayRefused(n *simNode, r *simRequest) {
 
 // leasedShared takes note of a lease that paid something that was owed. What others have
 // leased before, and not spent, is admitted later.
-func (o *oracle) leasedShared(l petcat.SharedLease, leased, owed int64) {
-	d, paid := o.ofDay(accountDay{l.Account, l.Day}), min(owed, leased)
-	if d.ended[l.Series] {
+//
+// The store knows the sum of a day's last series alone. When nodes lease what is owed in a
+// series that has ended, and others meanwhile in the one that holds, each lease begins its
+// series anew, and one that does not know what was leased before leases it once more.
+func (o *oracle) leasedShared(l petcat.SharedLease, before dayRow, got petcat.SharedLeased, owed int64) {
+	d, leased := o.ofDay(accountDay{l.Account, l.Day}), got.Count-before.count
+	if d.ended[l.Series] || before.series != l.Series && d.granted[l.Series] > l.Granted {
 		d.lost += leased
 	}
+	d.granted[l.Series] = max(d.granted[l.Series], got.Granted)
+	paid := min(owed, leased)
 	if l.Series != d.series || paid <= 0 {
 		return
 	}

@@ -15,9 +15,9 @@ type clusterWindow struct {
 	minute int64 // that the clock showed last in it
 }
 
-// window returns the window that is called by a moment of the counters' clock. The caller
-// holds c.mu.
-func (c *cluster) window(now int64) int {
+// window returns the window of a request that was sent at a moment, by the counters' time
+// that a node told, as [oracle.of] does. The caller holds c.mu.
+func (c *cluster) window(sent time.Time, now int64) int {
 	minute := minuteOf(time.Now().Add(c.ahead).UnixNano())
 	if last := len(c.windows) - 1; last < 0 || minute > c.windows[last].minute {
 		c.windows = append(c.windows, clusterWindow{begin: time.Now()})
@@ -25,14 +25,15 @@ func (c *cluster) window(now int64) int {
 	last := len(c.windows) - 1
 	c.windows[last].minute = minute
 	c.ofMinute[minute] = last
-	if i, known := c.ofMinute[minuteOf(now)]; known {
-		return i
+	i, known := c.ofMinute[minuteOf(now)]
+	if !known || c.steps > 0 && i < last && c.windows[i+1].begin.Before(sent.Add(-time.Second)) {
+		return last
 	}
-	return last
+	return i
 }
 
-func (c *cluster) count(who int, now int64) *[2]int64 {
-	k := countKey{who, c.window(now)}
+func (c *cluster) count(who int, sent time.Time, now int64) *[2]int64 {
+	k := countKey{who, c.window(sent, now)}
 	if c.counted[k] == nil {
 		c.counted[k] = new([2]int64)
 	}

@@ -19,25 +19,26 @@ func (n *simNode) leaseAhead(r *simRequest) {
 
 // wantBlock has a block leased, and the request charged again.
 func (n *simNode) wantBlock(r *simRequest) {
-	if r.retry++; r.retry > 200 {
+	if r.retry++; r.retry > 200 || n.w.change.lostLeaseBlinds && n.blindUntil > n.w.now {
 		n.release(r)
 		n.w.oracle.errored(n, r)
 		return
 	}
+	r.waited = max(0, r.waited-timeout/5)
 	again := func(told bool) {
 		if !told {
 			r.waited = timeout
 		}
 		n.ask(r)
 	}
+	if n.storeAway() && !r.overdraw {
+		again(true) // it is unavailable since
+		return
+	}
 	if n.storeAway() {
-		if r.facts.Day.Known {
-			n.release(r)
-			n.w.oracle.errored(n, r)
-			return
-		}
 		// What this node knows of the day will do.
-		if a := n.account(r.client.id); a.dayKnown && a.day == dayOf(r.facts.Now) {
+		if a := n.account(r.client.id); a.dayKnown && a.day == dayOf(r.facts.Now) && !r.told && !n.w.change.knownDayUnused {
+			r.told = true
 			n.grant(counters.Grant{Account: r.client.id, Day: a.day, Series: r.facts.Day.Series, Count: a.dayUsed}, again)
 			return
 		}
@@ -74,9 +75,7 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 	if n.w.twice() {
 		n.w.at(n.w.now+n.w.random.Int64N(int64(time.Second)), func() {
 			if !n.storeAway() {
-				before := n.w.store.row(l.Account, l.Day).count
-				got := n.w.store.leaseShared(l)
-				n.w.oracle.leasedShared(l, got.Count-before, owed)
+				n.w.leaseShared(l, owed)
 			}
 		})
 	}
@@ -84,9 +83,7 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 		lost := n.w.storeDown > n.w.now || n.noStoreUntil > n.w.now || n.w.random.IntN(40) == 0
 		var got petcat.SharedLeased
 		if !lost || n.w.random.IntN(2) == 0 {
-			before := n.w.store.row(l.Account, l.Day).count
-			got = n.w.store.leaseShared(l)
-			n.w.oracle.leasedShared(l, got.Count-before, owed)
+			got = n.w.leaseShared(l, owed)
 		}
 		n.w.arrive(n, time.Millisecond, func() {
 			delete(n.leasing, id)
@@ -98,6 +95,7 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 				}
 			}
 			if lost {
+				n.blindUntil = n.w.now + int64(storeRetry)
 				n.leaseLater(j.Charge, j.facts)
 				ended(true)
 				return
@@ -113,6 +111,14 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 			})
 		})
 	})
+}
+
+// leaseShared is a lease that the store makes.
+func (w *world) leaseShared(l petcat.SharedLease, owed int64) petcat.SharedLeased {
+	before := *w.store.row(l.Account, l.Day)
+	got := w.store.leaseShared(l)
+	w.oracle.leasedShared(l, before, got, owed)
+	return got
 }
 
 // tell tells the job of an account, which may begin with this.
@@ -144,8 +150,13 @@ func (n *simNode) leaseLater(c ratelimit.Charge, facts []counters.Facts) {
 func (n *simNode) grant(g counters.Grant, done func(told bool)) {
 	epoch := n.state.epoch
 	over := false
-	n.w.call(n, func(bool) func() {
+	leased := int64(0)
+	n.w.call(n, func(again bool) func() {
 		before := n.w.counters.Account(g.Account).Day
+		if again {
+			g = n.w.change.grant(g, leased, before.Granted)
+		}
+		leased = g.Granted - before.Granted
 		err := n.w.counters.Grant(nil, 0, epoch, []counters.Grant{g}) //nolint:staticcheck // the reference needs no context
 		switch after := n.w.counters.Account(g.Account).Day; {
 		case after.Granted > before.Granted:

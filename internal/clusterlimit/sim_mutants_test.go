@@ -18,6 +18,21 @@ type mutation struct {
 	renewed           bool // the budget is renewed when the counters are lost again
 	closedForgotten   bool // what the counters alone admit does not come out of a budget that is set
 	spentForgotten    bool // what the counters admit does not come out of the budget
+
+	// Of days.
+	leasedAnew      bool // a lease that is made again leases another block
+	grantedAnew     bool // a grant that arrives again adds its block again
+	blockKept       bool // what is left of a block is kept over an epoch
+	knownDayUnused  bool // what a node knows of the day is of no use when the store is unavailable
+	lostLeaseBlinds bool // a lease that was lost has the node answer 503 to all accounts
+}
+
+// grant is a grant that arrives again.
+func (m mutation) grant(g counters.Grant, leased, known int64) counters.Grant {
+	if m.grantedAnew {
+		g.Granted = known + leased
+	}
+	return g
 }
 
 func (m mutation) view(v view) view {
@@ -44,6 +59,9 @@ func (m mutation) floored(a *account, v view, w way) way {
 }
 
 func (w *world) charge(e counters.Epoch, charges []counters.Charge) ([]counters.Facts, error) {
+	if w.change.blockKept {
+		w.counters.Adopt(0)
+	}
 	if w.change.clockNeverFalls {
 		now := w.ahead
 		w.highest = max(w.highest, w.now+w.ahead)

@@ -41,6 +41,7 @@ type simNode struct {
 	frozenUntil  int64
 	cutUntil     int64 // from the counters
 	noStoreUntil int64 // cut off from the database
+	blindUntil   int64 // a mutant's
 }
 
 // aloneDay is what a node has leased for what it admits alone.
@@ -56,8 +57,9 @@ type simRequest struct {
 	within bool
 	minute int64
 	epochs int
-	retry  int // after leases
-	turn   int // of asking the counters
+	retry  int  // after leases
+	told   bool // the counters were told what this node knows of the day
+	turn   int  // of asking the counters
 	asked  int64
 	waited time.Duration // for the counters
 	over   bool

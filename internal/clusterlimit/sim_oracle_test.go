@@ -128,12 +128,15 @@ func (o *oracle) tick() {
 
 func (o *oracle) current() *window { return o.windows[len(o.windows)-1] }
 
-// of returns the window that a node thinks it is in.
-func (o *oracle) of(now int64) *window {
-	if i, ok := o.ofIndex[minuteOf(now)]; ok {
-		return o.windows[i]
+// of returns the window of a request, by the time at which a node thinks that it decided it.
+// A node that does not know that the clock was set may call the window by a name that an
+// earlier one had, too, which was over when the request was sent.
+func (o *oracle) of(r *simRequest, now int64) *window {
+	i, ok := o.ofIndex[minuteOf(now)]
+	if !ok || o.steps > 0 && o.windows[i].end != 0 && o.windows[i].end < r.sent-int64(time.Second) {
+		return o.current()
 	}
-	return o.current()
+	return o.windows[i]
 }
 
 // chargedLate takes note of requests that are counted a minute later, when their clients
@@ -238,7 +241,7 @@ func (o *oracle) admittedShared(n *simNode, r *simRequest) {
 		return
 	}
 	o.seen.shared++
-	s := &o.of(r.facts.Now).accounts[r.client.id]
+	s := &o.of(r, r.facts.Now).accounts[r.client.id]
 	s.shared++
 	s.decided(n, 1)
 	o.day(r.client, r.facts.Now).unanswered--
@@ -250,7 +253,7 @@ func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
 		return
 	}
 	o.seen.alone++
-	s := &o.of(r.v.now).accounts[r.client.id]
+	s := &o.of(r, r.v.now).accounts[r.client.id]
 	s.alone++
 	s.decided(n, 1)
 	o.waiting[r.client.id] = 0
@@ -262,8 +265,12 @@ func (o *oracle) errored(n *simNode, r *simRequest) {
 		return
 	}
 	o.seen.errors++
-	if !n.storeAway() {
+	a := n.account(r.client.id)
+	switch {
+	case !n.storeAway():
 		o.failf("node %s answers 503 to account %d though the store is there", n.id, r.client.id)
+	case a.dayKnown && a.day == dayOf(r.facts.Now) && !r.told:
+		o.failf("node %s answers 503 to account %d though it knows the day", n.id, r.client.id)
 	}
 }
 
@@ -301,7 +308,7 @@ func (o *oracle) refused(n *simNode, r *simRequest, whole bool) {
 	if r.facts.Now != 0 {
 		now = r.facts.Now
 	}
-	w := o.of(now)
+	w := o.of(r, now)
 	s := &w.accounts[r.client.id]
 	a := n.account(r.client.id)
 	byDay := r.facts.Day.Known && r.facts.Day.Used() >= r.client.quota.PerDay || a.dayKnown && a.dayUsed >= r.client.quota.PerDay || o.w.schedule.smallDays

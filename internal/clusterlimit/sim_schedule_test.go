@@ -256,6 +256,7 @@ func (w *world) happen(h happening) {
 		w.replica = w.counters.Copy(0)
 	case clockSet:
 		w.ahead += int64(h.lasts)
+		o.tick() // also if nothing happens until the next minute
 		o.steps++
 		o.stepped = w.now
 	case storeAway:

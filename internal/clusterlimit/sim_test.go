@@ -168,13 +168,18 @@ func TestMutants(t *testing.T) {
 		"a budget is renewed when the counters are lost again": {renewed: true},
 		"a budget that is set stays while the counters admit":  {closedForgotten: true},
 		"the counters' admissions do not come out of a budget": {spentForgotten: true},
+		"a lease that is made again leases another block":      {leasedAnew: true},
+		"a grant that arrives again adds its block again":      {grantedAnew: true},
+		"a block is kept over an epoch":                        {blockKept: true},
+		"what a node knows of the day is not used":             {knownDayUnused: true},
+		"a lost lease has a node refuse all accounts":          {lostLeaseBlinds: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := rand.Uint64()
-			_, failed := simulate(first, 20_000, change)
+			_, failed := simulate(first, 50_000, change)
 			if failed == nil {
-				t.Fatalf("20,000 schedules from seed %d do not find it", first)
+				t.Fatalf("50,000 schedules from seed %d do not find it", first)
 			}
 			n := failed.seed - first
 			failed.shrink(change)

@@ -90,7 +90,7 @@ func newWorld(s *schedule, change mutation) *world {
 	w.now = s.begin - int64(time.Hour)
 	w.counters.Probe(nil, 0) //nolint:staticcheck,errcheck // the epoch is an old one; the reference needs no context
 	w.now = s.begin
-	w.store = dayStore{rows: make(map[accountDay]*dayRow)}
+	w.store = dayStore{rows: make(map[accountDay]*dayRow), anew: change.leasedAnew}
 	w.oracle.init(w)
 	for i, q := range s.quotas {
 		w.accounts = append(w.accounts, &client{id: petcat.AccountID(i), quota: q})
@@ -312,7 +312,10 @@ type accountDay struct {
 
 type dayRow struct{ count, series, granted int64 }
 
-type dayStore struct{ rows map[accountDay]*dayRow }
+type dayStore struct {
+	rows map[accountDay]*dayRow
+	anew bool // a mutant's
+}
 
 func (s *dayStore) row(account petcat.AccountID, day int64) *dayRow {
 	k := accountDay{account, day}
@@ -331,7 +334,7 @@ func (s *dayStore) lease(account petcat.AccountID, day, want, quota int64) (gran
 
 func (s *dayStore) leaseShared(l petcat.SharedLease) petcat.SharedLeased {
 	r := s.row(l.Account, l.Day)
-	if r.series == l.Series && r.granted > l.Granted {
+	if r.series == l.Series && r.granted > l.Granted && !s.anew {
 		return petcat.SharedLeased{Granted: r.granted, Count: r.count}
 	}
 	more := max(0, min(l.Want, l.Quota-r.count))
