@@ -273,6 +273,10 @@ func TestEveryKeyExpires(t *testing.T) {
 	if got := life("epoch"); got < 6*24*time.Hour {
 		t.Errorf("an epoch lives for %s", got)
 	}
+	// docs/scaling.md says how much memory an account takes.
+	if bytes, err := strconv.Atoi(server.MustDo("MEMORY", "USAGE", "petcat:{10}:64")); err != nil || bytes > bytesOfAccount {
+		t.Errorf("an account takes %d bytes, %v; want at most %d", bytes, err, bytesOfAccount)
+	}
 	if got := life("key:1"); got <= 0 || got > time.Minute {
 		t.Errorf("early retries live for %s", got)
 	}
