@@ -149,6 +149,13 @@ func usageChart(x *exchange) error {
 			columns[i] = append(columns[i], n)
 		}
 	}
+	for i, column := range columns { // the last period goes on until the end
+		if last := len(column) - 1; i > 0 {
+			columns[i] = append(column, column[last])
+		} else {
+			columns[i] = append(column, q.To.Unix())
+		}
+	}
 	text, err := json.Marshal(map[string][][]int64{"usage": columns})
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestUsage(t *testing.T) {
 
 	var chart struct{ Usage [][]int64 }
 	must(t, json.Unmarshal([]byte(b.get("accounts/acct_1/usage.json?by=hour").want(http.StatusOK).text), &chart))
-	if len(chart.Usage) != 4 || len(chart.Usage[0]) != 25 || chart.Usage[1][23] != 1000 || chart.Usage[1][19] != 1001 || chart.Usage[2][23] != 15 || chart.Usage[3][23] != 2 || chart.Usage[1][24] != 0 {
+	if len(chart.Usage) != 4 || len(chart.Usage[0]) != 26 || chart.Usage[1][23] != 1000 || chart.Usage[1][19] != 1001 || chart.Usage[2][23] != 15 || chart.Usage[3][23] != 2 || chart.Usage[1][24] != 0 || chart.Usage[1][25] != 0 || chart.Usage[0][25] != noon.Unix() {
 		t.Errorf("the chart is %v", chart.Usage)
 	}
 	if first := time.Unix(chart.Usage[0][0], 0).UTC(); !first.Equal(noon.Truncate(time.Hour).Add(-24 * time.Hour)) {

@@ -70,7 +70,7 @@ function draw(chart, columns) {
     width: chart.clientWidth, height: 200, padding: [8, 12, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: marks }, { ...axis, size: 40 }],
+    axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: marks }, { ...axis, size: (u, values) => 14 + 7 * Math.max(2, ...(values ?? []).map((v) => String(v ?? '').length)) }],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
       label, paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5, points: { show: false },
