@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -92,6 +94,27 @@ func TestPagesComeFromIndexes(t *testing.T) {
 		}
 		if got := strings.Join(plan, "\n"); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestUsageComesFromIndexes: the usage of an account costs what there is of it, however
+// many accounts there are.
+func TestUsageComesFromIndexes(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	var plan []string
+	seen := store.New(watched{engine{s}, &plan}, dialect(), store.Meta{}, clock.NewSystem())
+	small := []string{"SCAN CONSTANT ROW", "SCAN asked", "SCAN a", "SCAN usage_node"}
+	for _, step := range []petcat.UsageStep{petcat.UsageByMinute, petcat.UsageByHour, petcat.UsageByDay} {
+		plan = nil
+		if _, err := seen.Usage(t.Context(), petcat.UsageQuery{Account: 7, Step: step, To: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range plan {
+			if strings.HasPrefix(line, "SCAN") && !slices.Contains(small, line) {
+				t.Errorf("by the %s: %q of\n%s", step.Length(), line, strings.Join(plan, "\n"))
+			}
 		}
 	}
 }

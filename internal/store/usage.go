@@ -104,11 +104,11 @@ func ceil(n, d int64) int64 { return (n + d - 1) / d }
 // usageQuery returns the statement that reads what there is of an account.
 func usageQuery(q petcat.UsageQuery, asked [2]int64) (query string, args []any) {
 	// Each day is looked up by itself: the keys begin with the day, so that old ones are
-	// deleted and new ones written in one place.
+	// deleted and new ones written in one place. A CROSS JOIN keeps SQLite to that order.
 	const (
 		each    = `WITH RECURSIVE asked (day) AS (SELECT CAST(? AS bigint) UNION ALL SELECT day + 1 FROM asked WHERE day < ?) `
-		hours   = each + `SELECT u.day, u.hours, 0, 0, 0, 0, 0, 0, 0 FROM asked AS a JOIN usage_hour AS u ON u.day = a.day AND u.account_id = ? UNION ALL `
-		days    = `SELECT u.day, NULL, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes FROM asked AS a JOIN usage_day AS u ON u.day = a.day AND u.account_id = ? UNION ALL `
+		hours   = each + `SELECT u.day, u.hours, 0, 0, 0, 0, 0, 0, 0 FROM asked AS a CROSS JOIN usage_hour AS u WHERE u.day = a.day AND u.account_id = ? UNION ALL `
+		days    = `SELECT u.day, NULL, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes FROM asked AS a CROSS JOIN usage_day AS u WHERE u.day = a.day AND u.account_id = ? UNION ALL `
 		batches = `SELECT -1, data, 0, 0, 0, 0, 0, 0, 0 FROM usage_batch WHERE part = -1 OR part = ?`
 	)
 	from, to, account, part := asked[0], asked[1], int64(q.Account), partOf(q.Account)
