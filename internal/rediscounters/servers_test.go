@@ -2,6 +2,7 @@ package rediscounters_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -239,7 +240,11 @@ func TestStartsWithoutServer(t *testing.T) {
 	n.fill(1)
 }
 
-// TestEveryKeyExpires.
+// bytesOfAccount is what docs/scaling.md says that an account takes in Redis.
+const bytesOfAccount = 224
+
+// TestEveryKeyExpires: nothing stays for ever, and an account takes as much memory as is
+// said.
 func TestEveryKeyExpires(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
