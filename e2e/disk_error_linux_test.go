@@ -249,7 +249,7 @@ func TestCommandOnABrokenDisk(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "data")
 			openAccount(t, data, "first", "free")
 			code, stdout, said := petcatOnBrokenDisk(t, c.calls, c.errno, filepath.Join(data, c.file),
-				"account", "create", "acme", "--plan", "free", "--data", data)
+				"account", "create", "acme", "--plan", "free", "--json", "--data", data)
 			if code != c.code {
 				t.Errorf("it ended with %d; want %d: %q", code, c.code, said)
 			}

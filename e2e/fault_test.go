@@ -49,7 +49,11 @@ func serveWithFault(t *testing.T, data string, point faultpoint.Point, action st
 	cmd.Path = program
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%s=%s", faultpoint.Variable, point, action))
 	x.launch(cmd)
-	x.awaitReady()
+	eventually(t, 20*time.Second, "the node is ready, or has failed by what it writes at its start", func() bool {
+		at, listen, admin := x.log.ready()
+		x.api, x.admin = "http://"+listen, admin
+		return !at.IsZero() || x.hasEnded()
+	})
 	return x
 }
 

@@ -22,9 +22,7 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 		if o.admitted || !o.needsBlock() {
 			return r.decided(o), nil
 		}
-		// Others may take one lease after the other before it: counters that answer soon cost it
-		// no time.
-		r.waited = max(0, r.waited-r.l.options.timeout/5)
+		r.waited = 0 // a lease takes its own time: the charge after it may wait as long as the first
 		if err := r.awaitBlock(ctx, o); err != nil {
 			return r.unavailable(err)
 		}

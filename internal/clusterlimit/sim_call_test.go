@@ -53,7 +53,11 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 			executed = true
 			clear(told) // it is told once
 		}
-		return func() { answer(facts, err) }
+		in := n.w.oracle.current()
+		return func() {
+			n.answeredIn = in
+			answer(facts, err)
+		}
 	})
 	n.w.timer(n, timeout, func() {
 		if over {

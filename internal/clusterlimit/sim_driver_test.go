@@ -349,8 +349,8 @@ func (c *cluster) request(h happening, i int64) {
 		}
 		return
 	}
-	// It waits for charges in all, for a grant, and 10 ms for each lease: see TestWaitInAll.
-	if waited := time.Since(asked); waited > 2*timeout+2*timeout/5 && !c.storeTrouble && !c.schedule.smallDays && !n.dead {
+	// It waits for charges, for a lease and its grant, and for charges again: see TestWaitInAll.
+	if waited := time.Since(asked); waited > 4*timeout && !c.storeTrouble && !c.schedule.smallDays && !n.dead {
 		c.Errorf("%s: node %s answered after %s", time.Since(c.began), n.id, waited)
 	}
 	if d.Verdict == ratelimit.Admitted && !n.dead {

@@ -39,9 +39,10 @@ type simNode struct {
 	diedAt       int64
 	frozenSince  int64
 	frozenUntil  int64
-	cutUntil     int64 // from the counters
-	noStoreUntil int64 // cut off from the database
-	blindUntil   int64 // a mutant's
+	cutUntil     int64   // from the counters
+	noStoreUntil int64   // cut off from the database
+	blindUntil   int64   // a mutant's
+	answeredIn   *window // the counters executed in it what they answer now
 }
 
 // aloneDay is what a node has leased for what it admits alone.
@@ -51,18 +52,19 @@ type aloneDay struct{ day, free, count int64 }
 type simRequest struct {
 	order
 
-	client *client
-	sent   int64
-	v      view
-	within bool
-	minute int64
-	epochs int
-	retry  int  // after leases
-	told   bool // the counters were told what this node knows of the day
-	turn   int  // of asking the counters
-	asked  int64
-	waited time.Duration // for the counters
-	over   bool
+	client     *client
+	sent       int64
+	v          view
+	within     bool
+	minute     int64
+	epochs     int
+	retry      int     // after leases
+	executedIn *window // of facts
+	told       bool    // the counters were told what this node knows of the day
+	turn       int     // of asking the counters
+	asked      int64
+	waited     time.Duration // for the counters
+	over       bool
 }
 
 // Read implements [clock.Clock].
@@ -241,6 +243,7 @@ func (n *simNode) flushQueue() {
 			i := place[r.client.id]
 			if waits {
 				r.take(facts[i], answered[i])
+				r.executedIn = n.answeredIn
 				n.decided(r)
 			}
 			answered[i]++

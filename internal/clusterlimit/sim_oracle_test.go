@@ -128,10 +128,14 @@ func (o *oracle) tick() {
 
 func (o *oracle) current() *window { return o.windows[len(o.windows)-1] }
 
-// of returns the window of a request, by the time at which a node thinks that it decided it.
+// of returns the window of a request: that in which the counters executed it, which a node that
+// stood still may tell later, or by the time at which the node thinks that it decided it.
 // A node that does not know that the clock was set may call the window by a name that an
 // earlier one had, too, which was over when the request was sent.
 func (o *oracle) of(r *simRequest, now int64) *window {
+	if now == r.facts.Now {
+		return r.executedIn
+	}
 	i, ok := o.ofIndex[minuteOf(now)]
 	if !ok || o.steps > 0 && o.windows[i].end != 0 && o.windows[i].end < r.sent-int64(time.Second) {
 		return o.current()

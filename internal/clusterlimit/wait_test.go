@@ -40,11 +40,11 @@ func (s *slowly) Grant(ctx context.Context, p int, e counters.Epoch, grants []co
 }
 
 // TestWaitInAll: a request waits for the counters no longer for several charges than for one,
-// but for the first 10 ms of a charge after which it waits for a lease, and beside that at most
-// once as long for a grant. Its node decides it then.
+// but anew after a lease, and beside that at most once as long for a grant. Its node decides it
+// then.
 func TestWaitInAll(t *testing.T) {
 	t.Parallel()
-	const answer, forOthers = 20 * time.Millisecond, 10 * time.Millisecond
+	const answer = 20 * time.Millisecond
 	for name, tc := range map[string]struct {
 		epoch   bool // another one begins first
 		charges []time.Duration
@@ -55,10 +55,10 @@ func TestWaitInAll(t *testing.T) {
 		"the epoch is over":                            {true, []time.Duration{answer}, true, timeout},
 		"the epoch is over, told late":                 {true, []time.Duration{2 * answer}, true, timeout},
 		"the epoch is over, told too late":             {true, []time.Duration{timeout - answer/4}, true, timeout - answer/4},
-		"a block is needed":                            {false, []time.Duration{answer}, true, timeout + forOthers},
-		"a block is needed, told late":                 {false, []time.Duration{2 * answer}, true, timeout + forOthers},
-		"a block is needed, told very late":            {false, []time.Duration{timeout - answer/4}, true, timeout + forOthers},
-		"a block is needed, and the epoch is over":     {true, []time.Duration{answer / 4, answer / 2}, true, timeout + forOthers},
+		"a block is needed":                            {false, []time.Duration{answer}, true, answer + timeout},
+		"a block is needed, told late":                 {false, []time.Duration{2 * answer}, true, 2*answer + timeout},
+		"a block is needed, told very late":            {false, []time.Duration{timeout - answer/4}, true, timeout - answer/4 + timeout},
+		"a block is needed, and the epoch is over":     {true, []time.Duration{answer / 4, answer / 2}, true, answer/4 + answer/2 + timeout},
 		"a block is needed, the grant is not answered": {false, []time.Duration{answer, 0, 0}, false, answer + timeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
