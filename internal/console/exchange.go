@@ -40,7 +40,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "same-origin")
 	x := &exchange{Console: c, w: w, r: r}
 	switch {
-	case !c.OwnName(hostOf(r.Host)):
+	case !c.OwnName(HostOf(r.Host)):
 		x.fail(petcat.Errorf(petcat.CodeForbidden, "call the console by localhost, by its IP address, or by the name in --console-url"))
 	case c.origins.Check(r) != nil:
 		x.fail(petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin"))
@@ -164,8 +164,8 @@ func nothing(*exchange) error {
 	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address")
 }
 
-// hostOf returns the host of an address that may have a port, in lower case.
-func hostOf(address string) string {
+// HostOf returns the host of an address that may have a port, in lower case.
+func HostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		host = strings.Trim(address, "[]")

@@ -2,13 +2,13 @@ package server
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 
 	"petcat/api"
 	"petcat/internal/config"
+	"petcat/internal/console"
 	"petcat/internal/reference"
 	"petcat/internal/representation"
 )
@@ -41,8 +41,8 @@ func (n *Node) isOwnName(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || host != "" && (host == hostOf(n.settings.AdminListen) ||
-		host == hostOf(strings.TrimPrefix(n.settings.ConsoleURL, "https://")) ||
+	return host == "localhost" || host != "" && (host == console.HostOf(n.settings.AdminListen) ||
+		host == console.HostOf(strings.TrimPrefix(n.settings.ConsoleURL, "https://")) ||
 		n.listeners.adminTLS && n.listeners.certificate.names(host))
 }
 
@@ -53,7 +53,7 @@ func (n *Node) isOwnName(host string) bool {
 func (n *Node) onlyOwnNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Browsers always send a Host; some health checks, by HTTP/1.0, do not.
-		if host := hostOf(r.Host); host == "" || n.isOwnName(host) {
+		if host := console.HostOf(r.Host); host == "" || n.isOwnName(host) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -64,15 +64,6 @@ func (n *Node) onlyOwnNames(next http.Handler) http.Handler {
 			"code": "forbidden", "message": "call this listener by localhost or by its IP address", "status": http.StatusForbidden,
 		})
 	})
-}
-
-// hostOf returns the host of an address that may have a port.
-func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = strings.Trim(address, "[]")
-	}
-	return strings.ToLower(host)
 }
 
 // documents are what the API's listener serves without a key.

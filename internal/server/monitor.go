@@ -39,7 +39,11 @@ func startPeriodic(ctx context.Context, wait func() time.Duration, fn func(conte
 	return m
 }
 
+// close ends it, if it was started: nil was not.
 func (m *periodic) close() {
+	if m == nil {
+		return
+	}
 	m.stop()
 	<-m.stopped
 }

@@ -108,24 +108,14 @@ func (n *Node) close(ctx context.Context) error {
 	if n.bans != nil {
 		n.bans.Close()
 	}
-	if n.seriesSteps != nil {
-		n.seriesSteps.close()
-	}
-	if n.backupLooks != nil {
-		n.backupLooks.close()
-	}
-	if n.levelLooks != nil {
-		n.levelLooks.close()
-	}
-	if n.auditLooks != nil {
-		n.auditLooks.close()
-	}
+	n.seriesSteps.close()
+	n.backupLooks.close()
+	n.levelLooks.close()
+	n.auditLooks.close()
 	if n.usageWrites != nil {
 		n.closeUsage(ctx)
 	}
-	if n.monitor != nil {
-		n.monitor.close()
-	}
+	n.monitor.close()
 	if n.membership != nil {
 		n.membership.close(ctx)
 	}
