@@ -263,5 +263,8 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 		}
 		return c.ExecEach(remove, keys)
 	})
-	return folded, err
+	if err != nil {
+		return 0, err // folded may still be written to
+	}
+	return folded, nil
 }
