@@ -85,7 +85,7 @@ func describe(row exampleRow, d ratelimit.Decision) string {
 	}
 	return fmt.Sprintf("%s|%d, %d|%s|%d|%d|%d|`%s`|%s", row.at.Format(time.TimeOnly),
 		d.Minute.Limit-d.Minute.Remaining, d.Day.Limit-d.Day.Remaining, status,
-		d.Headline.Limit, d.Headline.Remaining, d.Headline.Reset, httpapi.AppendRateLimit(nil, d), retryAfter)
+		d.Effective.Limit, d.Effective.Remaining, d.Effective.Reset, httpapi.AppendRateLimit(nil, d), retryAfter)
 }
 
 func readExample(t *testing.T) []exampleRow {

@@ -109,8 +109,8 @@ func (s *service) answer(r *http.Request, body []byte) reply {
 		a.header["RateLimit"], a.header["RateLimit-Policy"] = `"address";r=599;t=60`, `"address";q=600;w=60`
 		return a
 	}
-	s.minute.turn(now)
-	s.day.turn(now)
+	s.minute.rollOver(now)
+	s.day.rollOver(now)
 	if r.URL.Path == "/v1/usage" {
 		return s.limits(s.usage(), now)
 	}
@@ -122,7 +122,7 @@ func (s *service) answer(r *http.Request, body []byte) reply {
 	return s.limits(a, now)
 }
 
-func (w *window) turn(now time.Time) {
+func (w *window) rollOver(now time.Time) {
 	if i := w.of.Index(now.Unix()); i != w.index {
 		*w = window{of: w.of, quota: w.quota, index: i}
 	}
@@ -168,16 +168,16 @@ func (s *service) admit(now time.Time) (reply, bool) {
 
 // limits adds the headers that every answer has.
 func (s *service) limits(a reply, now time.Time) reply {
-	headline := &s.minute
+	effective := &s.minute
 	if left := s.day.quota - s.day.used; left == 0 || s.minute.used < s.minute.quota && left <= s.minute.quota-s.minute.used {
-		headline = &s.day
+		effective = &s.day
 	}
-	remaining, reset := headline.quota-headline.used, headline.reset()
+	remaining, reset := effective.quota-effective.used, effective.reset()
 	if a.status == http.StatusTooManyRequests {
 		remaining = 0
 		reset = max(reset, s.bannedTill.Unix())
 	}
-	a.tell(now, headline.quota, remaining, reset)
+	a.tell(now, effective.quota, remaining, reset)
 	a.header["RateLimit-Policy"] = fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, s.minute.quota, s.day.quota)
 	a.header["RateLimit"] = fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=%d`,
 		s.minute.quota-s.minute.used, secondsUntil(now, s.minute.reset()), s.day.quota-s.day.used, secondsUntil(now, s.day.reset()))
@@ -335,8 +335,8 @@ func encode(value any) string {
 func (s *service) use(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.minute.turn(time.Now())
-	s.day.turn(time.Now())
+	s.minute.rollOver(time.Now())
+	s.day.rollOver(time.Now())
 	s.minute.used = min(s.minute.used+n, s.minute.quota)
 	s.day.used = min(s.day.used+n, s.day.quota)
 }

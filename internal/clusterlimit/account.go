@@ -233,7 +233,7 @@ func (a *account) dayCounted(now, used, perDay int64) {
 
 // usage returns what is used, for answers to requests that were not admitted by the
 // counters.
-func (a *account) usage(now int64, q petcat.Quota) ratelimit.Tally {
+func (a *account) usage(now int64, q petcat.Quota) ratelimit.Usage {
 	a.rollOver(now)
-	return ratelimit.Tally{Now: now, Quota: q, MinuteUsed: a.seen + a.untold, DayUsed: a.dayUsed}
+	return ratelimit.Usage{Now: now, Quota: q, MinuteUsed: a.seen + a.untold, DayUsed: a.dayUsed}
 }

@@ -58,8 +58,8 @@ func (o *order) needsBlock() bool {
 	return o.facts.MinuteUsed < o.limit && (!o.facts.Day.Known || o.facts.Day.Used() < o.charge.Quota.PerDay)
 }
 
-func (o *order) used() ratelimit.Tally {
-	return ratelimit.Tally{Now: o.facts.Now, Quota: o.charge.Quota, MinuteUsed: o.facts.MinuteUsed, DayUsed: o.facts.Day.Used()}
+func (o *order) used() ratelimit.Usage {
+	return ratelimit.Usage{Now: o.facts.Now, Quota: o.charge.Quota, MinuteUsed: o.facts.MinuteUsed, DayUsed: o.facts.Day.Used()}
 }
 
 // admitted answers a request that the counters admitted.

@@ -172,7 +172,7 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 func (r *request) with(fn func(*account)) { r.l.accounts.with(r.Account, fn) }
 
 // choose returns how the request is to be decided, and what is used.
-func (r *request) choose(v view) (w way, used ratelimit.Tally) {
+func (r *request) choose(v view) (w way, used ratelimit.Usage) {
 	r.with(func(a *account) {
 		w, used = a.way(v, r.Quota), a.usage(v.now, r.Quota)
 		if w == askWithin || w == admitAlone {
@@ -182,7 +182,7 @@ func (r *request) choose(v view) (w way, used ratelimit.Tally) {
 	return w, used
 }
 
-func (r *request) usage(v view) (t ratelimit.Tally) {
+func (r *request) usage(v view) (t ratelimit.Usage) {
 	r.with(func(a *account) { t = a.usage(v.now, r.Quota) })
 	return t
 }
@@ -190,7 +190,7 @@ func (r *request) usage(v view) (t ratelimit.Tally) {
 // shareSpent answers a request for which this node, or all who leave room for
 // others, have nothing left of a quota that is not used up. That is not the caller's
 // fault, and nobody is banned for it.
-func shareSpent(used ratelimit.Tally, key petcat.KeyID) ratelimit.Decision {
+func shareSpent(used ratelimit.Usage, key petcat.KeyID) ratelimit.Decision {
 	used.Part = ratelimit.PartOf(0)
 	d := used.Answer(used.Verdict(), key)
 	d.ByShare = true
@@ -229,11 +229,11 @@ func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit
 		r.with(func(a *account) { a.release(r.taken, untold) })
 		return d, err
 	}
-	var t ratelimit.Tally
+	var t ratelimit.Usage
 	used := r.Quota.PerDay - d.Day.Remaining
 	r.with(func(a *account) {
 		a.dayCounted(v.now, used, r.Quota.PerDay)
-		t = ratelimit.Tally{Now: v.now, Quota: r.Quota, Part: ratelimit.PartOf(a.budget), MinuteUsed: a.spent, DayUsed: used}
+		t = ratelimit.Usage{Now: v.now, Quota: r.Quota, Part: ratelimit.PartOf(a.budget), MinuteUsed: a.spent, DayUsed: used}
 	})
 	return t.Answer(ratelimit.Admitted, r.Key), nil
 }

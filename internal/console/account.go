@@ -128,7 +128,7 @@ func (x *exchange) windows(a petcat.Account) []windowView {
 	var all []windowView
 	for _, w := range []struct {
 		name string
-		at   ratelimit.Standing
+		at   ratelimit.WindowState
 	}{{"this minute", d.Minute}, {"today", d.Day}} {
 		used := w.at.Limit - w.at.Remaining
 		all = append(all, windowView{w.name, used, w.at.Limit, (100*used + w.at.Limit - 1) / w.at.Limit, time.Unix(w.at.Reset, 0).UTC()})

@@ -106,7 +106,7 @@ func signInPage(x *exchange) error {
 // signIn uses up the token of a link, and begins a session.
 func signIn(x *exchange) error {
 	from := x.address()
-	if x.Failures.Peek(from).Standing.Remaining <= 0 {
+	if x.Failures.Peek(from).Minute.Remaining <= 0 {
 		return errTooManyAttempts()
 	}
 	link, err := petcat.ParseToken(x.form("token"))

@@ -20,8 +20,8 @@ type Account struct {
 // Charge decides a charge at a moment, in nanoseconds since the Unix epoch, in an epoch.
 func (a *Account) Charge(now, epoch int64, c Charge) Facts {
 	second := now / 1e9
-	a.turnMinute(petcat.Minute.Index(second))
-	a.turnDay(petcat.Day.Index(second), epoch, c.Series)
+	a.rollOverMinute(petcat.Minute.Index(second))
+	a.rollOverDay(petcat.Day.Index(second), epoch, c.Series)
 	if c.Minute == a.Minute {
 		a.Used += c.Reported
 	}
@@ -43,20 +43,20 @@ func (a *Account) Charge(now, epoch int64, c Charge) Facts {
 	return Facts{Now: now, Admitted: n, MinuteUsed: a.Used, Day: a.Day}
 }
 
-// turnMinute begins a new minute when there is one. When the clock was set back, the
+// rollOverMinute begins a new minute when there is one. When the clock was set back, the
 // minute that is counted is called by the one that it is now: nobody gets a window
 // for that, and nobody waits longer than one.
-func (a *Account) turnMinute(minute int64) {
+func (a *Account) rollOverMinute(minute int64) {
 	if minute > a.Minute {
 		a.Used = 0
 	}
 	a.Minute = minute
 }
 
-// turnDay begins another day. The next one goes on with the series: nothing of it is used
+// rollOverDay begins another day. The next one goes on with the series: nothing of it is used
 // but what was granted for it. Any other day begins a new series, and so does another
 // epoch: then what is left of the old series' block may have been spent already.
-func (a *Account) turnDay(day, epoch, series int64) {
+func (a *Account) rollOverDay(day, epoch, series int64) {
 	switch {
 	case a.DayIndex == day && a.Epoch == epoch:
 		return

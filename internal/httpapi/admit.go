@@ -25,7 +25,7 @@ func (s *Server) admit(next handler) handler {
 		if err != nil {
 			return err
 		}
-		s.setStanding(e, d)
+		s.setRateLimit(e, d)
 		e.Decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
@@ -44,9 +44,9 @@ func (s *Server) admit(next handler) handler {
 func (s *Server) admitFree(e *exchange, next handler) error {
 	if d := s.looks.Take(e.caller.Account); d.Refused {
 		s.noteRefused(e, true)
-		e.setBucketStanding(s.lookers, d)
+		e.setBucketRateLimit(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
-		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Standing.Limit, wait(d.RetryAfter))
+		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
 	}
 	d, err := s.limiter.Look(e.r.Context(), ratelimit.Charge{
 		Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
@@ -54,7 +54,7 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 	if err != nil {
 		return err
 	}
-	s.setStanding(e, d)
+	s.setRateLimit(e, d)
 	e.Decision = d
 	return next(e)
 }
@@ -63,17 +63,17 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 // counts against the address that it came from.
 func (s *Server) refuseStranger(e *exchange) error {
 	s.noteRefused(e, false)
-	if !credentialFailed(e.notCaller) {
-		return e.notCaller
+	if !credentialFailed(e.authError) {
+		return e.authError
 	}
 	d := s.failures.Fail(s.clientAddress(e))
-	e.setBucketStanding(s.strangers, d)
+	e.setBucketRateLimit(s.addressPolicy, d)
 	if d.Refused {
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
 			"too many requests with a wrong API key came from your address; check the key, and try again in %s", wait(d.RetryAfter))
 	}
-	return e.notCaller
+	return e.authError
 }
 
 // noteRefused has the connection closed after the answer when too many of its
@@ -90,11 +90,11 @@ func refusal(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
 		banned := "this API key is banned until "
-		if d.Headline == d.Minute || d.Headline == d.Day {
+		if d.Effective == d.Minute || d.Effective == d.Day {
 			// A window that is spent refuses for longer than the ban.
 			banned = "this API key is banned, and its account's requests are used up until "
 		}
-		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: banned + moment(d.Headline.Reset) +
+		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: banned + moment(d.Effective.Reset) +
 			" because it kept sending requests after a 429; wait for the time in Retry-After"}
 	case ratelimit.DaySpent:
 		return &petcat.Error{Code: petcat.CodeDailyQuotaExceeded, Message: "all " + number(d.Day.Limit) +

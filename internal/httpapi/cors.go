@@ -98,7 +98,7 @@ func isPreflight(r *http.Request) bool {
 // looks nothing up, and is for its connection what any request without a key is.
 func (s *Server) preflight(e *exchange) {
 	s.noteRefused(e, false)
-	s.setAddressStanding(e)
+	s.setAddressRateLimit(e)
 	h := e.header()
 	h["Access-Control-Allow-Methods"] = s.origins.methods
 	h["Access-Control-Allow-Headers"] = corsHeaders

@@ -80,9 +80,9 @@ func (s *Server) respondError(e *exchange, err error) {
 	switch {
 	case e.limitsSet:
 	case e.caller != nil:
-		s.setUncountedStanding(e)
+		s.setUnknownRateLimit(e)
 	default:
-		s.setAddressStanding(e)
+		s.setAddressRateLimit(e)
 	}
 	h := e.header()
 	h["Content-Type"] = contentTypeJSON

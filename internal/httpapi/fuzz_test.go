@@ -101,10 +101,10 @@ func (u unlimited) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Deci
 }
 
 func (unlimited) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
-	minute := ratelimit.Standing{Limit: 60, Remaining: 59, Reset: noon.Unix() + 42}
+	minute := ratelimit.WindowState{Limit: 60, Remaining: 59, Reset: noon.Unix() + 42}
 	return ratelimit.Decision{
-		Now: noon.UnixNano(), Minute: minute, Headline: minute,
-		Day: ratelimit.Standing{Limit: 1_000, Remaining: 999, Reset: noon.Unix() + 43_182},
+		Now: noon.UnixNano(), Minute: minute, Effective: minute,
+		Day: ratelimit.WindowState{Limit: 1_000, Remaining: 999, Reset: noon.Unix() + 43_182},
 	}, nil
 }
 

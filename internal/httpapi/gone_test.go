@@ -67,8 +67,8 @@ func TestClientsThatGoAway(t *testing.T) {
 			if s.log.Len() > 0 {
 				t.Errorf("the log says: %s", s.log)
 			}
-			standing := options.Failures.Peek(netip.MustParseAddrPort(r.RemoteAddr).Addr()).Standing
-			if failed := standing.Limit - standing.Remaining; failed != c.failed {
+			state := options.Failures.Peek(netip.MustParseAddrPort(r.RemoteAddr).Addr()).Minute
+			if failed := state.Limit - state.Remaining; failed != c.failed {
 				t.Errorf("%d failed attempts of the address, want %d", failed, c.failed)
 			}
 		})

@@ -21,9 +21,9 @@ func quotaPolicy(q petcat.Quota) string {
 // AppendRateLimit appends the value of RateLimit for a decision, such as
 // "minute";r=59;t=42, "day";r=999;t=33961.
 func AppendRateLimit(dst []byte, d ratelimit.Decision) []byte {
-	dst = appendStanding(dst, petcat.Minute.String(), d.Minute, d.Now)
+	dst = appendRateLimitItem(dst, petcat.Minute.String(), d.Minute, d.Now)
 	dst = append(dst, ", "...)
-	return appendStanding(dst, petcat.Day.String(), d.Day, d.Now)
+	return appendRateLimitItem(dst, petcat.Day.String(), d.Day, d.Now)
 }
 
 // The windows of a [ratelimit.FailureBucket] and of a [ratelimit.LookBucket]. They are
@@ -36,8 +36,8 @@ const (
 
 // appendMinuteRateLimit appends the value of RateLimit for an account of which
 // no more than the minute is known; now is in nanoseconds.
-func appendMinuteRateLimit(dst []byte, minute ratelimit.Standing, now int64) []byte {
-	return appendStanding(dst, petcat.Minute.String(), minute, now)
+func appendMinuteRateLimit(dst []byte, minute ratelimit.WindowState, now int64) []byte {
+	return appendRateLimitItem(dst, petcat.Minute.String(), minute, now)
 }
 
 func appendPolicy(dst []byte, name string, quota int64, w petcat.Window) []byte {
@@ -48,7 +48,7 @@ func appendPolicy(dst []byte, name string, quota int64, w petcat.Window) []byte 
 	return strconv.AppendInt(dst, w.Seconds(), 10)
 }
 
-func appendStanding(dst []byte, name string, s ratelimit.Standing, now int64) []byte {
+func appendRateLimitItem(dst []byte, name string, s ratelimit.WindowState, now int64) []byte {
 	dst = appendName(dst, name)
 	dst = append(dst, ";r="...)
 	dst = strconv.AppendInt(dst, s.Remaining, 10)

@@ -17,14 +17,14 @@ func TestLimitHeaders(t *testing.T) {
 	now := noon.UnixNano() + 18e9 + 1
 	d := ratelimit.Decision{
 		Now:    now,
-		Minute: ratelimit.Standing{Limit: 60, Remaining: 59, Reset: noon.Unix() + 60},
-		Day:    ratelimit.Standing{Limit: 1_000, Remaining: 999, Reset: noon.Unix() + 43_200},
+		Minute: ratelimit.WindowState{Limit: 60, Remaining: 59, Reset: noon.Unix() + 60},
+		Day:    ratelimit.WindowState{Limit: 1_000, Remaining: 999, Reset: noon.Unix() + 43_200},
 	}
-	address := ratelimit.BucketDecision{Now: now, Standing: ratelimit.Standing{Limit: 600, Remaining: 599, Reset: noon.Unix() + 60}}
+	address := ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 599, Reset: noon.Unix() + 60}}
 	for _, c := range []struct{ what, got, want string }{
 		{"RateLimit", string(AppendRateLimit([]byte("x: "), d)), `x: "minute";r=59;t=42, "day";r=999;t=43182`},
 		{"RateLimit-Policy", quotaPolicy(petcat.Quota{PerMinute: 60, PerDay: 1_000}), `"minute";q=60;w=60, "day";q=1000;w=86400`},
-		{"RateLimit of an address", string(appendStanding(nil, addressWindow, address.Standing, address.Now)), `"address";r=599;t=42`},
+		{"RateLimit of an address", string(appendRateLimitItem(nil, addressWindow, address.Minute, address.Now)), `"address";r=599;t=42`},
 		{"RateLimit-Policy of an address", newBucketPolicy(addressWindow, ratelimit.FailuresPerMinute).policy[0], `"address";q=600;w=60`},
 	} {
 		if c.got != c.want {
@@ -41,8 +41,8 @@ func FuzzRateLimit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, minute, day, now, minuteReset, dayReset int64) {
 		text := AppendRateLimit(nil, ratelimit.Decision{
 			Now:    now,
-			Minute: ratelimit.Standing{Remaining: minute, Reset: minuteReset % (1 << 40)},
-			Day:    ratelimit.Standing{Remaining: day, Reset: dayReset % (1 << 40)},
+			Minute: ratelimit.WindowState{Remaining: minute, Reset: minuteReset % (1 << 40)},
+			Day:    ratelimit.WindowState{Remaining: day, Reset: dayReset % (1 << 40)},
 		})
 		var r [2]int64
 		var wait [2]int64

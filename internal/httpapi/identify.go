@@ -16,7 +16,7 @@ func (s *Server) identify(next handler) handler {
 			e.caller, err = s.keyring.Identify(e.r.Context(), credential, e.start)
 		}
 		if err != nil {
-			e.caller, e.notCaller = nil, err
+			e.caller, e.authError = nil, err
 		} else {
 			s.proven(e.r.Context())
 		}

@@ -52,7 +52,7 @@ type exchange struct {
 	sent   clock.Reading // when the answer began to be written, if it did
 
 	caller    *keyring.Caller
-	notCaller error      // why there is no caller
+	authError error      // why there is no caller
 	address   netip.Addr // of the client; see clientAddress
 	limitsSet bool       // the limits' headers are in place
 	// variesByOrigin says that another origin gets another answer.

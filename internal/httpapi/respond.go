@@ -97,7 +97,7 @@ func (s *Server) refresh(e *exchange) {
 	// On the limiter's clock, which may be another machine's.
 	d := e.Decision
 	now := min(d.Now+int64(e.sent.Since(e.start)), e.sent.Wall)
-	s.setStanding(e, d.At(now))
+	s.setRateLimit(e, d.At(now))
 }
 
 // sendPieces writes a long body.
@@ -123,29 +123,29 @@ func (e *exchange) sendPieces(parts [][]byte) {
 	}
 }
 
-// writer returns a ResponseWriter that notes what a handler of the standard
+// writer returns a ResponseWriter that records what a handler of the standard
 // library writes.
-func (e *exchange) writer() http.ResponseWriter { return &noting{ResponseWriter: e.w, e: e} }
+func (e *exchange) writer() http.ResponseWriter { return &responseRecorder{ResponseWriter: e.w, e: e} }
 
-type noting struct {
+type responseRecorder struct {
 	http.ResponseWriter
 	e *exchange
 }
 
-func (n *noting) WriteHeader(status int) {
-	n.e.answered = true
-	n.e.Status = status
-	n.ResponseWriter.WriteHeader(status)
+func (r *responseRecorder) WriteHeader(status int) {
+	r.e.answered = true
+	r.e.Status = status
+	r.ResponseWriter.WriteHeader(status)
 }
 
-func (n *noting) Write(p []byte) (int, error) {
-	if !n.e.answered {
-		n.WriteHeader(http.StatusOK)
+func (r *responseRecorder) Write(p []byte) (int, error) {
+	if !r.e.answered {
+		r.WriteHeader(http.StatusOK)
 	}
-	written, err := n.ResponseWriter.Write(p)
-	n.e.Bytes += int64(written)
+	written, err := r.ResponseWriter.Write(p)
+	r.e.Bytes += int64(written)
 	return written, err
 }
 
 // Unwrap lets http.ResponseController through.
-func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+func (r *responseRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -72,7 +72,7 @@ func (s *Server) document(e *exchange) error {
 		e.header()["Allow"] = []string{"GET, HEAD"}
 		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows GET, HEAD")
 	}
-	s.setAddressStanding(e)
+	s.setAddressRateLimit(e)
 	h.ServeHTTP(e.writer(), e.r)
 	return nil
 }

@@ -103,13 +103,13 @@ type Server struct {
 	routes       map[string]*route // by path below /v1
 	itemRoutes   map[string]*route // of paths that end in a parameter, by what precedes it
 
-	exchanges  sync.Pool
-	bodies     sync.Pool
-	bodyBudget *budget
-	policies   policies
-	dates      dates
-	strangers  *policy // for callers without a valid key
-	lookers    *policy // for callers who ask too often where they stand
+	exchanges     sync.Pool
+	bodies        sync.Pool
+	bodyBudget    *budget
+	policies      policies
+	dates         dates
+	addressPolicy *policy // for callers without a valid key
+	usagePolicy   *policy // for callers who ask for their usage too often
 
 	instance string // begins every request id of this process
 	requests atomic.Uint64
@@ -137,10 +137,10 @@ func newServer(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, looks: o.Looks,
 		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,
-		instance:  base32.HexEncoding.EncodeToString(random[:]),
-		strangers: newBucketPolicy(addressWindow, o.Failures.Limit()),
-		lookers:   newBucketPolicy(usageWindow, o.Looks.Limit()),
-		origins:   newOrigins(o.CORSOrigins, petcat.Operations()),
+		instance:      base32.HexEncoding.EncodeToString(random[:]),
+		addressPolicy: newBucketPolicy(addressWindow, o.Failures.Limit()),
+		usagePolicy:   newBucketPolicy(usageWindow, o.Looks.Limit()),
+		origins:       newOrigins(o.CORSOrigins, petcat.Operations()),
 
 		unavailable: unavailableLog{logger: o.Logger, clock: o.Clock},
 	}

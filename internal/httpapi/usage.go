@@ -26,6 +26,6 @@ func (s *Server) getUsage(e *exchange) error {
 	return nil
 }
 
-func appendUsage(dst []byte, w petcat.Window, s ratelimit.Standing) []byte {
+func appendUsage(dst []byte, w petcat.Window, s ratelimit.WindowState) []byte {
 	return fmt.Appendf(dst, `{"window":"%s","limit":%d,"used":%d,"remaining":%d,"reset":%d}`, w, s.Limit, s.Limit-s.Remaining, s.Remaining, s.Reset)
 }

@@ -48,8 +48,8 @@ func testEnforcedBan(t *testing.T, start New) {
 	// The ban's minute began at 10:00:20.000000001 and ends with a whole second. The
 	// spent day ends later, and that is what the caller is told.
 	end := unix(10, 1, 21)
-	wantStanding(t, "Headline", d.Headline, ratelimit.Standing{Limit: 1, Remaining: 0, Reset: unix(24, 0, 0)})
-	wantStanding(t, "Minute", d.Minute, ratelimit.Standing{Limit: 60, Remaining: 59, Reset: unix(10, 1, 0)})
+	wantState(t, "Effective", d.Effective, ratelimit.WindowState{Limit: 1, Remaining: 0, Reset: unix(24, 0, 0)})
+	wantState(t, "Minute", d.Minute, ratelimit.WindowState{Limit: 60, Remaining: 59, Reset: unix(10, 1, 0)})
 
 	bans := r.reported()
 	if len(bans) != 1 {
@@ -72,7 +72,7 @@ func testEnforcedBan(t *testing.T, start New) {
 	spender := spender
 	spender.Quota = free // a plan change: now it is the ban alone that refuses
 	d = r.spendTimes(500, spender, ratelimit.Banned)
-	wantStanding(t, "Headline after hammering", d.Headline, ratelimit.Standing{Limit: 60, Remaining: 0, Reset: end})
+	wantState(t, "Effective after hammering", d.Effective, ratelimit.WindowState{Limit: 60, Remaining: 0, Reset: end})
 	wantEqual(t, "RetryAfter", d.RetryAfter, 31)
 	r.clock.Advance(31*time.Second - 2*time.Nanosecond)
 	wantEqual(t, "RetryAfter just before the end", r.spendTimes(1, spender, ratelimit.Banned).RetryAfter, 1)
@@ -95,20 +95,20 @@ func testBanBesideWindows(t *testing.T, start New) {
 
 	r.spendTimes(2, sibling, ratelimit.Admitted)
 	d := r.spendTimes(1, banned, ratelimit.Banned)
-	wantStanding(t, "the minute ends before the ban", d.Headline, ratelimit.Standing{Limit: 2, Remaining: 0, Reset: end.Unix()})
+	wantState(t, "the minute ends before the ban", d.Effective, ratelimit.WindowState{Limit: 2, Remaining: 0, Reset: end.Unix()})
 	wantEqual(t, "RetryAfter", d.RetryAfter, 65)
 
 	r.clock.Advance(42 * time.Second)
 	sibling.Quota.PerDay, banned.Quota.PerDay = 1_000, 1_000
 	r.spendTimes(2, sibling, ratelimit.Admitted)
 	d = r.spendTimes(1, banned, ratelimit.Banned)
-	wantStanding(t, "the minute ends after the ban", d.Headline, ratelimit.Standing{Limit: 2, Remaining: 0, Reset: unix(10, 2, 0)})
+	wantState(t, "the minute ends after the ban", d.Effective, ratelimit.WindowState{Limit: 2, Remaining: 0, Reset: unix(10, 2, 0)})
 	wantEqual(t, "RetryAfter", d.RetryAfter, 60)
 
 	sibling.Quota.PerDay, banned.Quota.PerDay = 4, 4
 	day := r.spendTimes(1, sibling, ratelimit.DaySpent)
 	d = r.spendTimes(1, banned, ratelimit.Banned)
-	wantStanding(t, "the day ends after the ban", d.Headline, day.Headline)
+	wantState(t, "the day ends after the ban", d.Effective, day.Effective)
 	if d.RetryAfter < day.Day.Reset-d.Now/1e9 || d.RetryAfter > day.Day.Reset-d.Now/1e9+60 {
 		t.Errorf("RetryAfter %d, and the day ends at %d", d.RetryAfter, day.Day.Reset)
 	}
@@ -220,13 +220,13 @@ func testAppliedBans(t *testing.T, start New) {
 		r := newRig(t, start, petcat.EnforceBans)
 		r.limiter.ApplyBan(ban)
 		d := r.spendTimes(3, key, ratelimit.Banned)
-		wantEqual(t, "Reset", d.Headline.Reset, ban.EndsAt.Unix())
+		wantEqual(t, "Reset", d.Effective.Reset, ban.EndsAt.Unix())
 		wantEqual(t, "RetryAfter", d.RetryAfter, 300)
 
 		lifted := ban
 		lifted.LiftedAt, lifted.LiftedBy = origin, "cli:ann"
 		r.limiter.ApplyBan(lifted)
-		wantEqual(t, "Remaining after the lift", r.spendTimes(1, key, ratelimit.Admitted).Headline.Remaining, 59)
+		wantEqual(t, "Remaining after the lift", r.spendTimes(1, key, ratelimit.Admitted).Effective.Remaining, 59)
 		r.limiter.ApplyBan(ban) // old news
 		r.spendTimes(1, key, ratelimit.Admitted)
 	})
@@ -253,7 +253,7 @@ func testAppliedBans(t *testing.T, start New) {
 		old.StartedAt = ban.StartedAt.Add(-time.Hour)
 		old.EndsAt, old.LiftedAt = old.StartedAt.Add(time.Minute), old.StartedAt
 		r.limiter.ApplyBan(old)
-		wantEqual(t, "Reset", r.spendTimes(1, key, ratelimit.Banned).Headline.Reset, ban.EndsAt.Unix())
+		wantEqual(t, "Reset", r.spendTimes(1, key, ratelimit.Banned).Effective.Reset, ban.EndsAt.Unix())
 	})
 
 	t.Run("no ban lasts longer than its level", func(t *testing.T) {

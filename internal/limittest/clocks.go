@@ -18,7 +18,7 @@ func testClock(t *testing.T, start New) {
 			r.clock.Step(-back)
 			d := r.spendTimes(1, key, ratelimit.MinuteSpent)
 			wantEqual(t, "Now after a step of -"+back.String(), d.Now, before.Now)
-			wantEqual(t, "Reset after a step of -"+back.String(), d.Headline.Reset, before.Headline.Reset)
+			wantEqual(t, "Reset after a step of -"+back.String(), d.Effective.Reset, before.Effective.Reset)
 			// Nobody waits for the wall clock to catch up.
 			r.clock.Advance(time.Duration(d.RetryAfter) * time.Second)
 			r.spendTimes(1, key, ratelimit.Admitted)

@@ -219,7 +219,7 @@ func (h *history) spend(n int, c ratelimit.Charge) {
 	want, ban := h.model.spend(c)
 	h.Note("%d. spend %+v: %+v", n, c, want)
 	h.count(want)
-	if want.Verdict != ratelimit.Admitted && want.Headline == want.Day {
+	if want.Verdict != ratelimit.Admitted && want.Effective == want.Day {
 		h.checkPromise(c, got, want)
 		got.RetryAfter, want.RetryAfter = 0, 0
 	}

@@ -29,8 +29,8 @@ func testLooks(t *testing.T, start New) {
 			for range 3 {
 				d := r.look(key)
 				wantEqual(t, "Verdict", d.Verdict, ratelimit.Admitted)
-				wantStanding(t, "Minute", d.Minute, ratelimit.Standing{Limit: 60, Remaining: 60 - used, Reset: minute})
-				wantStanding(t, "Day", d.Day, ratelimit.Standing{Limit: 1_000, Remaining: 1_000 - used, Reset: midnight})
+				wantState(t, "Minute", d.Minute, ratelimit.WindowState{Limit: 60, Remaining: 60 - used, Reset: minute})
+				wantState(t, "Day", d.Day, ratelimit.WindowState{Limit: 1_000, Remaining: 1_000 - used, Reset: midnight})
 			}
 			r.spendTimes(1, key, ratelimit.Admitted)
 		}
@@ -41,7 +41,7 @@ func testLooks(t *testing.T, start New) {
 		for range 100 {
 			d := r.look(spender)
 			wantEqual(t, "Verdict", d.Verdict, ratelimit.DaySpent)
-			wantStanding(t, "Day", d.Day, ratelimit.Standing{Limit: 1, Remaining: 0, Reset: midnight})
+			wantState(t, "Day", d.Day, ratelimit.WindowState{Limit: 1, Remaining: 0, Reset: midnight})
 		}
 		wantEqual(t, "Warn", r.spendTimes(1, spender, ratelimit.DaySpent).Warn, false)
 	})
@@ -54,7 +54,7 @@ func testLooks(t *testing.T, start New) {
 			d := r.look(key)
 			wantEqual(t, "Verdict", d.Verdict, ratelimit.Banned)
 			wantEqual(t, "BanEnds", d.BanEnds, end.Unix())
-			wantStanding(t, "Minute", d.Minute, ratelimit.Standing{Limit: 60, Remaining: 58, Reset: minute})
+			wantState(t, "Minute", d.Minute, ratelimit.WindowState{Limit: 60, Remaining: 58, Reset: minute})
 		}
 		wantEqual(t, "BanEnds of another key", r.look(ratelimit.Charge{Account: 1, Key: 12, Quota: free}).BanEnds, 0)
 		r.clock.Advance(5 * time.Minute)

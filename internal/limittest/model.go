@@ -152,20 +152,20 @@ func (m *model) spend(c ratelimit.Charge) (ratelimit.Decision, *petcat.Ban) {
 	if !dayFull && !minuteFull {
 		a.admitted = append(a.admitted, modelEvent{at: m.now.UnixNano(), run: m.run})
 		d := m.standings(a, c)
-		d.Headline = d.Minute
+		d.Effective = d.Minute
 		if d.Day.Remaining <= d.Minute.Remaining {
-			d.Headline = d.Day
+			d.Effective = d.Day
 		}
 		return d, nil
 	}
 	d := m.standings(a, c)
 	window := petcat.Minute
-	d.Verdict, d.Headline = ratelimit.MinuteSpent, d.Minute
+	d.Verdict, d.Effective = ratelimit.MinuteSpent, d.Minute
 	if dayFull {
 		window = petcat.Day
-		d.Verdict, d.Headline = ratelimit.DaySpent, d.Day
+		d.Verdict, d.Effective = ratelimit.DaySpent, d.Day
 	}
-	d.RetryAfter = m.wait(d.Headline.Reset)
+	d.RetryAfter = m.wait(d.Effective.Reset)
 	return m.judge(a, k, c, window, d)
 }
 
@@ -244,13 +244,13 @@ func (m *model) serving(k *modelKey) bool {
 func (m *model) bannedAnswer(a *modelAccount, k *modelKey, c ratelimit.Charge) ratelimit.Decision {
 	d := m.standings(a, c)
 	d.Verdict, d.BanEnds = ratelimit.Banned, k.ban.EndsAt.Unix()
-	d.Headline = ratelimit.Standing{Limit: c.Quota.PerMinute, Reset: k.ban.EndsAt.Unix()}
-	for _, w := range []ratelimit.Standing{d.Minute, d.Day} {
-		if w.Remaining == 0 && w.Reset >= d.Headline.Reset {
-			d.Headline = w
+	d.Effective = ratelimit.WindowState{Limit: c.Quota.PerMinute, Reset: k.ban.EndsAt.Unix()}
+	for _, w := range []ratelimit.WindowState{d.Minute, d.Day} {
+		if w.Remaining == 0 && w.Reset >= d.Effective.Reset {
+			d.Effective = w
 		}
 	}
-	d.RetryAfter = m.wait(d.Headline.Reset)
+	d.RetryAfter = m.wait(d.Effective.Reset)
 	return d
 }
 
@@ -258,12 +258,12 @@ func (m *model) standings(a *modelAccount, c ratelimit.Charge) ratelimit.Decisio
 	day := m.dayStart()
 	return ratelimit.Decision{
 		Now: m.now.UnixNano(),
-		Minute: ratelimit.Standing{
+		Minute: ratelimit.WindowState{
 			Limit:     c.Quota.PerMinute,
 			Remaining: max(0, c.Quota.PerMinute-m.usedOfMinute(a)),
 			Reset:     m.minuteStart().Add(time.Minute).Unix(),
 		},
-		Day: ratelimit.Standing{
+		Day: ratelimit.WindowState{
 			Limit:     c.Quota.PerDay,
 			Remaining: max(0, c.Quota.PerDay-a.usedOfDay(day)),
 			Reset:     day.AddDate(0, 0, 1).Unix(),

@@ -162,7 +162,7 @@ func unix(hour, minute, second int) int64 {
 	return time.Date(2026, 3, 10, hour, minute, second, 0, time.UTC).Unix()
 }
 
-func wantStanding(t testing.TB, what string, got, want ratelimit.Standing) {
+func wantState(t testing.TB, what string, got, want ratelimit.WindowState) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)

@@ -18,17 +18,17 @@ func testWindows(t *testing.T, start New) {
 		wantEqual(t, "Verdict", d.Verdict, ratelimit.Admitted)
 		wantEqual(t, "Now", d.Now, origin.UnixNano())
 		wantEqual(t, "RetryAfter", d.RetryAfter, 0)
-		wantStanding(t, "Headline", d.Headline, ratelimit.Standing{Limit: 60, Remaining: 59, Reset: unix(10, 1, 0)})
-		wantStanding(t, "Minute", d.Minute, ratelimit.Standing{Limit: 60, Remaining: 59, Reset: unix(10, 1, 0)})
-		wantStanding(t, "Day", d.Day, ratelimit.Standing{Limit: 1_000, Remaining: 999, Reset: midnight})
+		wantState(t, "Effective", d.Effective, ratelimit.WindowState{Limit: 60, Remaining: 59, Reset: unix(10, 1, 0)})
+		wantState(t, "Minute", d.Minute, ratelimit.WindowState{Limit: 60, Remaining: 59, Reset: unix(10, 1, 0)})
+		wantState(t, "Day", d.Day, ratelimit.WindowState{Limit: 1_000, Remaining: 999, Reset: midnight})
 	})
 
 	t.Run("the minute refuses and leaves the day alone", func(t *testing.T) {
 		r := newRig(t, start, petcat.EnforceBans)
 		r.spendTimes(60, key, ratelimit.Admitted)
 		d := r.spendTimes(5, key, ratelimit.MinuteSpent)
-		wantStanding(t, "Headline", d.Headline, ratelimit.Standing{Limit: 60, Remaining: 0, Reset: unix(10, 1, 0)})
-		wantStanding(t, "Day", d.Day, ratelimit.Standing{Limit: 1_000, Remaining: 940, Reset: midnight})
+		wantState(t, "Effective", d.Effective, ratelimit.WindowState{Limit: 60, Remaining: 0, Reset: unix(10, 1, 0)})
+		wantState(t, "Day", d.Day, ratelimit.WindowState{Limit: 1_000, Remaining: 940, Reset: midnight})
 		wantEqual(t, "RetryAfter", d.RetryAfter, 42)
 
 		r.clock.Advance(42*time.Second - time.Nanosecond)
@@ -39,7 +39,7 @@ func testWindows(t *testing.T, start New) {
 		r.clock.Advance(time.Nanosecond)
 		d = r.spend(key)
 		wantEqual(t, "verdict at the reset", d.Verdict, ratelimit.Admitted)
-		wantStanding(t, "Day", d.Day, ratelimit.Standing{Limit: 1_000, Remaining: 939, Reset: midnight})
+		wantState(t, "Day", d.Day, ratelimit.WindowState{Limit: 1_000, Remaining: 939, Reset: midnight})
 	})
 
 	t.Run("the day refuses and leaves the minute alone", func(t *testing.T) {
@@ -47,8 +47,8 @@ func testWindows(t *testing.T, start New) {
 		c := ratelimit.Charge{Account: 1, Key: 11, Quota: petcat.Quota{PerMinute: 60, PerDay: 10}}
 		r.spendTimes(10, c, ratelimit.Admitted)
 		d := r.spendTimes(3, c, ratelimit.DaySpent)
-		wantStanding(t, "Headline", d.Headline, ratelimit.Standing{Limit: 10, Remaining: 0, Reset: midnight})
-		wantStanding(t, "Minute", d.Minute, ratelimit.Standing{Limit: 60, Remaining: 50, Reset: unix(10, 1, 0)})
+		wantState(t, "Effective", d.Effective, ratelimit.WindowState{Limit: 10, Remaining: 0, Reset: midnight})
+		wantState(t, "Minute", d.Minute, ratelimit.WindowState{Limit: 60, Remaining: 50, Reset: unix(10, 1, 0)})
 		left := midnight - origin.Unix()
 		if d.RetryAfter < left || d.RetryAfter > left+60 {
 			t.Errorf("RetryAfter = %d, want %d to %d", d.RetryAfter, left, left+60)
@@ -61,7 +61,7 @@ func testWindows(t *testing.T, start New) {
 		r.clock.Advance(time.Unix(midnight, 0).Sub(origin) - 10*time.Minute)
 		d = r.spend(c)
 		wantEqual(t, "verdict on the next day", d.Verdict, ratelimit.Admitted)
-		wantStanding(t, "Headline on the next day", d.Headline, ratelimit.Standing{Limit: 10, Remaining: 9, Reset: midnight + 86_400})
+		wantState(t, "Effective on the next day", d.Effective, ratelimit.WindowState{Limit: 10, Remaining: 9, Reset: midnight + 86_400})
 	})
 
 	t.Run("the day's jitter differs among keys", func(t *testing.T) {
@@ -81,13 +81,13 @@ func testWindows(t *testing.T, start New) {
 		name  string
 		quota petcat.Quota
 		spend int
-		want  ratelimit.Standing
+		want  ratelimit.WindowState
 	}{
-		{"headline: the lowest remaining, the minute", petcat.Quota{PerMinute: 5, PerDay: 9}, 3, ratelimit.Standing{Limit: 5, Remaining: 2, Reset: unix(10, 1, 0)}},
-		{"headline: the lowest remaining, the day", petcat.Quota{PerMinute: 9, PerDay: 5}, 3, ratelimit.Standing{Limit: 5, Remaining: 2, Reset: midnight}},
-		{"headline: the day on a tie", petcat.Quota{PerMinute: 5, PerDay: 5}, 3, ratelimit.Standing{Limit: 5, Remaining: 2, Reset: midnight}},
-		{"headline: the day when both refuse", petcat.Quota{PerMinute: 5, PerDay: 5}, 6, ratelimit.Standing{Limit: 5, Remaining: 0, Reset: midnight}},
-		{"headline: a refusing minute before an allowing day", petcat.Quota{PerMinute: 5, PerDay: 6}, 6, ratelimit.Standing{Limit: 5, Remaining: 0, Reset: unix(10, 1, 0)}},
+		{"effective: the lowest remaining, the minute", petcat.Quota{PerMinute: 5, PerDay: 9}, 3, ratelimit.WindowState{Limit: 5, Remaining: 2, Reset: unix(10, 1, 0)}},
+		{"effective: the lowest remaining, the day", petcat.Quota{PerMinute: 9, PerDay: 5}, 3, ratelimit.WindowState{Limit: 5, Remaining: 2, Reset: midnight}},
+		{"effective: the day on a tie", petcat.Quota{PerMinute: 5, PerDay: 5}, 3, ratelimit.WindowState{Limit: 5, Remaining: 2, Reset: midnight}},
+		{"effective: the day when both refuse", petcat.Quota{PerMinute: 5, PerDay: 5}, 6, ratelimit.WindowState{Limit: 5, Remaining: 0, Reset: midnight}},
+		{"effective: a refusing minute before an allowing day", petcat.Quota{PerMinute: 5, PerDay: 6}, 6, ratelimit.WindowState{Limit: 5, Remaining: 0, Reset: unix(10, 1, 0)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, start, petcat.EnforceBans)
@@ -95,7 +95,7 @@ func testWindows(t *testing.T, start New) {
 			for range tc.spend {
 				d = r.spend(ratelimit.Charge{Account: 1, Key: 11, Quota: tc.quota})
 			}
-			wantStanding(t, "Headline", d.Headline, tc.want)
+			wantState(t, "Effective", d.Effective, tc.want)
 		})
 	}
 
@@ -104,9 +104,9 @@ func testWindows(t *testing.T, start New) {
 		r.spendTimes(30, key, ratelimit.Admitted)
 		other := key
 		other.Key = 12
-		wantEqual(t, "Remaining", r.spend(other).Headline.Remaining, 29)
+		wantEqual(t, "Remaining", r.spend(other).Effective.Remaining, 29)
 		stranger := ratelimit.Charge{Account: 2, Key: 21, Quota: free}
-		wantEqual(t, "Remaining of another account", r.spend(stranger).Headline.Remaining, 59)
+		wantEqual(t, "Remaining of another account", r.spend(stranger).Effective.Remaining, 59)
 	})
 
 	t.Run("a plan change takes effect at once and what is used stays used", func(t *testing.T) {
@@ -117,13 +117,13 @@ func testWindows(t *testing.T, start New) {
 		up := key
 		up.Quota = business
 		d := r.spendTimes(1, up, ratelimit.Admitted)
-		wantStanding(t, "Minute", d.Minute, ratelimit.Standing{Limit: 1_000, Remaining: 939, Reset: unix(10, 1, 0)})
-		wantStanding(t, "Day", d.Day, ratelimit.Standing{Limit: 100_000, Remaining: 99_939, Reset: midnight})
+		wantState(t, "Minute", d.Minute, ratelimit.WindowState{Limit: 1_000, Remaining: 939, Reset: unix(10, 1, 0)})
+		wantState(t, "Day", d.Day, ratelimit.WindowState{Limit: 100_000, Remaining: 99_939, Reset: midnight})
 
 		down := key
 		down.Quota = petcat.Quota{PerMinute: 100, PerDay: 50}
 		d = r.spendTimes(1, down, ratelimit.DaySpent)
-		wantStanding(t, "Headline below what is used", d.Headline, ratelimit.Standing{Limit: 50, Remaining: 0, Reset: midnight})
+		wantState(t, "Effective below what is used", d.Effective, ratelimit.WindowState{Limit: 50, Remaining: 0, Reset: midnight})
 		wantEqual(t, "Remaining after the change back", r.spendTimes(1, up, ratelimit.Admitted).Day.Remaining, 99_938)
 	})
 }

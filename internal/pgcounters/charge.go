@@ -27,7 +27,7 @@ const last = `CROSS JOIN LATERAL (
 // on pages of their own.
 const nextPart = `s.part + (random() < 1.0 / 8)::int`
 
-// charge is [counters.Account.Charge]: turned is its turnMinute and turnDay, with
+// charge is [counters.Account.Charge]: turned is its rollOverMinute and rollOverDay, with
 // what was reported; open is what there is room for; paid is what of it was leased.
 const charge = `WITH clock AS MATERIALIZED (
 		SELECT now, now / 60000000000 AS minute, now / 86400000000000 AS day FROM (SELECT ` + moment + ` AS now) AS t

@@ -47,13 +47,13 @@ func (a *account) unused(id petcat.AccountID, returns []petcat.DayReturn) []petc
 	return append(returns, petcat.DayReturn{Account: id, Day: int64(a.day), Unused: a.dayFree})
 }
 
-// tally returns what the account has used, for the pure functions.
-func (a *account) tally(now int64, c Charge) Tally {
-	t := Tally{Now: now, Quota: c.Quota, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}
+// usage returns what the account has used, for the pure functions.
+func (a *account) usage(now int64, c Charge) Usage {
+	u := Usage{Now: now, Quota: c.Quota, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed()}
 	if c.DayOnly {
-		t.MinuteUsed = 0
+		u.MinuteUsed = 0
 	}
-	return t
+	return u
 }
 
 // granted adds a lease. What is owed is paid from it first, so that what was

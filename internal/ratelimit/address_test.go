@@ -24,26 +24,26 @@ func TestFailureBucket(t *testing.T) {
 
 	wall.Advance(18*time.Second + 1)
 	want(t, "Peek before anything", b.Peek(from), ratelimit.BucketDecision{
-		Now: noon.UnixNano() + 18e9 + 1, Standing: ratelimit.Standing{Limit: 600, Remaining: 600, Reset: reset},
+		Now: noon.UnixNano() + 18e9 + 1, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600, Reset: reset},
 	})
 	for n := int64(1); n <= 600; n++ {
 		d := b.Fail(from)
 		want(t, "Refused", d.Refused, false)
-		want(t, "Remaining", d.Standing.Remaining, 600-n)
+		want(t, "Remaining", d.Minute.Remaining, 600-n)
 	}
 	for range 3 {
 		want(t, "Fail past the limit", b.Fail(from), ratelimit.BucketDecision{
 			Refused: true, Now: noon.UnixNano() + 18e9 + 1,
-			Standing: ratelimit.Standing{Limit: 600, Remaining: 0, Reset: reset}, RetryAfter: 42,
+			Minute: ratelimit.WindowState{Limit: 600, Remaining: 0, Reset: reset}, RetryAfter: 42,
 		})
 	}
-	want(t, "Peek past the limit", b.Peek(from).Standing.Remaining, 0)
-	want(t, "Remaining of a neighbour", b.Fail(from.Next()).Standing.Remaining, 599)
+	want(t, "Peek past the limit", b.Peek(from).Minute.Remaining, 0)
+	want(t, "Remaining of a neighbour", b.Fail(from.Next()).Minute.Remaining, 599)
 
 	wall.Advance(42 * time.Second)
-	want(t, "Remaining in the next minute", b.Fail(from).Standing.Remaining, 599)
+	want(t, "Remaining in the next minute", b.Fail(from).Minute.Remaining, 599)
 	wall.Step(-time.Minute)
-	want(t, "Remaining after the clock was set back", b.Fail(from).Standing.Remaining, 598)
+	want(t, "Remaining after the clock was set back", b.Fail(from).Minute.Remaining, 598)
 }
 
 func TestFailureBucketFoldsAddresses(t *testing.T) {
@@ -65,11 +65,11 @@ func TestFailureBucketFoldsAddresses(t *testing.T) {
 			if tc.same {
 				left = 9
 			}
-			want(t, "Remaining of "+tc.other, b.Peek(netip.MustParseAddr(tc.other)).Standing.Remaining, left)
+			want(t, "Remaining of "+tc.other, b.Peek(netip.MustParseAddr(tc.other)).Minute.Remaining, left)
 		})
 	}
 	b, _ := newBucket(10)
-	want(t, "Remaining of an unknown address", b.Fail(netip.Addr{}).Standing.Remaining, 9)
+	want(t, "Remaining of an unknown address", b.Fail(netip.Addr{}).Minute.Remaining, 9)
 }
 
 func TestFailureBucketIsBounded(t *testing.T) {
@@ -80,18 +80,18 @@ func TestFailureBucketIsBounded(t *testing.T) {
 		return netip.AddrFrom4(a)
 	}
 	for n := range uint32(65_536) {
-		want(t, "Remaining of an address with a bucket of its own", b.Fail(address(n)).Standing.Remaining, 9)
+		want(t, "Remaining of an address with a bucket of its own", b.Fail(address(n)).Minute.Remaining, 9)
 	}
 	for n := range uint32(10) {
-		want(t, "Remaining in the shared bucket", b.Fail(address(100_000+n)).Standing.Remaining, int64(9-n))
+		want(t, "Remaining in the shared bucket", b.Fail(address(100_000+n)).Minute.Remaining, int64(9-n))
 	}
 	want(t, "Refused when the shared bucket is spent", b.Fail(address(200_000)).Refused, true)
-	want(t, "Remaining of an early address", b.Fail(address(5)).Standing.Remaining, 8)
+	want(t, "Remaining of an early address", b.Fail(address(5)).Minute.Remaining, 8)
 	wall.Advance(time.Minute)
 	for n := range uint32(65_536) {
 		b.Fail(address(n))
 	}
-	want(t, "Remaining in the next minute's shared bucket", b.Fail(address(200_000)).Standing.Remaining, 9)
+	want(t, "Remaining in the next minute's shared bucket", b.Fail(address(200_000)).Minute.Remaining, 9)
 }
 
 func TestFailureBucketInParallel(t *testing.T) {

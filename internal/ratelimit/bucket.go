@@ -24,15 +24,15 @@ type bucket[K comparable] struct {
 // BucketDecision is what a bucket tells.
 type BucketDecision struct {
 	Refused    bool
-	Now        int64    // the limiter's time in nanoseconds since the Unix epoch
-	Standing   Standing // in the minute
-	RetryAfter int64    // as in [Decision]
+	Now        int64 // the limiter's time in nanoseconds since the Unix epoch
+	Minute     WindowState
+	RetryAfter int64 // as in [Decision]
 }
 
 // Limit returns how much each may do in a minute.
 func (b *bucket[K]) Limit() int64 { return b.limit }
 
-// peek returns how k stands.
+// peek returns what is left to k, and counts nothing.
 func (b *bucket[K]) peek(k K) BucketDecision {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +50,7 @@ func (b *bucket[K]) take(k K) BucketDecision {
 	if used >= b.limit {
 		d := b.answer(now, used)
 		d.Refused = true
-		d.RetryAfter = secondsUntil(now, d.Standing.Reset)
+		d.RetryAfter = secondsUntil(now, d.Minute.Reset)
 		return d
 	}
 	used++
@@ -87,7 +87,7 @@ func (b *bucket[K]) find(k K) (own bool, used int64) {
 }
 
 func (b *bucket[K]) answer(now, used int64) BucketDecision {
-	return BucketDecision{Now: now, Standing: Standing{
+	return BucketDecision{Now: now, Minute: WindowState{
 		Limit:     b.limit,
 		Remaining: b.limit - used,
 		Reset:     petcat.Minute.Reset(petcat.Minute.Index(unixOf(now))),

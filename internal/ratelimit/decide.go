@@ -8,9 +8,9 @@ import (
 
 const nanosPerSecond = int64(time.Second)
 
-// Tally is what an account has used of its quota at one moment. The functions
+// Usage is what an account has used of its quota at one moment. The functions
 // of this file are pure: every limiter answers alike because it answers by them.
-type Tally struct {
+type Usage struct {
 	Now        int64 // the limiter's clock, nanoseconds
 	Quota      petcat.Quota
 	Part       Part
@@ -39,50 +39,50 @@ func (p Part) Of(perMinute int64) int64 {
 
 // Verdict says what becomes of a request that arrives now. When both windows
 // refuse, the day does: its reset is the later one, or it is the longer window.
-func (t Tally) Verdict() Verdict {
+func (u Usage) Verdict() Verdict {
 	switch {
-	case t.DayUsed >= t.Quota.PerDay:
+	case u.DayUsed >= u.Quota.PerDay:
 		return DaySpent
-	case t.MinuteUsed >= t.Part.Of(t.Quota.PerMinute):
+	case u.MinuteUsed >= u.Part.Of(u.Quota.PerMinute):
 		return MinuteSpent
 	default:
 		return Admitted
 	}
 }
 
-// standing returns how one window stands.
-func (t Tally) standing(w petcat.Window) Standing {
-	limit := t.Quota.In(w)
-	left := limit - t.DayUsed
+// state returns the state of one window.
+func (u Usage) state(w petcat.Window) WindowState {
+	limit := u.Quota.In(w)
+	left := limit - u.DayUsed
 	if w == petcat.Minute {
-		left = t.Part.Of(limit) - t.MinuteUsed
+		left = u.Part.Of(limit) - u.MinuteUsed
 	}
-	return Standing{
+	return WindowState{
 		Limit:     limit,
 		Remaining: max(0, left),
-		Reset:     w.Reset(w.Index(unixOf(t.Now))),
+		Reset:     w.Reset(w.Index(unixOf(u.Now))),
 	}
 }
 
-// Answer describes the tally to the caller: t is as it is after the request.
-func (t Tally) Answer(v Verdict, key petcat.KeyID) Decision {
-	d := Decision{Verdict: v, Now: t.Now, Minute: t.standing(petcat.Minute), Day: t.standing(petcat.Day)}
+// Answer describes the usage to the caller: u is as it is after the request.
+func (u Usage) Answer(v Verdict, key petcat.KeyID) Decision {
+	d := Decision{Verdict: v, Now: u.Now, Minute: u.state(petcat.Minute), Day: u.state(petcat.Day)}
 	switch v {
 	case MinuteSpent:
-		d.Headline = d.Minute
-		d.RetryAfter = secondsUntil(t.Now, d.Minute.Reset)
+		d.Effective = d.Minute
+		d.RetryAfter = secondsUntil(u.Now, d.Minute.Reset)
 	case DaySpent:
-		d.Headline = d.Day
-		d.RetryAfter = secondsUntil(t.Now, d.Day.Reset) + dayJitter(key, petcat.Day.Index(unixOf(t.Now)))
+		d.Effective = d.Day
+		d.RetryAfter = secondsUntil(u.Now, d.Day.Reset) + dayJitter(key, petcat.Day.Index(unixOf(u.Now)))
 	default:
-		d.Headline = d.tighter()
+		d.Effective = d.tighter()
 	}
 	return d
 }
 
 // tighter returns the window with the least left, of windows that allow; on a tie
 // the longer one, which takes longer to refill.
-func (d Decision) tighter() Standing {
+func (d Decision) tighter() WindowState {
 	if d.Minute.Remaining < d.Day.Remaining {
 		return d.Minute
 	}
@@ -98,11 +98,11 @@ func (d Decision) At(now int64) Decision {
 	}
 	d.Now = now
 	d.Minute, d.Day = d.Minute.at(petcat.Minute, now), d.Day.at(petcat.Day, now)
-	d.Headline = d.tighter()
+	d.Effective = d.tighter()
 	return d
 }
 
-func (s Standing) at(w petcat.Window, now int64) Standing {
+func (s WindowState) at(w petcat.Window, now int64) WindowState {
 	if second := unixOf(now); s.Reset <= second {
 		s.Remaining, s.Reset = s.Limit, w.Reset(w.Index(second))
 	}
@@ -113,11 +113,11 @@ func (s Standing) at(w petcat.Window, now int64) Standing {
 // or the end of a window that is spent, if that is no earlier: who comes back
 // then is not refused once more. The limit shown with a ban's end is the minute's, for
 // want of one that fits a ban.
-func (t Tally) Banned(end int64, key petcat.KeyID) Decision {
-	d := t.Answer(t.Verdict(), key)
-	if d.Verdict == Admitted || d.Headline.Reset < end {
-		d.Headline = Standing{Limit: t.Quota.PerMinute, Remaining: 0, Reset: end}
-		d.RetryAfter = secondsUntil(t.Now, end)
+func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
+	d := u.Answer(u.Verdict(), key)
+	if d.Verdict == Admitted || d.Effective.Reset < end {
+		d.Effective = WindowState{Limit: u.Quota.PerMinute, Remaining: 0, Reset: end}
+		d.RetryAfter = secondsUntil(u.Now, end)
 	}
 	d.Verdict, d.BanEnds = Banned, end
 	return d

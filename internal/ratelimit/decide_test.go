@@ -11,29 +11,29 @@ import (
 func TestDecisionAt(t *testing.T) {
 	begin := noon.Add(18 * time.Second)
 	quota := petcat.Quota{PerMinute: 60, PerDay: 1_000}
-	d := ratelimit.Tally{Now: begin.UnixNano(), Quota: quota, MinuteUsed: 10, DayUsed: 970}.Answer(ratelimit.Admitted, 1)
+	d := ratelimit.Usage{Now: begin.UnixNano(), Quota: quota, MinuteUsed: 10, DayUsed: 970}.Answer(ratelimit.Admitted, 1)
 	minute, day := noon.Unix()+60, noon.Unix()+12*3600
 	for _, c := range []struct {
 		name        string
 		later       time.Duration
-		minute, day ratelimit.Standing
+		minute, day ratelimit.WindowState
 	}{
 		{"earlier", -time.Second, d.Minute, d.Day},
 		{"in the same window", 41 * time.Second, d.Minute, d.Day},
-		{"in the next minute", 42 * time.Second, ratelimit.Standing{Limit: 60, Remaining: 60, Reset: minute + 60}, d.Day},
+		{"in the next minute", 42 * time.Second, ratelimit.WindowState{Limit: 60, Remaining: 60, Reset: minute + 60}, d.Day},
 		{
 			"on the next day", 12 * time.Hour,
-			ratelimit.Standing{Limit: 60, Remaining: 60, Reset: day + 60},
-			ratelimit.Standing{Limit: 1_000, Remaining: 1_000, Reset: day + 24*3600},
+			ratelimit.WindowState{Limit: 60, Remaining: 60, Reset: day + 60},
+			ratelimit.WindowState{Limit: 1_000, Remaining: 1_000, Reset: day + 24*3600},
 		},
 	} {
 		got := d.At(begin.Add(c.later).UnixNano())
-		headline := c.day
+		effective := c.day
 		if c.minute.Remaining < c.day.Remaining {
-			headline = c.minute
+			effective = c.minute
 		}
 		want(t, c.name, got, ratelimit.Decision{
-			Now: begin.Add(max(0, c.later)).UnixNano(), Minute: c.minute, Day: c.day, Headline: headline,
+			Now: begin.Add(max(0, c.later)).UnixNano(), Minute: c.minute, Day: c.day, Effective: effective,
 		})
 	}
 }

@@ -12,11 +12,11 @@
 // first request is admitted, and told 60/59, reset 10:01:00: of the two windows the
 // minute has less left. The 61st is refused, told 60/0, and asked to retry after 42
 // s; the day still stands at 940. At 10:01:00 the minute is new. After 985 requests
-// of the day and 10 of the minute the headline is 1000/15, reset at midnight: now
-// the day has less left. The 1,001st is refused by the day, and asked to retry at
-// midnight and up to 60 s more, so that not all clients retry at once; the number is
-// the key's own for that day and does not change. On a tie, the headline is the
-// longer window's.
+// of the day and 10 of the minute it is told 1000/15, reset at midnight: now the day is
+// the effective window, which has less left. The 1,001st is refused by the day, and asked
+// to retry at midnight and up to 60 s more, so that not all clients retry at once; the
+// number is the key's own for that day and does not change. On a tie, the effective
+// window is the longer one.
 //
 // A key that goes on sending after a refusal is banned for a while, by the rules and
 // durations of [petcat.Ban]. Requests within 2 s of the first refusal of their

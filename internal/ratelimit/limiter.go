@@ -28,8 +28,8 @@ const (
 	Banned              // the key is banned
 )
 
-// Standing is where an account stands in one window after a request.
-type Standing struct {
+// WindowState is the state of one window of an account after a request.
+type WindowState struct {
 	Limit     int64
 	Remaining int64 // from 0 to Limit
 	Reset     int64 // Unix second at which the window ends; always after Decision.Now
@@ -37,7 +37,7 @@ type Standing struct {
 
 // SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
 // ends, in whole seconds, rounded up, at least 1: who waits that long is never early.
-func (s Standing) SecondsLeft(now int64) int64 { return secondsUntil(now, s.Reset) }
+func (s WindowState) SecondsLeft(now int64) int64 { return secondsUntil(now, s.Reset) }
 
 // Decision is the answer to a [Charge]. All of it describes one moment.
 type Decision struct {
@@ -45,12 +45,12 @@ type Decision struct {
 	// Now is the limiter's time in nanoseconds since the Unix epoch. It never
 	// runs backwards.
 	Now         int64
-	Minute, Day Standing
-	// Headline is what X-RateLimit-Limit, -Remaining and -Reset show: the most
+	Minute, Day WindowState
+	// Effective is what X-RateLimit-Limit, -Remaining and -Reset show: the most
 	// restrictive window, or the end of the ban, whichever refuses for longer.
-	Headline Standing
+	Effective WindowState
 	// RetryAfter is in whole seconds, at least 1, and never earlier than
-	// Headline.Reset; 0 when the request was admitted.
+	// Effective.Reset; 0 when the request was admitted.
 	RetryAfter int64
 	// ByShare says that the quota is not used up, and that the rest of it is kept for
 	// other nodes, because the counters that nodes share are unavailable for some, or were.

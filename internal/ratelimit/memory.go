@@ -157,21 +157,21 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 		}
 		return m.awaitLease(s, a, c)
 	}
-	t := a.tally(now, c)
+	u := a.usage(now, c)
 	if m.bans == petcat.EnforceBans {
 		if ban := s.histories[c.Key].activeBan(now); ban != nil {
-			return step{decision: t.Banned(ban.EndsAt.Unix(), c.Key)}
+			return step{decision: u.Banned(ban.EndsAt.Unix(), c.Key)}
 		}
 	}
-	v := t.Verdict()
+	v := u.Verdict()
 	if c.look {
-		return step{decision: t.Answer(v, c.Key)}
+		return step{decision: u.Answer(v, c.Key)}
 	}
 	if v == DaySpent && a.stale && !overdue && m.away.Load() == nil {
 		return m.awaitLease(s, a, c)
 	}
 	if v != Admitted {
-		return m.refuse(s, c, t, v)
+		return m.refuse(s, c, u, v)
 	}
 	switch {
 	case a.dayFree > 0:
@@ -187,31 +187,31 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	if a.wantsLease(c.Quota) {
 		m.askLease(s, a, c)
 	}
-	return step{decision: a.tally(now, c).Answer(Admitted, c.Key)}
+	return step{decision: a.usage(now, c).Answer(Admitted, c.Key)}
 }
 
 // refuse answers a request that a window refuses, and keeps count of those who
 // do not wait. The caller holds s.mu.
-func (m *Memory) refuse(s *shard, c Charge, t Tally, v Verdict) step {
-	d := t.Answer(v, c.Key)
+func (m *Memory) refuse(s *shard, c Charge, u Usage, v Verdict) step {
+	d := u.Answer(v, c.Key)
 	if m.bans == petcat.BansOff {
 		return step{decision: d}
 	}
 	o := s.history(c.Account, c.Key)
-	if o.activeBan(t.Now) != nil {
+	if o.activeBan(u.Now) != nil {
 		return step{decision: d} // a ban that is only counted; nothing adds to it
 	}
 	w := petcat.Minute
 	if v == DaySpent {
 		w = petcat.Day
 	}
-	early := o.refused(t.Now, w)
+	early := o.refused(u.Now, w)
 	if !d.WarnOrBan(c.Quota, early, m.bans) {
 		return step{decision: d}
 	}
-	ban := o.impose(t.Now, c, early, m.bans)
+	ban := o.impose(u.Now, c, early, m.bans)
 	if !ban.Shadow {
-		d = t.Banned(ban.EndsAt.Unix(), c.Key)
+		d = u.Banned(ban.EndsAt.Unix(), c.Key)
 	}
 	return step{decision: d, ban: &ban}
 }
@@ -232,10 +232,10 @@ func (m *Memory) BanEnd(account petcat.AccountID, key petcat.KeyID, now int64) (
 
 // Refuse answers a request that the whole quota of a window refuses, for whoever
 // counts the windows: it counts early retries, warns and bans.
-func (m *Memory) Refuse(c Charge, t Tally, v Verdict) Decision {
+func (m *Memory) Refuse(c Charge, u Usage, v Verdict) Decision {
 	s := m.shard(c.Account)
 	s.mu.Lock()
-	next := m.refuse(s, c, t, v)
+	next := m.refuse(s, c, u, v)
 	s.mu.Unlock()
 	if next.ban != nil {
 		m.banned(*next.ban)

@@ -67,7 +67,7 @@ type Node struct {
 	keyring     *keyring.Keyring
 	limitsClock *ratelimit.Clock
 	limiter     limiter
-	bans        *ratelimit.BanKeeper
+	bans        *ratelimit.BanWriter
 
 	follow    context.CancelFunc // ends those who follow what changes
 	following sync.WaitGroup
@@ -215,7 +215,7 @@ func (n *Node) load(ctx context.Context) (err error) {
 
 // loadLimits opens the limiter, which tells of the bans that it declares.
 func (n *Node) loadLimits(ctx context.Context) (err error) {
-	n.bans = ratelimit.NewBanKeeper(n.backend, n.log.Logger)
+	n.bans = ratelimit.NewBanWriter(n.backend, n.log.Logger)
 	n.limiter, err = n.openLimiter(ctx, func(b petcat.Ban) {
 		n.metrics.Banned(b.Shadow)
 		n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,

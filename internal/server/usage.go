@@ -53,7 +53,7 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 		Day:    petcat.Spent{Used: d.Day.Limit - d.Day.Remaining, Limit: d.Day.Limit},
 	}
 	if d.Verdict != ratelimit.Admitted {
-		refusal.Until = time.Unix(d.Headline.Reset, 0).UTC()
+		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()
 	}
 	return refusal
 }

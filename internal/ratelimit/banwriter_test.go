@@ -72,14 +72,14 @@ func (s *banStore) wantSaved(t *testing.T, asked int, keys ...petcat.KeyID) {
 	s.saved, s.asked = nil, 0
 }
 
-// keeping runs a test in a bubble with a keeper, which is closed at the end.
-func keeping(t *testing.T, s *banStore, test func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer)) {
+// writing runs a test in a bubble with a writer, which is closed at the end.
+func writing(t *testing.T, s *banStore, test func(t *testing.T, w *ratelimit.BanWriter, log *bytes.Buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := new(bytes.Buffer)
-		k := ratelimit.NewBanKeeper(s, slog.New(slog.NewTextHandler(log, nil)))
-		defer k.Close()
-		test(t, k, log)
+		w := ratelimit.NewBanWriter(s, slog.New(slog.NewTextHandler(log, nil)))
+		defer w.Close()
+		test(t, w, log)
 	})
 }
 
@@ -93,9 +93,9 @@ func errorsIn(log *bytes.Buffer) int { return strings.Count(log.String(), "level
 
 func TestBansAreSavedInOrder(t *testing.T) {
 	s := &banStore{}
-	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer) {
+	writing(t, s, func(t *testing.T, w *ratelimit.BanWriter, log *bytes.Buffer) {
 		for key := range petcat.KeyID(5) {
-			k.Banned(aMinute(key))
+			w.Banned(aMinute(key))
 		}
 		synctest.Wait()
 		s.wantSaved(t, 5, 0, 1, 2, 3, 4)
@@ -107,9 +107,9 @@ func TestBansAreSavedInOrder(t *testing.T) {
 
 func TestBanIsTriedAgainUntilItIsSaved(t *testing.T) {
 	s := &banStore{away: errors.New("disk full")}
-	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer) {
-		k.Banned(aMinute(1))
-		k.Banned(aMinute(2))
+	writing(t, s, func(t *testing.T, w *ratelimit.BanWriter, log *bytes.Buffer) {
+		w.Banned(aMinute(1))
+		w.Banned(aMinute(2))
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
 		s.wantSaved(t, 22)
@@ -125,9 +125,9 @@ func TestBanIsTriedAgainUntilItIsSaved(t *testing.T) {
 
 func TestBanIsGivenUpWhenItHasEnded(t *testing.T) {
 	s := &banStore{away: errors.New("away")}
-	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer) {
-		k.Banned(aMinute(1))
-		k.Banned(petcat.Ban{Key: 2}) // over already: tried once
+	writing(t, s, func(t *testing.T, w *ratelimit.BanWriter, log *bytes.Buffer) {
+		w.Banned(aMinute(1))
+		w.Banned(petcat.Ban{Key: 2}) // over already: tried once
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		s.wantSaved(t, 61)
@@ -138,7 +138,7 @@ func TestBanIsGivenUpWhenItHasEnded(t *testing.T) {
 			t.Errorf("the log does not say what was given up: %s", log)
 		}
 		s.setAway(nil)
-		k.Banned(aMinute(3))
+		w.Banned(aMinute(3))
 		synctest.Wait()
 		s.wantSaved(t, 1, 3)
 	})
@@ -146,9 +146,9 @@ func TestBanIsGivenUpWhenItHasEnded(t *testing.T) {
 
 func TestBanOfAnUnknownKeyHoldsNobodyUp(t *testing.T) {
 	s := &banStore{}
-	keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, log *bytes.Buffer) {
-		k.Banned(aMinute(unknownKey))
-		k.Banned(aMinute(2))
+	writing(t, s, func(t *testing.T, w *ratelimit.BanWriter, log *bytes.Buffer) {
+		w.Banned(aMinute(unknownKey))
+		w.Banned(aMinute(2))
 		synctest.Wait()
 		s.wantSaved(t, 2, 2)
 		if errorsIn(log) != 1 {
@@ -160,12 +160,12 @@ func TestBanOfAnUnknownKeyHoldsNobodyUp(t *testing.T) {
 func TestCloseSavesWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &banStore{gate: make(chan struct{})}
-		k := ratelimit.NewBanKeeper(s, slog.New(slog.DiscardHandler))
+		w := ratelimit.NewBanWriter(s, slog.New(slog.DiscardHandler))
 		for key := range petcat.KeyID(100) {
-			k.Banned(aMinute(key))
+			w.Banned(aMinute(key))
 		}
 		closed := make(chan struct{})
-		go func() { k.Close(); close(closed) }()
+		go func() { w.Close(); close(closed) }()
 		synctest.Wait()
 		select {
 		case <-closed:
@@ -183,13 +183,13 @@ func TestCloseSavesWhatWaits(t *testing.T) {
 func TestCloseDoesNotWaitForAStoreThatIsAway(t *testing.T) {
 	s := &banStore{away: errors.New("away")}
 	synctest.Test(t, func(t *testing.T) {
-		k := ratelimit.NewBanKeeper(s, slog.New(slog.DiscardHandler))
+		w := ratelimit.NewBanWriter(s, slog.New(slog.DiscardHandler))
 		for key := range petcat.KeyID(10) {
-			k.Banned(aMinute(key))
+			w.Banned(aMinute(key))
 		}
 		synctest.Wait()
 		began := time.Now()
-		k.Close()
+		w.Close()
 		if took := time.Since(began); took != 0 {
 			t.Errorf("closing took %s", took)
 		}
@@ -202,15 +202,15 @@ func TestBannedNeverBlocksAndDropsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &banStore{gate: make(chan struct{})}
 		log := new(bytes.Buffer)
-		k := ratelimit.NewBanKeeper(s, slog.New(slog.NewTextHandler(log, nil)))
+		w := ratelimit.NewBanWriter(s, slog.New(slog.NewTextHandler(log, nil)))
 		const many = 20_000
 		for range 3 { // of each key, the last one is saved
 			for key := range petcat.KeyID(many) {
-				k.Banned(aMinute(key)) // a bubble in which all wait is a deadlock, and fails
+				w.Banned(aMinute(key)) // a bubble in which all wait is a deadlock, and fails
 			}
 		}
 		close(s.gate)
-		k.Close()
+		w.Close()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		slices.Sort(s.saved)
@@ -228,12 +228,12 @@ func TestBanThatCannotBeSavedHoldsNobodyUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &banStore{stuck: map[petcat.KeyID]func(context.Context) error{1: stuck}}
-			keeping(t, s, func(t *testing.T, k *ratelimit.BanKeeper, _ *bytes.Buffer) {
+			writing(t, s, func(t *testing.T, w *ratelimit.BanWriter, _ *bytes.Buffer) {
 				sixHours := aMinute(1)
 				sixHours.EndsAt = sixHours.StartedAt.Add(6 * time.Hour)
-				k.Banned(sixHours)
-				k.Banned(aMinute(2))
-				k.Banned(aMinute(3))
+				w.Banned(sixHours)
+				w.Banned(aMinute(2))
+				w.Banned(aMinute(3))
 				time.Sleep(7 * time.Second)
 				synctest.Wait()
 				s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// The headers that tell where the caller stands. net/http would spell the
+// The headers that tell the caller its limits. net/http would spell the
 // first three X-Ratelimit-*: they are put into the header map by hand, as the
 // contract spells them.
 const (
@@ -66,56 +66,56 @@ func (p *policies) of(q petcat.Quota) *policy {
 	return found
 }
 
-// setStanding puts the headers of a decision in place.
-func (s *Server) setStanding(e *exchange, d ratelimit.Decision) {
+// setRateLimit puts the headers of a decision in place.
+func (s *Server) setRateLimit(e *exchange, d ratelimit.Decision) {
 	p := s.policies.of(e.caller.Quota)
 	limit := p.minute
-	if d.Headline.Limit != d.Minute.Limit {
+	if d.Effective.Limit != d.Minute.Limit {
 		limit = p.day
 	}
 	var buf [160]byte
-	text, ends := appendHeadline(buf[:0], d.Headline)
+	text, ends := appendRemainingReset(buf[:0], d.Effective)
 	e.setChanging(string(AppendRateLimit(text, d)), ends)
 	h := e.header()
 	h[headerLimit] = limit
 	h[headerPolicy] = p.policy
 }
 
-// setAddressStanding puts the headers of the client's address in place, for
+// setAddressRateLimit puts the headers of the client's address in place, for
 // answers to nobody in particular.
-func (s *Server) setAddressStanding(e *exchange) {
-	e.setBucketStanding(s.strangers, s.failures.Peek(s.clientAddress(e)))
+func (s *Server) setAddressRateLimit(e *exchange) {
+	e.setBucketRateLimit(s.addressPolicy, s.failures.Peek(s.clientAddress(e)))
 }
 
-// setBucketStanding puts the headers of a bucket in place.
-func (e *exchange) setBucketStanding(p *policy, d ratelimit.BucketDecision) {
+// setBucketRateLimit puts the headers of a bucket in place.
+func (e *exchange) setBucketRateLimit(p *policy, d ratelimit.BucketDecision) {
 	var buf [160]byte
-	text, ends := appendHeadline(buf[:0], d.Standing)
-	e.setChanging(string(appendStanding(text, p.window, d.Standing, d.Now)), ends)
+	text, ends := appendRemainingReset(buf[:0], d.Minute)
+	e.setChanging(string(appendRateLimitItem(text, p.window, d.Minute, d.Now)), ends)
 	h := e.header()
 	h[headerLimit] = p.minute
 	h[headerPolicy] = p.policy
 }
 
-// setUncountedStanding tells a caller whose counts cannot be known its own quota,
+// setUnknownRateLimit tells a caller whose counts cannot be known its own quota,
 // and that nothing is to be had of it for now. It says nothing of the day.
-func (s *Server) setUncountedStanding(e *exchange) {
+func (s *Server) setUnknownRateLimit(e *exchange) {
 	p := s.policies.of(e.caller.Quota)
-	minute := s.failures.Peek(s.clientAddress(e)) // for the limiter's time: all minutes end alike
-	standing := ratelimit.Standing{Limit: p.quota.PerMinute, Remaining: 0, Reset: minute.Standing.Reset}
-	text, ends := appendHeadline(nil, standing)
-	e.setChanging(string(appendMinuteRateLimit(text, standing, minute.Now)), ends)
+	bucket := s.failures.Peek(s.clientAddress(e)) // for the limiter's time: all minutes end alike
+	state := ratelimit.WindowState{Limit: p.quota.PerMinute, Remaining: 0, Reset: bucket.Minute.Reset}
+	text, ends := appendRemainingReset(nil, state)
+	e.setChanging(string(appendMinuteRateLimit(text, state, bucket.Now)), ends)
 	h := e.header()
 	h[headerLimit] = p.minute
 	h[headerPolicy] = p.policy
 }
 
-// appendHeadline appends the values of Remaining and Reset, and returns where
+// appendRemainingReset appends the values of Remaining and Reset, and returns where
 // each of them ends.
-func appendHeadline(dst []byte, headline ratelimit.Standing) (text []byte, ends [2]int) {
-	dst = strconv.AppendInt(dst, headline.Remaining, 10)
+func appendRemainingReset(dst []byte, effective ratelimit.WindowState) (text []byte, ends [2]int) {
+	dst = strconv.AppendInt(dst, effective.Remaining, 10)
 	ends[0] = len(dst)
-	dst = strconv.AppendInt(dst, headline.Reset, 10)
+	dst = strconv.AppendInt(dst, effective.Reset, 10)
 	ends[1] = len(dst)
 	return dst, ends
 }
