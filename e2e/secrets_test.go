@@ -122,7 +122,7 @@ func rowsAsText(t *testing.T, data string) string {
 	must(t, err)
 	defer r.Close()
 	var text strings.Builder
-	must(t, r.Tell(&textSink{&text}))
+	must(t, r.CopyTo(&textSink{&text}))
 	return text.String()
 }
 

@@ -170,7 +170,7 @@ func (p *program) readInto(ctx context.Context, in *input, bar *progress, to bac
 	}
 	defer r.Close()
 	r.Strict = strict
-	err = r.Tell(&progressSink{Sink: to, bar: bar})
+	err = r.CopyTo(&progressSink{Sink: to, bar: bar})
 	bar.end()
 	return counted.size, err
 }

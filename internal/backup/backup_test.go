@@ -104,7 +104,7 @@ func tell(from io.Reader, to Sink) error {
 		return err
 	}
 	defer r.Close()
-	return r.Tell(to)
+	return r.CopyTo(to)
 }
 
 func TestEverythingComesBack(t *testing.T) {

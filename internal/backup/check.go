@@ -35,7 +35,7 @@ type Checker struct {
 func (c *Checker) Begin(h Header) error {
 	c.header, c.rows = h, make(map[Kind]int64)
 	_, err := petcat.ParseEnvironment(string(h.Environment))
-	c.that(err == nil, func() string { return fmt.Sprintf("the environment is %.20q", h.Environment) })
+	c.assert(err == nil, func() string { return fmt.Sprintf("the environment is %.20q", h.Environment) })
 	for _, last := range []struct {
 		name string
 		n    int64
@@ -48,11 +48,11 @@ func (c *Checker) Begin(h Header) error {
 		{"revision", int64(h.Revision)},
 		{"revision of access", int64(h.AccessRevision)},
 	} {
-		c.that(last.n >= 0 && last.n <= maxLast, func() string {
+		c.assert(last.n >= 0 && last.n <= maxLast, func() string {
 			return fmt.Sprintf("the number of the last %s is %d: no number is left after it", last.name, last.n)
 		})
 	}
-	c.that(h.AccessRevision <= h.Revision, func() string {
+	c.assert(h.AccessRevision <= h.Revision, func() string {
 		return fmt.Sprintf("the last revision of access, %d, is behind the last revision of all, %d", h.AccessRevision, h.Revision)
 	})
 	return nil
@@ -87,7 +87,7 @@ func (c *Checker) Row(k Kind, v []any) error {
 	case UsageHours, UsageDays:
 		c.usage(k, v)
 	case KeyUses:
-		c.that(c.keys.has(v[0].(int64)), func() string { return fmt.Sprintf("%s was used, and does not exist", petcat.KeyID(v[0].(int64))) })
+		c.assert(c.keys.has(v[0].(int64)), func() string { return fmt.Sprintf("%s was used, and does not exist", petcat.KeyID(v[0].(int64))) })
 	case UsageNodes, UsageBatches: // nothing of them refers to anything else
 	}
 	return nil
@@ -115,9 +115,9 @@ func (c *Checker) found() Findings {
 	return all
 }
 
-// that adds a finding unless a condition holds. The finding's text is a function,
+// assert adds a finding unless a condition holds. The finding's text is a function,
 // because almost all of millions of rows need none.
-func (c *Checker) that(right bool, sentence func() string) {
+func (c *Checker) assert(right bool, sentence func() string) {
 	if !right {
 		c.findings.Add(sentence())
 	}
@@ -141,7 +141,7 @@ func messageOf(err error) string {
 }
 
 func (c *Checker) accessRevision(what fmt.Stringer, revision int64) {
-	c.that(revision > 0 && revision <= int64(c.header.AccessRevision), func() string {
+	c.assert(revision > 0 && revision <= int64(c.header.AccessRevision), func() string {
 		return fmt.Sprintf("%s has the revision %d, and the last one of its kind is %d: servers would miss its next change", what, revision, c.header.AccessRevision)
 	})
 }
@@ -149,54 +149,54 @@ func (c *Checker) accessRevision(what fmt.Stringer, revision int64) {
 func (c *Checker) account(v []any) {
 	id := petcat.AccountID(v[0].(int64))
 	c.accounts.add(int64(id))
-	c.that(id > 0 && id <= c.header.LastAccount, func() string {
+	c.assert(id > 0 && id <= c.header.LastAccount, func() string {
 		return fmt.Sprintf("%s is behind the last id given out, %s, which would be given out again", id, c.header.LastAccount)
 	})
 	quota := petcat.Quota{PerMinute: v[3].(int64), PerDay: v[4].(int64)}
 	plan := petcat.Plan(v[2].(string))
 	published, fixed := plan.Quota()
 	_, err := petcat.ParseSubscription(string(plan), quota.PerMinute, quota.PerDay)
-	c.that(fixed && quota == published || plan == petcat.Enterprise && err == nil, func() string {
+	c.assert(fixed && quota == published || plan == petcat.Enterprise && err == nil, func() string {
 		return fmt.Sprintf("%s is on the plan %.20q with the quotas %d and %d, which do not fit", id, plan, quota.PerMinute, quota.PerDay)
 	})
 	_, err = petcat.ParseNewAccount(v[1].(string), petcat.Subscription{})
-	c.that(err == nil, func() string { return fmt.Sprintf("%s breaks a rule: %s", id, messageOf(err)) })
+	c.assert(err == nil, func() string { return fmt.Sprintf("%s breaks a rule: %s", id, messageOf(err)) })
 	c.accessRevision(id, v[7].(int64))
 }
 
 func (c *Checker) key(v []any) {
 	id, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
 	c.keys.add(int64(id))
-	c.that(id > 0 && id <= c.header.LastKey, func() string {
+	c.assert(id > 0 && id <= c.header.LastKey, func() string {
 		return fmt.Sprintf("%s is behind the last id given out, %s, which would be given out again", id, c.header.LastKey)
 	})
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("%s belongs to %s, which does not exist", id, account) })
-	c.that(len(v[2].([]byte)) == sha256.Size, func() string { return fmt.Sprintf("%s has a hash of %d bytes", id, len(v[2].([]byte))) })
+	c.assert(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("%s belongs to %s, which does not exist", id, account) })
+	c.assert(len(v[2].([]byte)) == sha256.Size, func() string { return fmt.Sprintf("%s has a hash of %d bytes", id, len(v[2].([]byte))) })
 	c.accessRevision(id, v[10].(int64))
 }
 
 func (c *Checker) ban(v []any) {
 	key, account := petcat.KeyID(v[0].(int64)), petcat.AccountID(v[1].(int64))
-	c.that(c.keys.has(int64(key)), func() string { return fmt.Sprintf("a ban is of %s, which does not exist", key) })
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("the ban of %s names %s, which does not exist", key, account) })
-	c.that(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), func() string { return fmt.Sprintf("the ban of %s has the level %d", key, v[2]) })
+	c.assert(c.keys.has(int64(key)), func() string { return fmt.Sprintf("a ban is of %s, which does not exist", key) })
+	c.assert(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("the ban of %s names %s, which does not exist", key, account) })
+	c.assert(v[2].(int64) >= 1 && v[2].(int64) <= int64(petcat.MaxBanLevel), func() string { return fmt.Sprintf("the ban of %s has the level %d", key, v[2]) })
 	c.accessRevision(key, v[9].(int64))
 }
 
 func (c *Checker) day(v []any) {
 	account := petcat.AccountID(v[1].(int64))
-	c.that(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("day %d is counted for %s, which does not exist", v[0], account) })
-	c.that(v[2].(int64) >= 0, func() string { return fmt.Sprintf("the count of %s on day %d is %d", account, v[0], v[2]) })
+	c.assert(c.accounts.has(int64(account)), func() string { return fmt.Sprintf("day %d is counted for %s, which does not exist", v[0], account) })
+	c.assert(v[2].(int64) >= 0, func() string { return fmt.Sprintf("the count of %s on day %d is %d", account, v[0], v[2]) })
 }
 
 func (c *Checker) usage(k Kind, v []any) {
 	day, account := v[0], petcat.AccountID(v[1].(int64))
-	c.that(account == petcat.AllAccounts || c.accounts.has(int64(account)), func() string {
+	c.assert(account == petcat.AllAccounts || c.accounts.has(int64(account)), func() string {
 		return fmt.Sprintf("there is usage of %s on day %d, and it does not exist", account, day)
 	})
 	for i, column := range k.Columns() {
 		n, counted := v[i].(int64)
-		c.that(!counted || i < 2 || n >= 0, func() string { return fmt.Sprintf("%s of %s on day %d is %d", column.Name, account, day, n) })
+		c.assert(!counted || i < 2 || n >= 0, func() string { return fmt.Sprintf("%s of %s on day %d is %d", column.Name, account, day, n) })
 	}
 }
 

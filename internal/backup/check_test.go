@@ -121,7 +121,7 @@ func TestStrictReaderRefusesEveryFault(t *testing.T) {
 		}
 		defer r.Close()
 		r.Strict = true
-		return r.Tell(&recorder{})
+		return r.CopyTo(&recorder{})
 	}
 	h, rows := sample()
 	if err := read(h, rows); err != nil {

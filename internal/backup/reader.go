@@ -194,9 +194,9 @@ func (r *Reader) failed(err error) error {
 // Close lets go of the memory; the stream stays open.
 func (r *Reader) Close() { r.decoder.Close() }
 
-// Blame returns the error to report when a store did not take a row: that of the file if
+// RootCause returns the error to report when a store did not take a row: that of the file if
 // the rest of it shows that it is damaged, otherwise the store's.
-func (r *Reader) Blame(err error) error {
+func (r *Reader) RootCause(err error) error {
 	for r.err == nil {
 		_, _, _ = r.Next()
 	}
@@ -206,8 +206,8 @@ func (r *Reader) Blame(err error) error {
 	return err
 }
 
-// Tell hands everything to a sink. For a damaged file it returns the error of Next.
-func (r *Reader) Tell(to Sink) error {
+// CopyTo hands everything to a sink. For a damaged file it returns the error of Next.
+func (r *Reader) CopyTo(to Sink) error {
 	if err := to.Begin(r.header); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func verify(path string, rest func() error) error {
 	}
 	defer r.Close()
 	var c backup.Checker
-	if err := r.Tell(pacedSink{&c, rest}); err != nil {
+	if err := r.CopyTo(pacedSink{&c, rest}); err != nil {
 		return err
 	}
 	if faults := c.Findings(); len(faults) > 0 {

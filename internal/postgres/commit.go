@@ -81,11 +81,11 @@ const createKeyed = `
 // another one. More than two in a row were never observed.
 const maxRepeats = 10
 
-// maxVictims is how often a group is retried after a deadlock. Creates wait for each
+// maxDeadlocks is how often a group is retried after a deadlock. Creates wait for each
 // other only at the counter's row, so they deadlock only with a schema change that is not
 // petcat's, and at most once at each of two tables. The server takes a second to detect a
 // deadlock.
-const maxVictims = 2
+const maxDeadlocks = 2
 
 // commit makes a group durable. It is the committer's function.
 func (s *Store) commit(group []*store.Create) error {
@@ -126,23 +126,23 @@ func (s *Store) commitAlone(o *store.Create) error {
 }
 
 func (s *Store) commitGroup(group []*store.Create) error {
-	for repeats, victims := 0, 0; ; repeats++ {
+	for repeats, deadlocks := 0, 0; ; repeats++ {
 		err := s.create(group)
-		if victim(err) {
-			victims++
+		if isDeadlock(err) {
+			deadlocks++
 		}
-		if !overtaken(err) && !victim(err) || repeats == maxRepeats || victims > maxVictims {
+		if !isKeyConflict(err) && !isDeadlock(err) || repeats == maxRepeats || deadlocks > maxDeadlocks {
 			return err
 		}
 	}
 }
 
-// victim reports whether the server ended the transaction to resolve a deadlock.
-func victim(err error) bool { return sqlState(err) == "40P01" }
+// isDeadlock reports whether the server ended the transaction to resolve a deadlock.
+func isDeadlock(err error) bool { return sqlState(err) == "40P01" }
 
-// overtaken reports whether another node inserted an idempotency key that this
+// isKeyConflict reports whether another node inserted an idempotency key that this
 // one's statement could not see.
-func overtaken(err error) bool {
+func isKeyConflict(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == "23502" && e.TableName == "idempotency" && e.ColumnName == "category_id"
 }

@@ -419,7 +419,7 @@ func TestStoppedNodeLetsGo(t *testing.T) {
 
 // Another node that writes the same idempotency key, and has not committed yet
 // when the statement begins, is found all the same.
-func TestOvertaken(t *testing.T) {
+func TestKeyConflict(t *testing.T) {
 	url := server.Server(t).Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)

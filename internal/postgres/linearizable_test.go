@@ -16,13 +16,13 @@ import (
 // node is what of a server keeps and lists categories.
 type node struct {
 	*Store
-	*catalog.Fresh
+	*catalog.Replica
 }
 
 func openNode(t *testing.T, url string) node {
 	t.Helper()
 	s := openAt(t, url, Options{})
-	f := catalog.NewFresh(t.Context(), catalog.New(s.Dataset()), catalog.FreshOptions{
+	f := catalog.NewReplica(t.Context(), catalog.New(s.Dataset()), catalog.ReplicaOptions{
 		Feed: s, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(func() {

@@ -41,7 +41,7 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reade
 		return rows.err // whatever the server made of it
 	}
 	if err != nil && watched.Err() == nil && severityOf(err) == statement {
-		err = from.Blame(err)
+		err = from.RootCause(err)
 	}
 	return translate(because(watched, err), "restore")
 }

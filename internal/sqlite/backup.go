@@ -141,7 +141,7 @@ func restoreRows(ctx context.Context, t *store.Tx, from *backup.Reader) error {
 		}
 		_, err = t.Exec(inserts[k], values...)
 		if err != nil && severityOf(err) == statement {
-			err = from.Blame(err)
+			err = from.RootCause(err)
 		}
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", k, err)

@@ -19,7 +19,7 @@ type Create struct {
 	Outcome error
 }
 
-func (c *Create) claim() claim { return claim{account: c.Account, key: c.IdempotencyKey} }
+func (c *Create) scopedKey() scopedKey { return scopedKey{account: c.Account, key: c.IdempotencyKey} }
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
@@ -31,7 +31,7 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 		return petcat.CreatedCategory{}, c.Refused
 	case c.IdempotencyKey != "":
 		o.Fingerprint = c.New.Fingerprint()
-		if !s.claims.take(o.claim()) {
+		if !s.inFlight.begin(o.scopedKey()) {
 			return petcat.CreatedCategory{}, errInProgress()
 		}
 	}
@@ -64,14 +64,14 @@ func (c categorySubject) String() string { return "category_" + strconv.FormatIn
 // on another node with that key waits for the commit, and finds the key.
 func (s *Store) Release(c *Create) {
 	if c.IdempotencyKey != "" {
-		s.claims.drop(c.claim())
+		s.inFlight.end(c.scopedKey())
 	}
 }
 
 // Create runs a create: it makes the category, or finds the one that an earlier
 // request made.
 func (t *Tx) Create(c *Create) error {
-	id, replayed, err := t.once(request{c.claim(), c.Fingerprint}, func() (int64, error) { return t.insertCategory(c) })
+	id, replayed, err := t.once(request{c.scopedKey(), c.Fingerprint}, func() (int64, error) { return t.insertCategory(c) })
 	if err != nil {
 		return err
 	}

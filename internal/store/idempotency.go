@@ -9,7 +9,7 @@ import (
 
 // request is what an account asked for, perhaps with an idempotency key.
 type request struct {
-	claim                         // its key is "" when the caller sent none
+	scopedKey                     // its key is "" when the caller sent none
 	fingerprint [sha256.Size]byte // of use only with a key
 }
 
@@ -55,12 +55,12 @@ func (t *Tx) remember(r request, id int64) error {
 // [Tx.once] does.
 func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (id int64, replayed bool, err error) {
 	if r.key != "" {
-		if !s.claims.take(r.claim) {
+		if !s.inFlight.begin(r.scopedKey) {
 			return 0, false, errInProgress()
 		}
-		// A write that goes on without its caller needs the claim no longer: whoever
+		// A write that goes on without its caller need not keep its key in flight: whoever
 		// comes next waits for its commit, and finds the key.
-		defer s.claims.drop(r.claim)
+		defer s.inFlight.end(r.scopedKey)
 	}
 	type created struct {
 		id       int64

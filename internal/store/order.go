@@ -8,7 +8,7 @@ import (
 
 // CreateOrder implements [petcat.OrderStore].
 func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error) {
-	r := request{claim{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
+	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
 	id, replayed, err := s.createOnce(ctx, "create order", r, func(t *Tx) (int64, error) { return t.insertOrder(c) })
 	if err != nil {
 		return petcat.CreatedOrder{}, err

@@ -8,7 +8,7 @@ import (
 
 // CreatePet implements [petcat.PetStore].
 func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error) {
-	r := request{claim{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
+	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
 	id, replayed, err := s.createOnce(ctx, "create pet", r, func(t *Tx) (int64, error) { return t.insertPet(c) })
 	if err != nil {
 		return petcat.CreatedPet{}, err

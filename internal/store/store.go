@@ -13,11 +13,11 @@ import (
 
 // Store has the operations on one set of data. It is safe for concurrent use.
 type Store struct {
-	db      Database
-	dialect Dialect
-	meta    Meta
-	clock   clock.Clock
-	claims  claims
+	db       Database
+	dialect  Dialect
+	meta     Meta
+	clock    clock.Clock
+	inFlight inFlight
 }
 
 // MaxWait is how long creates may wait for their turn, as far as the last groups tell: a

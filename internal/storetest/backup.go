@@ -49,7 +49,7 @@ func wantSound(t *testing.T, file []byte) backup.Header {
 	var c backup.Checker
 	r := read(t, file)
 	defer r.Close()
-	if err := r.Tell(&c); err != nil {
+	if err := r.CopyTo(&c); err != nil {
 		t.Fatalf("read the backup: %v", err)
 	}
 	for _, finding := range c.Findings() {

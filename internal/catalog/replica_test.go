@@ -79,12 +79,12 @@ func (f *feed) set(fail error, hangs bool) {
 	f.fail, f.hangs = fail, hangs
 }
 
-// fresh runs a test in a bubble of made-up time.
-func fresh(t *testing.T, maxStaleness time.Duration, test func(t *testing.T, f *feed, c *catalog.Fresh)) {
+// withReplica runs a test in a bubble of made-up time.
+func withReplica(t *testing.T, maxStaleness time.Duration, test func(t *testing.T, f *feed, c *catalog.Replica)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
-		c := catalog.NewFresh(t.Context(), catalog.New("data"), catalog.FreshOptions{
+		c := catalog.NewReplica(t.Context(), catalog.New("data"), catalog.ReplicaOptions{
 			Feed: f, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler), MaxStaleness: maxStaleness,
 		})
 		t.Cleanup(c.Close)
@@ -96,7 +96,7 @@ func fresh(t *testing.T, maxStaleness time.Duration, test func(t *testing.T, f *
 	})
 }
 
-func wantList(t *testing.T, c *catalog.Fresh, count int64, age time.Duration) {
+func wantList(t *testing.T, c *catalog.Replica, count int64, age time.Duration) {
 	t.Helper()
 	s, got, err := c.Current(t.Context())
 	if err != nil {
@@ -108,7 +108,7 @@ func wantList(t *testing.T, c *catalog.Fresh, count int64, age time.Duration) {
 	}
 }
 
-func wantNoList(t *testing.T, c *catalog.Fresh) {
+func wantNoList(t *testing.T, c *catalog.Replica) {
 	t.Helper()
 	_, _, err := c.Current(t.Context())
 	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
@@ -128,7 +128,7 @@ func took(t *testing.T, want time.Duration, fn func()) {
 
 // A server that cannot read the list must not start with an empty one.
 func TestLoadFails(t *testing.T) {
-	f := catalog.NewFresh(t.Context(), catalog.New("d"), catalog.FreshOptions{Feed: &feed{}, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler)})
+	f := catalog.NewReplica(t.Context(), catalog.New("d"), catalog.ReplicaOptions{Feed: &feed{}, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler)})
 	defer f.Close()
 	if err := f.Load(t.Context(), &feed{fail: errAway}); !errors.Is(err, errAway) {
 		t.Errorf("it fails with %v", err)
@@ -136,7 +136,7 @@ func TestLoadFails(t *testing.T) {
 }
 
 func TestListsShareQuestions(t *testing.T) {
-	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		var lists sync.WaitGroup
 		for i := range 1000 {
 			lists.Go(func() {
@@ -157,7 +157,7 @@ func TestListsShareQuestions(t *testing.T) {
 }
 
 func TestQuestionUnderWayIsNotEnough(t *testing.T) {
-	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.create()
 		var first sync.WaitGroup
 		first.Go(func() { wantList(t, c, 1, 0) })
@@ -172,7 +172,7 @@ func TestQuestionUnderWayIsNotEnough(t *testing.T) {
 }
 
 func TestCatchingUp(t *testing.T) {
-	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		const many = 5000
 		for range many {
 			f.create()
@@ -185,7 +185,7 @@ func TestCatchingUp(t *testing.T) {
 
 // A store that is too slow for all that is missing is asked for the rest.
 func TestCatchingUpWithASlowFeed(t *testing.T) {
-	fresh(t, time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		const many = 5000 // 5 s, and a query is given up after 2
 		f.mu.Lock()
 		f.perRow = time.Millisecond
@@ -204,7 +204,7 @@ func TestCatchingUpWithASlowFeed(t *testing.T) {
 // What was read of the changes is not shown until all of them were: the list would be one
 // that never was, because what was changed twice is read once, behind what came between.
 func TestHalfOfTheChangesIsNotShown(t *testing.T) {
-	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.create()
 		wantList(t, c, 1, 0)
 		f.mu.Lock()
@@ -225,7 +225,7 @@ func TestHalfOfTheChangesIsNotShown(t *testing.T) {
 }
 
 func TestFeedAway(t *testing.T) {
-	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.create()
 		wantList(t, c, 1, 0) // asked a round trip ago
 		f.set(errAway, false)
@@ -259,7 +259,7 @@ func TestFeedAway(t *testing.T) {
 // Who asks for the sake of health, or for the number of categories, is not
 // answered with a list, and nobody need ask for lists for their age to be known.
 func TestFreshIsChecked(t *testing.T) {
-	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		time.Sleep(time.Hour)
 		f.create()
 		took(t, roundTrip, func() { c.Check(t.Context()) })
@@ -281,7 +281,7 @@ func TestFreshIsChecked(t *testing.T) {
 }
 
 func TestNoStaleness(t *testing.T) {
-	fresh(t, 0, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, 0, func(t *testing.T, f *feed, c *catalog.Replica) {
 		wantList(t, c, 0, 0)
 		f.set(errAway, false)
 		wantNoList(t, c)
@@ -295,7 +295,7 @@ func TestNoStaleness(t *testing.T) {
 // A store that takes queries and does not answer holds up the lists of its
 // first two seconds, and then nobody.
 func TestHangingFeed(t *testing.T) {
-	fresh(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		wantList(t, c, 0, 0)
 		f.set(nil, true)
 		var lists sync.WaitGroup
@@ -321,7 +321,7 @@ func TestHangingFeed(t *testing.T) {
 }
 
 func TestCallerThatGoesAway(t *testing.T) {
-	fresh(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.set(nil, true)
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -332,7 +332,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 }
 
 func TestClosedFreshCatalog(t *testing.T) {
-	fresh(t, 0, func(t *testing.T, f *feed, c *catalog.Fresh) {
+	withReplica(t, 0, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.set(nil, true)
 		var list sync.WaitGroup
 		list.Go(func() { wantNoList(t, c) })
@@ -346,7 +346,7 @@ func TestClosedFreshCatalog(t *testing.T) {
 func TestOutageIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, log := &feed{}, new(bytes.Buffer)
-		c := catalog.NewFresh(t.Context(), catalog.New("data"), catalog.FreshOptions{
+		c := catalog.NewReplica(t.Context(), catalog.New("data"), catalog.ReplicaOptions{
 			Feed: f, Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(log, nil)), MaxStaleness: time.Hour,
 		})
 		defer c.Close()

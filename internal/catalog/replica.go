@@ -13,9 +13,9 @@ import (
 	"petcat/internal/clock"
 )
 
-// FreshOptions says how a [Fresh] catalog works. All fields are required but
+// ReplicaOptions says how a [Replica] works. All fields are required but
 // those with a default.
-type FreshOptions struct {
+type ReplicaOptions struct {
 	Feed   petcat.CategoryFeed
 	Clock  clock.Clock
 	Logger *slog.Logger
@@ -25,7 +25,7 @@ type FreshOptions struct {
 	Timeout time.Duration
 }
 
-// Fresh is a catalog for servers that share a store: each list shows every
+// Replica is a catalog for servers that share a store: each list shows every
 // write that was answered before the list was asked for, by any server.
 //
 // A list waits for the answer to a query that was sent after the list had
@@ -36,10 +36,10 @@ type FreshOptions struct {
 // When a query fails, everybody who waits is answered from what was last
 // known, with its age, if that is allowed. Then lists go on asking, but none
 // waits long: they need not find out one by one that the store hangs. Use
-// [NewFresh].
-type Fresh struct {
+// [NewReplica].
+type Replica struct {
 	catalog *Catalog
-	o       FreshOptions
+	o       ReplicaOptions
 
 	life    context.Context //nolint:containedctx // a query belongs to no single list
 	end     context.CancelFunc
@@ -78,47 +78,47 @@ const (
 
 const defaultQueryTimeout = 2 * time.Second
 
-// NewFresh returns a catalog that holds nothing yet: call Load. Close ends it.
-func NewFresh(ctx context.Context, c *Catalog, o FreshOptions) *Fresh {
+// NewReplica returns a catalog that holds nothing yet: call Load. Close ends it.
+func NewReplica(ctx context.Context, c *Catalog, o ReplicaOptions) *Replica {
 	if o.Timeout == 0 {
 		o.Timeout = defaultQueryTimeout
 	}
-	f := &Fresh{catalog: c, o: o, breaker: breaker.New(breaker.Options{Clock: o.Clock, OpenFor: openFor})}
-	f.life, f.end = context.WithCancel(context.WithoutCancel(ctx))
-	return f
+	r := &Replica{catalog: c, o: o, breaker: breaker.New(breaker.Options{Clock: o.Clock, OpenFor: openFor})}
+	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
+	return r
 }
 
 // Load fills the empty catalog from a store. No list may be asked for before.
-func (f *Fresh) Load(ctx context.Context, store interface {
+func (r *Replica) Load(ctx context.Context, store interface {
 	EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error
 },
 ) error {
-	asked := f.o.Clock.Read()
-	if err := f.catalog.Load(ctx, store); err != nil {
+	asked := r.o.Clock.Read()
+	if err := r.catalog.Load(ctx, store); err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seen, f.seenAt = f.catalog.current.Load().Revision(), asked
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen, r.seenAt = r.catalog.current.Load().Revision(), asked
 	return nil
 }
 
 // Close ends the query under way; lists that wait for it fail.
-func (f *Fresh) Close() {
-	f.mu.Lock()
-	f.end()
-	f.mu.Unlock()
-	f.work.Wait()
+func (r *Replica) Close() {
+	r.mu.Lock()
+	r.end()
+	r.mu.Unlock()
+	r.work.Wait()
 }
 
 // Count returns how many categories the list has, as far as is known: it asks
 // nobody.
-func (f *Fresh) Count() int64 { return f.catalog.Count() }
+func (r *Replica) Count() int64 { return r.catalog.Count() }
 
 // Check asks what is new, for health checks, and returns when that is answered or
 // cannot be. What it finds is in Stats; it counts as no list.
-func (f *Fresh) Check(ctx context.Context) {
-	q, _ := f.join()
+func (r *Replica) Check(ctx context.Context) {
+	q, _ := r.join()
 	if q == nil {
 		return
 	}
@@ -132,10 +132,10 @@ func (f *Fresh) Check(ctx context.Context) {
 // call, by any server; its age then is 0. When the store cannot be asked, it
 // returns what was last known, and how long ago it was known to be complete, or
 // an [petcat.Error] with [petcat.CodeServiceUnavailable] when that is too long.
-func (f *Fresh) Current(ctx context.Context) (list *Snapshot, age time.Duration, err error) {
-	q, limit := f.join()
+func (r *Replica) Current(ctx context.Context) (list *Snapshot, age time.Duration, err error) {
+	q, limit := r.join()
 	if q == nil {
-		return f.lastKnown()
+		return r.lastKnown()
 	}
 	var expired <-chan time.Time
 	if limit > 0 {
@@ -146,11 +146,11 @@ func (f *Fresh) Current(ctx context.Context) (list *Snapshot, age time.Duration,
 	select {
 	case <-q.done:
 		if q.err != nil {
-			return f.lastKnown()
+			return r.lastKnown()
 		}
-		return f.catalog.current.Load(), 0, nil
+		return r.catalog.current.Load(), 0, nil
 	case <-expired:
-		return f.lastKnown()
+		return r.lastKnown()
 	case <-ctx.Done():
 		return nil, 0, fmt.Errorf("catalog: wait for what is new: %w", context.Cause(ctx))
 	}
@@ -158,57 +158,57 @@ func (f *Fresh) Current(ctx context.Context) (list *Snapshot, age time.Duration,
 
 // join returns the query to wait for, and for how long, 0 for as long as it
 // takes. It returns none when the store leaves another unanswered, or after Close.
-func (f *Fresh) join() (*query, time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.life.Err() != nil {
+func (r *Replica) join() (*query, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.life.Err() != nil {
 		return nil, 0
 	}
 	var limit time.Duration
-	if state, _ := f.breaker.State(); state != breaker.Closed {
+	if state, _ := r.breaker.State(); state != breaker.Closed {
 		limit = listTimeout
-		if f.asking && f.o.Clock.Read().Since(f.asked) > listTimeout {
+		if r.asking && r.o.Clock.Read().Since(r.asked) > listTimeout {
 			return nil, 0
 		}
 	}
-	if f.next == nil {
-		f.next = &query{done: make(chan struct{})}
+	if r.next == nil {
+		r.next = &query{done: make(chan struct{})}
 	}
-	q := f.next
-	if !f.asking {
-		f.asking = true
-		f.work.Go(f.ask)
+	q := r.next
+	if !r.asking {
+		r.asking = true
+		r.work.Go(r.ask)
 	}
 	return q, limit
 }
 
 // ask sends queries as long as somebody waits for one. Those that the breaker does not
 // let through fail.
-func (f *Fresh) ask() {
+func (r *Replica) ask() {
 	for {
 		// Lists that can join do so first; on an idle machine there are none.
 		runtime.Gosched()
-		f.mu.Lock()
-		q := f.next
+		r.mu.Lock()
+		q := r.next
 		if q == nil {
-			f.asking = false
-			f.mu.Unlock()
+			r.asking = false
+			r.mu.Unlock()
 			return
 		}
-		f.next = nil
-		t, err := f.breaker.Enter(f.life) // it does not wait: nobody else enters
+		r.next = nil
+		t, err := r.breaker.Enter(r.life) // it does not wait: nobody else enters
 		if err != nil {
 			q.answer(err)
-			f.mu.Unlock()
+			r.mu.Unlock()
 			continue
 		}
-		f.asked = f.o.Clock.Read()
-		f.queries++
-		after, asked := f.seen, f.asked
-		f.mu.Unlock()
+		r.asked = r.o.Clock.Read()
+		r.queries++
+		after, asked := r.seen, r.asked
+		r.mu.Unlock()
 
-		seen, err := f.askOnce(after)
-		f.answer(q, t, seen, asked, err)
+		seen, err := r.askOnce(after)
+		r.answer(q, t, seen, asked, err)
 	}
 }
 
@@ -217,68 +217,68 @@ func (f *Fresh) ask() {
 // were created after it. It returns up to which revision the catalog knows everything,
 // also with an error: what came before a failure stays, so whoever is far behind gets
 // nearer with every query.
-func (f *Fresh) askOnce(after petcat.Revision) (petcat.Revision, error) {
-	ctx, cancel := context.WithTimeout(f.life, f.o.Timeout)
+func (r *Replica) askOnce(after petcat.Revision) (petcat.Revision, error) {
+	ctx, cancel := context.WithTimeout(r.life, r.o.Timeout)
 	defer cancel()
-	seen, err := f.o.Feed.CategoriesSince(ctx, after, func(c petcat.RevisedCategory) error {
-		f.catalog.mu.Lock()
-		defer f.catalog.mu.Unlock()
-		f.catalog.stage(c)
+	seen, err := r.o.Feed.CategoriesSince(ctx, after, func(c petcat.RevisedCategory) error {
+		r.catalog.mu.Lock()
+		defer r.catalog.mu.Unlock()
+		r.catalog.stage(c)
 		return nil
 	})
-	f.catalog.mu.Lock()
-	defer f.catalog.mu.Unlock()
+	r.catalog.mu.Lock()
+	defer r.catalog.mu.Unlock()
 	if err == nil {
-		f.catalog.publish()
+		r.catalog.publish()
 	}
-	return max(seen, f.catalog.revision), err
+	return max(seen, r.catalog.revision), err
 }
 
 // answer ends a query. A failure is everybody's: who waits for the next
 // query need not wait for that to fail too.
-func (f *Fresh) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked clock.Reading, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before, _ := f.breaker.State()
-	f.seen = max(f.seen, seen)
+func (r *Replica) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked clock.Reading, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, _ := r.breaker.State()
+	r.seen = max(r.seen, seen)
 	if err == nil {
-		f.seenAt = asked
-		f.breaker.Leave(t, breaker.Answered, nil)
+		r.seenAt = asked
+		r.breaker.Leave(t, breaker.Answered, nil)
 	} else {
-		f.breaker.Leave(t, breaker.Failed, err)
-		if f.next != nil {
-			f.next.answer(err)
-			f.next = nil
+		r.breaker.Leave(t, breaker.Failed, err)
+		if r.next != nil {
+			r.next.answer(err)
+			r.next = nil
 		}
 	}
 	q.answer(err)
 	switch {
-	case f.life.Err() != nil:
+	case r.life.Err() != nil:
 	case before == breaker.Closed && err != nil:
-		f.o.Logger.ErrorContext(f.life, "freshness queries fail; lists are served from memory", "max_staleness", f.o.MaxStaleness, "error", err)
+		r.o.Logger.ErrorContext(r.life, "freshness queries fail; lists are served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
 	case before != breaker.Closed && err == nil:
-		f.o.Logger.InfoContext(f.life, "freshness queries succeed again")
+		r.o.Logger.InfoContext(r.life, "freshness queries succeed again")
 	}
 }
 
 // lastKnown returns the list as it was when the store last answered, if it may
 // still be shown.
-func (f *Fresh) lastKnown() (*Snapshot, time.Duration, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (r *Replica) lastKnown() (*Snapshot, time.Duration, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	// At least 1 ns: 0 is for what is known to be complete now.
-	age := max(1, f.o.Clock.Read().Since(f.seenAt))
-	if age > f.o.MaxStaleness {
-		_, cause := f.breaker.State()
+	age := max(1, r.o.Clock.Read().Since(r.seenAt))
+	if age > r.o.MaxStaleness {
+		_, cause := r.breaker.State()
 		return nil, 0, petcat.Errorf(petcat.CodeServiceUnavailable,
 			"the list cannot be brought up to date at the moment; retry later").WithCause(cause)
 	}
-	f.stale++
-	return f.catalog.current.Load(), age, nil
+	r.stale++
+	return r.catalog.current.Load(), age, nil
 }
 
-// FreshStats are for metrics.
-type FreshStats struct {
+// ReplicaStats are for metrics.
+type ReplicaStats struct {
 	// Away says that the last query failed.
 	Away bool
 	// Age is how long ago the list was last known to be complete.
@@ -287,13 +287,13 @@ type FreshStats struct {
 	Stale   uint64 // lists so far that were answered from what was last known
 }
 
-// Stats returns how the catalog stands.
-func (f *Fresh) Stats() FreshStats {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	state, _ := f.breaker.State()
-	return FreshStats{
-		Away: state != breaker.Closed, Age: f.o.Clock.Read().Since(f.seenAt),
-		Queries: f.queries, Stale: f.stale,
+// Stats returns the state of the replica.
+func (r *Replica) Stats() ReplicaStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state, _ := r.breaker.State()
+	return ReplicaStats{
+		Away: state != breaker.Closed, Age: r.o.Clock.Read().Since(r.seenAt),
+		Queries: r.queries, Stale: r.stale,
 	}
 }
