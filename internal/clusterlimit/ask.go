@@ -15,14 +15,14 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 		return r.unavailable(err)
 	}
 	for {
-		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw()}
-		if err := r.submit(ctx, o); err != nil {
+		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw(), since: r.since}
+		if err := r.p.submit(ctx, o); err != nil {
 			return r.notDecided(ctx, err)
 		}
 		if o.admitted || !o.needsBlock() {
 			return r.decided(o), nil
 		}
-		r.waited = 0 // a lease takes its own time: the charge after it may wait as long as the first
+		r.since = r.l.stopwatch.Read() // the counters answered
 		if err := r.awaitBlock(ctx, o); err != nil {
 			return r.unavailable(err)
 		}
@@ -82,7 +82,7 @@ func (r *request) admitted(o *order) ratelimit.Decision {
 // decided answers a request that the counters decided.
 func (r *request) decided(o *order) ratelimit.Decision {
 	r.l.shared.Add(1)
-	r.l.options.Observe(r.waited)
+	r.l.options.Observe(r.l.stopwatch.Read().Since(r.since))
 	if o.admitted {
 		return r.admitted(o)
 	}

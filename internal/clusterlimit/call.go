@@ -1,9 +1,11 @@
 package clusterlimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -18,7 +20,7 @@ type order struct {
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
 	look     bool          // charge nothing: where the account stands is asked
-	since    clock.Reading // of the stopwatch
+	since    clock.Reading // of the stopwatch: as the request's
 	// The answer: as if the requests of a call had been decided one by one.
 	facts    counters.Facts
 	admitted bool
@@ -62,20 +64,11 @@ func (p *partition) expired(o *order, now clock.Reading) error {
 	return nil
 }
 
-// submit has the counters decide the request, which waits for all such calls together as
-// long as for one. The outcome is unknown after an error other than errNotSent and
-// [*counters.WrongEpoch].
-func (r *request) submit(ctx context.Context, o *order) error {
-	o.since = r.l.stopwatch.Read()
-	if left := r.l.options.timeout - r.waited; left < r.l.options.timeout/5 {
-		return errNotSent
-	} else if r.waited > 0 { // the others in its call have more time
-		var stop func()
-		ctx, stop = r.l.stopwatch.within(ctx, o.since, left)
-		defer stop()
-	}
-	err := r.p.orders.Submit(ctx, o)
-	if r.waited += r.l.stopwatch.Read().Since(o.since); groupcommit.Refused(err) {
+// submit has the counters decide a request. The outcome is unknown after an error other
+// than errNotSent and [*counters.WrongEpoch].
+func (p *partition) submit(ctx context.Context, o *order) error {
+	err := p.orders.Submit(ctx, o)
+	if groupcommit.Refused(err) {
 		return errNotSent
 	}
 	return err
@@ -98,7 +91,8 @@ func (p *partition) charge(ctx context.Context, group []*order) error {
 		}
 		c.PerMinute, c.PerDay, c.Overdraw = o.limit, o.charge.Quota.PerDay, c.Overdraw || o.overdraw
 	}
-	facts, err := p.send(ctx, group[0].since, charges) // it has waited longest
+	longest := slices.MinFunc(group, func(a, b *order) int { return cmp.Compare(a.since.Mono, b.since.Mono) })
+	facts, err := p.send(ctx, longest.since, charges)
 	if err != nil {
 		return err
 	}

@@ -238,8 +238,8 @@ func (j *job) lease() petcat.SharedLease {
 // grant tells a partition what was leased. When that fails, the counters ask again: nobody
 // waits for it longer than for a charge.
 func (le *leaser) grant(p *partition, grants []counters.Grant) error {
-	ctx, cancel := context.WithTimeout(le.l.lifetime, timeout)
-	defer cancel()
+	ctx, stop := le.l.stopwatch.within(le.l.lifetime, le.l.stopwatch.Read(), le.l.options.timeout)
+	defer stop()
 	err := le.l.options.Counters.Grant(ctx, p.number, p.state.Load().epoch, grants)
 	p.isOver(err)
 	return err

@@ -46,8 +46,8 @@ func (r *request) await(ctx context.Context, j *job) error {
 	}
 	select {
 	case <-j.done:
-		if j.untold { // the charge would not be answered either
-			r.waited = r.l.options.timeout
+		if j.untold {
+			return nil // the charge would not be answered either: it has the time that is left
 		}
 	case <-r.timeout:
 		r.overdue = true
@@ -55,6 +55,7 @@ func (r *request) await(ctx context.Context, j *job) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	r.since = r.l.stopwatch.Read()
 	return nil
 }
 

@@ -122,7 +122,7 @@ func (o *Options) defaults() {
 
 // Spend implements [ratelimit.Limiter].
 func (l *Limiter) Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
-	return (&request{l: l, p: l.partitionOf(c.Account), Charge: c}).spend(ctx)
+	return (&request{l: l, p: l.partitionOf(c.Account), Charge: c, since: l.stopwatch.Read()}).spend(ctx)
 }
 
 func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
@@ -133,10 +133,10 @@ func (l *Limiter) partitionOf(id petcat.AccountID) *partition {
 type request struct {
 	ratelimit.Charge
 
-	l      *Limiter
-	p      *partition
-	taken  int64         // the minute of whose budget one was taken; 0: none was
-	waited time.Duration // for the counters to decide
+	l     *Limiter
+	p     *partition
+	taken int64         // the minute of whose budget one was taken; 0: none was
+	since clock.Reading // of the stopwatch: the wait for the counters began; a lease begins another
 
 	timeout <-chan time.Time // of its wait for a block of the day; nil until it waits
 	overdue bool             // it has waited for so long

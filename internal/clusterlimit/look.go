@@ -9,7 +9,7 @@ import (
 // Look implements [ratelimit.Limiter]. While the counters are unavailable it tells what
 // they told last, and what this node has admitted since.
 func (l *Limiter) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
-	r := request{l: l, p: l.partitionOf(c.Account), Charge: c}
+	r := request{l: l, p: l.partitionOf(c.Account), Charge: c, since: l.stopwatch.Read()}
 	v := r.p.view(c.Quota.PerMinute)
 	if err := r.look(ctx, v); err != nil {
 		return ratelimit.Decision{}, ratelimit.Unavailable(err)
@@ -39,7 +39,7 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 // will do.
 func (r *request) look(ctx context.Context, v view) error {
 	if v.mode == closed {
-		_ = r.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true})
+		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.since})
 	}
 	if _, known := r.toldDay(v); known {
 		return nil

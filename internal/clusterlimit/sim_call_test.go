@@ -2,6 +2,7 @@ package clusterlimit
 
 import (
 	"errors"
+	"time"
 
 	"petcat"
 	"petcat/internal/counters"
@@ -17,8 +18,9 @@ func (n *simNode) newID() int64 { return n.w.random.Int64N(1<<48-1) + 1 }
 
 var errTimeout = errors.New("no answer in time")
 
-// charge sends charges once and takes note of what comes of it.
-func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, error)) {
+// charge sends charges once and takes note of what comes of it, for requests that wait since
+// a moment.
+func (n *simNode) charge(since int64, charges []counters.Charge, done func([]counters.Facts, error)) {
 	epoch, asked, told := n.state.epoch, n.mono(), n.w.oracle.toBeTold(n, charges)
 	over, executed, begun := false, false, n.w.oracle.current()
 	answer := func(facts []counters.Facts, err error) {
@@ -59,7 +61,7 @@ func (n *simNode) charge(charges []counters.Charge, done func([]counters.Facts, 
 			answer(facts, err)
 		}
 	})
-	n.w.timer(n, timeout, func() {
+	n.w.timer(n, timeout-time.Duration(n.stopwatch()-since), func() {
 		if over {
 			return
 		}

@@ -24,10 +24,10 @@ func (n *simNode) wantBlock(r *simRequest) {
 		n.w.oracle.errored(n, r)
 		return
 	}
-	r.waited = max(0, r.waited-timeout/5)
+	r.since = n.stopwatch()
 	again := func(told bool) {
-		if !told {
-			r.waited = timeout
+		if told {
+			r.since = n.stopwatch()
 		}
 		n.ask(r)
 	}

@@ -39,6 +39,7 @@ type simNode struct {
 	diedAt       int64
 	frozenSince  int64
 	frozenUntil  int64
+	frozenFor    int64 // in all
 	cutUntil     int64   // from the counters
 	noStoreUntil int64   // cut off from the database
 	blindUntil   int64   // a mutant's
@@ -61,9 +62,7 @@ type simRequest struct {
 	retry      int     // after leases
 	executedIn *window // of facts
 	told       bool    // the counters were told what this node knows of the day
-	turn       int     // of asking the counters
-	asked      int64
-	waited     time.Duration // for the counters
+	since      int64   // it waits for the counters, by the node's stopwatch
 	over       bool
 }
 
@@ -73,6 +72,9 @@ func (n *simNode) Read() clock.Reading {
 }
 
 func (n *simNode) mono() int64 { return n.Read().Mono }
+
+// stopwatch returns the time that does not pass while the node is frozen.
+func (n *simNode) stopwatch() int64 { return n.w.now - n.frozenFor }
 
 // join starts a node, which serves once it has tried to reach the counters.
 func (w *world) join() {
@@ -180,21 +182,11 @@ func (n *simNode) spend(r *simRequest) {
 	}
 }
 
-// ask puts the request into the next call, if it has not waited for too long.
+// ask puts the request into the next call, if it has not waited for half of its time.
 func (n *simNode) ask(r *simRequest) {
-	left := timeout - r.waited
-	if left < timeout/5 {
+	if n.stopwatch()-r.since > int64(timeout/2) {
 		n.alone(r, false)
 		return
-	}
-	r.asked = n.w.now
-	r.turn++
-	if turn := r.turn; r.waited > 0 {
-		n.w.timer(n, left, func() {
-			if r.answered(n, turn) {
-				n.alone(r, true)
-			}
-		})
 	}
 	r.order = order{charge: ratelimit.Charge{Account: r.client.id, Quota: r.client.quota}, limit: r.client.quota.PerMinute - r.v.room, overdraw: n.storeAway()}
 	n.queue = append(n.queue, r)
@@ -210,16 +202,15 @@ func (n *simNode) flushQueue() {
 	n.queue = nil
 	if n.state.mode == open {
 		for _, r := range group {
-			r.turn++
 			n.alone(r, false)
 		}
 		return
 	}
 	var charges []counters.Charge
 	place := make(map[petcat.AccountID]int)
-	turns := make([]int, len(group))
-	for at, r := range group {
-		turns[at] = r.turn
+	since := n.stopwatch()
+	for _, r := range group {
+		since = min(since, r.since)
 		i, known := place[r.client.id]
 		if !known {
 			i = len(charges)
@@ -230,35 +221,20 @@ func (n *simNode) flushQueue() {
 		charges[i].PerMinute, charges[i].PerDay = r.limit, r.charge.Quota.PerDay
 		charges[i].Overdraw = charges[i].Overdraw || r.overdraw
 	}
-	n.charge(charges, func(facts []counters.Facts, err error) {
+	n.charge(since, charges, func(facts []counters.Facts, err error) {
 		answered := make([]int64, len(charges))
-		for at, r := range group {
-			waits := r.answered(n, turns[at])
+		for _, r := range group {
 			if err != nil {
-				if waits {
-					n.notDecided(r, err)
-				}
+				n.notDecided(r, err)
 				continue
 			}
 			i := place[r.client.id]
-			if waits {
-				r.take(facts[i], answered[i])
-				r.executedIn = n.answeredIn
-				n.decided(r)
-			}
+			r.take(facts[i], answered[i])
+			r.executedIn = n.answeredIn
 			answered[i]++
+			n.decided(r)
 		}
 	})
-}
-
-// answered ends a request's wait for the counters, and reports whether it has waited still.
-func (r *simRequest) answered(n *simNode, turn int) bool {
-	if r.turn != turn {
-		return false
-	}
-	r.turn++
-	r.waited += time.Duration(n.w.now - r.asked)
-	return true
 }
 
 func (n *simNode) notDecided(r *simRequest, err error) {

@@ -71,7 +71,7 @@ func (n *simNode) flush() {
 		n.nextProbe()
 		return
 	}
-	n.charge(charges, func(_ []counters.Facts, err error) {
+	n.charge(n.stopwatch(), charges, func(_ []counters.Facts, err error) {
 		if err != nil {
 			for _, c := range charges {
 				n.report(c.Account)

@@ -307,6 +307,7 @@ func (w *world) strike(n *simNode, k kind, until int64) {
 		if n.frozenUntil < w.now {
 			n.frozenSince = w.now
 			n.frozenUntil = until
+			n.frozenFor += until - w.now
 			o.dbFaults = append(o.dbFaults, interval{n, w.now, until})
 		}
 	case noDatabase:
@@ -327,7 +328,10 @@ func (w *world) load(h happening) {
 			if n := w.pick(h, i); n != nil {
 				r := &simRequest{client: w.accounts[h.who], sent: w.now}
 				w.oracle.sent(r)
-				w.arrive(n, 0, func() { n.spend(r) })
+				w.arrive(n, 0, func() {
+					r.since = n.stopwatch()
+					n.spend(r)
+				})
 			}
 		})
 	}
