@@ -140,7 +140,7 @@ type UsageStore interface {
 	// Usage returns what was written so far. Minutes are kept for an hour, or for less
 	// when there are very many; hours and days for UsageHours and UsageDays.
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
-	// KeyUses returns when the keys of an account were last used. A key that was never
-	// used is not among them.
+	// KeyUses returns when the keys of an account, or of AllAccounts, were last used. A
+	// key that was never used is not among them.
 	KeyUses(ctx context.Context, account AccountID) (map[KeyID]time.Time, error)
 }

@@ -6,14 +6,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestKeyFindTellsTheLastUse: whoever finds a leaked key wants to know whether it is
-// used, and by when it was.
-func TestKeyFindTellsTheLastUse(t *testing.T) {
+// TestLastUseOfKeys: whoever finds a leaked key wants to know whether it is used, and
+// when it was. Whatever shows keys says the same.
+func TestLastUseOfKeys(t *testing.T) {
 	s := serve(t, filepath.Join(t.TempDir(), "data"))
 	openAccount(t, s.data, "acme", "free")
 	id, key := issueKey(t, s.data, "acme")
+	issueKey(t, s.data, "acme") // never used
 	type foundKey struct {
 		ID         string     `json:"id"`
 		LastUsedAt *time.Time `json:"last_used_at"`
@@ -38,5 +41,15 @@ func TestKeyFindTellsTheLastUse(t *testing.T) {
 	eventually(t, 10*time.Second, "the last use is known", func() bool { return find()[0].LastUsedAt != nil })
 	if at := find()[0].LastUsedAt; at.Before(used) || at.After(time.Now()) {
 		t.Errorf("it was used at %s, and said to be at %s", used, at)
+	}
+	want := append(find(), foundKey{ID: "key_2"})
+	var listed []foundKey
+	must(t, json.Unmarshal([]byte(petcatDoes(t, s.data, "key", "list", "--json")), &listed))
+	var shown struct{ Keys []foundKey }
+	must(t, json.Unmarshal([]byte(petcatDoes(t, s.data, "account", "show", "acme", "--json")), &shown))
+	for command, got := range map[string][]foundKey{"key list": listed, "account show": shown.Keys} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("key find and %s say when each key was last used (-find +%[1]s):\n%s", command, diff)
+		}
 	}
 }

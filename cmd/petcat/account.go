@@ -117,7 +117,7 @@ func (p *program) accountShowCommand() *cobra.Command {
 				return p.printJSON(struct {
 					accountJSON
 					Keys []usedKeyJSON `json:"keys"`
-				}{accountDocument(a), p.usedKeyDocuments(keys, uses)})
+				}{accountDocument(a), p.keyDocuments(keys, uses)})
 			}
 			if err := p.printAccount(a); err != nil {
 				return err

@@ -82,7 +82,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 func (p *program) keyListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [ACCOUNT]",
-		Short: "List the keys of an account, or of all",
+		Short: "List the keys of an account, or of all, and when each was last used",
 		Args:  arguments("[ACCOUNT]"),
 	}
 	registerStoreFlags(cmd)
@@ -101,14 +101,18 @@ func (p *program) keyListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			uses, err := usesOf(ctx, st, keys)
+			if err != nil {
+				return err
+			}
 			if *asJSON {
-				return p.printJSON(p.keyDocuments(keys))
+				return p.printJSON(p.keyDocuments(keys, uses))
 			}
 			names, err := accountNames(ctx, st)
 			if err != nil {
 				return err
 			}
-			return p.printKeys(keys, names, nil)
+			return p.printKeys(keys, names, uses)
 		})
 	}
 	return cmd

@@ -130,7 +130,7 @@ func (p *program) printFound(ctx context.Context, st store, keys []petcat.Key, n
 		return err
 	}
 	if asJSON {
-		return p.printJSON(p.usedKeyDocuments(keys, uses))
+		return p.printJSON(p.keyDocuments(keys, uses))
 	}
 	if err := p.printKeys(keys, names, uses); err != nil {
 		return err

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
 	"time"
 
 	"petcat"
@@ -36,15 +36,7 @@ func keyDocument(k petcat.Key, now time.Time) keyJSON {
 	return document
 }
 
-func (p *program) keyDocuments(keys []petcat.Key) []keyJSON {
-	documents := []keyJSON{}
-	for _, k := range keys {
-		documents = append(documents, keyDocument(k, p.now()))
-	}
-	return documents
-}
-
-// usedKeyJSON is a key with its last use, which is looked up by account.
+// usedKeyJSON is a key in a list, with its last use.
 type usedKeyJSON struct {
 	keyJSON
 	LastUsedAt *string `json:"last_used_at"` // null: never
@@ -53,24 +45,19 @@ type usedKeyJSON struct {
 // keyUses is when keys were last used; those that never were are not among them.
 type keyUses map[petcat.KeyID]time.Time
 
-// usesOf looks up when keys were last used: one question for each of their accounts.
+// usesOf looks up in one query when keys were last used, and perhaps others, too.
 func usesOf(ctx context.Context, st petcat.UsageStore, keys []petcat.Key) (keyUses, error) {
-	uses, asked := keyUses{}, map[petcat.AccountID]bool{}
-	for _, k := range keys {
-		if asked[k.Account] {
-			continue
-		}
-		asked[k.Account] = true
-		of, err := st.KeyUses(ctx, k.Account)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(uses, of)
+	if len(keys) == 0 {
+		return keyUses{}, nil
 	}
-	return uses, nil
+	account := keys[0].Account
+	if slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != account }) {
+		account = petcat.AllAccounts
+	}
+	return st.KeyUses(ctx, account)
 }
 
-func (p *program) usedKeyDocuments(keys []petcat.Key, uses keyUses) []usedKeyJSON {
+func (p *program) keyDocuments(keys []petcat.Key, uses keyUses) []usedKeyJSON {
 	documents := []usedKeyJSON{}
 	for _, k := range keys {
 		documents = append(documents, usedKeyJSON{keyDocument(k, p.now()), nullableTime(uses[k.ID])})
@@ -78,14 +65,9 @@ func (p *program) usedKeyDocuments(keys []petcat.Key, uses keyUses) []usedKeyJSO
 	return documents
 }
 
-// printKeys shows keys, with their last uses unless uses is nil.
 func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string, uses keyUses) error {
 	if len(keys) == 0 {
 		return p.say("There are no keys yet; create one with: petcat key create ACCOUNT")
-	}
-	header := []string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "ACCESS", "CREATED", "EXPIRES", "SUCCESSOR"}
-	if uses != nil {
-		header = append(header, "LAST USED")
 	}
 	var rows [][]string
 	for _, k := range keys {
@@ -93,16 +75,12 @@ func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string
 		if k.Successor != 0 {
 			successor = k.Successor.String()
 		}
-		row := []string{
+		rows = append(rows, []string{
 			k.ID.String(), k.Account.String(), names[k.Account], k.Label, "…" + k.Hint, string(k.State(p.now())), accessOf(k),
-			timestamp(k.CreatedAt), timestampOr(k.ExpiresAt, "never"), successor,
-		}
-		if uses != nil {
-			row = append(row, timestampOr(uses[k.ID], "never"))
-		}
-		rows = append(rows, row)
+			timestamp(k.CreatedAt), timestampOr(k.ExpiresAt, "never"), successor, timestampOr(uses[k.ID], "never"),
+		})
 	}
-	return p.printTable(header, rows)
+	return p.printTable([]string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "ACCESS", "CREATED", "EXPIRES", "SUCCESSOR", "LAST USED"}, rows)
 }
 
 // accessOf is how people see what a key may do.

@@ -168,8 +168,14 @@ func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
 
 // KeyUses implements [petcat.UsageStore].
 func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
-	const query = `SELECT k.id, u.used_at, NULL FROM api_key AS k LEFT JOIN key_use AS u ON u.key_id = k.id WHERE k.account_id = ?
-		UNION ALL SELECT -1, 0, data FROM usage_batch WHERE part < 0`
+	const (
+		keys    = `SELECT k.id, u.used_at, NULL FROM api_key AS k LEFT JOIN key_use AS u ON u.key_id = k.id`
+		batches = ` UNION ALL SELECT -1, 0, data FROM usage_batch WHERE part < 0`
+	)
+	query, args := keys+batches, []any(nil)
+	if account != petcat.AllAccounts {
+		query, args = keys+` WHERE k.account_id = ?`+batches, []any{int64(account)}
+	}
 	used := make(map[petcat.KeyID]time.Time)
 	of := make(map[petcat.KeyID]bool)
 	use := func(k petcat.KeyUse) {
@@ -195,7 +201,7 @@ func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petc
 				use(petcat.KeyUse{Key: petcat.KeyID(key), At: time.Unix(*at, 0).UTC()})
 			}
 			return nil
-		}, query, int64(account))
+		}, query, args...)
 	})
 	if err != nil {
 		return nil, err

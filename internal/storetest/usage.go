@@ -227,6 +227,8 @@ func testKeyUses(t *testing.T, open Open) {
 	use(1, used.ID, noon.Add(time.Second))
 	use(2, other.ID, noon.Add(time.Minute))
 	want(noon.Add(time.Second))
+	everybody, err := f.KeyUses(t.Context(), petcat.AllAccounts)
+	wantEqual(t, "the last uses of all accounts", map[petcat.KeyID]time.Time{used.ID: noon.Add(time.Second), other.ID: noon.Add(time.Minute)}, must(t, everybody, err))
 	f.clock.Advance(time.Hour)
 	f.clean(t)
 	want(noon.Add(time.Second))
