@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"petcat"
 )
 
@@ -107,7 +109,7 @@ func (p *program) printAuditReport(r auditReport, head petcat.AuditHead, asJSON 
 	if asJSON {
 		err = p.printJSON(r)
 	} else {
-		err = p.say("Checked %s entries of the audit log; its head is %s.", grouped(r.Entries), r.Head)
+		err = p.say("Checked %s entries of the audit log; its head is %s.", humanize.Comma(r.Entries), r.Head)
 	}
 	if err != nil {
 		return err

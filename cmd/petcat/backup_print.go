@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"petcat/internal/backup"
 )
@@ -34,25 +35,16 @@ func (p *program) printReport(to io.Writer, r report, asJSON, quiet bool) error 
 	people.stdout = to
 	size := ""
 	if r.Size > 0 {
-		size = ", " + grouped(r.Size) + " bytes"
+		size = ", " + humanize.Comma(r.Size) + " bytes"
 	}
 	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
 	if err := people.say("%s %s data of %s, revision %s, %s%s, in %s.",
-		r.verb, r.Environment, timestamp(r.TakenAt), grouped(int64(r.Revision)), r.done, size, took); err != nil {
+		r.verb, r.Environment, timestamp(r.TakenAt), humanize.Comma(int64(r.Revision)), r.done, size, took); err != nil {
 		return err
 	}
 	var rows [][]string
 	for _, k := range backup.Kinds() {
-		rows = append(rows, []string{strings.ReplaceAll(k.String(), "_", " "), fmt.Sprintf("%13s", grouped(r.Rows[k]))})
+		rows = append(rows, []string{strings.ReplaceAll(k.String(), "_", " "), fmt.Sprintf("%13s", humanize.Comma(r.Rows[k]))})
 	}
 	return people.printColumns(rows)
-}
-
-// grouped writes a number with commas between the thousands.
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
 }

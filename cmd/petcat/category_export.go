@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"petcat/client"
@@ -66,7 +67,7 @@ command obeys.`,
 		case *quiet || args[0] == dash:
 			return nil
 		default:
-			return p.say("%s categories exported to %s.", grouped(count), args[0])
+			return p.say("%s categories exported to %s.", humanize.Comma(count), args[0])
 		}
 	}
 	return cmd

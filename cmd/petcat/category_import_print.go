@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"petcat/client"
 )
 
@@ -38,14 +40,14 @@ func (p *program) printImport(r importReport, asJSON, quiet bool) error {
 	}
 	found := ""
 	if r.Found > 0 {
-		found = fmt.Sprintf(" (%s of them found in the list)", grouped(int64(r.Found)))
+		found = fmt.Sprintf(" (%s of them found in the list)", humanize.Comma(int64(r.Found)))
 	}
 	err := p.say("%s: %s rows created, %s existed already%s, %s refused.", r.File,
-		grouped(int64(r.Created)), grouped(int64(r.Existing)), found, grouped(int64(r.refused)))
+		humanize.Comma(int64(r.Created)), humanize.Comma(int64(r.Existing)), found, humanize.Comma(int64(r.refused)))
 	if err != nil || r.Created == 0 {
 		return err
 	}
-	return p.say("It took %.1f s, at %s/s.", r.Seconds, grouped(int64(float64(r.Created)/max(r.Seconds, 0.001))))
+	return p.say("It took %.1f s, at %s/s.", r.Seconds, humanize.Comma(int64(float64(r.Created)/max(r.Seconds, 0.001))))
 }
 
 // verdict returns the error of a command whose import ended with err.
@@ -57,5 +59,5 @@ func (r importReport) verdict(err error) error {
 		return err
 	}
 	return &failure{code: exitData, text: fmt.Sprintf("%s rows of %s were refused; correct them, and run the same command again: it creates nothing twice",
-		grouped(int64(r.refused)), r.File)}
+		humanize.Comma(int64(r.refused)), r.File)}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"petcat/internal/clock"
 )
 
@@ -115,10 +117,10 @@ func (b *progress) show() {
 func (b *progress) text(now clock.Reading) string {
 	took := max(now.Since(b.begun), time.Millisecond)
 	rate := float64(b.done) / took.Seconds()
-	text := fmt.Sprintf("%s rows %s, %s/s", grouped(b.done), b.verb, grouped(int64(rate)))
+	text := fmt.Sprintf("%s rows %s, %s/s", humanize.Comma(b.done), b.verb, humanize.Comma(int64(rate)))
 	if b.total != unknownTotal {
 		text = fmt.Sprintf("%3d%%, %s of %s rows %s, %s/s, %s left", 100*min(b.done, b.total)/max(b.total, 1),
-			grouped(b.done), grouped(b.total), b.verb, grouped(int64(rate)), b.left(rate))
+			humanize.Comma(b.done), humanize.Comma(b.total), b.verb, humanize.Comma(int64(rate)), b.left(rate))
 	}
 	if b.note != nil {
 		text += b.note()

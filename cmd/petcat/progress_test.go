@@ -92,11 +92,3 @@ func TestProgressOfSlowRows(t *testing.T) {
 		}
 	})
 }
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1_000: "1,000", 1_234_567: "1,234,567", -1_000: "-1,000", -100: "-100"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d is written %q, want %q", n, got, want)
-		}
-	}
-}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"petcat"
 	usagehistory "petcat/internal/usage"
 )
@@ -86,7 +88,7 @@ func (r usageReport) document() usageJSON {
 // usageCells are counts in the order of the columns.
 func usageCells(c petcat.UsageCounts) (cells []string) {
 	for _, n := range []int64{c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes} {
-		cells = append(cells, grouped(n))
+		cells = append(cells, humanize.Comma(n))
 	}
 	return cells
 }

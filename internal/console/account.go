@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"petcat"
 	"petcat/internal/ratelimit"
 )
@@ -94,7 +96,7 @@ func why(r petcat.Refusal) string {
 		if s.Limit == 0 {
 			return "The quota of the " + window + " was used up"
 		}
-		return "The quota of the " + window + " was used up: " + number(s.Used) + " of " + number(s.Limit)
+		return "The quota of the " + window + " was used up: " + humanize.Comma(s.Used) + " of " + humanize.Comma(s.Limit)
 	}
 	switch r.Reason() {
 	case petcat.Minute.String():

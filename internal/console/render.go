@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"petcat"
 	"petcat/internal/representation"
 )
@@ -90,7 +92,7 @@ func (x *exchange) respond(status int, page string, v view) {
 // functions are what pages call.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"when": when, "second": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }, "number": number, "size": size, "ago": ago, "base": func() string { return base },
+		"when": when, "second": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }, "number": humanize.Comma, "size": size, "ago": ago, "base": func() string { return base },
 		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plans":   petcat.Plans,
 		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },
@@ -123,15 +125,6 @@ func ago(d time.Duration) string {
 	}
 }
 
-// number writes a number with commas between thousands.
-func number(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
 // size writes a number of bytes with a unit.
 func size(bytes int64) string {
 	value, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
@@ -157,7 +150,7 @@ func planQuota(p petcat.Plan) string {
 	if !published {
 		return "numbers as agreed"
 	}
-	return number(q.PerMinute) + " a minute, " + number(q.PerDay) + " a day"
+	return humanize.Comma(q.PerMinute) + " a minute, " + humanize.Comma(q.PerDay) + " a day"
 }
 
 // detail returns the detail of an audit entry for people.
