@@ -88,8 +88,6 @@ petcat config shows the effective values and where each came from.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 65 bad rows in a file, 75 try again
 later, 78 bad configuration, 130 an import was interrupted.`,
-		// Without a template of its own: one would link text/template, and with
-		// it every method of every type, a third of the binary.
 		Version:           build().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
