@@ -75,9 +75,9 @@ race-quick: need-go ## Run the tests that start no server under the race detecto
 	CGO_ENABLED=1 go test -race -short -tags faults -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: browser
-browser: need-go need-npm tools/clients/node_modules ## Use the reference page and the console in headless Chromium (SCREENSHOT=file keeps a picture)
+browser: need-go need-npm tools/clients/node_modules ## Use the reference page and the console in headless Chromium (SCREENSHOTS=docs makes the pictures of the documents again)
 	@scripts/need-servers chromium
-	PETCAT_TEST_REQUIRE=1 PETCAT_SCREENSHOT=$(abspath $(SCREENSHOT)) go test -timeout $(TEST_TIMEOUT) ./e2e -run $(BROWSER) -count=1 -v
+	PETCAT_TEST_REQUIRE=1 PETCAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -timeout $(TEST_TIMEOUT) ./e2e -run $(BROWSER) -count=1 -v
 
 .PHONY: bench-test
 bench-test: need-go ## Run the tests of bench/, which is a module of its own

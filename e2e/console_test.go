@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -23,14 +24,18 @@ func (s *server) linkFor(name, role string, flags ...string) string {
 }
 
 // TestConsoleInBrowser: an operator signs in with a link, creates an account and a key that
-// the API takes at once, sees the charts move, lifts a ban and signs out; axe finds nothing
+// the API takes at once, changes the plan, sees the charts move, lifts a ban and signs out; axe finds nothing
 // serious on any page; and neither the pages nor the browser ask another host for anything.
 func TestConsoleInBrowser(t *testing.T) {
 	s := serve(t, filepath.Join(t.TempDir(), "data"))
 	dir := t.TempDir()
 	netLog, link := filepath.Join(dir, "net.json"), s.linkFor("ada", "admin")
 	chromium, node := tooltest.Find(t, "chromium", "chromium"), tooltest.Find(t, "node", "nodejs")
-	task, err := json.Marshal(map[string]string{"executablePath": chromium, "link": link, "api": s.api, "netLog": netLog})
+	minutes := 0 // of use
+	if os.Getenv(screenshotsVariable) != "" {
+		minutes = 5
+	}
+	task, err := json.Marshal(map[string]any{"executablePath": chromium, "link": link, "api": s.api, "netLog": netLog, "pictures": dir, "minutes": minutes})
 	must(t, err)
 	t.Setenv("NODE_PATH", nodeModules(t))
 	t.Setenv("HOME", dir) // chromium leaves files there, and in TMPDIR
@@ -62,10 +67,11 @@ func TestConsoleInBrowser(t *testing.T) {
 		t.Errorf("the console says (-want +got)\n%s", diff)
 	}
 	wantLocal(t, netLog, s.admin)
+	keepPictures(t, dir, "console-light.png", "console-dark.png", "console-phone.png")
 	if token := link[strings.Index(link, "#")+1:]; strings.Contains(s.log.String(), token) || strings.Contains(s.log.String(), saw.Key) {
 		t.Error("the log has a secret")
 	}
-	for _, line := range []string{"operator.sign_in", "account.create", "key.create", "ban.lift", "category.create"} {
+	for _, line := range []string{"operator.sign_in", "account.create", "key.create", "account.set_plan", "ban.lift", "category.create"} {
 		if audit := petcatDoes(t, s.data, "audit", "list", "--actor", "operator ada"); !strings.Contains(audit, line) {
 			t.Errorf("the audit log lacks %s by the operator\n%s", line, audit)
 		}

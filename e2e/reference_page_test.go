@@ -16,8 +16,8 @@ import (
 	"petcat/internal/tooltest"
 )
 
-// screenshotVariable names the file that is to get the picture of the page.
-const screenshotVariable = "PETCAT_SCREENSHOT"
+// screenshotsVariable names the folder that is to get the pictures of the pages.
+const screenshotsVariable = "PETCAT_SCREENSHOTS"
 
 // onPage is an operation as the reference page shows it, and the document has it.
 type onPage struct {
@@ -32,11 +32,12 @@ func TestReferencePage(t *testing.T) {
 	openAccount(t, s.data, "integrator", "free")
 	_, key := issueKey(t, s.data, "integrator")
 	dir := t.TempDir()
-	picture, netLog := filepath.Join(dir, "page.png"), filepath.Join(dir, "net.json")
+	const picture = "reference.png"
+	netLog := filepath.Join(dir, "net.json")
 	chromium, node := tooltest.Find(t, "chromium", "chromium"), tooltest.Find(t, "node", "nodejs")
 	task, err := json.Marshal(map[string]string{
 		"executablePath": chromium, "url": s.api + "/docs", "key": key,
-		"body": `{"name": "Ferrets", "description": "Domestic ferrets"}`, "screenshot": picture, "netLog": netLog,
+		"body": `{"name": "Ferrets", "description": "Domestic ferrets"}`, "screenshot": filepath.Join(dir, picture), "netLog": netLog,
 	})
 	must(t, err)
 	t.Setenv("NODE_PATH", nodeModules(t))
@@ -64,7 +65,7 @@ func TestReferencePage(t *testing.T) {
 		t.Errorf("the console says %q", saw.Messages)
 	}
 	wantLocal(t, netLog, s.api)
-	keepPicture(t, picture)
+	keepPictures(t, dir, picture)
 }
 
 // documented returns the operations of the served document as the page is to show them.
@@ -136,15 +137,17 @@ func wantLocal(t *testing.T, file, server string) {
 	}
 }
 
-// keepPicture checks the picture of the page, and keeps it if somebody asks for it.
-func keepPicture(t *testing.T, file string) {
+// keepPictures checks pictures of pages, and keeps them if somebody asks for them.
+func keepPictures(t *testing.T, dir string, names ...string) {
 	t.Helper()
-	picture, err := os.ReadFile(file)
-	must(t, err)
-	if _, err := png.Decode(bytes.NewReader(picture)); err != nil || len(picture) > 300<<10 {
-		t.Errorf("the picture has %d bytes: %v", len(picture), err)
-	}
-	if to := os.Getenv(screenshotVariable); to != "" {
-		must(t, os.WriteFile(to, picture, 0o644))
+	for _, name := range names {
+		picture, err := os.ReadFile(filepath.Join(dir, name))
+		must(t, err)
+		if _, err := png.Decode(bytes.NewReader(picture)); err != nil || len(picture) > 300<<10 {
+			t.Errorf("%s has %d bytes: %v", name, len(picture), err)
+		}
+		if to := os.Getenv(screenshotsVariable); to != "" {
+			must(t, os.WriteFile(filepath.Join(to, name), picture, 0o644))
+		}
 	}
 }

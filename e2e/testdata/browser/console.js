@@ -9,12 +9,16 @@ const sizes = {
   phone: { scheme: 'light', width: 390, height: 844 },
 };
 
+async function show(page, { scheme, width, height }) {
+  await page.emulateMedia({ colorScheme: scheme });
+  await page.setViewportSize({ width, height });
+}
+
 // judge lets axe look at a page in each form, and returns what is serious.
 async function judge(page, axe) {
   const found = [];
-  for (const [name, { scheme, width, height }] of Object.entries(sizes)) {
-    await page.emulateMedia({ colorScheme: scheme });
-    await page.setViewportSize({ width, height });
+  for (const [name, size] of Object.entries(sizes)) {
+    await show(page, size);
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => window.axe.run());
     for (const v of violations) {
@@ -23,13 +27,12 @@ async function judge(page, axe) {
     const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (beyond > 0) found.push(`${new URL(page.url()).pathname}, ${name}: ${beyond} pixels are beyond the window`);
   }
-  await page.emulateMedia({ colorScheme: 'light' });
-  await page.setViewportSize(sizes.light);
+  await show(page, sizes.light);
   return found;
 }
 
 async function main() {
-  const { executablePath, link, api, netLog } = JSON.parse(process.argv[2]);
+  const { executablePath, link, api, netLog, pictures, minutes } = JSON.parse(process.argv[2]);
   const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
   const browser = await chromium.launch({
     executablePath,
@@ -51,6 +54,15 @@ async function main() {
     const body = await answer.json();
     return Array.isArray(body) ? answer.status : `${answer.status} ${body.code}`;
   };
+  const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+  // Of a page with a chart, for the documents.
+  const picture = async (name, path) => {
+    await show(page, { ...sizes[name], height: name === 'phone' ? 844 : 1150 });
+    await open(path);
+    await page.locator('[data-chart] .u-over').first().waitFor();
+    await page.screenshot({ path: `${pictures}/console-${name}.png` });
+    await show(page, sizes.light);
+  };
   const saw = { serious: [], messages };
 
   await page.goto(link);
@@ -65,7 +77,7 @@ async function main() {
   await page.getByText('New account').click();
   await page.getByLabel('Name', { exact: true }).fill('Whiskers & Co');
   await page.getByLabel('Plan').selectOption('enterprise');
-  await page.getByLabel('Requests a minute').fill('1');
+  await page.getByLabel('Requests a minute').fill('600');
   await page.getByLabel('Requests a day').fill('10,000');
   saw.serious.push(...await judge(page, axe));
   await button('Create the account').click();
@@ -86,9 +98,17 @@ async function main() {
   saw.again = await page.content().then((text) => text.includes(saw.key));
 
   saw.calls = [await call(saw.key)];
+  for (const end = Date.now() + minutes * 60_000; Date.now() < end;) { // so that charts have something to show
+    await call(saw.key);
+    await pause(100 + 300 * Math.random());
+  }
+  await open(`accounts/${account}`);
+  await page.getByLabel('Requests a minute').fill('1');
+  await button('Change the plan').click();
+  await page.getByText('The plan was changed.').waitFor();
   const banned = Date.now() + 30_000;
   let last;
-  do { last = await call(saw.key); } while (last !== '429 key_banned' && Date.now() < banned);
+  do { last = await call(saw.key); await pause(50); } while (last !== '429 key_banned' && Date.now() < banned);
   saw.calls.push(last);
 
   await open('');
@@ -98,6 +118,7 @@ async function main() {
   await page.locator('.numbers li', { hasText: 'Refused' }).locator('strong').filter({ hasNotText: /^0$/ }).waitFor({ timeout: 40_000 });
   saw.refused = await page.locator('.numbers li', { hasText: 'Refused' }).locator('strong').textContent();
   saw.serious.push(...await judge(page, axe));
+  await picture('light', '');
 
   await link_('Bans').click();
   await button('Lift the ban of key_1').waitFor();
@@ -105,7 +126,7 @@ async function main() {
   await button('Lift the ban of key_1').click();
   await page.getByText('The ban was lifted.').waitFor();
   const lifted = Date.now() + 20_000;
-  do { last = await call(saw.key); } while (last === '429 key_banned' && Date.now() < lifted);
+  do { last = await call(saw.key); await pause(50); } while (last === '429 key_banned' && Date.now() < lifted);
   saw.calls.push(last);
 
   await link_('Accounts').click();
@@ -115,6 +136,8 @@ async function main() {
   await link_('Whiskers & Co').click();
   await page.waitForURL(new RegExp(`accounts/${account}$`));
   await page.getByText('The key was banned').first().waitFor(); // among the recent refusals
+  await picture('dark', `accounts/${account}`);
+  await picture('phone', `accounts/${account}`);
   for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', `accounts/${account}/close`, 'categories', 'audit', 'nodes', 'settings', 'operators', 'nowhere']) {
     await open(path);
     saw.serious.push(...await judge(page, axe));
