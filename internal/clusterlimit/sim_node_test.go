@@ -39,7 +39,7 @@ type simNode struct {
 	diedAt       int64
 	frozenSince  int64
 	frozenUntil  int64
-	frozenFor    int64 // in all
+	frozenFor    int64   // in all
 	cutUntil     int64   // from the counters
 	noStoreUntil int64   // cut off from the database
 	blindUntil   int64   // a mutant's

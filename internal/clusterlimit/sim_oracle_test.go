@@ -131,16 +131,24 @@ func (o *oracle) current() *window { return o.windows[len(o.windows)-1] }
 // of returns the window of a request: that in which the counters executed it, which a node that
 // stood still may tell later, or by the time at which the node thinks that it decided it.
 // A node that does not know that the clock was set may call the window by a name that an
-// earlier one had, too, which was over when the request was sent.
+// earlier one had, too, which was over when the request was sent. One whose idea of the
+// counters' clock is late means the earlier one: it is at the end of a minute then.
 func (o *oracle) of(r *simRequest, now int64) *window {
 	if now == r.facts.Now {
 		return r.executedIn
 	}
 	i, ok := o.ofIndex[minuteOf(now)]
-	if !ok || o.steps > 0 && o.windows[i].end != 0 && o.windows[i].end < r.sent-int64(time.Second) {
+	if !ok {
 		return o.current()
 	}
-	return o.windows[i]
+	w, lag := o.windows[i], int64(time.Second)
+	if now%int64(time.Minute) < int64(time.Minute)-lag {
+		lag = 0
+	}
+	if o.steps > 0 && w.end != 0 && w.end < r.sent-lag {
+		return o.current()
+	}
+	return w
 }
 
 // chargedLate takes note of requests that are counted a minute later, when their clients

@@ -54,6 +54,7 @@ func TestWaitInAll(t *testing.T) {
 		"no charge is answered":                        {false, nil, true, timeout},
 		"the epoch is over":                            {true, []time.Duration{answer}, true, timeout},
 		"the epoch is over, told late":                 {true, []time.Duration{2 * answer}, true, 2 * answer},
+		"the epoch is over, told too late":             {true, []time.Duration{timeout - answer/4}, true, timeout - answer/4},
 		"a block is needed":                            {false, []time.Duration{answer}, true, answer + timeout},
 		"a block is needed, told late":                 {false, []time.Duration{2 * answer}, true, 2*answer + timeout},
 		"a block is needed, told very late":            {false, []time.Duration{timeout - answer/4}, true, timeout - answer/4 + timeout},
