@@ -9,7 +9,8 @@ import (
 )
 
 // ask has the counters decide the request. The error may be a [*counters.WrongEpoch]:
-// then nothing was decided.
+// then nothing was decided. Its wait for them goes on across a new epoch, and begins anew
+// when they answer that it needs a lease, and when that is granted.
 func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 	if err := r.awaitOthers(ctx); err != nil {
 		return r.unavailable(err)
@@ -22,7 +23,7 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 		if o.admitted || !o.needsBlock() {
 			return r.decided(o), nil
 		}
-		r.since = r.l.stopwatch.Read() // the counters answered
+		r.since = r.l.stopwatch.Read()
 		if err := r.awaitBlock(ctx, o); err != nil {
 			return r.unavailable(err)
 		}

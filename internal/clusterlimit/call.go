@@ -20,7 +20,7 @@ type order struct {
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
 	look     bool          // charge nothing: where the account stands is asked
-	since    clock.Reading // of the stopwatch: as the request's
+	since    clock.Reading // as the request's
 	// The answer: as if the requests of a call had been decided one by one.
 	facts    counters.Facts
 	admitted bool

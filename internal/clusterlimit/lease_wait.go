@@ -47,7 +47,7 @@ func (r *request) await(ctx context.Context, j *job) error {
 	select {
 	case <-j.done:
 		if j.untold {
-			return nil // the charge would not be answered either: it has the time that is left
+			return nil // the charge would not be answered either: its wait goes on, with the grant in it
 		}
 	case <-r.timeout:
 		r.overdue = true

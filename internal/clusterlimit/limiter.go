@@ -27,8 +27,8 @@ type Options struct {
 	// Membership returns which nodes serve, as last read. It is called on a request's
 	// way. Nil: this one alone.
 	Membership func() *Membership
-	// Observe is told how long a request waited for the counters, which decided it. It may be
-	// nil.
+	// Observe is told how long a request waited for the counters, which decided it; if it
+	// needed a lease, after that. It may be nil.
 	Observe func(time.Duration)
 	Logger  *slog.Logger // nil discards
 
@@ -136,7 +136,7 @@ type request struct {
 	l     *Limiter
 	p     *partition
 	taken int64         // the minute of whose budget one was taken; 0: none was
-	since clock.Reading // of the stopwatch: the wait for the counters began; a lease begins another
+	since clock.Reading // of the stopwatch: its wait for the counters began, which lasts options.timeout at most
 
 	timeout <-chan time.Time // of its wait for a block of the day; nil until it waits
 	overdue bool             // it has waited for so long
