@@ -15,7 +15,8 @@ const (
 	// LinkLife is how long a link can be used: long enough to carry it to a browser,
 	// and too short to be found later in a terminal's history.
 	LinkLife = 15 * time.Minute
-	// SessionIdle is how long a session lasts without a request: it ends overnight.
+	// SessionIdle is how long a session lasts while nobody opens a page or changes
+	// anything: it ends overnight.
 	SessionIdle = 12 * time.Hour
 	// SessionLife is how long a session lasts in any case.
 	SessionLife = 7 * 24 * time.Hour

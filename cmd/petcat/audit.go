@@ -34,7 +34,7 @@ func (p *program) auditListCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	account := cmd.Flags().String("account", "", "only entries about this `account`, by name or id, and about its keys")
 	key := cmd.Flags().String("key", "", "only entries about the key with this `id`")
-	actor := cmd.Flags().String("actor", "", "only entries about what this `actor` did, such as cli:ann, or petcat for the service itself")
+	actor := cmd.Flags().String("actor", "", "only entries about what this `actor` did, such as cli:ann, 'operator ada' of the console, or petcat for the service itself")
 	since := cmd.Flags().String("since", "", "only entries from this `time` on: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339)")
 	limit := cmd.Flags().Uint32("limit", 0, "only so many of the newest entries; 0 for all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

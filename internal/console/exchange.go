@@ -131,12 +131,13 @@ func sentence(message string) string {
 // fail answers with an error.
 func (x *exchange) fail(err error) {
 	public := petcat.Public(err)
-	status := statusOf(public.Code)
+	status, message := statusOf(public.Code), public.Message
 	if status == http.StatusInternalServerError {
+		message = "something went wrong on our side; the log of this node says what" // there is no X-Request-Id here
 		x.Logger.ErrorContext(x.r.Context(), "a page of the console failed", "method", x.r.Method, "path", x.r.URL.Path, "error", err)
 	}
 	x.problem = ""
-	x.respond(status, "error", view{Title: http.StatusText(status), Data: sentence(public.Message)})
+	x.respond(status, "error", view{Title: http.StatusText(status), Data: sentence(message)})
 }
 
 // statusOf returns the HTTP status of a code.

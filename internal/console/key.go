@@ -100,6 +100,9 @@ func rotateKey(x *exchange) error {
 	if err != nil {
 		return x.again(petcat.Errorf(petcat.CodeInvalidField, "choose for how long both keys work"), key)
 	}
+	if overlap == 0 && x.form("sure") == "" {
+		return confirmRotate(x, old)
+	}
 	generated, err := petcat.GenerateKey(x.Environment, x.Random)
 	if err != nil {
 		return err
@@ -121,6 +124,15 @@ func rotateKey(x *exchange) error {
 		v.Old.ExpiresAt = old.ExpiresAt
 	}
 	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: v})
+}
+
+// confirmRotate asks before a rotation that ends the old key at once.
+func confirmRotate(x *exchange, old petcat.Key) error {
+	return x.render("confirm", view{Title: "Rotate " + old.ID.String(), Section: "accounts", Data: confirmation{
+		What:        "Rotate the key " + old.ID.String() + " of " + old.Account.String() + " without an overlap?",
+		Consequence: "Requests with the old key get 401 at once, and for ever, also of those who do not have the new key yet.",
+		Action:      "keys/" + old.ID.String() + "/rotate?overlap=0s&sure=yes", Button: "Rotate the key now", Back: "keys/" + old.ID.String(),
+	}})
 }
 
 // changeKey returns the handler of an action.

@@ -29,6 +29,7 @@ func TestAccounts(t *testing.T) {
 	b.post("accounts/acct_1/plan", "plan", "pro").wantGoesTo("accounts/acct_1?done=plan")
 	s.wantAudited("operator ada", "account.set_plan", "acct_1")
 	b.post("accounts/acct_1/plan", "plan", "pro", "per_minute", "5").want(http.StatusBadRequest, "published quotas")
+	b.post("accounts/acct_1/plan", "plan", "enterprise", "per_minute", "lots", "per_day", "70").want(http.StatusBadRequest, `value="enterprise" selected`, `value="lots"`, `value="70"`)
 	b.get("accounts/acct_1").want(http.StatusOK, "10,000")
 	for _, path := range []string{"accounts/acct_2", "accounts/x", "accounts/acct_1/x"} {
 		b.get(path).want(http.StatusNotFound)
@@ -121,7 +122,9 @@ func TestKeys(t *testing.T) {
 	for _, path := range []string{"accounts/acct_1", "keys/key_1", "audit"} {
 		b.get(path).want(http.StatusOK, "backend").lacks(secret)
 	}
-	b.post("accounts/acct_1/keys", "expires", "soon").want(http.StatusBadRequest, "A day looks like 2027-01-31")
+	b.get("accounts/acct_1").want(http.StatusOK, `<details class="create">`)
+	b.post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").want(http.StatusBadRequest, "A day looks like 2027-01-31",
+		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // nothing that was entered is lost
 	b.post("accounts/acct_1/keys", "expires", "2020-01-01").want(http.StatusBadRequest, "must be in the future")
 
 	p = b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
@@ -130,6 +133,8 @@ func TestKeys(t *testing.T) {
 	s.wantKey(successor, petcat.KeyActive)
 	b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusBadRequest, "was rotated already")
 	b.post("keys/key_2/rotate", "overlap", "24").want(http.StatusBadRequest)
+	b.post("keys/key_2/rotate", "overlap", "0s").want(http.StatusOK, "Rotate the key key_2 of acct_1 without an overlap?", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
+	s.wantKey(successor, petcat.KeyActive)
 	b.get("keys/key_1").want(http.StatusOK, "key_2").lacks("Rotate the key")
 	s.clock.Advance(24 * time.Hour)
 	b = s.admin()
@@ -147,6 +152,11 @@ func TestKeys(t *testing.T) {
 	s.wantAudited("operator ada", "key.revoke", "key_2")
 	b.get("keys/key_2").want(http.StatusOK, "revoked").lacks("Revoke…", "Disable the key")
 	b.post("keys/key_2/enable").want(http.StatusBadRequest, "was revoked permanently")
+
+	leaked := secretOf(t, b.post("accounts/acct_1/keys").want(http.StatusOK))
+	successor = secretOf(t, b.post("keys/key_3/rotate?overlap=0s&sure=yes").want(http.StatusOK, "key_4"))
+	s.wantKey(leaked, petcat.KeyExpired)
+	s.wantKey(successor, petcat.KeyActive)
 	b.get("keys/key_9").want(http.StatusNotFound)
 	b.get("keys/x").want(http.StatusNotFound)
 }
@@ -197,7 +207,7 @@ func TestCategories(t *testing.T) {
 	b.post("categories/1", "name", "Hounds").wantGoesTo("categories/1?done=updated")
 	s.wantAudited("operator ada", "category.update", "category_1")
 	b.get("categories/1").want(http.StatusOK, "Hounds").lacks("Loyal")
-	b.post("categories/1", "name", strings.Repeat("x", 1001)).want(http.StatusBadRequest, "at most 1000 characters")
+	b.post("categories/1", "name", strings.Repeat("x", 1001), "description", "a long text").want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
 	b.get("categories/1/delete").want(http.StatusOK, "Delete the category Hounds?")
 	b.post("categories/1/delete").wantGoesTo("categories?done=deleted")
 	s.wantAudited("operator ada", "category.delete", "category_1")
@@ -281,13 +291,16 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestStoreAway: without the store nobody can sign in, and pages say what is wrong.
+// TestStoreAway: without the store nobody can sign in, and pages say where to look.
 func TestStoreAway(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	token := s.link("ada", petcat.RoleAdmin)
 	must(t, s.store.Close())
-	b.get("accounts").lacks("Sign in to petcat")
+	b.get("accounts").want(http.StatusInternalServerError, "Something went wrong on our side; the log of this node says what.").lacks("Sign in to petcat")
+	if !strings.Contains(s.log.String(), "a page of the console failed") {
+		t.Errorf("the log says %s", s.log)
+	}
 	if p := b.post("sign-in", "token", token); p.StatusCode < 500 || len(p.Cookies()) > 0 {
 		t.Errorf("%d, %v", p.StatusCode, p.Cookies())
 	}

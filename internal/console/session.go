@@ -79,7 +79,7 @@ func (x *exchange) findSession() error {
 	if x.session, err = x.Store.FindSession(x.r.Context(), x.token); err != nil {
 		return err
 	}
-	if x.session.Stale(x.now()) {
+	if x.session.Stale(x.now()) && !x.byItself() {
 		if err := x.Store.TouchSession(x.r.Context(), x.token); err != nil {
 			// It may end too early. Who looks what is wrong with the store must not be
 			// kept out by it.
@@ -88,6 +88,10 @@ func (x *exchange) findSession() error {
 	}
 	return nil
 }
+
+// byItself reports whether a script of an open page asks, as it does every 10 s, and nobody
+// may be looking. Browsers say so of every request.
+func (x *exchange) byItself() bool { return x.r.Header.Get("Sec-Fetch-Dest") == "empty" }
 
 // mayChange is a handler for those who may change things.
 func mayChange(next handle) handle {
@@ -133,6 +137,7 @@ func signIn(x *exchange) error {
 // signInFailed counts a failed attempt, and answers it slowly.
 func (x *exchange) signInFailed(from netip.Addr, err error) error {
 	x.Failures.Fail(from)
+	x.Logger.WarnContext(x.r.Context(), "an attempt to sign in to the console failed", "address", from)
 	select {
 	case x.failing <- struct{}{}:
 		defer func() { <-x.failing }()

@@ -2,13 +2,19 @@ package console
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
 )
 
 func TestSignIn(t *testing.T) {
@@ -70,20 +76,31 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 		b.post("sign-in", "token", wrong).want(http.StatusForbidden, "not whole")
 	}
 	b.post("sign-in", "token", token).want(http.StatusTooManyRequests, "wait a minute")
+	if told := strings.Count(s.log.String(), "an attempt to sign in to the console failed"); told != FailuresPerMinute || !strings.Contains(s.log.String(), "address=127.0.0.1") {
+		t.Errorf("the log tells of %d failed attempts: %s", told, s.log)
+	}
 	s.clock.Advance(time.Minute)
 	b.post("sign-in", "token", token).wantGoesTo("")
 }
 
 func TestFailedAttemptsAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		waitAfterFailure(t.Context())
+		began, c := time.Now(), clock.NewManual(noon)
+		console := New(Options{
+			OwnName:  func(string) bool { return true },
+			Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(c), FailuresPerMinute),
+			Clock:    c, Logger: slog.New(slog.DiscardHandler),
+		})
+		try := func(ctx context.Context) {
+			console.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, base+"sign-in?token=x", nil))
+		}
+		try(t.Context())
 		if took := time.Since(began); took != failureDelay {
 			t.Errorf("it waits %s, want %s", took, failureDelay)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		waitAfterFailure(ended) // who has gone away is not waited for
+		try(ended) // who has gone away is not waited for
 		if took := time.Since(began); took != failureDelay {
 			t.Errorf("it waits %s for nobody", took-failureDelay)
 		}
@@ -172,10 +189,33 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	}
 	s.clock.Advance(petcat.SessionIdle)
 	b.get("accounts").wantGoesTo("sign-in")
+
+	b = s.admin()
+	s.clock.Advance(petcat.SessionIdle - time.Minute)
+	b.do(http.MethodGet, "history.json", "", "Sec-Fetch-Dest", "empty").want(http.StatusOK) // by an open page, at which nobody looks
+	s.clock.Advance(time.Minute)
 	p := b.do(http.MethodGet, "", "", "HX-Request", "true").want(http.StatusNoContent)
 	if got := p.Header.Get("HX-Redirect"); got != base+"sign-in" {
 		t.Errorf("htmx is sent to %q", got)
 	}
+}
+
+// changes returns the paths of everything that may be posted by who is signed in, but for
+// signing out.
+func changes(t *testing.T) (all []string) {
+	t.Helper()
+	source, err := os.ReadFile("console.go")
+	must(t, err)
+	path := strings.NewReplacer("{account}", "acct_1", "{key}", "key_1", "{category}", "1")
+	for _, pattern := range regexp.MustCompile(`"POST ([^"]+)"`).FindAllSubmatch(source, -1) {
+		if !strings.HasPrefix(string(pattern[1]), "sign-") {
+			all = append(all, path.Replace(string(pattern[1])))
+		}
+	}
+	if len(all) < 12 {
+		t.Fatalf("there are only %q", all)
+	}
+	return all
 }
 
 // TestViewer: a viewer sees every page, is offered no change, and can make none.
@@ -192,10 +232,7 @@ func TestViewer(t *testing.T) {
 	} {
 		b.get(path).want(http.StatusOK).lacks("New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
 	}
-	for _, path := range []string{
-		"accounts", "accounts/acct_1/plan", "accounts/acct_1/close", "accounts/acct_1/keys", "keys/key_1/rotate", "keys/key_1/disable",
-		"keys/key_1/enable", "keys/key_1/revoke", "bans/key_1/lift", "categories", "categories/1", "categories/1/delete",
-	} {
+	for _, path := range changes(t) {
 		b.post(path, "name", "x", "plan", "pro", "typed", "acme", "overlap", "1h").want(http.StatusForbidden, "A viewer cannot change anything")
 	}
 	if got := s.lastAudit(); got.Sequence != before+2 || got.Action != "operator.sign_in" { // behind the operator
