@@ -41,10 +41,10 @@ func TestConsoleInBrowser(t *testing.T) {
 	t.Setenv("HOME", dir) // chromium leaves files there, and in TMPDIR
 	t.Setenv("TMPDIR", dir)
 	var saw struct {
-		Address, FirstStop, Account, Key, Copied, Refused, After string
-		Again                                                    bool
-		Calls                                                    []any
-		Messages, Serious                                        []string
+		Address, FirstStop, Account, Key, Copied, After string
+		Again                                           bool
+		Calls                                           []any
+		Messages, Serious                               []string
 	}
 	must(t, json.Unmarshal([]byte(outputOf(t, ".", node, "testdata/browser/console.js", string(task))), &saw))
 

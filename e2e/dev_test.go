@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,8 +67,16 @@ func TestDevShowsWhatWorks(t *testing.T) {
 			t.Errorf("%s answers %d %v", link, status, err)
 		}
 	}
-	if link := regexp.MustCompile(`http://\S+/console/sign-in#[a-z2-7]{32}\n`).FindString(shown); !strings.HasPrefix(link, s.admin+"/") {
-		t.Errorf("the link to the console is %q", link)
+	link := regexp.MustCompile(`(http://\S+/console/sign-in)#([a-z2-7]{32})\n`).FindStringSubmatch(shown)
+	if link == nil || link[1] != s.admin+"/console/sign-in" {
+		t.Fatalf("the link to the console is %q", link)
+	}
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := browser.PostForm(link[1], url.Values{"token": {link[2]}})
+	must(t, err)
+	must(t, res.Body.Close())
+	if to := res.Header.Get("Location"); to != "/console/" || len(res.Cookies()) != 1 {
+		t.Errorf("who opens the link gets %s, is sent to %q, and has %d cookies", res.Status, to, len(res.Cookies()))
 	}
 	if got := s.categories(devKeyIn(t, shown)); len(got) != 1 || got[0].Name != "dog" {
 		t.Errorf("there are %v", got)

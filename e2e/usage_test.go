@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,15 +24,19 @@ type usageHistory struct {
 		Refused  map[string]int64 `json:"refused"`
 		Bytes    int64            `json:"bytes"`
 	} `json:"total"`
-	Periods []struct {
-		Begin      string `json:"begin"`
-		Requests   int64  `json:"requests"`
-		Incomplete bool   `json:"incomplete"`
-	} `json:"periods"`
-	Gaps []struct {
-		From  time.Time `json:"from"`
-		Until time.Time `json:"until"`
-	} `json:"gaps"`
+	Periods []usagePeriod `json:"periods"`
+	Gaps    []usageGap    `json:"gaps"`
+}
+
+type usagePeriod struct {
+	Begin      string `json:"begin"`
+	Requests   int64  `json:"requests"`
+	Incomplete bool   `json:"incomplete"`
+}
+
+type usageGap struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
 }
 
 // usageOf asks for the history of an account, or of all with "".
@@ -176,35 +181,40 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestUsageOfAKilledServer: what was counted until a second before is in the history, and
-// the rest is marked. While the server runs, the history is at most two seconds behind.
+// TestUsageOfAKilledServer: what had been saved stays in the history, and from then until
+// the kill is noticed it is marked.
 func TestUsageOfAKilledServer(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	c := newCustomers(t, data, 20)
 	const kills = 3
 	last := int64(often(t, 400, 4_000)) // sent right before a kill
+	var saved, killed []time.Time
 	for range kills {
 		s := serve(t, data)
 		lost := c.tally[0].admitted.Load() - usageOf(t, data, c.account(0)).Total.Requests // at the last kill
 		c.send(often(t, 1_000, 10_000), s)
+		saved = append(saved, time.Now())
+		c.send(len(c.keys), s)
 		eventually(t, 10*time.Second, "the history has everything", func() bool {
 			return usageOf(t, data, c.account(0)).Total.Requests == c.tally[0].admitted.Load()-lost
 		})
 		c.send(int(last), s)
 		s.kill()
+		killed = append(killed, time.Now())
 	}
 	serve(t, data).mustStop() // it notices the last kill
 	if missing := c.missing(); missing > kills*last {
 		t.Errorf("%d requests are missing, of %d that may be", missing, kills*last)
 	}
 	h := usageOf(t, data, "")
-	if len(h.Gaps) != kills {
-		t.Errorf("there are the gaps %v, want %d", h.Gaps, kills)
+	if len(h.Gaps) != kills || !slices.ContainsFunc(h.Periods, func(p usagePeriod) bool { return p.Incomplete }) {
+		t.Fatalf("there are the gaps %v in %v, want %d", h.Gaps, h.Periods, kills)
 	}
-	for _, g := range h.Gaps {
-		if g.Until.Before(g.From) {
-			t.Errorf("the gap %v ends before it begins", g)
+	slices.SortFunc(h.Gaps, func(a, b usageGap) int { return a.From.Compare(b.From) })
+	for i, g := range h.Gaps {
+		if g.From.Before(saved[i].Truncate(time.Millisecond)) || g.From.After(killed[i]) || g.Until.Before(killed[i].Truncate(time.Millisecond)) {
+			t.Errorf("the gap %v is not of the kill at %s, before which all was saved at %s", g, killed[i], saved[i])
 		}
 	}
 }

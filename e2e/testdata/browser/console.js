@@ -116,7 +116,8 @@ async function main() {
   await shown.waitFor();
   // The numbers move by themselves, when the next step ends.
   await page.locator('.numbers li', { hasText: 'Refused' }).locator('strong').filter({ hasNotText: /^0$/ }).waitFor({ timeout: 40_000 });
-  saw.refused = await page.locator('.numbers li', { hasText: 'Refused' }).locator('strong').textContent();
+  // So does the chart: the refusals are drawn.
+  await page.waitForFunction(() => plots.get(document.querySelector('[data-chart=requests]'))?.plot.data[2].some((rate) => rate > 0), null, { timeout: 20_000 });
   saw.serious.push(...await judge(page, axe));
   await picture('light', '');
 
