@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"petcat"
@@ -212,8 +214,8 @@ func foldDay(c Conn, part, day int64, accounts map[petcat.AccountID]usageHours) 
 		return err
 	}
 	var rows [][]any
-	for account, h := range accounts {
-		rows = append(rows, []any{day, int64(account), h.encode()})
+	for _, account := range slices.Sorted(maps.Keys(accounts)) {
+		rows = append(rows, []any{day, int64(account), accounts[account].encode()})
 	}
 	return c.ExecEach(put, rows)
 }
