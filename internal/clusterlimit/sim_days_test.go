@@ -116,15 +116,17 @@ func (o *oracle) dayRefused(n *simNode, r *simRequest) {
 // leasedShared takes note of a lease that paid something that was owed. What others have
 // leased before, and not spent, is admitted later.
 //
-// The store knows the sum of a day's last series alone. When nodes lease what is owed in a
-// series that has ended, and others meanwhile in the one that holds, each lease begins its
-// series anew, and one that does not know what was leased before leases it once more.
+// The store knows the sum of a day's last series alone. When nodes lease in a series that has
+// ended, and others meanwhile in the one that holds, each lease begins its series anew with
+// what it knows, and one that does not know what was leased before leases it once more.
 func (o *oracle) leasedShared(l petcat.SharedLease, before dayRow, got petcat.SharedLeased, owed int64) {
 	d, leased := o.ofDay(accountDay{l.Account, l.Day}), got.Count-before.count
-	if d.ended[l.Series] || before.series != l.Series && d.granted[l.Series] > l.Granted {
+	known := d.granted[l.Series]
+	forgot := before.series != l.Series || before.granted < known
+	if d.ended[l.Series] || forgot && known > l.Granted {
 		d.lost += leased
 	}
-	d.granted[l.Series] = max(d.granted[l.Series], got.Granted)
+	d.granted[l.Series] = max(known, got.Granted)
 	paid := min(owed, leased)
 	if l.Series != d.series || paid <= 0 {
 		return
