@@ -269,6 +269,22 @@ func TestApplyTwiceIsHarmless(t *testing.T) {
 	}
 }
 
+// What is known already leaves its block as it was compressed.
+func TestApplyTwiceCompressesNothing(t *testing.T) {
+	c := catalog.New("d")
+	c.Apply(many(1, 2_000, 200))
+	change := []petcat.RevisedCategory{revised(1, "changed", nil)}
+	change[0].Revision = current(t, c).Revision() + 1
+	c.Apply(change)
+	before := current(t, c).Representation(catalog.Zstd).Parts
+	next := revised(2_001, "next", nil)
+	next.Revision = change[0].Revision + 1
+	c.Apply(append(change, next))
+	if after := current(t, c).Representation(catalog.Zstd).Parts; &after[0][0] != &before[0][0] {
+		t.Error("the block was compressed again")
+	}
+}
+
 // each is a store that holds categories, and fails after them if it is to.
 type each struct {
 	categories []petcat.RevisedCategory

@@ -16,7 +16,8 @@ type elements struct {
 
 func (e elements) count() int { return len(e.starts) }
 
-// end returns the position behind object i.
+// end returns the position behind object i. That of object -1 is where the first one
+// begins, with what stands before it.
 func (e elements) end(i int) int {
 	if i+1 < len(e.starts) {
 		return int(e.starts[i+1]) - 1
@@ -50,14 +51,7 @@ func (e elements) find(id petcat.CategoryID) (i int, found bool) {
 // splice returns a copy in which an object, if it is not nil, takes the place of as many
 // others, from the i-th on, as are told. Commas stand before all that it has moved.
 func (e elements) splice(i, replaced int, object []byte) elements {
-	from, to := len(e.data), len(e.data)
-	if i < e.count() {
-		from = int(e.starts[i]) - 1
-		to = from
-	}
-	if replaced > 0 {
-		to = e.end(i + replaced - 1)
-	}
+	from, to := e.end(i-1), e.end(i+replaced-1)
 	out := elements{slices.Clone(e.data[:from]), slices.Clone(e.starts[:i])}
 	if object != nil {
 		out.data = append(append(out.data, ','), object...)

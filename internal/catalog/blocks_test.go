@@ -1,0 +1,151 @@
+package catalog_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"petcat"
+	"petcat/internal/catalog"
+)
+
+// element returns a category that takes exactly so many bytes of a list, with what
+// stands before it.
+func element(id, size int) petcat.RevisedCategory {
+	fill := strings.Repeat("x", size-len(fmt.Sprintf(`,{"id":%d,"name":"n","description":""}`, id)))
+	return revised(id, "n", &fill)
+}
+
+// lengths returns how many bytes each part of a list has.
+func lengths(s *catalog.Snapshot) (of []int) {
+	for _, part := range s.Representation(catalog.Identity).Parts {
+		of = append(of, len(part))
+	}
+	return of
+}
+
+// A block is full once it has its size, not a byte earlier.
+func TestBlockIsFull(t *testing.T) {
+	for size, blocks := range map[int]int{block - 1: 1, block: 2} {
+		c := catalog.New("d")
+		c.Apply([]petcat.RevisedCategory{element(1, size), element(2, 100)})
+		if got := len(current(t, c).Representation(catalog.Zstd).Parts); got != blocks {
+			t.Errorf("an element behind %d bytes makes %d blocks, want %d", size, got, blocks)
+		}
+	}
+}
+
+// Blocks that fill an extent to its last byte are written in one piece.
+func TestBlocksFillAnExtent(t *testing.T) {
+	c := catalog.New("d")
+	for id := range extent/block + 2 {
+		c.Apply([]petcat.RevisedCategory{element(id+1, block)})
+	}
+	if got, want := lengths(current(t, c)), []int{extent, block, block + 1}; !slices.Equal(got, want) {
+		t.Errorf("the parts have %v bytes, want %v", got, want)
+	}
+}
+
+// A block is divided when a change makes it longer than two, unless it is one category.
+func TestChangeDividesABlock(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before []petcat.RevisedCategory // of the block, which has its size
+		change petcat.RevisedCategory
+		want   int // blocks, and the end
+	}{
+		{"two blocks long", []petcat.RevisedCategory{element(1, 50), element(2, block)}, element(1, block), 2},
+		{"longer", []petcat.RevisedCategory{element(1, 50), element(2, block)}, element(1, block+1), 3},
+		{"its first", []petcat.RevisedCategory{element(1, 50), element(2, 50), element(3, block)}, element(1, 3*block), 3},
+		{"its last", []petcat.RevisedCategory{element(1, 50), element(2, 50), element(3, block)}, element(3, 3*block), 3},
+		{"one category", []petcat.RevisedCategory{element(1, block)}, element(1, 3*block), 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			list := catalog.New("d")
+			list.Apply(append(slices.Clone(c.before), element(9, 100)))
+			c.change.Revision = 100
+			list.Apply([]petcat.RevisedCategory{c.change})
+			s := current(t, list)
+			want := []petcat.Category{}
+			for _, before := range append(c.before, element(9, 100)) {
+				if before.ID == c.change.ID {
+					before = c.change
+				}
+				want = append(want, before.Category)
+			}
+			if got := unmarshalled(t, joined(s, catalog.Identity)); !equal(got, want) {
+				t.Errorf("the list has %d categories and is another one", len(got))
+			}
+			if got := len(s.Representation(catalog.Zstd).Parts); got != c.want {
+				t.Errorf("%d blocks with the end, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// A page may begin within a block and end within another, or exactly where one ends.
+func TestPagesAcrossBlocks(t *testing.T) {
+	c := catalog.New("d")
+	var want []petcat.Category
+	for id := 1; id <= 5; id++ { // two blocks of two, and one behind them
+		e := element(id, block/2)
+		want = append(want, e.Category)
+		c.Apply([]petcat.RevisedCategory{e})
+	}
+	s := current(t, c)
+	for after := range want {
+		for limit := 1; limit <= len(want)+1; limit++ {
+			page := s.Page(petcat.CategoryID(after), limit)
+			end := min(after+limit, len(want))
+			next := petcat.CategoryID(0)
+			if end < len(want) {
+				next = want[end-1].ID
+			}
+			if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, want[after:end]) || page.Next != next {
+				t.Errorf("%d behind %d: %d categories and next %d; want %d and %d", limit, after, len(got), page.Next, end-after, next)
+			}
+		}
+	}
+}
+
+// When all behind the last block was deleted, the list ends with that block, for pages,
+// single categories and changes.
+func TestListEndsWithABlock(t *testing.T) {
+	c := catalog.New("d")
+	first, second := element(10, block), element(20, block)
+	c.Apply([]petcat.RevisedCategory{first, second, element(30, 100)})
+	c.Apply([]petcat.RevisedCategory{{Category: petcat.Category{ID: 30}, Revision: 100, Deleted: true}})
+	s := current(t, c)
+	for _, p := range []struct {
+		after petcat.CategoryID
+		limit int
+		want  []petcat.Category
+		next  petcat.CategoryID
+	}{
+		{0, 1, []petcat.Category{first.Category}, 10},
+		{0, 2, []petcat.Category{first.Category, second.Category}, 0},
+		{10, 1, []petcat.Category{second.Category}, 0},
+		{10, 2, []petcat.Category{second.Category}, 0},
+		{20, 1, []petcat.Category{}, 0},
+	} {
+		page := s.Page(p.after, p.limit)
+		if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, p.want) || page.Next != p.next {
+			t.Errorf("%d behind %d: %d categories and next %d; want %d and %d", p.limit, p.after, len(got), page.Next, len(p.want), p.next)
+		}
+	}
+	for id, want := range map[petcat.CategoryID]bool{10: true, 15: false, 20: true, 25: false, 30: false} {
+		if _, _, found := s.Category(id); found != want {
+			t.Errorf("category %d: %v", id, found)
+		}
+	}
+
+	between, changed, behind := revised(15, "between", nil), revised(20, "changed", nil), revised(40, "behind", nil)
+	between.Revision, changed.Revision, behind.Revision = 101, 102, 103
+	c.Apply([]petcat.RevisedCategory{between, changed, behind})
+	want := []petcat.Category{first.Category, between.Category, changed.Category, behind.Category}
+	if got := unmarshalled(t, joined(current(t, c), catalog.Identity)); !equal(got, want) {
+		t.Errorf("the list is %d categories long, or another one", len(got))
+	}
+}
