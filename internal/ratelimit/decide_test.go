@@ -37,3 +37,22 @@ func TestDecisionAt(t *testing.T) {
 		})
 	}
 }
+
+// A ban is shown with the window that is spent when that ends no earlier: who comes back
+// at the end of the ban would be refused once more.
+func TestBannedUntilAWindowEnds(t *testing.T) {
+	u := ratelimit.Usage{Now: noon.UnixNano(), Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}, DayUsed: 1_000}
+	day := u.Answer(ratelimit.DaySpent, 1)
+	for end, limit := range map[int64]int64{day.Day.Reset - 1: 1_000, day.Day.Reset: 1_000, day.Day.Reset + 1: 60} {
+		d := u.Banned(end, 1)
+		want(t, "Verdict", d.Verdict, ratelimit.Banned)
+		want(t, "BanEnds", d.BanEnds, end)
+		want(t, "Reset", d.Effective.Reset, max(end, day.Day.Reset))
+		want(t, "Limit", d.Effective.Limit, limit)
+		if limit == 1_000 {
+			want(t, "RetryAfter", d.RetryAfter, day.RetryAfter)
+		} else {
+			want(t, "RetryAfter", d.RetryAfter, end-noon.Unix())
+		}
+	}
+}

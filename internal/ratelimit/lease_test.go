@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -383,76 +382,4 @@ func TestCloseIsBounded(t *testing.T) {
 		want(t, "time that Close took", time.Since(began), time.Second)
 		waiter.Wait()
 	})
-}
-
-// asks is a store that keeps what it is asked to lease.
-type asks struct {
-	petcat.DayStore
-
-	mu   sync.Mutex
-	seen []petcat.DayLease // guarded by mu
-}
-
-func (a *asks) LeaseDays(ctx context.Context, call petcat.DayCall, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
-	a.mu.Lock()
-	a.seen = append(a.seen, leases...)
-	a.mu.Unlock()
-	return a.DayStore.LeaseDays(ctx, call, leases)
-}
-
-// TestWaitersShareALease: requests that wait for the store are leased for at once, as far as
-// their minute admits them, and those that have given up are not.
-func TestWaitersShareALease(t *testing.T) {
-	for name, tc := range map[string]struct {
-		perMinute        int64
-		waiting, givenUp int
-		leased, admitted int64
-	}{
-		"all of them":                  {perMinute: 1_000, waiting: 50, leased: 50, admitted: 50},
-		"as the minute admits":         {perMinute: 30, waiting: 50, leased: 30, admitted: 30},
-		"those that have not given up": {perMinute: 1_000, waiting: 50, givenUp: 15, leased: 35, admitted: 35},
-		"a block at least":             {perMinute: 1_000, waiting: 3, leased: 5, admitted: 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				days := limittest.NewDays()
-				process := days.Process()
-				store := &asks{DayStore: process}
-				m := ratelimit.NewMemory(ratelimit.Options{Clock: ratelimit.NewClock(clock.NewManual(noon)), Days: store})
-				process.Break(limittest.Faults{Hang: true})
-				quota := petcat.Quota{PerMinute: tc.perMinute, PerDay: 1_000}
-				go func() { _, _ = m.Spend(t.Context(), ratelimit.Charge{Account: 2, Key: 2, Quota: quota}) }()
-				synctest.Wait() // the store is busy with another account
-				impatient, giveUp := context.WithCancel(t.Context())
-				var admitted atomic.Int64
-				for i := range tc.waiting {
-					ctx := t.Context()
-					if i < tc.givenUp {
-						ctx = impatient
-					}
-					go func() {
-						if d, err := m.Spend(ctx, ratelimit.Charge{Account: 1, Key: 1, Quota: quota}); err == nil && d.Verdict == ratelimit.Admitted {
-							admitted.Add(1)
-						}
-					}()
-				}
-				synctest.Wait()
-				giveUp()
-				synctest.Wait()
-				process.Break(limittest.Faults{})
-				synctest.Wait()
-				want(t, "admitted", admitted.Load(), tc.admitted)
-				var leased []int64
-				for _, ask := range store.seen {
-					if ask.Account == 1 {
-						leased = append(leased, ask.Want)
-					}
-				}
-				want(t, "leased first", leased[0], tc.leased)
-				if err := m.Close(context.WithoutCancel(t.Context())); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
 }

@@ -3,8 +3,10 @@ package ratelimit_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"petcat"
+	"petcat/internal/limittest"
 	"petcat/internal/ratelimit"
 )
 
@@ -45,6 +47,34 @@ func TestSpendDayOnly(t *testing.T) {
 		if d, err = r.Spend(t.Context(), c); err != nil || d.Minute.Remaining != 2 {
 			t.Errorf("the minute was charged: %+v, %v", d, err)
 		}
+	})
+}
+
+// What others have counted of a day holds until the store tells.
+func TestSetDayUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.store.Break(limittest.Faults{Write: errDisk, Read: errDisk})
+		r.SetDayUsed(1, today, 400)
+		want(t, "left without the store", r.admit(t, 1, 1), 599)
+		r.SetDayUsed(1, today, 0)
+		want(t, "left of an account that is known", r.admit(t, 1, 1), 598)
+		r.SetDayUsed(2, today-1, 400) // another day's
+		r.unavailable(t.Context(), t, 2)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.admit(t, 12, 1)
+		r.clock.Advance(12 * time.Hour)
+		r.SetDayUsed(1, today+1, 5)
+		synctest.Wait()
+		want(t, "the first day's count", r.days.Count(1, today), 12)
+		want(t, "left when the store has told", r.admit(t, 1, 1), 999)
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.SetDayUsed(1, today+1, 5)
+		want(t, "accounts after the end", r.Stats().Accounts, 0)
 	})
 }
 

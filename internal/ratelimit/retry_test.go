@@ -35,6 +35,34 @@ func TestRetries(t *testing.T) {
 	})
 }
 
+// Others are told what a list of seconds tells, as far back as the ring reaches.
+func TestRetriesWithin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := rapid.Int64Range(-100, 4_000_000_000).Draw(t, "start")
+		r := &retries{second: now}
+		var list []int64
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			now += rapid.SampledFrom([]int64{0, 1, 2, 30, 58, 59, 60}).Draw(t, "pause")
+			r.forget(now)
+			for range rapid.IntRange(0, 3).Draw(t, "retries") {
+				r.add()
+				list = append(list, now)
+			}
+		}
+		second := now + rapid.Int64Range(-70, 70).Draw(t, "later")
+		span := rapid.Int64Range(0, retrySpan).Draw(t, "span")
+		var want int64
+		for _, at := range list {
+			if at > now-retrySpan && at > second-span && at <= second {
+				want++
+			}
+		}
+		if got := r.within(second, span); got != want {
+			t.Fatalf("at %d: %d retries in the %d s before %d, want %d of %v", now, got, span, second, want, list)
+		}
+	})
+}
+
 func TestDayJitter(t *testing.T) {
 	var seen [maxDayJitter + 1]int
 	for key := range petcat.KeyID(61_000) {
