@@ -1,11 +1,8 @@
 package ratelimit_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -102,31 +99,6 @@ func TestSweepWhileTheStoreIsAway(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		want(t, "the store's count after the next sweep", r.days.Count(1, today), 2)
-	})
-}
-
-// The log says when the store takes nothing back, and only then.
-func TestFailedReturnIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log, wall, store := new(bytes.Buffer), clock.NewManual(noon), limittest.NewDays().Process()
-		m := ratelimit.NewMemory(ratelimit.Options{
-			Clock: ratelimit.NewClock(wall), Days: store, Logger: slog.New(slog.NewTextHandler(log, nil)),
-		})
-		t.Cleanup(func() { _ = m.Close(context.WithoutCancel(t.Context())) })
-		for _, fault := range []error{nil, errDisk} {
-			if _, err := m.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: thou}); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			store.Break(limittest.Faults{Write: fault})
-			wall.Advance(11 * time.Minute)
-			m.Sweep()
-			synctest.Wait()
-			if got := strings.Contains(log.String(), "could not be returned"); got != (fault != nil) {
-				t.Errorf("the store fails with %v, and the log says %q", fault, log)
-			}
-		}
-		store.Break(limittest.Faults{})
 	})
 }
 
