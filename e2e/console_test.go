@@ -42,7 +42,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	var saw struct {
 		Address, FirstStop, Account, Key, Copied, After string
-		Again                                           bool
+		Again, Drawn                                    bool
 		Calls                                           []any
 		Messages, Serious                               []string
 	}
@@ -59,6 +59,9 @@ func TestConsoleInBrowser(t *testing.T) {
 	}
 	if len(saw.Calls) != 3 || saw.Calls[0] != 200.0 || saw.Calls[1] != "429 key_banned" || saw.Calls[2] == "429 key_banned" {
 		t.Errorf("the calls are answered %v, want 200, then a ban, then none", saw.Calls)
+	}
+	if !saw.Drawn {
+		t.Error("the chart of requests does not show those that were refused")
 	}
 	for _, serious := range saw.Serious {
 		t.Error(serious)
