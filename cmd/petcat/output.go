@@ -123,6 +123,10 @@ func printable(s string) string {
 // timestamp is how times are printed: RFC 3339, UTC, whole seconds.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// timestampAfter returns the first whole second that is not before a moment: the end of a
+// span that began in the second before is not its beginning.
+func timestampAfter(t time.Time) string { return timestamp(t.Add(time.Second - time.Nanosecond)) }
+
 // timestampOr returns otherwise for the zero time.
 func timestampOr(t time.Time, otherwise string) string {
 	if t.IsZero() {

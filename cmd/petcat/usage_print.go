@@ -80,7 +80,7 @@ func (r usageReport) document() usageJSON {
 		d.Periods = append(d.Periods, usagePeriodJSON{timestamp(period.Begin), usageCountsDocument(period.UsageCounts), period.Incomplete})
 	}
 	for _, g := range r.history.Gaps {
-		d.Gaps = append(d.Gaps, usageGapJSON{g.Node, timestamp(g.From), timestamp(g.Until)})
+		d.Gaps = append(d.Gaps, usageGapJSON{g.Node, timestamp(g.From), timestampAfter(g.Until)})
 	}
 	return d
 }
@@ -120,7 +120,7 @@ func (p *program) printUsage(r usageReport) error {
 		return err
 	}
 	for _, g := range r.history.Gaps {
-		if err := p.say("Requests that a server answered after %s may be missing: it was killed, which was noticed at %s.", timestamp(g.From), timestamp(g.Until)); err != nil {
+		if err := p.say("Requests that a server answered after %s may be missing: it was killed, which was noticed at %s.", timestamp(g.From), timestampAfter(g.Until)); err != nil {
 			return err
 		}
 	}
