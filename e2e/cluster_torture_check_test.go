@@ -76,30 +76,38 @@ func (x *clusterTorture) check(before time.Time) {
 	}
 	for ; x.checked <= last; x.checked++ {
 		begin := time.Unix(60*x.checked, 0)
-		b := x.incidents.bound(begin, x.nodesIn(begin))
-		late := x.machine.late(begin, b, x.incidents.database)
-		if late {
+		nodes := x.nodesIn(begin)
+		b := x.incidents.bound(begin, nodes)
+		l := x.machine.lateness(begin, b.hit, nodes, x.incidents.database)
+		if l.late {
 			b.name += "; the machine made the counters late"
 		}
-		x.verdicts.minute(b, late)
+		x.verdicts.minute(b, l)
+		excess := int64(0)
 		for i, a := range x.accounts {
 			u := uses[i][x.checked]
 			if u == nil {
 				u = &use{}
 			}
-			x.checkMinute(a, begin, u, b, late)
+			excess += x.checkMinute(a, begin, u, b, l)
+		}
+		if l.late && !l.explains(excess) {
+			x.verdicts.wrong("in the minute from %s, when %s (%s): %d were admitted above the bounds of all accounts, but nodes decided %d by themselves%s",
+				clockTime(begin), b.name, b, excess, l.local, x.machine.tell(begin.Add(-5*time.Second), begin.Add(65*time.Second)))
 		}
 	}
 }
 
-// checkMinute holds one account's minute against its bound. Late says that the counters
-// may have been late through no fault of theirs: then the minute is one in which they were
+// checkMinute holds one account's minute against its bound, and returns how many it was
+// admitted above it because calls were late: then the minute is one in which the counters were
 // lost and came back.
-func (x *clusterTorture) checkMinute(a *tortureAccount, begin time.Time, u *use, b bound, late bool) {
+func (x *clusterTorture) checkMinute(a *tortureAccount, begin time.Time, u *use, b bound, l lateness) (excess int64) {
 	total, most := u.count[admitted]+u.count[listless]+a.carry, b.of(a.quota.PerMinute)
-	if total > most && late && b.times < 2 {
-		x.verdicts.voided(begin)
-		most = 2 * a.quota.PerMinute
+	if b.times < 2 {
+		if excess = max(0, total-most); excess > 0 && l.late {
+			x.verdicts.voided(begin)
+		}
+		most = min(2*a.quota.PerMinute, most+l.excess(a.quota.PerMinute))
 	}
 	if total > most {
 		x.wrongMinute(a, begin, u, b, "%d were admitted, want at most %d", total, most)
@@ -111,7 +119,7 @@ func (x *clusterTorture) checkMinute(a *tortureAccount, begin time.Time, u *use,
 	early := u.count[refused] > 0 && u.possible < a.quota.PerMinute
 	switch {
 	case !b.exact || u.count[byShare] == 0 && !early:
-	case late:
+	case l.late:
 		x.verdicts.voided(begin)
 	case early:
 		x.wrongMinute(a, begin, u, b, "%d were refused when at most %d were admitted", u.count[refused], u.possible)
@@ -119,25 +127,31 @@ func (x *clusterTorture) checkMinute(a *tortureAccount, begin time.Time, u *use,
 		x.wrongMinute(a, begin, u, b, "%d were refused by a node's share", u.count[byShare])
 	}
 	// Whatever fails, the whole quota is used up for nobody who has not asked for it.
-	if u.count[refused] > 0 && u.sent+x.charged(a, begin) <= a.quota.PerMinute && !late {
+	if u.count[refused] > 0 && u.sent+x.charged(a, begin, l.late) <= a.quota.PerMinute {
 		x.wrongMinute(a, begin, u, b, "%d were refused by the whole quota, of which at most %d were asked for", u.count[refused], u.sent)
 	}
+	return excess
 }
 
-// charged returns how many requests of earlier minutes counters that hung may have charged
-// to a minute, because they woke up in it.
-func (x *clusterTorture) charged(a *tortureAccount, begin time.Time) (count int64) {
-	for _, f := range x.incidents.between(begin.Add(-recovery), begin.Add(time.Minute)) {
-		if f.kind != redisHung && (f.kind != postgresHung || !x.incidents.database) {
-			continue
-		}
+// charged returns how many requests of earlier minutes counters may have charged to a minute:
+// those that hung and woke up in it, and those that were late at its beginning.
+func (x *clusterTorture) charged(a *tortureAccount, begin time.Time, late bool) (count int64) {
+	since := func(from time.Time) {
 		a.mu.Lock()
+		defer a.mu.Unlock()
 		for _, e := range a.events {
-			if sent := time.Unix(0, e.sent); sent.Before(begin) && sent.After(f.from.Add(-time.Second)) {
+			if sent := time.Unix(0, e.sent); sent.Before(begin) && sent.After(from) {
 				count++
 			}
 		}
-		a.mu.Unlock()
+	}
+	for _, f := range x.incidents.between(begin.Add(-recovery), begin.Add(time.Minute)) {
+		if f.kind == redisHung || f.kind == postgresHung && x.incidents.database {
+			since(f.from.Add(-time.Second))
+		}
+	}
+	if late {
+		since(begin.Add(-recovery))
 	}
 	return count
 }

@@ -133,7 +133,7 @@ func (x *clusterTorture) run(length time.Duration) {
 }
 
 // checkVoids: minutes that the machine spoilt show nothing, so there may be few of them.
-// PostgreSQL may be late under a burst on a machine that is calm, too.
+// PostgreSQL may be late under a burst on a machine that is calm, too, but seldom.
 func (x *clusterTorture) checkVoids(minutes int) {
 	most := 3 + minutes/20
 	if x.incidents.database {
@@ -141,6 +141,9 @@ func (x *clusterTorture) checkVoids(minutes int) {
 	}
 	if n := len(x.verdicts.void); n > most {
 		x.verdicts.wrong("the machine spoilt %d of %d minutes", n, minutes)
+	}
+	if d := x.verdicts.calm; d.tooManyLocal() {
+		x.verdicts.wrong("nodes that no fault hit decided %d of %d requests by themselves while the machine was calm", d.local, d.all)
 	}
 }
 

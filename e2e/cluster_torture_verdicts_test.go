@@ -33,8 +33,13 @@ type sample struct {
 	stalled  bool // the machine, since the samples before
 }
 
-// sampled is which series a node is asked for; the first two tell of late counters.
-var sampled = [...]string{"petcat_limiter_local_total", "petcat_limiter_failures_total", "petcat_limiter_degraded", "petcat_nodes", "petcat_store_up"}
+// sampled is which series a node is asked for.
+var sampled = [...]string{
+	localTotal: "petcat_limiter_local_total", failuresTotal: "petcat_limiter_failures_total", sharedTotal: "petcat_limiter_shared_total",
+	degraded: "petcat_limiter_degraded", "petcat_nodes", "petcat_store_up",
+}
+
+const localTotal, failuresTotal, sharedTotal, degraded = 0, 1, 2, 3
 
 // sampleEvery is how often nodes are asked.
 const sampleEvery = 2 * time.Second
@@ -58,7 +63,7 @@ func (x *clusterTorture) watch(over <-chan struct{}) {
 			if s, ok := n.sample(client); ok {
 				last := before[n]
 				s.stalled = stood >= stalltest.Stall
-				s.lateness = s.series[0] > last.series[0] || s.series[1] > last.series[1]
+				s.lateness = s.series[localTotal] > last.series[localTotal] || s.series[failuresTotal] > last.series[failuresTotal]
 				before[n] = s
 				x.machine.mu.Lock()
 				x.machine.samples = append(x.machine.samples, s)
@@ -86,24 +91,13 @@ func (n *tortureNode) sample(client *http.Client) (s sample, ok bool) {
 	return s, err == nil
 }
 
-// late reports whether the counters were late in a minute for nodes that were not hit by a
-// fault, because the machine stalled. In PostgreSQL they may be late under a burst, too.
-func (m *machine) late(begin time.Time, b bound, database bool) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.ContainsFunc(m.samples, func(s sample) bool {
-		return s.lateness && (s.stalled || database) && !slices.Contains(b.hit, s.node) &&
-			s.at.After(begin.Add(-recovery)) && s.at.Before(begin.Add(time.Minute+sampleEvery+time.Second))
-	})
-}
-
 // tell returns what nodes told of themselves between two moments.
 func (m *machine) tell(from, to time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
 	for _, s := range m.samples {
-		if s.at.After(from) && s.at.Before(to) && (s.lateness || s.series[2] > 0) {
+		if s.at.After(from) && s.at.Before(to) && (s.lateness || s.series[degraded] > 0) {
 			fmt.Fprintf(&b, "\n  %s %s: late %t, machine stalled %t,", clockTime(s.at), s.node, s.lateness, s.stalled)
 			for i, name := range sampled {
 				fmt.Fprintf(&b, " %s %g", strings.TrimPrefix(name, "petcat_"), s.series[i])
@@ -127,6 +121,7 @@ type verdicts struct {
 	outcomes [outcomes]int64
 	void     map[time.Time]bool
 	late     int
+	calm     decisions // by nodes that no fault hit, while the machine did not stall
 	kinds    map[string]*kindOfMinute
 }
 
@@ -200,7 +195,7 @@ func (v *verdicts) count(uses map[int64]*use, from, to int64) {
 }
 
 // minute takes note of a minute that is checked.
-func (v *verdicts) minute(b bound, late bool) {
+func (v *verdicts) minute(b bound, l lateness) {
 	k := v.kinds[b.name]
 	if k == nil {
 		k = &kindOfMinute{most: b.String()}
@@ -210,9 +205,10 @@ func (v *verdicts) minute(b bound, late bool) {
 	if b.exact {
 		k.exact++
 	}
-	if late {
+	if l.late {
 		v.late++
 	}
+	v.calm = v.calm.plus(l.calm)
 }
 
 // admits takes note of how much of a quota was admitted.
@@ -232,7 +228,8 @@ func (v *verdicts) summary(x *clusterTorture) {
 		fmt.Fprintf(&b, " %d %s,", n, outcome(o))
 	}
 	v.mu.Lock()
-	fmt.Fprintf(&b, " %d findings; the machine made the counters late in %d minutes and spoilt %d", v.found, v.late, len(v.void))
+	fmt.Fprintf(&b, " %d findings; the machine made the counters late in %d minutes and spoilt %d; while it was calm, nodes that no fault hit decided %d of %d requests by themselves",
+		v.found, v.late, len(v.void), v.calm.local, v.calm.all)
 	v.mu.Unlock()
 	x.machine.mu.Lock()
 	fmt.Fprintf(&b, "; it stood still for %s at most", x.machine.longest.Round(time.Millisecond))
