@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"petcat"
+	"petcat/internal/representation"
 )
 
 // exchange is one request and its answer.
@@ -18,7 +19,7 @@ type exchange struct {
 	r       *http.Request
 	session petcat.Session // zero unless somebody is signed in
 	token   petcat.TokenHash
-	// notice and problem are told at the head of the page, "" for none.
+	// notice and problem are shown at the top of the page, "" for none.
 	notice, problem string
 }
 
@@ -35,8 +36,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// What is sent to others is nothing; without an Origin, our own forms could not be told
-	// from theirs.
+	// Other origins get no referrer. The stricter no-referrer would also take the Origin
+	// from our own forms, which could then not be told from those of others.
 	h.Set("Referrer-Policy", "same-origin")
 	x := &exchange{Console: c, w: w, r: r}
 	switch {
@@ -86,13 +87,13 @@ func (x *exchange) number(name, called string) (int64, error) {
 // actor is who makes the change.
 func (x *exchange) actor() petcat.Actor { return x.session.Operator.Actor() }
 
-// goTo sends the browser to a page, which tells what was done.
+// goTo redirects the browser to a page, which says what was done.
 func (x *exchange) goTo(path, done string) {
 	if done != "" {
 		path += "?done=" + url.QueryEscape(done)
 	}
 	x.w.Header().Set("Cache-Control", "no-store")
-	if x.r.Header.Get("HX-Request") != "" { // htmx would follow by itself, and show the answer in a part of the page
+	if x.r.Header.Get("HX-Request") != "" { // htmx would follow a redirect itself, and show the answer in a part of the page
 		x.w.Header().Set("HX-Redirect", base+path)
 		x.w.WriteHeader(http.StatusNoContent)
 		return
@@ -100,16 +101,16 @@ func (x *exchange) goTo(path, done string) {
 	http.Redirect(x.w, x.r, base+path, http.StatusSeeOther)
 }
 
-// notices are what pages tell of a change that was made.
+// notices are what pages say about a change that was made.
 var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
-	"account": "The account was created.", "plan": "The plan was changed. It holds from the next request on.",
+	"account": "The account was created.", "plan": "The plan was changed. It applies from the next request on.",
 	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
 	"enabled": "The key was enabled.", "revoked": "The key was revoked.", "lifted": "The ban was lifted.",
 	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
 }
 
-// again shows a form once more if what was entered breaks a rule, with what is wrong. Any
-// other error it returns.
+// again shows a form once more, with what is wrong, if what was entered breaks a rule. It
+// returns any other error.
 func (x *exchange) again(err error, page handle) error {
 	switch petcat.CodeOf(err) {
 	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
@@ -140,24 +141,13 @@ func (x *exchange) fail(err error) {
 	x.respond(status, "error", view{Title: http.StatusText(status), Data: sentence(message)})
 }
 
-// statusOf returns the HTTP status of a code.
+// statusOf returns the HTTP status of a code: the API's, except that a conflict with
+// another change is 409 here. 412 would be wrong: the browser has sent no If-Match.
 func statusOf(code petcat.Code) int {
-	switch code {
-	case petcat.CodeNotFound:
-		return http.StatusNotFound
-	case petcat.CodeForbidden:
-		return http.StatusForbidden
-	case petcat.CodeInvalidField, petcat.CodeMissingField:
-		return http.StatusBadRequest
-	case petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
+	if code == petcat.CodePreconditionFailed {
 		return http.StatusConflict
-	case petcat.CodeTooManyFailedAttempts:
-		return http.StatusTooManyRequests
-	case petcat.CodeServiceUnavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
 	}
+	return representation.StatusOf(code)
 }
 
 // nothing says that there is no such page.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
+	"petcat/internal/representation"
 )
 
 func readDocument(t *testing.T, name string) string {
@@ -27,7 +28,7 @@ func readDocument(t *testing.T, name string) string {
 func TestDocumentsTellEveryCode(t *testing.T) {
 	want := map[string]string{}
 	for _, c := range petcat.Codes() {
-		want[string(c)] = strconv.Itoa(statusOf(c))
+		want[string(c)] = strconv.Itoa(representation.StatusOf(c))
 	}
 	statusOfLine := regexp.MustCompile(`^(?:## | *\| )(\d{3})\b`)
 	codesOfLine := regexp.MustCompile("^(?:### | *\\| \\d{3} \\| )((?:`[a-z_]+`(?:, )?)+)")

@@ -11,44 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"petcat"
+	"petcat/internal/representation"
 )
-
-// statusOf returns the HTTP status of a code. It is the only such table.
-func statusOf(code petcat.Code) int {
-	switch code {
-	case petcat.CodeMalformedJSON, petcat.CodeInvalidBody, petcat.CodeMissingField, petcat.CodeInvalidField:
-		return http.StatusBadRequest
-	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
-		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
-		return http.StatusUnauthorized
-	case petcat.CodeForbidden:
-		return http.StatusForbidden
-	case petcat.CodeNotFound:
-		return http.StatusNotFound
-	case petcat.CodeMethodNotAllowed:
-		return http.StatusMethodNotAllowed
-	case petcat.CodeRequestTimeout:
-		return http.StatusRequestTimeout
-	case petcat.CodeIdempotencyInProgress, petcat.CodeCategoryInUse:
-		return http.StatusConflict
-	case petcat.CodeOperationSunset:
-		return http.StatusGone
-	case petcat.CodePreconditionFailed:
-		return http.StatusPreconditionFailed
-	case petcat.CodeBodyTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case petcat.CodeUnsupportedMediaType:
-		return http.StatusUnsupportedMediaType
-	case petcat.CodeIdempotencyKeyReused:
-		return http.StatusUnprocessableEntity
-	case petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts:
-		return http.StatusTooManyRequests
-	case petcat.CodeServiceUnavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
-}
 
 // pause is the Retry-After, in seconds, of errors that are worth a repetition
 // soon: what is in the way is normally gone by then.
@@ -57,14 +21,14 @@ const pause = 1
 // respondError answers with an error: exactly code, message and status.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
-	status := statusOf(public.Code)
+	status := representation.StatusOf(public.Code)
 	failed := status >= http.StatusInternalServerError
 	gone := failed && errors.Is(err, context.Canceled) && e.r.Context().Err() != nil
 	switch {
 	case gone:
 		// Only who closed its sending half reads this.
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
-		status = statusOf(public.Code)
+		status = representation.StatusOf(public.Code)
 	case failed && !e.expected:
 		s.logFailure(e, public.Code, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"petcat"
+	"petcat/internal/representation"
 )
 
 // identify finds out whose key the request carries. It answers nothing.
@@ -120,5 +121,5 @@ func challenge(code petcat.Code) []string {
 // and was wrong, as opposed to none, or to one that could not be checked.
 func credentialFailed(err error) bool {
 	code := petcat.CodeOf(err)
-	return statusOf(code) == http.StatusUnauthorized && code != petcat.CodeMissingAPIKey
+	return representation.StatusOf(code) == http.StatusUnauthorized && code != petcat.CodeMissingAPIKey
 }

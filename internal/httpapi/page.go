@@ -9,11 +9,8 @@ import (
 	"petcat"
 )
 
-// The sizes of a page.
-const (
-	defaultPage = 100
-	maxPage     = 1_000
-)
+// defaultPage is how much a page has when the request does not say.
+const defaultPage = 100
 
 // maxID is the highest id that there can be.
 const maxID = 1<<53 - 1
@@ -37,7 +34,7 @@ func (e *exchange) query() url.Values {
 // pageOf reads limit and after. Other parameters are ignored.
 func pageOf(query url.Values) (page, error) {
 	p := page{limit: defaultPage}
-	limit, limited, err := parameter(query, "limit", 1, maxPage)
+	limit, limited, err := parameter(query, "limit", 1, petcat.MaxPage)
 	if err != nil {
 		return p, err
 	}
