@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petcat"
 	"petcat/client"
 )
 
@@ -45,11 +46,11 @@ see petcat category export.`,
 		Args: arguments(),
 	}
 	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
-	limit := cmd.Flags().Int("limit", 0, "the most categories to list, 1 to 1000; default all")
+	limit := cmd.Flags().Int("limit", 0, fmt.Sprintf("the most categories to list, 1 to %d; default all", petcat.MaxPage))
 	after := cmd.Flags().Int64("after", 0, "`id` behind which the list begins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("limit") && (*limit < 1 || *limit > 1000) {
-			return usageErrorf("--limit must be from 1 to 1000")
+		if cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
+			return usageErrorf("--limit must be from 1 to %d", petcat.MaxPage)
 		}
 		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			if !cmd.Flags().Changed("limit") && !cmd.Flags().Changed("after") {

@@ -15,7 +15,7 @@ import (
 func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Look for what is wrong on this machine, and say what to do",
+		Short:   "Look for problems on this machine, and say what to do about them",
 		GroupID: groupRun,
 		Long: `Look at what petcat serve needs with the same settings: data, schema, disk and its
 sync time, clock, database, shared counters, the node itself if one runs, listeners,

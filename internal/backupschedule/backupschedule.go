@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// lookEvery is how often a node looks what the others did, at least.
+	// lookEvery is how often, at least, a node checks what the others have done.
 	lookEvery = time.Minute
-	// precedence is how much later than due another machine makes a backup.
+	// precedence is how long other machines leave a due backup to the one that made the last.
 	precedence = 10 * time.Minute
 	// retryFirst and retryMost are how long a node waits after its first failure, and
 	// after many. It never waits for longer than an interval.
 	retryFirst, retryMost = time.Minute, time.Hour
 )
 
-// Store is what is backed up, and remembers what became of it.
+// Store holds the data to back up, and the [Record] of the backups.
 type Store interface {
 	backup.Source
 	Notes
@@ -39,8 +39,8 @@ type Options struct {
 	// Node names this process, Host the machine.
 	Node, Host string
 	Version    string // of petcat, for the file
-	// Hurry, when set, says that copying must not rest, because what others write piles up
-	// meanwhile.
+	// Hurry, when set, reports whether copying must not rest, because the log of writes
+	// grows until the copy ends.
 	Hurry  func() bool
 	Clock  clock.Clock
 	Logger *slog.Logger

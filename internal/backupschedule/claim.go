@@ -11,9 +11,9 @@ import (
 const (
 	// claimFor is how long a node that went away keeps the others from making a backup.
 	claimFor = 3 * time.Minute
-	// renewEvery is how often a node that makes one says so, at least.
+	// renewEvery is how often, at least, a node renews its claim while it makes a backup.
 	renewEvery = claimFor / 6
-	// writeTimeout bounds how long a node that stops takes to say so.
+	// writeTimeout bounds one write of the record, also when the node stops.
 	writeTimeout = 2 * time.Second
 )
 

@@ -20,13 +20,13 @@ const (
 	ending = ".backup"
 	// nameTime is the moment in a file's name: names sort by it.
 	nameTime = "20060102T150405Z"
-	// othersMay are the bits of a mode that give rights to others than the owner.
+	// othersMay are the bits of a mode that give access to users other than the owner.
 	othersMay fs.FileMode = 0o077
 )
 
-// PrepareFolder makes the folder when it is missing, with the mode 0700, and checks that
-// it can be written. Its error completes a sentence that names the folder. What may be
-// right later, such as a full disk, is no error: each backup tells.
+// PrepareFolder creates the folder if it is missing, with the mode 0700, and checks that
+// it can be written. Its error completes a sentence that names the folder. What may pass,
+// such as a full disk, is not an error here: the backups report it.
 func PrepareFolder(path string) error {
 	err := osfile.PrepareDirectory(path)
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
@@ -40,8 +40,8 @@ func PrepareFolder(path string) error {
 	return nil
 }
 
-// IsOpen reports whether others than its owner have rights in a folder. The files in it
-// have the mode 0600 all the same, but others may see their names, or remove them.
+// IsOpen reports whether users other than the owner have access to a folder. The files in
+// it have the mode 0600 all the same, but others may see their names, or remove them.
 func IsOpen(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && runtime.GOOS != "windows" && info.Mode()&othersMay != 0

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// workFor is how long work goes on before it rests.
+	// workFor is how long it works before it rests.
 	workFor = 5 * time.Millisecond
-	// restFactor is how much longer it then rests: it has a tenth of one processor, or of
-	// the disk, so that creates lose at most a tenth even where there is no other.
+	// restFactor is how many times as long it then rests: it takes a tenth of one
+	// processor, or of the disk, so that creates lose at most a tenth even where there is
+	// no other.
 	restFactor = 9
-	// syncEvery is how many bytes are written before they are synced. A sync of all of a
-	// large file in the end would hold up those of commits.
+	// syncEvery is how many bytes are written before they are synced. One sync of a whole
+	// large file at the end would delay the syncs of commits.
 	syncEvery = 4 << 20
 )
 
@@ -29,8 +30,8 @@ type pace struct {
 
 func newPace(c clock.Clock) *pace { return &pace{clock: c, begun: c.Read()} }
 
-// rest waits if there was enough work, unless there is no time for that, and reports
-// whether there was enough.
+// rest waits after workFor of work, unless the copy must hurry, and reports whether that
+// much work was done.
 func (p *pace) rest(ctx context.Context) (worked bool, err error) {
 	took := p.clock.Read().Since(p.begun)
 	if took < workFor {

@@ -10,7 +10,7 @@ import (
 // noteName is the name of the note that holds the [Record].
 const noteName = "scheduled_backup"
 
-// Record is what the nodes of a deployment know together of its scheduled backups.
+// Record is what the nodes of a deployment share about its scheduled backups.
 type Record struct {
 	Last  *Good  `json:"last,omitempty"`  // nil: there has been none
 	Claim *Claim `json:"claim,omitempty"` // nil: nobody makes one
@@ -39,7 +39,7 @@ type Notes interface {
 	SwapNote(ctx context.Context, name, was, to string) (bool, error)
 }
 
-// Read returns what is known of the scheduled backups, and the note's text.
+// Read returns the record of the scheduled backups, and the note's text.
 func Read(ctx context.Context, notes Notes) (r Record, text string, err error) {
 	if text, err = notes.Note(ctx, noteName); err != nil || text == "" {
 		return r, text, err
@@ -54,14 +54,14 @@ func Read(ctx context.Context, notes Notes) (r Record, text string, err error) {
 func (r Record) text() (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return "", fmt.Errorf("encode what is known of the backups: %w", err)
+		return "", fmt.Errorf("encode the record of the backups: %w", err)
 	}
 	return string(text), nil
 }
 
 // untilDue returns how long it takes until the next backup is due on a machine. The one
-// that made the last has precedence: so the files stay together where each machine has
-// a folder of its own.
+// that made the last has precedence, so that the files stay together if each machine
+// has a folder of its own.
 func (r Record) untilDue(now time.Time, every time.Duration, host string) time.Duration {
 	if r.Last == nil {
 		return 0

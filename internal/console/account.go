@@ -79,7 +79,7 @@ type accountView struct {
 	Paged   bool
 	Next    petcat.KeyID
 	Bans    []petcat.Ban // active
-	Windows []windowView // none if nobody knows
+	Windows []windowView // none if the limiter cannot tell
 	Refused []refusalView
 }
 
@@ -118,7 +118,8 @@ type windowView struct {
 	Reset       time.Time
 }
 
-// windows returns where an account stands. When nobody can tell, the page does without.
+// windows returns how much of its quotas an account has used. If the limiter cannot tell,
+// the page leaves them out.
 func (x *exchange) windows(a petcat.Account) []windowView {
 	if a.Closed() {
 		return nil

@@ -34,7 +34,7 @@ type List interface {
 	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
-// Limiter tells where an account stands, and charges nothing for it.
+// Limiter reports how much of its quotas an account has used, without charging it.
 type Limiter interface {
 	Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
@@ -61,7 +61,7 @@ type Options struct {
 	Limiter     Limiter
 	Environment petcat.Environment
 	Version     string
-	// Parts, Nodes and History tell of now.
+	// Parts, Nodes and History report the present state.
 	Parts    func() []Part
 	Nodes    func() []Node
 	History  func(Span) []Step
@@ -70,7 +70,7 @@ type Options struct {
 	// on the loopback.
 	Secure bool
 	// OwnName reports whether a host, in lower case and without a port, names this
-	// console. Pages elsewhere can have other names point here.
+	// console. Other web sites can make names of their own point here.
 	OwnName func(host string) bool
 	// Failures counts failed attempts to sign in, by address.
 	Failures *ratelimit.FailureBucket
@@ -86,7 +86,7 @@ type Console struct {
 	mux      *http.ServeMux
 	pages    map[string]*template.Template
 	origins  *http.CrossOriginProtection
-	failing  chan struct{} // as many as may be told at once, slowly, that they failed
+	failing  chan struct{} // one for each failed attempt that waits for its answer
 	patience func(context.Context)
 }
 

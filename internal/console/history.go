@@ -48,7 +48,7 @@ type chart struct {
 
 func newChart(steps []Step) chart {
 	c := chart{Requests: make([][]*float64, 5), Reasons: make([][]*float64, 1+len(Refusals())), Latency: make([][]*float64, 3)}
-	// There is a gap where nothing is known, and in the latency where nobody asked.
+	// There is a gap where nothing is known, and in the latency where there was no request.
 	add := func(columns [][]*float64, at time.Time, known bool, values ...float64) {
 		for i, value := range append([]float64{float64(at.Unix())}, values...) {
 			if i == 0 || known {

@@ -56,7 +56,7 @@ type newKeyView struct {
 	Key     petcat.Key
 	Account petcat.Account
 	Secret  string
-	Old     *petcat.Key // that it takes the place of
+	Old     *petcat.Key // the key that it replaces
 }
 
 func createKey(x *exchange) error {
@@ -83,7 +83,7 @@ func createKey(x *exchange) error {
 	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{Key: k, Account: a, Secret: generated.Secret.Reveal()}})
 }
 
-// unsureOfKey says what to do after a key may have been created that nobody knows.
+// unsureOfKey says what to do if a key may have been created whose secret was not shown.
 func unsureOfKey(err error) error {
 	if errors.Is(err, petcat.ErrOutcomeUnknown) {
 		return petcat.Errorf(petcat.CodeServiceUnavailable, "a key may have been created whose secret nobody knows; look at the keys of the account, and revoke it").WithCause(err)
@@ -157,7 +157,7 @@ func confirmRevoke(x *exchange) error {
 	}
 	return x.render("confirm", view{Title: "Revoke " + k.ID.String(), Section: "accounts", Data: confirmation{
 		What:        "Revoke the key " + k.ID.String() + " of " + k.Account.String() + "?",
-		Consequence: "Requests with it get 401 at once, and for ever. While you are not sure, disable it instead: that can be undone.",
+		Consequence: "Requests with it get 401 at once, and for good. If you are not sure, disable it instead: that can be undone.",
 		Action:      "keys/" + k.ID.String() + "/revoke", Button: "Revoke the key", Back: "keys/" + k.ID.String(),
 	}})
 }

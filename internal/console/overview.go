@@ -8,7 +8,7 @@ import (
 	"petcat"
 )
 
-// overviewView is how the node is, and was.
+// overviewView is the state of the node, now and over the span.
 type overviewView struct {
 	Span    Span
 	Ready   bool
@@ -90,7 +90,7 @@ func total(steps []Step) (t totals) {
 	return t
 }
 
-// latency writes a short time with two digits that matter.
+// latency formats a short duration with two significant digits.
 func latency(d time.Duration) string {
 	if d < 10*time.Millisecond {
 		return fmt.Sprintf("%.2f ms", milliseconds(d))
@@ -148,7 +148,7 @@ func past(part Part, steps []Step) partView {
 	return v
 }
 
-// find leads to what somebody typed: an account, a key, or accounts by their name.
+// find redirects to what was typed: an account, a key, or accounts by their name.
 func find(x *exchange) error {
 	text := x.form("q")
 	if id, isID := petcat.ParseAccountRef(text); isID {

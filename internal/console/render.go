@@ -86,7 +86,7 @@ func (x *exchange) respond(status int, page string, v view) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(b.Bytes()) // the asker has gone
+	_, _ = x.w.Write(b.Bytes()) // the client has gone
 }
 
 // functions are what pages call.

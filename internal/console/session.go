@@ -42,13 +42,13 @@ func (c *Console) cookieName() string {
 	return "petcat-console"
 }
 
-// setCookie gives the browser a cookie for a time, or takes it back.
+// setCookie sets the cookie for a time, or removes it.
 func (x *exchange) setCookie(token string, life time.Duration) {
 	http.SetCookie(x.w, &http.Cookie{ //nolint:gosec // without TLS only on the loopback
 		Name: x.cookieName(), Value: token, Path: "/", MaxAge: int(life.Seconds()),
 		Secure: x.Secure, HttpOnly: true,
-		// Not strict: a link to a page, as in an alert, works for who is signed in. What a
-		// link can open changes nothing.
+		// Not strict: a link to a page, as in an alert, then works for whoever is signed in.
+		// Nothing that a link can open changes anything.
 		SameSite: http.SameSiteLaxMode,
 	})
 }
@@ -81,9 +81,9 @@ func (x *exchange) findSession() error {
 	}
 	if x.session.Stale(x.now()) && !x.byItself() {
 		if err := x.Store.TouchSession(x.r.Context(), x.token); err != nil {
-			// It may end too early. Who looks what is wrong with the store must not be
-			// kept out by it.
-			x.Logger.WarnContext(x.r.Context(), "the use of a console session could not be written down", "error", err)
+			// The session may end too early. But this must not keep out an operator who
+			// investigates what is wrong with the store.
+			x.Logger.WarnContext(x.r.Context(), "the use of a console session could not be recorded", "error", err)
 		}
 	}
 	return nil
@@ -157,7 +157,7 @@ func errTooManyAttempts() error {
 func (x *exchange) address() netip.Addr {
 	from, err := netip.ParseAddrPort(x.r.RemoteAddr)
 	if err != nil {
-		return netip.Addr{} // all of them are one
+		return netip.Addr{} // all such clients count as one
 	}
 	return from.Addr().Unmap()
 }

@@ -117,7 +117,7 @@ func usageCSV(x *exchange) error {
 	x.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	x.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	x.w.Header().Set("Cache-Control", "no-store")
-	_ = usagehistory.WriteCSV(x.w, h) // the asker has gone
+	_ = usagehistory.WriteCSV(x.w, h) // the client has gone
 	return nil
 }
 
@@ -169,5 +169,5 @@ func (x *exchange) respondJSON(text []byte) {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.Header().Set("Cache-Control", "no-store")
 	x.w.WriteHeader(http.StatusOK)
-	_, _ = x.w.Write(text) // the asker has gone
+	_, _ = x.w.Write(text) // the client has gone
 }

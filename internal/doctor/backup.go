@@ -10,7 +10,7 @@ import (
 	"petcat/internal/backupschedule"
 )
 
-// backups looks at the scheduled backups, and at what is known of the last one.
+// backups looks at the directory of scheduled backups, and at the record of the last one.
 func (x *examination) backups(ctx context.Context) {
 	every, folder := x.Settings.BackupEvery, x.Settings.BackupFolder()
 	if every > 0 {
@@ -22,9 +22,9 @@ func (x *examination) backups(ctx context.Context) {
 	r, _, err := backupschedule.Read(ctx, x.store)
 	switch {
 	case err != nil:
-		x.found("backups", Problem, "what is known of the last one cannot be read (%v); see above what is wrong with the database", err)
+		x.found("backups", Problem, "the record of the last one cannot be read (%v); see above what is wrong with the database", err)
 	case r.Last == nil && every == 0:
-		x.found("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or see to it that another program makes some")
+		x.found("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or make sure that another program makes backups")
 	case r.Last == nil:
 		x.found("backups", Warning, "none has been made yet; a node makes the first when it starts, and its log says why if it fails")
 	default:
@@ -32,8 +32,8 @@ func (x *examination) backups(ctx context.Context) {
 	}
 }
 
-// lastBackup looks at the last good one. Who examines may not have the settings of the
-// nodes: without an interval, its age is only told.
+// lastBackup looks at the last good one. The command may lack the settings of the nodes:
+// without an interval, it only reports the age.
 func (x *examination) lastBackup(last backupschedule.Good, every time.Duration) {
 	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
 	if every > 0 && age > every*3/2 {
@@ -47,7 +47,7 @@ func (x *examination) lastBackup(last backupschedule.Good, every time.Duration) 
 	x.found("backups", OK, "the last good one is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
 }
 
-// backupFolder looks at the directory, and makes none.
+// backupFolder looks at the directory, and does not create it.
 func (x *examination) backupFolder(folder string) {
 	_, err := os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,6 +60,6 @@ func (x *examination) backupFolder(folder string) {
 	case err != nil:
 		x.found("backups", Problem, "they cannot be written to %s (%v); give this user write permission, or choose another directory with --backup-dir", folder, err)
 	case backupschedule.IsOpen(folder):
-		x.found("backups", Warning, "others than its owner have rights in %s; take them away: chmod 0700 %s", folder, folder)
+		x.found("backups", Warning, "users other than the owner have access to %s; remove it: chmod 0700 %s", folder, folder)
 	}
 }

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// littleRoom is what the alert of a full disk fires at, in bytes; noRoom is so little
-	// that the next hour may use it up.
+	// littleRoom is the free space below which the alert for a full disk fires, in bytes;
+	// noRoom may be used up within an hour.
 	littleRoom, noRoom = 1_000_000_000, 100_000_000
-	// slowSync is what the alert of slow commits fires at.
+	// slowSync is the threshold of the alert for slow commits.
 	slowSync = 100 * time.Millisecond
-	// syncs are how often a sync is measured, of so many bytes.
+	// A sync of syncBytes is measured so many times.
 	syncs, syncBytes = 5, 4 << 10
-	// clocksDiffer is what the alert of different clocks fires at.
+	// clocksDiffer is the threshold of the alert for clocks that differ.
 	clocksDiffer = 2 * time.Second
 )
 
@@ -50,7 +50,7 @@ func (x *examination) data(ctx context.Context) {
 	} else {
 		x.found(part, OK, "%s answers within %s", x.Place, took.Round(10*time.Microsecond))
 	}
-	x.found("schema", OK, "it is the one of this version")
+	x.found("schema", OK, "it is the schema of this version")
 }
 
 // disk looks at the disk of an embedded database.
@@ -66,7 +66,7 @@ func (x *examination) disk(context.Context) {
 	free, err := dir.FreeBytes()
 	switch gigabytes := float64(free) / 1e9; {
 	case err != nil:
-		x.found("disk", Warning, "nobody knows how much room is left (%v); look with df", err)
+		x.found("disk", Warning, "the free space cannot be read (%v); look with df", err)
 	case free < noRoom:
 		x.found("disk", Problem, "%.2f GB are left for the data; free some space now: without any, creates get 503", gigabytes)
 	case free < littleRoom:
@@ -84,7 +84,7 @@ func (x *examination) disk(context.Context) {
 	}
 }
 
-// syncTime returns how long the disk takes to keep a little.
+// syncTime returns the median duration of a small sync.
 func (x *examination) syncTime(dir *datadir.Dir) (median time.Duration, err error) {
 	file, err := os.CreateTemp(dir.File(""), ".doctor-*")
 	if err != nil {
@@ -106,14 +106,14 @@ func (x *examination) syncTime(dir *datadir.Dir) (median time.Duration, err erro
 	return took[len(took)/2].Round(10 * time.Microsecond), nil
 }
 
-// clock looks whether somebody sets this machine's clock right, and how far it is from
-// that of the database.
+// clock checks whether this machine's clock is synchronised, and how far it is from the
+// database's.
 func (x *examination) clock(context.Context) {
 	switch synchronised, known := synchronised(); {
 	case known && synchronised:
-		x.found("clock", OK, "it is kept right")
+		x.found("clock", OK, "it is synchronised")
 	case known:
-		x.found("clock", Warning, "nothing keeps the clock of this machine right; start chrony or systemd-timesyncd, because windows, bans and expiries follow the clock")
+		x.found("clock", Warning, "it is not synchronised; start chrony or systemd-timesyncd, because windows, bans and expiries follow the clock")
 	}
 	p, ok := x.store.(*postgres.Store)
 	if !ok {
@@ -121,7 +121,7 @@ func (x *examination) clock(context.Context) {
 	}
 	ahead := p.Stats().ClockAhead.Round(time.Millisecond)
 	if ahead.Abs() > clocksDiffer {
-		x.found("clock", Problem, "it is %s ahead of the database's (negative: behind); set the wrong one of the two right, because nodes that differ see bans and expiries at different times", ahead)
+		x.found("clock", Problem, "it is %s ahead of the database's (negative: behind); correct whichever is wrong, because nodes that differ see bans and expiries at different times", ahead)
 	} else {
 		x.found("clock", OK, "it is %s ahead of the database's", ahead)
 	}

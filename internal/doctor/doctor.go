@@ -42,7 +42,7 @@ type Finding struct {
 type Store interface {
 	backupschedule.Notes
 	Dataset() string
-	// Check asks the database how it is.
+	// Check reports whether the database answers.
 	Check(ctx context.Context) error
 	Close() error
 }
@@ -56,9 +56,9 @@ type Options struct {
 	Host string
 	// Open opens the data as management commands do: it makes none.
 	Open func(ctx context.Context) (Store, error)
-	// Ask asks the node on this machine how it is.
+	// Ask asks the node on this machine for its readiness.
 	Ask func(ctx context.Context) (server.Readiness, error)
-	// Explain returns the sentence of an error of opening, with what to type.
+	// Explain returns a sentence about an error of Open, with the command that helps.
 	Explain func(error) string
 }
 
@@ -71,8 +71,8 @@ type examination struct {
 	running  bool  // a node responds
 }
 
-// Examine looks at everything, and returns what it found, in the order in which one would
-// mend it.
+// Examine looks at everything. It returns the findings in the order in which an operator
+// should act on them.
 func Examine(ctx context.Context, o Options) []Finding {
 	x := &examination{Options: o}
 	for _, part := range []func(context.Context){

@@ -11,7 +11,7 @@ import (
 	"petcat/internal/server"
 )
 
-// expiresSoon is what the alert of a certificate fires at.
+// expiresSoon is the threshold of the alert for certificates.
 const expiresSoon = 7 * 24 * time.Hour
 
 // counters asks the shared counters.
@@ -42,7 +42,7 @@ func (x *examination) node(ctx context.Context) {
 	case "failed":
 		x.found("node", Problem, "it can no longer write (%s); start it again, and check the disk", r.Checks["store"])
 	default:
-		x.found("node", Warning, "it is %s and gets no requests; ask again in a moment, and look into its log if that lasts", r.Status)
+		x.found("node", Warning, "it is %s and gets no requests; ask again in a moment, and look at its log if that lasts", r.Status)
 	}
 }
 
@@ -65,7 +65,7 @@ func (x *examination) degraded(r server.Readiness) {
 	}
 }
 
-// listeners looks whether the API can be reached, or could be served.
+// listeners checks whether the API can be reached or, without a node, could be served.
 func (x *examination) listeners(ctx context.Context) {
 	if !x.running {
 		if err := server.CheckListeners(ctx, x.Settings); err != nil {
@@ -78,7 +78,7 @@ func (x *examination) listeners(ctx context.Context) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", x.Settings.Listen)
 	if err != nil {
-		x.found("listeners", Problem, "the node responds, but its API does not at %s (%v); give the --listen that it was started with, or look into its log", x.Settings.Listen, err)
+		x.found("listeners", Problem, "the node responds, but its API does not at %s (%v); give the --listen that it was started with, or look at its log", x.Settings.Listen, err)
 		return
 	}
 	_ = conn.Close()

@@ -22,11 +22,11 @@ func (n *Node) startBackups(ctx context.Context) error {
 		return config.Errorf("scheduled backups cannot be written to %s (%w); give this user write permission, or choose another directory with --backup-dir", folder, err)
 	}
 	if backupschedule.IsOpen(folder) {
-		n.log.WarnContext(ctx, "others than its owner have rights in the directory of the backups; chmod 0700 takes them away", "folder", folder)
+		n.log.WarnContext(ctx, "users other than the owner have access to the directory of the backups; chmod 0700 removes it", "folder", folder)
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		host = n.id // the machine is unknown: as if it were another one after each start
+		host = n.id // the machine is unknown: each start counts as another machine
 	}
 	n.backups = backupschedule.New(backupschedule.Options{
 		Store: n.backend, Folder: folder, Every: n.settings.BackupEvery, Keep: n.settings.BackupKeep,

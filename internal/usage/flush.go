@@ -7,11 +7,11 @@ import (
 	"petcat"
 )
 
-// Open tells where to write. The first Flush says there that the node counts.
+// Open sets the store. The first Flush registers the node there.
 func (r *Recorder) Open(store Store) { r.store = store }
 
-// Flush writes what was counted since the last time. What cannot be written is written
-// by one of the next calls.
+// Flush writes what was counted since the last call. What cannot be written waits for the
+// next call.
 func (r *Recorder) Flush(ctx context.Context) {
 	if r.write(ctx, false) {
 		r.writeRefusals(ctx)
@@ -58,8 +58,8 @@ func (r *Recorder) write(ctx context.Context, last bool) (done bool) {
 	return true
 }
 
-// take takes what was counted. The lock of a shard is held for as long as it takes to
-// put another memory in the place of the one that was counted in.
+// take takes what was counted. It holds the lock of a shard only while it swaps the
+// memory that is counted in for an empty one.
 func (r *Recorder) take() petcat.UsageBatch {
 	var b petcat.UsageBatch
 	all := make(map[int64]petcat.UsageCounts) // of all accounts, by minute
@@ -92,7 +92,7 @@ func (r *Recorder) take() petcat.UsageBatch {
 	return b
 }
 
-// prepare makes batches of what was taken until a moment.
+// prepare turns what was taken until a moment into batches.
 func (r *Recorder) prepare(taken petcat.UsageBatch, until time.Time, last bool) {
 	for first := true; first || len(taken.Counts) > 0 || len(taken.Keys) > 0; first = false {
 		counts, keys := min(batchCounts, len(taken.Counts)), min(batchCounts, len(taken.Keys))
@@ -102,7 +102,7 @@ func (r *Recorder) prepare(taken petcat.UsageBatch, until time.Time, last bool) 
 		})
 		taken.Counts, taken.Keys = taken.Counts[counts:], taken.Keys[keys:]
 	}
-	b := &r.pending[len(r.pending)-1] // only behind it nothing is missing
+	b := &r.pending[len(r.pending)-1] // only after the last batch is everything written
 	b.Until, b.Ended = until, last
 }
 

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// waitingAccounts is of how many accounts refusals wait to be written, at most: some
-	// 20 MB. Those of others are only counted.
+	// waitingAccounts is of how many accounts, at most, refusals wait to be written: some
+	// 20 MB. The refusals of further accounts are only counted.
 	waitingAccounts = 4_096
-	// refusalAccounts is how many accounts one write takes, and refusalWrites how many
-	// writes one Flush makes.
+	// refusalAccounts is how many accounts one write contains, and refusalWrites how many
+	// writes a Flush makes, at most.
 	refusalAccounts = 100
 	refusalWrites   = 5
 )
@@ -61,7 +61,7 @@ func (r *refusals) take() (taken []petcat.AccountRefusals) {
 	return taken
 }
 
-// putBack makes what was taken wait again, before what came since.
+// putBack makes what was taken wait again, ahead of what has come since.
 func (r *refusals) putBack(taken []petcat.AccountRefusals) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *refusals) putBack(taken []petcat.AccountRefusals) {
 	}
 }
 
-// writeRefusals writes refusals of some accounts. What is written twice is kept once.
+// writeRefusals writes the refusals of some accounts. One that is written twice is kept once.
 func (r *Recorder) writeRefusals(ctx context.Context) {
 	for range refusalWrites {
 		taken := r.refusals.take()

@@ -1,11 +1,11 @@
-// Package usage counts the requests of each account, and writes what it counted to the
-// usage history: a request costs one lock that hardly anybody holds, and once a second
-// everything that was counted goes to the store as one batch.
+// Package usage counts the requests of each account, and writes the counts to the usage
+// history: a request takes one lock, which is rarely contended, and once a second all
+// counts go to the store as one batch.
 //
-// While the store is unavailable, counts wait in memory, by the minute, and when they are
-// many by the hour: as many as there are accounts for each hour, at most. A batch whose
-// outcome is unknown is repeated as it is, and counts once. What a killed process had not
-// yet written is lost: that of its last second.
+// While the store is unavailable, counts wait in memory: by the minute and,
+// once there are many, by the hour: then one for each key and hour is added at most. A
+// batch whose outcome is unknown is sent again unchanged, and counts once. A killed process
+// loses what it had not written: the counts of its last second.
 package usage
 
 import (
@@ -23,15 +23,15 @@ import (
 const (
 	// Interval is how often what was counted is written.
 	Interval = time.Second
-	// beat is how often a node that counted nothing says that it is there: otherwise it
-	// would count as killed.
+	// beat is how often a node that counted nothing writes nevertheless: a silent one would
+	// count as killed.
 	beat = 30 * time.Second
 	// addTimeout bounds one attempt.
 	addTimeout = 5 * time.Second
 	// batchCounts is how many counts go into one batch: some 200 KB.
 	batchCounts = 20_000
-	// shards is how many locks there are, and coarseAt at how many counts of one of them
-	// all further ones are by the hour.
+	// shards is how many locks there are. From coarseAt counts in a shard on, further ones
+	// are by the hour.
 	shards   = 64
 	coarseAt = 4_096
 )
@@ -39,7 +39,7 @@ const (
 // Request is what is counted of one request.
 type Request struct {
 	At       time.Time
-	Account  petcat.AccountID // 0: nobody's
+	Account  petcat.AccountID // 0: of no account
 	Key      petcat.KeyID
 	Admitted bool
 	Status   int
@@ -97,8 +97,8 @@ type shard struct {
 	_      [40]byte // no two locks share a cache line
 }
 
-// cell names a count: of a key, so that one look finds both what its account used and
-// when it was used itself.
+// cell identifies a count. It is by key, so that one lookup serves both the usage of the
+// account and the last use of the key.
 type cell struct {
 	account petcat.AccountID
 	key     petcat.KeyID
@@ -119,7 +119,7 @@ type counts struct {
 
 func newCounts() counts { return counts{at: make(map[cell]int)} }
 
-// clear keeps the memory, unless the store was away for long.
+// clear keeps the memory, unless it has grown because the store was unavailable for long.
 func (c *counts) clear() {
 	if len(c.values) > coarseAt {
 		*c = newCounts()
