@@ -145,7 +145,7 @@ func TestKeys(t *testing.T) {
 	b.get("keys/key_2").want(http.StatusOK, "Enable the key")
 	b.post("keys/key_2/enable").wantGoesTo("keys/key_2?done=enabled")
 	s.wantKey(successor, petcat.KeyActive)
-	b.get("keys/key_2/revoke").want(http.StatusOK, "for ever")
+	b.get("keys/key_2/revoke").want(http.StatusOK, "for good")
 	s.wantKey(successor, petcat.KeyActive)
 	b.post("keys/key_2/revoke").wantGoesTo("keys/key_2?done=revoked")
 	s.wantKey(successor, petcat.KeyRevoked)
