@@ -6,12 +6,31 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/limittest"
 	"petcat/internal/ratelimit"
 )
+
+// What is owed of a day that others have used up is not asked for again and again.
+func TestFullDayIsNotLeased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := newRigThatFails(t, limittest.Faults{Write: errDisk})
+		r.admit(t, 100, 1)
+		all := []petcat.DayLease{{Account: 1, Day: today, Want: 1_000, Quota: 1_000}}
+		if _, err := r.days.Process().LeaseDays(t.Context(), petcat.DayCall{Caller: "another", Number: 1}, all); err != nil {
+			t.Fatal(err)
+		}
+		before := r.days.Calls()
+		r.store.Break(limittest.Faults{})
+		time.Sleep(10 * time.Second)
+		want(t, "Degraded after healing", r.Stats().Degraded, false)
+		want(t, "the store's calls after healing", r.days.Calls()-before, 1)
+		r.daySpent(t, 1)
+	})
+}
 
 // asks is a store that keeps what it is asked to lease.
 type asks struct {
