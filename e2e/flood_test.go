@@ -249,7 +249,7 @@ func TestFloodsOfEveryKind(t *testing.T) {
 			}
 			let := s.wantGone(t, ofTheGoodCaller, opened, timeout)
 			t.Logf("%.0f open of %d; let go after %s", most, each*len(stops), let.Round(time.Millisecond))
-			if peak := s.peak(t); peak > floodMemory && !raceEnabled {
+			if peak := s.peak(t); peak > floodMemory && !stalltest.Race {
 				t.Errorf("it took %.0f MiB", peak/(1<<20))
 			}
 			for _, stop := range stops {

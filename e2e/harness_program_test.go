@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"petcat/internal/stalltest"
 )
 
 // The exit codes that docs/operations.md promises.
@@ -58,7 +60,7 @@ func runTests(m *testing.M) (code int, err error) {
 
 // build builds the program with some tags.
 func build(file string, tags ...string) error {
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-race="+strconv.FormatBool(raceEnabled), "-tags="+strings.Join(tags, ","), "-o", file, "../cmd/petcat")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-race="+strconv.FormatBool(stalltest.Race), "-tags="+strings.Join(tags, ","), "-o", file, "../cmd/petcat")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the program: %w: %s", err, out)
 	}

@@ -9,6 +9,7 @@ import (
 	"petcat"
 	"petcat/internal/limittest"
 	"petcat/internal/ratelimit"
+	"petcat/internal/stalltest"
 )
 
 // TestModel compares the limiter with the naive model over a million steps, or
@@ -17,7 +18,7 @@ import (
 func TestModel(t *testing.T) {
 	t.Parallel()
 	steps := 340_000
-	if raceEnabled {
+	if stalltest.Race {
 		steps = 40_000
 	}
 	if s := os.Getenv("PETCAT_MODEL_STEPS"); s != "" {

@@ -334,6 +334,9 @@ func TestUnusualPath(t *testing.T) {
 }
 
 func TestStartIsQuick(t *testing.T) {
+	if stalltest.Race {
+		t.Skip("the race detector makes a start several times as slow")
+	}
 	stalltest.Start(t).InTime("an empty start", 200*time.Millisecond, func() time.Duration {
 		start := time.Now()
 		s := openAt(t, t.TempDir(), Options{Serving: true})
