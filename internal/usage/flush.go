@@ -30,9 +30,11 @@ func (r *Recorder) Close(ctx context.Context) {
 		case <-time.After(Interval / 10):
 		}
 	}
-	if ctx.Err() == nil {
-		r.writeRefusals(ctx)
+	if ctx.Err() != nil {
+		r.Logger.Warn("the usage history may lack what was counted last: it could not be written before the node ended")
+		return
 	}
+	r.writeRefusals(ctx)
 }
 
 // Unsaved returns for how long not everything has been written, at most.
@@ -114,6 +116,9 @@ func (r *Recorder) send(ctx context.Context) bool {
 		err := r.store.AddUsage(limited, b)
 		cancel()
 		if err != nil {
+			if ctx.Err() != nil {
+				return false // it was interrupted, by Close or in it
+			}
 			if !r.failing {
 				r.Logger.WarnContext(ctx, "the usage history could not be written; what is counted waits in memory", "error", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -215,6 +216,32 @@ func TestSignsOfLife(t *testing.T) {
 	r.Close(t.Context())
 	if last := m.batches[len(m.batches)-1]; !last.Ended {
 		t.Errorf("in the end it wrote %+v", last)
+	}
+}
+
+// TestInterruptedWrite: a write that the end of the node interrupts is no fault of the store.
+// Close writes what it left, or says that it could not.
+func TestInterruptedWrite(t *testing.T) {
+	var log strings.Builder
+	m := &memory{away: true}
+	r := New(Options{Node: "a", Clock: clock.NewManual(noon), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r.Open(m)
+	r.Count(Request{At: noon, Account: 7, Admitted: true})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	r.Flush(ended)
+	if log.Len() > 0 {
+		t.Errorf("an interrupted write is logged: %s", &log)
+	}
+	r.Close(ended)
+	if !strings.Contains(log.String(), "may lack what was counted last") {
+		t.Errorf("what could not be written is logged as %q", &log)
+	}
+	m.away = false
+	log.Reset()
+	r.Close(t.Context())
+	if got := m.total(7).Requests; got != 1 || log.Len() > 0 {
+		t.Errorf("Close wrote %d requests, and logged %q", got, &log)
 	}
 }
 
