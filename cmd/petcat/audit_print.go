@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"petcat"
 )
@@ -83,7 +84,7 @@ func auditElement(w io.Writer, e petcat.AuditEntry, n int) error {
 
 // auditLine writes the n-th line, and before the first one what the columns are.
 func auditLine(w io.Writer, e petcat.AuditEntry, n int) error {
-	const columns = "%8s  %-24s  %-16s  %-16s  %-10s  %s"
+	const columns = "%8s  %-24s  %-16s  %-16s  %-16s  %s"
 	var header string
 	if n == 1 {
 		header = fmt.Sprintf(columns, "SEQUENCE", "AT", "ACTOR", "ACTION", "SUBJECT", "DETAIL") + "\n"
@@ -109,7 +110,7 @@ func (p *program) printAuditReport(r auditReport, head petcat.AuditHead, asJSON 
 	if asJSON {
 		err = p.printJSON(r)
 	} else {
-		err = p.say("Checked %s entries of the audit log; its head is %s.", humanize.Comma(r.Entries), r.Head)
+		err = p.say("Checked %s %s of the audit log; its head is %s.", humanize.Comma(r.Entries), english.PluralWord(int(r.Entries), "entry", "entries"), r.Head)
 	}
 	if err != nil {
 		return err
