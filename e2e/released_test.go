@@ -342,6 +342,12 @@ func (r release) makeKept(t *testing.T, data string) *kept {
 	return k
 }
 
+// TestSettingsAreKept: a new setting has a value that will be kept with a release.
+func TestSettingsAreKept(t *testing.T) {
+	t.Parallel()
+	(&kept{}).keepSettings(t, today)
+}
+
 // keepSettings gives each setting that a program has a value of its own.
 func (k *kept) keepSettings(t *testing.T, r release) {
 	t.Helper()
@@ -351,7 +357,8 @@ func (k *kept) keepSettings(t *testing.T, r release) {
 		"PETCAT_ADMIN_ALLOW_PLAINTEXT": "true", "PETCAT_CONSOLE_URL": "https://console.example.com", "PETCAT_ENVIRONMENT": "staging", "PETCAT_PUBLIC_URL": "https://api.example.com",
 		"PETCAT_TLS_CERT": "/etc/petcat/tls.crt", "PETCAT_TLS_KEY": "/etc/petcat/tls.key", "PETCAT_TRUSTED_PROXIES": "10.0.0.0/8,::1",
 		"PETCAT_CORS_ORIGINS": "https://app.example.com", "PETCAT_BANS": "shadow", "PETCAT_KEYS_IN_MEMORY": "5000",
-		"PETCAT_MAX_STALENESS": "10s", "PETCAT_SHUTDOWN_TIMEOUT": "15s", "PETCAT_LOG_LEVEL": "warn", "PETCAT_LOG_FORMAT": "json",
+		"PETCAT_MAX_STALENESS": "10s", "PETCAT_SHUTDOWN_TIMEOUT": "15s", "PETCAT_BACKUP_EVERY": "6h", "PETCAT_BACKUP_KEEP": "28", "PETCAT_BACKUP_DIR": "/srv/backups",
+		"PETCAT_LOG_LEVEL": "warn", "PETCAT_LOG_FORMAT": "json",
 	}
 	config := func() json.RawMessage {
 		t.Helper()
