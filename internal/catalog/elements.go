@@ -70,7 +70,9 @@ func (e elements) splice(i, replaced int, object []byte) elements {
 // halves returns the elements in two stretches of about the same number of bytes. There
 // are two elements at least.
 func (e elements) halves() (first, second elements) {
-	n := sort.Search(e.count(), func(i int) bool { return e.end(i) >= len(e.data)/2 }) + 1
+	n := 1 + sort.Search(e.count(), func(i int) bool {
+		return e.end(i) >= len(e.data)/2
+	})
 	n = min(n, e.count()-1)
 	cut := e.end(n - 1)
 	first = elements{e.data[:cut:cut], e.starts[:n:n]}
