@@ -54,9 +54,13 @@ func (r *request) release() {
 	r.taken = 0
 }
 
-// needsBlock reports whether only the day's block is used up, or not known.
+// needsBlock reports whether only the day's block is used up, or not known. What is owed may
+// be in the day's count already, because a node leased it while the counters were away: then
+// it counts twice until the store has told.
 func (o *order) needsBlock() bool {
-	return o.facts.MinuteUsed < o.limit && (!o.facts.Day.Known || o.facts.Day.Used() < o.charge.Quota.PerDay)
+	day, quota := o.facts.Day, o.charge.Quota.PerDay
+	unsure := day.Owed > 0 && day.Count < quota && !o.overdraw
+	return o.facts.MinuteUsed < o.limit && (!day.Known || unsure || day.Used() < quota)
 }
 
 func (o *order) used() ratelimit.Usage {
