@@ -73,6 +73,9 @@ func (o *oracle) bound(w *window, s *stat) (int64, string) {
 		return 2*limit + disputed, "an epoch began"
 	}
 	if o.steps > 0 {
+		if o.lostTwice(w) { // under the minute's one name and, after the recovery, under the other
+			return 3*limit + disputed, "the clock was set, and the counters recovered and failed"
+		}
 		if o.troubled(nil, 0, o.w.end) {
 			return 2*limit + disputed, "the clock was set"
 		}
@@ -125,6 +128,18 @@ func (o *oracle) frozenFor(n *simNode, from, to int64) (sum int64) {
 		}
 	}
 	return sum
+}
+
+// lostTwice reports whether the counters were away for somebody, and away once more, in a
+// window.
+func (o *oracle) lostTwice(w *window) bool {
+	count := 0
+	for _, i := range o.faults {
+		if i.overlaps(w.begin-int64(recovery), w.end) {
+			count++
+		}
+	}
+	return count > 1
 }
 
 // outage reports whether no node could use the counters in all of a window.
