@@ -63,6 +63,7 @@ func TestMidnight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const accounts, perSecond = 6_000, 900
+		time.Sleep(23 * time.Hour)
 		days := limittest.NewDays()
 		store := &busyStore{DayStore: days.Process(), perSecond: perSecond, busy: make(chan struct{}, 1)}
 		l := New(t.Context(), Options{
@@ -76,7 +77,6 @@ func TestMidnight(t *testing.T) {
 				t.Errorf("account %d: %+v, %v after %s", account, d, err, waited)
 			}
 		}
-		time.Sleep(23 * time.Hour)
 		for account := range accounts {
 			send(account, time.Second)
 		}
