@@ -27,6 +27,9 @@ const (
 	maxTestLines   = 800
 )
 
+// maxFileBytes is more than any file needs. The largest is the script of the reference page.
+const maxFileBytes = 2 << 20
+
 // project is the repository as the tests see it.
 type project struct {
 	root  string
@@ -72,7 +75,7 @@ func load() (*project, error) {
 // that a cached result is out of date when a file appears. It leaves out what
 // .gitignore names.
 func listFiles(root string) ([]string, error) {
-	ignored := regexp.MustCompile(`(^|/)(\.git|node_modules|bench/results/scratch)$|^(bin|data|dist)$|\.(test|prof|tmp)$`)
+	ignored := regexp.MustCompile(`(^|/)(\.git|node_modules|bench/results/scratch)$|^(bin|data|dist|petcat)$|\.(test|prof|tmp)$`)
 	var files []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -196,6 +199,16 @@ func TestFilesAreShort(t *testing.T) {
 		text := p.read(t, file)
 		if lines := strings.Count(text, "\n"); lines > limit && !strings.HasPrefix(text, "// Code generated ") {
 			t.Errorf("%s has %d lines; split it before %d", file, lines, limit)
+		}
+	}
+}
+
+// TestFilesAreSmall: a program that is committed by mistake stays in the history for ever.
+func TestFilesAreSmall(t *testing.T) {
+	p := loadProject(t)
+	for _, file := range p.files {
+		if bytes := len(p.read(t, file)); bytes > maxFileBytes {
+			t.Errorf("%s has %d bytes; is it a program that somebody built?", file, bytes)
 		}
 	}
 }
