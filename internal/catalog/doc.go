@@ -8,8 +8,9 @@
 // category. Either publishes a new snapshot, so no write encodes or compresses the
 // whole list again. Readers hold an immutable snapshot and take no lock.
 //
-// The package does not know where categories come from: the store hands over each
-// commit before it acknowledges it, so every list contains every write that was
-// acknowledged before. When the store is unavailable, the catalog still returns the
-// list in memory; its caller decides for how long to serve it.
+// Every list contains every write that was acknowledged before it was asked for: an
+// embedded store hands over each commit before it acknowledges it; a store that several
+// nodes share is asked for what is new, once for all lists that wait ([Replica]). While
+// that store is unavailable, a Replica returns the list in memory, for
+// [ReplicaOptions.MaxStaleness] at most.
 package catalog
