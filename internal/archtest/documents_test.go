@@ -20,7 +20,7 @@ const (
 )
 
 // commandNames are those of the program, as a pattern.
-const commandNames = `(?:account|audit|backup|ban|category|completion|config|dev|doctor|health|init|key|log-level|migrate|plan|restore|serve|verify|version)`
+const commandNames = `(?:account|audit|backup|ban|category|completion|config|dev|doctor|health|init|key|log-level|migrate|operator|plan|restore|serve|usage|verify|version)`
 
 // maxRecordLines is one page.
 const maxRecordLines = 70
@@ -170,6 +170,12 @@ func TestFlagsNamed(t *testing.T) {
 	const text = "Set `--listen` or\n\n```\n$ curl --data x\n$ ./bin/petcat serve --data d --bans=off\n```\n\nand `petcat key create NAME [--label L]`, not\n`curl --silent`."
 	if got, want := flagsNamed(text), []string{"bans", "data", "label", "listen"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
+	}
+	every := regexp.MustCompile("^" + commandNames + "$")
+	for _, name := range submatches(loadProject(t).read(t, "cmd/petcat/program.go"), `\bp\.([a-zA-Z]+)Command\(\),`) {
+		if name = strings.ToLower(regexp.MustCompile(`[A-Z]`).ReplaceAllString(name, "-$0")); !every.MatchString(name) {
+			t.Errorf("the pattern of all commands lacks %s", name)
+		}
 	}
 }
 
