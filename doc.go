@@ -1,5 +1,6 @@
 // Package petcat is the domain of the Pet Category Service: categories, pets, orders,
-// accounts and their keys, plans with their quotas, and bans.
+// accounts and their keys, plans with their quotas, bans, operators and their sessions, the
+// audit log and the usage history.
 //
 // It holds rules, not machinery. Every rule that must be the same for the HTTP API
 // and the command line, and for every store, lives in a constructor or a pure
@@ -14,9 +15,8 @@
 //   - [Operations] is the registry of what the API offers, and how stable it is.
 //   - [Error] is the only error whose text a caller may see.
 //
-// Interfaces with several implementations and a conformance suite
-// ([CategoryStore], [PetStore], [OrderStore], [AccountStore], [KeyStore],
-// [BanStore], [DayStore], [AccessStore]) are declared beside the concept that they store.
+// The interfaces of stores, which have several implementations and a conformance suite,
+// are declared beside the concept that they store, such as [CategoryStore].
 //
 // The package imports only the standard library, without net/http and database/sql:
 // it does no I/O, reads no clock and keeps no state. It depends on nothing that
