@@ -1,7 +1,8 @@
 // Package store has every operation on accounts, keys, bans, audit entries,
-// idempotency keys, days, the usage history, categories, pets, orders, operators and sessions, and every SQL
-// statement of theirs, once: packages sqlite and postgres provide the [Database] that runs them,
-// and a [Dialect] for the few expressions that differ.
+// idempotency keys, days, the usage history, recent refusals, categories, pets, orders,
+// operators, sessions and notes, and every SQL statement of theirs, once: packages sqlite
+// and postgres provide the [Database] that runs them, and a [Dialect] for what they write
+// differently.
 //
 // Each operation that changes something runs in a transaction that holds the
 // counter's row ([Tx]), together with its audit entry. What is refused leaves nothing

@@ -1,11 +1,11 @@
 // Package usage counts the requests of each account, and writes the counts to the usage
 // history: a request takes one lock, which is rarely contended, and once a second all
-// counts go to the store as one batch.
+// counts go to the store as one batch. It also keeps the last refusals of each account.
 //
-// While the store is unavailable, counts wait in memory: by the minute and,
-// once there are many, by the hour: then one for each key and hour is added at most. A
-// batch whose outcome is unknown is sent again unchanged, and counts once. A killed process
-// loses what it had not written: the counts of its last second.
+// While the store is unavailable, counts wait in memory, by the minute. Where many wait,
+// further ones are kept by the hour, so that each key adds at most one an hour. A batch
+// whose outcome is unknown is sent again unchanged, and counts once. A killed process loses
+// what it had not written: the counts of its last second.
 package usage
 
 import (
