@@ -10,6 +10,7 @@
 // metrics show it, and the node continues: without the database it serves the list
 // in memory and refuses creates; without the shared counters it counts within its
 // share of each quota; without the change log it looks up the key of every request.
-// Only when the embedded database can no longer be written safely does [Node.Run]
-// return, with an error: what is on disk is then correct, and a restart reads it.
+// [Node.Run] returns with an error when a listener failed, when the embedded database can
+// no longer be written safely, and when PostgreSQL does not continue what the node has read
+// of it (decision 0023). What is in the store is then correct, and a restart reads it.
 package server

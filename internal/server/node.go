@@ -104,8 +104,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 }
 
 // Run logs that the node is ready, and serves until ctx ends, which is no error, or
-// until it cannot go on: a listener failed, or the data cannot be written until the
-// program is started again.
+// until it cannot go on: a listener failed, or the program has to be started again before
+// the data can be written, or trusted.
 func (n *Node) Run(ctx context.Context) error {
 	n.log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
 		"listen", n.listeners.api.Addr().String(),
