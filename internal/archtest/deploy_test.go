@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,15 +148,38 @@ func TestImageIsTheProgram(t *testing.T) {
 		submatch(t, p.read(t, file), `(CGO_ENABLED=0 go build -trimpath -ldflags .-s -w -X main\.version=)`)
 	}
 	submatch(t, p.read(t, "tools/release/program.go"), `"(-s -w -X main\.version=)"`)
-	ignored := strings.Split(p.read(t, "deploy/docker/Dockerfile.dockerignore"), "\n")
+	ignored := strings.Fields(regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(p.read(t, "deploy/docker/Dockerfile.dockerignore"), ""))
 	for _, name := range []string{".git", "data", "deploy"} {
-		if !slices.Contains(ignored, name) {
+		if !isIgnored(ignored, name+"/file") {
 			t.Errorf("%s is in the image's context", name)
 		}
 	}
-	for _, dep := range p.find(t, binary).Deps {
-		if below, is := strings.CutPrefix(dep, module+"/"); is && slices.Contains(ignored, strings.Split(below, "/")[0]) {
-			t.Errorf("%s is kept out of the image's context, and the program is made of it", dep)
+	needed := []string{"go.mod", "go.sum"}
+	for _, dep := range append(p.find(t, binary).Deps, binary) {
+		pkg := p.find(t, dep)
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.EmbedFiles) {
+			if dir, is := strings.CutPrefix(dep, module); is && !pkg.Standard {
+				needed = append(needed, strings.TrimPrefix(path.Join(dir, file), "/"))
+			}
 		}
 	}
+	for _, file := range needed {
+		if isIgnored(ignored, file) {
+			t.Errorf("%s is kept out of the image's context, and the program is made of it", file)
+		}
+	}
+}
+
+// isIgnored reports whether docker leaves a file out: a pattern names it, a folder above
+// it, or, behind **/, its name.
+func isIgnored(patterns []string, file string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		of := file
+		name, anywhere := strings.CutPrefix(pattern, "**/")
+		if anywhere {
+			of = path.Base(file)
+		}
+		match, err := path.Match(name, of)
+		return match || err != nil || strings.HasPrefix(file, pattern+"/")
+	})
 }

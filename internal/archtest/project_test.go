@@ -42,6 +42,7 @@ type project struct {
 type goPackage struct {
 	ImportPath                string
 	Standard                  bool
+	GoFiles, EmbedFiles       []string
 	Imports, Deps             []string
 	TestImports, XTestImports []string
 	Module                    *struct{ Path, Version string }
@@ -95,7 +96,7 @@ func listFiles(root string) ([]string, error) {
 // listPackages asks the go command, as if for the machine that releases are
 // built for, so that the answers are the same everywhere.
 func (p *project) listPackages() error {
-	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps,TestImports,XTestImports,Module", "./...")
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,GoFiles,EmbedFiles,Imports,Deps,TestImports,XTestImports,Module", "./...")
 	cmd.Dir = p.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	var stderr bytes.Buffer
