@@ -108,11 +108,11 @@ soak: need-go need-servers ## Use a cluster and a single node for HOURS=2 while 
 	PETCAT_SOAK_HOURS=$(HOURS) go test ./e2e -run '^TestSoak$$' -count=1 -v -timeout 49h
 
 .PHONY: simulate
-simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; ten minutes
+simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; half an hour
 	PETCAT_SIMULATIONS=$(SCHEDULES) go test ./internal/clusterlimit -run '^TestSimulations$$' -count=1 -v -timeout 3h
 
 .PHONY: mutants
-mutants: need-go ## Change one operator after the other in the packages of the rules, and see that a test notices (MUTANTS='keyring catalog'); 15 minutes
+mutants: need-go ## Change one operator after the other in the packages of the rules, and see that a test notices (MUTANTS='keyring catalog'); more than an hour
 	scripts/mutants $(MUTANTS)
 
 .PHONY: hostile
