@@ -66,18 +66,29 @@ func TestMakeTargets(t *testing.T) {
 }
 
 // TestDocumentsNamePathsThatExist holds for links, and for paths below a folder of
-// ours that are set as code. CHANGELOG.md tells of the past, and is left alone.
+// ours and names of sources that are set as code. CHANGELOG.md tells of the past, and is
+// left alone.
 func TestDocumentsNamePathsThatExist(t *testing.T) {
 	const (
-		below = "`((?:api|bench|client|cmd|deploy|docs|internal|scripts|tools|\\.ci)/[A-Za-z0-9_.*/-]*)`"
+		below = "`((?:api|bench|client|cmd|deploy|docs|e2e|internal|scripts|tools|\\.ci)/[A-Za-z0-9_.*/-]*)`"
+		bare  = "`([A-Za-z0-9_-]+\\.(?:go|lua|md|sql))`"
 		link  = `\]\(([^)\s:#]+)[^)\s:]*\)`
 	)
 	p := loadProject(t)
+	bases := map[string]bool{}
+	for _, file := range p.files {
+		bases[path.Base(file)] = true
+	}
 	for _, file := range p.matching(t, `\.md$`) {
 		if file == "CHANGELOG.md" {
 			continue
 		}
 		text := fence.ReplaceAllString(p.read(t, file), "")
+		for _, name := range submatches(text, bare) {
+			if !bases[name] {
+				t.Errorf("%s names %s, and no file has that name", file, name)
+			}
+		}
 		named := submatches(text, below)
 		for _, to := range submatches(text, link) {
 			if guide, found := strings.CutPrefix(to, "/docs/"); found { // on a server
@@ -194,6 +205,26 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 		for _, name := range submatches(p.read(t, file), "`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`") {
 			if !exists[name] {
 				t.Errorf("%s names %s, which does not exist", file, name)
+			}
+		}
+	}
+}
+
+// TestDocumentsNameIdentifiersThatExist: what is renamed keeps its old name in the
+// documents about the code, where no compiler looks.
+func TestDocumentsNameIdentifiersThatExist(t *testing.T) {
+	p := loadProject(t)
+	words := map[string]bool{}
+	for _, word := range regexp.MustCompile(`\w+`).FindAllString(p.text(t, `\.(go|yaml)$`), -1) {
+		words[word] = true
+	}
+	identifier := regexp.MustCompile(`^\w*[a-z][A-Z]\w*$`)
+	for _, file := range p.matching(t, `^(ARCHITECTURE|CONTRIBUTING)\.md$|^docs/decisions/`) {
+		for _, name := range submatches(p.read(t, file), "`(\\w+(?:\\.\\w+)?)(?:\\(\\))?`") {
+			for word := range strings.SplitSeq(name, ".") {
+				if identifier.MatchString(word) && !words[word] {
+					t.Errorf("%s names %s, and no source has the word %s", file, name, word)
+				}
 			}
 		}
 	}
