@@ -255,3 +255,18 @@ func TestDecisionRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestSurvivorsAreLines: the lines in which mutants survive are those of today.
+func TestSurvivorsAreLines(t *testing.T) {
+	p := loadProject(t)
+	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(.+)` \\| .").FindAllStringSubmatch(p.read(t, "docs/mutants.md"), -1)
+	if len(rows) == 0 {
+		t.Fatal("docs/mutants.md lists no survivor")
+	}
+	for _, row := range rows {
+		line := strings.ReplaceAll(row[2], `\|`, "|")
+		if !strings.Contains(p.text(t, "^internal/"+row[1]+`/\w+\.go$`), "\t"+line+"\n") {
+			t.Errorf("docs/mutants.md: no line of %s is %s", row[1], line)
+		}
+	}
+}
