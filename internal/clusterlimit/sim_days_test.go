@@ -73,7 +73,7 @@ func (o *oracle) lose(c *client, a counters.Account) {
 		return
 	}
 	d.ended[a.Day.Series] = true
-	left := a.Day.Free + o.ungranted(k, a)
+	left := a.Day.Free + max(0, o.ungranted(k, a)-a.Day.Owed) // what is owed was admitted
 	d.lost += left
 	if hundredth := c.quota.PerDay / 100; left > hundredth && hundredth > 300 {
 		o.failf("%d of account %d's day of %d are lost at once", left, c.id, c.quota.PerDay)
