@@ -13,7 +13,7 @@ import (
 	"petcat/internal/representation"
 )
 
-// adminHandler serves operators: what only this machine sees by default.
+// adminHandler serves the admin listener, which by default only this machine can reach.
 func (n *Node) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", n.metrics.Handler())
@@ -32,7 +32,7 @@ func (n *Node) adminHandler() http.Handler {
 func (n *Node) showSettings(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(config.Documents(n.values)) // the asker has gone
+	_ = json.NewEncoder(w).Encode(config.Documents(n.values)) // fails only when the client has gone
 }
 
 // isOwnName reports whether a host names this admin listener: an address, localhost, what
@@ -46,10 +46,9 @@ func (n *Node) isOwnName(host string) bool {
 		n.listeners.adminTLS && n.listeners.certificate.names(host))
 }
 
-// onlyOwnNames refuses whoever calls a listener on the loopback by a name that is not
-// its own. A page of any site may have its own name point to 127.0.0.1, and then read
-// with the browser of somebody who works here (DNS rebinding); the name in Host is what
-// gives it away.
+// onlyOwnNames refuses requests to a loopback listener whose Host is not a name of it. It
+// prevents DNS rebinding: any web site can let its name resolve to 127.0.0.1, and its pages
+// could then read this listener through the browser of somebody who works on this machine.
 func (n *Node) onlyOwnNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Browsers always send a Host; some health checks, by HTTP/1.0, do not.
@@ -60,19 +59,19 @@ func (n *Node) onlyOwnNames(next http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusForbidden)
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the asker has gone
+		_ = json.NewEncoder(w).Encode(map[string]any{ // fails only when the client has gone
 			"code": "forbidden", "message": "call this listener by localhost or by its IP address", "status": http.StatusForbidden,
 		})
 	})
 }
 
-// documents are what the API's listener serves without a key.
+// documents returns the handlers of the paths that the API's listener serves without a key.
 func documents(publicURL string) map[string]http.Handler {
 	page := reference.Handler()
 	return map[string]http.Handler{
 		"/openapi.json": representation.NewDocument("application/json", api.JSON(publicURL)),
 		"/openapi.yaml": representation.NewDocument("application/yaml", api.YAML(publicURL)),
-		"/openapi.md":   representation.NewDocument("text/plain; charset=utf-8", api.Markdown(publicURL)), // browsers show it, and do not save it
+		"/openapi.md":   representation.NewDocument("text/plain; charset=utf-8", api.Markdown(publicURL)), // so that browsers show it and do not save it
 		"/docs":         page,
 		"/docs/":        page,
 		"/livez":        http.HandlerFunc(livez),

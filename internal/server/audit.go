@@ -12,22 +12,22 @@ import (
 const (
 	// auditInterval is how often a node writes the head of the audit log to its log.
 	auditInterval = 24 * time.Hour
-	// auditRetry is how long it waits when it could not, or found the last head altered.
+	// auditRetry is how long it waits after it failed to read the audit log, or found it altered.
 	auditRetry = time.Minute
 )
 
-// auditWatch writes the head of the audit log to the node's log, where those who can
-// write the database cannot alter it, and checks the entries since the last time: a
-// day's, never the whole audit log.
+// auditWatch writes the head of the audit log to the node's log: somebody who can write
+// only the database cannot alter it there. It also checks the entries since the last head,
+// usually those of one day, and never the whole audit log.
 type auditWatch struct {
 	store  petcat.AuditStore
 	logger *slog.Logger
-	faults atomic.Int64 // that were found so far
+	faults atomic.Int64 // how many were found so far
 
-	// Of the goroutine that looks:
-	wait  time.Duration // until the next look; at the start there is none
-	known bool
-	head  petcat.AuditHead // the last one that was logged, if known
+	// Only the goroutine that calls look uses the rest.
+	wait  time.Duration    // until the next look; 0 at the start
+	known bool             // whether head is set
+	head  petcat.AuditHead // the last head that was logged
 }
 
 func (w *auditWatch) untilLook() time.Duration { return w.wait }
@@ -54,7 +54,7 @@ func (w *auditWatch) look(ctx context.Context) {
 		w.logger.WarnContext(ctx, "the audit log could not be read; retrying in a minute", "error", err)
 	case len(faults) > 0:
 		w.faults.Add(int64(len(faults) + more))
-		w.known, w.wait = false, auditRetry // the next head is what there is then
+		w.known, w.wait = false, auditRetry // the next look begins at the newest entry, so it reports these faults no second time
 		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head.String())
 	default:
 		w.known, w.wait, w.head = true, auditInterval, check.Head()

@@ -11,18 +11,18 @@ import (
 	"petcat/internal/metrics"
 )
 
-// backend is where a node keeps its data, with what a node must know of its kind.
+// backend is where a node keeps its data. SQLite and PostgreSQL each have one.
 type backend interface {
 	records
 	monitored
-	// list is what the API shows of the categories.
+	// list returns the categories that the API lists.
 	list() categoryList
-	// registry is where nodes find each other; nil where there can be only one.
+	// registry returns where nodes find each other, or nil if there can be only one node.
 	registry() registry
 	Close() error
 }
 
-// records are what is kept: the stores of the domain, over one database.
+// records are the stores of the domain, all on one database.
 type records interface { //nolint:interfacebloat // a sum of small ones
 	Accounts
 	petcat.BanStore
@@ -38,9 +38,9 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.PageStore
 	petcat.RefusalStore
 	backupschedule.Store
-	// Created reports whether there was no data before.
+	// Created reports whether opening the backend created the data.
 	Created() bool
-	// place names where the data is, for people.
+	// place says where the data is, for log messages.
 	place() string
 	logLevels
 }
@@ -55,42 +55,43 @@ type Accounts interface {
 
 // monitored is a backend whose state a node reports.
 type monitored interface {
-	// check asks the database, so that status is up to date even without requests.
+	// check queries the database, so that status is up to date even without requests.
 	check(ctx context.Context)
-	// status is what is known, and asks nobody.
+	// status returns the last known state, without a query.
 	status() storeStatus
-	// Failed is closed when nothing can be written until the program is started
-	// again, and Err then says why.
+	// Failed returns a channel that is closed when nothing can be written until the
+	// program is started again. Err then says why.
 	Failed() <-chan struct{}
 	Err() error
 	registerMetrics(m *metrics.Metrics)
 }
 
-// storeStatus is how a backend is.
+// storeStatus is the state of a backend.
 type storeStatus struct {
 	readable, writable bool
-	piling             bool   // writes pile up because somebody reads for long
+	piling             bool   // the write-ahead log grows because something reads for long
 	waiting            int    // writes in the queue
 	shed               uint64 // writes refused so far because too many waited
 }
 
-// categoryList is the list that a node shows.
+// categoryList is the list of categories that a node serves.
 type categoryList interface {
+	// Current returns the list, and how old it may be.
 	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
-	// Count returns how many categories are known, and asks nobody.
+	// Count returns how many categories are in memory, without a query.
 	Count() int64
 }
 
 // registry is where nodes find each other.
 type registry interface {
-	// Beat says that a node serves and which partitions of the counters it cannot
-	// reach (bit p stands for p), and returns all nodes that were there lately.
+	// Beat records that a node serves, and which partitions of the counters it cannot
+	// reach (bit p stands for partition p). It returns all nodes that were seen lately.
 	Beat(ctx context.Context, node string, cutOff uint64) ([]counters.Member, error)
-	// Leave says that a node no longer serves.
+	// Leave records that a node no longer serves.
 	Leave(ctx context.Context, node string) error
 }
 
-// openBackend opens the data, and reads the list.
+// openBackend opens the data, and reads the categories into memory.
 func (n *Node) openBackend(ctx context.Context) (backend, error) {
 	if n.settings.UsesSQLite() {
 		return n.openSQLite(ctx)

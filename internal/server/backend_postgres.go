@@ -9,8 +9,8 @@ import (
 	"petcat/internal/postgres"
 )
 
-// postgresBackend is a database that several nodes share: each list asks it for what the
-// others created.
+// postgresBackend is a database that several nodes share. Before each list, it is asked for
+// what other nodes have changed.
 type postgresBackend struct {
 	*postgres.Store
 
@@ -43,7 +43,7 @@ func (b *postgresBackend) place() string { return postgres.Place(b.address) }
 func (b *postgresBackend) registry() registry { return b.Store }
 
 func (b *postgresBackend) check(ctx context.Context) {
-	_ = b.Check(ctx) // the store remembers
+	_ = b.Check(ctx) // Stats reports the outcome
 	b.categories.Check(ctx)
 }
 
@@ -63,7 +63,7 @@ func (b *postgresBackend) registerMetrics(m *metrics.Metrics) {
 	m.Counter("petcat_list_stale_total", "Stale lists served while the database was unavailable.", func() float64 { return float64(b.categories.Stats().Stale) })
 }
 
-// Close ends the queries of the list, and then closes the store.
+// Close ends the freshness queries, and then closes the store.
 func (b *postgresBackend) Close() error {
 	b.categories.Close()
 	return b.Store.Close()

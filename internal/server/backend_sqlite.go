@@ -25,9 +25,9 @@ type sqliteBackend struct {
 	unreadable atomic.Bool
 }
 
-// longLog is how long the log of writes may become for the sake of a backup that takes its
-// time: 64 MiB, in pages. A long log is moved into the database at once, which creates
-// wait for.
+// longLog is the length of the write-ahead log, in pages, from which a scheduled backup
+// hurries: 64 MiB. While the backup reads, the log cannot be moved into the database, and
+// creates wait while a long log is moved.
 const longLog = 64 << 20 / (4 << 10)
 
 func (n *Node) openSQLite(ctx context.Context) (backend, error) {
@@ -51,7 +51,7 @@ func (n *Node) openSQLite(ctx context.Context) (backend, error) {
 	b := &sqliteBackend{dir: dir, lock: lock}
 	b.Store, err = sqlite.Open(ctx, sqlite.Options{
 		Dir: dir, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true,
-		// No write can come before the list is there.
+		// No category is written before b.categories is set below.
 		CategoriesCommitted: func(created []petcat.RevisedCategory) { b.categories.Apply(created) },
 		CommitObserved:      n.metrics.Commit,
 	})
@@ -59,7 +59,8 @@ func (n *Node) openSQLite(ctx context.Context) (backend, error) {
 		_ = lock.Close()
 		return nil, err
 	}
-	// Nobody else serves this data. If it fails, the cleaning does it later.
+	// This node is the only one, so all others have ended. If this fails, the store's
+	// periodic cleaning does it later.
 	_ = b.NoteKilledNodes(ctx, 0)
 	b.categories = catalog.New(b.Dataset())
 	if err := b.categories.Load(ctx, b.Store); err != nil {
@@ -96,7 +97,7 @@ func (b *sqliteBackend) registerMetrics(m *metrics.Metrics) {
 	m.Gauge("petcat_store_wal_bytes", "Size of the write-ahead log of the embedded database.", func() float64 { return float64(b.WALBytes()) })
 }
 
-// Close closes the store, and then lets other servers have the directory.
+// Close closes the store, and then unlocks the data directory for other servers.
 func (b *sqliteBackend) Close() error {
 	err := b.Store.Close()
 	if lockErr := b.lock.Close(); err == nil {
@@ -105,7 +106,7 @@ func (b *sqliteBackend) Close() error {
 	return err
 }
 
-// freeBytes returns how much room there is for the data, NaN when nobody knows.
+// freeBytes returns how much room the disk has for the data, NaN if that is unknown.
 func freeBytes(dir *datadir.Dir) float64 {
 	free, err := dir.FreeBytes()
 	if err != nil {

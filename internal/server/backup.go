@@ -9,7 +9,7 @@ import (
 	"petcat/internal/config"
 )
 
-// startBackups makes scheduled backups from now on, if the settings want any.
+// startBackups starts the scheduled backups, if --backup-every asks for them.
 func (n *Node) startBackups(ctx context.Context) error {
 	if n.settings.BackupEvery == 0 {
 		return nil
@@ -26,7 +26,7 @@ func (n *Node) startBackups(ctx context.Context) error {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		host = n.id // the machine is unknown: each start counts as another machine
+		host = n.id // without a host name, each start counts as another machine
 	}
 	n.backups = backupschedule.New(backupschedule.Options{
 		Store: n.backend, Folder: folder, Every: n.settings.BackupEvery, Keep: n.settings.BackupKeep,

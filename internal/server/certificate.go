@@ -12,25 +12,24 @@ import (
 	"petcat/internal/config"
 )
 
-// certificate is a pair of PEM files, read again when they change, so that a
-// renewal needs no restart.
+// certificate is a certificate and its key, from two PEM files. They are read again when
+// they change, so that a renewal needs no restart.
 type certificate struct {
 	certFile, keyFile string
 	clock             clock.Clock
 	logger            *slog.Logger
 
 	mu      sync.Mutex
-	looked  clock.Reading    // guarded by mu: when the files were last looked at
-	changed [2]time.Time     // guarded by mu: the files' times at the last change that was seen
-	broken  bool             // guarded by mu: they could not be used then
+	looked  clock.Reading    // guarded by mu: when the files were last checked
+	changed [2]time.Time     // guarded by mu: the files' modification times at the last check that saw a change
+	broken  bool             // guarded by mu: the files could not be used at the last read
 	current *tls.Certificate // guarded by mu
 }
 
-// certificateInterval is how often handshakes, and those who ask when it expires, look
-// at the files.
+// certificateInterval is how often, at most, the files are checked for changes.
 const certificateInterval = time.Second
 
-// loadCertificate reads the files; they must be good at start.
+// loadCertificate reads the files. It returns a [config.Error] if they cannot be used.
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
 	pair := &certificate{certFile: certFile, keyFile: keyFile, clock: c, logger: logger, looked: c.Read()}
 	pair.changed = pair.times()
@@ -52,8 +51,8 @@ func (c *certificate) config() *tls.Config {
 	}
 }
 
-// get returns the certificate for a handshake. Files that have become bad leave
-// the last good one in place: a half-written renewal must not stop the service.
+// get returns the certificate for a handshake. If the changed files cannot be used, that is
+// the last good one: a half-written renewal must not stop the service.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +68,7 @@ func (c *certificate) expires() time.Time {
 	return c.current.Leaf.NotAfter
 }
 
-// names reports whether the certificate is for a host.
+// names reports whether the certificate is valid for a host.
 func (c *certificate) names(host string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +76,9 @@ func (c *certificate) names(host string) bool {
 	return c.current.Leaf.VerifyHostname(host) == nil
 }
 
-// look reads the files when they have changed. The log hears of each change once. The
-// caller holds mu.
+// look reads the files again if they have changed, and logs each change once. Files that
+// could not be used are read again at each check: their times do not show everything, such
+// as permissions. The caller holds mu.
 func (c *certificate) look() {
 	now := c.clock.Read()
 	if now.Since(c.looked) < certificateInterval {
@@ -112,7 +112,7 @@ func (c *certificate) read() error {
 	return nil
 }
 
-// times returns when the files changed; the zero time for one that is missing.
+// times returns when the files were modified. A missing file has the zero time.
 func (c *certificate) times() (times [2]time.Time) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(name); err == nil {

@@ -10,38 +10,38 @@ import (
 )
 
 const (
-	// maxUnproven is how many connections that have shown no valid key for
-	// unprovenGrace an address may have.
+	// maxUnproven is how many connections an address may have on which no valid key
+	// has come within unprovenGrace.
 	maxUnproven   = 100
 	unprovenGrace = time.Second
-	// maxRefused is how many requests a second are answered on a connection that show no
-	// valid key, or are beyond its limits.
+	// maxRefused is how many refused requests a second are answered on a connection:
+	// requests without a valid key, or beyond the account's limits.
 	maxRefused = 100
-	// maxWasted is how many connections an address may end without an answer to a
-	// valid key, and wastedPerSecond how many again with each second. A handshake of
-	// TLS takes half a millisecond of a processor: with 5, 20 addresses that waste
-	// connections for ever take a twentieth of one.
+	// maxWasted is how many connections an address may end on which no request with a
+	// valid key was answered; wastedPerSecond more are allowed each second. A TLS
+	// handshake takes half a millisecond of a processor: with 5 a second, 20 addresses
+	// take a twentieth of one processor.
 	maxWasted       = 200
 	wastedPerSecond = 5
 	// maxAdminConnections is far above what scrapers and probes open.
 	maxAdminConnections = 32
-	// mostConnections bounds the memory of a process that may open any number of
-	// files. A connection that rests takes some 10 KB, with TLS some 50 KB.
+	// mostConnections bounds the memory of connections where the limit of open files
+	// does not. An idle connection takes some 10 KB, with TLS some 50 KB.
 	mostConnections = 16_384
-	// reservedFiles is what the rest of the process may have open: the admin
+	// reservedFiles is how many files the rest of the process may have open: the admin
 	// listener, the database's files or connections, the log.
 	reservedFiles = 64
 )
 
 // maxConnections returns how many connections the API may have, so that the rest
-// of the process never lacks a descriptor.
+// of the process never runs out of file descriptors.
 func maxConnections() int {
 	limit := fileLimit()
 	return int(max(16, min(mostConnections, limit-limit/8-reservedFiles)))
 }
 
-// connectionsInterval is how often it is looked whether connections were dropped, and
-// connectionsPause how long the log is silent about it after a warning.
+// connectionsInterval is how often a node checks whether connections were dropped, and
+// connectionsPause how long it waits after a warning before it logs the next one.
 const (
 	connectionsInterval = time.Second
 	connectionsPause    = time.Minute

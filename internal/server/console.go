@@ -14,7 +14,7 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// consoleHandler serves the console, once the data is loaded.
+// consoleHandler serves the console once the data is loaded, and 503 before.
 type consoleHandler struct {
 	current atomic.Pointer[console.Console]
 }
@@ -29,13 +29,13 @@ func (h *consoleHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "petcat is starting; load the page again in a moment", http.StatusServiceUnavailable)
 }
 
-// withoutConsole says why there is no console: a session must not go over a network that
-// others can read.
+// withoutConsole responds that there is no console: without TLS, the cookie of a session
+// could be read in the network.
 func withoutConsole(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "the console needs TLS where other machines can reach it: set --tls-cert and --tls-key, or --console-url to the https address of the proxy in front", http.StatusForbidden)
 }
 
-// consoleAnswers returns what answers below the console's path.
+// consoleAnswers returns the handler of /console/.
 func (n *Node) consoleAnswers() http.Handler {
 	if !n.consoleByTLS() && !n.settings.AdminIsLocal() {
 		return http.HandlerFunc(withoutConsole)
@@ -43,7 +43,7 @@ func (n *Node) consoleAnswers() http.Handler {
 	return &n.console
 }
 
-// consoleByTLS reports whether browsers reach the console by TLS.
+// consoleByTLS reports whether browsers reach the console over TLS.
 func (n *Node) consoleByTLS() bool {
 	return n.settings.AdminTLS() || strings.HasPrefix(n.settings.ConsoleURL, "https://")
 }
@@ -57,7 +57,8 @@ func (n *Node) ConsoleURL() string {
 	return n.AdminURL()
 }
 
-// loadConsole makes the console, of what has been loaded.
+// loadConsole makes the console, and starts to record what its charts show. The rest of the
+// node must be loaded.
 func (n *Node) loadConsole(ctx context.Context) {
 	series := n.metrics.Series(n.clock.Read().Time())
 	n.seriesSteps = startPeriodic(ctx, func() time.Duration { return metrics.Step }, func(context.Context) {
@@ -99,13 +100,13 @@ func steps(series *metrics.Series, span console.Span) []console.Step {
 	return all
 }
 
-// parts returns how the parts of the node are.
+// parts returns the state of each part of the node.
 func (n *Node) parts() []console.Part {
 	c := n.condition()
 	return []console.Part{{Name: "store", Trouble: c.store}, {Name: "limiter", Trouble: c.limiter}, {Name: "keyring", Trouble: c.keyring}}
 }
 
-// nodes returns the nodes that serve, as this one knows.
+// nodes returns the nodes that serve, as far as this one knows.
 func (n *Node) nodes() []console.Node {
 	now := n.clock.Read()
 	told := n.membership.current()
@@ -118,7 +119,7 @@ func (n *Node) nodes() []console.Node {
 			})
 		}
 	}
-	if len(all) == 0 { // there can be only one
+	if len(all) == 0 { // without a registry there is only this node
 		all = []console.Node{{ID: n.id, Self: true, Joined: n.began, Reaches: true}}
 	}
 	return all

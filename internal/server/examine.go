@@ -9,10 +9,10 @@ import (
 	"petcat/internal/config"
 )
 
-// What a node does with its settings at the start, for who wants to know beforehand
-// whether it works. The errors are those of a start.
+// The checks of this file do what [Start] does with the settings, so that petcat doctor can
+// say beforehand whether a node would start. Their errors are those of Start.
 
-// CheckListeners opens the listeners, and closes them.
+// CheckListeners opens both listeners, and closes them again.
 func CheckListeners(ctx context.Context, s config.Settings) error {
 	for _, l := range []struct{ flag, address string }{{"listen", s.Listen}, {"admin-listen", s.AdminListen}} {
 		opened, err := listenOn(ctx, l.flag, l.address)
@@ -25,7 +25,8 @@ func CheckListeners(ctx context.Context, s config.Settings) error {
 }
 
 // CheckCertificate reads the certificate that the settings name, and returns when it
-// expires. It returns an error, too, if it is not for the host, unless that is "".
+// expires. If host is not "" and the certificate is not valid for it, it also returns an
+// error.
 func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires time.Time, err error) {
 	pair, err := loadCertificate(s.TLSCert, s.TLSKey, c, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -38,7 +39,8 @@ func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires ti
 	return leaf.NotAfter, err
 }
 
-// CheckCounters asks the shared counters that the settings name, for a set of data.
+// CheckCounters probes each partition of the shared counters that the settings name, for
+// the data with this dataset name.
 func CheckCounters(ctx context.Context, s config.Settings, dataset string) error {
 	c, err := openCounters(ctx, s, dataset, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -18,20 +18,20 @@ const (
 	gcHeadroom = 64 << 20
 	// gcPercent is the runtime's own choice, which fits large heaps.
 	gcPercent = 100
-	// smallHeap is what the whole process may take unless smallLive or more has been
-	// live for growsFor: below it, memory is for what is kept, and not for the garbage
-	// and the requests of a flood.
+	// smallHeap is the memory limit of the whole process until smallLive bytes or more
+	// have been live for growsFor. So the garbage of a short flood of requests does not
+	// enlarge the process, but data that stays does.
 	smallHeap = 256 << 20
 	smallLive = 176 << 20
 	growsFor  = 10 * time.Second
-	// gcMaxPercent bounds how far a burst can get before the next collection.
+	// gcMaxPercent bounds how far a heap can grow before the next collection.
 	gcMaxPercent = 1000
 )
 
 // tuneGC keeps the collector from running too often for a small heap, until ctx
-// ends. It looks at the heap after each collection: a percentage that was right for
-// a small one is ten times too much once a burst has made it large. GOMEMLIMIT goes
-// on to hold: near it, the runtime collects whatever the percentage is.
+// ends. It looks at the heap after each collection: a percentage that is right for a
+// small heap is ten times too much once a burst has made it large. GOMEMLIMIT still
+// applies: near it, the runtime collects whatever the percentage is.
 func tuneGC(ctx context.Context, c clock.Clock) {
 	current := gcPercent
 	small := c.Read()                                    // when less than smallLive was live
@@ -68,14 +68,14 @@ func collected() <-chan struct{} {
 	return over
 }
 
-// gcPercentFor returns how much a heap may grow before it is collected, in
-// percent of what was live the last time, in bytes.
+// gcPercentFor returns how much a heap may grow before it is collected, in percent of
+// live, the bytes that were live after the last collection.
 func gcPercentFor(live uint64) int {
 	return int(min(gcMaxPercent, max(gcPercent, gcHeadroom*100/max(live, 1)))) // #nosec G115 -- at most gcMaxPercent
 }
 
-// memoryLimitFor returns how much the process may take before it collects, bytes, when
-// smallLive or more has been live for some time.
+// memoryLimitFor returns the memory limit of the process in bytes. large is for how long
+// smallLive bytes or more have been live.
 func memoryLimitFor(large time.Duration) int64 {
 	if large < growsFor {
 		return smallHeap

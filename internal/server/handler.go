@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// handler is one that may be replaced while it serves, and that counts the requests
-// in flight.
+// handler is a handler that can be replaced while it serves. It counts the requests in
+// flight.
 type handler struct {
 	current atomic.Pointer[http.Handler]
 	running atomic.Int64
@@ -27,8 +27,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*h.current.Load()).ServeHTTP(w, r)
 }
 
-// idleBy waits until no request is in flight, or until a moment, and reports whether
-// the former came first.
+// idleBy waits until no request is in flight, or until the given moment. It reports whether
+// no request is in flight.
 func (h *handler) idleBy(ctx context.Context, moment time.Time) bool {
 	ctx, cancel := context.WithDeadline(ctx, moment)
 	defer cancel()

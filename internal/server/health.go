@@ -21,24 +21,25 @@ func (p *phase) is(at int32) bool { return p.current.Load() == at }
 
 // Readiness is the answer of /readyz.
 type Readiness struct {
-	// Status is "ready", "degraded" (it answers, but something is wrong),
-	// "starting", "draining" or "failed". All but the first two mean: send
-	// nothing here.
-	Status string            `json:"status"`
+	// Status is "ready", "degraded" (the node serves requests, but something that it
+	// depends on is unavailable), "starting", "draining" or "failed". With the last
+	// three, no requests should be sent to this node.
+	Status string `json:"status"`
+	// Checks has, for each part of the node, "ok" or what is wrong.
 	Checks map[string]string `json:"checks"`
-	// Parts are told to who asks for /readyz?verbose, by the names in Checks.
+	// Parts are only in the answer of /readyz?verbose, by the names in Checks.
 	Parts map[string]Part `json:"parts,omitempty"`
 }
 
-// Part is how one part of a node is.
+// Part is the state of one part of a node.
 type Part struct {
 	Well    bool      `json:"well"`
-	Since   time.Time `json:"since"`             // it is well, or not; at the earliest when the node was ready
+	Since   time.Time `json:"since"`             // when Well last changed; not before the node was ready
 	Trouble string    `json:"trouble,omitempty"` // what is wrong now
 }
 
-// condition is how the parts of a node are: what is wrong with each, "" while all is
-// well. Both /readyz and the metrics tell it, so they cannot disagree.
+// condition says what is wrong with each part of a node, "" while it is well. Both /readyz
+// and the metrics use it, so they cannot disagree.
 type condition struct {
 	store, limiter, keyring string
 	failed                  bool // nothing can be written until the program is started again
@@ -49,7 +50,7 @@ func (c condition) troubles() map[string]string {
 	return map[string]string{"store": c.store, "limiter": c.limiter, "keyring": c.keyring}
 }
 
-// condition looks at every part.
+// condition returns the state of every part.
 func (n *Node) condition() (c condition) {
 	switch status := n.backend.status(); {
 	case hasFailed(n.backend):
@@ -61,7 +62,7 @@ func (n *Node) condition() (c condition) {
 	}
 	c.limiter = n.limiter.trouble()
 	if c.limiter == "" && c.store != "" {
-		c.limiter = cannotSave // which nobody would find out before the next request
+		c.limiter = cannotSave // the limiter itself notices only at the next request
 	}
 	if !n.keyring.Stats().Trusted {
 		c.keyring = "the change log cannot be read; every key is looked up in the store"
@@ -69,9 +70,9 @@ func (n *Node) condition() (c condition) {
 	return c
 }
 
-// readiness is what a node's condition means for those who send requests.
+// readiness returns the answer of /readyz, and whether requests should be sent to this node.
 func (n *Node) readiness() (r Readiness, ready bool) {
-	if n.phase.is(starting) { // nothing can be looked at yet
+	if n.phase.is(starting) { // the parts do not exist yet
 		return Readiness{Status: "starting", Checks: map[string]string{}}, false
 	}
 	c := n.condition()
@@ -104,11 +105,11 @@ func (n *Node) readyz(w http.ResponseWriter, req *http.Request) {
 	if !ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(w).Encode(r) // the asker has gone
+	_ = json.NewEncoder(w).Encode(r) // fails only when the client has gone
 }
 
-// livez answers 200 for as long as the process can answer at all: only when it
-// does not should a supervisor kill it.
+// livez answers 200 for as long as the process can answer at all. A supervisor should
+// restart the process only when it does not.
 func livez(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

@@ -14,9 +14,9 @@ import (
 	"petcat/internal/socket"
 )
 
-// Timeouts and bounds of the sockets. Where net/http keeps them, with TLS and on
-// the admin listener, a body has what the headers left of the 10 s; long answers
-// get more time piece by piece.
+// Timeouts and bounds of the sockets. With TLS and on the admin listener, net/http enforces
+// them, and bodyTimeout includes the headers. Each piece of a long answer extends
+// writeTimeout.
 const (
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 10 * time.Second
@@ -30,17 +30,16 @@ const (
 	// tlsReadBytes is how much one read takes from a TLS connection: a request in one,
 	// and a full record in three.
 	tlsReadBytes = 8 << 10
-	// stallTimeout is how long a connection may take nothing of what is written to
-	// it: the system's buffers included where the system is Linux, and what net/http
-	// has not yet written where the protocol is HTTP/2.
+	// stallTimeout is how long a client may read nothing of what is written to its
+	// connection. On Linux that includes what the system has buffered; with HTTP/2,
+	// what net/http has not yet written.
 	stallTimeout = 15 * time.Second
 	http2Streams = 32
 	// http2Window is the smallest that HTTP/2 allows for a connection, bytes.
 	http2Window = 65_535
 )
 
-// serve lets both servers accept connections. When one of them fails, n.failed is
-// told.
+// serve starts both servers. If one of them fails, its error goes to n.failed.
 func (n *Node) serve() {
 	serve := func(server *http.Server, l net.Listener) {
 		if err := server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -59,7 +58,7 @@ func (n *Node) newAPIServer() *http.Server {
 		return n.handler.streams.context(socket.Context(ctx, c), c)
 	}
 	if !n.listeners.apiTLS {
-		// The listener keeps the timeouts, for less.
+		// The listener enforces the timeouts, at a lower cost.
 		server.ReadHeaderTimeout, server.ReadTimeout, server.WriteTimeout, server.IdleTimeout = 0, 0, 0, 0
 	}
 	return server
@@ -75,15 +74,15 @@ func (n *Node) newHTTPServer(conns *socket.Listener, address string, handler htt
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               headerBytes,
 		DisableGeneralOptionsHandler: true,
-		// What clients do wrong below HTTP is not worth more than debug.
+		// net/http logs what clients do wrong below HTTP, which is of no interest above debug.
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: http2Streams,
-			// What a client announces and we do not read waits in memory.
+			// What a client sends before we read it waits in memory.
 			MaxReceiveBufferPerConnection: http2Window,
 			MaxReceiveBufferPerStream:     http2Window,
-			// A stream has the timeouts above; only this ends a connection that
-			// takes no bytes at all, not even those that say that it is over.
+			// The timeouts above end streams. Only this one ends a connection whose
+			// client reads nothing at all, not even that the connection is to end.
 			WriteByteTimeout: stallTimeout,
 		},
 		ConnState: func(c net.Conn, state http.ConnState) {
@@ -98,7 +97,7 @@ func (n *Node) newHTTPServer(conns *socket.Listener, address string, handler htt
 	}
 }
 
-// observe reports one request of the API.
+// observe counts one request of the API in the metrics and the usage history, and logs it.
 func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)

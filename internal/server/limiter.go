@@ -14,10 +14,10 @@ import (
 	"petcat/internal/rediscounters"
 )
 
-// limiter decides who is admitted, with what a node must know of its kind.
+// limiter decides which requests are admitted, in memory or on shared counters.
 type limiter interface {
 	ratelimit.Limiter
-	// trouble tells what is wrong, "" while all is well.
+	// trouble says what is wrong, "" while all is well.
 	trouble() string
 	registerMetrics(m *metrics.Metrics)
 }
@@ -60,7 +60,7 @@ func registerAccounts(m *metrics.Metrics, stats func() ratelimit.Stats) {
 	m.Gauge("petcat_limiter_accounts", "Accounts whose counts are in memory.", func() float64 { return float64(stats().Accounts) })
 }
 
-// sharedLimiter counts together with those of other nodes.
+// sharedLimiter counts on counters that all nodes share.
 type sharedLimiter struct {
 	*clusterlimit.Limiter
 
@@ -73,12 +73,11 @@ type closingCounters interface {
 	Close()
 }
 
-// limiterNamespace begins the names of all that petcat keeps on a Redis server;
-// the name of the data follows, because accounts have the same numbers in
-// production and in staging.
+// limiterNamespace begins the name of each key that petcat keeps in Redis. The dataset name
+// follows, because accounts have the same numbers in production and in staging.
 const limiterNamespace = "petcat:"
 
-// openCounters opens what the settings have several nodes count on.
+// openCounters connects to the shared counters that the settings name.
 func openCounters(ctx context.Context, s config.Settings, dataset string, logger *slog.Logger) (closingCounters, error) {
 	if s.CountsInDatabase() {
 		return pgcounters.New(ctx, pgcounters.Options{URL: s.Database, Logger: logger})

@@ -17,8 +17,8 @@ import (
 // listeners are the two sockets of a node.
 type listeners struct {
 	api, admin net.Listener
-	// apiConns and adminConns are what the two are, or with TLS are over. Without
-	// TLS, that of the API keeps the timeouts.
+	// apiConns and adminConns accept the connections of api and admin: they are the same
+	// listeners, or with TLS those below it. Without TLS, apiConns enforces the timeouts.
 	apiConns, adminConns *socket.Listener
 	apiTLS, adminTLS     bool
 	certificate          *certificate // nil without TLS
@@ -43,7 +43,7 @@ func listen(ctx context.Context, settings config.Settings, c clock.Clock, logger
 	}
 	timeouts := socket.Timeouts{Header: headerTimeout, Body: bodyTimeout, Write: writeTimeout, Idle: idleTimeout}
 	if l.apiTLS = settings.TLS(); l.apiTLS {
-		timeouts = socket.Timeouts{} // net/http keeps them
+		timeouts = socket.Timeouts{} // net/http enforces them
 	}
 	l.apiConns, l.adminConns = socket.New(l.api, timeouts), socket.New(l.admin, socket.Timeouts{})
 	l.apiConns.Limit(socket.Limits{
@@ -74,7 +74,7 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 	case errors.Is(err, syscall.EACCES):
 		return nil, config.Errorf("this user is not allowed to listen on %s; ports below 1024 need a privilege; choose another with --%s: %w", address, flag, syscall.EACCES)
 	case err != nil:
-		// What the system said, without the names of its calls.
+		// Only what the system said, without the names of its calls.
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			err = errno
 		}

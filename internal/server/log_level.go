@@ -9,33 +9,33 @@ import (
 	"petcat/internal/logging"
 )
 
-// levelInterval is how often a node looks whether an operator wants another level of its
-// log, and so how late it follows.
+// levelInterval is how often a node reads which log level an operator has set.
 const levelInterval = 2 * time.Second
 
 func untilLevelLook() time.Duration { return levelInterval }
 
-// logLevels tells what an operator wants.
+// logLevels keeps the log level that an operator has set.
 type logLevels interface {
+	// LogLevel returns the level and when it ends; without one, the zero time.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 }
 
-// levelWatch has the log follow the level that an operator sets for all nodes, for as long
-// as that holds, and otherwise that of the settings.
+// levelWatch gives the log the level that an operator has set for all nodes, until that
+// ends, and otherwise the level of the settings.
 type levelWatch struct {
 	store   logLevels
 	clock   clock.Clock
 	log     *logging.Log
 	setting slog.Level
 
-	// As they were told last; of the goroutine that looks.
+	// What the store returned last. Only the goroutine that calls look uses them.
 	wanted slog.Level
 	until  time.Time
 }
 
 func (w *levelWatch) look(ctx context.Context) {
 	if level, until, err := w.store.LogLevel(ctx); err == nil {
-		w.wanted, w.until = level, until // else what is known still ends in time
+		w.wanted, w.until = level, until // after an error, the last level still ends in time
 	}
 	level := w.setting
 	if w.clock.Read().Time().Before(w.until) {
@@ -45,7 +45,7 @@ func (w *levelWatch) look(ctx context.Context) {
 	if level == before {
 		return
 	}
-	// The line is to be in the log also when the new level hides it.
+	// The line must be logged at the lower of both levels, or one of them could hide it.
 	w.log.SetLevel(min(level, before))
 	w.log.InfoContext(ctx, "the log level changes", "from", before, "to", level)
 	w.log.SetLevel(level)

@@ -11,12 +11,12 @@ import (
 	"petcat/internal/counters"
 )
 
-// serves is how lately a node must have said that it serves to count: it says so every
-// two seconds, or more often.
+// serves is how long after its last beat a node still counts as serving. Nodes beat at
+// least every two seconds.
 const serves = 10 * time.Second
 
-// membership knows which nodes serve, as the registry that they share tells. While it
-// cannot tell, what it told last holds.
+// membership knows which nodes serve. It learns that from the registry that they share;
+// while the registry is unavailable, its last answer holds.
 type membership struct {
 	membershipOptions
 
@@ -32,13 +32,13 @@ type membershipOptions struct {
 	id     string // this node's
 	clock  clock.Clock
 	logger *slog.Logger
-	// countsAlone says that this node counts in its own memory, so that there must
-	// be no others.
+	// countsAlone says that this node's limiter counts in memory, so that no other node
+	// may serve.
 	countsAlone bool
 }
 
-// startMembership counts the nodes for the first time, and goes on until close. Where
-// there can be only one node, it does nothing.
+// startMembership asks the registry for the nodes, and goes on to do so until close. If r is
+// nil, there is only this node.
 func startMembership(ctx context.Context, r registry, o membershipOptions) *membership {
 	m := &membership{membershipOptions: o, registry: r}
 	m.live.Store(1)
@@ -46,19 +46,19 @@ func startMembership(ctx context.Context, r registry, o membershipOptions) *memb
 	if m.registry == nil {
 		return m
 	}
-	// Until it is told of the others, it has no share of anything: somebody may have
-	// been there before.
+	// Until the registry answers, this node has no share of any quota: another node may
+	// have joined before it.
 	m.told.Store(&clusterlimit.Membership{Self: m.id, Members: []counters.Member{{Joined: time.Hour}}})
 	m.beat(context.WithoutCancel(ctx))
 	m.beats = startPeriodic(ctx, m.untilBeat, m.beat)
 	return m
 }
 
-// beat says that this node serves, and learns who else does.
+// beat tells the registry that this node serves, and learns which others do.
 func (m *membership) beat(ctx context.Context) {
 	members, err := m.registry.Beat(ctx, m.id, m.unreachable())
 	if err != nil {
-		return // the change log, which asks more often, has told the log
+		return // the follower of the change log asks more often, and logs that the database is unavailable
 	}
 	m.told.Store(&clusterlimit.Membership{ReadAt: m.clock.Read().Mono, Self: m.id, Members: members})
 	live := 0
@@ -90,21 +90,22 @@ func (m *membership) unreachable() uint64 {
 // count returns how many nodes serve, this one included.
 func (m *membership) count() int { return int(m.live.Load()) }
 
-// reportCutOff makes the node tell the others with each beat from now on which
-// partitions of the counters it cannot reach.
+// reportCutOff makes each beat from now on report which partitions of the counters this
+// node cannot reach.
 func (m *membership) reportCutOff(cutOff func() uint64) { m.cutOff.Store(&cutOff) }
 
-// current returns what was last told. It is no copy.
+// current returns the registry's last answer. It is no copy; do not change it.
 func (m *membership) current() *clusterlimit.Membership { return m.told.Load() }
 
-// close says that this node no longer serves.
+// close ends the beats, and tells the registry that this node no longer serves.
 func (m *membership) close(ctx context.Context) {
 	if m.registry == nil {
 		return
 	}
 	m.beats.close()
-	// A node that admitted some of this minute by itself goes on to count for it.
+	// A node that cannot reach the counters may have admitted requests of this minute by
+	// itself. It does not leave, so that the others do not take over its share at once.
 	if m.unreachable() == 0 {
-		_ = m.registry.Leave(ctx, m.id) // the others find out by its silence
+		_ = m.registry.Leave(ctx, m.id) // if it fails, the others notice that the beats end
 	}
 }

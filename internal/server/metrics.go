@@ -1,6 +1,6 @@
 package server
 
-// registerEarlyMetrics adds to the metrics what can be told while the node is starting.
+// registerEarlyMetrics adds the metrics that have values while the node is starting.
 func (n *Node) registerEarlyMetrics() {
 	n.metrics.Gauge("petcat_ready", "1 while requests should be sent here: what /readyz answers.", func() float64 {
 		_, ready := n.readiness()
@@ -14,7 +14,7 @@ func (n *Node) registerEarlyMetrics() {
 	}
 }
 
-// registerMetrics adds to the metrics what is not counted but looked up.
+// registerMetrics adds the metrics whose values are read from the parts of the node.
 func (n *Node) registerMetrics() {
 	m := n.metrics
 	m.Gauge("petcat_categories", "Categories in the list.", func() float64 { return float64(n.backend.list().Count()) })

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// checkInterval is how often a node looks how its backend is: who asks /readyz or
-// reads the metrics learns of a failure within this time and that of one query,
-// also when nobody makes requests.
+// checkInterval is how often a node checks its backend. So /readyz and the metrics show a
+// failure within this time and that of one query, even without requests.
 const checkInterval = time.Second
 
 func untilCheck() time.Duration { return checkInterval }
 
-// periodic is something that is done in the background until it is closed.
+// periodic is a function that is called in the background, again and again, until close.
 type periodic struct {
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-// startPeriodic calls fn, again and again, each time after what wait returns.
+// startPeriodic calls fn again and again, each time after the duration that wait returns.
+// It goes on when ctx ends; close ends it, and the context of fn.
 func startPeriodic(ctx context.Context, wait func() time.Duration, fn func(context.Context)) *periodic {
 	m := &periodic{stopped: make(chan struct{})}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -39,7 +39,7 @@ func startPeriodic(ctx context.Context, wait func() time.Duration, fn func(conte
 	return m
 }
 
-// close ends it, if it was started: nil was not.
+// close stops the calls and waits for the last one. A nil periodic was never started.
 func (m *periodic) close() {
 	if m == nil {
 		return

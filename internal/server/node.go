@@ -24,14 +24,14 @@ import (
 	"petcat/internal/usage"
 )
 
-// Options says what a node is made of.
+// Options are what a node is made of.
 type Options struct {
 	Settings config.Settings
-	// Values are the settings as people may see them.
+	// Values are the settings as the console and /settings show them.
 	Values []config.Value
 	Clock  clock.Clock
 	Log    *logging.Log
-	// Version is told by the log and the metrics.
+	// Version is shown in the log, the metrics, the console and backups.
 	Version string
 	// TuneGC lets the node choose how much garbage may gather before it is collected,
 	// for the whole process and until the context of Start ends.
@@ -69,23 +69,23 @@ type Node struct {
 	limiter     limiter
 	bans        *ratelimit.BanWriter
 
-	follow    context.CancelFunc // ends those who follow what changes
+	follow    context.CancelFunc // ends the goroutines of following
 	following sync.WaitGroup
 
 	api, admin *http.Server
 	handler    handler         // of the API's server
-	apiOptions httpapi.Options // of the API, but for what must be loaded
+	apiOptions httpapi.Options // without the parts that load adds
 	failed     chan error      // gets an error when a listener fails
 }
 
-// Start opens the sockets and then the data, and returns a node that is ready. What a
-// node does beside its requests, such as to warn in the log of connections that it
-// had to close, ends with ctx. The caller must call Shutdown.
+// Start opens the sockets and then the data, and returns a node that is ready. The warnings
+// of dropped connections and the tuning of the garbage collector end with ctx; all else
+// ends with Shutdown, which the caller must call.
 //
 // An error is a [config.Error] when a setting, or what it points to, cannot be used.
 func Start(ctx context.Context, o Options) (*Node, error) {
-	// The addresses first: one that is taken is the most common mistake, and the
-	// cheapest to find.
+	// The listeners come first: an address that is in use is the most common mistake, and
+	// the cheapest to find.
 	l, err := listen(ctx, o.Settings, o.Clock, o.Log.Logger)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (n *Node) Run(ctx context.Context) error {
 	case <-n.backend.Failed():
 		err := n.backend.Err()
 		if errors.Is(err, postgres.ErrHistory) {
-			// What is in memory may be of a future that is gone.
+			// The list in memory may contain writes that the database no longer has.
 			n.handler.set(httpapi.Starting(n.apiOptions))
 			n.log.ErrorContext(ctx, "the database does not continue what this node has read of it; petcat ends, and must be started again", "error", err)
 			return err
@@ -142,15 +142,14 @@ func (n *Node) Accounts() Accounts { return n.backend }
 // Operators returns those who may use the node's console.
 func (n *Node) Operators() petcat.OperatorStore { return n.backend }
 
-// Identify returns an error when a request with this key would be refused whatever
-// the limits say.
+// Identify returns the error with which a request with this key would be refused before the
+// limits are considered, such as that the key is revoked.
 func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
 	_, err := n.keyring.Identify(ctx, key.Reveal(), n.clock.Read())
 	return err
 }
 
-// newNode makes the servers of a node, which answer that it is starting until its
-// data has been loaded.
+// newNode makes a node and its servers. Until load, they answer that the node is starting.
 func newNode(o Options, l *listeners) *Node {
 	n := &Node{
 		settings: o.Settings, values: o.Values, began: o.Clock.Read().Time(), clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
@@ -172,8 +171,8 @@ func newNode(o Options, l *listeners) *Node {
 	return n
 }
 
-// load wires what serves requests, from the inside out, and lets the API's server use
-// it. After an error, close closes what was opened.
+// load opens the data, makes what serves requests from it, and replaces the handler of the
+// API's server. After an error, close closes what was opened.
 func (n *Node) load(ctx context.Context) (err error) {
 	if n.backend, err = n.openBackend(ctx); err != nil {
 		return err
@@ -213,7 +212,7 @@ func (n *Node) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// loadLimits opens the limiter, which tells of the bans that it declares.
+// loadLimits opens the limiter. Each ban that it declares is counted, logged and saved.
 func (n *Node) loadLimits(ctx context.Context) (err error) {
 	n.bans = ratelimit.NewBanWriter(n.backend, n.log.Logger)
 	n.limiter, err = n.openLimiter(ctx, func(b petcat.Ban) {
@@ -225,8 +224,8 @@ func (n *Node) loadLimits(ctx context.Context) (err error) {
 	return err
 }
 
-// followChanges tells the limiter of the bans that hold, and makes it and the
-// keyring hear of what other processes change.
+// followChanges gives the limiter the current bans, and starts to give it and the keyring
+// what other processes change.
 func (n *Node) followChanges(ctx context.Context) error {
 	var follower *changelog.Follower
 	n.keyring = keyring.New(keyring.Options{
@@ -247,8 +246,8 @@ func (n *Node) followChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Read after the follower knows from where it follows: what is lifted from here
-	// on, it tells.
+	// The bans are read after the follower has its starting point, so that no ban that is
+	// lifted in between is missed.
 	err = n.backend.EachBan(ctx, func(b petcat.Ban) error {
 		n.limiter.ApplyBan(b)
 		return nil
@@ -256,8 +255,8 @@ func (n *Node) followChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The follower outlives ctx: requests in flight go on being checked until
-	// the node closes.
+	// The follower outlives ctx: until the node closes, requests in flight are checked
+	// against current keys.
 	ctx, n.follow = context.WithCancel(context.WithoutCancel(ctx))
 	n.following.Go(func() { follower.Run(ctx) })
 	n.following.Go(func() { n.keyring.LoadHashes(ctx) })

@@ -10,24 +10,23 @@ import (
 )
 
 const (
-	// drainDelay is how long a node that is about to stop goes on taking connections
-	// after it has said that it is not ready, so that a proxy that asks every second
-	// notices first.
+	// drainDelay is how long a node that stops still accepts connections after /readyz
+	// says that it drains, so that a proxy that asks every second notices first.
 	drainDelay = time.Second
-	// shutdownReserve is how much of the shutdown timeout is kept for what must not
-	// be waited for, a fifth of it at most: requests whose clients are slow, and
-	// then the closing of the store.
+	// shutdownReserve is how much of the shutdown timeout, a fifth of it at most, is kept
+	// for the steps after slow clients have been waited for: cutting them off, and
+	// closing the store.
 	shutdownReserve = 2 * time.Second
-	// closeTimeout bounds what a node still has to write when it stops, beside the
-	// shutdown timeout.
+	// closeTimeout bounds how long a node that stops writes what it still has in memory.
+	// It is not part of the shutdown timeout.
 	closeTimeout = 10 * time.Second
 )
 
-// Shutdown stops in the reverse order of the start, also when ctx has ended. It takes
-// no longer than the shutdown timeout of the settings, whoever is connected: a client
-// that does not send what it announced gets an error, one that does not read what it
-// asked for is cut off, and both have only themselves to thank. It is an error when a
-// request is given up that we have not finished.
+// Shutdown drains and stops the node, in the reverse order of the start, even if ctx has
+// ended. Clients cannot make it take longer than the shutdown timeout of the settings: a
+// client that does not send the rest of its request gets an error, and one that does not
+// read its response is cut off. Neither is an error of Shutdown. It returns an error if the
+// node had to abort a request that it had not finished, or if something could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.phase.set(draining)
 	timeout := n.settings.ShutdownTimeout
@@ -36,13 +35,13 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	defer cancel()
 	delay := min(drainDelay, timeout/10)
 	<-time.After(delay)
-	// Whoever connected in the delay's last moment gets as long to say something.
+	// A client that connected at the end of the delay has as long to send a request.
 	defer time.AfterFunc(delay, func() { n.listeners.apiConns.CloseNew(); n.listeners.adminConns.CloseNew() }).Stop()
 
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = n.api.Shutdown(ctx) // whether it was in time is asked below
+		_ = n.api.Shutdown(ctx) // closedBy and idleBy below find out whether it was in time
 	}()
 	step := min(shutdownReserve, timeout/5) / 4
 	var errs []error
@@ -58,21 +57,21 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	}
 	_ = n.api.Close()
 	errs = append(errs, n.close(ctx))
-	// The last scrape may finish, but nothing waits for it.
+	// A scrape of the metrics may finish, but only within a short time.
 	ctx, cancel = context.WithTimeout(ctx, min(delay, step))
 	defer cancel()
 	if n.admin.Shutdown(ctx) != nil {
 		n.listeners.adminConns.CloseConns()
 		_ = n.admin.Close()
 	}
-	// Whoever is still sending has had its answer since the API's shutdown, at least.
+	// A client that is still sending has had its answer at least since the API's shutdown.
 	n.listeners.apiConns.Settle(ctx)
 	n.log.InfoContext(ctx, "stopped")
 	return errors.Join(errs...)
 }
 
-// closedBy waits until a channel is closed, or until a moment, and reports whether
-// the former came first.
+// closedBy waits until a channel is closed, or until the given moment. It reports whether
+// the channel was closed.
 func closedBy(ctx context.Context, closed <-chan struct{}, moment time.Time) bool {
 	ctx, cancel := context.WithDeadline(ctx, moment)
 	defer cancel()
@@ -84,15 +83,16 @@ func closedBy(ctx context.Context, closed <-chan struct{}, moment time.Time) boo
 	}
 }
 
-// abandon ends a node whose data could not be loaded: that is what is reported.
+// abandon closes a node whose data could not be loaded. It drops its own errors, because
+// the caller reports why loading failed.
 func (n *Node) abandon(ctx context.Context) {
 	_ = n.api.Close()
 	_ = n.close(ctx)
 	_ = n.admin.Close()
 }
 
-// close lets go of everything, in the reverse order of load. It may be called on
-// a node that is only half loaded.
+// close closes everything that load opened, in reverse order. It may be called on a node
+// that is only partly loaded.
 func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()

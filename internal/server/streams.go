@@ -12,50 +12,51 @@ import (
 )
 
 const (
-	// manyStreams is how many requests may be under way over HTTP/2, on all
-	// connections, before one is looked for that has stalled; each that is not
-	// read costs some 12 KB. mostStreams is where one has to go in any case.
+	// manyStreams is how many requests may be in flight over HTTP/2, on all
+	// connections. Beyond it, a stalled connection is closed. Each response that is
+	// not read costs some 12 KB. Beyond mostStreams, a connection is closed even if
+	// none has stalled.
 	manyStreams = 512
 	mostStreams = 2 * manyStreams
-	// streamStall is how long a connection with requests under way finishes none
-	// of them before it counts as stalled.
+	// streamStall is for how long no request of a connection must end, while some are
+	// in flight, for the connection to count as stalled.
 	streamStall = time.Second
-	// streamSample is how many connections are looked at to find the one that is
-	// to go. Go's maps begin at random, so it is a fair sample.
+	// streamSample is how many connections are examined to choose the one to close.
+	// Go iterates over a map from a random place, so it is a fair sample.
 	streamSample = 32
 	// mostCancelled is how many more requests a client may cancel on a connection
-	// than it takes answers.
+	// than are answered.
 	mostCancelled = 100
 )
 
-// streams bounds what HTTP/2 costs. There one connection has many requests under
-// way, and a client that takes no answers keeps each of them waiting for as long
-// as the timeouts let it. Where there are too many, the connection with most of
-// them is closed, among those that have stalled if there are any: who takes
-// answers has few under way, or gets on.
+// streams bounds the memory that requests over HTTP/2 take. One connection can have many
+// requests in flight, and a client that reads no responses keeps each of them in memory
+// until a timeout. If there are too many, the stalled connection with the most requests is
+// closed; if there are far too many and none has stalled, the connection with the most
+// requests. A client that reads its responses has few in flight, or finishes them.
 //
-// A request that is cancelled at once makes room for another at once, so that a
-// connection is closed, too, whose client mostly cancels.
+// A client that cancels each request at once can send the next one at once. So a
+// connection is also closed if its client mostly cancels.
 type streams struct {
 	clock clock.Clock
 
 	mu      sync.Mutex
-	running int                // of all peers that are not gone; guarded by mu
-	peers   map[*peer]struct{} // those with requests under way; guarded by mu
+	running int                // requests of all peers that are not gone; guarded by mu
+	peers   map[*peer]struct{} // those with requests in flight; guarded by mu
 }
 
 // peer is the other end of a connection. The streams' mu guards it.
 type peer struct {
 	conn      net.Conn
 	running   int
-	since     clock.Reading // when a request ended last, or the first of these began
-	cancelled int           // how many more than were answered
-	gone      bool
+	since     clock.Reading // when a request last ended, or when the first of those in flight began
+	cancelled int           // how many more requests were cancelled than answered; not below 0
+	gone      bool          // its connection is being closed
 }
 
 type peerKey struct{}
 
-// context lets serve find the connection of a request.
+// context adds the peer of a TLS connection to its context, where serve finds it.
 func (s *streams) context(ctx context.Context, c net.Conn) context.Context {
 	if over, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return context.WithValue(ctx, peerKey{}, &peer{conn: over.NetConn()}) // only TLS speaks HTTP/2
@@ -63,7 +64,8 @@ func (s *streams) context(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// serve lets a handler answer a request.
+// serve has next answer a request, and closes connections that cost too much. If that is
+// the request's own connection, it panics with http.ErrAbortHandler.
 func (s *streams) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	p, ok := r.Context().Value(peerKey{}).(*peer)
 	if !ok {
@@ -87,8 +89,8 @@ func (s *streams) serve(next http.Handler, w http.ResponseWriter, r *http.Reques
 	}
 }
 
-// begin counts a request, and returns whose connection is to be closed for it; ok
-// is false when its own is.
+// begin counts a request, and returns the peer whose connection is to be closed, or nil. If
+// it is the request's own, ok is false.
 func (s *streams) begin(p *peer, now clock.Reading) (victim *peer, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +115,8 @@ func (s *streams) begin(p *peer, now clock.Reading) (victim *peer, ok bool) {
 	return victim, !p.gone
 }
 
-// end takes a request that was answered, or cancelled, off the count, and reports
-// whether its connection is to be closed.
+// end counts a request as answered or cancelled, and reports whether its connection is to
+// be closed.
 func (s *streams) end(p *peer, now clock.Reading, cancelled bool) (closes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +148,7 @@ func (s *streams) remove(p *peer) {
 	delete(s.peers, p)
 }
 
-// victim returns the peer that is to go, or nil for none yet. The caller holds mu.
+// victim returns the peer whose connection is to be closed, or nil. The caller holds mu.
 func (s *streams) victim(now clock.Reading) *peer {
 	var stalled, most *peer
 	looked := 0

@@ -11,12 +11,14 @@ import (
 	"petcat/internal/usage"
 )
 
-// usageTimeout is how long a node that stops tries to write what it counted: the store
-// may be unavailable, and then it is missing from the usage history, which says so.
+// usageTimeout is how long a node that stops tries to write its last counts. If the store
+// is unavailable for that long, they are missing from the usage history, which then shows a
+// gap.
 const usageTimeout = 3 * time.Second
 
-// startUsage begins to write what the node has counted since its listeners were open. The
-// first time is now: a node that is killed must have said that it was there.
+// startUsage starts to write what the node has counted since it opened its listeners. The
+// first write is immediate: only a node that the usage history knows leaves a gap in it
+// when it is killed.
 func (n *Node) startUsage(ctx context.Context) {
 	n.usage.Open(n.backend)
 	var interval time.Duration
@@ -27,7 +29,7 @@ func (n *Node) startUsage(ctx context.Context) {
 	}, n.usage.Flush)
 }
 
-// closeUsage writes the rest.
+// closeUsage ends the periodic writes, and writes the last counts.
 func (n *Node) closeUsage(ctx context.Context) {
 	n.usageWrites.close()
 	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
@@ -44,7 +46,7 @@ func (n *Node) countUsage(r *httpapi.Record) {
 	}
 }
 
-// refusalOf returns what operators are told of a request that was refused or failed.
+// refusalOf returns what operators see of a request that was refused or failed.
 func refusalOf(r *httpapi.Record) petcat.Refusal {
 	d := r.Decision
 	refusal := petcat.Refusal{

@@ -7,15 +7,15 @@ import (
 	"petcat/internal/clock"
 )
 
-// wellness remembers since when each part of a node is well, or not.
+// wellness remembers since when each part of a node has been well or unwell.
 type wellness struct {
 	clock clock.Clock
 
 	mu    sync.Mutex
-	known map[string]Part // guarded by mu; as it was last seen, by its name
+	known map[string]Part // guarded by mu; the last state of each part, by its name
 }
 
-// note takes down how the parts are now, and returns them.
+// note records the state of the parts now, and returns it.
 func (w *wellness) note(c condition) map[string]Part {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,8 +32,8 @@ func (w *wellness) note(c condition) map[string]Part {
 	return seen
 }
 
-// look sees how the backend is, and since when each part is as it is, whether or not
-// anybody asks.
+// look checks the backend, and records the state of each part, so that both are up to date
+// even without requests.
 func (n *Node) look(ctx context.Context) {
 	n.backend.check(ctx)
 	if !n.phase.is(starting) {
