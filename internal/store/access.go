@@ -52,7 +52,7 @@ func scanHash(scan Scan) (h petcat.KeyHash, err error) {
 
 // EachKeyHash implements [petcat.AccessStore].
 func (s *Store) EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) error {
-	var h petcat.KeyHash // of the row at hand: nothing is allocated for each
+	var h petcat.KeyHash // of the current row: one variable, so that no row allocates
 	into := []any{(*hash)(&h)}
 	return each(ctx, s, "read the hashes of keys", func(scan Scan) (petcat.KeyHash, error) {
 		err := scan(into...)
@@ -60,7 +60,7 @@ func (s *Store) EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) 
 	}, fn, `SELECT hash FROM api_key`)
 }
 
-// AccessChangesSince implements [petcat.AccessStore]. When nothing changed it
+// AccessChangesSince implements [petcat.AccessStore]. If no account, key or ban changed, it
 // reads one row, however many categories were created meanwhile.
 func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error) {
 	var c petcat.AccessChange
@@ -75,9 +75,8 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 	return c, nil
 }
 
-// accessChanges reads the counter first. What is committed between that and the
-// other queries may be among the rows already; it is told again next time, as it
-// is then, and nothing is missed.
+// accessChanges reads the counter first. The other queries may already return a change that
+// is committed after that. The next call returns it again, so nothing is missed.
 func accessChanges(conn Conn, after petcat.Revision) (c petcat.AccessChange, err error) {
 	const (
 		counter  = `SELECT revision, access_revision FROM counter WHERE id = 1`

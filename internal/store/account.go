@@ -43,7 +43,7 @@ func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account
 
 // FindAccount implements [petcat.AccountStore].
 func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, error) {
-	// false sorts first, and the last closed one is the likeliest to be meant.
+	// An open account sorts first (false before true), then the account that was created last.
 	const byName = `SELECT ` + accountColumns + ` FROM account WHERE name = ? ORDER BY closed_at IS NOT NULL, id DESC LIMIT 1`
 	query, arg := byName, any(ref)
 	if id, isID := petcat.ParseAccountRef(ref); isID {

@@ -15,8 +15,8 @@ type chain struct {
 	head  petcat.AuditHead
 }
 
-// detail is what an audit entry tells beyond who did what to whom. It must not
-// hold a secret.
+// detail is what an audit entry contains beside actor, action and subject. It must not
+// contain a secret.
 type detail map[string]any
 
 // record appends an audit entry to the transaction of the change it describes.
@@ -45,8 +45,8 @@ func (t *Tx) recordEach(by petcat.Actor, action string, subjects []string, d det
 	return t.ExecEach(insert, rows)
 }
 
-// findChain reads the last entry. Others append too, so it is read anew in each
-// transaction that needs it, while that holds the counter's row.
+// findChain reads the last entry, once in each transaction that needs it: other processes
+// append too, but not while this transaction holds the counter's row.
 func (t *Tx) findChain() error {
 	const query = `SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1`
 	if t.chain.known {

@@ -61,8 +61,8 @@ func SelectRows(k backup.Kind) string {
 	return `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + name + kept(k) + ` ORDER BY ` + order
 }
 
-// kept is the condition that rows of a kind fulfil to be in a backup. Deleted categories are
-// only there for those who know them, and nobody knows a list of restored data.
+// kept returns the condition for rows of a kind to be in a backup. Deleted categories are not:
+// their rows only tell nodes and clients that know an earlier list, and restored data has none.
 func kept(k backup.Kind) string {
 	if k == backup.Categories {
 		return ` WHERE deleted_at IS NULL`
@@ -76,8 +76,9 @@ func InsertRow(k backup.Kind) string {
 	return `INSERT INTO ` + name + ` (` + strings.Join(columns, ", ") + `) VALUES (?` + strings.Repeat(", ?", len(columns)-1) + `)`
 }
 
-// BackupHeader says what is in a backup; c sees one moment. It calls before ahead of
-// each statement, some of which read a whole table.
+// BackupHeader returns the header of a backup. All statements on c must see the same
+// snapshot of the data. It calls before ahead of each statement, some of which read a whole
+// table.
 func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
 	h := backup.Header{
 		TakenAt: Now(s.clock), Environment: s.meta.Environment, Dataset: backup.Dataset(s.meta.Dataset),
@@ -102,8 +103,8 @@ func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
 	return h, nil
 }
 
-// WantEmpty returns [backup.ErrNotEmpty] if anything was ever written, but for what a
-// server counted of requests without an account, which it deletes.
+// WantEmpty returns [backup.ErrNotEmpty] if anything was ever written. It ignores and
+// deletes the usage history: a server writes one even if there is no account yet.
 func (t *Tx) WantEmpty() error {
 	const query = `SELECT EXISTS (SELECT 1 FROM account) OR EXISTS (SELECT 1 FROM api_key) OR EXISTS (SELECT 1 FROM category)
 		OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM day_count) OR EXISTS (SELECT 1 FROM audit)`
@@ -123,7 +124,8 @@ func (t *Tx) WantEmpty() error {
 	return nil
 }
 
-// Restored ends a restore, after its rows: numbers go on from the backup's.
+// Restored ends a restore, after all rows were written: ids and revisions continue from
+// those of the backup.
 func (t *Tx) Restored(by petcat.Actor, h backup.Header) error {
 	t.numbers = Numbers{
 		Revision: h.Revision, Access: h.AccessRevision,

@@ -25,8 +25,8 @@ func (t *Tx) saveBan(b petcat.Ban) error {
 	if _, err := t.key(b.Key); err != nil {
 		return err
 	}
-	// A limiter that does not know whether a ban was saved saves it again, perhaps
-	// after somebody lifted it.
+	// A limiter that does not know whether a ban was saved saves it again. An operator
+	// may have lifted it meanwhile, so the second write is ignored.
 	if last, found, err := t.lastBan(b.Key); err != nil || found && !last.StartedAt.Before(stored(b.StartedAt)) {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 type Create struct {
 	petcat.CreateCategory
 	Fingerprint [sha256.Size]byte // only with an idempotency key
-	// Created is the answer. Nobody reads it before the commit.
+	// Created is the result. It may be read only after the commit.
 	Created petcat.CreatedCategory
-	// Outcome is an error of this create alone.
+	// Outcome is the error of this create alone, while others of its batch were committed.
 	Outcome error
 }
 
@@ -44,7 +44,7 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 	return o.Created, nil
 }
 
-// createCategoryBy creates a category that an operator asks for, with an audit entry.
+// createCategoryBy creates a category for an operator, with an audit entry.
 func (s *Store) createCategoryBy(ctx context.Context, c *Create) (petcat.CreatedCategory, error) {
 	created, err := change(ctx, s, "create category", func(t *Tx) (petcat.CreatedCategory, error) {
 		if err := t.Create(c); err != nil {
@@ -55,27 +55,28 @@ func (s *Store) createCategoryBy(ctx context.Context, c *Create) (petcat.Created
 	return created, callerError(err, "look for the category later, then decide")
 }
 
-// categorySubject is what audit entries call a category.
+// categorySubject is the subject of audit entries about a category.
 type categorySubject petcat.CategoryID
 
 func (c categorySubject) String() string { return "category_" + strconv.FormatInt(int64(c), 10) }
 
-// Release lets go of the idempotency key of a create that was attempted. A request
-// on another node with that key waits for the commit, and finds the key.
+// Release takes the idempotency key of a create that was attempted out of the keys in
+// flight. They are known to this node only: a request with that key on another node waits
+// for the commit instead, and then finds the key in the database.
 func (s *Store) Release(c *Create) {
 	if c.IdempotencyKey != "" {
 		s.inFlight.end(c.scopedKey())
 	}
 }
 
-// Create runs a create: it makes the category, or finds the one that an earlier
-// request made.
+// Create inserts a category, or finds the one that an earlier request with the same
+// idempotency key created.
 func (t *Tx) Create(c *Create) error {
 	id, replayed, err := t.once(request{c.scopedKey(), c.Fingerprint}, func() (int64, error) { return t.insertCategory(c) })
 	if err != nil {
 		return err
 	}
-	// The same fingerprint means the same texts.
+	// A replayed request has the same fingerprint, so the same name and description.
 	category := c.New.As(petcat.CategoryID(id))
 	if !replayed {
 		t.changed = append(t.changed, petcat.RevisedCategory{Category: category, Revision: t.numbers.Revision})
@@ -94,8 +95,9 @@ func (t *Tx) insertCategory(c *Create) (int64, error) {
 	return id, t.exec(insert, id, c.New.Name(), nullable(c.New.Description()), int64(t.revise()), int64(c.Account), t.now.UnixMilli())
 }
 
-// Repeats says that an earlier request with the create's idempotency key made a
-// category, and whether it asked for the same. It returns an error if not.
+// Repeats sets the result of a create whose idempotency key an earlier request used: id is
+// the category that it created. If that request was not the same, Repeats returns the error
+// idempotency_key_reused.
 func (c *Create) Repeats(id petcat.CategoryID, same bool) error {
 	if !same {
 		return errKeyReused()
@@ -104,7 +106,7 @@ func (c *Create) Repeats(id petcat.CategoryID, same bool) error {
 	return nil
 }
 
-// nullable returns a text that may be NULL as an argument.
+// nullable returns an optional text as an argument of a statement: nil stands for NULL.
 func nullable(text *string) any {
 	if text == nil {
 		return nil
@@ -122,7 +124,7 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 		}
 		after := petcat.RevisedCategory{Category: u.Patch.Apply(before)}
 		if after.Equal(before) {
-			return before, nil // lists that are known stay valid
+			return before, nil // without a new revision, so that the ETags of lists stay valid
 		}
 		after.Revision = t.revise()
 		err = t.exec(update, after.Name, nullable(after.Description), int64(after.Revision), int64(after.ID))
@@ -135,11 +137,11 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 	return after, callerError(err, readLater)
 }
 
-// readLater is what to do when nobody knows whether a category was changed.
+// readLater is the advice when it is unknown whether a category was changed.
 const readLater = "read the category later, then decide"
 
-// DeleteCategory implements [petcat.CategoryStore]. The row stays, without its texts, so
-// that everybody learns of the deletion as of any other change.
+// DeleteCategory implements [petcat.CategoryStore]. The row stays, without its name and
+// description, so that other nodes learn of the deletion as of any other change.
 func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
 	const used = `SELECT id FROM pet WHERE category_id = ? LIMIT 1`
 	const remove = `UPDATE category SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
@@ -164,7 +166,9 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 	return callerError(err, readLater)
 }
 
-// categoryToChange returns a category that an account, 0 for the operator, may change.
+// categoryToChange returns a category if an account may change it; account 0 stands for an
+// operator. Otherwise it returns the error of [petcat.CheckCategoryChange], or
+// [petcat.NoSuchCategory].
 func (t *Tx) categoryToChange(id petcat.CategoryID, by petcat.AccountID, expected *petcat.Category) (petcat.Category, error) {
 	const query = `SELECT name, description, account_id FROM category WHERE id = ? AND deleted_at IS NULL`
 	c := petcat.Category{ID: id}
@@ -197,16 +201,16 @@ func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory
 // FeedPage is how many categories one statement of [Store.CategoriesSince] reads.
 const FeedPage = 1000
 
-// CategoriesSince implements [petcat.CategoryFeed], on PostgreSQL alone: the one server
-// of a SQLite file is handed what it commits. It does not ask the counter:
-// changes become visible in the order of their revisions, so nothing is missing
-// up to the last one that is seen. A category that is changed while it reads moves behind
-// the others, and is read there. The counter's row has many versions while some
-// long transaction, such as a backup, is under way; the end of an index has not.
+// CategoriesSince implements [petcat.CategoryFeed]. Only PostgreSQL needs it: the one server
+// of a SQLite file applies its own commits. It does not read the counter. Changes become
+// visible in the order of their revisions, so nothing is missed up to the last row that it
+// returns. A category that is changed while CategoriesSince reads gets a higher revision,
+// and is read there. Reading the counter would be slow during a long transaction, such as a
+// backup: the counter's row then has many versions, but the end of the index has not.
 func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
-	// The limit is a parameter, so that the server plans for a few rows whatever
-	// it knows of the table: a plan that was made when the table was empty is kept,
-	// and without a limit it reads and sorts all of it, 0.2 s for a million.
+	// With a LIMIT, PostgreSQL plans for a few rows. Without it, a plan that was made
+	// while the table was empty is kept, and later reads and sorts the whole table:
+	// 0.2 s for a million rows.
 	const query = `SELECT ` + categoryColumns + ` FROM category WHERE revision > ? ORDER BY revision LIMIT ?`
 	for last := after; ; {
 		rows := 0

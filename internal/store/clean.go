@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// cleanEvery is how often what has expired is deleted.
+	// cleanEvery is how often expired rows are deleted.
 	cleanEvery = time.Minute
-	// dayRetention is how long days are kept after their end, for operators'
-	// questions about the last month, and how long the calls that changed them are
-	// known.
+	// dayRetention is how long day counts are kept after the end of their day, so that
+	// operators can look at the last month. The last call of each limiter that leased
+	// days is kept as long.
 	dayRetention = 35 * 24 * time.Hour
-	// endedRetention is how long it is known which batches of the usage history a node
-	// wrote that has ended: until no repetition of one can be on its way.
+	// endedRetention is how long the number of the last batch is kept of a node that has
+	// ended. After that, no batch of it can still arrive a second time.
 	endedRetention = 24 * time.Hour
-	// killedAfter is how long a node may be silent before it counts as killed: it writes
-	// to the usage history every half minute.
+	// killedAfter is how long a node may write nothing to the usage history before it
+	// counts as killed. A node without requests writes every half minute.
 	killedAfter = 90 * time.Second
 )
 
-// Clean deletes everything that has expired, in small batches between which other
-// writes get their turn, and brings the usage history into hours and days.
+// Clean deletes everything that has expired, in small batches so that other writes do not
+// wait for long. It also notes killed nodes, and folds the usage history into hours and days.
 func (s *Store) Clean(ctx context.Context) error {
 	skip := s.dialect.SkipLocked
 	idempotency := `DELETE FROM idempotency WHERE (account_id, key) IN
@@ -68,8 +68,8 @@ func (s *Store) Clean(ctx context.Context) error {
 	return s.FoldUsage(ctx)
 }
 
-// DeleteAll repeats a deletion of one batch until nothing is left. The query's
-// parameters are before and the size of a batch.
+// DeleteAll repeats a query that deletes one batch until nothing is left. The query's
+// parameters are before and the size of a batch in rows.
 func (s *Store) DeleteAll(ctx context.Context, query string, before int64) error {
 	for {
 		deleted, err := s.db.Exec(ctx, "delete what has expired", query, before, s.dialect.CleanBatch)
@@ -79,8 +79,8 @@ func (s *Store) DeleteAll(ctx context.Context, query string, before int64) error
 	}
 }
 
-// RunClean calls clean every minute until ctx ends. A late deletion
-// has no visible effect: after an error the next one is tried.
+// RunClean calls clean every minute until ctx ends. It logs errors and goes on: nobody can
+// see that expired rows are deleted late.
 func RunClean(ctx context.Context, logger *slog.Logger, clean func(context.Context) error) {
 	tick := time.NewTicker(cleanEvery)
 	defer tick.Stop()

@@ -10,14 +10,13 @@ import (
 // []byte, and to pointers to them for columns that may be NULL.
 type Scan func(into ...any) error
 
-// Conn runs statements on a database, in a transaction or each by itself. A
-// placeholder is a question mark; arguments are int64, string, bool, int, []byte and
-// nil.
+// Conn runs statements on a database, in a transaction or each by itself. Placeholders are
+// question marks. Arguments are int64, string, bool, int, []byte or nil.
 type Conn interface {
 	// Exec runs a statement that returns no rows, and returns how many rows it changed.
 	Exec(query string, args ...any) (changed int64, err error)
-	// ExecEach runs a statement once for each row of arguments, in their order. It
-	// asks a server once.
+	// ExecEach runs a statement once for each row of arguments, in their order. On a
+	// database server that takes one round trip.
 	ExecEach(query string, rows [][]any) error
 	// QueryRow reads one row, and reports whether there is one.
 	QueryRow(query string, args []any, into ...any) (found bool, err error)
@@ -28,45 +27,46 @@ type Conn interface {
 // Work is what a transaction is for.
 type Work struct {
 	Doing string // for the log, if it fails
-	// Account is whose request it is, 0 for the operator's: one account cannot fill a
-	// queue of writes.
+	// Account is the account whose request it is, 0 for an operator. The queue of writes
+	// needs it, so that one account cannot fill the queue.
 	Account petcat.AccountID
 }
 
-// Database is what SQLite and PostgreSQL do in ways of their own. Errors come back
-// as those of the domain, with what was being done in the text for the log.
+// Database is what SQLite and PostgreSQL do differently. Its methods return errors of the
+// domain; their text for the log says what was being done.
 type Database interface { //nolint:interfacebloat // all that differs between them
-	// Change runs fn in a transaction, and returns after its commit. It may run fn
-	// again: what fn writes to its surroundings counts only when Change returns nil.
-	// When fn fails, nothing of it stays.
+	// Change runs fn in a transaction, and returns after its commit. It may run fn more
+	// than once, and fn may still run after Change has returned an error: use variables
+	// that fn sets only if Change returns nil. If fn fails, it is rolled back.
 	Change(ctx context.Context, w Work, fn func(*Tx) error) error
-	// Create commits the creation of a category, together with others. An error that is
-	// [groupcommit.Refused] says that it was not attempted. After
-	// every attempt, also when the caller has gone away, [Store.Release] is called.
+	// Create commits the creation of a category, together with other creates. If
+	// [groupcommit.Refused] reports true for its error, the create was not attempted.
+	// After every attempt, Create calls [Store.Release], even if ctx has ended before.
 	Create(ctx context.Context, c *Create) error
 	// Exec commits one statement, without holding the counter's row, and returns how
 	// many rows it changed.
 	Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error)
 	// Write runs fn in a transaction as Change does, without holding the counter's row.
 	Write(ctx context.Context, doing string, fn func(Conn) error) error
-	// Read runs fn, which reads a few rows, and perhaps once more.
+	// Read runs fn, which reads a few rows. It may run fn more than once.
 	Read(ctx context.Context, doing string, fn func(Conn) error) error
 	// Each calls row for every row of a query, however many, and stops at its first
 	// error.
 	Each(ctx context.Context, doing string, row func(Scan) error, query string, args ...any) error
 }
 
-// Dialect is what the databases write differently.
+// Dialect has the SQL that the databases write differently.
 type Dialect struct {
-	// HashAmong is a condition: the column k.hash is one of the argument's.
+	// HashAmong is the condition that the column k.hash is one of the hashes in its
+	// argument.
 	HashAmong string
-	// Hashes makes that argument.
+	// Hashes returns the argument of HashAmong.
 	Hashes func([]petcat.KeyHash) any
-	// SkipLocked ends a query that chooses rows to delete: those that somebody else
-	// deletes are passed over.
+	// SkipLocked ends a query that chooses rows to delete. It leaves out rows that another
+	// transaction is deleting.
 	SkipLocked string
-	// CleanBatch is how many rows one statement deletes: few enough for those who
-	// wait behind it.
+	// CleanBatch is how many rows one statement deletes: few enough that the writes which
+	// wait for it do not wait for long.
 	CleanBatch int
 }
 
@@ -76,7 +76,7 @@ func change[T any](ctx context.Context, s *Store, doing string, fn func(*Tx) (T,
 	return changeFor(ctx, s, Work{Doing: doing}, fn)
 }
 
-// changeFor is change for whoever asks for the work.
+// changeFor is change with the account whose request it is.
 func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
 	var v, none T
 	err := s.db.Change(ctx, w, func(t *Tx) error {
@@ -85,7 +85,7 @@ func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, er
 		return err
 	})
 	if err != nil {
-		return none, err // v may still be written to
+		return none, err // fn may still run, and write to v
 	}
 	return v, nil
 }
@@ -137,7 +137,8 @@ func scanNumber[T ~int64](scan Scan) (T, error) {
 	return T(n), err
 }
 
-// stopped is an error of a caller's function, apart from the database's.
+// stopped wraps an error of a caller's function, so that it is not taken for one of the
+// database.
 type stopped struct{ error }
 
 // each calls fn for every row of a query, and stops at its first error, which it

@@ -18,7 +18,7 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 	if err := petcat.CheckDayLeases(leases); err != nil {
 		return nil, err
 	}
-	// The writer may still work after the caller went away: it gets a copy.
+	// The transaction may still run after this call has returned: it gets a copy.
 	leases = slices.Clone(leases)
 	return change(ctx, s, "lease days", func(t *Tx) ([]petcat.DayLeased, error) { return t.leaseDays(call, leases) })
 }
@@ -45,8 +45,8 @@ func (t *Tx) leaseDays(call petcat.DayCall, leases []petcat.DayLease) ([]petcat.
 	return answers, t.putDayCall(call, answers)
 }
 
-// lastDayCall returns the number of a caller's last call, 0 when there is none, and
-// what it granted.
+// lastDayCall returns the number of a caller's last call, 0 if there is none, and the
+// encoded requests that it granted to each lease.
 func (t *Tx) lastDayCall(caller string) (number int64, granted []byte, err error) {
 	const query = `SELECT number, granted FROM day_call WHERE caller = ?`
 	_, err = t.QueryRow(query, []any{caller}, &number, &granted)
@@ -63,7 +63,8 @@ func (t *Tx) putDayCall(call petcat.DayCall, answers []petcat.DayLeased) error {
 	return t.exec(put, call.Caller, call.Number, granted, t.now.UnixMilli())
 }
 
-// tellAgain answers a call that was done, by what it granted.
+// tellAgain answers a repeated call with what its first attempt granted. The counts are
+// those of now.
 func (t *Tx) tellAgain(leases []petcat.DayLease, granted []byte) ([]petcat.DayLeased, error) {
 	answers := make([]petcat.DayLeased, len(leases))
 	for i, l := range leases {

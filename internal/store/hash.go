@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// hash is where a column with a SHA-256 goes. It is copied once: both methods are
-// given the row's own bytes.
+// hash is the destination of a column with a SHA-256. Both methods get the driver's own
+// bytes and copy them.
 type hash [sha256.Size]byte
 
 // Scan implements [sql.Scanner].
@@ -18,7 +18,7 @@ func (h *hash) Scan(value any) error {
 	return h.ScanBytes(b)
 }
 
-// ScanBytes is what PostgreSQL's driver calls.
+// ScanBytes implements the interface BytesScanner of pgx.
 func (h *hash) ScanBytes(b []byte) error {
 	if len(b) != len(h) {
 		return fmt.Errorf("a hash has %d bytes instead of %d", len(b), len(h))

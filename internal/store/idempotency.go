@@ -10,7 +10,7 @@ import (
 // request is what an account asked for, perhaps with an idempotency key.
 type request struct {
 	scopedKey                     // its key is "" when the caller sent none
-	fingerprint [sha256.Size]byte // of use only with a key
+	fingerprint [sha256.Size]byte // used only with a key
 }
 
 // once creates something, unless an earlier request with the same idempotency key
@@ -29,9 +29,9 @@ func (t *Tx) once(r request, create func() (id int64, err error)) (id int64, rep
 	return id, false, err
 }
 
-// recall looks for an earlier request with the same idempotency key. It returns the
-// id of what that created, whatever kind of thing it was: a fingerprint is of one
-// operation.
+// recall looks for an earlier request with the same idempotency key. It returns the id of
+// what that request created. The column category_id also holds ids of pets and orders: the
+// fingerprint includes the operation, so an id of another kind is never returned.
 func (t *Tx) recall(r request) (id int64, known bool, err error) {
 	const query = `SELECT category_id, fingerprint FROM idempotency WHERE account_id = ? AND key = ? AND created_at > ?`
 	var fingerprint hash
@@ -43,8 +43,8 @@ func (t *Tx) recall(r request) (id int64, known bool, err error) {
 	return id, known, err
 }
 
-// remember writes an idempotency key down in the transaction of what it created. It
-// takes the place of one that has expired and was not yet deleted.
+// remember saves an idempotency key in the transaction of what its request created. It
+// replaces one that has expired and was not deleted yet.
 func (t *Tx) remember(r request, id int64) error {
 	const put = `INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, category_id = excluded.category_id, created_at = excluded.created_at`
@@ -58,8 +58,8 @@ func (s *Store) createOnce(ctx context.Context, doing string, r request, create 
 		if !s.inFlight.begin(r.scopedKey) {
 			return 0, false, errInProgress()
 		}
-		// A write that goes on without its caller need not keep its key in flight: whoever
-		// comes next waits for its commit, and finds the key.
+		// The key may leave the set while its write still runs without its caller: the
+		// next request with this key waits for the commit of that write, and finds the key.
 		defer s.inFlight.end(r.scopedKey)
 	}
 	type created struct {

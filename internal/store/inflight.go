@@ -13,16 +13,15 @@ type scopedKey struct {
 	key     petcat.IdempotencyKey
 }
 
-// inFlight is the set of keys whose first request is in flight in this process: a second
-// request with the same key is refused immediately, and no group of writes holds a key
-// twice. The zero value is empty and ready. There are as many as the queue of writes is
-// long, at most.
+// inFlight is the set of keys whose first request is in flight in this process. A second
+// request with the same key is refused immediately, and no batch of a group commit has a
+// key twice. The queue of writes bounds its size. The zero value is empty and ready.
 type inFlight struct {
 	mu   sync.Mutex
 	keys map[scopedKey]struct{} // guarded by mu; nil: there never was one
 }
 
-// begin reports whether a key was not in flight yet; from then on it is.
+// begin adds a key, and reports whether it was not in flight yet.
 func (f *inFlight) begin(k scopedKey) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,8 +35,7 @@ func (f *inFlight) begin(k scopedKey) bool {
 	return true
 }
 
-// end says that a key is no longer in flight. The writer calls it and not the request,
-// whose caller may have gone away while its write went on.
+// end removes a key.
 func (f *inFlight) end(k scopedKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

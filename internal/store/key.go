@@ -49,7 +49,7 @@ func keyDetail(k petcat.Key) detail {
 	return d
 }
 
-// insertKey gives a key its id and writes it down.
+// insertKey gives a key its id and inserts it.
 func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
 	const insert = `INSERT INTO api_key (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 	t.numbers.Key++
@@ -57,7 +57,7 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
 	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), int64(t.reviseAccess()))
 }
 
-// updateKey writes down what can change of a key.
+// updateKey writes the columns of a key that can change.
 func (t *Tx) updateKey(k petcat.Key) error {
 	const update = `UPDATE api_key SET expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
 	return t.exec(update, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), int64(t.reviseAccess()), int64(k.ID))
@@ -146,8 +146,8 @@ func (t *Tx) key(id petcat.KeyID) (petcat.Key, error) {
 	return k, err
 }
 
-// revokeAll revokes an account's keys, of which there may be thousands: it asks few
-// times, because nobody can create meanwhile.
+// revokeAll revokes all keys of an account and returns how many there were. There may be
+// thousands, and no other write can commit meanwhile, so it takes few round trips.
 func (t *Tx) revokeAll(by petcat.Actor, account petcat.AccountID, d detail) (revoked int, err error) {
 	const live = `SELECT id FROM api_key WHERE account_id = ? AND revoked_at IS NULL ORDER BY id`
 	const revoke = `UPDATE api_key SET revoked_at = ?, revision = ? WHERE id = ?`

@@ -18,13 +18,13 @@ type logLevel struct {
 	Until time.Time  `json:"until"`
 }
 
-// logged is the subject of the audit entry: there is one log.
+// logged is the subject of the audit entries about the log.
 type logged struct{}
 
 func (logged) String() string { return "log" }
 
-// LogLevel returns the least level that all nodes log until a moment, in the place of
-// their settings. The moment may have passed; it is zero if there was never one.
+// LogLevel returns the lowest level that all nodes log instead of that of their settings,
+// and when that ends. The time may have passed; it is zero if no level was ever set.
 func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error) {
 	var l logLevel
 	text, err := s.Note(ctx, logLevelNote)
@@ -34,8 +34,9 @@ func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time
 	return l.Level, l.Until, err
 }
 
-// SetLogLevel changes what all nodes log until a moment; one that has passed ends that. What
-// may hide something is in the audit log.
+// SetLogLevel sets the lowest level that all nodes log until the given time. A time that has
+// passed restores the level of their settings. It adds an audit entry, because a level can
+// hide log lines.
 func (s *Store) SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error {
 	const query = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 	until = stored(until)

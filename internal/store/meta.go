@@ -9,15 +9,16 @@ import (
 	"petcat/internal/openerror"
 )
 
-// Meta says whose data this is.
+// Meta identifies a set of data.
 type Meta struct {
 	Environment petcat.Environment
-	Dataset     string // the random name of this set of data
-	Created     bool   // whoever read it made it: there was none
+	Dataset     string // the dataset name
+	Created     bool   // ReadMeta created it: there was no data before
 }
 
-// ReadMeta checks whose data this is, or writes it down in fresh data. Without an
-// environment, that of the data holds, and fresh data is for production.
+// ReadMeta reads what identifies the data, or creates it if there is no data yet. It returns
+// an error [openerror.OtherEnvironment] if the data belongs to another environment than env.
+// If env is "", any environment is accepted, and new data is for production.
 func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
 	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`

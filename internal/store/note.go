@@ -2,8 +2,8 @@ package store
 
 import "context"
 
-// A note is a short text under a name that all processes of a deployment share, beside
-// the data: it is in no backup, and has no revision.
+// A note is a short named text that all processes of a deployment share. It is not part of
+// the data: no backup contains it, and it has no revision.
 
 // Note returns a note, "" if there is none.
 func (s *Store) Note(ctx context.Context, name string) (text string, err error) {
@@ -11,8 +11,9 @@ func (s *Store) Note(ctx context.Context, name string) (text string, err error) 
 	return text, err
 }
 
-// SwapNote changes a note if it still is what it was, and reports whether it was: of
-// several processes that saw the same, one succeeds. After an error it may have.
+// SwapNote changes a note from was to to, and reports whether it did: not if the note has
+// changed meanwhile. So of several processes that read the same note, one succeeds. A note
+// that does not exist is created, whatever was is. After an error, the note may have changed.
 func (s *Store) SwapNote(ctx context.Context, name, was, to string) (swapped bool, err error) {
 	const query = `INSERT INTO meta (name, value) VALUES (?, ?)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = ?`

@@ -16,7 +16,7 @@ func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.C
 	return petcat.CreatedOrder{Order: c.New.As(petcat.OrderID(id)), Replayed: replayed}, nil
 }
 
-// insertOrder writes an order down if its pet exists.
+// insertOrder inserts an order if its pet exists.
 func (t *Tx) insertOrder(c petcat.CreateOrder) (int64, error) {
 	const insert = `INSERT INTO store_order (id, account_id, pet_id, quantity, created_at)
 		SELECT ?, ?, id, ?, ? FROM pet WHERE id = ?`

@@ -7,7 +7,7 @@ import (
 	"petcat"
 )
 
-// conditions are those of a query, all of which hold.
+// conditions are the conditions of a query, joined by AND.
 type conditions struct {
 	text strings.Builder
 	args []any
@@ -18,20 +18,20 @@ func (c *conditions) add(condition string, values ...any) {
 	c.args = append(c.args, values...)
 }
 
-// page returns the statement that reads a page of what fulfils the conditions, and its
-// arguments.
+// page returns the statement that reads one page of the rows that meet the conditions, and
+// its arguments.
 func (c *conditions) page(selected, order string, limit int) (query string, args []any) {
 	return selected + ` WHERE true` + c.text.String() + ` ORDER BY ` + order + ` LIMIT ?`, append(c.args, int64(limit))
 }
 
-// lastCharacter is the largest there is: it stands behind all texts with the same
-// beginning.
+// lastCharacter is the largest character. A prefix with it appended sorts after all names
+// with that prefix.
 const lastCharacter = "\U0010FFFF"
 
 // AccountPage implements [petcat.PageStore].
 func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
 	var c conditions
-	after := asciiLower(q.After.Name) // SQLite finds no pair in an index with an expression
+	after := asciiLower(q.After.Name) // no row value (name, id) > (?, ?): SQLite cannot use an index on an expression for it
 	if from := max(asciiLower(q.Prefix), after); from != "" {
 		c.add(`lower(name) >= ?`, from)
 	}
@@ -45,8 +45,8 @@ func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petca
 	return list(ctx, s, "read a page of accounts", scanAccount, query, args...)
 }
 
-// asciiLower returns what both databases make of a name with lower(): the letters from A
-// to Z change, and no others.
+// asciiLower returns what lower() returns in both databases: only the letters from A to Z
+// change.
 func asciiLower(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'A' && c <= 'Z' {

@@ -16,8 +16,8 @@ func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.Creat
 	return petcat.CreatedPet{Pet: c.New.As(petcat.PetID(id)), Replayed: replayed}, nil
 }
 
-// insertPet writes a pet down if its category exists. A deletion of that waits for the
-// counter's row, and then finds the pet.
+// insertPet inserts a pet if its category exists. A concurrent deletion of the category
+// waits for the counter's row, and then finds the pet.
 func (t *Tx) insertPet(c petcat.CreatePet) (int64, error) {
 	const insert = `INSERT INTO pet (id, name, category_id, account_id, created_at)
 		SELECT ?, ?, id, ?, ? FROM category WHERE id = ? AND deleted_at IS NULL`

@@ -108,7 +108,8 @@ func (s *Store) AddRefusals(ctx context.Context, refusals []petcat.AccountRefusa
 	})
 }
 
-// recentRefusals returns the newest of all, newest first, each once.
+// recentRefusals returns the newest of both, newest first, each once, at most
+// [petcat.RecentRefusals].
 func recentRefusals(known, more []refusalJSON) []refusalJSON {
 	all := slices.Concat(known, more)
 	slices.SortStableFunc(all, func(a, b refusalJSON) int { return int(b.At - a.At) })

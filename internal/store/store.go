@@ -20,36 +20,35 @@ type Store struct {
 	inFlight inFlight
 }
 
-// MaxWait is how long creates may wait for their turn, as far as the last groups tell: a
-// client that is told at once to come back later is better off than one that waits for
-// longer, and a second after a flood has ended nothing of it is left.
+// MaxWait is how long a create may wait in the queue, as estimated from the last batches. If
+// it would wait for longer, it is refused at once: that serves a client better than a long
+// wait, and one second after a flood the queue is empty again.
 const MaxWait = time.Second
 
-// New returns the operations on what a database holds.
+// New returns the operations on the data in a database.
 func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
 	return &Store{db: db, dialect: d, meta: m, clock: c}
 }
 
-// Change runs fn in a transaction that holds the counter's row, for what is no
+// Change runs fn in a transaction that holds the counter's row, for work that is no
 // operation of the domain. See [Database].
 func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
 	return s.db.Change(ctx, Work{Doing: doing}, fn)
 }
 
-// Dataset returns the random name that this set of data was given when it was
-// made.
+// Dataset returns the dataset name: the random name that the data got when it was created.
 func (s *Store) Dataset() string { return s.meta.Dataset }
 
 // Environment returns the environment that the data belongs to.
 func (s *Store) Environment() petcat.Environment { return s.meta.Environment }
 
-// Created reports whether there was no data before this store was opened.
+// Created reports whether opening this store created the data.
 func (s *Store) Created() bool { return s.meta.Created }
 
-// Now returns the wall clock in the precision that is stored.
+// Now returns the time of the wall clock in whole milliseconds, as it is stored.
 func Now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
 
-// stored returns a moment in the precision that is stored.
+// stored returns a time in UTC and whole milliseconds, as it is stored. The zero time stays.
 func stored(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -57,7 +56,7 @@ func stored(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// fromMillis and millis convert moments; the zero time is NULL.
+// fromMillis and millis convert between times and Unix milliseconds. The zero time is NULL.
 func fromMillis(ms *int64) time.Time {
 	if ms == nil {
 		return time.Time{}
@@ -80,8 +79,8 @@ func invalid(format string, args ...any) error {
 	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
 }
 
-// SubmitError translates an error of a committer's queue for the caller of a write.
-// Errors of a commit pass.
+// SubmitError translates an error of the queue of writes into an error of the domain. It
+// returns errors of a commit unchanged.
 func SubmitError(err error) error {
 	switch {
 	case errors.Is(err, groupcommit.ErrFull):
@@ -97,8 +96,9 @@ func SubmitError(err error) error {
 	}
 }
 
-// callerError says to a caller of the API what an error of a write means, which says
-// to an operator what to do. then is what to do if nobody knows whether it happened.
+// callerError gives an error of a write a message for callers of the API. The error itself,
+// whose message is for operators, becomes its cause. then is the advice if it is unknown
+// whether the write happened.
 func callerError(err error, then string) error {
 	switch {
 	case err == nil || petcat.CodeOf(err) != petcat.CodeServiceUnavailable:
@@ -110,7 +110,7 @@ func callerError(err error, then string) error {
 	}
 }
 
-// Unavailable says that the database is unavailable, or takes no writes.
+// Unavailable returns the error service_unavailable, with a message for callers of the API.
 func Unavailable(message string, cause error) error {
 	return petcat.Errorf(petcat.CodeServiceUnavailable, "%s", message).WithCause(cause)
 }

@@ -6,19 +6,19 @@ import (
 	"petcat"
 )
 
-// Tx is a transaction that changes something. It holds the counter's row from its
-// begin, so what it reads stays true until it commits. Several operations may run in
-// it, one after the other.
+// Tx is a transaction of a write. It locks the counter's row when it begins, so that no
+// other Tx changes what it has read before it commits. Several operations may run in one
+// Tx, one after the other.
 type Tx struct {
 	Conn
-	now     time.Time // of all operations in it, in whole milliseconds
+	now     time.Time // the time of all its operations, in whole milliseconds
 	numbers Numbers
-	before  Numbers // as they were read
+	before  Numbers // numbers when the transaction began
 	chain   chain
 	changed []petcat.RevisedCategory // by revision ascending
 }
 
-// Numbers are the last ones given out: the row of the table counter.
+// Numbers are the last revisions and ids that were assigned: the row of the table counter.
 type Numbers struct {
 	Revision, Access petcat.Revision // Access: of the last change of an account, a key or a ban
 	Category         petcat.CategoryID
@@ -28,7 +28,7 @@ type Numbers struct {
 	Order            petcat.OrderID
 }
 
-// SelectNumbers reads them. PostgreSQL locks the row with it.
+// SelectNumbers reads the [Numbers]. Package postgres adds FOR UPDATE to it.
 const SelectNumbers = `SELECT revision, access_revision, category_id, account_id, key_id, pet_id, order_id FROM counter WHERE id = 1`
 
 // Into returns where the columns of [SelectNumbers] go.
@@ -39,22 +39,23 @@ func (n *Numbers) Into() []any {
 	}
 }
 
-// NewTx returns a transaction that has begun, with what [SelectNumbers] read in it.
+// NewTx returns a Tx on a transaction that has begun, with the numbers that
+// [SelectNumbers] read in it.
 func NewTx(c Conn, now time.Time, n Numbers) *Tx {
 	return &Tx{Conn: c, now: now, numbers: n, before: n}
 }
 
-// State is what a transaction remembers between operations.
+// State is what a Tx keeps in memory between operations.
 type State struct {
 	numbers Numbers
 	chain   chain
 	changed int
 }
 
-// State returns the state, to be put back when an operation is undone.
+// State returns the current state, for SetState after an operation is rolled back.
 func (t *Tx) State() State { return State{t.numbers, t.chain, len(t.changed)} }
 
-// SetState puts a state back.
+// SetState restores a state of the same transaction.
 func (t *Tx) SetState(s State) {
 	t.numbers, t.chain, t.changed = s.numbers, s.chain, t.changed[:s.changed]
 }
@@ -63,8 +64,7 @@ func (t *Tx) SetState(s State) {
 // transaction, by revision ascending.
 func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
 
-// Finish writes the numbers down, if any was given out. It comes right before the
-// commit.
+// Finish saves the numbers if any was assigned. Call it right before the commit.
 func (t *Tx) Finish() error {
 	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ? WHERE id = 1`
 	if t.numbers == t.before {
@@ -74,14 +74,13 @@ func (t *Tx) Finish() error {
 	return t.exec(update, int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order))
 }
 
-// revise returns the next revision.
+// revise assigns the next revision.
 func (t *Tx) revise() petcat.Revision {
 	t.numbers.Revision++
 	return t.numbers.Revision
 }
 
-// reviseAccess returns the next revision, for a change of an account, a key or a
-// ban.
+// reviseAccess assigns the next revision for a change of an account, a key or a ban.
 func (t *Tx) reviseAccess() petcat.Revision {
 	t.numbers.Access = t.revise()
 	return t.numbers.Access

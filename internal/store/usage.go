@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// anyPart is the part of a batch as a node wrote it.
+	// anyPart is the part of a batch that a node wrote and that is not merged yet: it has
+	// counts of any account and key.
 	anyPart = -1
-	// partBits is how many bits of a number do not tell its part: 512 accounts are one,
-	// or 512 keys.
+	// partBits is how many low bits of an id do not matter for its part: 512 accounts
+	// are one part, and so are 512 keys.
 	partBits = 9
 )
 
@@ -49,8 +50,8 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 
 const insertUsageBatch = `INSERT INTO usage_batch (id, part, minute, data) VALUES (?, ?, ?, ?)`
 
-// NoteKilledNodes writes down that nodes were killed that wrote nothing to the usage
-// history for as long as silence.
+// NoteKilledNodes marks nodes as killed that have not ended, and that have written nothing
+// to the usage history for the duration silence.
 func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) error {
 	const note = `UPDATE usage_node SET noticed_at = ? WHERE NOT ended AND noticed_at IS NULL AND until_at <= ?`
 	now := Now(s.clock)
@@ -64,7 +65,7 @@ func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) erro
 func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error) {
 	periods := make(map[int64]petcat.UsageCounts) // by their index
 	length := int64(q.Step.Length() / time.Second)
-	from, to := ceil(q.From.Unix(), length), ceil(q.To.Unix(), length) // of the first period, and behind the last
+	from, to := ceil(q.From.Unix(), length), ceil(q.To.Unix(), length) // the indices of the first period, and of the one after the last
 	add := func(unix int64, c petcat.UsageCounts) {
 		if at := unix / length; from <= at && at < to {
 			sum := periods[at]
@@ -74,7 +75,8 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 	}
 	today := petcat.Day.Index(Now(s.clock).Unix())
 	asked := [2]int64{max(petcat.Day.Index(from*length), today-int64(petcat.UsageDays/petcat.Day.Length())), min(petcat.Day.Index(to*length-1), today+1)}
-	// Counts move from batches into hours and days. One statement sees one moment.
+	// Other transactions move counts from batches into hours and days. One statement reads
+	// one snapshot, so it sees each count once.
 	query, args := usageQuery(q, asked)
 	var h petcat.UsageHistory
 	err := s.db.Read(ctx, "read the usage history", func(c Conn) error {
@@ -101,10 +103,12 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 // ceil returns n/d, rounded up.
 func ceil(n, d int64) int64 { return (n + d - 1) / d }
 
-// usageQuery returns the statement that reads what there is of an account.
+// usageQuery returns the statement that reads all counts of an account from the days asked
+// (first and last), and its arguments.
 func usageQuery(q petcat.UsageQuery, asked [2]int64) (query string, args []any) {
-	// Each day is looked up by itself: the keys begin with the day, so that old ones are
-	// deleted and new ones written in one place. A CROSS JOIN keeps SQLite to that order.
+	// The primary keys begin with the day, so that old rows lie together and are deleted
+	// together. So each day is looked up by itself. The CROSS JOIN makes SQLite read the
+	// tables in that order.
 	const (
 		each    = `WITH RECURSIVE asked (day) AS (SELECT CAST(? AS bigint) UNION ALL SELECT day + 1 FROM asked WHERE day < ?) `
 		hours   = each + `SELECT u.day, u.hours, 0, 0, 0, 0, 0, 0, 0 FROM asked AS a CROSS JOIN usage_hour AS u WHERE u.day = a.day AND u.account_id = ? UNION ALL `

@@ -16,7 +16,7 @@ import (
 
 var errUsageData = errors.New("the data of the usage history is damaged")
 
-// usageFields are the numbers in the order of their bits.
+// usageFields returns the counts in the order of their bits in the first byte.
 func usageFields(c *petcat.UsageCounts) [7]*int64 {
 	return [...]*int64{&c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
 }
@@ -33,7 +33,8 @@ func appendUsage(to []byte, c petcat.UsageCounts) []byte {
 	return to
 }
 
-// usageReader decodes. After the first fault, every value is 0.
+// usageReader decodes what appendUsage and encode wrote. After the first error, every value
+// is 0 and err returns errUsageData.
 type usageReader struct {
 	data   []byte
 	failed bool
@@ -51,7 +52,7 @@ func (r *usageReader) uvarint() uint64 {
 
 func (r *usageReader) varint() int64 {
 	n := r.uvarint()
-	return int64(n>>1) ^ -int64(n&1) // as encoding/binary has it
+	return int64(n>>1) ^ -int64(n&1) // zigzag, like binary.AppendVarint
 }
 
 func (r *usageReader) byte() byte {
@@ -81,8 +82,8 @@ func (r *usageReader) err() error {
 	return nil
 }
 
-// usageBatch is what one row of usage_batch holds: counts by account and minute, keys
-// by id.
+// usageBatch is the content of one row of usage_batch: counts by account and minute, and
+// when keys were last used.
 type usageBatch struct {
 	counts []petcat.UsageCount
 	keys   []petcat.KeyUse
@@ -92,8 +93,8 @@ func compareUsage(a, b petcat.UsageCount) int {
 	return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Minute, b.Minute))
 }
 
-// sum sorts the batch, and adds up what is of the same account and minute, and of the
-// same key.
+// sum sorts the batch. It adds up the counts of the same account and minute, and keeps the
+// last use of each key.
 func (b *usageBatch) sum() {
 	slices.SortFunc(b.counts, compareUsage)
 	into := b.counts[:0]
@@ -109,7 +110,7 @@ func (b *usageBatch) sum() {
 	b.keys = slices.CompactFunc(b.keys, func(x, y petcat.KeyUse) bool { return x.Key == y.Key })
 }
 
-// lastMinute is the newest one in the batch.
+// lastMinute returns the latest minute in the batch, 0 if it is empty.
 func (b *usageBatch) lastMinute() (last int64) {
 	for _, c := range b.counts {
 		last = max(last, c.Minute)
@@ -120,7 +121,7 @@ func (b *usageBatch) lastMinute() (last int64) {
 	return last
 }
 
-// encode returns what decode reads. The batch is summed.
+// encode returns the data that eachUsage reads. The batch must be summed.
 func (b *usageBatch) encode() []byte {
 	base := b.lastMinute()
 	to := binary.AppendUvarint(nil, uint64(base))
@@ -166,7 +167,7 @@ func eachUsage(data []byte, count func(petcat.UsageCount), key func(petcat.KeyUs
 	return r.err()
 }
 
-// usageHours is the usage of an account on a day, by hours from 0 to 23.
+// usageHours are the counts of an account on one day, by the hour from 0 to 23.
 type usageHours map[int64]petcat.UsageCounts
 
 func (h usageHours) add(hour int64, c petcat.UsageCounts) {
@@ -184,7 +185,7 @@ func (h usageHours) encode() (to []byte) {
 	return to
 }
 
-// addEncoded adds what encode returned.
+// addEncoded adds the hours that encode returned.
 func (h usageHours) addEncoded(data []byte) error {
 	r := usageReader{data: data}
 	for len(r.data) > 0 {

@@ -11,23 +11,24 @@ import (
 	"petcat"
 )
 
-// A node writes one small batch each second. Batches are merged, so that there are few, and
-// an account's are found without reading all. They are folded into hours when their minutes
-// are no longer asked for, so that an hour is written about once, and hours into days after
-// a month. Whichever node comes first does it. Each step is one transaction, which takes counts out
-// of one place and puts them into another.
+// A node writes one small batch each second. Batches are merged by part, so that there are
+// few, and those of one account are found without reading all. They are folded into hours
+// when their minutes can no longer be queried, so that each hour is written about once.
+// Hours are folded into days after [petcat.UsageHours]. Any node may do this. Each step is
+// one transaction, which moves counts from one table to another.
 const (
-	// mergeAge is how old batches get before they are merged, and mergeRows and
-	// mergeBytes how many there are at most in one transaction, which on SQLite creates
-	// wait for: it takes some 20 ms.
+	// mergeAge is how old a batch may get before it is merged. mergeRows and mergeBytes
+	// bound what one transaction merges, because creates on SQLite wait for it: it takes
+	// some 20 ms.
 	mergeAge   = 10 * time.Minute
 	mergeRows  = 600
 	mergeBytes = 1 << 20
-	// minutesBytes is how much minutes may take before they are folded early.
+	// minutesBytes is how many bytes merged batches may take before they are folded early.
 	minutesBytes = 16 << 20
 )
 
-// FoldUsage merges and folds what is due.
+// FoldUsage merges batches, folds merged batches into hours, and folds hours into days, as
+// far as each is due.
 func (s *Store) FoldUsage(ctx context.Context) error {
 	for {
 		due, err := s.mergeDue(ctx)
@@ -64,7 +65,7 @@ func (s *Store) FoldUsage(ctx context.Context) error {
 	return nil
 }
 
-// mergeDue reports whether there are enough batches to be merged, or old ones.
+// mergeDue reports whether there are enough batches to merge, or old ones.
 func (s *Store) mergeDue(ctx context.Context) (bool, error) {
 	const query = `SELECT count(*), coalesce(sum(length(data)), 0), coalesce(min(minute), 0) FROM usage_batch WHERE part = -1`
 	type state struct{ rows, bytes, oldest int64 }
@@ -75,9 +76,9 @@ func (s *Store) mergeDue(ctx context.Context) (bool, error) {
 	return b.rows >= mergeRows || b.bytes >= mergeBytes || b.rows > 0 && b.oldest < old, err
 }
 
-// foldBefore returns the minute before which merged batches are folded: the last hour is
-// kept by the minute, and so is what lies in the same hour of the clock before it, so that
-// an hour is folded as a whole.
+// foldBefore returns the minute before which merged batches are folded. The last 60 minutes
+// are kept by the minute, and so is the rest of the hour in which they begin, so that each
+// hour is folded as a whole.
 func (s *Store) foldBefore(ctx context.Context) (int64, error) {
 	const query = `SELECT coalesce(sum(length(data)), 0) FROM usage_batch WHERE part >= 0`
 	size, _, err := find(ctx, s, "read the usage history", scanNumber[int64], query)
@@ -88,18 +89,19 @@ func (s *Store) foldBefore(ctx context.Context) (int64, error) {
 	return petcat.Minute.Index(petcat.UsageByHour.Floor(now.Add(-time.Hour)).Unix()), err
 }
 
-// lockUsage makes who merges or folds wait for whoever does: what they read stays true.
+// lockUsage waits until no other transaction merges, folds or adds refusals. Until this one
+// ends, no other does.
 func lockUsage(c Conn) error {
 	const lock = `INSERT INTO meta (name, value) VALUES ('usage_lock', '') ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 	_, err := c.Exec(lock)
 	return err
 }
 
-// errEnough ends a query.
+// errEnough ends a query early. It is no failure.
 var errEnough = errors.New("enough")
 
-// takeBatches deletes batches that a query chooses, up to mergeBytes, and calls count and
-// key for what was in them.
+// takeBatches deletes the batches that a query chooses, up to mergeBytes, and calls count
+// and key for their content.
 func takeBatches(c Conn, count func(petcat.UsageCount), key func(petcat.KeyUse), query string, args ...any) error {
 	const remove = `DELETE FROM usage_batch WHERE id = ?`
 	var taken [][]any
@@ -122,7 +124,7 @@ func takeBatches(c Conn, count func(petcat.UsageCount), key func(petcat.KeyUse),
 	return c.ExecEach(remove, taken)
 }
 
-// mergeUsage makes one batch for each part out of some that nodes wrote.
+// mergeUsage merges the oldest batches that nodes wrote into one batch for each part.
 func mergeUsage(c Conn) error {
 	const oldest = `SELECT id, data FROM usage_batch WHERE part = -1 ORDER BY minute, id LIMIT ?`
 	if err := lockUsage(c); err != nil {
@@ -153,8 +155,8 @@ func mergeUsage(c Conn) error {
 	return c.ExecEach(insertUsageBatch, rows)
 }
 
-// foldUsage puts the merged batches of a part into the hours, or those of keys
-// into their table.
+// foldUsage adds the merged batches of a part of accounts to their hours, or those of a part
+// of keys to the table key_use.
 func foldUsage(c Conn, part, before int64) error {
 	const due = `SELECT id, data FROM usage_batch WHERE part = ? AND (part < 0 OR minute < ?) ORDER BY minute, id`
 	const use = `INSERT INTO key_use (key_id, used_at) VALUES (?, ?)
@@ -193,7 +195,7 @@ func foldUsage(c Conn, part, before int64) error {
 	return nil
 }
 
-// foldDay adds to the hours of a day for accounts of one part.
+// foldDay adds hours of accounts of one part to those that a day already has.
 func foldDay(c Conn, part, day int64, accounts map[petcat.AccountID]usageHours) error {
 	const (
 		known = `SELECT account_id, hours FROM usage_hour WHERE day = ? AND account_id >= ? AND account_id < ?`
@@ -220,7 +222,8 @@ func foldDay(c Conn, part, day int64, accounts map[petcat.AccountID]usageHours) 
 	return c.ExecEach(put, rows)
 }
 
-// foldHours puts the hours of some old days into days, and returns of how many rows.
+// foldHours folds some hours that are older than [petcat.UsageHours] into days, and returns
+// how many rows of hours it removed.
 func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 	const (
 		old = `SELECT day, account_id, hours FROM usage_hour WHERE day < ? ORDER BY day, account_id LIMIT ?`
@@ -266,7 +269,7 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 		return c.ExecEach(remove, keys)
 	})
 	if err != nil {
-		return 0, err // folded may still be written to
+		return 0, err // the transaction may still run, and write to folded
 	}
 	return folded, nil
 }
