@@ -108,7 +108,7 @@ func (e *exchange) sendPieces(parts [][]byte) {
 		for len(part) > 0 {
 			piece := part[:min(len(part), pieceSize)]
 			if left -= len(piece); left < 0 {
-				left = pieceSize
+				left = pieceSize - len(piece)
 				// The server's clock is meant here, not the service's: this is
 				// about a socket. A writer without deadlines has none to extend.
 				_ = control.SetWriteDeadline(clock.Deadline(pieceTimeout))
