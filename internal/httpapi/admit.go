@@ -8,8 +8,8 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// admit charges the caller and lets the request through, or refuses it. It puts
-// the limits' headers in place before any other answer can be written.
+// admit charges the caller and calls next, or refuses the request. It sets the rate-limit
+// headers before any other answer can be written.
 func (s *Server) admit(next handler) handler {
 	return func(e *exchange) error {
 		if e.caller == nil {
@@ -29,7 +29,7 @@ func (s *Server) admit(next handler) handler {
 		e.Decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
-			if !d.ByShare { // else it is not the caller's fault
+			if !d.ByShare { // a refusal by the node's share is not the caller's fault
 				s.noteRefused(e, true)
 			}
 			return refusal(d)
@@ -39,8 +39,8 @@ func (s *Server) admit(next handler) handler {
 	}
 }
 
-// admitFree lets a request through that charges nothing, unless there are too many: it
-// must be no way to send as many requests as one likes.
+// admitFree calls next without charging the account. A bucket of its own limits such
+// requests, so that they are no way around the limits.
 func (s *Server) admitFree(e *exchange, next handler) error {
 	if d := s.looks.Take(e.caller.Account); d.Refused {
 		s.noteRefused(e, true)
@@ -59,8 +59,8 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 	return next(e)
 }
 
-// refuseStranger answers whoever showed no valid key. Only a wrong credential
-// counts against the address that it came from.
+// refuseStranger refuses a request without a valid key. Only a wrong credential counts as a
+// failed attempt of the client's address; a missing one does not.
 func (s *Server) refuseStranger(e *exchange) error {
 	s.noteRefused(e, false)
 	if !credentialFailed(e.authError) {
@@ -76,22 +76,22 @@ func (s *Server) refuseStranger(e *exchange) error {
 	return e.authError
 }
 
-// noteRefused has the connection closed after the answer when too many of its
-// requests show no valid key, or one that is known and refused.
+// noteRefused counts a refused request for its connection: known says that its key is
+// valid. If the connection has too many, it is closed after the answer.
 func (s *Server) noteRefused(e *exchange, known bool) {
 	if s.refused(e.r.Context(), known) {
 		e.header()["Connection"] = connectionClose // over HTTP/2, net/http says GOAWAY instead
 	}
 }
 
-// refusal says why a caller is refused and what it can do about it. Callers who
-// do not wait make many of these: they are put together without fmt.
+// refusal returns the error for a refused request: why it is refused, and what the caller
+// can do. A caller that does not wait gets many of them, so they are made without fmt.
 func refusal(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
 		banned := "this API key is banned until "
 		if d.Effective == d.Minute || d.Effective == d.Day {
-			// A window that is spent refuses for longer than the ban.
+			// The account's quota is used up for longer than the ban lasts.
 			banned = "this API key is banned, and its account's requests are used up until "
 		}
 		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: banned + moment(d.Effective.Reset) +
@@ -109,7 +109,8 @@ func refusal(d ratelimit.Decision) error {
 	}
 }
 
-// warning tells a caller who does not wait how close a ban is.
+// warning says how many more early retries lead to a ban, "" if the caller is not close to
+// one.
 func warning(d ratelimit.Decision) string {
 	if !d.Warn {
 		return ""

@@ -15,16 +15,16 @@ import (
 // maxBody is the largest body in bytes.
 const maxBody = 1 << 20
 
-// smallBody is the room in bytes that a body has from the beginning, which is
-// enough for nearly all. A larger one grows with what has arrived, not with what
-// was announced, and within the budget of all bodies.
+// smallBody is the size in bytes of the buffer that each body begins with, which is enough
+// for nearly all. The buffer of a larger body grows with the bytes that have arrived, not
+// with the announced length, and within the budget of all bodies.
 const smallBody = 4 << 10
 
-// bodyBuffer holds one request's body, and what reads it. It lives in a pool.
+// bodyBuffer has the body of one request, and its decoder. It is kept in a pool.
 type bodyBuffer struct {
 	data   []byte
-	taken  int64        // bytes of the budget
-	source bytes.Buffer // over data: the decoder reads it in place
+	taken  int64        // bytes taken from the budget
+	source bytes.Buffer // reads data, for the decoder, which does not copy it
 	json   *jsontext.Decoder
 }
 
@@ -39,8 +39,8 @@ func (b *bodyBuffer) decoder() *jsontext.Decoder {
 	return b.json
 }
 
-// withBody reads and checks the body before the operation's handler runs: 413,
-// 415, 408, 400.
+// withBody returns a handler that checks the headers, reads the body and calls next. It
+// returns the errors 413, 415, 408 and 400.
 func withBody(s *Server, check func(*exchange) error, next func(e *exchange, body *bodyBuffer) error) handler {
 	return func(e *exchange) error {
 		if e.r.ContentLength > maxBody {
@@ -58,7 +58,8 @@ func withBody(s *Server, check func(*exchange) error, next func(e *exchange, bod
 	}
 }
 
-// release puts a buffer back. A large one must not stay in memory for ever.
+// release returns a buffer to the pool, and its bytes to the budget. A large buffer is
+// dropped, because the pool would keep it in memory.
 func (s *Server) release(e *exchange, b *bodyBuffer) {
 	s.bodyBudget.give(e.caller.Account, b.taken)
 	b.taken = 0
@@ -71,11 +72,10 @@ func bodyTooLarge() error {
 	return petcat.Errorf(petcat.CodeBodyTooLarge, "the body must be at most %d bytes", maxBody)
 }
 
-// readBody takes the whole body.
+// readBody reads the whole body into b.
 func (s *Server) readBody(e *exchange, b *bodyBuffer) error {
 	b.data = b.data[:0]
-	// MaxBytesReader also keeps the connection from being used again when there
-	// is more to come.
+	// MaxBytesReader also closes the connection after the answer if the body is larger.
 	reader := http.MaxBytesReader(e.w, e.r.Body, maxBody)
 	for {
 		if len(b.data) == cap(b.data) {
@@ -95,9 +95,9 @@ func (s *Server) readBody(e *exchange, b *bodyBuffer) error {
 	}
 }
 
-// growBody makes room for more of a body.
+// growBody enlarges the buffer. If the budget does not allow it, the error is 503.
 func (s *Server) growBody(e *exchange, b *bodyBuffer) error {
-	// One byte more than there can be, for the read that finds the end.
+	// One byte more than the body can have, for the read that finds its end.
 	size := min(max(smallBody, 2*cap(b.data)), maxBody+1)
 	if n := e.r.ContentLength; n >= int64(smallBody) {
 		size = min(size, int(n)+1)

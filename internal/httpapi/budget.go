@@ -6,22 +6,22 @@ import (
 	"petcat"
 )
 
-// budget bounds the memory of all bodies that are being read or worked on, beyond
-// the small buffer that each request has anyway. One account gets at most half of
-// it, so that nobody's large bodies keep out those of everybody else.
+// budget bounds the memory of all bodies in use, beyond the smallBody bytes that each has
+// anyway. One account gets at most half of it, so that its large bodies do not keep out
+// those of other accounts.
 type budget struct {
 	total int64 // bytes
 
 	mu      sync.Mutex
 	taken   int64                      // guarded by mu
-	account map[petcat.AccountID]int64 // what each has of taken, if anything; guarded by mu
+	account map[petcat.AccountID]int64 // the part of taken that each account has, if it is not 0; guarded by mu
 }
 
 func newBudget(total int64) *budget {
 	return &budget{total: total, account: make(map[petcat.AccountID]int64)}
 }
 
-// take reports whether there are n more bytes for an account, and takes them.
+// take takes n bytes for an account, and reports whether they were available.
 func (b *budget) take(of petcat.AccountID, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,7 +33,7 @@ func (b *budget) take(of petcat.AccountID, n int64) bool {
 	return true
 }
 
-// give gives back what was taken.
+// give returns n bytes that an account took.
 func (b *budget) give(of petcat.AccountID, n int64) {
 	if n == 0 {
 		return

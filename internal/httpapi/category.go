@@ -84,10 +84,10 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	return nil
 }
 
-// checkConditions evaluates the conditions of a request that would change the
-// list, and returns why they refuse it, nil if they do not. They are compared with
-// the list as it is before the request is carried out: of several that arrive at
-// once, each may find its condition true.
+// checkConditions evaluates If-Match and If-None-Match of a request that would change the
+// list. refused is the error if they are not met, else nil. They are compared with the list
+// before the request is carried out: of several concurrent requests, each may find its
+// condition met.
 func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error) {
 	if !representation.Conditional(e.r) {
 		return nil, nil
@@ -145,9 +145,9 @@ func (s *Server) deleteCategory(e *exchange) error {
 	return nil
 }
 
-// expectedCategory evaluates the conditions of a request that would change a category. It
-// returns what the category must still be when it is changed, nil if the request makes no
-// condition, or one that every category meets.
+// expectedCategory evaluates If-Match and If-None-Match of a request that would change a
+// category. It returns the category that they were compared with, so that the store changes
+// it only if it is still the same; nil if the request has no condition.
 func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Category, error) {
 	if !representation.Conditional(e.r) {
 		return nil, nil

@@ -9,15 +9,16 @@ import (
 	"petcat"
 )
 
-// Web pages of other origins use the API by the rules of the Fetch standard (CORS).
-// Keys are not cookies: a browser adds none by itself, so a web page can do what it has a
-// key for, and no more. Credentials are therefore never allowed.
+// Web pages of other origins use the API by the rules of the Fetch standard (CORS). A
+// browser adds no key to a request by itself, as it does with cookies. So a web page can do
+// only what its own key allows, and Access-Control-Allow-Credentials is never sent.
 
 // Header values of cross-origin answers.
 //
 //nolint:gochecknoglobals // nobody changes them
 var (
-	// corsExposed is what scripts may read besides the headers that all may.
+	// corsExposed lists the response headers that scripts may read, beside those that
+	// every origin may read.
 	corsExposed = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
 		"X-Request-Id, Location, ETag, Link, Age, Idempotent-Replayed, Deprecation, Sunset, X-Stability"}
 	corsHeaders = []string{"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"}
@@ -26,17 +27,17 @@ var (
 	varyOrigin  = []string{"Origin"}
 )
 
-// anyOrigin in the place of origins allows all.
+// anyOrigin allows all origins.
 const anyOrigin = "*"
 
-// origins are those whose web pages may use the API.
+// origins are the origins whose web pages may use the API.
 type origins struct {
 	any     bool
 	allowed map[string][]string // the value that allows an origin, by origin
 	methods []string            // the value of Access-Control-Allow-Methods
 }
 
-// newOrigins returns nil when there are none.
+// newOrigins returns nil if no origin is allowed.
 func newOrigins(allowed []string, operations []petcat.Operation) *origins {
 	if len(allowed) == 0 {
 		return nil
@@ -54,8 +55,8 @@ func newOrigins(allowed []string, operations []petcat.Operation) *origins {
 	return o
 }
 
-// allows returns the value of Access-Control-Allow-Origin for a request, or nil. The
-// origin is compared byte by byte, as browsers do with the answer.
+// allows returns the value of Access-Control-Allow-Origin for a request, nil if its origin
+// is not allowed. Origins are compared byte by byte, as browsers compare that header.
 func (o *origins) allows(r *http.Request) []string {
 	if o.any {
 		return corsAny
@@ -66,8 +67,9 @@ func (o *origins) allows(r *http.Request) []string {
 	return nil
 }
 
-// crossOrigin has browsers show every later answer, errors too, to web pages of allowed
-// origins, and answers preflights. The answers to other origins say nothing of this.
+// crossOrigin sets the headers with which browsers let web pages of allowed origins read
+// every later answer, errors included. It also answers preflights. Answers to other origins
+// have none of these headers.
 func (s *Server) crossOrigin(next handler) handler {
 	if s.origins == nil {
 		return next
@@ -89,13 +91,13 @@ func (s *Server) crossOrigin(next handler) handler {
 	}
 }
 
-// isPreflight reports whether a browser asks if it may send a request.
+// isPreflight reports whether a request is a preflight.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && len(r.Header["Origin"]) == 1 && len(r.Header["Access-Control-Request-Method"]) > 0
 }
 
-// preflight answers a preflight. It carries no key, so it says the same of every path,
-// looks nothing up, and is for its connection what any request without a key is.
+// preflight answers a preflight. A preflight has no key, so the answer is the same for every
+// path, and the request counts for its connection like any other without a key.
 func (s *Server) preflight(e *exchange) {
 	s.noteRefused(e, false)
 	s.setAddressRateLimit(e)
@@ -107,7 +109,7 @@ func (s *Server) preflight(e *exchange) {
 	e.send(http.StatusNoContent)
 }
 
-// varyByOrigin tells caches that the answer to another origin is another one.
+// varyByOrigin tells caches that the answer depends on the origin.
 func varyByOrigin(h http.Header) {
 	if others := h["Vary"]; len(others) > 0 {
 		h["Vary"] = []string{strings.Join(others, ", ") + ", " + varyOrigin[0]}

@@ -8,8 +8,8 @@ import (
 	"petcat/internal/clock"
 )
 
-// dates makes the Date header, once per second. net/http would read the clock
-// and write the date for each answer.
+// dates formats the Date header once per second. net/http would read the clock and format
+// the date for each answer.
 type dates struct{ last atomic.Pointer[date] }
 
 type date struct {
@@ -17,7 +17,7 @@ type date struct {
 	value  []string
 }
 
-// of returns the header's value at a moment.
+// of returns the value of the header at the given time.
 func (d *dates) of(now clock.Reading) []string {
 	second := now.Wall / int64(time.Second)
 	last := d.last.Load()

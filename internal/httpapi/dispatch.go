@@ -9,7 +9,7 @@ import (
 	"petcat"
 )
 
-// route is a path and what can be done with it.
+// route has the operations of a path.
 type route struct {
 	allow   []string // the value of Allow
 	methods map[string]*endpoint
@@ -19,7 +19,7 @@ type route struct {
 type endpoint struct {
 	operation petcat.Operation
 	handle    handler
-	lifecycle []field // headers that tell the operation's stability
+	lifecycle []field // the headers of the operation's stability
 }
 
 // field is a header with its value, ready to be put into an http.Header.
@@ -28,8 +28,8 @@ type field struct {
 	value []string
 }
 
-// addRoutes builds the table of paths from the registry of operations. It
-// panics when an operation has no handler: that is a mistake in the program.
+// addRoutes builds the table of paths from the registry of operations. It panics if an
+// operation has no handler, which is a mistake in the program.
 func (s *Server) addRoutes(operations []petcat.Operation, handlers map[petcat.OperationID]handler) {
 	s.routes, s.itemRoutes = make(map[string]*route), make(map[string]*route)
 	for _, o := range operations {
@@ -58,7 +58,8 @@ func (s *Server) addRoutes(operations []petcat.Operation, handlers map[petcat.Op
 	}
 }
 
-// find returns the route of a path, and its last segment if that is a parameter.
+// find returns the route of a path, nil if there is none, and the path's last segment if
+// that is a parameter.
 func (s *Server) find(path string) (at *route, item string) {
 	if at := s.routes[path]; at != nil {
 		return at, ""
@@ -78,7 +79,7 @@ func (e *exchange) endpoint() *endpoint {
 	return e.route.methods[e.r.Method]
 }
 
-// dispatch calls the operation.
+// dispatch calls the handler of the operation. Its own errors are 404, 405, 410 and 403.
 func (s *Server) dispatch(e *exchange) error {
 	if e.route == nil {
 		return petcat.Errorf(petcat.CodeNotFound, "there is no such resource; the paths are listed in /openapi.json")

@@ -14,11 +14,11 @@ import (
 	"petcat/internal/representation"
 )
 
-// pause is the Retry-After, in seconds, of errors that are worth a repetition
-// soon: what is in the way is normally gone by then.
+// pause is the Retry-After, in seconds, of errors whose cause has normally ended by then.
 const pause = 1
 
-// respondError answers with an error: exactly code, message and status.
+// respondError answers with the contract's Error object for err, and logs err if it is a
+// failure of the service.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
 	status := representation.StatusOf(public.Code)
@@ -26,7 +26,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	gone := failed && errors.Is(err, context.Canceled) && e.r.Context().Err() != nil
 	switch {
 	case gone:
-		// Only who closed its sending half reads this.
+		// Only a client that closed just its sending half reads this.
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
 		status = representation.StatusOf(public.Code)
 	case failed && !e.expected:
@@ -36,8 +36,8 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.Code = public.Code
 	}
 	if e.answered {
-		// The status line is out: all that is left is to make sure that the
-		// caller does not take the broken answer for a whole one.
+		// The status line was sent. The connection must be cut, so that the caller
+		// does not take the incomplete answer for a complete one.
 		e.broken = true
 		return
 	}
@@ -63,13 +63,13 @@ func (s *Server) respondError(e *exchange, err error) {
 	e.scratch = appendError(e.scratch[:0], public, status)
 	e.send(status, e.scratch)
 	if gone {
-		// The record does not blame us.
+		// The log and the metrics do not count it as a failure of the service.
 		e.Status = statusGone
 	}
 }
 
-// statusGone is recorded of a request whose client went away before there was an
-// answer, as nginx does. It is never sent.
+// statusGone is recorded for a request whose client went away before the answer, as nginx
+// does. It is never sent.
 const statusGone = 499
 
 // appendError appends the contract's Error object.
@@ -79,15 +79,14 @@ func appendError(dst []byte, public *petcat.Error, status int) []byte {
 	dst = append(dst, `","message":`...)
 	quoted, err := jsontext.AppendQuote(dst, public.Message)
 	if err != nil {
-		quoted = append(dst, `""`...) // a message that is not UTF-8: better none than a broken body
+		quoted = append(dst, `""`...) // a message that is not UTF-8 would make the body invalid
 	}
 	dst = append(quoted, `,"status":`...)
 	dst = strconv.AppendInt(dst, int64(status), 10)
 	return append(dst, '}')
 }
 
-// logFailure logs what went wrong on our side, with the cause that the caller
-// does not see.
+// logFailure logs a failure of the service, with the cause that the caller does not see.
 func (s *Server) logFailure(e *exchange, code petcat.Code, err error) {
 	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", code, "error", err}
 	if code == petcat.CodeServiceUnavailable {

@@ -7,8 +7,8 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// The values of the fields RateLimit and RateLimit-Policy, in the form of the
-// IETF draft: a structured field's list, one item for each window.
+// This file makes the values of the headers RateLimit and RateLimit-Policy in the form of
+// the IETF draft: a list of a structured field, with one item for each window.
 
 // quotaPolicy returns the value of RateLimit-Policy for a quota, such as
 // "minute";q=60;w=60, "day";q=1000;w=86400.
@@ -26,16 +26,16 @@ func AppendRateLimit(dst []byte, d ratelimit.Decision) []byte {
 	return appendRateLimitItem(dst, petcat.Day.String(), d.Day, d.Now)
 }
 
-// The windows of a [ratelimit.FailureBucket] and of a [ratelimit.LookBucket]. They are
-// not called "minute": an account's minute is another quota, and clients keep them apart
-// by their names.
+// The names of the windows of a [ratelimit.FailureBucket] and of a [ratelimit.LookBucket].
+// They are not "minute": that is the name of an account's minute quota, and clients tell
+// quotas apart by their names.
 const (
 	addressWindow = "address"
 	usageWindow   = "usage"
 )
 
-// appendMinuteRateLimit appends the value of RateLimit for an account of which
-// no more than the minute is known; now is in nanoseconds.
+// appendMinuteRateLimit appends the value of RateLimit for an account whose day count is
+// unknown. now is in Unix nanoseconds.
 func appendMinuteRateLimit(dst []byte, minute ratelimit.WindowState, now int64) []byte {
 	return appendRateLimitItem(dst, petcat.Minute.String(), minute, now)
 }

@@ -9,7 +9,8 @@ import (
 	"petcat/internal/representation"
 )
 
-// identify finds out whose key the request carries. It answers nothing.
+// identify finds the caller by the request's key. If there is no valid key, it stores the
+// error for admit, which responds with it.
 func (s *Server) identify(next handler) handler {
 	return func(e *exchange) error {
 		credential, err := bearer(e.r)
@@ -25,9 +26,8 @@ func (s *Server) identify(next handler) handler {
 	}
 }
 
-// bearer returns the credential of a request (RFC 6750, section 2.1). The other
-// ways that RFC offers, a form field and a query parameter, are refused: they
-// end up in logs.
+// bearer returns the credential of a request's Authorization header (RFC 6750, section
+// 2.1). A credential in the URL is refused, because URLs end up in logs.
 func bearer(r *http.Request) (string, error) {
 	if holdsKey(r.URL.Path) || r.URL.RawQuery != "" && (holdsKey(r.URL.RawQuery) || namesKey(r.URL.RawQuery)) {
 		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "an API key must not be in the URL, where logs keep it: send Authorization: Bearer <API_KEY>, and replace this key")
@@ -52,12 +52,11 @@ func bearer(r *http.Request) (string, error) {
 	return credential, nil
 }
 
-// escapings is how often a part of a URL is unescaped in the search for keys:
-// once as usual, and again for clients and proxies that escape what is escaped.
+// escapings is how many times a part of a URL is searched for keys: as it is, and after each
+// unescaping. Some clients and proxies escape a URL that is already escaped.
 const escapings = 4
 
-// holdsKey reports whether a part of a URL holds what begins like a key, escaped
-// or not.
+// holdsKey reports whether a part of a URL contains the beginning of a key, escaped or not.
 func holdsKey(s string) bool {
 	for range escapings {
 		if strings.Contains(s, "pck_live_") || strings.Contains(s, "pck_test_") {
@@ -71,7 +70,7 @@ func holdsKey(s string) bool {
 	return false
 }
 
-// unescape replaces the escapes of a URL, and leaves alone what is none.
+// unescape replaces the escapes of a URL. It keeps a % that begins no valid escape.
 func unescape(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -93,8 +92,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// namesKey reports whether a query has a parameter of a name that is used for
-// credentials.
+// namesKey reports whether a query has a non-empty parameter with a name that is commonly
+// used for credentials.
 func namesKey(query string) bool {
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(parameter, "=")
@@ -108,8 +107,8 @@ func namesKey(query string) bool {
 	return false
 }
 
-// challenge returns the value of WWW-Authenticate for a code: with the error
-// attribute only when a key was sent (RFC 6750, section 3.1).
+// challenge returns the value of WWW-Authenticate for a code. It has the error attribute
+// only if a key was sent (RFC 6750, section 3.1).
 func challenge(code petcat.Code) []string {
 	if code == petcat.CodeMissingAPIKey {
 		return []string{`Bearer realm="petcat"`}
@@ -117,8 +116,8 @@ func challenge(code petcat.Code) []string {
 	return []string{`Bearer realm="petcat", error="invalid_token"`}
 }
 
-// credentialFailed reports whether an error means that a credential was tried
-// and was wrong, as opposed to none, or to one that could not be checked.
+// credentialFailed reports whether an error means that a credential was sent and is wrong:
+// not that there was none, nor that it could not be checked.
 func credentialFailed(err error) bool {
 	code := petcat.CodeOf(err)
 	return representation.StatusOf(code) == http.StatusUnauthorized && code != petcat.CodeMissingAPIKey

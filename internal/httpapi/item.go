@@ -9,7 +9,7 @@ import (
 	"petcat/internal/representation"
 )
 
-// itemID returns the id that a path ends with, 0 if that is none.
+// itemID returns the id that a path ends with, 0 if its last segment is not an id.
 func (e *exchange) itemID() int64 {
 	id, err := strconv.ParseUint(e.item, 10, 53) // ids are below 2^53
 	if err != nil || e.item[0] == '0' {
@@ -18,8 +18,9 @@ func (e *exchange) itemID() int64 {
 	return int64(id) // #nosec G115 -- it has 53 bits
 }
 
-// sendCurrent answers a GET with what is there now, or with 304 or 412, as the request's
-// conditions want. age is how long ago it was known to be up to date, 0 for now.
+// sendCurrent answers a GET with the current representation in parts, or with 304 or 412 by
+// the request's conditions. age is how long ago it was known to be up to date; 0 means that
+// it is.
 func (e *exchange) sendCurrent(etag string, age time.Duration, parts ...[]byte) error {
 	tags := []string{etag}
 	if ends, err := e.revalidate(tags, tags, age, errItemChanged); ends {
@@ -36,10 +37,10 @@ func (e *exchange) sendCurrent(etag string, age time.Duration, parts ...[]byte) 
 	return nil
 }
 
-// revalidate evaluates a GET's conditions on what is there now, whose selected
-// representation has an entity tag, and all of whose representations have some. It tells
-// caches what they need, and reports whether the answer ends here: with 304, which it
-// sends, or with 412, the error that changed returns.
+// revalidate evaluates the conditions of a GET. selected has the entity tag of the selected
+// representation, all those of all its representations. It sets the headers for caches. It
+// reports whether the request ends here: with 304, which it sends, or with 412, for which it
+// returns the error of changed.
 func (e *exchange) revalidate(selected, all []string, age time.Duration, changed func() *petcat.Error) (ends bool, err error) {
 	outcome := representation.Evaluate(e.r, selected[0], all...)
 	if outcome == representation.Failed {
@@ -61,19 +62,19 @@ func errItemChanged() *petcat.Error {
 	return petcat.Errorf(petcat.CodePreconditionFailed, "what is there now does not meet If-Match or If-None-Match; read it again, then decide")
 }
 
-// setAge tells how old an answer is that could not be checked.
+// setAge sets Age on an answer that may be out of date.
 func (e *exchange) setAge(age time.Duration) {
 	if age > 0 {
 		e.header()["Age"] = []string{strconv.FormatInt(wholeSeconds(age), 10)}
 	}
 }
 
-// wholeSeconds rounds up, so that nothing seems younger than it is, and what is
-// not fresh never has the age 0.
+// wholeSeconds rounds up, so that no answer seems younger than it is, and a stale answer
+// never has the age 0.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// createItem answers the creation of an item that the store keeps and no catalog. create
-// reports whether an earlier request with the same key made the item.
+// createItem answers a POST that creates an item of a resource without a catalog. create
+// reports whether an earlier request with the same idempotency key created the item.
 func createItem[N, T any](
 	e *exchange, body *bodyBuffer, decode func() (N, error), appendItem func([]byte, T) ([]byte, error),
 	create func(N, petcat.IdempotencyKey) (item T, replayed bool, err error),

@@ -34,8 +34,7 @@ func decodeNewCategory(d *jsontext.Decoder, data []byte) (petcat.NewCategory, er
 	return petcat.ParseNewCategory(name.pointer(), description.pointer())
 }
 
-// decodeCategoryPatch reads a merge patch of a category: a member that is null takes the
-// field away.
+// decodeCategoryPatch reads a merge patch of a category: a null member removes the field.
 func (b *bodyBuffer) decodeCategoryPatch() (petcat.CategoryPatch, error) {
 	var name, description text
 	undescribed := false
@@ -60,10 +59,10 @@ func (b *bodyBuffer) decodeCategoryPatch() (petcat.CategoryPatch, error) {
 	return petcat.ParseCategoryPatch(name.pointer(), description.pointer(), undescribed)
 }
 
-// readObject reads a JSON text strictly: one object, exact member names, no member
-// twice, valid UTF-8, nothing after it. It calls member for each; member reads the value,
-// and returns what is wrong with it, or that it is not JSON. Whatever is wrong with the
-// JSON itself is told before what is wrong with a field.
+// readObject reads a JSON text strictly: one object, exact member names, no member twice,
+// valid UTF-8, nothing after it. It calls member for each member. member reads the value;
+// wrong says that the value is JSON but invalid for the field, err that it is not JSON. An
+// error of the JSON text itself is reported before the first error of a field.
 func readObject(d *jsontext.Decoder, body []byte, member func(name []byte) (wrong, err error)) error {
 	if kind := d.PeekKind(); kind != '{' {
 		return notAnObject(d, body)
@@ -105,8 +104,8 @@ func (t *text) pointer() *string {
 	return &t.value
 }
 
-// read reads the value. That it is JSON but not a string is wrong; that it is
-// not JSON is err.
+// read reads the value. It returns wrong if the value is JSON but not a string, and err if
+// it is not JSON.
 func (t *text) read(d *jsontext.Decoder, field string) (wrong, err error) {
 	if d.PeekKind() != '"' {
 		if err := d.SkipValue(); err != nil {
@@ -122,7 +121,7 @@ func (t *text) read(d *jsontext.Decoder, field string) (wrong, err error) {
 	return nil, nil
 }
 
-// whole is a member's value, if it was sent: a whole number.
+// whole is a member's value that must be a whole number, if it was sent.
 type whole[T ~int64] struct {
 	value T
 	sent  bool
@@ -141,7 +140,7 @@ func (n *whole[T]) read(d *jsontext.Decoder, field string) (wrong, err error) {
 	if err != nil {
 		return nil, err
 	}
-	value, notWhole := strconv.ParseInt(string(raw), 10, 64) // what is no number fails as well
+	value, notWhole := strconv.ParseInt(string(raw), 10, 64) // also fails for other kinds of values
 	if notWhole != nil {
 		return petcat.Errorf(petcat.CodeInvalidField, "%s must be a whole number, in digits alone", field), nil
 	}
@@ -149,8 +148,8 @@ func (n *whole[T]) read(d *jsontext.Decoder, field string) (wrong, err error) {
 	return nil, nil
 }
 
-// readString reads a string, a member's name or a value. What it returns holds
-// until the next read: most strings have no escapes and are not copied.
+// readString reads a string: a member's name or its value. The result is valid until the
+// next read, because strings without escapes are not copied.
 func readString(d *jsontext.Decoder) ([]byte, error) {
 	quoted, err := d.ReadValue()
 	if err != nil {
@@ -175,7 +174,7 @@ func expectEnd(d *jsontext.Decoder) error {
 
 var errTrailing = errors.New("something follows the JSON object")
 
-// notAnObject tells apart a body that is some other JSON, no JSON, or nothing.
+// notAnObject returns the error for a body that is empty, not JSON, or JSON but no object.
 func notAnObject(d *jsontext.Decoder, body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return petcat.Errorf(petcat.CodeMalformedJSON, `the body is empty; send a JSON object such as {"name": "dog"}`)

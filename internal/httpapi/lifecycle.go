@@ -7,18 +7,17 @@ import (
 	"petcat"
 )
 
-// deprecationPage is where the reference page explains deprecation, as a path that
-// is absolute on this server.
+// deprecationPage is the path of the section of the reference page that explains
+// deprecation.
 const deprecationPage = "/docs#deprecation"
 
-// lifecycle returns the headers that tell how long an operation can be relied
-// on: X-Stability, and once it is deprecated, Deprecation (RFC 9745), Sunset
-// (RFC 8594) and a Link to what they mean.
+// lifecycle returns the headers that say how long an operation can be relied on:
+// X-Stability and, once it is deprecated, Deprecation (RFC 9745), Sunset (RFC 8594) and a
+// Link to what they mean.
 //
-// They are on every answer of the operation itself, its errors included. What is
-// answered before the path is looked at, or because nothing is there, has none of
-// them: 401, 429, 404, 405, and 503 while keys or counts are unavailable. A caller
-// misses nothing by that: those answers say nothing about the operation either.
+// Every answer of the operation itself has them, errors included. Answers before the
+// operation is known do not: 401, 429, 404, 405, and 503 while keys or counts are
+// unavailable. They say nothing about the operation, so a caller does not miss them there.
 func lifecycle(o petcat.Operation) []field {
 	fields := []field{{"X-Stability", []string{string(o.Stability)}}}
 	if !o.Deprecated() {

@@ -7,11 +7,11 @@ import (
 	"petcat"
 )
 
-// acceptIdentity tells who sent a compressed body what to send instead (RFC
-// 9110, section 15.5.16).
+// acceptIdentity is the Accept-Encoding of the answer to a compressed body: it says which
+// coding to send instead (RFC 9110, section 15.5.16).
 var acceptIdentity = []string{"identity"} //nolint:gochecknoglobals // nobody changes it
 
-// asJSON accepts JSON, whatever its parameters, and no statement at all.
+// asJSON accepts the Content-Type application/json with any parameters, or none at all.
 func asJSON(e *exchange) error { return checkMediaType(e, mediaJSON) }
 
 // asMergePatch accepts a JSON merge patch (RFC 7396), and JSON, which has the same syntax.
@@ -30,8 +30,8 @@ const (
 
 var acceptPatch = []string{mediaMergePatch + ", " + mediaJSON} //nolint:gochecknoglobals // nobody changes it
 
-// checkMediaType accepts some media types, of which the first is the usual one, and no
-// statement at all.
+// checkMediaType returns the error 415 unless a request has one of the accepted media types,
+// or no Content-Type. The error recommends the first of them.
 func checkMediaType(e *exchange, accepted ...string) error {
 	h := e.r.Header
 	if compressed(h["Content-Encoding"]) {
@@ -53,8 +53,7 @@ func checkMediaType(e *exchange, accepted ...string) error {
 	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON%s; send the header Content-Type: %s", received(kind), accepted[0])
 }
 
-// compressed reports whether a body has a content coding, in any of the lines
-// that name some.
+// compressed reports whether a Content-Encoding names a coding other than identity.
 func compressed(contentEncoding []string) bool {
 	for _, value := range contentEncoding {
 		for coding := range strings.SplitSeq(value, ",") {
@@ -67,10 +66,11 @@ func compressed(contentEncoding []string) bool {
 	return false
 }
 
-// longestKind is longer than any media type that clients send by mistake.
+// longestKind is longer, in bytes, than any media type that clients send by mistake.
 const longestKind = 60
 
-// received says which media type was announced, if that can be shown.
+// received returns the part of a message that names the media type of a request, "" if it
+// is not safe to repeat.
 func received(kind string) string {
 	if len(kind) > longestKind || holdsKey(kind) || strings.Count(kind, "/") != 1 || strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz0123456789.+-/") != "" {
 		return ""

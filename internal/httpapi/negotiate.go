@@ -5,8 +5,8 @@ import (
 	"petcat/internal/representation"
 )
 
-// negotiate returns the encoding that the caller likes best; on a tie the
-// smallest, which is zstd.
+// negotiate returns the encoding that Accept-Encoding prefers. On a tie it is zstd, which is
+// the smallest.
 func negotiate(acceptEncoding []string) catalog.Encoding {
 	if len(acceptEncoding) == 0 {
 		return catalog.Identity

@@ -9,21 +9,21 @@ import (
 	"petcat"
 )
 
-// defaultPage is how much a page has when the request does not say.
+// defaultPage is how many items a page has if the request has no limit.
 const defaultPage = 100
 
 // maxID is the highest id that there can be.
 const maxID = 1<<53 - 1
 
-// page is which part of a list a request asks for.
+// page is the part of a list that a request asks for.
 type page struct {
-	asked  bool // else the request wants what it gets without parameters
+	asked  bool // whether the request has limit or after
 	limit  int
-	after  int64  // the id behind which it begins
-	filter string // the request's other parameters, each with a & behind it
+	after  int64  // the page begins after this id
+	filter string // the request's other parameters, each followed by &
 }
 
-// query returns the parameters of a request, as far as they can be read.
+// query returns the parameters of a request. It leaves out malformed ones.
 func (e *exchange) query() url.Values {
 	if e.r.URL.RawQuery == "" {
 		return nil
@@ -49,7 +49,8 @@ func pageOf(query url.Values) (page, error) {
 	return p, nil
 }
 
-// parameter reads a number from a query.
+// parameter reads a whole number from least to most from a query, and reports whether it
+// was sent.
 func parameter(query url.Values, name string, least, most int64) (n int64, sent bool, err error) {
 	values := query[name]
 	if len(values) == 0 {
@@ -62,8 +63,8 @@ func parameter(query url.Values, name string, least, most int64) (n int64, sent 
 	return n, true, nil
 }
 
-// linkNext tells where the next page is (RFC 8288). after is the last id of this one, 0
-// if the list ends with it.
+// linkNext adds a Link to the next page (RFC 8288). after is the last id of this page, 0 if
+// the list ends with it.
 func (e *exchange) linkNext(p page, after int64) {
 	if after == 0 {
 		return
@@ -73,8 +74,8 @@ func (e *exchange) linkNext(p page, after int64) {
 	h["Link"] = slices.Concat(h["Link"], []string{next})
 }
 
-// sendItems answers with a page of a list that is read from the store. If the list
-// goes on behind the page, items has one more than fits.
+// sendItems answers with a page of a list that was read from the store. If the list
+// continues after the page, items has one more item than its limit.
 func sendItems[T any](e *exchange, p page, items []T, id func(T) int64, appendItem func([]byte, T) ([]byte, error)) error {
 	if len(items) > p.limit {
 		items = items[:p.limit]

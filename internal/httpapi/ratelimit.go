@@ -9,9 +9,8 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// The headers that tell the caller its limits. net/http would spell the
-// first three X-Ratelimit-*: they are put into the header map by hand, as the
-// contract spells them.
+// The rate-limit headers. net/http would write the first three as X-Ratelimit-*. To keep the
+// spelling of the contract, they are put into the header map directly.
 const (
 	headerLimit     = "X-RateLimit-Limit"
 	headerRemaining = "X-RateLimit-Remaining"
@@ -21,12 +20,12 @@ const (
 	headerRequestID = "X-Request-Id"
 )
 
-// policy holds the header values that follow from a quota alone.
+// policy has the header values that depend only on a quota.
 type policy struct {
 	quota       petcat.Quota
-	window      string // of a bucket
-	policy      []string
-	minute, day []string // the limits
+	window      string   // the name of a bucket's window; "" for a quota
+	policy      []string // of RateLimit-Policy
+	minute, day []string // of X-RateLimit-Limit
 }
 
 func newPolicy(q petcat.Quota) *policy {
@@ -38,16 +37,14 @@ func newPolicy(q petcat.Quota) *policy {
 	}
 }
 
-// newBucketPolicy returns the values for those who meet a bucket, such as
-// "address";q=600;w=60.
+// newBucketPolicy returns the values of a bucket, such as "address";q=600;w=60.
 func newBucketPolicy(window string, limit int64) *policy {
 	value := string(appendPolicy(nil, window, limit, petcat.Minute))
 	return &policy{window: window, policy: []string{value}, minute: []string{strconv.FormatInt(limit, 10)}}
 }
 
-// policies keeps them by quota. There are as many as operators have agreed on
-// quotas, so they are never dropped. The last is kept at hand: those who call
-// often call again.
+// policies keeps each policy by its quota. There are only as many as operators have agreed
+// on quotas, so they are never dropped. The last one is found without a lookup.
 type policies struct {
 	last    atomic.Pointer[policy]
 	byQuota sync.Map
@@ -66,7 +63,7 @@ func (p *policies) of(q petcat.Quota) *policy {
 	return found
 }
 
-// setRateLimit puts the headers of a decision in place.
+// setRateLimit sets the headers of a decision.
 func (s *Server) setRateLimit(e *exchange, d ratelimit.Decision) {
 	p := s.policies.of(e.caller.Quota)
 	limit := p.minute
@@ -81,13 +78,13 @@ func (s *Server) setRateLimit(e *exchange, d ratelimit.Decision) {
 	h[headerPolicy] = p.policy
 }
 
-// setAddressRateLimit puts the headers of the client's address in place, for
-// answers to nobody in particular.
+// setAddressRateLimit sets the headers of the client's address, for answers without a
+// caller.
 func (s *Server) setAddressRateLimit(e *exchange) {
 	e.setBucketRateLimit(s.addressPolicy, s.failures.Peek(s.clientAddress(e)))
 }
 
-// setBucketRateLimit puts the headers of a bucket in place.
+// setBucketRateLimit sets the headers of a bucket.
 func (e *exchange) setBucketRateLimit(p *policy, d ratelimit.BucketDecision) {
 	var buf [160]byte
 	text, ends := appendRemainingReset(buf[:0], d.Minute)
@@ -97,11 +94,11 @@ func (e *exchange) setBucketRateLimit(p *policy, d ratelimit.BucketDecision) {
 	h[headerPolicy] = p.policy
 }
 
-// setUnknownRateLimit tells a caller whose counts cannot be known its own quota,
-// and that nothing is to be had of it for now. It says nothing of the day.
+// setUnknownRateLimit sets the headers for a caller whose counts are unavailable: its minute
+// quota, of which nothing remains for now. They do not mention the day.
 func (s *Server) setUnknownRateLimit(e *exchange) {
 	p := s.policies.of(e.caller.Quota)
-	bucket := s.failures.Peek(s.clientAddress(e)) // for the limiter's time: all minutes end alike
+	bucket := s.failures.Peek(s.clientAddress(e)) // only for its time and the end of its minute, which is that of every minute
 	state := ratelimit.WindowState{Limit: p.quota.PerMinute, Remaining: 0, Reset: bucket.Minute.Reset}
 	text, ends := appendRemainingReset(nil, state)
 	e.setChanging(string(appendMinuteRateLimit(text, state, bucket.Now)), ends)
@@ -110,8 +107,8 @@ func (s *Server) setUnknownRateLimit(e *exchange) {
 	h[headerPolicy] = p.policy
 }
 
-// appendRemainingReset appends the values of Remaining and Reset, and returns where
-// each of them ends.
+// appendRemainingReset appends the values of X-RateLimit-Remaining and X-RateLimit-Reset,
+// and returns where each of them ends.
 func appendRemainingReset(dst []byte, effective ratelimit.WindowState) (text []byte, ends [2]int) {
 	dst = strconv.AppendInt(dst, effective.Remaining, 10)
 	ends[0] = len(dst)
@@ -120,9 +117,9 @@ func appendRemainingReset(dst []byte, effective ratelimit.WindowState) (text []b
 	return dst, ends
 }
 
-// setChanging puts what changes with every request in place: all values share
-// one string and one array, because every request pays for them. They must not
-// be part of the exchange: net/http writes them after the handler has returned.
+// setChanging sets the headers that change with every request. To save allocations, their
+// values share one string, text, and one array. They must not be part of the exchange:
+// net/http writes them after the handler has returned.
 func (e *exchange) setChanging(text string, ends [2]int) {
 	e.limitsSet = true
 	values := &[4]string{text[:ends[0]], text[ends[0]:ends[1]], text[ends[1]:], e.RequestID}

@@ -16,29 +16,29 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// Record is what one request was and what became of it.
+// Record describes one request and its answer.
 type Record struct {
 	RequestID  string
 	Method     string
 	Path       string // of the URL, without the query; see requestPath
 	API        bool   // under /v1
 	Operation  petcat.OperationID
-	Deprecated bool             // the operation is, whatever became of the request
-	Account    petcat.AccountID // 0 when nobody was identified
+	Deprecated bool             // whether the operation is deprecated
+	Account    petcat.AccountID // 0 without a valid key
 	Key        petcat.KeyID
 	Admitted   bool // the request was charged
 	Status     int
 	Code       petcat.Code // "" unless the answer is an error
-	Bytes      int64       // of the answer's body, as it was written
+	Bytes      int64       // how many bytes of the answer's body were written
 	At         time.Time
 	Duration   time.Duration
-	Address    string // of the client, as far as it is known
-	// Asked is the operation that was asked for, also by a request that was refused.
+	Address    string // of the client; see clientAddress
+	// Asked is the operation that the request asks for, even if the request was refused.
 	Asked    petcat.OperationID
-	Decision ratelimit.Decision // the limiter's, if it was asked
+	Decision ratelimit.Decision // of the limiter, if it was called
 }
 
-// exchange is one request on its way through the chain. It lives in a pool.
+// exchange is one request on its way through the chain. It is kept in a pool.
 type exchange struct {
 	Record
 
@@ -46,22 +46,22 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	path   string // below /v1
-	route  *route // of the path; nil: there is none, or nobody looked yet
-	item   string // the path's last segment, where that is a parameter
+	route  *route // of the path; nil before admit, or if there is none
+	item   string // the path's last segment, if that is a parameter
 	start  clock.Reading
-	sent   clock.Reading // when the answer began to be written, if it did
+	sent   clock.Reading // when the answer began to be written; zero before
 
 	caller    *keyring.Caller
 	authError error      // why there is no caller
 	address   netip.Addr // of the client; see clientAddress
-	limitsSet bool       // the limits' headers are in place
-	// variesByOrigin says that another origin gets another answer.
+	limitsSet bool       // the rate-limit headers are set
+	// variesByOrigin says that the answer depends on the Origin header.
 	variesByOrigin bool
-	answered       bool  // the status line is out
-	bodyRead       bool  // to its end
-	broken         bool  // it failed after that
-	expected       bool  // an error that it answers with is no failure, and not logged as one
-	retryAfter     int64 // seconds, for the answer to an error; 0 for none
+	answered       bool  // the status line was sent
+	bodyRead       bool  // the body was read to its end
+	broken         bool  // the request failed after the status line was sent
+	expected       bool  // its error is not logged as a failure of the service
+	retryAfter     int64 // the Retry-After of an error in seconds; 0 for none
 
 	scratch []byte // for the body of an error; written before the exchange ends
 }
@@ -79,8 +79,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	return e
 }
 
-// requestPath returns a URL's path as it is matched: unescaped, unless that would
-// make a slash that separates nothing one that does (RFC 3986, section 2.2).
+// requestPath returns a URL's path as it is matched: unescaped, unless it contains an
+// escaped slash, which must not become a separator (RFC 3986, section 2.2).
 func requestPath(u *url.URL) string {
 	if u.RawPath != "" && (strings.Contains(u.RawPath, "%2F") || strings.Contains(u.RawPath, "%2f")) {
 		return u.RawPath
@@ -88,8 +88,8 @@ func requestPath(u *url.URL) string {
 	return u.Path
 }
 
-// end puts an exchange back. Nothing of it may be in use any more: header
-// values, which net/http writes later, are never part of it.
+// end returns an exchange to the pool. Nothing may refer to it any more. Header values,
+// which net/http writes later, are never part of it.
 func (s *Server) end(e *exchange) {
 	*e = exchange{scratch: e.scratch[:0]}
 	s.exchanges.Put(e)
@@ -122,7 +122,8 @@ func validRequestID(id string) bool {
 	return true
 }
 
-// record answers whatever error comes back, and reports the request.
+// record answers with the error of the later steps, if there is one, and passes the record
+// to Observe.
 func (s *Server) record(next handler) handler {
 	return func(e *exchange) error {
 		err := next(e)
@@ -151,12 +152,11 @@ func (s *Server) record(next handler) handler {
 	}
 }
 
-// unsent is up to how many bytes net/http keeps until the handler has returned:
-// writing them takes no time.
+// unsent is the size in bytes up to which net/http buffers an answer until the handler has
+// returned: writing it takes no time.
 const unsent = 2 << 10
 
-// recover turns a panic into an error. What the program aborts on purpose goes
-// on aborting.
+// recover turns a panic into an error, except http.ErrAbortHandler.
 func (s *Server) recover(next handler) handler {
 	return func(e *exchange) (err error) {
 		defer func() {
@@ -182,8 +182,8 @@ func remoteAddress(r *http.Request) netip.Addr {
 	return address.Addr().Unmap()
 }
 
-// addressText returns the client's address for the record. Without proxies it is
-// cut out of what net/http has at hand, which spares every request the parsing.
+// addressText returns the client's address for the record. Without trusted proxies it is
+// part of RemoteAddr, and no request has to parse it.
 func (s *Server) addressText(e *exchange) string {
 	if len(s.proxies) > 0 {
 		return s.clientAddress(e).String()
@@ -204,9 +204,9 @@ func (s *Server) trusted(a netip.Addr) bool {
 	return false
 }
 
-// clientAddress returns the address that the request came from: the
-// connection's, or when that is a trusted proxy, the last in X-Forwarded-For
-// that is not. Everything to the left of it is hearsay.
+// clientAddress returns the address of the client: that of the connection, or, if that is a
+// trusted proxy, the last address in X-Forwarded-For that is not one. A client can invent
+// everything before that address.
 func (s *Server) clientAddress(e *exchange) netip.Addr {
 	if e.address.IsValid() {
 		return e.address
@@ -219,7 +219,7 @@ func (s *Server) clientAddress(e *exchange) netip.Addr {
 	for _, text := range slices.Backward(hops) {
 		hop, err := netip.ParseAddr(strings.TrimSpace(text))
 		if err != nil {
-			break // the proxy did not write that
+			break // no proxy wrote this
 		}
 		e.address = hop.Unmap().WithZone("") // a zone is a text of any length
 		if !s.trusted(e.address) {

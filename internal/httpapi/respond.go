@@ -8,7 +8,7 @@ import (
 	"petcat/internal/clock"
 )
 
-// Header values that never change, so that no request makes them anew.
+// Header values that never change, so that no request allocates them.
 //
 //nolint:gochecknoglobals // nobody changes them
 var (
@@ -20,17 +20,16 @@ var (
 	trueValue       = []string{"true"}
 )
 
-// Long answers are written in pieces, each with its own time to be taken: a
-// slow reader is served as long as it takes 35 KB a second, one that stopped is
-// let go.
+// Long answers are written in pieces of pieceSize bytes, and each must be read within
+// pieceTimeout: a client that reads 35 KB a second gets all of it, and one that stops
+// reading is cut off.
 const (
 	pieceSize    = 1 << 20
 	pieceTimeout = 30 * time.Second
 )
 
-// send writes a status line and a body. Everything that goes to a caller of the
-// API passes here; the limits' headers are in place by then. What cannot be
-// written is lost: its reader has gone.
+// send writes a status line and a body. Every answer under /v1 is written here, after the
+// rate-limit headers were set. Errors of writing are ignored: the client has gone.
 func (e *exchange) send(status int, parts ...[]byte) {
 	e.answered = true
 	e.Status = status
@@ -43,7 +42,7 @@ func (e *exchange) send(status int, parts ...[]byte) {
 		total += int64(len(part))
 	}
 	if e.unread() && !bodiless(status) {
-		// The answer leaves before net/http can know that it is whole.
+		// drain flushes the answer, so net/http cannot compute its length.
 		e.header()["Content-Length"] = []string{strconv.FormatInt(total, 10)}
 	}
 	if e.variesByOrigin {
@@ -66,7 +65,7 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	}
 }
 
-// bodiless reports whether answers with a status have no body, nor the length of one.
+// bodiless reports whether answers with a status have neither a body nor Content-Length.
 func bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }
@@ -79,7 +78,8 @@ func (e *exchange) sendUncached(status int, body []byte) {
 	e.send(status, body)
 }
 
-// sendCreated answers with what was created, by an earlier request if replayed.
+// sendCreated answers 201 with the created object. replayed says that an earlier request
+// created it.
 func (e *exchange) sendCreated(replayed bool, body []byte) {
 	if replayed {
 		e.header()["Idempotent-Replayed"] = trueValue
@@ -87,14 +87,14 @@ func (e *exchange) sendCreated(replayed bool, body []byte) {
 	e.sendUncached(http.StatusCreated, body)
 }
 
-// refresh brings up to date what was put in place when the request came: its body
-// may have taken seconds since.
+// refresh updates the headers Date and RateLimit, which were set when the request began: its
+// body may have taken seconds to arrive.
 func (s *Server) refresh(e *exchange) {
 	e.header()["Date"] = s.dates.of(e.sent)
 	if !e.Admitted {
-		return // refused at once: what it was told is of this moment
+		return // it was refused at once, so its headers are up to date
 	}
-	// On the limiter's clock, which may be another machine's.
+	// The decision is on the limiter's clock, which may be that of another machine.
 	d := e.Decision
 	now := min(d.Now+int64(e.sent.Since(e.start)), e.sent.Wall)
 	s.setRateLimit(e, d.At(now))
@@ -109,8 +109,8 @@ func (e *exchange) sendPieces(parts [][]byte) {
 			piece := part[:min(len(part), pieceSize)]
 			if left -= len(piece); left < 0 {
 				left = pieceSize - len(piece)
-				// The server's clock is meant here, not the service's: this is
-				// about a socket. A writer without deadlines has none to extend.
+				// A deadline of a socket follows the system's clock, not the
+				// service's. It fails only if the writer has no deadlines.
 				_ = control.SetWriteDeadline(clock.Deadline(pieceTimeout))
 			}
 			n, err := e.w.Write(piece)
@@ -123,8 +123,7 @@ func (e *exchange) sendPieces(parts [][]byte) {
 	}
 }
 
-// writer returns a ResponseWriter that records what a handler of the standard
-// library writes.
+// writer returns a ResponseWriter for an http.Handler. It records the status and the bytes.
 func (e *exchange) writer() http.ResponseWriter { return &responseRecorder{ResponseWriter: e.w, e: e} }
 
 type responseRecorder struct {
@@ -147,5 +146,5 @@ func (r *responseRecorder) Write(p []byte) (int, error) {
 	return written, err
 }
 
-// Unwrap lets http.ResponseController through.
+// Unwrap lets http.ResponseController find the writer below.
 func (r *responseRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -7,10 +7,10 @@ import (
 	"petcat"
 )
 
-// basePath is the version in the path: what the contract's addresses end in.
+// basePath is the path prefix of the API, which contains its version.
 const basePath = "/v1"
 
-// handler answers one exchange, or returns why it cannot.
+// handler answers one exchange, or returns an error.
 type handler func(e *exchange) error
 
 // route registers the whole surface of the API.
@@ -30,14 +30,14 @@ func (s *Server) route(operations []petcat.Operation) {
 	})
 
 	// The order of one request under /v1:
-	s.api = s.record( // outermost: sees what really became of the request, panics included
-		s.recover( // before anything that can panic
-			s.crossOrigin( // lets web pages read whatever comes back; answers preflights, which have no key
-				s.identify( // whose key? It only finds out: it is admit that answers
-					s.admit( // 401, banned, 429; charges and sets the limits' headers before any other answer
+	s.api = s.record( // outermost: answers with errors, and records every outcome
+		s.recover( // turns a panic of the steps below into an error
+			s.crossOrigin( // lets web pages read all answers; answers preflights, which have no key
+				s.identify( // finds the caller by its key; admit refuses a request without one
+					s.admit( // 401, 429; charges, and sets the rate-limit headers before any other answer
 						s.dispatch))))) // 404, 405, 410, 403, then the operation: body (413, 415, 408, 400) and handler
 
-	// Outside /v1 there is nothing to protect: documents, and 404.
+	// Outside /v1 there are only documents, which need no key, and 404.
 	s.outside = s.record(s.recover(s.document))
 }
 
@@ -50,17 +50,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.path = path
 		chain = s.api
 	}
-	// The chain's first step has answered whatever error came up to it.
+	// record has answered with the error, if there was one.
 	_ = chain(e)
 	e.drain()
 }
 
-// document serves what needs no key.
+// document serves the documents outside /v1. They need no key.
 func (s *Server) document(e *exchange) error {
 	s.noteRefused(e, false)
 	h, ok := s.documents[e.Path]
 	if !ok {
-		// A folder serves what is below it.
+		// A document whose path ends with a slash serves all paths below it.
 		if i := strings.IndexByte(strings.TrimPrefix(e.Path, "/"), '/'); i >= 0 {
 			h, ok = s.documents[e.Path[:i+2]]
 		}

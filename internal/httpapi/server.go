@@ -20,9 +20,9 @@ import (
 )
 
 type categoryList interface {
-	// Current returns a list that shows every create answered before the call,
-	// or, while the store is unavailable, one that was complete an age ago. The age of
-	// the former is 0.
+	// Current returns a list that contains every create that was answered before the
+	// call; its age is 0. While the store is unavailable, it returns a stale list: age is
+	// how long ago it was complete.
 	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
@@ -41,7 +41,7 @@ type limiter interface {
 	Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
 
-// Options for a [Server]. All fields are required but those that say otherwise.
+// Options for a [Server]. All fields are required unless their comment says otherwise.
 type Options struct {
 	Catalog  categoryList
 	Store    categoryStore
@@ -52,28 +52,28 @@ type Options struct {
 	Failures *ratelimit.FailureBucket
 	Looks    *ratelimit.LookBucket
 	Clock    clock.Clock
-	Logger   *slog.Logger // for failures of our own
-	// Observe is called with every record under /v1, once, when its answer has
-	// been written. The record is used again afterwards: it must be copied to
-	// be kept. Optional.
+	Logger   *slog.Logger // for failures of the service
+	// Observe is called once with the record of every request, also of those for
+	// documents, after its answer was written. The record is reused afterwards: copy it
+	// to keep it. Optional.
 	Observe func(*Record)
-	// Proven is called with the context of each request that showed a valid key.
-	// Optional.
+	// Proven is called with the context of each request with a valid key. Optional.
 	Proven func(context.Context)
-	// Refused is called with the context of each other request, those for documents
-	// included, and of each whose key is known and refused. It tells whether the
-	// connection is to be closed after the answer. Optional.
+	// Refused is called with the context of each request without a valid key, those for
+	// documents included, and of each with a valid key that is refused (known). It
+	// reports whether the connection is to be closed after the answer. Optional.
 	Refused func(_ context.Context, known bool) (closes bool)
-	// Documents answers everything outside /v1 by path. Optional.
+	// Documents are the handlers of the paths outside /v1. One whose path ends with a
+	// slash serves all paths below it. Optional.
 	Documents map[string]http.Handler
-	// BodyBytes bounds the memory of all bodies at one time that are larger than
-	// 4 KiB; 64 MiB by default. Past it they are answered 503.
+	// BodyBytes bounds the memory of all bodies in use that are larger than 4 KiB;
+	// 64 MiB by default. A body that would exceed it is answered 503.
 	BodyBytes int64
-	// Operations is what the API offers; [petcat.Operations] by default. New panics
-	// when one of them has no handler.
+	// Operations are the operations of the API; [petcat.Operations] by default. New
+	// panics if one of them has no handler.
 	Operations []petcat.Operation
-	// TrustedProxies are believed when they tell a client's address in
-	// X-Forwarded-For, and a request's id in X-Request-Id. Optional.
+	// TrustedProxies are the addresses whose X-Forwarded-For and X-Request-Id are
+	// trusted. Optional.
 	TrustedProxies []netip.Prefix
 	// CORSOrigins are the origins whose web pages may use the API, as browsers send
 	// them, such as https://app.example.com; or * for all. Optional.
@@ -111,13 +111,13 @@ type Server struct {
 	addressPolicy *policy // for callers without a valid key
 	usagePolicy   *policy // for callers who ask for their usage too often
 
-	instance string // begins every request id of this process
+	instance string // the prefix of every request id of this process
 	requests atomic.Uint64
 
 	unavailable unavailableLog
 }
 
-// New returns a server.
+// New returns a server. It returns an error if a required option is missing.
 func New(o Options) (*Server, error) {
 	if o.Catalog == nil || o.Store == nil || o.Pets == nil || o.Orders == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Looks == nil || o.Clock == nil || o.Logger == nil {
 		return nil, errors.New("httpapi: a required option is missing")
@@ -133,7 +133,7 @@ func New(o Options) (*Server, error) {
 // newServer returns a server without routes.
 func newServer(o Options) *Server {
 	var random [5]byte
-	_, _ = rand.Read(random[:]) // it never fails, by its documentation
+	_, _ = rand.Read(random[:]) // never fails, by its documentation
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, looks: o.Looks,
 		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,

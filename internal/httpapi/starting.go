@@ -6,10 +6,10 @@ import (
 	"petcat"
 )
 
-// Starting returns what answers until the data has been read: the documents, and
-// 503 to everything under /v1. Of the options it takes Failures, Clock, Logger,
-// Observe, Documents, TrustedProxies and CORSOrigins. Whose key a request carries cannot be
-// known yet, so the limits' headers are those of the client's address.
+// Starting returns the handler for the time until the data is loaded: it serves the
+// documents, and responds with 503 to every request under /v1. It cannot check keys yet, so
+// the rate-limit headers are those of the client's address. It uses the options Failures,
+// Looks, Clock, Logger, Observe, Refused, Documents, TrustedProxies and CORSOrigins.
 func Starting(o Options) http.Handler {
 	s := newServer(o)
 	s.api = s.record(s.recover(s.crossOrigin(func(e *exchange) error {

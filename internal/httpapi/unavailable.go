@@ -9,9 +9,9 @@ import (
 	"petcat/internal/clock"
 )
 
-// unavailableLog writes why requests got 503: a line a second at most, and how
-// many others there were since the last. In an outage or under a flood every
-// request fails, for one reason, and the access log has them all.
+// unavailableLog logs why requests got 503: at most one line a second, with the number of
+// others since the last line. During an outage every request fails for the same reason, and
+// the access log has them all.
 type unavailableLog struct {
 	logger *slog.Logger
 	clock  clock.Clock
@@ -23,7 +23,7 @@ type unavailableLog struct {
 
 const unavailableLogPause = time.Second
 
-// note takes one request that could not be served.
+// note logs one request that could not be served, or only counts it.
 func (l *unavailableLog) note(ctx context.Context, attrs []any) {
 	now := l.clock.Read().Mono
 	l.mu.Lock()
