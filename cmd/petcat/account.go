@@ -204,7 +204,7 @@ func (p *program) accountCloseCommand() *cobra.Command {
 	return cmd
 }
 
-// findAccount finds the account that somebody typed.
+// findAccount returns the account with the name or id that the user typed.
 func findAccount(ctx context.Context, st store, ref string) (petcat.Account, error) {
 	a, err := st.FindAccount(ctx, ref)
 	return a, notFound(err, "list the accounts with: petcat account list")

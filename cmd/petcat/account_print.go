@@ -34,7 +34,7 @@ func accountState(a petcat.Account) string {
 	return "open"
 }
 
-// accountTitle is how messages name an account.
+// accountTitle returns the name and id of an account, as messages show it.
 func accountTitle(a petcat.Account) string { return fmt.Sprintf("%s (%s)", a.Name, a.ID) }
 
 func (p *program) printAccount(a petcat.Account) error {

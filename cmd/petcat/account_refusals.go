@@ -13,8 +13,8 @@ func (p *program) accountRefusalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "refusals ACCOUNT",
 		Short: "Show the last requests of an account that were refused or failed",
-		Long: `Show the last 20 requests of an account that got 429, or a status from 500 on, newest
-first and from all servers: when, the X-Request-Id, what was asked for, which quota was
+		Long: `Show the last 20 requests of an account that got 429 or a status of 500 or more, newest
+first and from all servers: the time, the X-Request-Id, the operation, which quota was
 used up, and until when. They are shown within two seconds, and kept for 30 days.`,
 		Example: `  petcat account refusals acme
   petcat account refusals acct_12 --json`,
@@ -53,7 +53,7 @@ type recentRefusalJSON struct {
 	At        string             `json:"at"`
 	RequestID string             `json:"request_id"`
 	Key       string             `json:"key"`
-	Operation petcat.OperationID `json:"operation"` // "" if there is none at the path
+	Operation petcat.OperationID `json:"operation"` // "" if no operation has this path and method
 	Status    int                `json:"status"`
 	Code      petcat.Code        `json:"code"`
 	Reason    string             `json:"reason"` // minute, day or ban; "" for a failure
@@ -96,7 +96,7 @@ func (p *program) printRefusals(refusals []petcat.Refusal) error {
 	return p.printTable([]string{"AT", "REQUEST ID", "KEY", "OPERATION", "STATUS", "CODE", "MINUTE", "DAY", "UNTIL"}, rows)
 }
 
-// spentCell is how much of a quota was used.
+// spentCell returns how much of a quota was used, "-" if that is unknown.
 func spentCell(s petcat.Spent) string {
 	if s.Limit == 0 {
 		return "-"

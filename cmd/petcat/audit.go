@@ -74,10 +74,10 @@ func (p *program) auditVerifyCommand() *cobra.Command {
 Prints one line per fault, and then exits with 1.
 
 The chain alone cannot show that the newest entries are missing, or that somebody who
-can write the database made all of it anew. The head can: the last entry's sequence
-number and hash. This command prints it, and each server writes it to its log when it
-starts and once a day. Keep those lines where nobody who can write the database can
-change them, and give their heads with --head.`,
+can write the database rebuilt the whole chain. The head can: the sequence number and
+the hash of the last entry. This command prints it, and each server writes it to its log
+when it starts and once a day. Keep those lines where nobody who can write the database
+can change them, and give their heads with --head.`,
 		Example: `  petcat audit verify
   petcat audit verify --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 		Args: arguments(),
@@ -113,8 +113,8 @@ change them, and give their heads with --head.`,
 	return cmd
 }
 
-// parseSince reads a moment in the past, as somebody typed it at now: a length of
-// time ago (7d), the beginning of a day in UTC, or an instant (RFC 3339).
+// parseSince reads a time that the user typed at now: a duration ago (7d), the beginning of
+// a day in UTC, or an instant (RFC 3339).
 func parseSince(s string, now time.Time) (time.Time, error) {
 	for _, form := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(form, s); err == nil {

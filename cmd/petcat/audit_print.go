@@ -25,7 +25,7 @@ type auditJSON struct {
 	Hash     string          `json:"hash"`
 }
 
-// auditTime is the precision of the log, which the hashes cover.
+// auditTime prints milliseconds: the hashes cover times in that precision.
 const auditTime = "2006-01-02T15:04:05.000Z07:00"
 
 func auditDocument(e petcat.AuditEntry) auditJSON {
@@ -33,20 +33,20 @@ func auditDocument(e petcat.AuditEntry) auditJSON {
 		Sequence: e.Sequence, At: e.At.UTC().Format(auditTime), Actor: string(e.Actor),
 		Action: e.Action, Subject: e.Subject, Detail: json.RawMessage(e.Detail), Hash: hex.EncodeToString(e.Hash[:]),
 	}
-	if !json.Valid(d.Detail) { // somebody altered it
-		d.Detail, _ = json.Marshal(e.Detail) // a string can be encoded
+	if !json.Valid(d.Detail) { // only if somebody altered the entry
+		d.Detail, _ = json.Marshal(e.Detail) // never fails for a string
 	}
 	return d
 }
 
-// printAudit prints entries as they come, however many: columns for people have
-// fixed widths.
+// printAudit prints each entry when it is read, because there may be very many. So the
+// columns have fixed widths.
 func (p *program) printAudit(asJSON bool, each func(func(petcat.AuditEntry) error) error) error {
 	w := bufio.NewWriter(p.stdout)
 	line := auditLine
 	if asJSON {
 		line = auditElement
-		_, _ = w.WriteString("[") // Flush reports what went wrong
+		_, _ = w.WriteString("[") // Flush returns its error
 	}
 	n := 0
 	err := each(func(e petcat.AuditEntry) error {
@@ -82,7 +82,7 @@ func auditElement(w io.Writer, e petcat.AuditEntry, n int) error {
 	return err
 }
 
-// auditLine writes the n-th line, and before the first one what the columns are.
+// auditLine writes the n-th line, and the header before the first one.
 func auditLine(w io.Writer, e petcat.AuditEntry, n int) error {
 	const columns = "%8s  %-24s  %-16s  %-16s  %-16s  %s"
 	var header string
@@ -95,7 +95,7 @@ func auditLine(w io.Writer, e petcat.AuditEntry, n int) error {
 	return err
 }
 
-// auditReport is what audit verify says in the end.
+// auditReport is the result of audit verify.
 type auditReport struct {
 	Entries      int64    `json:"entries"`
 	Head         string   `json:"head"`

@@ -14,10 +14,10 @@ import (
 	"petcat/internal/backup"
 )
 
-// dash is what stands for stdin and stdout in the place of a file's name.
+// dash stands for stdin or stdout instead of a file name.
 const dash = "-"
 
-// backupFile is what restore and verify read.
+// backupFile describes the argument of restore and verify in messages.
 const backupFile = "a file written by petcat backup"
 
 func (p *program) backupCommand() *cobra.Command {
@@ -25,10 +25,11 @@ func (p *program) backupCommand() *cobra.Command {
 		Use:     "backup FILE",
 		Short:   "Back up everything into a file while the service runs",
 		GroupID: groupKeep,
-		Long: `Back up everything into a file while the service runs: accounts, hashes of keys,
-bans, categories, idempotency keys, day counts and the audit log, as of one moment.
-The file contains no keys, but it contains customers' names, so only its owner can
-read it.
+		Long: `Back up the data into a file while the service runs: accounts, hashes of keys, bans,
+categories, pets, orders, idempotency keys, day counts, the audit log and the usage
+history, all from the same moment. Operators, their sessions and recent refusals are
+not in it. The file contains no keys, but it contains customers' names, so only its
+owner can read it.
 
 petcat restore restores it on SQLite or on PostgreSQL. With - the backup is written
 to stdout.`,
@@ -82,8 +83,8 @@ to stdout.`,
 	return cmd
 }
 
-// interruptible lets a signal end a command in order, so that it leaves nothing
-// half done behind; a second one ends it at once.
+// interruptible lets SIGINT and SIGTERM end the context of a command, so that it can clean
+// up. A second signal ends the process at once.
 func interruptible(cmd *cobra.Command) (done func()) {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop)
@@ -92,10 +93,10 @@ func interruptible(cmd *cobra.Command) (done func()) {
 }
 
 func quietFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("quiet", false, "print nothing but what went wrong")
+	return cmd.Flags().Bool("quiet", false, "print only errors")
 }
 
-// closing closes a store; err is what went wrong before.
+// closing closes a store. It returns err if that is not nil, else the error of closing.
 func closing(st io.Closer, err error) error {
 	if closeErr := st.Close(); err == nil && closeErr != nil {
 		return fmt.Errorf("close the store: %w", closeErr)
@@ -103,7 +104,7 @@ func closing(st io.Closer, err error) error {
 	return err
 }
 
-// progressSink shows on a bar how far a copy is.
+// progressSink shows the progress of a copy.
 type progressSink struct {
 	backup.Sink
 	bar *progress
@@ -119,7 +120,7 @@ func (s *progressSink) Row(k backup.Kind, values []any) error {
 	return s.Sink.Row(k, values)
 }
 
-// fileError turns an error that names no file into one that does.
+// fileError adds the name of the file, a hint and an exit code to a [backup.Error].
 func fileError(name string, err error) error {
 	e, ok := errors.AsType[*backup.Error](err)
 	if !ok {

@@ -12,12 +12,12 @@ import (
 	"petcat/internal/osfile"
 )
 
-// output is where a command writes what it was asked for. A file appears under its name only when it is
-// complete and on the disk.
+// output is the file or stdout to which a command writes its result. A file appears under
+// its name only when it is complete and on disk.
 type output struct {
 	io.Writer
-	path    string
-	replace bool          // what has the name already
+	path    string        // "" for stdout
+	replace bool          // an existing file with this name
 	draft   *osfile.Draft // nil for stdout
 }
 
@@ -43,7 +43,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	return &output{Writer: draft, path: path, replace: force, draft: draft}, nil
 }
 
-// checkNew refuses to write over what is there.
+// checkNew returns an error if path is a directory, or an existing file without --force.
 func checkNew(path string, force bool) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -51,7 +51,7 @@ func checkNew(path string, force bool) error {
 	case err == nil && !force:
 		return existsError(path)
 	default:
-		return nil // what is wrong with the place shows when the file is made
+		return nil // creating the file reports other errors
 	}
 }
 
@@ -59,7 +59,7 @@ func existsError(path string) error {
 	return usageErrorf("%s already exists; choose another name, or replace it with --force", path)
 }
 
-// reason strips the path from a system error: the sentence names it already.
+// reason removes the path from a system error, because the message already names it.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -67,7 +67,7 @@ func reason(err error) error {
 	return err
 }
 
-// Write writes through to the file; its errors name the file that was asked for.
+// Write writes to the file. Its errors name the file that the user typed.
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if err != nil {
@@ -108,15 +108,15 @@ func (o *output) discard() {
 	}
 }
 
-// input is where a command reads what it was given.
+// input is the file or stdin from which a command reads.
 type input struct {
 	io.Reader
 	name string
-	file *os.File // nil: it can be read but once
+	file *os.File // nil if it can be read only once
 	done func() error
 }
 
-// openInput opens a file, or stdin. The errors say what file to give.
+// openInput opens a file, or stdin. give describes in its errors which file is expected.
 func (p *program) openInput(path, give string) (*input, error) {
 	if path == dash {
 		return &input{Reader: p.stdin, name: path, done: func() error { return nil }}, nil

@@ -11,19 +11,19 @@ import (
 	"petcat/internal/backup"
 )
 
-// report is what backup, restore and verify say in the end.
+// report is the result of backup, restore and verify.
 type report struct {
 	backup.Header
 	File     string    `json:"file,omitempty"`
-	Place    string    `json:"place,omitempty"` // what was restored into
+	Place    string    `json:"place,omitempty"` // where the backup was restored
 	Size     int64     `json:"size,omitempty"`  // of the file, in bytes
 	Seconds  float64   `json:"seconds"`
-	Findings *[]string `json:"findings,omitempty"` // of verify alone
+	Findings *[]string `json:"findings,omitempty"` // only from verify
 
-	verb, done string // for people
+	verb, done string // parts of the sentence without --json
 }
 
-// printReport says what was done.
+// printReport prints a report, and the numbers of rows.
 func (p *program) printReport(to io.Writer, r report, asJSON, quiet bool) error {
 	switch {
 	case asJSON:

@@ -40,14 +40,14 @@ func (p *program) categoryListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the categories",
-		Long: `List all categories, or one page of them: at most --limit, of those behind the id
---after. One request, however many there are. To work with the list in other programs,
-see petcat category export.`,
+		Long: `List all categories, or one page of them: at most --limit categories, after the id
+--after. The command sends one request, however many categories there are. To work with
+the list in other programs, see petcat category export.`,
 		Args: arguments(),
 	}
 	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
 	limit := cmd.Flags().Int("limit", 0, fmt.Sprintf("the most categories to list, 1 to %d; default all", petcat.MaxPage))
-	after := cmd.Flags().Int64("after", 0, "`id` behind which the list begins")
+	after := cmd.Flags().Int64("after", 0, "`id` after which the list begins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
 			return usageErrorf("--limit must be from 1 to %d", petcat.MaxPage)
@@ -98,7 +98,7 @@ one, each command creates another category.`,
 	}
 	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
 	n := client.NewCategory{}
-	cmd.Flags().StringVar(&n.Description, "description", "", "`text` that describes it")
+	cmd.Flags().StringVar(&n.Description, "description", "", "`text` that describes the category")
 	cmd.Flags().StringVar(&n.IdempotencyKey, "idempotency-key", "", "`name` of this create, 1 to 255 visible ASCII characters; default a random one")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if n.Name = args[0]; n.IdempotencyKey == "" {
@@ -119,7 +119,7 @@ func (p *program) categoryUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update ID",
 		Short: "Change the name or the description of a category",
-		Long: `Change the name or the description of a category; what is not given stays. Only the
+		Long: `Change the name or the description of a category; one that is not given stays. Only the
 account that created a category may change it. With --if-match, nothing is changed if
 somebody else has changed the category since petcat category get showed that ETag.`,
 		Example: `  petcat category update 17 --name Ferrets --description ""
@@ -190,7 +190,7 @@ func (p *program) categoryDeleteCommand() *cobra.Command {
 	return cmd
 }
 
-// confirmDelete asks about a category by its name: an id is easily mistyped.
+// confirmDelete asks for a confirmation that shows the name: an id is easily mistyped.
 func (p *program) confirmDelete(ctx context.Context, c *client.Client, id int64, yes bool) error {
 	question := ""
 	if !yes && p.isTerminal(p.stdin) {

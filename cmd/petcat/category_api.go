@@ -16,13 +16,14 @@ import (
 	"petcat/internal/config"
 )
 
-// api is how a command calls a service through its API.
+// api calls a service through its API.
 type api struct {
 	program *program
 	url     string
 }
 
-// apiFlags adds the flags of a command that calls a service. The key is none of them.
+// apiFlags adds the flags of a command that calls a service. None of them is the key: other
+// users of the machine could see it.
 func (p *program) apiFlags(cmd *cobra.Command) *api {
 	a := &api{program: p}
 	cmd.Flags().StringVar(&a.url, "url", "", "`URL` of the service (PETCAT_URL, default "+config.DefaultServiceURL+")")
@@ -43,7 +44,7 @@ func (a *api) dial(options ...client.Option) (*client.Client, config.Service, er
 	return c, service, nil
 }
 
-// call runs what somebody waits for: it gives up soon, and says why.
+// call runs fn for a user who waits: its client gives up soon, and the error says why.
 func (a *api) call(ctx context.Context, fn func(context.Context, *client.Client) error) error {
 	c, service, err := a.dial(client.WithRetries(2), client.WithMaxWait(2*time.Second))
 	if err != nil {
@@ -52,8 +53,8 @@ func (a *api) call(ctx context.Context, fn func(context.Context, *client.Client)
 	return explainAPI(fn(ctx, c), service)
 }
 
-// explainAPI turns an error of the client into one that says what to do, and has an exit
-// code. Others are returned as they are.
+// explainAPI turns an error of the client into one that says what to do and has an exit
+// code. It returns other errors unchanged.
 func explainAPI(err error, service config.Service) error {
 	e, answered := errors.AsType[*client.Error](err)
 	lost, transport := errors.AsType[*neturl.Error](err)
@@ -74,7 +75,7 @@ func explainAPI(err error, service config.Service) error {
 		f.code = exitTryLater
 	case e.Status == http.StatusTooManyRequests:
 		f.code = exitTryLater
-		if !e.NotSent { // else the client has said it
+		if !e.NotSent { // otherwise the text of the error already says it
 			f.text += fmt.Sprintf("; try again in %s", e.RetryAfter)
 		}
 	case e.Status == http.StatusUnauthorized:
@@ -83,6 +84,6 @@ func explainAPI(err error, service config.Service) error {
 	return f
 }
 
-// apiText returns the text of an error of the client without petcat's name, with which
-// every message of this program begins.
+// apiText returns the text of an error of the client without "petcat: ", because every
+// message of this program already begins with it.
 func apiText(err error) string { return strings.Replace(err.Error(), "petcat: ", "", 1) }

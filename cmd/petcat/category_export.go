@@ -16,9 +16,8 @@ func (p *program) categoryExportCommand() *cobra.Command {
 		Use:   "export [FILE]",
 		Short: "Write all categories into a file, or to stdout",
 		Long: `Write all categories into a CSV, JSON or JSON lines file, or to stdout. FILE appears
-when it is complete. petcat category import reads what was written. The list is read
-in pages of 1,000: each is one request, and counts against the limits, which the
-command obeys.`,
+when it is complete. petcat category import can read it. The list is read in pages of
+1,000. Each page is one request and counts against the limits, which the command obeys.`,
 		Example: `  petcat category export categories.csv
   petcat category export --format jsonl | jq -r .name`,
 		Args: arguments("[FILE]"),
@@ -73,7 +72,7 @@ command obeys.`,
 	return cmd
 }
 
-// export writes all categories, and returns how many there are.
+// export writes all categories, and returns how many it wrote.
 func export(ctx context.Context, c *client.Client, w *categoryfile.Writer, bar *progress) (count int64, err error) {
 	for category, err := range c.Categories.All(ctx) {
 		if err == nil {

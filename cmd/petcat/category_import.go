@@ -17,10 +17,10 @@ import (
 	"petcat/internal/importer"
 )
 
-// journalEnding is what the name of a journal has in addition to that of its file.
+// journalEnding is appended to the name of a file to name its journal.
 const journalEnding = ".petcat-journal"
 
-// importFlags are the flags of an import, and its file.
+// importFlags are the flags and the argument of an import.
 type importFlags struct {
 	*api
 
@@ -40,9 +40,9 @@ line.
 
 The import obeys the limits of the account and goes on when the next minute begins.
 It can be interrupted at any time, and continued by the same command: the journal
-beside the file, FILE` + journalEnding + `, tells which rows exist. So the same file
-creates nothing twice, days later, too. New rows in it are created, equal rows as
-often as they are there. Keep the journal with the file.
+beside the file, FILE` + journalEnding + `, records which rows exist. So the same file
+creates nothing twice, even days later. New rows in it are created, and a row that
+occurs several times is created that often. Keep the journal with the file.
 
 A bad row is reported with its line and does not stop the others. Exit codes: 0 every
 row exists, 65 some rows are bad, 75 try again later (the quota of the day is used
@@ -91,7 +91,7 @@ func formatOf(path, flag string) (categoryfile.Format, error) {
 	return f, nil
 }
 
-// run checks what was given before it touches anything.
+// run checks the arguments, the key and the journal before it creates anything.
 func (f *importFlags) run(ctx context.Context) error {
 	format, err := formatOf(f.file, f.format)
 	switch {
@@ -102,8 +102,8 @@ func (f *importFlags) run(ctx context.Context) error {
 	case f.journal == "":
 		f.journal = f.file + journalEnding
 	}
-	// It has no limits of its own: it waits for the next minute, and for a service that
-	// is being restarted.
+	// Without options, the client waits as long as needed: for the next minute, and for a
+	// service that is being restarted.
 	c, service, err := f.dial()
 	if err != nil {
 		return err
@@ -113,7 +113,8 @@ func (f *importFlags) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = in.done() }()
-	// It costs nothing, and tells a wrong URL or key before a journal is made for it.
+	// A request for the usage costs nothing. It detects a wrong URL or key before a
+	// journal is created for it.
 	if err := f.call(ctx, func(ctx context.Context, c *client.Client) error {
 		_, err := c.Usage(ctx)
 		return err
@@ -124,7 +125,7 @@ func (f *importFlags) run(ctx context.Context) error {
 	if err != nil {
 		return f.explainJournal(err, service)
 	}
-	defer func() { _ = journal.Close() }() // what is in it is on the disk
+	defer func() { _ = journal.Close() }() // its lines are already on disk
 	rows := func() iter.Seq2[categoryfile.Row, error] { return f.rows(in, format) }
 	total := int64(unknownTotal)
 	if in.file != nil {
@@ -140,7 +141,7 @@ func (f *importFlags) run(ctx context.Context) error {
 	return f.program.importRows(ctx, f, c, service, &importer.Import{Rows: rows(), Journal: journal, Service: c.Categories}, total)
 }
 
-// rows returns the rows of a file. What ends it early is an error that names it.
+// rows returns the rows of a file. An error that ends it early names the file.
 func (f *importFlags) rows(in *input, format categoryfile.Format) iter.Seq2[categoryfile.Row, error] {
 	return func(yield func(categoryfile.Row, error) bool) {
 		for row, err := range categoryfile.Rows(in, format) {
@@ -162,7 +163,7 @@ func unreadable(name string, err error) error {
 	return &failure{code: exitData, text: fmt.Sprintf("%s cannot be imported: %v", name, err), cause: err}
 }
 
-// explainJournal says what to do about a journal that cannot be used.
+// explainJournal turns an error of opening the journal into one that says what to do.
 func (f *importFlags) explainJournal(err error, service config.Service) error {
 	switch {
 	case errors.Is(err, importer.ErrInUse):
@@ -178,7 +179,7 @@ func (f *importFlags) explainJournal(err error, service config.Service) error {
 	}
 }
 
-// importRows imports, shows how far it is, and says what became of the rows.
+// importRows runs the import, shows its progress, and prints its report.
 func (p *program) importRows(ctx context.Context, f *importFlags, c *client.Client, service config.Service, im *importer.Import, total int64) error {
 	bar := p.newProgress("created", !*f.asJSON && !*f.quiet)
 	bar.note = func() string { return waiting(c) }
@@ -206,8 +207,8 @@ func (p *program) importRows(ctx context.Context, f *importFlags, c *client.Clie
 	return r.verdict(explainAPI(err, service))
 }
 
-// waiting says for how long nothing is sent, and the code of the answer that requests
-// would get.
+// waiting returns a note for the progress: for how long the client holds requests back, and
+// the code of the answer that they would get. It is "" if the client holds none back.
 func waiting(c *client.Client) string {
 	_, why := c.Held()
 	if why == nil {

@@ -9,25 +9,25 @@ import (
 	"petcat/client"
 )
 
-// importReport is what an import says in the end. Complete says that no row is left but
-// those that were refused.
+// importReport is the result of an import. Complete says that every row exists, except those
+// that were refused.
 type importReport struct {
 	File     string        `json:"file"`
 	Journal  string        `json:"journal"`
 	Complete bool          `json:"complete"`
 	Created  int           `json:"created"`
 	Existing int           `json:"existing"` // created by earlier imports
-	Found    int           `json:"found"`    // of those, how many were looked for in the list
+	Found    int           `json:"found"`    // how many of Existing were found in the list
 	Refused  []refusalJSON `json:"refused"`
 	Seconds  float64       `json:"seconds"`
 
-	refused int // their number
+	refused int // how many rows were refused; Refused is filled only for --json
 }
 
-// refusalJSON is a row that is not created.
+// refusalJSON is a row that was refused.
 type refusalJSON struct {
 	Line    int         `json:"line"`
-	Code    client.Code `json:"code"` // of the API, or invalid_row
+	Code    client.Code `json:"code"` // of the API, or invalid_row if the row was not sent
 	Message string      `json:"message"`
 }
 
@@ -50,7 +50,7 @@ func (p *program) printImport(r importReport, asJSON, quiet bool) error {
 	return p.say("It took %.1f s, at %s/s.", r.Seconds, humanize.Comma(int64(float64(r.Created)/max(r.Seconds, 0.001))))
 }
 
-// verdict returns the error of a command whose import ended with err.
+// verdict returns the error of the command. err is the error of its import.
 func (r importReport) verdict(err error) error {
 	if f, ok := errors.AsType[*failure](err); ok && f.code == exitTryLater {
 		return &failure{code: f.code, text: f.text + "; the same command continues where this one ended", cause: err}

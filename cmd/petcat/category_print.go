@@ -18,7 +18,7 @@ func categoryDocument(c client.Category) categoryJSON {
 	return categoryJSON{ID: c.ID, Name: c.Name, Description: nullable(c.Description), ETag: c.ETag}
 }
 
-// printCategory prints what a call returned, and returns its error.
+// printCategory prints the category that a call returned, or returns the call's error.
 func (p *program) printCategory(c client.Category, err error, asJSON bool) error {
 	switch {
 	case err != nil:
@@ -53,7 +53,7 @@ func (p *program) printCategories(list []client.Category, err error, asJSON bool
 	}
 }
 
-// shortened returns what fits into a line of a table.
+// shortened returns a text cut to the width of a table's column.
 func shortened(text string) string {
 	const most = 60 // characters
 	if runes := []rune(text); len(runes) > most {

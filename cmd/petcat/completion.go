@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionCommand prints the script that teaches a shell to complete.
+// completionCommand prints the completion script of a shell.
 func (p *program) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "completion bash|zsh|fish|powershell",
@@ -38,7 +38,7 @@ func (p *program) completionCommand() *cobra.Command {
 // complete offers fixed values for a flag of cmd.
 func complete(cmd *cobra.Command, flag string, values []string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(fmt.Sprintf("complete --%s: %v", flag, err)) // no such flag, or done twice: a mistake in this program
+		panic(fmt.Sprintf("complete --%s: %v", flag, err)) // the flag does not exist or was completed before: a mistake in this program
 	}
 }
 
@@ -49,8 +49,8 @@ func completeFiles(cmd *cobra.Command) {
 	}
 }
 
-// completeNoFiles keeps shells from offering files as arguments, but to commands
-// that say themselves what they take.
+// completeNoFiles keeps shells from offering files as arguments, except for commands with a
+// completion of their own.
 func completeNoFiles(cmd *cobra.Command) {
 	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -19,8 +19,8 @@ func (p *program) configCommand() *cobra.Command {
 		Long: `Show the settings that petcat serve would run with, secrets masked, and where
 each came from: the flag, then the environment, then the default. An empty
 variable counts as unset. PETCAT_DATABASE_FILE and PETCAT_LIMITER_FILE can name
-files that contain the secrets. A node that runs already, such as a unit of systemd, has
-the settings of its own start: --running asks it.`,
+files that contain the secrets. A node that already runs, such as a systemd unit, keeps
+the settings with which it was started: --running shows those.`,
 		Example: `  petcat config
   petcat config --running --admin-listen 127.0.0.1:8081`,
 		Args: arguments(),
@@ -29,7 +29,7 @@ the settings of its own start: --running asks it.`,
 	asJSON := jsonFlag(cmd)
 	running := cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine, asked at --admin-listen")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !*running { // what is wrong is shown too: that is when one looks
+		if !*running { // prints the settings even if one is wrong: that is when users look at them
 			if err := p.printSettings(config.Documents(config.Values(cmd.Flags(), p.environ)), *asJSON); err != nil {
 				return err
 			}

@@ -18,8 +18,8 @@ import (
 	"petcat/internal/server"
 )
 
-// devAccount is the account and the operator of a first look, and devKeyFile, in the data
-// directory, holds its key, so that each start can show it again.
+// devAccount is the name of the account and of the operator of petcat dev. devKeyFile, in
+// the data directory, contains the key, so that each start can show it again.
 const (
 	devAccount = "dev"
 	devKeyFile = "dev-key"
@@ -48,7 +48,7 @@ create accounts, keys and operators there yourself.`,
 	return cmd
 }
 
-// welcome shows what to do next.
+// welcome prints the URLs, the key, a link to the console and example requests.
 func (p *program) welcome(ctx context.Context, settings config.Settings, n *server.Node) error {
 	key, err := p.devKey(ctx, settings, n)
 	if err != nil {
@@ -84,7 +84,8 @@ Stop it with Ctrl-C.
 	return err
 }
 
-// devLink returns a link to the console, for the operator of a first look.
+// devLink returns a link to the console for the operator devAccount, whom it creates if
+// needed.
 func (p *program) devLink(ctx context.Context, n *server.Node) (string, error) {
 	token, err := petcat.GenerateToken(p.random)
 	if err != nil {
@@ -101,7 +102,8 @@ func (p *program) devLink(ctx context.Context, n *server.Node) (string, error) {
 	return console.SignInLink(n.ConsoleURL(), token.Secret), err
 }
 
-// devKey returns the key in the file when it still works, else a new one.
+// devKey returns the key in the file if it still works, else a new one, which it writes into
+// the file.
 func (p *program) devKey(ctx context.Context, settings config.Settings, n *server.Node) (petcat.Secret, error) {
 	file := filepath.Join(settings.Data, devKeyFile)
 	text, err := os.ReadFile(file) // #nosec G304 -- the operator's own data directory
@@ -122,7 +124,7 @@ func (p *program) devKey(ctx context.Context, settings config.Settings, n *serve
 	return key, dir.WriteFile(devKeyFile, key.Reveal()+"\n")
 }
 
-// newDevKey makes a key, and the account when it is missing.
+// newDevKey creates a key, and the account if it does not exist or is closed.
 func (p *program) newDevKey(ctx context.Context, n *server.Node) (petcat.Secret, error) {
 	account, err := n.Accounts().FindAccount(ctx, devAccount)
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {

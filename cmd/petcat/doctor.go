@@ -17,12 +17,12 @@ func (p *program) doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Short:   "Look for problems on this machine, and say what to do about them",
 		GroupID: groupRun,
-		Long: `Look at what petcat serve needs with the same settings: data, schema, disk and its
+		Long: `Check what petcat serve needs with the same settings: data, schema, disk and its
 sync time, clock, database, shared counters, the node itself if one runs, listeners,
 certificate and backups. Nothing is changed, and a running node is not disturbed.
 
-Prints one line for each finding, which says what to do unless it is ok. The exit code
-is 1 if one of them is a problem, else 0.`,
+Prints one line for each finding, which says what to do unless its status is ok. The exit
+code is 1 if one of them is a problem, else 0.`,
 		Args: arguments(),
 	}
 	registerServeFlags(cmd)
@@ -56,7 +56,7 @@ func (p *program) openExamined(ctx context.Context, settings config.Settings) (d
 	return st, nil
 }
 
-// askOwnNode asks the node of this machine.
+// askOwnNode asks the node on this machine for its state.
 func askOwnNode(ctx context.Context, settings config.Settings) (server.Readiness, error) {
 	url, err := settings.AdminURL()
 	if err != nil {
@@ -66,9 +66,9 @@ func askOwnNode(ctx context.Context, settings config.Settings) (server.Readiness
 	return r, err
 }
 
-// doctorJSON is what petcat doctor prints.
+// doctorJSON is what petcat doctor --json prints.
 type doctorJSON struct {
-	Status   doctor.Status    `json:"status"` // the worst of all
+	Status   doctor.Status    `json:"status"` // the worst status of the findings
 	Findings []doctor.Finding `json:"findings"`
 }
 

@@ -15,7 +15,7 @@ import (
 	"petcat/internal/openerror"
 )
 
-// The exit codes, which scripts and supervisors rely on. Those above 2 are of
+// The exit codes, on which scripts and supervisors rely. Those from 65 to 78 are from
 // sysexits.h: a supervisor may restart after 75, and should not after 78.
 const (
 	exitDone     = 0
@@ -24,12 +24,12 @@ const (
 	exitData     = 65 // EX_DATAERR: rows of a file cannot be imported
 	exitTryLater = 75 // EX_TEMPFAIL: the data directory or the port is in use, or a service does not answer now
 	exitConfig   = 78 // EX_CONFIG: a setting, or what it points to, is not usable
-	// exitInterrupted is what shells say of a program that Ctrl-C ended.
+	// exitInterrupted is the status that shells report for a program that Ctrl-C ended.
 	exitInterrupted = 130
 )
 
-// failure is an error that knows its exit code. Its text is for the user: one
-// sentence that names the remedy.
+// failure is an error with its exit code. Its text is for the user: one sentence that
+// says what to do.
 type failure struct {
 	code  int
 	text  string
@@ -39,20 +39,18 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// usageErrorf says that the command was typed wrong.
+// usageErrorf returns an error about what the user typed.
 func usageErrorf(format string, args ...any) error {
 	return &failure{code: exitUsage, text: fmt.Sprintf(format, args...)}
 }
 
-// tryLaterf says that something is in use that may be free later. %w is
-// understood.
+// tryLaterf returns an error about something that may work later. format may contain %w.
 func tryLaterf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &failure{code: exitTryLater, text: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// exitCode returns the exit code of an error. It is the only place that
-// decides.
+// exitCode returns the exit code of an error. No other place decides it.
 func exitCode(err error) int {
 	if err == nil {
 		return exitDone
@@ -81,7 +79,7 @@ func exitCode(err error) int {
 	}
 }
 
-// noRoom reports whether a disk, or a share of it, is full.
+// noRoom reports whether an error says that a disk or a disk quota is full.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -105,14 +103,14 @@ func explain(err error) string {
 	case !ok:
 		return err.Error()
 	case e.Unwrap() != nil:
-		// Unlike a caller of the API, the operator may see why.
+		// Unlike a caller of the API, an operator may see the cause.
 		return fmt.Sprintf("%s: %v", e.Message, e.Unwrap())
 	default:
 		return e.Message
 	}
 }
 
-// openHint ends the sentence of an error of opening with what to type.
+// openHint returns the end of the message of an [openerror.Error]: what the user can do.
 func openHint(e *openerror.Error) string {
 	switch {
 	case e.Kind == openerror.OtherEnvironment:
@@ -130,8 +128,8 @@ func openHint(e *openerror.Error) string {
 	}
 }
 
-// notFound adds to an error that says that something is not there which command lists
-// what is.
+// notFound adds a hint to an error not_found: list names the command that lists what exists.
+// It returns other errors unchanged.
 func notFound(err error, list string) error {
 	if petcat.CodeOf(err) != petcat.CodeNotFound {
 		return err
@@ -139,8 +137,8 @@ func notFound(err error, list string) error {
 	return &failure{code: exitCode(err), text: explain(err) + "; " + list, cause: err}
 }
 
-// unsure returns the error of a change. When the change may have happened all the
-// same, it says what, and how to see whether it did.
+// unsure returns the error of a change. If the outcome is unknown, the error has the given
+// exit code, and its text ends with format: what may have changed, and how to check.
 func unsure(err error, code int, format string, args ...any) error {
 	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 		return err
@@ -151,7 +149,7 @@ func unsure(err error, code int, format string, args ...any) error {
 	return &failure{code: code, text: fmt.Sprintf("%v; %s", err, fmt.Sprintf(format, args...)), cause: petcat.ErrOutcomeUnknown}
 }
 
-// usage makes a usage error of a domain error about what was typed.
+// usage turns an error of the domain about what the user typed into a usage error.
 func usage(err error) error {
 	if err == nil {
 		return nil
@@ -159,9 +157,9 @@ func usage(err error) error {
 	return &failure{code: exitUsage, text: explain(err), cause: err}
 }
 
-// unknownCommand is the error for a word that names no command of parent.
+// unknownCommand returns the error for a word that names no command of parent.
 func unknownCommand(parent *cobra.Command, word string) error {
-	// Cobra applies its default distance of 2 only on its own way to this.
+	// Cobra sets its default distance of 2 only in its own error for unknown commands.
 	if parent.SuggestionsMinimumDistance <= 0 {
 		parent.SuggestionsMinimumDistance = 2
 	}
@@ -172,8 +170,8 @@ func unknownCommand(parent *cobra.Command, word string) error {
 	return usageErrorf("%s", text)
 }
 
-// flagError is called when a flag is unknown or its value cannot be read. When
-// the command before the flag is what is wrong, that is what to say.
+// flagError returns the error for an unknown flag or an invalid value. If the word before
+// the flag is an unknown command, the error says that instead.
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	depth := strings.Count(cmd.CommandPath(), " ")
 	if cmd.HasSubCommands() && len(p.args) > depth && !strings.HasPrefix(p.args[depth], "-") {
@@ -182,8 +180,8 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	return usage(err)
 }
 
-// arguments returns a check that all of the named arguments are there and no
-// others; a name in brackets is optional.
+// arguments returns a check that a command has the named arguments and no others. A name in
+// brackets is optional.
 func arguments(names ...string) cobra.PositionalArgs {
 	required := 0
 	for _, name := range names {

@@ -7,10 +7,9 @@ import (
 	"petcat/internal/config"
 )
 
-// parseExpiry reads when a key is to expire, as somebody typed it at now: after
-// a length of time (90d), on a day (2027-01-31, from its beginning in UTC), or
-// at an instant (RFC 3339). The result is in UTC and in whole seconds; it may
-// lie in the past, which is for the domain to refuse.
+// parseExpiry reads when a key is to expire, as the user typed it at now: a duration (90d),
+// the beginning of a day in UTC (2027-01-31), or an instant (RFC 3339). The result is in UTC
+// and in whole seconds. It may be in the past: the domain refuses that.
 func parseExpiry(s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.DateOnly, s); err == nil {
 		return t, nil

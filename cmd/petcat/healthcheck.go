@@ -18,14 +18,14 @@ import (
 	"petcat/internal/server"
 )
 
-// healthTimeout is how long a node may take to say how it is: it looks nothing
-// up for that, so one that takes longer is not well.
+// healthTimeout is how long a node may take to answer. Its state is in memory, so a node
+// that takes longer is not healthy.
 const healthTimeout = 2 * time.Second
 
-// errNoAnswer says so of a node.
+// errNoAnswer is the error for a node that takes longer than healthTimeout.
 var errNoAnswer = fmt.Errorf("no answer within %s", healthTimeout)
 
-// maxAdminAnswer is far above what a node says of itself.
+// maxAdminAnswer is far above the size of any answer of a node, in bytes.
 const maxAdminAnswer = 64 << 10
 
 // healthCommand asks the node on this machine whether requests should be sent to
@@ -40,7 +40,7 @@ if it is ready or degraded (it serves requests, but something that it depends on
 unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 		Args: arguments(),
 	}
-	// Those of the listeners: they are checked together.
+	// The settings of the listeners are checked together.
 	registerFlags(cmd, "listen", "admin-listen", "admin-allow-plaintext", "tls-cert", "tls-key")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -67,7 +67,7 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 	return cmd
 }
 
-// askReadiness asks one node how it is.
+// askReadiness asks a node for its state.
 func askReadiness(ctx context.Context, url string) (r server.Readiness, ready bool, err error) {
 	status, err := askNode(ctx, url, &r)
 	if err == nil && r.Status == "" {
@@ -76,7 +76,7 @@ func askReadiness(ctx context.Context, url string) (r server.Readiness, ready bo
 	return r, status == http.StatusOK, err
 }
 
-// askNode asks the admin listener of one node for JSON, which it reads into v.
+// askNode gets JSON from the admin listener of a node, and decodes it into v.
 func askNode(ctx context.Context, url string, v any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -85,16 +85,16 @@ func askNode(ctx context.Context, url string, v any) (status int, err error) {
 		return 0, fmt.Errorf("ask %s: %w", url, err)
 	}
 	client := http.Client{Transport: &http.Transport{
-		// The node is on this machine, where no proxy is to be asked.
+		// The node is on this machine: no proxy is needed.
 		Proxy: nil,
-		// It is called by the name of this machine, for which no certificate was
-		// made, and it is told nothing.
+		// The certificate is not for the name of this machine, and the request
+		// contains no secret.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // as above
 	}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)
 	if e, ok := errors.AsType[*neturl.Error](err); ok {
-		err = e.Err // without the address, which is said below
+		err = e.Err // without the address, which the message below contains
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errNoAnswer

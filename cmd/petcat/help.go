@@ -2,8 +2,8 @@ package main
 
 import "github.com/spf13/cobra"
 
-// helpCommand is petcat help, which is another way to write --help. Unlike
-// cobra's own it fails when there is no such command.
+// helpCommand is petcat help, which does the same as --help. Unlike cobra's own, it fails if
+// there is no such command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]...",

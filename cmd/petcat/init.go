@@ -44,7 +44,7 @@ already, nothing is changed.`,
 	return cmd
 }
 
-// noDataError says that there is no deployment where the settings point.
+// noDataError returns the error for settings that point to no deployment.
 func noDataError(settings config.Settings) error {
 	return config.Errorf("there is no data in %s; give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", place(settings))
 }

@@ -41,7 +41,7 @@ func (p *program) keyCreateCommand() *cobra.Command {
 	}
 	registerStoreFlags(cmd)
 	asJSON := jsonFlag(cmd)
-	label := cmd.Flags().String("label", "", "`note` that tells the key from others")
+	label := cmd.Flags().String("label", "", "`note` that distinguishes the key from others")
 	expires := cmd.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
 	readOnly := cmd.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -51,7 +51,8 @@ func (p *program) keyCreateCommand() *cobra.Command {
 			if terms.ExpiresAt, err = parseExpiry(*expires, p.now()); err != nil {
 				return usageErrorf("--expires %v", err)
 			}
-			// Here, too: the first moment of the year 1 would be taken for never.
+			// The domain checks this too, but it takes the zero time, which the user can
+			// type as 0001-01-01, for never.
 			if !terms.ExpiresAt.After(p.now()) {
 				return usageErrorf("the expiry must be in the future (got %s)", timestamp(terms.ExpiresAt))
 			}
@@ -118,7 +119,7 @@ func (p *program) keyListCommand() *cobra.Command {
 	return cmd
 }
 
-// defaultOverlap gives the holder of a key a day to put the new one in place.
+// defaultOverlap gives the owner of a key a day to install the new one.
 const defaultOverlap = "24h"
 
 func (p *program) keyRotateCommand() *cobra.Command {
@@ -162,9 +163,8 @@ the old key is.`,
 	return cmd
 }
 
-// printRotated looks up what the store's answer does not say. The new key's
-// secret exists nowhere else any more, so it is printed whatever the lookup
-// brings.
+// printRotated prints the new key, with the name of its account and the end of the old key
+// if they can be read. Its secret exists nowhere else, so errors of those reads are ignored.
 func (p *program) printRotated(ctx context.Context, st store, k newKey, asJSON bool) error {
 	if old, err := st.FindKey(ctx, k.replaces); err == nil {
 		k.replacedUntil = old.ExpiresAt
@@ -175,8 +175,7 @@ func (p *program) printRotated(ctx context.Context, st store, k newKey, asJSON b
 	return p.printNewKey(k, asJSON)
 }
 
-// keyChangeCommand returns the command of one [petcat.KeyAction], which has its
-// name.
+// keyChangeCommand returns the command of a [petcat.KeyAction]. Both have the same name.
 func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   string(action) + " KEY_ID",
@@ -214,7 +213,7 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 
 func noSuchKey(err error) error { return notFound(err, "list the keys with: petcat key list") }
 
-// parseKeyID reads the id of a key as somebody typed it: key_34, or its number alone.
+// parseKeyID reads the id of a key that the user typed: key_34, or only its number.
 func parseKeyID(s string) (petcat.KeyID, error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		s = petcat.KeyID(n).String()

@@ -12,8 +12,7 @@ import (
 	"petcat"
 )
 
-// maxLeaked bounds what key find reads: more than a page or a log of a day that
-// somebody sends.
+// maxLeaked bounds what key find reads, in bytes: more than a log of one day.
 const maxLeaked = 64 << 20
 
 func (p *program) keyFindCommand() *cobra.Command {
@@ -51,7 +50,7 @@ four characters before its last six.`,
 	return cmd
 }
 
-// readLeaked returns what looks like keys on standard input.
+// readLeaked returns everything on standard input that looks like a key.
 func (p *program) readLeaked() (secrets []petcat.Secret, err error) {
 	var text string
 	if p.isTerminal(p.stdin) {

@@ -42,10 +42,11 @@ type usedKeyJSON struct {
 	LastUsedAt *string `json:"last_used_at"` // null: never
 }
 
-// keyUses is when keys were last used; those that never were are not among them.
+// keyUses is when keys were last used. Keys that were never used are not in it.
 type keyUses map[petcat.KeyID]time.Time
 
-// usesOf looks up in one query when keys were last used, and perhaps others, too.
+// usesOf returns when keys were last used. It reads them in one query, so the result may
+// contain other keys too.
 func usesOf(ctx context.Context, st petcat.UsageStore, keys []petcat.Key) (keyUses, error) {
 	if len(keys) == 0 {
 		return keyUses{}, nil
@@ -83,7 +84,7 @@ func (p *program) printKeys(keys []petcat.Key, names map[petcat.AccountID]string
 	return p.printTable([]string{"ID", "ACCOUNT", "NAME", "LABEL", "HINT", "STATE", "ACCESS", "CREATED", "EXPIRES", "SUCCESSOR", "LAST USED"}, rows)
 }
 
-// accessOf is how people see what a key may do.
+// accessOf returns what a key may do, as tables show it.
 func accessOf(k petcat.Key) string {
 	if k.ReadOnly {
 		return "read-only"
@@ -91,7 +92,7 @@ func accessOf(k petcat.Key) string {
 	return "full"
 }
 
-// newKey is a key with its secret, on the one occasion to print it.
+// newKey is a key with its secret, which is printed once.
 type newKey struct {
 	key           petcat.Key
 	secret        petcat.Secret
@@ -105,7 +106,7 @@ type newKeyJSON struct {
 	keyJSON
 	Key           string  `json:"key"`
 	Replaces      *string `json:"replaces"`       // the id of the key that was rotated
-	ReplacedUntil *string `json:"replaced_until"` // how long that one still works
+	ReplacedUntil *string `json:"replaced_until"` // until when the rotated key still works
 }
 
 func (p *program) printNewKey(k newKey, asJSON bool) error {

@@ -12,22 +12,22 @@ import (
 	"petcat/internal/config"
 )
 
-// resetLevel is what is typed in the place of a level to end one.
+// resetLevel is the argument that ends a level which was set.
 const resetLevel = "reset"
 
-// logLevelCommand changes what running nodes log. It reaches them as every management
-// command does, by the data: who may write there may change it, and nobody else.
+// logLevelCommand changes what running nodes log. Like every management command it writes
+// to the data, so only users who may write there can change the level.
 func (p *program) logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "log-level [LEVEL]",
 		Short:   "Show or change the log level of all running nodes, for a time",
 		GroupID: groupRun,
-		Long: `Change the least level that all nodes of the deployment log, while they run: debug,
-info, warn or error. They follow within seconds, also those that start later. After
+		Long: `Change the lowest level that all nodes of the deployment log, while they run: debug,
+info, warn or error. They follow within seconds, and so do nodes that start later. After
 the time of --for, or after petcat log-level reset, each node logs again as its own
 --log-level says.
 
-Without LEVEL the command shows what holds. Changes are in the audit log.`,
+Without LEVEL the command shows the current level. Changes are in the audit log.`,
 		Example: `  petcat log-level warn --for 30m
   petcat log-level reset`,
 		Args:      arguments("[LEVEL]"),
@@ -35,7 +35,7 @@ Without LEVEL the command shows what holds. Changes are in the audit log.`,
 	}
 	registerStoreFlags(cmd)
 	asJSON := jsonFlag(cmd)
-	length := cmd.Flags().String("for", "1h", "`time` after which the settings hold again, such as 30m")
+	length := cmd.Flags().String("for", "1h", "`time` after which --log-level applies again, such as 30m")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var level slog.Level
 		var until time.Time
@@ -65,7 +65,7 @@ Without LEVEL the command shows what holds. Changes are in the audit log.`,
 	return cmd
 }
 
-// parseLogLevel reads a level and for how long it is to hold.
+// parseLogLevel reads a level and how long it lasts, and returns when it ends.
 func (p *program) parseLogLevel(text, length string) (level slog.Level, until time.Time, err error) {
 	level, err = config.ParseLogLevel(text)
 	if err != nil {
@@ -81,8 +81,8 @@ func (p *program) parseLogLevel(text, length string) (level slog.Level, until ti
 	return level, p.now().Add(d), nil
 }
 
-// logLevelJSON is what petcat log-level prints: both are null while each node logs as its
-// settings say.
+// logLevelJSON is what petcat log-level --json prints. Both members are null while each node
+// logs as its settings say.
 type logLevelJSON struct {
 	Level *string `json:"level"`
 	Until *string `json:"until"`

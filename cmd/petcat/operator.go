@@ -16,11 +16,11 @@ import (
 func (p *program) operatorCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:     "operator",
-		Short:   "Create, list and remove those who may use the console",
+		Short:   "Create, list and remove operators, who may use the console",
 		GroupID: groupManage,
-		Long: `Create, list and remove operators: those who may use the console, the web pages on the
-admin listener of each server. An operator signs in with a link that works once, for
-15 minutes. An admin sees and changes everything, a viewer sees everything. Running
+		Long: `Create, list and remove operators. An operator may use the console: the web pages on the
+admin listener of each server. Operators sign in with a link that works once, for 15
+minutes. An admin may see and change everything, a viewer may only see it. Running
 servers apply changes at once.`,
 	},
 		p.operatorCreateCommand(),
@@ -75,8 +75,8 @@ func (p *program) operatorLinkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link NAME",
 		Short: "Print another link for an operator to sign in with",
-		Long: `Print another link for an operator to sign in with. It takes the place of one that was
-not used yet. Sessions that are open stay open.`,
+		Long: `Print another link for an operator to sign in with. It replaces one that was not used
+yet. Sessions that are open stay open.`,
 		Args: arguments("NAME"),
 	}
 	registerLinkFlags(cmd)
@@ -94,7 +94,7 @@ not used yet. Sessions that are open stay open.`,
 	return cmd
 }
 
-// makeLink makes a token, lets store give it to an operator, and prints the link.
+// makeLink generates a token, has give store its hash for an operator, and prints the link.
 func (p *program) makeLink(cmd *cobra.Command, asJSON bool, give func(context.Context, store, petcat.TokenHash) (petcat.Operator, error)) error {
 	settings, err := p.storeSettings(cmd)
 	if err != nil {

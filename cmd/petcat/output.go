@@ -36,7 +36,7 @@ func (p *program) printTable(header []string, rows [][]string) error {
 	return p.printColumns(append([][]string{header}, rows...))
 }
 
-// list is what a command lists: documents for --json, rows for people.
+// list is the output of a list command: documents for --json, rows for the table.
 type list struct {
 	header    []string
 	documents []any
@@ -48,7 +48,7 @@ func (l *list) add(document any, row ...string) {
 	l.rows = append(l.rows, row)
 }
 
-// printList prints a list; none is what to say to people when it is empty.
+// printList prints a list. none is the sentence for an empty table.
 func (p *program) printList(l list, asJSON bool, none string) error {
 	switch {
 	case asJSON:
@@ -66,7 +66,7 @@ func (p *program) printColumns(rows [][]string) error {
 	for _, row := range rows {
 		for i, cell := range row {
 			if i > 0 {
-				_, _ = io.WriteString(w, "\t") // Flush reports what went wrong
+				_, _ = io.WriteString(w, "\t") // Flush returns its error
 			}
 			_, _ = io.WriteString(w, printable(cell))
 		}
@@ -78,7 +78,7 @@ func (p *program) printColumns(rows [][]string) error {
 	return nil
 }
 
-// say writes one line for people.
+// say writes one line to stdout. It is made printable.
 func (p *program) say(format string, args ...any) error {
 	if _, err := fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...))); err != nil {
 		return fmt.Errorf("print: %w", err)
@@ -94,10 +94,9 @@ func (p *program) sayParagraph(format string, args ...any) error {
 	return p.say(format, args...)
 }
 
-// printable returns s with everything escaped that could make a terminal do
-// something else than show it: control characters, which start escape
-// sequences; the marks that turn the direction of writing; line breaks; and
-// bytes that are not UTF-8.
+// printable returns s with everything escaped that could make a terminal do more than show
+// it: control characters, which begin escape sequences; marks that change the direction of
+// text; line breaks; and bytes that are not UTF-8.
 func printable(s string) string {
 	dangerous := func(r rune) bool {
 		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
@@ -120,11 +119,11 @@ func printable(s string) string {
 	return b.String()
 }
 
-// timestamp is how times are printed: RFC 3339, UTC, whole seconds.
+// timestamp returns a time as it is printed: RFC 3339, UTC, whole seconds, rounded down.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// timestampAfter returns the first whole second that is not before a moment: the end of a
-// span that began in the second before is not its beginning.
+// timestampAfter is timestamp rounded up. It is for the end of a span, which must not be
+// printed as the same second as its beginning.
 func timestampAfter(t time.Time) string { return timestamp(t.Add(time.Second - time.Nanosecond)) }
 
 // timestampOr returns otherwise for the zero time.
@@ -135,7 +134,7 @@ func timestampOr(t time.Time, otherwise string) string {
 	return timestamp(t)
 }
 
-// nullableTime is a time in JSON, null when it is zero.
+// nullableTime returns a time for JSON: null if it is zero.
 func nullableTime(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -144,7 +143,7 @@ func nullableTime(t time.Time) *string {
 	return &s
 }
 
-// nullable is a value in JSON, null when it is zero.
+// nullable returns a value for JSON: null if it is zero.
 func nullable[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -17,7 +17,7 @@ func (p *program) planCommand() *cobra.Command {
 	}, p.planListCommand())
 }
 
-// planJSON is one plan; the numbers are null where they are agreed with each
+// planJSON is a plan as --json prints it. Its quotas are null if they are agreed with each
 // account.
 type planJSON struct {
 	Plan      petcat.Plan `json:"plan"`
@@ -60,14 +60,14 @@ func registerPlanFlags(cmd *cobra.Command) *planFlags {
 		names = append(names, string(plan))
 	}
 	cmd.Flags().StringVar(&f.plan, "plan", "", "`plan`: free, pro, business or enterprise")
-	cmd.Flags().Int64Var(&f.perMinute, "per-minute", 0, "requests per minute, for the enterprise plan alone")
-	cmd.Flags().Int64Var(&f.perDay, "per-day", 0, "requests per day, for the enterprise plan alone")
+	cmd.Flags().Int64Var(&f.perMinute, "per-minute", 0, "requests per minute, only for the enterprise plan")
+	cmd.Flags().Int64Var(&f.perDay, "per-day", 0, "requests per day, only for the enterprise plan")
 	complete(cmd, "plan", names)
 	return f
 }
 
-// subscription checks what the flags of cmd say. Where the domain speaks of numbers,
-// the flags are named.
+// subscription returns the subscription that the flags of cmd describe. Its errors name the
+// flags, which the errors of the domain cannot.
 func (f *planFlags) subscription(cmd *cobra.Command) (petcat.Subscription, error) {
 	for name, n := range map[string]int64{"per-minute": f.perMinute, "per-day": f.perDay} {
 		// To the domain, 0 means that the number was not given.

@@ -18,8 +18,7 @@ import (
 	"petcat/internal/clock"
 )
 
-// program is what the commands share: where they read and write, and where the
-// time and the randomness come from.
+// program is what all commands share: streams, environment, clock and randomness.
 type program struct {
 	args           []string
 	environ        []string // as [os.Environ] returns it
@@ -27,12 +26,12 @@ type program struct {
 	stdout, stderr io.Writer
 	clock          clock.Clock
 	random         io.Reader
-	// isTerminal tells whether somebody sits at the other end of a stream.
+	// isTerminal reports whether a stream is a terminal.
 	isTerminal func(stream any) bool
 }
 
-// run is the whole program but for the process around it: it returns the exit
-// code. The streams and the environment are the only ones that it uses.
+// run runs the program and returns its exit code. It uses no other streams and no other
+// environment.
 func run(ctx context.Context, args []string, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{
 		args: args, environ: environ,
@@ -82,9 +81,10 @@ First steps:
   petcat account create acme --plan free    in another terminal: create an account
   petcat key create acme                    create its API key, which is shown once
 
-Every command but petcat category works on the data directory of --data or
-PETCAT_DATA, ./data by default. A flag overrides its environment variable, which overrides the default;
-petcat config shows the effective values and where each came from.
+The commands that run the service, and those that manage accounts, keys and data, work on
+the data directory of --data or PETCAT_DATA, ./data by default, or on the database of
+--database or PETCAT_DATABASE. A flag overrides its environment variable, which overrides
+the default; petcat config shows the effective values and where each came from.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 65 bad rows in a file, 75 try again
 later, 78 bad configuration, 130 an import was interrupted.`,
@@ -130,9 +130,8 @@ later, 78 bad configuration, 130 an import was interrupted.`,
 	return root
 }
 
-// parent makes cmd the parent of children. By itself it prints its help; a word
-// that names no child is a usage error, where cobra would print the help and
-// succeed.
+// parent makes cmd the parent of children. Without a child, cmd prints its help. A word that
+// names no child is a usage error; cobra would print the help and succeed.
 func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(children...)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -148,7 +147,7 @@ func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 // now returns the wall clock's time in UTC.
 func (p *program) now() time.Time { return p.clock.Read().Time() }
 
-// actor names who runs this program, for the audit entries.
+// actor returns the user who runs this program, for audit entries.
 func actor() petcat.Actor {
 	u, err := user.Current()
 	if err != nil || u.Username == "" {
@@ -167,8 +166,8 @@ var (
 	errNobodyToAsk  = usageErrorf("this cannot be undone and needs confirmation; without a terminal, pass --yes")
 )
 
-// confirm asks before something that cannot be undone. Without a terminal there
-// is nobody to ask, so --yes has to say it.
+// confirm asks the user before a change that cannot be undone. Without a terminal it cannot
+// ask, so --yes is required.
 func (p *program) confirm(yes bool, question string) error {
 	if yes {
 		return nil

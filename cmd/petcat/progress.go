@@ -14,40 +14,40 @@ import (
 
 const (
 	barWidth = 24
-	// drawEvery is how often a terminal is drawn to, sayEvery how often a line is
-	// written where nobody watches.
+	// drawEvery is how often the bar on a terminal is redrawn, sayEvery how often a line
+	// is written if stderr is no terminal.
 	drawEvery = 100 * time.Millisecond
 	sayEvery  = 5 * time.Second
 	// lookEvery is after how many rows the clock is read.
 	lookEvery = 128
 )
 
-// unknownTotal is the number of rows where nobody has counted them.
+// unknownTotal is the total of rows that were not counted.
 const unknownTotal = -1
 
-// progress shows on stderr how far something is: a bar on a terminal, or a line now and
-// then elsewhere.
+// progress shows the progress of a command on stderr: a bar on a terminal, else a line now
+// and then.
 type progress struct {
 	to       io.Writer
-	silent   bool // how far it is is not shown
+	silent   bool // shows no progress, only lines of say
 	clock    clock.Clock
 	terminal bool
-	verb     string        // what was done to the rows
-	note     func() string // what else there is to say, after a comma; nil: nothing
+	verb     string        // what was done to the rows, such as "copied"
+	note     func() string // the end of the text, with its comma; nil for none
 
 	mu    sync.Mutex
-	total int64 // guarded by mu, as is all below; it may be unknownTotal
+	total int64 // guarded by mu, like all fields below; may be unknownTotal
 	done  int64
 	begun clock.Reading
 	shown clock.Reading
-	drawn bool // there is a bar to be wiped away
+	drawn bool // the bar is on the terminal
 }
 
 func (p *program) newProgress(verb string, show bool) *progress {
 	return &progress{to: p.stderr, silent: !show, verb: verb, clock: p.clock, terminal: p.isTerminal(p.stderr)}
 }
 
-// begin is called when the number of rows is known.
+// begin sets the number of rows. Call it before the first row.
 func (b *progress) begin(total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +55,7 @@ func (b *progress) begin(total int64) {
 	b.shown = b.begun
 }
 
-// step is called after every row.
+// step counts a row. Call it after each row.
 func (b *progress) step() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *progress) step() {
 	}
 }
 
-// watch shows how far it is even while rows take long, until it is stopped.
+// watch shows the progress even if no row is done for a long time, until it is stopped.
 func (b *progress) watch() (stop func()) {
 	tick, stopped := time.NewTicker(drawEvery), make(chan struct{})
 	var watcher sync.WaitGroup
@@ -87,7 +87,7 @@ func (b *progress) watch() (stop func()) {
 	}
 }
 
-// show shows how far it is, unless that was shown a moment ago. The caller holds mu.
+// show shows the progress, unless it was shown a moment ago. The caller holds mu.
 func (b *progress) show() {
 	every := sayEvery
 	if b.terminal {
@@ -112,7 +112,7 @@ func (b *progress) show() {
 	b.drawn = true
 }
 
-// text says how far it is, such as: 50%, 500,000 of 1,000,000 rows copied,
+// text returns the progress, such as: 50%, 500,000 of 1,000,000 rows copied,
 // 120,000/s, 4s left. The caller holds mu.
 func (b *progress) text(now clock.Reading) string {
 	took := max(now.Since(b.begun), time.Millisecond)
@@ -128,7 +128,7 @@ func (b *progress) text(now clock.Reading) string {
 	return text
 }
 
-// left says how long the rest takes. The caller holds mu.
+// left returns how long the remaining rows take. The caller holds mu.
 func (b *progress) left(rate float64) string {
 	if rate == 0 {
 		return "?"
@@ -144,14 +144,14 @@ func (b *progress) say(line string) {
 	_, _ = fmt.Fprintln(b.to, printable(line))
 }
 
-// end wipes the bar away: what was done is said by others.
+// end removes the bar. The command prints its own result.
 func (b *progress) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wipe()
 }
 
-// wipe wipes the bar away. The caller holds mu.
+// wipe removes the bar from the terminal. The caller holds mu.
 func (b *progress) wipe() {
 	if b.drawn {
 		_, _ = io.WriteString(b.to, "\r\x1b[K")

@@ -63,7 +63,7 @@ there.`,
 	return cmd
 }
 
-// place names where the data is, for people.
+// place returns where the data is, for messages.
 func place(s config.Settings) string {
 	if !s.UsesSQLite() {
 		return "the PostgreSQL database at " + postgres.Place(s.Database)
@@ -74,8 +74,8 @@ func place(s config.Settings) string {
 	return s.Data
 }
 
-// restore reads a file twice: first to see that it is whole, before anything is
-// touched.
+// restore reads a file twice: first to check it, before anything is written. A stream is
+// read once, and checked while it is restored.
 func (p *program) restore(ctx context.Context, settings config.Settings, in *input, show bool) (backup.Header, int64, error) {
 	if in.file != nil {
 		bar := p.newProgress("checked", show)
@@ -96,8 +96,8 @@ func (p *program) restore(ctx context.Context, settings config.Settings, in *inp
 	h := r.Header()
 	bar := p.newProgress("restored", show)
 	bar.begin(h.Total())
-	// The place was accepted and nothing is written yet: who sees the wrong one can
-	// stop it.
+	// This is printed when the target was accepted and nothing is written yet, so that a
+	// user who sees the wrong target can stop the command.
 	announce := sync.OnceFunc(func() {
 		if show {
 			_ = p.say("Restoring %s data of %s into %s.", h.Environment, timestamp(h.TakenAt), place(settings))
@@ -112,7 +112,7 @@ func (p *program) restore(ctx context.Context, settings config.Settings, in *inp
 	return h, counted.size, explainRestore(err, settings)
 }
 
-// restoreInto opens the place as a server would, so that there is no other.
+// restoreInto opens the target as a server does, so that no server can use it meanwhile.
 func (p *program) restoreInto(ctx context.Context, settings config.Settings, r *backup.Reader) error {
 	environment := r.Header().Environment
 	if !settings.UsesSQLite() {
@@ -138,7 +138,7 @@ func (p *program) restoreInto(ctx context.Context, settings config.Settings, r *
 	return closing(st, st.Restore(ctx, actor(), r))
 }
 
-// explainRestore says what to do about an error of the place.
+// explainRestore turns an error of the target into one that says what to do.
 func explainRestore(err error, settings config.Settings) error {
 	at := place(settings)
 	unusable, _ := errors.AsType[*openerror.Error](err)
@@ -160,8 +160,8 @@ func explainRestore(err error, settings config.Settings) error {
 	}
 }
 
-// readInto hands a backup to a sink, and returns its size. When strict, it refuses
-// what has faults.
+// readInto copies a backup to a sink, and returns its size in bytes. If strict, a backup
+// with faults is an error.
 func (p *program) readInto(ctx context.Context, in *input, bar *progress, to backup.Sink, strict bool) (int64, error) {
 	counted := &counter{Reader: in.Reader, ctx: ctx}
 	r, err := backup.NewReader(counted)
@@ -175,13 +175,13 @@ func (p *program) readInto(ctx context.Context, in *input, bar *progress, to bac
 	return counted.size, err
 }
 
-// discard is a sink that keeps nothing: the file is read only to check it.
+// discard is a sink that keeps nothing, for a backup that is read only to be checked.
 type discard struct{}
 
 func (discard) Begin(backup.Header) error    { return nil }
 func (discard) Row(backup.Kind, []any) error { return nil }
 
-// counter counts the bytes of a stream, and ends it with its context.
+// counter counts the bytes of a stream. Reads fail after its context has ended.
 type counter struct {
 	io.Reader
 	ctx  context.Context //nolint:containedctx // the stream lives no longer than the command

@@ -41,7 +41,7 @@ the environment that --environment names.`,
 }
 
 // serve runs the service until the context of cmd ends, a signal comes, or the node cannot
-// go on. Once it answers, it calls ready, which may be nil.
+// go on. When the node is ready, serve calls ready, which may be nil.
 func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func(*server.Node) error) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -50,7 +50,7 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 	defer func() { _ = log.Close() }()
 	n, err := server.Start(ctx, server.Options{
 		Settings: settings, Values: config.Values(cmd.Flags(), p.environ), Clock: p.clock, Log: log, Version: build().Version,
-		// Who sets GOGC has chosen.
+		// A user who sets GOGC tunes the garbage collector.
 		TuneGC: !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }),
 	})
 	if err != nil {
@@ -62,9 +62,9 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 	if err == nil {
 		err = n.Run(ctx)
 	}
-	// A second signal finds no handler and ends the process, at the latest when /readyz
-	// says that the node is draining. The first may be yet to come, if the node cannot go
-	// on by itself.
+	// A second signal must end the process: so no handler may be left for it by the time
+	// /readyz says that the node is draining. If the node stops without a signal, the
+	// handler stays until the first one.
 	if ctx.Err() != nil {
 		stop()
 	}

@@ -12,11 +12,10 @@ import (
 // registerServeFlags adds the flags of every setting.
 func registerServeFlags(cmd *cobra.Command) { registerFlags(cmd) }
 
-// registerStoreFlags adds the flags that say which data a management command
-// works on.
+// registerStoreFlags adds the flags that say where the data of a management command is.
 func registerStoreFlags(cmd *cobra.Command) { registerFlags(cmd, "data", "database") }
 
-// registerFlags adds the flags of the named settings, of all without names.
+// registerFlags adds the flags of the named settings; without names, those of all settings.
 func registerFlags(cmd *cobra.Command, names ...string) {
 	for _, s := range config.Register(cmd.Flags(), names...) {
 		if len(s.Choices) > 0 {
@@ -25,8 +24,8 @@ func registerFlags(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// loadSettings returns the settings of a command. Variables that look like settings
-// and are none are warned about.
+// loadSettings returns the settings of a command. It warns of variables that look like
+// settings but are not.
 func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 	if names := config.UnknownVariables(p.environ); len(names) > 0 {
 		_, _ = fmt.Fprintf(p.stderr, "petcat: warning: unknown setting %s; list all settings with: petcat config\n",
@@ -35,10 +34,9 @@ func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 	return config.Load(cmd.Flags(), p.environ)
 }
 
-// storeSettings returns the settings of a command that works on the data beside a
-// server. A flag that names a directory while the environment names a database
-// could be meant either way, so it is refused: otherwise what is meant for one
-// deployment would change another.
+// storeSettings returns the settings of a management command. A flag that names a directory
+// while the environment names a database is ambiguous. It is refused, so that a command
+// that is meant for one deployment does not change another.
 func (p *program) storeSettings(cmd *cobra.Command) (config.Settings, error) {
 	settings, err := p.loadSettings(cmd)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"petcat/internal/sqlite"
 )
 
-// store is what the commands need of where the data is kept.
+// store is what the commands need of the data.
 type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccountStore
 	petcat.KeyStore
@@ -27,13 +27,13 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.UsageStore
 	petcat.RefusalStore
 	archive
-	// LogLevel and SetLogLevel are about the log of all nodes, until a moment.
+	// LogLevel and SetLogLevel read and set the log level of all nodes, and when it ends.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.
 	Environment() petcat.Environment
-	// What petcat doctor asks.
+	// petcat doctor needs the rest.
 	Dataset() string
 	Check(ctx context.Context) error
 	Note(ctx context.Context, name string) (string, error)
@@ -41,7 +41,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Close() error
 }
 
-// archive is a store as a whole, for what copies, fills or checks all of it.
+// archive is a store for the commands that copy, restore or check all of its data.
 type archive interface {
 	backup.Source
 	backup.Target
@@ -49,10 +49,9 @@ type archive interface {
 	Integrity(ctx context.Context) (findings []string, err error)
 }
 
-// openMode says what a command may do to a deployment as a whole. Only those that
-// say so make a new one: what is typed with the wrong place must not make keys that
-// no server knows. And only one changes an older schema, as a server does: the
-// servers of the older version could not be started again.
+// openMode says what a command may do to a deployment as a whole. Only init may create one:
+// a command with the wrong location must not create keys that no server knows. Only migrate
+// may change an older schema, because servers of the older version cannot start after that.
 type openMode int
 
 const (
@@ -70,8 +69,8 @@ func (p *program) withStore(cmd *cobra.Command, fn func(context.Context, store) 
 	return closing(st, fn(cmd.Context(), st))
 }
 
-// changeStore is withStore for an fn that writes. First it says where, on stderr:
-// who sees the wrong place can stop it, or knows what to take back.
+// changeStore is withStore for an fn that writes. It first prints on stderr where the data
+// is, so that a user who sees the wrong place can stop the command or undo the change.
 func (p *program) changeStore(cmd *cobra.Command, fn func(context.Context, store) error) error {
 	settings, st, err := p.openNamed(cmd)
 	if err != nil {
@@ -92,7 +91,7 @@ func (p *program) openNamed(cmd *cobra.Command) (config.Settings, store, error) 
 	return settings, st, err
 }
 
-// openStore opens the data beside whatever else has it open.
+// openStore opens the data, which servers and other commands may have open too.
 func (p *program) openStore(ctx context.Context, settings config.Settings, mode openMode) (store, error) {
 	environment := settings.Environment
 	if !settings.EnvironmentGiven {

@@ -69,7 +69,7 @@ in which that may have happened are marked as incomplete.`,
 	return cmd
 }
 
-// usageQuery reads what part of the history is asked for, at now.
+// usageQuery returns the part of the history that the flags ask for at now.
 func usageQuery(by, from, to string, now time.Time) (q petcat.UsageQuery, err error) {
 	var ago time.Duration // by default
 	switch by {

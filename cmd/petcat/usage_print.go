@@ -9,10 +9,10 @@ import (
 	usagehistory "petcat/internal/usage"
 )
 
-// usageReport is a usage history and what was asked.
+// usageReport is a usage history with its query.
 type usageReport struct {
 	query   petcat.UsageQuery
-	title   string // whose it is
+	title   string // the account, as messages name it
 	history petcat.UsageHistory
 }
 
@@ -24,7 +24,8 @@ type usageCountsJSON struct {
 	Bytes    int64            `json:"bytes"`
 }
 
-// usageRefusedJSON has the codes of the API's errors, but for those of wrong keys.
+// usageRefusedJSON counts refused requests by the code of their error. Key stands for
+// all codes of refused keys.
 type usageRefusedJSON struct {
 	Minute int64 `json:"rate_limit_exceeded"`
 	Day    int64 `json:"daily_quota_exceeded"`
@@ -85,7 +86,7 @@ func (r usageReport) document() usageJSON {
 	return d
 }
 
-// usageCells are counts in the order of the columns.
+// usageCells returns counts in the order of the columns.
 func usageCells(c petcat.UsageCounts) (cells []string) {
 	for _, n := range []int64{c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes} {
 		cells = append(cells, humanize.Comma(n))

@@ -63,8 +63,8 @@ func (p *program) verifyFile(ctx context.Context, path string, bar *progress, r 
 	return nil
 }
 
-// verifyStore checks what a backup would hold, and what only the database can
-// see.
+// verifyStore checks every row that a backup would contain, and has the database check
+// itself.
 func verifyStore(ctx context.Context, st archive, bar *progress, r *report) error {
 	damage, err := st.Integrity(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func verifyStore(ctx context.Context, st archive, bar *progress, r *report) erro
 	case err == nil:
 		r.found(c.Header(), append(damage, c.Findings()...))
 		return nil
-	case len(damage) > 0: // is why
+	case len(damage) > 0: // the damage is the reason for err
 		r.found(c.Header(), append(damage, "not every row can be read: "+explain(err)))
 		return nil
 	default:
@@ -85,7 +85,7 @@ func verifyStore(ctx context.Context, st archive, bar *progress, r *report) erro
 	}
 }
 
-// found puts what was checked into a report.
+// found adds the header and the findings of a check to the report.
 func (r *report) found(h backup.Header, findings []string) {
 	r.Header = h
 	if findings == nil {
@@ -94,7 +94,7 @@ func (r *report) found(h backup.Header, findings []string) {
 	r.Findings = &findings
 }
 
-// printFindings says what is wrong, and fails if anything is.
+// printFindings prints the findings, and returns an error if there are any.
 func (p *program) printFindings(findings []string, asJSON, quiet bool) error {
 	if len(findings) == 0 {
 		if asJSON || quiet {

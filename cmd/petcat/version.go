@@ -14,16 +14,16 @@ var (
 	revision string //nolint:gochecknoglobals // the linker sets nothing else
 )
 
-// buildJSON says what this binary was made of.
+// buildJSON says from what this binary was built.
 type buildJSON struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision"` // of the source; "" when it is not known
+	Revision string `json:"revision"` // of the source; "" if unknown
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// build falls back on what the go command left in the binary, as when it was
-// built by go install.
+// build returns the version that the linker set. Without one, as with go install, it returns
+// what the go command recorded in the binary.
 func build() buildJSON {
 	b := buildJSON{Version: version, Revision: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
