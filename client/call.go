@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// How much of an answer is read.
+// How much of an answer is read at most, in bytes.
 const (
 	// maxBody: the longest category has 66,000 bytes, if everything in it is escaped.
 	maxBody = 1 << 20
@@ -34,11 +34,10 @@ type call struct {
 	// repeatable says that a second request does no harm when the outcome of the
 	// first is unknown.
 	repeatable bool
-	// uncounted says that the request counts in no window, and that the gate need
-	// not be asked.
+	// uncounted says that the request counts in no window, and does not pass the gate.
 	uncounted bool
-	// unknownSince is when the first request was sent that may have been carried out,
-	// without an answer that says so. Zero: none.
+	// unknownSince is when the first request was sent that may have been carried out
+	// although no answer says so. It is zero if there is none.
 	unknownSince time.Time
 }
 
@@ -49,7 +48,8 @@ type answer struct {
 	body   []byte
 }
 
-// do calls an operation: it sends requests until one is answered for good.
+// do calls an operation: it sends requests until one succeeds, or fails in a way that a
+// repetition cannot change.
 func (c *Client) do(ctx context.Context, r *call) (*answer, error) {
 	body, err := json.Marshal(r.body)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Client) do(ctx context.Context, r *call) (*answer, error) {
 			return nil, r.failed(err, nil)
 		}
 		if isStatus(err, http.StatusTooManyRequests) && !r.uncounted {
-			continue // the gate holds it back
+			continue // the gate makes the next request wait
 		}
 		wait := delay(err, n)
 		if !c.mayWait(ctx, err, wait) {
@@ -96,8 +96,8 @@ func (c *Client) enter(ctx context.Context, r *call) (*pass, error) {
 	return c.gate.enter(ctx)
 }
 
-// failed returns the error of a call: why it ended, and what its last request got before
-// that, nil if there was none.
+// failed returns the error of a call: why is the reason that it ended, last the error of its
+// last request before that, or nil.
 func (r *call) failed(why, last error) error {
 	err := fmt.Errorf("petcat: %s: %w", r.name, why)
 	switch {
@@ -113,7 +113,7 @@ func (r *call) failed(why, last error) error {
 	return err
 }
 
-// send sends one request, and says at the gate what became of it.
+// send sends one request, and reports its outcome to the gate.
 func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*answer, error) {
 	req, err := c.request(ctx, r, body)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*a
 		pass.unanswered()
 		return nil, err
 	}
-	defer func() { _ = res.Body.Close() }() // what was read is what counts
+	defer func() { _ = res.Body.Close() }() // the body was already read
 	limits, known := readLimits(res.Header, now())
 	refused := res.StatusCode == http.StatusTooManyRequests
 	if known && !(refused && r.uncounted) { // else they are of a window that is no quota
@@ -176,8 +176,8 @@ func (c *Client) request(ctx context.Context, r *call, body []byte) (*http.Reque
 	return req, nil
 }
 
-// fetch calls an operation and decodes its answer. Members that it does not know are
-// ignored: answers may gain some.
+// fetch calls an operation and decodes its answer. It ignores unknown members, because later
+// versions of the service may add some.
 func fetch[T any](ctx context.Context, c *Client, r *call) (value T, a *answer, err error) {
 	if a, err = c.do(ctx, r); err != nil || a.status == http.StatusNotModified {
 		return value, a, err

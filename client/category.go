@@ -59,16 +59,16 @@ func (s *Categories) Create(ctx context.Context, n NewCategory) (Category, error
 	})
 }
 
-// List returns all categories by ascending id, in one answer. It has every category whose
-// Create has returned, on any node.
+// List returns all categories by ascending id, from one answer. It contains every category
+// whose Create has returned before, on any node.
 func (s *Categories) List(ctx context.Context) ([]Category, error) {
 	list, _, err := s.ListIfChanged(ctx, "")
 	return list, err
 }
 
-// ListIfChanged is List, and returns the list's ETag. If the list still has the ETag that
-// is given, nothing is transferred: the list is nil, and the ETag the same. The request
-// counts all the same.
+// ListIfChanged is List that also returns the list's ETag. If the list still has the given
+// ETag, the service sends no list: list is nil, and newETag is etag. The request counts
+// against the limits in any case.
 func (s *Categories) ListIfChanged(ctx context.Context, etag string) (list []Category, newETag string, err error) {
 	list, a, err := fetch[[]Category](ctx, s.client, &call{
 		name: "list categories", method: http.MethodGet, path: categoriesPath,
@@ -83,8 +83,8 @@ func (s *Categories) ListIfChanged(ctx context.Context, etag string) (list []Cat
 	return list, a.header.Get("ETag"), nil
 }
 
-// Pages returns the list in pages. Each takes a request, which is sent when the page is
-// asked for; after an error there are no more. Categories that are created meanwhile
+// Pages returns the list in pages. Each page takes one request, which is sent when the loop
+// asks for it. After an error there are no more pages. Categories that are created meanwhile
 // are in the last pages.
 func (s *Categories) Pages(ctx context.Context, p Paging) iter.Seq2[[]Category, error] {
 	return pages[Category](ctx, s.client, call{
@@ -103,9 +103,9 @@ func (s *Categories) Get(ctx context.Context, id int64) (Category, error) {
 	return s.one(ctx, &call{name: "get category", method: http.MethodGet, path: categoryPath(id), repeatable: true})
 }
 
-// Update changes a category and returns it as it is then. Only the account that created it
-// may do so. A change that may have been carried out is not repeated: after an
-// [ErrOutcomeUnknown], read the category to see.
+// Update changes a category and returns it as it is after the change. Only the account that
+// created it may do so. A change that may have been carried out is not repeated: after an
+// [ErrOutcomeUnknown], read the category to find out.
 func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange) (Category, error) {
 	patch := map[string]any{}
 	if change.Name != nil {

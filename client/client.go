@@ -19,7 +19,7 @@ const (
 	// defaultRetries and the delays of retry.go outlast a service that is away for
 	// three quarters of a minute.
 	defaultRetries = 8
-	// defaultMaxWait is enough for the end of any minute, and not for the next day.
+	// defaultMaxWait is long enough for the end of any minute, but not of most days.
 	defaultMaxWait = 2 * time.Minute
 )
 
@@ -88,8 +88,8 @@ func parseBase(serviceURL string) (*url.URL, error) {
 	return base, nil
 }
 
-// Limits returns what the last answer that told it said of the limits. It is the zero
-// value before the first. It costs no request; see [Client.Usage] for one that asks.
+// Limits returns the limits in the last answer that had them, and the zero value before the
+// first such answer. It sends no request; [Client.Usage] does.
 func (c *Client) Limits() Limits {
 	if l := c.limits.Load(); l != nil {
 		return *l
@@ -97,9 +97,9 @@ func (c *Client) Limits() Limits {
 	return Limits{}
 }
 
-// Held returns until when calls wait at the gate because the service refuses requests, or
-// would, and why. It is nil when they do not. It is for programs that show their users
-// what they wait for.
+// Held returns until when calls wait at the gate because the service refuses requests or
+// would refuse them, and why. why is nil if no calls wait for that. It is for programs that
+// show their users what they wait for.
 func (c *Client) Held() (until time.Time, why *Error) {
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()

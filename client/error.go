@@ -13,7 +13,7 @@ import (
 // Code names a kind of failure. Codes are never renamed, and new ones may be added:
 // treat one that you do not know by the Status of its [Error].
 //
-// A Code is an error, so that it can be asked for:
+// A Code is an error, so that errors.Is finds it:
 //
 //	if errors.Is(err, client.CodeNotFound) { ...
 type Code string
@@ -51,8 +51,9 @@ const (
 // Error returns the code.
 func (c Code) Error() string { return string(c) }
 
-// ErrOutcomeUnknown is found by [errors.Is] in the error of a create, an update or a
-// delete of which a request may have been carried out. Without it, nothing was changed.
+// ErrOutcomeUnknown says that the service may have carried out a create, an update or a
+// delete that returned an error. [errors.Is] finds it in that error. If it is not there,
+// nothing was changed.
 var ErrOutcomeUnknown = errors.New("it may have been carried out")
 
 // Error is an answer of the service that is not a success. A request without an answer
@@ -60,7 +61,7 @@ var ErrOutcomeUnknown = errors.New("it may have been carried out")
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is "" when somebody in between answered instead of the service, such as a proxy.
+	// Code is "" if something else answered instead of the service, such as a proxy.
 	Code Code
 	// Message says what is wrong and what to do, for people.
 	Message string
@@ -69,7 +70,7 @@ type Error struct {
 	// RetryAfter is how long to wait before the next request, 0 when the answer does
 	// not say it.
 	RetryAfter time.Duration
-	// NotSent says that the Client refused the call itself: earlier answers told
+	// NotSent says that the Client refused the call itself, because earlier answers said
 	// that the service would.
 	NotSent bool
 }
@@ -105,7 +106,8 @@ func (e *Error) notSent(wait time.Duration) *Error {
 	}
 }
 
-// maxErrorBody bounds what is read of an error's body. Ours have a few hundred bytes.
+// maxErrorBody bounds how much of an error's body is read, in bytes. The service's have a few
+// hundred.
 const maxErrorBody = 64 << 10
 
 // readError reads an answer that is not a success.
@@ -119,7 +121,7 @@ func readError(res *http.Response) *Error {
 		Code    Code
 		Message string
 	}
-	// What cannot be read, or is not ours, is told by its status.
+	// A body that cannot be read, or is not the service's, leaves only the status.
 	if data, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)); err == nil && json.Unmarshal(data, &body) == nil {
 		e.Code, e.Message = body.Code, body.Message
 	}

@@ -11,14 +11,14 @@ import (
 
 // The gate's own times.
 const (
-	// trust is how long an answer is believed: others may use what it says is left.
-	// It is also how long a request that goes first is waited for. The service takes
-	// requests for early retries 2 s after it began to refuse: who believes an answer
-	// for a second has heard of that before.
+	// trust is how long the numbers of an answer are believed: other clients may use the
+	// requests that remain. It is also how long the gate waits for the answer to a
+	// request that goes first. The service counts early retries from 2 s after it began
+	// to refuse: a client that believes an answer for a second learns of that before.
 	trust = time.Second
-	// Clients come back at random times after the end of a window, which is the same for
-	// all of them: within a sixtieth of its length, a second for a minute, and after
-	// 429s in a row within a second, two, four and so on.
+	// A window ends at the same time for all clients. So each client sends again at a
+	// random time after that: within a sixtieth of the window's length (a second for a
+	// minute), and after 429s in a row within one second, two, four and so on.
 	spreadPart  = 60
 	firstSpread = time.Second
 	maxSpread   = time.Minute
@@ -31,22 +31,22 @@ type gate struct {
 
 	mu    sync.Mutex
 	queue []*waiter   // guarded by mu, as is all below; first come, first served
-	timer *time.Timer // looks at the queue when something ends
+	timer *time.Timer // calls advance
 
 	opens  time.Time // nothing is sent before it
-	closed *Error    // why, if it is the service's wish; nil: requests are spread
+	closed *Error    // why, if the service refuses requests; nil if they are only spread
 
-	// remaining requests would be admitted, of which inFlight have been sent. That is
-	// believed until fresh; after it nothing is known.
+	// remaining is how many requests would be admitted, inFlight how many of them have
+	// been sent. remaining is valid until fresh; after that it is unknown.
 	remaining, inFlight int64
 	fresh               time.Time
 
-	// Until spreadTill, requests are spread as if told of them remained.
+	// Until spreadTill, requests are spread as if told requests remained.
 	spreadTill time.Time
 	told       int64
 
-	sent     uint64 // requests so far
-	learned  uint64 // sent, when an answer was last believed: answers to later requests are newer
+	sent     uint64 // how many requests were sent
+	learned  uint64 // sent when an answer was last believed: answers to later requests are newer
 	refusals int    // 429s in a row
 }
 
@@ -58,19 +58,18 @@ type waiter struct {
 	err      error
 }
 
-// pass is the right to send one request. One of its methods must be called once, to say
-// what became of it. A nil pass belongs to a request that does not count.
+// pass is the right to send one request. Afterwards one of its methods must be called once,
+// with the outcome. A request that counts in no window has a nil pass.
 type pass struct {
 	gate   *gate
 	number uint64 // of the request
 }
 
-// now reads the machine's clock: these programs have no other. In tests,
-// testing/synctest sets it.
+// now reads the system's clock. In tests, testing/synctest sets it.
 func now() time.Time { return time.Now() } //nolint:forbidigo // see above
 
-// enter waits until a request may be sent. Its errors are those of the context and, when
-// the wait would be too long, the service's reason.
+// enter waits until a request may be sent. It returns the error of the context, or, if the
+// wait would be too long, the [Error] that the service would answer with.
 func (g *gate) enter(ctx context.Context) (*pass, error) {
 	w := &waiter{done: make(chan struct{})}
 	w.deadline, _ = ctx.Deadline()
@@ -91,7 +90,7 @@ func (g *gate) enter(ctx context.Context) (*pass, error) {
 			g.queue = slices.Delete(g.queue, i, i+1)
 			return nil, ctx.Err()
 		}
-		// It was let pass at this very moment: its request will fail, and say so.
+		// The gate let it pass at the same time: its request will fail with the context.
 	}
 	return w.pass, w.err
 }
@@ -106,7 +105,7 @@ func (g *gate) turnAway(w *waiter) error {
 	return g.closed.notSent(wait)
 }
 
-// advance lets those pass who may. The caller holds mu.
+// advance lets as many waiters pass as may. The caller holds mu.
 func (g *gate) advance() {
 	for len(g.queue) > 0 {
 		at := now()
@@ -116,7 +115,7 @@ func (g *gate) advance() {
 		}
 		g.closed = nil
 		if !at.Before(g.fresh) {
-			// Nothing is known: one goes first.
+			// Nothing is known of the limits, so only one request goes first.
 			g.remaining, g.fresh = g.inFlight+1, at.Add(trust)
 		}
 		if g.remaining <= g.inFlight {
@@ -135,7 +134,7 @@ func (g *gate) advance() {
 	}
 }
 
-// wake has the queue looked at after a time. The caller holds mu.
+// wake calls advance after a time. The caller holds mu.
 func (g *gate) wake(after time.Duration) {
 	if g.timer != nil {
 		g.timer.Reset(after)
@@ -148,8 +147,8 @@ func (g *gate) wake(after time.Duration) {
 	})
 }
 
-// close lets nothing pass before a moment, and turns those away who cannot wait. The
-// caller holds mu.
+// close lets nothing pass before until, and turns away the waiters that cannot wait that
+// long. The caller holds mu.
 func (g *gate) close(why *Error, until time.Time) {
 	g.closed, g.opens, g.fresh = why, until, time.Time{}
 	g.queue = slices.DeleteFunc(g.queue, func(w *waiter) bool {
@@ -161,7 +160,7 @@ func (g *gate) close(why *Error, until time.Time) {
 	})
 }
 
-// reopen forgets why the gate is closed: the service says that it would admit requests.
+// reopen opens the gate: the service says that it would admit requests.
 func (g *gate) reopen() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,7 +170,7 @@ func (g *gate) reopen() {
 	}
 }
 
-// answered says that the request got an answer, and what it tells of the limits.
+// answered records that the request got an answer with these limits.
 func (p *pass) answered(l Limits) {
 	tightest, until, ok := l.room()
 	if !ok || p == nil {
@@ -205,7 +204,7 @@ func (p *pass) answered(l Limits) {
 	}
 }
 
-// refused says that the request got a 429.
+// refused records that the request got a 429.
 func (p *pass) refused(e *Error) {
 	if p == nil {
 		return
@@ -226,8 +225,8 @@ func (p *pass) refused(e *Error) {
 	g.advance() // sets the timer
 }
 
-// unanswered says that the request got no answer, or one that tells nothing of the
-// limits. It may have been counted.
+// unanswered records that the request got no answer, or one without limits. The service may
+// have counted it.
 func (p *pass) unanswered() {
 	if p == nil {
 		return
@@ -243,7 +242,8 @@ func (p *pass) unanswered() {
 	g.advance()
 }
 
-// spent returns what the service would answer while a window leaves no requests.
+// spent returns the error that the service would answer with while no requests of a window
+// remain.
 func spent(w Window) *Error {
 	e := &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded}
 	if w.Name == "day" {

@@ -19,11 +19,11 @@ const (
 	headerRequestID = "X-Request-Id"
 )
 
-// addressWindow is the window of a client's address, which the service tells of when it
-// does not know the account.
+// addressWindow is the name of the window of a client's address. It is in answers to
+// requests whose account the service does not know.
 const addressWindow = "address"
 
-// Limits is what an answer says of the limits.
+// Limits are the rate-limit headers of an answer.
 type Limits struct {
 	// Limit, Remaining and Reset describe the most restrictive window: its quota, how
 	// many requests it admits after this one, and when it ends, by the service's clock.
@@ -45,7 +45,7 @@ type Window struct {
 	Reset     time.Time // when it ends, by this machine's clock, up to a second too late
 }
 
-// readLimits reads the headers of an answer. ok is false when they tell nothing.
+// readLimits reads the rate-limit headers of an answer. ok is false if it has none.
 func readLimits(h http.Header, received time.Time) (l Limits, ok bool) {
 	limit, err1 := strconv.ParseInt(h.Get(headerLimit), 10, 64)
 	remaining, err2 := strconv.ParseInt(h.Get(headerRemaining), 10, 64)
@@ -58,7 +58,7 @@ func readLimits(h http.Header, received time.Time) (l Limits, ok bool) {
 		l.Windows = readWindows(h, received)
 		return l, true
 	}
-	// A service that has no RateLimit tells one window, by its own clock.
+	// Without RateLimit, the X-RateLimit headers have one window, by the service's clock.
 	sent := received
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		sent = date
@@ -113,9 +113,9 @@ func seconds(n int64) time.Duration {
 	return time.Duration(min(max(n, 0), 100*365*24*60*60)) * time.Second
 }
 
-// room returns the window that leaves the fewest requests, and until when that is known:
-// until it ends if it leaves none, else until the first of the windows ends. ok is
-// false when the answer says nothing of the account.
+// room returns the window with the fewest remaining requests, and until when that number
+// holds: until the end of that window if none remain, else until the first of the windows
+// ends. ok is false if the answer has no limits of the account.
 func (l *Limits) room() (tightest Window, until time.Time, ok bool) {
 	if len(l.Windows) == 0 || l.Windows[0].Name == addressWindow {
 		return Window{}, time.Time{}, false

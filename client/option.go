@@ -9,8 +9,8 @@ import (
 // Option changes how a [Client] works.
 type Option func(*Client)
 
-// WithHTTPClient sends requests by a copy of an http.Client, with its timeouts and its
-// transport. Redirects are not followed, whatever it says.
+// WithHTTPClient sends requests with a copy of an http.Client, with its timeouts and its
+// transport. Redirects are not followed, whatever its CheckRedirect is.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) {
 		own := *h
@@ -18,8 +18,9 @@ func WithHTTPClient(h *http.Client) Option {
 	}
 }
 
-// WithTransport sends requests by a transport: one with other certificates or proxies,
-// one that counts, or one that answers in a test. It must not change the key's header.
+// WithTransport sends requests with a transport: one with other certificates or proxies,
+// one that counts requests, or one that answers them in a test. It must not change the
+// Authorization header.
 func WithTransport(t http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = t }
 }
@@ -32,8 +33,8 @@ func WithRetries(n int) Option {
 
 // WithMaxWait sets the longest time for which a call waits because the service asks it
 // to: for a window to end, or a ban. If it is longer, the call returns the reason at
-// once. The default is 2 minutes: a spent minute is waited for, a spent day is an
-// error. A context's deadline limits the time of a call in any case.
+// once. The default is 2 minutes: a call waits for the next minute, but not for the next
+// day. A context's deadline limits the time of a call in any case.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *Client) { c.gate.maxWait = d }
 }
@@ -56,7 +57,7 @@ func newHTTPClient() *http.Client {
 			IdleConnTimeout:       45 * time.Second, // before the service closes it, after 60 s
 			MaxIdleConnsPerHost:   100,              // goroutines come back to their connections
 			ForceAttemptHTTP2:     true,
-			// A connection over HTTP/2 that died would otherwise get all retries.
+			// Without it, all retries would use an HTTP/2 connection that is dead.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience},
 		},
 	}

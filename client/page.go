@@ -12,9 +12,9 @@ import (
 
 // Paging says how a list is read in pages.
 type Paging struct {
-	// Size is the most elements of a page, 1 to 1,000. 0 means 1,000.
+	// Size is how many elements a page has at most, 1 to 1,000. 0 means 1,000.
 	Size int
-	// After is an id: the first page begins behind it.
+	// After is an id: the first page begins after it.
 	After int64
 }
 
@@ -35,8 +35,8 @@ func (p Paging) query() url.Values {
 // nextLink finds the next page in a Link header.
 var nextLink = regexp.MustCompile(`<([^<>]*)>[^<>]*;\s*rel="?next\b`)
 
-// pages returns the pages of a list. Each takes a request, which is sent when the
-// page is asked for. After an error there are no more.
+// pages returns the pages of a list. Each page takes one request, which is sent when the
+// loop asks for it. After an error there are no more pages.
 func pages[T any](ctx context.Context, c *Client, first call) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		for query := first.query; query != nil; {
@@ -55,8 +55,8 @@ func pages[T any](ctx context.Context, c *Client, first call) iter.Seq2[[]T, err
 	}
 }
 
-// nextPage returns the query of the page behind an answer, nil when it was the last. Only
-// the query of the link is used: the key goes nowhere else.
+// nextPage returns the query of the page after an answer's, nil if it was the last. Only the
+// query of the link is used, so that a link cannot lead the key to another host.
 func nextPage(h http.Header, query url.Values) (url.Values, error) {
 	for _, link := range h.Values("Link") {
 		found := nextLink.FindStringSubmatch(link)

@@ -17,8 +17,8 @@ const (
 	maxDelay   = 30 * time.Second
 )
 
-// keyLife is how long a create is repeated under one idempotency key. The service keeps
-// it for 24 hours; after that, a repetition would be a second create.
+// keyLife is how long a create is repeated with one idempotency key. The service keeps the
+// key for 24 hours; after that, a repetition would create a second category.
 const keyLife = 23 * time.Hour
 
 const headerIdempotencyKey = "Idempotency-Key"
@@ -26,13 +26,13 @@ const headerIdempotencyKey = "Idempotency-Key"
 // errTooLong says that an answer was not read to its end.
 var errTooLong = errors.New("the answer is longer than any that the service gives")
 
-// doubled returns a duration that was doubled some times, and at most most.
+// doubled returns a duration that is doubled the given number of times, but at most most.
 func doubled(first, most time.Duration, times int) time.Duration {
 	return min(first<<min(max(times, 0), 16), most)
 }
 
-// jitter returns a random duration below d, so that clients that failed together do not
-// come back together.
+// jitter returns a random duration below d, so that clients whose requests failed at the
+// same time do not repeat them at the same time.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
 
 // delay returns how long a call waits before it repeats a request for the n-th time.
@@ -97,8 +97,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// expired reports whether the service may have forgotten the idempotency key under which
-// an earlier request of the call may have been carried out.
+// expired reports whether the service may have forgotten the idempotency key of the call,
+// with which an earlier request may have been carried out.
 func (r *call) expired(at time.Time) bool {
 	return r.header[headerIdempotencyKey] != "" && !r.unknownSince.IsZero() && at.Sub(r.unknownSince) > keyLife
 }
