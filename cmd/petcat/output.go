@@ -152,12 +152,15 @@ func nullable[T comparable](v T) *T {
 	return &v
 }
 
-// readLine reads up to the end of the line, byte by byte so that nothing after
-// it is taken. An answer is never longer than 100 bytes.
+// maxLine is how many bytes of a line a terminal passes on at most (Linux).
+const maxLine = 4096
+
+// readLine reads up to the end of a line or maxLine bytes, byte by byte so that nothing after
+// the line is consumed.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	var one [1]byte
-	for len(line) < 100 {
+	for len(line) < maxLine {
 		n, err := r.Read(one[:])
 		if n == 1 && one[0] == '\n' || errors.Is(err, io.EOF) {
 			break
