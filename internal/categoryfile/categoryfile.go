@@ -1,10 +1,10 @@
 // Package categoryfile reads and writes lists of categories as files: CSV with a header
 // (RFC 4180), one JSON array, or JSON lines. What it writes, it reads.
 //
-// It holds one row in memory at a time. It knows no rules for names and descriptions:
-// those are the service's. Text that is not UTF-8 is refused, because no answer of the
-// service could show it as it is. A row that cannot be read is an error that names its
-// line, and the rows behind it are read all the same.
+// It keeps one row in memory at a time. It does not know the rules for names and
+// descriptions, which the service checks. Text that is not UTF-8 is refused, because JSON
+// cannot contain it. A row that cannot be read is an error that names its line; the rows
+// after it are still read.
 package categoryfile
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Format is how a file is written.
+// Format is the format of a file.
 type Format string
 
 // The formats, by the endings of their files.
@@ -39,7 +39,7 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("the formats are csv, json (one array) and jsonl (one object a line), not %q", name)
 }
 
-// FormatOf returns the format that the ending of a file's name stands for.
+// FormatOf returns the format by the ending of a file's name, and whether it is known.
 func FormatOf(path string) (f Format, known bool) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
@@ -82,10 +82,10 @@ func rowErrorf(line int, format string, args ...any) error {
 	return &RowError{Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// bom is what some programs write in front of UTF-8.
+// bom is the byte order mark that some programs write before UTF-8.
 const bom = "\ufeff"
 
-// Rows reads a file. A [RowError] stands in the place of a row that cannot be read; after
+// Rows reads a file. A row that cannot be read is a [RowError], and the loop goes on; after
 // any other error there are no more rows.
 func Rows(r io.Reader, f Format) iter.Seq2[Row, error] {
 	in := bufio.NewReaderSize(r, maxLine)

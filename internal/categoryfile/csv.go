@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// csvRows reads a header and the records behind it. A record may have several lines.
+// csvRows reads a header and the records after it. A record may have several lines.
 func csvRows(in io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		r := csv.NewReader(in) // takes the number of fields from the header
@@ -73,7 +73,7 @@ func readHeader(header []string) (columns, error) {
 	return c, nil
 }
 
-// row returns a record that was read; err is what the reader said of it.
+// row returns the row of a record. err is the reader's error for it.
 func (c columns) row(r *csv.Reader, record []string, err error) (Row, error) {
 	syntax, bad := errors.AsType[*csv.ParseError](err)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxLine is twice what the service takes for one category, in bytes.
+// maxLine is twice the size of the largest body that the service accepts, in bytes.
 const maxLine = 2 << 20
 
 // lineRows reads one object from each line. Empty lines are skipped.
@@ -49,7 +49,7 @@ func lineRows(in *bufio.Reader) iter.Seq2[Row, error] {
 func arrayRows(in io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		lines := &lineCounter{Reader: in}
-		// What is wrong in one row is to be its own error.
+		// An error in one row must be an error of that row only.
 		d := jsontext.NewDecoder(lines, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		if kind := d.PeekKind(); kind == '{' {
 			yield(Row{}, errors.New("the file holds an object instead of an array of objects; if it has one object a line, its format is jsonl"))
@@ -92,7 +92,7 @@ func endOfArray(d *jsontext.Decoder) error {
 	}
 }
 
-// arrayError says where a file stops being JSON: nothing behind that can be read.
+// arrayError says where a file is no longer valid JSON: nothing after that can be read.
 func arrayError(err error, lines *lineCounter, offset int64) error {
 	syntax, bad := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
@@ -112,7 +112,7 @@ func decodeRow(value []byte, line int) (Row, error) {
 	var object struct {
 		ID          jsontext.Value `json:"id"` // ignored
 		Name        *string        `json:"name"`
-		Description *string        `json:"description"` // null is none, as many programs write it
+		Description *string        `json:"description"` // many programs write null for none
 	}
 	err := json.Unmarshal(value, &object, json.RejectUnknownMembers(true))
 	semantic, _ := errors.AsType[*json.SemanticError](err)
@@ -137,7 +137,7 @@ func decodeRow(value []byte, line int) (Row, error) {
 	return row, nil
 }
 
-// lineCounter tells in which line an offset of what is read is.
+// lineCounter finds the line of an offset in what was read.
 type lineCounter struct {
 	io.Reader
 	read   int64

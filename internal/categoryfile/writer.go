@@ -17,7 +17,7 @@ type Writer struct {
 	rows   int
 }
 
-// NewWriter returns a writer. What goes wrong shows in a later call.
+// NewWriter returns a writer. Write or Close returns an error of writing the header.
 func NewWriter(w io.Writer, f Format) *Writer {
 	out := bufio.NewWriter(w)
 	writer := &Writer{format: f, out: out, csv: csv.NewWriter(out)}
@@ -57,7 +57,7 @@ func (w *Writer) Write(id int64, name, description string) error {
 	return err
 }
 
-// Close writes what is left. It does not close what is written to.
+// Close writes the rest of the file. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.csv.Flush()
 	if err := w.csv.Error(); err != nil {

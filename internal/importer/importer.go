@@ -1,16 +1,16 @@
 // Package importer creates the categories of a file through the API, each once, however
 // often it is interrupted and begun again.
 //
-// A row of the file is identified by its content, and equal rows by their number. The
-// journal, a file of its own, tells of each row under which idempotency key it is being
-// created, before the request is sent, and which category it became. So whoever reads the
-// journal knows what is left. A row whose outcome is unknown is sent again under its key
-// while the service remembers the key; after that it is looked for in the list.
+// A row of the file is identified by its content, and equal rows also by their number. The
+// journal, a file of its own, records for each row the idempotency key of its request,
+// before that is sent, and then the id of the category. So the next import knows which rows
+// are left. A row whose outcome is unknown is sent again with its key while the service
+// remembers the key; after that, the import looks for it in the list.
 //
-// It keeps a hash of each row in memory, not the rows. It obeys the limits by the client,
-// and knows no flags: who calls it says what to do about its errors. When the service is
-// away or refuses for longer than the client waits, an import ends, and the next one does
-// what is left.
+// It keeps a hash of each row in memory, not the rows. The client obeys the limits. The
+// package knows no flags: the caller explains its errors. If the service is unavailable or
+// refuses requests for longer than the client waits, an import ends, and the next one
+// continues.
 package importer
 
 import (
@@ -28,14 +28,14 @@ import (
 )
 
 const (
-	// inFlight is how many creates are sent at once: the service commits them in
-	// groups, and more make it no faster.
+	// inFlight is how many creates are sent at once. The service commits them together,
+	// and more do not make the import faster.
 	inFlight = 64
-	// batch is how many rows share a sync of the journal. It is that many because during
-	// the sync only the last of the batch before are in flight.
+	// batch is how many rows share a sync of the journal. It is that large because during
+	// the sync only the last rows of the batch before are in flight.
 	batch = 4 * inFlight
-	// grace is how long requests in flight may take when an import ends early. What is
-	// not answered then has an unknown outcome, and is sent again by the next import.
+	// grace is how long requests in flight may take when an import ends early. A row that
+	// is not answered by then has an unknown outcome, and the next import sends it again.
 	grace = 2 * time.Second
 )
 
@@ -58,7 +58,7 @@ type Import struct {
 	Refused func(Refusal)
 }
 
-// Refusal says why a row is not created.
+// Refusal says why a row was not created.
 type Refusal struct {
 	Line int
 	// Code is the service's, or [CodeInvalidRow].
@@ -71,14 +71,14 @@ const CodeInvalidRow client.Code = "invalid_row"
 
 // Result counts what became of the rows.
 type Result struct {
-	Created  int `json:"created"`  // now
-	Existing int `json:"existing"` // created by an earlier import, as the journal says
-	Found    int `json:"found"`    // of those, how many the list told of, because the outcome was unknown
+	Created  int `json:"created"`  // created by this import
+	Existing int `json:"existing"` // created by an earlier import
+	Found    int `json:"found"`    // how many of Existing were found in the list, because their outcome was unknown
 	Refused  int `json:"refused"`
 }
 
-// Count returns how many rows an import would send. It sends nothing. Its error is that of
-// a file that cannot be read to its end.
+// Count returns how many rows an import would send. It sends nothing. It returns an error if
+// the file cannot be read to its end.
 func Count(rows iter.Seq2[categoryfile.Row, error], j *Journal) (todo int, err error) {
 	ids := counter{}
 	for row, err := range rows {
@@ -95,7 +95,7 @@ func Count(rows iter.Seq2[categoryfile.Row, error], j *Journal) (todo int, err e
 	return todo, nil
 }
 
-// attempt is a row on its way.
+// attempt is a row that is to be sent.
 type attempt struct {
 	row categoryfile.Row
 	id  rowID
@@ -104,9 +104,9 @@ type attempt struct {
 	again bool
 }
 
-// Run creates what is not created yet. Unless the error is nil, rows may be left: the
-// error is the first of those after which the others would fail, too, or that of the
-// context.
+// Run creates the rows that do not exist yet. After an error, rows may be left: the error is
+// the first one that other rows would get too, or that of the context. Rows that the service
+// refuses are no error of Run.
 func (im *Import) Run(ctx context.Context) (Result, error) {
 	feeding, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -137,7 +137,7 @@ func (im *Import) Run(ctx context.Context) (Result, error) {
 	return r.result, err
 }
 
-// run is the state of an import that is under way.
+// run is the state of an import while it runs.
 type run struct {
 	*Import
 	stop context.CancelCauseFunc
@@ -149,7 +149,7 @@ type run struct {
 	result Result // guarded by mu
 }
 
-// feed hands all rows to the workers that are to be sent.
+// feed hands all rows that are to be sent to the workers.
 func (r *run) feed(ctx context.Context) error {
 	ids, waiting, doubts := counter{}, make([]attempt, 0, batch), []attempt(nil)
 	add := func(a attempt) (err error) {
@@ -170,7 +170,7 @@ func (r *run) feed(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			_ = r.send(ctx, waiting) // what was read is right; err ends the import in any case
+			_ = r.send(ctx, waiting) // the rows before the error are valid; err ends the import in any case
 			return err
 		}
 		a := attempt{row: row, id: ids.next(row.Name, row.Description)}
@@ -195,8 +195,8 @@ func (r *run) feed(ctx context.Context) error {
 	return r.send(ctx, waiting)
 }
 
-// resolve finds out what became of doubtful rows. They come last: what equal rows became
-// must be known by then, or two would be taken for one category.
+// resolve finds out whether doubtful rows exist. It comes last: the categories of equal rows
+// must be known by then, or two rows could be matched with one category.
 func (r *run) resolve(ctx context.Context, doubts int) error {
 	if doubts == 0 {
 		return nil
@@ -212,7 +212,7 @@ func (r *run) resolve(ctx context.Context, doubts int) error {
 	return err
 }
 
-// prepare gives an attempt its key, and reports whether its row is to be created still.
+// prepare sets the key of an attempt, and reports whether its row must still be created.
 func (r *run) prepare(a *attempt) (needed bool) {
 	if r.Journal.category(a.id) != 0 {
 		r.mu.Lock()
@@ -227,7 +227,7 @@ func (r *run) prepare(a *attempt) (needed bool) {
 	return true
 }
 
-// send notes rows in the journal and hands them to the workers, until the context ends.
+// send records rows in the journal and hands them to the workers, until the context ends.
 func (r *run) send(ctx context.Context, rows []attempt) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -247,7 +247,7 @@ func (r *run) send(ctx context.Context, rows []attempt) error {
 	return nil
 }
 
-// answered notes what became of a row.
+// answered records the outcome of a row.
 func (r *run) answered(a attempt, c client.Category, err error) {
 	if err == nil {
 		if err := r.Journal.created(a.id, c.ID); err != nil {
@@ -271,8 +271,8 @@ func (r *run) answered(a attempt, c client.Category, err error) {
 	r.stop(fmt.Errorf("line %d: %w", a.row.Line, err))
 }
 
-// firstTries returns those rows that no earlier import sent: its request may have been
-// carried out, whatever becomes of this one's.
+// firstTries returns the rows that no earlier import sent. The request of an earlier import
+// may have been carried out, even if this one's was not.
 func firstTries(rows []attempt) (ids []rowID) {
 	for _, a := range rows {
 		if !a.again {
@@ -282,7 +282,7 @@ func firstTries(rows []attempt) (ids []rowID) {
 	return ids
 }
 
-// aboutTheRow reports whether an answer refuses one row, and says nothing of the others.
+// aboutTheRow reports whether an answer refuses only this row, and not all rows.
 func aboutTheRow(e *client.Error) bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:

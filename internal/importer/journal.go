@@ -15,11 +15,11 @@ import (
 	"petcat/internal/osfile"
 )
 
-// keyLife is how long a row is sent again under its idempotency key. The service keeps it
-// for 24 hours.
+// keyLife is how long a row is sent again with its idempotency key. The service keeps the
+// key for 24 hours.
 const keyLife = 23 * time.Hour
 
-// Why a journal is refused.
+// The errors of [OpenJournal].
 var (
 	ErrInUse        = errors.New("another import uses the journal")
 	ErrNoJournal    = errors.New("the file is not the journal of an import, or it was changed")
@@ -27,28 +27,29 @@ var (
 	ErrOtherKey     = errors.New("the journal belongs to an import with another key")
 )
 
-// Owner is to whom a journal belongs: categories are created once for it.
+// Owner is the service and key of a journal, which belongs to imports with these.
 type Owner struct {
 	Service string // the URL
 	Key     string // names the API key without showing it
 }
 
-// NewOwner returns the owner that a URL and an API key stand for.
+// NewOwner returns the owner with a URL and an API key.
 func NewOwner(service, key string) Owner {
-	// A key has 190 random bits: nobody finds it by its hash.
+	// A key has 190 random bits, so it cannot be found from its hash.
 	sum := sha256.Sum256([]byte("petcat import\x00" + key))
 	return Owner{Service: service, Key: hex.EncodeToString(sum[:8])}
 }
 
-// Journal remembers what became of rows. It is a file to which lines of JSON are added:
+// Journal records the outcome of rows. It is a file to which lines of JSON are appended:
 //
-//	{"journal":1,"service":"https://…/v1","key":"6f1e…"}       whose it is
-//	{"row":"9a3c…","key":"TPGV…","at":1795216380}              about to be sent, under a key
-//	{"row":"9a3c…","id":17}                                    is category 17
-//	{"row":"9a3c…","withdrawn":true}                           was not created, for certain
+//	{"journal":1,"service":"https://…/v1","key":"6f1e…"}       the owner of the journal
+//	{"row":"9a3c…","key":"TPGV…","at":1795216380}              the row is about to be sent with this key
+//	{"row":"9a3c…","id":17}                                    the row is category 17
+//	{"row":"9a3c…","withdrawn":true}                           the row was certainly not created
 //
-// The second kind is on the disk before the request is sent. The others may be lost: the
-// row then counts as one whose outcome is unknown. One process has it at a time.
+// A line of the second kind is on disk before the request is sent. Lines of the last two
+// kinds may be lost: the outcome of the row is then unknown. One process at a time may have
+// the journal open.
 type Journal struct {
 	file  *os.File
 	owner Owner
@@ -64,10 +65,10 @@ type Journal struct {
 type sent struct {
 	key   string // the idempotency key
 	at    time.Time
-	after int64 // an id that the category can only be above: that one existed before
+	after int64 // an id that existed before the row was sent: that of its category is higher
 }
 
-// version counts the forms of journals.
+// version is the version of the journal's format.
 const version = 1
 
 // record is a line.
@@ -82,10 +83,12 @@ type record struct {
 	Withdrawn bool   `json:"withdrawn,omitempty"`
 }
 
-// OpenJournal opens the journal of an owner, or makes one. If it has another owner, the
-// error is [ErrOtherService] or [ErrOtherKey], unless same says that both are the same
-// account: then it belongs to the new owner from now on, and rows whose outcome is unknown
-// are not sent under their keys again, which another account would not have.
+// OpenJournal opens the journal of an owner, or creates it. If another process has it open,
+// the error is [ErrInUse]; if it is no journal, [ErrNoJournal]. If it has another owner, the
+// error is [ErrOtherService] or [ErrOtherKey], unless same says that both owners are the
+// same account: then it belongs to the new owner from now on. Rows whose outcome is unknown
+// are then not sent again with their idempotency keys, because those would not work if the
+// account was another one after all.
 func OpenJournal(path string, owner Owner, same bool) (j *Journal, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -122,7 +125,7 @@ func OpenJournal(path string, owner Owner, same bool) (j *Journal, err error) {
 	return j, err
 }
 
-// category returns which category a row is, 0 for none that is known.
+// category returns the id of a row's category, 0 if none is known.
 func (j *Journal) category(id rowID) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -136,7 +139,7 @@ func (j *Journal) pending(id rowID) string {
 	return j.sent[id].key
 }
 
-// begin notes that rows are about to be sent, and returns when that is on the disk.
+// begin records that rows are about to be sent, and returns when that is on disk.
 func (j *Journal) begin(rows []attempt, at time.Time) error {
 	var records []record
 	for _, a := range rows {
@@ -150,12 +153,12 @@ func (j *Journal) begin(rows []attempt, at time.Time) error {
 	return j.sync()
 }
 
-// created notes which category a row is.
+// created records the id of a row's category.
 func (j *Journal) created(id rowID, category int64) error {
 	return j.write(record{Row: id.String(), ID: category})
 }
 
-// withdraw notes that rows were not created.
+// withdraw records that rows were certainly not created.
 func (j *Journal) withdraw(rows ...rowID) error {
 	records := make([]record, 0, len(rows))
 	for _, id := range rows {
@@ -164,8 +167,8 @@ func (j *Journal) withdraw(rows ...rowID) error {
 	return j.write(records...)
 }
 
-// write adds records, in one write. After an error it writes nothing more: a line may be
-// there in part, and only its end may be missing.
+// write appends records in one write. After an error it writes nothing more: a part of a
+// line may have been written, and load accepts that only at the end of the file.
 func (j *Journal) write(records ...record) error {
 	if len(records) == 0 {
 		return nil
@@ -192,7 +195,7 @@ func (j *Journal) write(records ...record) error {
 	return nil
 }
 
-// sync returns when all that was written is on the disk.
+// sync returns when everything that was written is on disk.
 func (j *Journal) sync() error {
 	if err := j.file.Sync(); err != nil {
 		j.mu.Lock()
@@ -203,5 +206,5 @@ func (j *Journal) sync() error {
 	return nil
 }
 
-// Close lets others have the journal.
+// Close closes the journal, and unlocks it for other processes.
 func (j *Journal) Close() error { return j.file.Close() }

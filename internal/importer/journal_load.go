@@ -13,9 +13,10 @@ import (
 // maxRecord is more than any line of a journal has, in bytes: its URL is the longest.
 const maxRecord = 64 << 10
 
-// load reads the journal. A last line without its end was being written when its process
-// was killed, and a power cut may leave zeros in place of what was not on the disk yet, also
-// before something that was. So nothing from there on was relied on, and it is removed.
+// load reads the journal. If the process was killed while it wrote a line, the end of the
+// last line is missing. A power cut may leave zeros instead of data that was not on disk
+// yet, even before data that was. No request relied on anything from there on, so load
+// removes it.
 func (j *Journal) load() error {
 	in := bufio.NewReaderSize(j.file, maxRecord)
 	whole := int64(0) // bytes of whole lines
@@ -46,15 +47,15 @@ func (j *Journal) load() error {
 	}
 }
 
-// begins reports whether a part of a line may be of a journal's first one: no other file
-// is to be cut.
+// begins reports whether a part of a line may be the beginning of a journal's first line.
+// load must not truncate any other file.
 func begins(part []byte) bool {
 	const first = `{"journal":`
 	n := min(len(part), len(first))
 	return bytes.Equal(part[:n], []byte(first[:n])) || len(bytes.Trim(part, "\x00")) == 0
 }
 
-// valid reports whether a record is one that may follow what is known.
+// valid reports whether a record may follow those that were read.
 func (j *Journal) valid(r record) bool {
 	if r.Journal != 0 {
 		return r.Journal == version && r.Service != "" && r.Key != ""
@@ -71,18 +72,18 @@ func (j *Journal) valid(r record) bool {
 	}
 }
 
-// learn takes in a record that is valid. The caller holds mu, or is alone.
+// learn applies a valid record. The caller holds mu, or is the only user.
 func (j *Journal) learn(r record) {
 	if r.Journal != 0 {
 		j.owner = Owner{Service: r.Service, Key: r.Key}
-		// They may be another account's, which has not their keys.
+		// Their idempotency keys may belong to another account, so they must not be used.
 		for id, s := range j.sent {
 			s.at = time.Time{}
 			j.sent[id] = s
 		}
 		return
 	}
-	id, _ := parseRowID(r.Row) // valid has looked
+	id, _ := parseRowID(r.Row) // valid has checked it
 	switch {
 	case r.ID != 0:
 		j.categories[id] = r.ID

@@ -10,7 +10,7 @@ import (
 )
 
 // mayForget reports whether the service may have forgotten the idempotency key of a row
-// whose outcome is unknown. Nothing is known after a clock was set back.
+// whose outcome is unknown. After a clock was set back, that is assumed.
 func (s sent) mayForget(now time.Time) bool {
 	age := now.Sub(s.at)
 	return age < 0 || age > keyLife
@@ -24,11 +24,11 @@ func (j *Journal) doubtful(id rowID, now time.Time) bool {
 	return ok && s.mayForget(now)
 }
 
-// resolve finds out what became of the rows whose outcome is unknown and whose keys the
-// service may have forgotten: sent again, they could be created twice. It looks for them
-// in the list, as far as it is newer than they are. A category that says the same, and is
-// no other row, is taken for the row's: if it is somebody else's, the row is not created.
-// Nothing may be in flight meanwhile. It returns how many rows it found.
+// resolve finds out whether rows exist whose outcome is unknown and whose idempotency keys
+// the service may have forgotten: sent again, they could be created twice. It looks for them
+// in the part of the list that is newer than they are. A category with the same content that
+// belongs to no other row is taken for the row's. If somebody else created it, the row is
+// not created. No request may be in flight meanwhile. It returns how many rows it found.
 func (j *Journal) resolve(ctx context.Context, s service, now time.Time) (found int, err error) {
 	j.mu.Lock()
 	rows, after := j.allDoubtful(now)
@@ -69,8 +69,8 @@ type doubt struct {
 	after int64
 }
 
-// allDoubtful returns the rows that must be resolved, by what they say, and an id that
-// all of their categories are above. The caller holds mu.
+// allDoubtful returns the rows that must be resolved, by their content, and an id below the
+// ids of all their categories. The caller holds mu.
 func (j *Journal) allDoubtful(now time.Time) (rows map[content][]doubt, after int64) {
 	rows, after = map[content][]doubt{}, j.last
 	for id, s := range j.sent {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// content identifies what a row says. It is half of a SHA-256: that two contents share one
-// does not happen.
+// content identifies the content of a row. It is half of a SHA-256, so no two contents have
+// the same one.
 type content [16]byte
 
 func contentOf(name, description string) content {
@@ -23,8 +23,8 @@ func contentOf(name, description string) content {
 	return content(h.Sum(nil))
 }
 
-// rowID identifies a row of a file: by what it says, and which of the rows that say the
-// same it is. It does not depend on its line.
+// rowID identifies a row of a file: by its content, and by its number among the rows with
+// the same content. It does not depend on the line.
 type rowID struct {
 	content content
 	number  int // from 1
@@ -42,7 +42,7 @@ func (id rowID) String() string {
 func parseRowID(text string) (id rowID, ok bool) {
 	digits, number, numbered := strings.Cut(text, "-")
 	if id.number = 1; numbered {
-		id.number, _ = strconv.Atoi(number) // the comparison below finds what is wrong
+		id.number, _ = strconv.Atoi(number) // the comparison below fails if it is no number
 	}
 	if sum, err := hex.DecodeString(digits); err == nil && len(sum) == len(id.content) {
 		id.content = content(sum)

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// directoryMode keeps others on the machine from what is in a directory.
+// directoryMode lets only the owner into a directory.
 const directoryMode fs.FileMode = 0o700
 
 // ErrNotDirectory is what [PrepareDirectory] returns for a file of another kind.
@@ -31,8 +31,8 @@ func PrepareDirectory(path string) error {
 	case !info.IsDir():
 		return ErrNotDirectory
 	}
-	// Permission bits do not tell the whole truth (root, read-only mounts,
-	// ACLs): only making a file does.
+	// Permission bits do not decide alone (root, read-only mounts, ACLs): only creating a
+	// file shows whether it works.
 	probe, err := os.CreateTemp(path, ".writable-*")
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func makeDirectory(path string) error {
 	return SyncDirectory(parent)
 }
 
-// SyncDirectory makes the names in a directory durable, where that takes a call: syncing
-// a file does not.
+// SyncDirectory makes the names of the files in a directory durable. Syncing the files does
+// not do that on every system.
 func SyncDirectory(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

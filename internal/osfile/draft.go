@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Draft is a file that gets its name only when it is complete and on the disk. Until
-// then it lies in the same directory, as [DraftPattern] says. Use [NewDraft], and
-// Discard it in the end.
+// Draft is a file that gets its name only when it is complete and on disk. Until then it has
+// another name in the same directory, see [DraftPattern]. Use [NewDraft], and call Discard
+// in the end.
 type Draft struct {
 	*os.File
 
@@ -17,8 +17,8 @@ type Draft struct {
 	kept bool
 }
 
-// DraftPattern returns a pattern, for [filepath.Match], of the names that drafts of a file
-// have: what a process leaves that is killed while it writes one.
+// DraftPattern returns a pattern for [filepath.Match] that the names of drafts of a file
+// match. A process that is killed while it writes a draft leaves it.
 func DraftPattern(name string) string { return "." + name + ".*" }
 
 // NewDraft makes the draft of a file, with the mode 0600. It is made beside the file,
@@ -31,8 +31,8 @@ func NewDraft(path string) (*Draft, error) {
 	return &Draft{File: file, path: path}, nil
 }
 
-// Keep makes the file durable, closes it and gives it its name. Without replace it
-// returns [fs.ErrExist] if something has the name already.
+// Keep makes the file durable, closes it and gives it its name. Without replace it returns
+// [fs.ErrExist] if a file with that name exists.
 func (d *Draft) Keep(replace bool) error {
 	if err := errors.Join(d.Sync(), d.Close()); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (d *Draft) Discard() {
 	_ = os.Remove(d.Name())
 }
 
-// takeName renames a file, but never over another one: that may have been made since
-// the draft was begun.
+// takeName renames a file, but never replaces another one, which may have been created after
+// the draft.
 func takeName(from, to string) error {
 	err := os.Link(from, to)
 	switch {
@@ -71,8 +71,8 @@ func takeName(from, to string) error {
 	}
 }
 
-// takeNameAlone is takeName without hard links: whoever makes the name first has
-// it, and for a moment it names an empty file.
+// takeNameAlone is takeName without hard links. It first creates an empty file with that
+// name, which fails if the name exists, and then replaces it.
 func takeNameAlone(from, to string) error {
 	placeholder, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryLock tries to get the lock, and returns [ErrLocked] while somebody else
-// holds it. Each open file has its own, so that it also keeps two parts of one process
-// apart.
+// TryLock tries to get the lock, and returns [ErrLocked] while another open file holds it.
+// The lock belongs to the open file, so it also keeps two parts of one process apart.
 func TryLock(file *os.File) error {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -25,5 +24,5 @@ func TryLock(file *os.File) error {
 	}
 }
 
-// Unlock lets go of the lock, and leaves the file open.
+// Unlock releases the lock, and leaves the file open.
 func Unlock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_UN) }

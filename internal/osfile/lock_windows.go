@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock tries to get the lock, and returns [ErrLocked] while somebody else
-// holds it. Each open file has its own, so that it also keeps two parts of one process
-// apart. Windows lets nobody else read what is locked, so the lock is on one byte
-// far behind whatever the file holds.
+// TryLock tries to get the lock, and returns [ErrLocked] while another open file holds it.
+// The lock belongs to the open file, so it also keeps two parts of one process apart. On
+// Windows nobody else can read locked bytes, so the lock is on one byte far beyond the end
+// of the file.
 func TryLock(file *os.File) error {
 	at := lockedByte()
 	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
@@ -21,7 +21,7 @@ func TryLock(file *os.File) error {
 	return err
 }
 
-// Unlock lets go of the lock, and leaves the file open.
+// Unlock releases the lock, and leaves the file open.
 func Unlock(file *os.File) error {
 	at := lockedByte()
 	return windows.UnlockFileEx(windows.Handle(file.Fd()), 0, 1, 0, &at)

@@ -10,7 +10,7 @@ import (
 // Open sets the store. The first Flush registers the node there.
 func (r *Recorder) Open(store Store) { r.store = store }
 
-// Flush writes what was counted since the last call. What cannot be written waits for the
+// Flush writes the counts since the last call. Counts that cannot be written wait for the
 // next call.
 func (r *Recorder) Flush(ctx context.Context) {
 	if r.write(ctx, false) {
@@ -37,13 +37,14 @@ func (r *Recorder) Close(ctx context.Context) {
 	r.writeRefusals(ctx)
 }
 
-// Unsaved returns for how long not everything has been written, at most.
+// Unsaved returns for how long some counts may not have been written: the time since all of
+// them were.
 func (r *Recorder) Unsaved() time.Duration {
 	return time.Duration(r.Clock.Read().Mono - r.saved.Load())
 }
 
-// write writes what is pending, and what was counted, and reports whether all of it is
-// written. With last, the node ends.
+// write writes the pending batches and the new counts, and reports whether all are written.
+// last says that the node ends.
 func (r *Recorder) write(ctx context.Context, last bool) (done bool) {
 	if !r.send(ctx) {
 		return false
@@ -60,8 +61,8 @@ func (r *Recorder) write(ctx context.Context, last bool) (done bool) {
 	return true
 }
 
-// take takes what was counted. It holds the lock of a shard only while it swaps the
-// memory that is counted in for an empty one.
+// take returns the counts since the last call. It holds the lock of a shard only while it
+// replaces the shard's counts by empty ones.
 func (r *Recorder) take() petcat.UsageBatch {
 	var b petcat.UsageBatch
 	all := make(map[int64]petcat.UsageCounts) // of all accounts, by minute
@@ -94,7 +95,7 @@ func (r *Recorder) take() petcat.UsageBatch {
 	return b
 }
 
-// prepare turns what was taken until a moment into batches.
+// prepare divides the counts up to the given time into pending batches.
 func (r *Recorder) prepare(taken petcat.UsageBatch, until time.Time, last bool) {
 	for first := true; first || len(taken.Counts) > 0 || len(taken.Keys) > 0; first = false {
 		counts, keys := min(batchCounts, len(taken.Counts)), min(batchCounts, len(taken.Keys))
@@ -108,7 +109,7 @@ func (r *Recorder) prepare(taken petcat.UsageBatch, until time.Time, last bool) 
 	b.Until, b.Ended = until, last
 }
 
-// send writes what is pending, and reports whether all of it is written.
+// send writes the pending batches, and reports whether all are written.
 func (r *Recorder) send(ctx context.Context) bool {
 	for len(r.pending) > 0 {
 		b := r.pending[0]

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// waitingAccounts is of how many accounts, at most, refusals wait to be written: some
-	// 20 MB. The refusals of further accounts are only counted.
+	// waitingAccounts is the largest number of accounts whose refusals wait to be written:
+	// some 20 MB. The refusals of further accounts are only counted.
 	waitingAccounts = 4_096
 	// refusalAccounts is how many accounts one write contains, and refusalWrites how many
 	// writes a Flush makes, at most.
@@ -19,13 +19,13 @@ const (
 	refusalWrites   = 5
 )
 
-// refusals are those that are not written yet, the last ones of each account.
+// refusals are the last refusals of each account that are not written yet.
 type refusals struct {
 	mu      sync.Mutex
 	waiting map[petcat.AccountID][]petcat.Refusal // oldest first; guarded by mu
 }
 
-// Refused keeps a refusal or a failure of an account to be written.
+// Refused records a refused or failed request of an account. Flush writes it.
 func (r *Recorder) Refused(account petcat.AccountID, refusal petcat.Refusal) {
 	r.refusals.mu.Lock()
 	defer r.refusals.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *refusals) add(account petcat.AccountID, more ...petcat.Refusal) {
 	r.waiting[account] = all
 }
 
-// take returns what waits of some accounts.
+// take returns the waiting refusals of some accounts, and removes them.
 func (r *refusals) take() (taken []petcat.AccountRefusals) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *refusals) take() (taken []petcat.AccountRefusals) {
 	return taken
 }
 
-// putBack makes what was taken wait again, ahead of what has come since.
+// putBack adds refusals that were taken again, before those that came since.
 func (r *refusals) putBack(taken []petcat.AccountRefusals) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,10 +2,10 @@
 // history: a request takes one lock, which is rarely contended, and once a second all
 // counts go to the store as one batch. It also keeps the last refusals of each account.
 //
-// While the store is unavailable, counts wait in memory, by the minute. Where many wait,
-// further ones are kept by the hour, so that each key adds at most one an hour. A batch
-// whose outcome is unknown is sent again unchanged, and counts once. A killed process loses
-// what it had not written: the counts of its last second.
+// While the store is unavailable, counts wait in memory: by the minute and, once there are
+// many, by the hour, so that at most one count for each key and hour is added. A batch whose
+// outcome is unknown is sent again unchanged, and counts once. A killed process loses the
+// counts that it had not written: usually those of its last second.
 package usage
 
 import (
@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// Interval is how often what was counted is written.
+	// Interval is how often the counts are written.
 	Interval = time.Second
-	// beat is how often a node that counted nothing writes nevertheless: a silent one would
-	// count as killed.
+	// beat is how often a node without requests writes, so that it does not count as
+	// killed.
 	beat = 30 * time.Second
 	// addTimeout bounds one attempt.
 	addTimeout = 5 * time.Second
 	// batchCounts is how many counts go into one batch: some 200 KB.
 	batchCounts = 20_000
-	// shards is how many locks there are. From coarseAt counts in a shard on, further ones
-	// are by the hour.
+	// shards is how many locks there are. If a shard has coarseAt counts or more, new
+	// ones are by the hour.
 	shards   = 64
 	coarseAt = 4_096
 )
 
-// Request is what is counted of one request.
+// Request is one request to be counted.
 type Request struct {
 	At       time.Time
 	Account  petcat.AccountID // 0: of no account
