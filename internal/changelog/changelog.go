@@ -1,12 +1,10 @@
-// Package changelog follows the store's change log for what other processes do to
-// keys, accounts and bans, such as an operator's command line, and hands it to the
-// caches in memory.
+// Package changelog follows the store's change log: it hands changes of keys, accounts and
+// bans by other processes, such as management commands, to the caches in memory.
 //
 // It polls: a poll that finds nothing new reads one row. A caller that cannot wait
-// for the next poll asks it to catch up; concurrent callers share one poll. When the
-// store cannot be read, it reports nothing and does not call [Options.Polled], so
-// that its users know how old their data is. It continues where it stopped when the
-// store is available again.
+// for the next poll asks it to catch up; concurrent callers share one poll. While the
+// store is unavailable, it does not call [Options.Polled], so that the caches know how
+// old their data is. It continues where it stopped when the store is available again.
 package changelog
 
 import (
@@ -39,8 +37,8 @@ type Options struct {
 	Timeout time.Duration
 	// Apply is called with every change, in the order of the revisions.
 	Apply func(petcat.AccessChange)
-	// Polled is called after each successful poll, with the moment at which
-	// it was asked: everything before that moment has been applied.
+	// Polled is called after each successful poll, with the time at which the poll was
+	// sent: every change that was committed before has been applied.
 	Polled func(asked clock.Reading)
 }
 
@@ -49,27 +47,27 @@ type Follower struct {
 	o       Options
 	seen    petcat.Revision
 	away    bool
-	wake    chan struct{} // somebody waits for the next poll
+	wake    chan struct{} // has a value while a caller waits for the next poll
 	stopped chan struct{} // closed when Run has returned
 
 	mu   sync.Mutex
-	next *poll // guarded by mu; what those who catch up wait for; nil: none does
+	next *poll // guarded by mu; the poll that callers of CatchUp wait for; nil if there are none
 }
 
-// poll is one that is yet to be sent, or under way.
+// poll is a poll that is not answered yet, and perhaps not sent.
 type poll struct {
 	done chan struct{} // closed when its changes have been applied
 	err  error         // set before done is closed
 }
 
-// pace is the pause after a poll: a flood of callers who cannot wait costs
-// the store at most 200 polls a second.
+// pace is the pause after a poll: even if many callers catch up, the store gets at most 200
+// polls a second.
 const pace = 5 * time.Millisecond
 
 var errStopped = errors.New("the change log is no longer followed")
 
-// Start reads where the log stands. What changed before is not handed over:
-// nobody has read the older state yet. Then call Run.
+// Start reads the current revision; only changes after it are handed over. Read the state
+// that they change after Start has returned. Then call Run.
 func Start(ctx context.Context, o Options) (*Follower, error) {
 	if o.Interval == 0 {
 		o.Interval = 200 * time.Millisecond
@@ -124,7 +122,7 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	f.mu.Unlock()
 	select {
 	case f.wake <- struct{}{}:
-	default: // it is awake
+	default: // a value is already there
 	}
 	select {
 	case <-q.done:
@@ -136,7 +134,7 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	}
 }
 
-// poll asks once.
+// poll polls once.
 func (f *Follower) poll(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, f.o.Timeout)
 	defer cancel()

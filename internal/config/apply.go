@@ -14,7 +14,7 @@ import (
 	"petcat"
 )
 
-// The places that this build can keep things in.
+// The values of --database and --limiter beside addresses.
 const (
 	sqliteDatabase = "sqlite"
 	memoryLimiter  = "memory"
@@ -182,8 +182,7 @@ func applyBans(s *Settings, value string) error {
 	return nil
 }
 
-// The bounds of --keys-in-memory: fewer make no sense, and more than are counted
-// on anywhere are a slip of the finger.
+// The bounds of --keys-in-memory: values outside of them are certainly typing mistakes.
 const (
 	minKeysInMemory = 1_000
 	maxKeysInMemory = 100_000_000
@@ -203,7 +202,7 @@ func parseNumber(value string, least, most int) (int, error) {
 	return n, nil
 }
 
-// minBackupEvery is far below any sensible interval, and above slips of the finger.
+// minBackupEvery is far below any sensible interval, and above typing mistakes such as 24s.
 const minBackupEvery = time.Second
 
 func applyBackupEvery(s *Settings, value string) error {
@@ -221,7 +220,7 @@ func applyBackupEvery(s *Settings, value string) error {
 	return nil
 }
 
-// maxBackupKeep is more than anybody finds a backup among.
+// maxBackupKeep is more backups than anybody needs.
 const maxBackupKeep = 10_000
 
 func applyBackupKeep(s *Settings, value string) (err error) {
@@ -268,8 +267,8 @@ func applyLogFormat(s *Settings, value string) error {
 	}
 }
 
-// contradictions checks what no setting can be checked for alone. Settings that
-// were refused already are empty, and not complained about twice.
+// contradictions returns the mistakes that show only in several settings together. A
+// setting that was already refused is empty here, so it is not reported twice.
 func (s Settings) contradictions() (mistakes []string) {
 	if (s.TLSCert == "") != (s.TLSKey == "") {
 		mistakes = append(mistakes, "--tls-cert (PETCAT_TLS_CERT) and --tls-key (PETCAT_TLS_KEY) must be given together")
@@ -287,8 +286,8 @@ func (s Settings) contradictions() (mistakes []string) {
 	return mistakes
 }
 
-// isLoopback reports whether only this machine can reach an address. A name
-// other than localhost is not believed: what it stands for may change.
+// isLoopback reports whether only this machine can reach an address. A name other than
+// localhost does not count, because its address may change.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// ParseDuration reads a length of time: what [time.ParseDuration] reads, and days
-// (24 hours) and weeks before it, as in 90d, 2w, 1d12h or 30s. It is never
-// negative.
+// ParseDuration reads a duration: weeks, days (24 hours) and then the form of
+// [time.ParseDuration], as in 90d, 2w, 1d12h or 30s. A negative duration is an error.
 func ParseDuration(s string) (time.Duration, error) {
 	var total time.Duration
 	rest := s

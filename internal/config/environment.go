@@ -15,9 +15,9 @@ func parseEnviron(environ []string) map[string]string {
 	return variables
 }
 
-// UnknownVariables returns the variables that look like settings and are none: a
-// misspelt setting would else be ignored in silence. They are no mistakes, because
-// other programs may own them. Environ is in the form of [os.Environ].
+// UnknownVariables returns the names of variables that look like settings but are not.
+// Without a warning, a misspelt setting would be ignored silently. They are no errors,
+// because other programs may use them. environ is in the form of [os.Environ].
 func UnknownVariables(environ []string) []string {
 	known := map[string]bool{serviceURLEnv: true, apiKeyEnv: true, apiKeyFileEnv: true}
 	for _, s := range Table() {

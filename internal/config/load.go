@@ -9,19 +9,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Value is a setting with the value that holds.
+// Value is a setting with its effective value.
 type Value struct {
 	Setting
 
-	// Origin is "default", or what people must look at to change the value.
+	// Origin is "default", or the flag, variable or file that sets the value.
 	Origin string
 	text   string // as it was given, secrets included
 	given  bool   // not the default
 }
 
-// Load returns the settings of a command: of those whose flags it has, the values
-// that hold, and of all others the defaults. Every mistake is in the one [Error].
-// Environ is in the form of [os.Environ].
+// Load returns the settings of a command: the effective values of those whose flags it
+// has, and the defaults of all others. If there are mistakes, it returns one [Error] with
+// all of them. environ is in the form of [os.Environ].
 func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	values, mistakes := resolve(flags, environ)
 	loaded, more := apply(values)
@@ -31,16 +31,16 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	return loaded, nil
 }
 
-// Values returns the value of each setting, unchecked, in the order of [Table]. In
-// the place of one that cannot be read is the default.
+// Values returns the value of each setting, unchecked, in the order of [Table]. If a value
+// cannot be read, it is the default.
 func Values(flags *pflag.FlagSet, environ []string) []Value {
 	values, _ := resolve(flags, environ)
 	return values
 }
 
-// resolve finds the value of each setting: flag, then environment, then default. An
-// empty variable counts as absent, because that is what the files of compose and
-// systemd make of one that is not filled in.
+// resolve finds the value of each setting: flag, then environment, then default. An empty
+// variable counts as unset, because files of compose and systemd set variables without a
+// value to "".
 func resolve(flags *pflag.FlagSet, environ []string) (values []Value, mistakes []string) {
 	variables := parseEnviron(environ)
 	for _, s := range Table() {
@@ -88,8 +88,8 @@ func apply(values []Value) (loaded Settings, mistakes []string) {
 	return loaded, append(mistakes, loaded.contradictions()...)
 }
 
-// maxSecretFile is far above any address, and keeps a wrong file name, such as
-// that of a device, from filling the memory.
+// maxSecretFile is far more bytes than any address has. It keeps a wrong file, such as a
+// device, from filling the memory.
 const maxSecretFile = 64 << 10
 
 func readSecretFile(name string) (string, error) {

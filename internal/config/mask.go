@@ -8,8 +8,8 @@ import (
 
 const masked = "***"
 
-// Shown returns the value as people may see it. Any address is masked, because a
-// password may stand even where none belongs.
+// Shown returns the value without secrets. Every address is masked, because users put
+// passwords even into addresses that need none.
 func (v Value) Shown() string {
 	if v.Secret || strings.Contains(v.text, "://") {
 		return mask(v.text)
@@ -17,8 +17,8 @@ func (v Value) Shown() string {
 	return v.text
 }
 
-// mask returns an address without its secrets. What it does not understand it
-// masks whole.
+// mask returns an address without its secrets. It masks all of an address that it cannot
+// parse.
 func mask(address string) string {
 	if address == "" || address == sqliteDatabase || address == memoryLimiter || address == databaseLimiter {
 		return address
@@ -51,8 +51,7 @@ func mask(address string) string {
 	return b.String()
 }
 
-// harmless are the parameters of an address that are worth reading and hold no
-// secret.
+// harmless are the parameters of an address that are shown, because they contain no secret.
 var harmless = []string{ //nolint:gochecknoglobals // a table that nobody changes
 	"sslmode", "sslrootcert", "connect_timeout", "application_name", "target_session_attrs", "db", "master",
 }

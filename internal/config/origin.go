@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// anyOrigin allows the web pages of all origins. A browser adds no key to a request by
-// itself, unlike a cookie, so that a web page gains nothing by it but what it has a key for.
+// anyOrigin allows the web pages of all origins. That is safe: unlike a cookie, a browser
+// adds no key to a request by itself, so a web page can do only what its own key allows.
 const anyOrigin = "*"
 
 func applyCORSOrigins(s *Settings, value string) error {
@@ -29,8 +29,8 @@ func applyCORSOrigins(s *Settings, value string) error {
 	return nil
 }
 
-// checkOrigin refuses what no browser sends in Origin: it would never match, and the
-// operator would not know why.
+// checkOrigin refuses an origin that no browser sends in Origin: it would never match, and
+// the operator would not know why.
 func checkOrigin(text string) error {
 	sent, ok := asBrowsersSend(text)
 	switch {

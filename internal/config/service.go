@@ -6,8 +6,8 @@ import (
 	"petcat"
 )
 
-// What the commands that call a service through its API read. They may well be set where
-// a server starts.
+// The variables of the commands that call a service through its API. They may also be set
+// where a server starts, which ignores them.
 const (
 	serviceURLEnv = "PETCAT_URL"
 	apiKeyEnv     = "PETCAT_API_KEY" //nolint:gosec // the name of a variable
@@ -23,9 +23,10 @@ type Service struct {
 	Key petcat.Secret
 }
 
-// LoadService returns the service of a command: its URL is url, if that is not empty, then
-// the environment's, then the default. The key is never a flag, because everybody on the
-// machine sees those in the list of processes. Environ is in the form of [os.Environ].
+// LoadService returns the service of a command. Its URL is url if that is not empty, else
+// that of the environment, else the default. The key cannot be a flag, because all users of
+// the machine see flags in the list of processes. Errors are [Error]s. environ is in the
+// form of [os.Environ].
 func LoadService(url string, environ []string) (Service, error) {
 	variables := parseEnviron(environ)
 	for _, other := range []string{variables[serviceURLEnv], DefaultServiceURL} {

@@ -10,7 +10,7 @@ import (
 	"petcat"
 )
 
-// Settings is what the operator decides, checked and typed.
+// Settings are the settings of a node, checked and typed.
 type Settings struct {
 	// Data is the data directory.
 	Data string
@@ -21,18 +21,18 @@ type Settings struct {
 	// MustExist keeps a server from creating a new deployment where there is none.
 	MustExist bool
 	// Limiter is where requests are counted: "memory" for this process, "database" for
-	// the PostgreSQL database that holds the data, the address of a Redis or Valkey
-	// server, or nothing for the first with SQLite and the second with PostgreSQL.
+	// the PostgreSQL database of the data, or the address of a Redis or Valkey server.
+	// If it is empty, it is memory with SQLite and database with PostgreSQL.
 	Limiter petcat.Secret
 	// LimiterAllowEviction accepts a server that may evict counts.
 	LimiterAllowEviction bool
 	// Listen and AdminListen are host:port; an empty host is every address.
 	Listen, AdminListen string
-	// AdminAllowPlaintext lets the admin listener serve others without TLS.
+	// AdminAllowPlaintext lets the admin listener serve other machines without TLS.
 	AdminAllowPlaintext bool
 	Environment         petcat.Environment
-	// EnvironmentGiven is false when Environment is only the default, which
-	// existing data may overrule.
+	// EnvironmentGiven is false if Environment is only the default. Then management
+	// commands accept data of any environment.
 	EnvironmentGiven bool
 	// PublicURL is the address that clients use, without the /v1 and without a
 	// slash at the end; "" for that of the listener.
@@ -42,7 +42,7 @@ type Settings struct {
 	ConsoleURL string
 	// TLSCert and TLSKey are PEM files, both given or neither.
 	TLSCert, TLSKey string
-	// TrustedProxies are whose X-Forwarded-For is believed.
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 	// CORSOrigins are the origins whose web pages may use the API, in the form in which
 	// browsers send them; or * alone.
@@ -55,12 +55,12 @@ type Settings struct {
 	MaxStaleness time.Duration
 	// ShutdownTimeout is how long requests in flight may take to finish.
 	ShutdownTimeout time.Duration
-	// BackupEvery is how long it takes from one scheduled backup to the next; 0: there
-	// are none.
+	// BackupEvery is the time from one scheduled backup to the next; 0 makes none.
 	BackupEvery time.Duration
 	// BackupKeep is how many of them are kept.
 	BackupKeep int
-	// BackupDir is their folder; "" for one in Data. See BackupFolder.
+	// BackupDir is the directory of scheduled backups; "" for one in Data. See
+	// BackupFolder.
 	BackupDir string
 	LogLevel  slog.Level
 	// LogFormat is "text", "json", or "" for text on a terminal and JSON elsewhere.
@@ -96,12 +96,12 @@ func (s Settings) TLS() bool { return s.TLSCert != "" }
 // AdminIsLocal reports whether only this machine can reach the admin listener.
 func (s Settings) AdminIsLocal() bool { return isLoopback(s.AdminListen) }
 
-// AdminTLS reports whether the admin listener speaks TLS: only one that others can reach
-// needs it, and on the loopback it would be in the way of those who collect metrics there.
+// AdminTLS reports whether the admin listener speaks TLS. It does so only if other machines
+// can reach it: on the loopback, TLS would only make the collection of metrics harder.
 func (s Settings) AdminTLS() bool { return s.TLS() && !s.AdminIsLocal() }
 
-// AdminURL returns where this machine reaches the admin listener. It returns an [Error]
-// when only the system knows the port.
+// AdminURL returns where this machine reaches the admin listener. It returns an [Error] if
+// the setting leaves the port to the system.
 func (s Settings) AdminURL() (string, error) {
 	if _, port, err := net.SplitHostPort(s.AdminListen); err != nil || port == "0" {
 		return "", Errorf("--admin-listen (PETCAT_ADMIN_LISTEN) leaves the port to the system (%s); give the actual port: --admin-listen 127.0.0.1:8081", s.AdminListen)
@@ -119,7 +119,7 @@ func LocalURL(address string, secure bool) string {
 	if err != nil {
 		return scheme + "://" + address
 	}
-	// An address that means all of this machine's is no address to call.
+	// The unspecified address, which means all addresses, cannot be called.
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}

@@ -15,22 +15,22 @@ type Setting struct {
 	Env     string // the environment variable
 	Default string
 	Usage   string // for --help; the `quoted` word names the value
-	// WhenEmpty tells people what an empty value means.
+	// WhenEmpty describes the meaning of an empty value.
 	WhenEmpty string
 	Bool      bool
 	// Secret values are masked when they are shown, and may come from a file
 	// that is named by Env with _FILE at the end.
 	Secret bool
-	// Choices are offered by the shell's completion.
+	// Choices are the values that shells complete.
 	Choices []string
-	// apply checks a value and stores it. Its error completes the sentence that
-	// the setting's name begins, as in "must be ...".
+	// apply checks a value and stores it. Its error continues the sentence that begins
+	// with the setting's name, as in "must be ...".
 	apply func(s *Settings, value string) error
 }
 
 func (s Setting) fileEnv() string { return s.Env + "_FILE" }
 
-// Table returns every setting, in the order in which people read them.
+// Table returns every setting, in the order of the documentation.
 func Table() []Setting {
 	return []Setting{
 		{
@@ -134,8 +134,8 @@ func Table() []Setting {
 	}
 }
 
-// Register adds the flags of the named settings, of all without names, and returns
-// these settings.
+// Register adds the flags of the named settings, or of all settings without names, and
+// returns these settings.
 func Register(flags *pflag.FlagSet, names ...string) (registered []Setting) {
 	for _, s := range Table() {
 		if len(names) > 0 && !slices.Contains(names, s.Flag) {

@@ -15,7 +15,8 @@ import (
 	"petcat/docs"
 )
 
-// guideLink begins a link to another guide: a file in the repository, a page here.
+// guideLink begins a link to another guide, which is a file in the repository and a page on
+// a server.
 var guideLink = regexp.MustCompile(`\]\(([a-z-]+)\.md`)
 
 // guideLinks returns a link to each guide.
@@ -42,8 +43,8 @@ func renderGuide(g docs.Guide) string {
 	return b.String()
 }
 
-// headingIDs names headings as code forges do, so that a link to a heading works in
-// the repository, too.
+// headingIDs makes the ids of headings as code forges do, so that a link to a heading also
+// works in the repository.
 type headingIDs struct{}
 
 // Generate returns a heading's name: its letters and digits in lower case, with
@@ -61,5 +62,5 @@ func (headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
 	}, bytes.TrimSpace(heading))
 }
 
-// Put is called for names that somebody chose by hand; nobody does.
+// Put is called for ids that an author sets by hand, which the guides do not.
 func (headingIDs) Put([]byte) {}

@@ -1,6 +1,6 @@
-// Package reference serves what integrators read, from the binary itself: the page
-// on which they read the OpenAPI document and try the API, which is Swagger UI, and
-// the guides of package docs.
+// Package reference serves the documentation for integrators from the binary: the
+// reference page, which is Swagger UI, where they read the OpenAPI document and try the
+// API, and the guides of package docs.
 //
 // The pages make no request to any other host, and their Content-Security-Policy keeps
 // them from making one. The reference keeps an API key only while the page is open. It loads the

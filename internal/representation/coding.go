@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Prefer returns the index of the content coding that the caller likes best of
-// those on offer, -1 for none of them (section 12.5.3): the one it weighs highest,
-// on a tie the first, and any rather than none.
+// Prefer returns the index of the offered content coding that Accept-Encoding prefers, -1 for
+// none of them (RFC 9110, section 12.5.3): the coding with the highest weight, on a tie the
+// first, and a coding rather than none.
 func Prefer(acceptEncoding []string, offered ...string) int {
 	if len(acceptEncoding) == 0 {
 		return -1
@@ -30,15 +30,15 @@ func Prefer(acceptEncoding []string, offered ...string) int {
 			best, bestWeight = i, q
 		}
 	}
-	// What is not named may be sent as it is, but is not preferred to what is.
+	// If identity is not named, it is acceptable but not preferred to a named coding.
 	if q, named := weight["identity"]; named && q > bestWeight {
 		best = -1
 	}
 	return best
 }
 
-// quality reads the q of a list element's parameters; 1 when there is none, 0
-// when it cannot be read: who writes nonsense gets what everybody understands.
+// quality reads the weight q of a list element: 1 if there is none. An invalid weight is 0,
+// so that the client gets the identity coding, which every client understands.
 func quality(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, found := strings.Cut(parameter, "=")

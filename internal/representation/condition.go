@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Outcome is what a request's conditions lead to.
+// Outcome is the result of evaluating the conditions of a request.
 type Outcome uint8
 
 // The outcomes.
@@ -28,8 +28,8 @@ func Conditional(r *http.Request) bool {
 // would have, current are those of all representations of the resource, each in
 // its quotes; they are strong.
 //
-// If-Unmodified-Since and If-Modified-Since are ignored, as they are to be where
-// there is no Last-Modified.
+// If-Unmodified-Since and If-Modified-Since are ignored, as the RFC requires for resources
+// without Last-Modified.
 func Evaluate(r *http.Request, selected string, current ...string) Outcome {
 	if lines := r.Header["If-Match"]; len(lines) > 0 && !matches(lines, true, current) {
 		return Failed

@@ -18,9 +18,8 @@ type Document struct {
 	contentType string
 	plain       coded
 	etags       []string // of all codings
-	// gzipped returns the compressed form, nil when it is no smaller. It is made
-	// when somebody first asks: at start it would cost every server a tenth of a
-	// second.
+	// gzipped returns the compressed form, nil if it is not smaller. It compresses at the
+	// first request: at the start, that would cost every server a tenth of a second.
 	gzipped func() *coded
 }
 
@@ -30,8 +29,7 @@ type coded struct {
 	etag string
 }
 
-// NewDocument returns a document of a media type. Nobody may change data
-// afterwards.
+// NewDocument returns a document of a media type. Do not change data afterwards.
 func NewDocument(contentType string, data []byte) *Document {
 	sum := sha256.Sum256(data)
 	tag := hex.EncodeToString(sum[:12])
@@ -50,8 +48,8 @@ func NewDocument(contentType string, data []byte) *Document {
 	}
 }
 
-// ServeHTTP answers with the document, compressed if the client takes that, and
-// with 304 or 412 where the request's conditions ask for it.
+// ServeHTTP answers with the document, compressed if the client accepts that, or with 304 or
+// 412 by the request's conditions.
 func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	selected, coding := &d.plain, ""
 	if Prefer(r.Header["Accept-Encoding"], "gzip") == 0 {
@@ -66,8 +64,8 @@ func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusPreconditionFailed, petcat.CodePreconditionFailed, "this document is not the one that If-Match names; get it again")
 		return
 	}
-	// Always asked for again, and nearly always answered 304: so a new version
-	// of the server never runs with old files in a browser.
+	// Browsers ask for it each time and nearly always get 304. So they never use old files
+	// with a new version of the server.
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("ETag", selected.etag)
@@ -81,7 +79,7 @@ func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", coding)
 	}
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(selected.data) // the asker has gone
+		_, _ = w.Write(selected.data) // fails only when the client has gone
 	}
 }
 
