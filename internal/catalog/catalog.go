@@ -72,9 +72,9 @@ func (c *Catalog) Load(ctx context.Context, store interface {
 	return err
 }
 
-// Apply makes changes and shows them: categories that were created, changed or
-// deleted, in the order of the revisions. What the catalog has already is passed
-// over, so that handing over the same change twice does no harm.
+// Apply makes and publishes changes: categories that were created, changed or deleted, in
+// the order of the revisions. It skips changes that the catalog already has, so the same
+// change may be handed over twice.
 func (c *Catalog) Apply(changes []petcat.RevisedCategory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *Catalog) Apply(changes []petcat.RevisedCategory) {
 	c.publish()
 }
 
-// stage makes a change that publish will show. The caller holds mu.
+// stage makes a change, which readers see after publish. The caller holds mu.
 func (c *Catalog) stage(change petcat.RevisedCategory) {
 	if change.Revision <= c.revision {
 		return
@@ -99,8 +99,8 @@ func (c *Catalog) stage(change petcat.RevisedCategory) {
 		err = c.edit(change.ID, &change.Category)
 	}
 	if err != nil {
-		// The domain let nothing pass that cannot be encoded; to go on
-		// would be to serve a list that lacks a durable category.
+		// The domain accepts no category that cannot be encoded. Without it, the
+		// list would lack a durable category.
 		panic(err)
 	}
 	c.revision = change.Revision
@@ -116,7 +116,7 @@ func (c *Catalog) follows(id petcat.CategoryID) bool {
 	return last.count() == 0 || last.id(last.count()-1) < id
 }
 
-// append encodes one category behind the others. The caller holds mu.
+// append encodes one category at the end of the list. The caller holds mu.
 func (c *Catalog) append(category petcat.Category) error {
 	if len(c.open.data) >= blockSize {
 		c.seal()
@@ -148,8 +148,8 @@ func (c *Catalog) seal() {
 	c.open = elements{}
 }
 
-// edit puts a category in the place of the one with this id, or between the others, or,
-// if it is nil, takes that one away. The caller holds mu.
+// edit replaces the category with this id, inserts it if there is none, or removes it if the
+// new one is nil. The caller holds mu.
 func (c *Catalog) edit(id petcat.CategoryID, category *petcat.Category) error {
 	at := sort.Search(len(c.sealed), func(i int) bool { return c.sealed[i].last() >= id })
 	stretch := c.open
@@ -183,8 +183,8 @@ func (c *Catalog) edit(id petcat.CategoryID, category *petcat.Category) error {
 	return nil
 }
 
-// replace puts what a block has become in its place: nothing if it is empty, two if it
-// is large. The caller holds mu.
+// replace replaces a block by its new elements: by no block if there are none, by two blocks
+// if they are many. The caller holds mu.
 func (c *Catalog) replace(at int, with elements) {
 	var blocks []*block
 	switch {
@@ -217,10 +217,10 @@ func (c *Catalog) bracket() {
 	}
 }
 
-// publish shows what was staged. The caller holds mu.
+// publish makes the staged changes visible to readers. The caller holds mu.
 func (c *Catalog) publish() {
 	if c.revision == c.current.Load().revision {
-		return // and what was compressed stays so
+		return // so that the compressed forms of the snapshot stay
 	}
 	c.current.Store(&Snapshot{
 		dataset:  c.dataset,

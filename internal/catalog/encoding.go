@@ -41,7 +41,7 @@ func (e Encoding) header() []string {
 	return []string{e.String()}
 }
 
-// suffix is what tells the encodings' ETags apart.
+// suffix returns the part of an ETag that differs between the encodings.
 func (e Encoding) suffix() string {
 	if e == Identity {
 		return ""
@@ -49,8 +49,8 @@ func (e Encoding) suffix() string {
 	return "-" + e.String()
 }
 
-// block is a stretch of the list that will not change again. It is compressed
-// at most once for each encoding, when somebody first asks.
+// block is a part of the list that never changes. It is compressed at most once for each
+// encoding, at the first request for it.
 type block struct {
 	elements
 	crc   uint32 // CRC-32 of data

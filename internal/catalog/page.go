@@ -11,7 +11,7 @@ import (
 // Page is a part of the list, cut out of its bytes.
 type Page struct {
 	Parts [][]byte // the body, in order: a JSON array
-	// Next is the id behind which the list goes on, 0 if it does not.
+	// Next is the id after which the list continues, 0 if it ends with this page.
 	Next petcat.CategoryID
 }
 
@@ -38,7 +38,7 @@ func (s *Snapshot) Category(id petcat.CategoryID) (object []byte, etag string, f
 // CategoryETag returns the strong validator of a category, given its JSON object.
 func CategoryETag(object []byte) string { return contentTag(object) }
 
-// Page returns the first categories behind an id, at most limit of them.
+// Page returns the first categories after an id, at most limit of them.
 func (s *Snapshot) Page(after petcat.CategoryID, limit int) Page {
 	var p Page
 	at := s.behind(after)

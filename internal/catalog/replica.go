@@ -25,18 +25,17 @@ type ReplicaOptions struct {
 	Timeout time.Duration
 }
 
-// Replica is a catalog for servers that share a store: each list shows every
-// write that was answered before the list was asked for, by any server.
+// Replica is a catalog for nodes that share a store: each list contains every write that
+// any node answered before the list was requested.
 //
-// A list waits for the answer to a query that was sent after the list had
-// arrived: was anything changed after the last change that is known? All lists that
-// wait share one query, and the next is sent when the last was answered; so
-// the store gets one small query per round trip, however many lists there are.
+// A list waits for a freshness query that is sent after the list was requested: it reads
+// what has changed since the last change that the replica knows. All waiting lists share
+// one query, and the next one is sent when the last was answered. So the store gets one
+// small query per round trip, however many lists there are.
 //
-// When a query fails, everybody who waits is answered from what was last
-// known, with its age, if that is allowed. Then lists go on asking, but none
-// waits long: they need not find out one by one that the store hangs. Use
-// [NewReplica].
+// If a query fails, all waiting lists are answered from memory, with their age, if
+// MaxStaleness allows that. After that, lists still ask, but none waits long: a store that
+// does not answer must not delay each list. Use [NewReplica].
 type Replica struct {
 	catalog *Catalog
 	o       ReplicaOptions
@@ -48,15 +47,15 @@ type Replica struct {
 
 	mu      sync.Mutex
 	asking  bool            // guarded by mu; the asker runs
-	asked   clock.Reading   // guarded by mu; when the query under way was sent
-	next    *query          // guarded by mu; what waiting lists wait for; nil: none waits
+	asked   clock.Reading   // guarded by mu; when the query in flight was sent
+	next    *query          // guarded by mu; the query that lists wait for; nil if none waits
 	seen    petcat.Revision // guarded by mu; nothing is missing up to it
 	seenAt  clock.Reading   // guarded by mu; when the last query that succeeded was sent
 	queries uint64          // guarded by mu; sent so far
 	stale   uint64          // guarded by mu; lists that were out of date
 }
 
-// query is one that is yet to be sent, or under way.
+// query is a freshness query that is not answered yet, and perhaps not sent.
 type query struct {
 	done chan struct{} // closed when there is an answer
 	err  error         // set before done is closed
@@ -69,7 +68,7 @@ func (q *query) answer(err error) {
 
 // While the store is unavailable:
 const (
-	// openFor is how long nobody asks again after a failure.
+	// openFor is how long no query is sent after a failure.
 	openFor = 100 * time.Millisecond
 	// listTimeout is how long a list waits for an answer, and how old a query
 	// without one must be to be taken for a failed one.
@@ -88,7 +87,7 @@ func NewReplica(ctx context.Context, c *Catalog, o ReplicaOptions) *Replica {
 	return r
 }
 
-// Load fills the empty catalog from a store. No list may be asked for before.
+// Load fills the empty catalog from a store. Do not call Current before.
 func (r *Replica) Load(ctx context.Context, store interface {
 	EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error
 },
@@ -111,12 +110,11 @@ func (r *Replica) Close() {
 	r.work.Wait()
 }
 
-// Count returns how many categories the list has, as far as is known: it asks
-// nobody.
+// Count returns how many categories are in memory, without a query.
 func (r *Replica) Count() int64 { return r.catalog.Count() }
 
-// Check asks what is new, for health checks, and returns when that is answered or
-// cannot be. What it finds is in Stats; it counts as no list.
+// Check sends a freshness query for health checks, and returns when it is answered or has
+// failed. Stats has the result. It is not counted as a list.
 func (r *Replica) Check(ctx context.Context) {
 	q, _ := r.join()
 	if q == nil {
@@ -128,10 +126,10 @@ func (r *Replica) Check(ctx context.Context) {
 	}
 }
 
-// Current returns a list that shows every write that was answered before the
-// call, by any server; its age then is 0. When the store cannot be asked, it
-// returns what was last known, and how long ago it was known to be complete, or
-// an [petcat.Error] with [petcat.CodeServiceUnavailable] when that is too long.
+// Current returns a list that contains every write that any node answered before the call;
+// its age is 0. While the store is unavailable, it returns the list in memory, and how long
+// ago that was complete. If that is longer than MaxStaleness, it returns a [petcat.Error]
+// with [petcat.CodeServiceUnavailable].
 func (r *Replica) Current(ctx context.Context) (list *Snapshot, age time.Duration, err error) {
 	q, limit := r.join()
 	if q == nil {
@@ -156,8 +154,8 @@ func (r *Replica) Current(ctx context.Context) (list *Snapshot, age time.Duratio
 	}
 }
 
-// join returns the query to wait for, and for how long, 0 for as long as it
-// takes. It returns none when the store leaves another unanswered, or after Close.
+// join returns the query to wait for, and for how long; 0 means until it is answered. It
+// returns no query if the store leaves another one unanswered, or after Close.
 func (r *Replica) join() (*query, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,8 +180,8 @@ func (r *Replica) join() (*query, time.Duration) {
 	return q, limit
 }
 
-// ask sends queries as long as somebody waits for one. Those that the breaker does not
-// let through fail.
+// ask sends queries as long as a list waits for one. A query that the circuit breaker does
+// not allow fails.
 func (r *Replica) ask() {
 	for {
 		// Lists that can join do so first; on an idle machine there are none.
@@ -212,11 +210,11 @@ func (r *Replica) ask() {
 	}
 }
 
-// askOnce asks for everything after a revision, puts it into the catalog, and shows it
-// when nothing is missing: a category that was changed meanwhile comes behind others that
-// were created after it. It returns up to which revision the catalog knows everything,
-// also with an error: what came before a failure stays, so whoever is far behind gets
-// nearer with every query.
+// askOnce reads every change after a revision into the catalog, and publishes them when
+// none is missing: a category that is changed meanwhile comes after others that were created
+// later. It returns the revision up to which the catalog has every change, even with an
+// error: the changes before a failure stay, so a node that is far behind catches up with
+// each query.
 func (r *Replica) askOnce(after petcat.Revision) (petcat.Revision, error) {
 	ctx, cancel := context.WithTimeout(r.life, r.o.Timeout)
 	defer cancel()
@@ -234,8 +232,8 @@ func (r *Replica) askOnce(after petcat.Revision) (petcat.Revision, error) {
 	return max(seen, r.catalog.revision), err
 }
 
-// answer ends a query. A failure is everybody's: who waits for the next
-// query need not wait for that to fail too.
+// answer ends a query. If it failed, the next query fails too, so that its lists do not have
+// to wait for the same failure.
 func (r *Replica) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked clock.Reading, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,12 +259,12 @@ func (r *Replica) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked
 	}
 }
 
-// lastKnown returns the list as it was when the store last answered, if it may
-// still be shown.
+// lastKnown returns the list as it was when the store last answered, if MaxStaleness allows
+// that.
 func (r *Replica) lastKnown() (*Snapshot, time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// At least 1 ns: 0 is for what is known to be complete now.
+	// At least 1 ns: 0 means that the list is complete now.
 	age := max(1, r.o.Clock.Read().Since(r.seenAt))
 	if age > r.o.MaxStaleness {
 		_, cause := r.breaker.State()

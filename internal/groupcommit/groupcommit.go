@@ -35,9 +35,9 @@ type Options[Op any] struct {
 	// the operations; an error is the result of all of them. The slice is reused
 	// once Commit has returned.
 	Commit func(group []Op) error
-	// Expired, when set, is asked about each operation when its turn comes, and says
-	// why it has waited too long. The operation is then answered at once, with that
-	// error, instead of when the rest of its group is.
+	// Expired, when set, is called for each operation when its turn comes. It returns an
+	// error if the operation has waited too long. The operation is then answered at once
+	// with that error, and is not part of the group.
 	Expired func(op Op, now clock.Reading) error
 	// Concurrent is how many groups may be under way at once; 0: one. More help where
 	// a commit is a call to a distant server. Groups may then end in any order.
@@ -46,20 +46,20 @@ type Options[Op any] struct {
 	// groups wait for a distant answer, so that distance does not bound how many
 	// operations get through. 0: as many as Concurrent.
 	ConcurrentFull int
-	// Owner, when set, returns whose an operation is; 0: nobody's. None may have more
-	// operations in the queue than there are free places: one who floods it alone
-	// gets half of it, n who do get 1/(n+1) each, and there is room for whoever comes
-	// next, and for what is nobody's.
+	// Owner, when set, returns the owner of an operation; 0 means none. An owner may not
+	// have more operations in the queue than there are free places: one owner that floods
+	// the queue gets half of it, n owners get 1/(n+1) each, and there is always room for
+	// another owner and for operations without one.
 	Owner func(op Op) uint64
 	Clock clock.Clock
-	// Observe, when set, is told the size of each group and how long its commit
-	// took, also when it failed.
+	// Observe, when set, is called with the size of each group and how long its commit
+	// took, even if it failed.
 	Observe  func(group int, d time.Duration)
 	Queue    int // 0: DefaultQueue
 	MaxGroup int // 0: DefaultMaxGroup
 	// MaxWait, when set, bounds how long operations wait: the queue holds no more groups
 	// than are committed within it at the pace of the last ones, and two groups at least,
-	// so that one owner can fill one. What comes on top is refused at once, instead of
+	// so that one owner can fill one. Further operations are refused at once, instead of
 	// being answered too late.
 	MaxWait time.Duration
 }
@@ -124,8 +124,8 @@ var (
 	ErrAbandoned = errors.New("the outcome was not waited for")
 )
 
-// Refused reports whether an error of Submit is that of an operation that was never
-// handed to the commit function, and so can have had no effect.
+// Refused reports whether an error of Submit says that the operation was never handed to the
+// commit function, so that it had no effect.
 func Refused(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) || errors.Is(err, ErrStopped)
 }
@@ -178,7 +178,7 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 	if w.owner != 0 {
 		c.owned[w.owner]++
 	}
-	// Who ends a group looks for the next one by itself.
+	// A goroutine that ends a group looks for the next one by itself.
 	if n := len(c.queue); (n == 1 || n == c.options.MaxGroup) && c.ripe() {
 		c.wake.Signal()
 	}
@@ -201,7 +201,7 @@ func (c *Committer[Op]) room() int {
 	return int(min(groups*time.Duration(c.options.MaxGroup), time.Duration(c.options.Queue)))
 }
 
-// stopped is what operations get after a failure for good.
+// stopped returns the error of operations after the committer has stopped for good.
 func stopped(failure error) error {
 	return fmt.Errorf("%w: %v", ErrStopped, failure) //nolint:errorlint // what is unknown of others is known of these
 }

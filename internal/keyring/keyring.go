@@ -1,17 +1,17 @@
 // Package keyring identifies callers: it turns a credential into an account with its
 // plan, from memory if it can.
 //
-// It refuses whatever cannot be a key without a query. It keeps a few bits in memory
-// of every key that exists: a key that is not among them does not exist. It says so
-// once it has read the change log to its end, because the key may have been created
-// a moment ago. So all clients that guess at keys share one small query at a time. A
-// key that may exist is looked up in one query with all others that wait, and kept
-// in bounded memory.
+// It refuses a credential that cannot be a key without a query. It keeps a few bits in
+// memory of every key that exists: a key without them does not exist. It says so only
+// after it has read the change log to its end, because the key may have been created a
+// moment ago. So all clients that guess keys share one small query at a time. A key that
+// may exist is looked up in one query with all others that wait, and kept in bounded
+// memory.
 //
-// The change log tells it what to forget. When the change log was not read for
-// [Options.MaxAge], the keyring stops using the keys in memory and looks up the key
-// of every request, and when the store does not respond either, it refuses all
-// requests: a revoked key must not work because something is broken.
+// The change log says which keys to forget. If the change log was not read for
+// [Options.MaxAge], the keyring stops using the keys in memory and looks up the key of
+// every request. If the store does not respond either, it refuses all requests: a revoked
+// key must not work because something is broken.
 package keyring
 
 import (
@@ -40,8 +40,8 @@ type Options struct {
 	// MaxEntries bounds how many keys are kept in memory; 100,000 by default, some
 	// 20 MB. A test holds the bytes of one.
 	MaxEntries int
-	// MaxAge is how long the keyring believes what it kept without hearing from
-	// the change log; 30 s by default.
+	// MaxAge is how long the keyring trusts the keys in memory after the change log was
+	// last read; 30 s by default.
 	MaxAge time.Duration
 	// LookupTimeout bounds how long a caller waits for the store; 2 s by default.
 	LookupTimeout time.Duration
@@ -59,15 +59,15 @@ type Keyring struct {
 	issued  filter // every key that exists
 	known   *cache // those that were looked up
 	lookups lookups
-	// generation grows before anything is forgotten: a look-up that began
-	// before must not be kept, because it may have seen the state before.
+	// generation grows before any key is forgotten. The result of a lookup that began
+	// before that is not kept, because it may be out of date.
 	generation atomic.Uint64
 	polledAt   atomic.Int64 // monotonic nanoseconds
 	lookedUp   atomic.Uint64
 }
 
-// New returns a keyring that has just heard from the change log. Call LoadHashes beside
-// it, and Close in the end.
+// New returns a keyring that trusts its keys for MaxAge from now. Call LoadHashes in a
+// goroutine, and Close in the end.
 func New(o Options) *Keyring {
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 100_000
@@ -104,16 +104,15 @@ func (k *Keyring) LoadHashes(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(loadRetry): // whoever follows the change log tells the log
+		case <-time.After(loadRetry): // the follower of the change log logs that the store is unavailable
 		}
 	}
 }
 
-// Close waits for the lookup in the store that is under way. Nobody may ask for
-// more.
+// Close waits for the lookup in flight. Do not call Identify any more.
 func (k *Keyring) Close() { k.lookups.running.Wait() }
 
-// Caller is who a credential belongs to.
+// Caller is the account and key of a credential.
 type Caller struct {
 	Key     petcat.KeyID
 	Account petcat.AccountID
@@ -127,7 +126,7 @@ type Caller struct {
 	expiresAt int64           // Unix milliseconds, 0 for never; nanoseconds end in 2262
 }
 
-// err returns why the caller may not come in, nil if it may.
+// err returns the error if the key is not active, else nil.
 func (c *Caller) err(now clock.Reading) error {
 	state := c.state
 	if state != petcat.KeyRevoked && c.expiresAt != 0 && now.Wall/int64(time.Millisecond) >= c.expiresAt {
@@ -139,9 +138,8 @@ func (c *Caller) err(now clock.Reading) error {
 	return state.Err()
 }
 
-// Identify returns the holder of a credential. It returns an [petcat.Error]
-// with the code of a 401, or with [petcat.CodeServiceUnavailable] when it
-// cannot know.
+// Identify returns the caller with a credential. It returns a [petcat.Error] with the code
+// of a 401, or with [petcat.CodeServiceUnavailable] if the key cannot be checked.
 func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Reading) (*Caller, error) {
 	hash, err := petcat.ParseKey(k.environment, credential)
 	if err != nil {
@@ -162,8 +160,8 @@ func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Rea
 	return caller, caller.err(now)
 }
 
-// mayExist returns an error when there is certainly no such key, or when that
-// cannot be known. A caller who does not wait is told what is known without.
+// mayExist returns an error if the key certainly does not exist, or if that cannot be
+// checked. If ctx ends first, the key counts as one that does not exist.
 func (k *Keyring) mayExist(ctx context.Context, hash petcat.KeyHash) error {
 	if k.issued.holds(&hash) {
 		return nil
@@ -209,7 +207,7 @@ func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {
 	return c
 }
 
-// Apply forgets what changed, and learns what is new.
+// Apply forgets the keys that changed, and adds the hashes of new ones.
 func (k *Keyring) Apply(change petcat.AccessChange) {
 	if len(change.Keys) == 0 && len(change.Accounts) == 0 {
 		return
@@ -232,11 +230,11 @@ func (k *Keyring) Polled(asked clock.Reading) { k.polledAt.Store(asked.Mono) }
 type Stats struct {
 	Known   int    // entries in memory
 	Lookups uint64 // keys looked up in the store so far
-	// Trusted says whether what is in memory is believed.
+	// Trusted says whether the keys in memory are used.
 	Trusted bool
 }
 
-// Stats returns how the keyring stands.
+// Stats returns the state of the keyring.
 func (k *Keyring) Stats() Stats {
 	return Stats{
 		Known: k.known.len(), Lookups: k.lookedUp.Load(),

@@ -31,7 +31,7 @@ type group struct {
 	err     error
 }
 
-// errNoAnswer is why a look-up ends that took too long.
+// errNoAnswer is the cause of a lookup that took too long.
 var errNoAnswer = errors.New("the store did not answer in time")
 
 // lookUp asks the store for the holder of a key. When ctx ends, the question goes
@@ -75,14 +75,14 @@ func (k *Keyring) join(ctx context.Context, hash petcat.KeyHash) *group {
 	l.next.hashes[hash] = struct{}{}
 	if !l.asking {
 		l.asking = true
-		// A question belongs to nobody in particular.
+		// A question is shared, so it must not end with one caller's context.
 		ctx = context.WithoutCancel(ctx)
 		l.running.Go(func() { k.ask(ctx) })
 	}
 	return l.next
 }
 
-// ask sends questions as long as somebody waits for one.
+// ask sends questions as long as a caller waits for one.
 func (k *Keyring) ask(ctx context.Context) {
 	l := &k.lookups
 	for {
