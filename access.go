@@ -2,13 +2,13 @@ package petcat
 
 import "context"
 
-// Credential is what a server knows about the holder of a key.
+// Credential is a key with its account.
 type Credential struct {
 	Key     Key
 	Account Account
 }
 
-// AccessChange tells what of accounts, keys and bans changed up to a revision.
+// AccessChange lists which accounts, keys and bans changed, up to a revision.
 type AccessChange struct {
 	Revision Revision
 	Keys     []KeyHash   // keys whose own state changed
@@ -21,13 +21,13 @@ func (c AccessChange) Empty() bool {
 	return len(c.Keys) == 0 && len(c.Accounts) == 0 && len(c.Bans) == 0
 }
 
-// AccessStore answers who may come in.
+// AccessStore finds the accounts of keys, and what changes of accounts, keys and bans.
 type AccessStore interface {
 	// Revision returns the revision of the last write, by this process or
 	// another.
 	Revision(ctx context.Context) (Revision, error)
-	// FindCredentials returns the holders of those hashes that a key has, in one
-	// question however many there are.
+	// FindCredentials returns the keys with these hashes, and their accounts, in one query.
+	// Hashes of no key are not in the result.
 	FindCredentials(ctx context.Context, hashes []KeyHash) (map[KeyHash]Credential, error)
 	// EachKeyHash calls fn for the hash of every key that was ever created, in any
 	// order, and stops at the first error that fn returns.

@@ -23,8 +23,8 @@ type Account struct {
 	Plan      Plan
 	Quota     Quota
 	CreatedAt time.Time
-	// ClosedAt is zero while the account is open. Closing revokes its keys, for
-	// ever.
+	// ClosedAt is zero while the account is open. Closing is permanent, and revokes all
+	// its keys.
 	ClosedAt time.Time
 }
 
@@ -61,7 +61,7 @@ func (n NewAccount) Name() string { return n.name }
 // Subscription returns the account's plan and quota.
 func (n NewAccount) Subscription() Subscription { return n.subscription }
 
-// ParseAccountRef reads what an operator typed for an account: isID tells
+// ParseAccountRef reads the name or id of an account that an operator typed. isID reports
 // whether it is an id such as acct_12; anything else is a name.
 func ParseAccountRef(s string) (id AccountID, isID bool) {
 	digits, found := strings.CutPrefix(s, accountIDPrefix)

@@ -83,8 +83,8 @@ func (h *AuditHead) Append(e AuditEntry) AuditEntry {
 	return e
 }
 
-// AuditQuery chooses audit entries: those for which all holds. The zero value
-// chooses every entry.
+// AuditQuery chooses the audit entries that meet all its conditions. The zero value chooses
+// every entry.
 type AuditQuery struct {
 	Account AccountID // 0: any; otherwise entries about it and about its keys
 	Key     KeyID     // 0: any; otherwise entries about it

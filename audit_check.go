@@ -8,12 +8,12 @@ import (
 )
 
 // maxAuditDoubts is how many doubtful places of an audit log are kept, to be judged
-// together: after so many, one knows enough.
+// together. Further ones are only counted.
 const maxAuditDoubts = 20
 
-// AuditCheck is told all entries of an audit log, by sequence ascending, and finds
-// which were altered, removed or reordered. The zero value is ready. Its memory does
-// not grow with the log.
+// AuditCheck finds the entries of an audit log that were altered, removed or reordered. Call
+// Add with all entries, by sequence ascending. The zero value is ready. Its memory does not
+// grow with the log.
 type AuditCheck struct {
 	head   AuditHead
 	blind  bool        // the hash before the next entry is not known
@@ -24,13 +24,13 @@ type AuditCheck struct {
 
 // auditDoubt is a place at which a log does not continue as it should.
 type auditDoubt struct {
-	sequence int64             // that is due
-	previous [sha256.Size]byte // what the entry before carries
-	entry    AuditEntry        // what is there
-	fault    string            // "": to be judged by what else is found
+	sequence int64             // the expected sequence
+	previous [sha256.Size]byte // the hash of the entry before
+	entry    AuditEntry        // the entry at this place
+	fault    string            // "" if it depends on other doubts
 }
 
-// Expect makes the check look for heads that were kept.
+// Expect makes the check verify a head that was kept.
 func (c *AuditCheck) Expect(kept ...AuditHead) {
 	c.kept = append(c.kept, kept...)
 	slices.SortStableFunc(c.kept, func(a, b AuditHead) int { return cmp.Compare(a.Sequence, b.Sequence) })
@@ -45,11 +45,11 @@ func (c *AuditCheck) StartAt(head AuditHead) {
 	}
 }
 
-// Head returns the end of what the check was told.
+// Head returns the head of the entries so far.
 func (c *AuditCheck) Head() AuditHead { return c.head }
 
-// Add checks the next entry. What follows an altered one is judged by the hash that
-// this one carries, so that one fault is told once.
+// Add checks the next entry. The entry after an altered one is checked against the hash in
+// the altered one, so that one fault is reported once.
 func (c *AuditCheck) Add(e AuditEntry) {
 	d := auditDoubt{sequence: c.head.Sequence + 1, previous: c.head.Hash, entry: e}
 	switch {
@@ -78,8 +78,8 @@ func (c *AuditCheck) doubt(d auditDoubt) {
 	c.doubts = append(c.doubts, d)
 }
 
-// Faults returns one sentence for each fault, in the order of the log, and how many
-// more there may be. All entries must have been told.
+// Faults returns one sentence for each fault, in the order of the log, and how many more
+// there may be. Call it after Add was called with all entries.
 func (c *AuditCheck) Faults() (sentences []string, more int) {
 	blamed := int64(-1) // the last entry that is not what was written there
 	for _, d := range c.doubts {

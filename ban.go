@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Ban keeps a key out for a while because its holder went on sending requests
-// that were refused.
+// Ban refuses all requests of a key for a time, because the key was used for too many early
+// retries.
 type Ban struct {
 	Key     KeyID
 	Account AccountID
@@ -92,7 +92,7 @@ func BanDuration(level int) time.Duration {
 	return banLadder[min(max(level, 1), MaxBanLevel)-1]
 }
 
-// BanMode says what becomes of bans.
+// BanMode says what bans do.
 type BanMode string
 
 // The modes of bans.
@@ -123,17 +123,17 @@ const (
 	EarlyRetrySpan = time.Minute
 )
 
-// BanThreshold returns how many early retries within [EarlyRetrySpan] are
-// borne; one more bans the key. Slow clients with small quotas get 30.
+// BanThreshold returns how many early retries within [EarlyRetrySpan] are tolerated; one more
+// bans the key. Slow clients with small quotas get 30.
 func BanThreshold(q Quota) int64 { return max(30, q.PerMinute/2) }
 
 // BanStore keeps bans: the last one of each key. Every change commits together
 // with its audit entry, and reaches the servers as an [AccessChange].
 type BanStore interface {
-	// SaveBan records a ban in the place of the key's last one. It does nothing when
-	// that one began at the same time or later: a caller that does not
-	// know whether its ban was saved saves it again, and what became of it since stays. It returns an
-	// [Error] with [CodeNotFound] when there is no such key.
+	// SaveBan replaces the last ban of a key by this one. It does nothing if the last ban
+	// began at the same time or later: a caller that does not know whether its ban was
+	// saved saves it again, and the ban may have been lifted since. It returns an [Error]
+	// with [CodeNotFound] if there is no such key.
 	SaveBan(ctx context.Context, b Ban) error
 	// EachBan calls fn for the last ban of each key, by key ascending, and stops at
 	// the first error that fn returns.

@@ -129,11 +129,11 @@ type CreateCategory struct {
 	New     NewCategory
 	// IdempotencyKey is "" when the caller sent none.
 	IdempotencyKey IdempotencyKey
-	// Refused is why no category may be created now, nil if one may. A repetition
-	// of a request that created one is answered all the same.
+	// Refused is the error with which a new category is refused, nil if it is not. A
+	// repetition of a request that created one is answered in any case.
 	Refused *Error
-	// By is the operator who asks, without an account; "" for an account's request. What
-	// operators do is in the audit log, and what accounts do is not.
+	// By is the operator whose request it is; then Account is 0. It is "" for a request of
+	// an account. The audit log has only the changes of operators.
 	By Actor
 }
 
@@ -148,9 +148,9 @@ type CreatedCategory struct {
 // UpdateCategory asks a store to change a category.
 type UpdateCategory struct {
 	ID      CategoryID
-	Account AccountID // whose it must be; 0: the operator asks, who may change each
+	Account AccountID // the account that must have created it; 0 for an operator, who may change all
 	Patch   CategoryPatch
-	// Expected is what the category must be before, nil for whatever it is.
+	// Expected is the category as it must be before the change; nil for no condition.
 	Expected *Category
 	By       Actor // as of [CreateCategory]
 }
@@ -163,9 +163,10 @@ type DeleteCategory struct {
 	By       Actor     // as of [CreateCategory]
 }
 
-// CheckCategoryChange says whether a category may be changed or deleted by an account,
-// 0 for the operator, given who created it. expected is what it must be, nil for whatever
-// it is. It returns an [Error] with [CodeForbidden] or [CodePreconditionFailed].
+// CheckCategoryChange returns nil if an account may change or delete a category; account 0
+// stands for an operator, creator is the account that created it. expected is the category
+// as it must be, nil for no condition. Otherwise it returns an [Error] with [CodeForbidden]
+// or [CodePreconditionFailed].
 func CheckCategoryChange(c Category, creator, by AccountID, expected *Category) error {
 	if by != 0 && by != creator {
 		return Errorf(CodeForbidden, "this category was created by another account; only that account and the operator may change or delete it")
@@ -176,12 +177,12 @@ func CheckCategoryChange(c Category, creator, by AccountID, expected *Category) 
 	return nil
 }
 
-// NoSuchCategory says that there is no category with an id, or no longer.
+// NoSuchCategory returns the error for an id of no category, or of a deleted one.
 func NoSuchCategory() *Error {
 	return Errorf(CodeNotFound, "there is no category with this id; it may have been deleted")
 }
 
-// CategoryInUse says that a category cannot be deleted because of its pets.
+// CategoryInUse returns the error for deleting a category that has pets.
 func CategoryInUse() *Error {
 	return Errorf(CodeCategoryInUse, "pets use this category, so it cannot be deleted")
 }
@@ -222,9 +223,9 @@ type CategoryStore interface {
 // CategoryFeed is how a server that shares its store with others learns what
 // they created, changed and deleted.
 type CategoryFeed interface {
-	// CategoriesSince calls fn for every category that changed after a
-	// revision, by revision ascending, and stops at the first error that fn
-	// returns: each category once, as it is now. It returns the revision up to which, by
-	// then, nothing is missing. When nothing changed it costs one small query.
+	// CategoriesSince calls fn for every category that changed after a revision, by
+	// revision ascending, and stops at the first error that fn returns. It returns the
+	// revision up to which fn has got every change, even with an error. If nothing
+	// changed, it costs one small query.
 	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) (Revision, error)
 }

@@ -31,9 +31,9 @@ type DayReturn struct {
 
 // SharedLease asks for a block of an account's requests of one UTC day on behalf of
 // counters that several nodes share. The counters know the sum of what they were
-// granted in a series, which ends when they forget the account's day. Whoever leases
-// repeats what the counters know, so a lease needs no number: any node may make it
-// again, and what was leased already is told and not leased twice.
+// granted in a series, which ends when they forget the account's day. Each lease contains
+// that sum, so it needs no number: any node may repeat it, and the answer contains what was
+// already leased, which is not leased twice.
 type SharedLease struct {
 	Account AccountID
 	Day     int64 // days since the epoch: [Day].Index
@@ -60,22 +60,20 @@ type DayCall struct {
 
 // DayStore keeps how much of each account's day is used or leased.
 type DayStore interface {
-	// LeaseDays grants leases durably: the answers are in the order of the
-	// questions. The counts of a day never pass the quota that came with the
-	// lease. No two leases of a call may be of the same account's same day. A call
-	// that was done grants what it granted then, and tells the counts as they are
-	// now. One with a number below the caller's last is an error and grants
-	// nothing: a later call arrived first.
+	// LeaseDays grants leases durably. The answers are in the order of the leases. The
+	// count of a day never exceeds the quota in the lease. No two leases of a call may be
+	// for the same account and day. A repeated call grants what it granted the first time,
+	// and returns the counts of now. A call with a number below the caller's last one
+	// arrived late: it is an error and grants nothing.
 	LeaseDays(ctx context.Context, call DayCall, leases []DayLease) ([]DayLeased, error)
-	// LeaseShared grants leases durably: the answers are in the order of the
-	// questions. The counts of a day never pass the quota that came with the lease.
-	// No two leases of a call may be of the same account's same day. Where more was
-	// granted in the series than the lease knows of, nothing is leased, and the
-	// answer is that sum. A lease of another series than the last begins that one;
-	// what was granted in the last stays counted.
+	// LeaseShared grants leases durably. The answers are in the order of the leases. The
+	// count of a day never exceeds the quota in the lease. No two leases of a call may be
+	// for the same account and day. If more was granted in the series than the lease says,
+	// nothing is leased, and the answer is the sum of the series. A lease of a new series
+	// begins it; what was granted in the series before stays counted.
 	LeaseShared(ctx context.Context, leases []SharedLease) ([]SharedLeased, error)
-	// ReturnDays gives unused requests back. A call that was done, or that arrives after
-	// a later one, changes nothing.
+	// ReturnDays returns unused requests. A repeated call, or one that arrives after a
+	// later one, changes nothing.
 	ReturnDays(ctx context.Context, call DayCall, returns []DayReturn) error
 	// DayCount returns how much is used or leased.
 	DayCount(ctx context.Context, account AccountID, day int64) (int64, error)

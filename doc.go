@@ -2,9 +2,9 @@
 // accounts and their keys, plans with their quotas, bans, operators and their sessions, the
 // audit log and the usage history.
 //
-// It holds rules, not machinery. Every rule that must be the same for the HTTP API
-// and the command line, and for every store, lives in a constructor or a pure
-// function here, so that nothing can bypass it:
+// It contains only rules. Every rule that must be the same for the HTTP API, the command
+// line, the console and every store is a constructor or a pure function here, so that
+// nothing can bypass it:
 //
 //   - [ParseNewCategory] is the only way to a category that may be stored, as are
 //     [ParseNewPet] to a pet and [ParseNewOrder] to an order.

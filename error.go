@@ -63,8 +63,8 @@ func Codes() []Code {
 	}
 }
 
-// Error is a failure that may be told to the caller. Code and Message may leave
-// the process; the cause, if there is one, is for the log alone.
+// Error is a failure that a caller may see. Code and Message may be sent to it; the cause, if
+// there is one, is only for the log.
 type Error struct {
 	Code    Code
 	Message string
@@ -79,7 +79,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithCause returns a copy of e that remembers why it happened.
+// WithCause returns a copy of e with a cause, for the log.
 func (e *Error) WithCause(cause error) *Error {
 	return &Error{Code: e.Code, Message: e.Message, cause: cause}
 }
@@ -96,9 +96,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Public returns what may be told of err to a caller: the Error in its chain,
-// or an internal error with a fixed text when there is none, so that nothing
-// leaks by accident.
+// Public returns the error that a caller may see: the Error in the chain of err, or an
+// internal error with a fixed text if there is none, so that nothing leaks by accident.
 func Public(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -106,8 +105,8 @@ func Public(err error) *Error {
 	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and quote the X-Request-Id if it persists", cause: err}
 }
 
-// ErrOutcomeUnknown is in the chain of an error after which a change may have happened
-// nevertheless: nobody knows whether it did. A retry may make it twice.
+// ErrOutcomeUnknown is in the chain of an error of a change that may have happened
+// nevertheless. A retry may make the change twice.
 var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
 // CodeOf returns the code of the Error in err's chain, CodeInternalError for

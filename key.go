@@ -46,7 +46,7 @@ type Key struct {
 	Successor  KeyID     // the key that a rotation put in its place, or 0
 }
 
-// KeyState is what a key is good for.
+// KeyState is the state of a key. Only an active key works.
 type KeyState string
 
 // The states of a key.
@@ -231,8 +231,7 @@ const MaxOverlap = 30 * 24 * time.Hour
 // milliseconds.
 const lastExpiry = 253_402_300_799_000
 
-// Rotation puts a new key in the place of an old one; [ParseRotation] is the
-// only way to a valid one.
+// Rotation replaces a key by a new one; [ParseRotation] is the only way to a valid Rotation.
 type Rotation struct {
 	key       KeyID
 	overlap   time.Duration
@@ -254,11 +253,10 @@ func (r Rotation) Key() KeyID { return r.key }
 // Hash returns what is stored of the new secret.
 func (r Rotation) Hash() KeyHash { return r.generated.Hash }
 
-// Apply returns what becomes of the old key, and the new key but for its id,
-// when the rotation happens at now. The old key works until the overlap ends,
-// but never longer than it would have; the new one gets the old one's label, as
-// long a life as the old one was given, and may do no more. Only an active key can
-// be rotated; otherwise Apply returns an [Error] with [CodeInvalidField].
+// Apply returns the old key after the rotation at now, and the new key without its id. The
+// old key works until the overlap ends, but never longer than before. The new one gets the
+// old one's label and lifetime, and is read-only if the old one is. If the old key is not
+// active, Apply returns an [Error] with [CodeInvalidField].
 func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err error) {
 	if state := old.State(now); state != KeyActive {
 		return Key{}, Key{}, Errorf(CodeInvalidField, "%s is %s and cannot be rotated; create a new key instead", old.ID, state)
@@ -290,9 +288,9 @@ const (
 	RevokeKey  KeyAction = "revoke"
 )
 
-// Apply returns the key after the action at now. Doing again what is done
-// changes nothing. A revoked key stays revoked: enabling or disabling one is an
-// [Error] with [CodeInvalidField].
+// Apply returns the key after the action at now. An action that was already done changes
+// nothing. A revoked key stays revoked: enabling or disabling it is an [Error] with
+// [CodeInvalidField].
 func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	if !k.RevokedAt.IsZero() && a != RevokeKey {
 		return Key{}, Errorf(CodeInvalidField, "%s was revoked permanently; create a new key instead", k.ID)

@@ -7,7 +7,7 @@ type Stability string
 
 // The stability levels.
 const (
-	Stable       Stability = "stable"       // 180 days' notice before it goes
+	Stable       Stability = "stable"       // 180 days' notice before its sunset
 	Beta         Stability = "beta"         // 30 days' notice
 	Experimental Stability = "experimental" // no notice
 )
