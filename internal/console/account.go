@@ -110,7 +110,7 @@ func why(r petcat.Refusal) string {
 	}
 }
 
-// windowView is how much of a quota is used in the window that is under way.
+// windowView is how much of a quota is used in the current window.
 type windowView struct {
 	Name        string
 	Used, Limit int64
@@ -205,10 +205,10 @@ func changePlan(x *exchange) error {
 	return nil
 }
 
-// confirmation asks before what cannot be undone.
+// confirmation is the question before a change that cannot be undone.
 type confirmation struct {
 	What, Consequence, Action, Button, Back string
-	Typed                                   string // what has to be typed, "" for nothing
+	Typed                                   string // the text that the operator must type, "" for none
 }
 
 func confirmClose(x *exchange) error {

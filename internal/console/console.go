@@ -47,14 +47,14 @@ type Node struct {
 	ID      string
 	Self    bool
 	Joined  time.Time
-	Seen    time.Duration // how long ago it was last heard
+	Seen    time.Duration // how long ago its last beat was
 	Reaches bool          // it reaches the shared counters, or needs none
 }
 
 // Setting is a setting in force, as people may see it.
 type Setting struct{ Flag, Variable, Value, Origin string }
 
-// Options says what the console shows, and to whom.
+// Options for a [Console].
 type Options struct {
 	Store       Store
 	List        List
@@ -66,11 +66,11 @@ type Options struct {
 	Nodes    func() []Node
 	History  func(Span) []Step
 	Settings []Setting
-	// Secure says that browsers reach the console by TLS. Without it, the console must be
-	// on the loopback.
+	// Secure says that browsers reach the console over TLS. Without TLS, the console must
+	// be on the loopback.
 	Secure bool
-	// OwnName reports whether a host, in lower case and without a port, names this
-	// console. Other web sites can make names of their own point here.
+	// OwnName reports whether a host, in lower case and without a port, is a name of this
+	// console. Other web sites can let their names resolve to its address (DNS rebinding).
 	OwnName func(host string) bool
 	// Failures counts failed attempts to sign in, by address.
 	Failures *ratelimit.FailureBucket

@@ -1,14 +1,14 @@
-// Package console is the web console of the admin listener: where operators see how the
-// node is and why callers are refused, and manage accounts, keys, bans and categories.
-// Its pages are rendered here (html/template); htmx and uPlot, which are served from the
-// binary, make them livelier and are not needed.
+// Package console is the web console of the admin listener. Operators see the state of the
+// node and why callers are refused, and manage accounts, keys, bans and categories. The
+// server renders the pages (html/template). Scripts, htmx and uPlot, are served from the
+// binary; they update pages and draw charts, and the pages work without them.
 //
-// It calls the operations of the domain that the command line calls, with the operator as
-// the actor, so that each change is in the audit log and reaches every node in the same
-// way. It knows no store.
+// It calls the same operations of the domain as the command line, with the operator as the
+// actor, so that each change is in the audit log and reaches every node in the same way. It
+// knows no store.
 //
-// An operator signs in with a link that works once ([SignInLink]). What a request may do
-// is decided in one place, serve: the name that it is sent to must be ours, a change must
-// come from our own pages, and from an operator who may make changes. When the store is
-// unavailable, pages say so with status 503, and nobody can sign in.
+// An operator signs in with a link that works once ([SignInLink]). Each request must be sent
+// to a name of this console; a change must also come from a page of the console, and from
+// an operator who may make changes. While the store is unavailable, pages say so with
+// status 503, and nobody can sign in.
 package console

@@ -23,7 +23,7 @@ type exchange struct {
 	notice, problem string
 }
 
-// handle answers a request, or returns why it cannot.
+// handle answers a request, or returns an error.
 type handle func(x *exchange) error
 
 // maxForm is far above the largest form, that of a category with a long description.
@@ -36,8 +36,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Other origins get no referrer. The stricter no-referrer would also take the Origin
-	// from our own forms, which could then not be told from those of others.
+	// Other origins get no referrer. The stricter no-referrer would also remove the Origin
+	// from the console's own forms, which could then not be distinguished from those of
+	// other sites.
 	h.Set("Referrer-Policy", "same-origin")
 	x := &exchange{Console: c, w: w, r: r}
 	switch {
@@ -84,7 +85,7 @@ func (x *exchange) number(name, called string) (int64, error) {
 	return n, nil
 }
 
-// actor is who makes the change.
+// actor returns the operator who makes the change, for the audit log.
 func (x *exchange) actor() petcat.Actor { return x.session.Operator.Actor() }
 
 // goTo redirects the browser to a page, which says what was done.
@@ -109,8 +110,8 @@ var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobod
 	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
 }
 
-// again shows a form once more, with what is wrong, if what was entered breaks a rule. It
-// returns any other error.
+// again shows a form again with the error, if the input breaks a rule. It returns any other
+// error.
 func (x *exchange) again(err error, page handle) error {
 	switch petcat.CodeOf(err) {
 	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
@@ -150,7 +151,7 @@ func statusOf(code petcat.Code) int {
 	return representation.StatusOf(code)
 }
 
-// nothing says that there is no such page.
+// nothing returns the error for an address without a page.
 func nothing(*exchange) error {
 	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address")
 }

@@ -20,14 +20,13 @@ const (
 type Step struct {
 	End  time.Time
 	Took time.Duration
-	// How many requests were answered, by class of their status: below 400, refused by
-	// reason (401 and 429 of [Refusals]), other errors of the caller, and ours.
+	// How many requests were answered, by their status: below 400, refused by reason (401
+	// and 429, see [Refusals]), other errors of the caller, and failures of the service.
 	Good, Refused, Faulty, Failed int64
 	Reasons                       map[petcat.Code]int64
-	// P50 and P99 are how long half and all but a hundredth of the requests took at most, 0
-	// if there were none.
+	// P50 and P99 are the 50th and 99th percentile of the durations, 0 without requests.
 	P50, P99 time.Duration
-	Unwell   []string // the parts that were not well at its end
+	Unwell   []string // the parts that were not well at the end of the step
 }
 
 // Refusals are the reasons to refuse a caller, in the order of the charts.

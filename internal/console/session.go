@@ -15,14 +15,14 @@ func SignInLink(url string, token petcat.Secret) string {
 	return url + base + "sign-in#" + token.Reveal()
 }
 
-// FailuresPerMinute is how many failed attempts to sign in an address has in a minute.
+// FailuresPerMinute is how many failed attempts to sign in an address may make in a minute.
 const FailuresPerMinute = 10
 
 const (
 	// failureDelay is how long a failed attempt waits for its answer.
 	failureDelay = time.Second
-	// maxFailing is how many failed attempts wait at the same time. Others are told at
-	// once to come back later.
+	// maxFailing is how many failed attempts wait at the same time. Further ones get 429
+	// at once.
 	maxFailing = 8
 )
 
@@ -53,7 +53,8 @@ func (x *exchange) setCookie(token string, life time.Duration) {
 	})
 }
 
-// signedIn is a handler for those who are signed in; others are sent to sign in.
+// signedIn returns a handler that needs a session. It redirects other requests to the page
+// for signing in.
 func signedIn(next handle) handle {
 	return func(x *exchange) error {
 		switch err := x.findSession(); {
@@ -67,7 +68,7 @@ func signedIn(next handle) handle {
 	}
 }
 
-// findSession finds out who is there.
+// findSession finds the session of a request.
 func (x *exchange) findSession() error {
 	cookie, err := x.r.Cookie(x.cookieName())
 	if err != nil {
@@ -89,11 +90,11 @@ func (x *exchange) findSession() error {
 	return nil
 }
 
-// byItself reports whether a script of an open page asks, as it does every 10 s, and nobody
-// may be looking. Browsers say so of every request.
+// byItself reports whether a script of an open page sent the request, as it does every 10 s,
+// so that it does not show that an operator is present. Browsers say so in each request.
 func (x *exchange) byItself() bool { return x.r.Header.Get("Sec-Fetch-Dest") == "empty" }
 
-// mayChange is a handler for those who may change things.
+// mayChange returns a handler that only operators who may make changes can use.
 func mayChange(next handle) handle {
 	return func(x *exchange) error {
 		if !x.session.Role.Changes() {
@@ -153,7 +154,7 @@ func errTooManyAttempts() error {
 	return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts to sign in failed; wait a minute, then try again")
 }
 
-// address returns who is connected.
+// address returns the address of the client's connection.
 func (x *exchange) address() netip.Addr {
 	from, err := netip.ParseAddrPort(x.r.RemoteAddr)
 	if err != nil {
