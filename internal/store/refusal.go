@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,7 +113,7 @@ func (s *Store) AddRefusals(ctx context.Context, refusals []petcat.AccountRefusa
 // [petcat.RecentRefusals].
 func recentRefusals(known, more []refusalJSON) []refusalJSON {
 	all := slices.Concat(known, more)
-	slices.SortStableFunc(all, func(a, b refusalJSON) int { return int(b.At - a.At) })
+	slices.SortStableFunc(all, func(a, b refusalJSON) int { return cmp.Compare(b.At, a.At) })
 	type identity struct {
 		at int64
 		id string
