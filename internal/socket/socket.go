@@ -8,8 +8,9 @@
 //   - How long a client may take for what it is doing ([Timeouts]) follows from
 //     what the connection sees and net/http's ConnState tells, and is measured
 //     in ticks, where net/http would read the clock three times per request.
-//     Such a timeout may fire up to two Ticks late, and never early. An
-//     http.Server that serves such a connection needs no timeouts of its own.
+//     Such a timeout may fire up to one Tick late, if it is a whole number of
+//     Ticks, otherwise up to two, and never early. An http.Server that serves
+//     such a connection needs no timeouts of its own.
 //   - While a handler runs, net/http reads one byte in the background to notice that
 //     the client has gone, and must be interrupted to stop. The first such read
 //     returns nothing at once. So on a plain connection a handler is not told when
@@ -63,7 +64,8 @@ type Listener struct {
 	linger   time.Duration // see Linger
 	readMost int           // see ReadAtMost; 0: no bound
 	origin   time.Time     // deadlines are kept as distances from it
-	// tick is the time since origin when the clock ticked last.
+	// tick is the time since origin when the clock ticked last, or should have: its
+	// ticks are exactly a Tick apart.
 	tick atomic.Int64
 
 	mu       sync.Mutex
@@ -201,13 +203,16 @@ func (l *Listener) open() []*conn {
 // run fires what is due, for as long as there are connections, or clients that are
 // to be let in again.
 func (l *Listener) run() {
+	first := time.Duration(l.tick.Load())
 	ticker := time.NewTicker(Tick)
 	defer ticker.Stop()
 	var conns []*conn
 	for range ticker.C {
 		l.mu.Lock()
 		now := l.since(clock.Deadline(0))
-		l.tick.Store(int64(now))
+		// Without the moments by which the ticker is late, more at one time than at
+		// another: what is due at a tick would otherwise miss it half of the time.
+		l.tick.Store(int64(first + (now - first).Truncate(Tick)))
 		l.forgive(now)
 		if len(l.conns) == 0 && len(l.waste.shut) == 0 {
 			l.ticks = false

@@ -251,12 +251,12 @@ func phases(t *testing.T, timeouts socket.Timeouts, handler http.HandlerFunc) (d
 	}
 }
 
-// Each phase of a connection ends by its own timeout, not early, and at most two
-// ticks late; a connection that has moved on is measured anew.
+// Each phase of a connection ends by its own timeout, not early, and at most one
+// tick late; a connection that has moved on is measured anew.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	const (
-		short    = 400 * time.Millisecond
+		short    = 2 * socket.Tick
 		long     = time.Minute
 		whole    = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 		bodyless = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12"
@@ -301,9 +301,13 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			// And what net/http waits before it closes on an answer to a request that it
-			// did not read, half a second.
-			stalltest.Start(t).InTime("the end", short+2*socket.Tick+500*time.Millisecond+moment, func() time.Duration {
+			// net/http waits half a second before it closes on an answer to a request
+			// that it did not read.
+			closing := time.Duration(0)
+			if c.timeouts.Body == short {
+				closing = 500 * time.Millisecond
+			}
+			stalltest.Start(t).InTime("the end", short+socket.Tick+closing+moment, func() time.Duration {
 				took := ended(t, phases(t, c.timeouts, echo)(), c.texts...)
 				if took < short-20*time.Millisecond {
 					t.Errorf("it ended after %v, want about %v", took, short)
@@ -312,6 +316,20 @@ func TestTimeouts(t *testing.T) {
 			})
 		})
 	}
+
+	// The ticks that follow one another differ by how late the system wakes a goroutine.
+	t.Run("on a clock that has ticked", func(t *testing.T) {
+		t.Parallel()
+		dial := phases(t, socket.Timeouts{Header: short, Body: long, Write: long, Idle: long}, echo)
+		keep := dial()
+		<-time.After(short)
+		control := stalltest.Start(t)
+		for range 10 {
+			_, _ = io.WriteString(keep, whole) // so that the clock goes on
+			control.InTime("the end", short+socket.Tick+moment, func() time.Duration { return ended(t, dial()) })
+			<-time.After(socket.Tick / 10)
+		}
+	})
 
 	t.Run("write", func(t *testing.T) {
 		t.Parallel()
