@@ -93,8 +93,11 @@ func (s *server) ctrlC() {
 func TestClusterOfTheReadme(t *testing.T) {
 	c := newCluster(t)
 	database, port := asReadme(t, c), freeStretch(t)
-	s := threeNodes(t, port, "PETCAT_DATABASE="+database, "PETCAT_LIMITER="+c.redis.URL())
+	s := threeNodes(t, port, "PETCAT_DATABASE="+database, "PETCAT_LIMITER="+c.redis.URL(), "PETCAT_LOG_LEVEL=info")
 	t.Cleanup(func() { // a test that failed before: what holds the nodes goes last
+		if t.Failed() {
+			t.Logf("output of the script and the nodes:\n%s", last(s.stdout.String(), 4000))
+		}
 		if s.process.Signal(syscall.SIGTERM) == nil {
 			<-s.ended
 		}
