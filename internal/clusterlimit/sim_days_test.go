@@ -73,7 +73,7 @@ func (o *oracle) lose(c *client, a counters.Account) {
 		return
 	}
 	d.ended[a.Day.Series] = true
-	left := a.Day.Free + max(0, o.ungranted(k, a)-a.Day.Owed) // what is owed was admitted
+	left := a.Day.Free + max(0, ungranted(*o.w.store.row(k.account, k.day), a)-a.Day.Owed) // what is owed was admitted
 	d.lost += left
 	if hundredth := c.quota.PerDay / 100; left > hundredth && hundredth > 300 {
 		o.failf("%d of account %d's day of %d are lost at once", left, c.id, c.quota.PerDay)
@@ -81,9 +81,8 @@ func (o *oracle) lose(c *client, a counters.Account) {
 }
 
 // ungranted returns what was leased in the series that the counters know, and not granted.
-func (o *oracle) ungranted(k accountDay, a counters.Account) int64 {
-	r := o.w.store.row(k.account, k.day)
-	if a.DayIndex != k.day || r.series != a.Day.Series {
+func ungranted(r dayRow, a counters.Account) int64 {
+	if r.series != a.Day.Series {
 		return 0
 	}
 	return max(0, r.granted-a.Day.Granted)
@@ -106,7 +105,10 @@ func (o *oracle) dayRefused(n *simNode, r *simRequest) {
 	}
 	o.seen.daysSpent++
 	d, a := o.ofDay(k), o.w.counters.Account(k.account)
-	known := d.unanswered + d.unspent + d.lost + a.Day.Free + o.ungranted(k, a)
+	known := d.unanswered + d.unspent + d.lost + a.Day.Free
+	if a.DayIndex == k.day {
+		known += ungranted(*o.w.store.row(k.account, k.day), a)
+	}
 	if d.admitted+known < r.client.quota.PerDay {
 		o.failf("account %d is told that its day of %d is used up: %d are admitted, and where %d of the others are is known",
 			k.account, r.client.quota.PerDay, d.admitted, known)
@@ -131,7 +133,10 @@ func (o *oracle) leasedShared(l petcat.SharedLease, before dayRow, got petcat.Sh
 	if l.Series != d.series || paid <= 0 {
 		return
 	}
-	unspent := o.w.counters.Account(l.Account).Day.Free
+	unspent := int64(0)
+	if a := o.w.counters.Account(l.Account); a.DayIndex == l.Day {
+		unspent = a.Day.Free + ungranted(before, a)
+	}
 	for _, n := range o.w.nodes {
 		if own := n.days[l.Account]; own != nil && own.day == l.Day {
 			unspent += own.free
