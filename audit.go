@@ -62,7 +62,8 @@ type AuditHead struct {
 // String returns the head as operators keep it: "12:" and the hash in hexadecimal.
 func (h AuditHead) String() string { return fmt.Sprintf("%d:%x", h.Sequence, h.Hash) }
 
-// ParseAuditHead reads what [AuditHead.String] returns.
+// ParseAuditHead reads what [AuditHead.String] returns. It returns an [Error] with
+// [CodeInvalidField].
 func ParseAuditHead(s string) (AuditHead, error) {
 	var h AuditHead
 	number, text, _ := strings.Cut(s, ":")

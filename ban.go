@@ -21,7 +21,7 @@ type Ban struct {
 	LiftedBy Actor
 }
 
-// Active reports whether the ban keeps its key out at a moment.
+// Active reports whether the ban refuses the requests of its key at a moment.
 func (b Ban) Active(now time.Time) bool { return b.State(now) == BanActive }
 
 // BanState is what operators see of a ban.
@@ -29,8 +29,8 @@ type BanState string
 
 // The states of a ban.
 const (
-	BanActive BanState = "active" // in force
-	BanShadow BanState = "shadow" // in force, and only counted
+	BanActive BanState = "active" // refuses requests
+	BanShadow BanState = "shadow" // not over, and only counted
 	BanEnded  BanState = "ended"
 	BanLifted BanState = "lifted" // by an operator
 )
@@ -67,11 +67,11 @@ var banLadder = [...]time.Duration{ //nolint:gochecknoglobals // a table that no
 // MaxBanLevel is the highest level of a ban.
 const MaxBanLevel = len(banLadder)
 
-// banForgiveness is how long a key must stay clean to go down one level.
+// banForgiveness is after how much time without a ban a key goes down one level.
 const banForgiveness = 24 * time.Hour
 
 // Next returns the level that a ban starting now has when b was the key's last
-// one: one higher, less one for each clean 24 hours since b ended. The zero Ban
+// one: one higher, less one for each full 24 hours since b ended. The zero Ban
 // is for a key that was never banned.
 func (b Ban) Next(now time.Time) int {
 	level := b.Level
@@ -98,7 +98,7 @@ type BanMode string
 // The modes of bans.
 const (
 	EnforceBans BanMode = "enforce"
-	ShadowBans  BanMode = "shadow" // counted and reported, nobody is kept out
+	ShadowBans  BanMode = "shadow" // counted and reported, no request is refused
 	BansOff     BanMode = "off"
 )
 

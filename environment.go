@@ -1,7 +1,7 @@
 package petcat
 
-// Environment is a deployment of the service. Each has its own data, so that a
-// key of one is unknown to the other.
+// Environment is what a deployment is for. A deployment belongs to one environment, and so
+// do its keys: a key of one environment is unknown in the other.
 type Environment string
 
 // The environments.

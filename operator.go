@@ -22,9 +22,9 @@ func (n OperatorName) Actor() Actor { return Actor(n.String()) }
 // MaxOperatorName is the longest name of an operator in characters.
 const MaxOperatorName = 64
 
-// ParseOperatorName checks a name: letters from a to z, digits, and . _ - @ behind the
-// first character, so that it can be typed and read without a doubt. It returns an
-// [Error] with [CodeInvalidField].
+// ParseOperatorName checks a name: letters from a to z, digits, and after the first
+// character also . _ - @, which every keyboard has. It returns an [Error] with
+// [CodeInvalidField].
 func ParseOperatorName(s string) (OperatorName, error) {
 	allowed := func(i int, c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && strings.ContainsRune("._-@", c)
@@ -34,7 +34,7 @@ func ParseOperatorName(s string) (OperatorName, error) {
 		ok = ok && allowed(i, c)
 	}
 	if !ok {
-		return "", Errorf(CodeInvalidField, "an operator's name has 1 to %d of a-z, 0-9, and . _ - @ after the first of them (got %.100q)", MaxOperatorName, s)
+		return "", Errorf(CodeInvalidField, "an operator's name has 1 to %d characters: a-z, 0-9, and after the first one also . _ - @ (got %.100q)", MaxOperatorName, s)
 	}
 	return OperatorName(s), nil
 }

@@ -84,7 +84,7 @@ type OrderQuery struct {
 	Limit   int       // how many at most
 }
 
-// OrderStore keeps orders. Each is seen by the account that placed it alone.
+// OrderStore keeps orders. Only the account that placed an order sees it.
 type OrderStore interface {
 	// CreateOrder makes an order durable, together with its idempotency key, before
 	// it returns. Its errors are those of [PetStore.CreatePet], with

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MaxPage is the most that one page has.
+// MaxPage is the largest number of entries of a page.
 const MaxPage = 1_000
 
 // AccountQuery chooses a page of accounts, in the order of their names in which A and a
@@ -42,7 +42,8 @@ type BanQuery struct {
 	Limit   int       // from 1 to [MaxPage]
 }
 
-// PageStore reads a page of what there may be much of, without reading the rest.
+// PageStore reads one page of a list that may be long, without reading the rest. A page
+// with fewer entries than the limit is the last one.
 type PageStore interface {
 	AccountPage(ctx context.Context, q AccountQuery) ([]Account, error)
 	KeyPage(ctx context.Context, q KeyQuery) ([]Key, error)

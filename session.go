@@ -20,7 +20,7 @@ const (
 	SessionIdle = 12 * time.Hour
 	// SessionLife is how long a session lasts in any case.
 	SessionLife = 7 * 24 * time.Hour
-	// SessionTouch is how often a session in use is written down.
+	// SessionTouch is how often the use of a session is recorded.
 	SessionTouch = time.Minute
 )
 
@@ -77,7 +77,7 @@ type Session struct {
 	Operator  OperatorName
 	Role      Role // of the operator, as it is now
 	CreatedAt time.Time
-	SeenAt    time.Time // of the last request that was written down
+	SeenAt    time.Time // of the last request that was recorded
 }
 
 // Ended reports whether the session is over at a moment.
@@ -85,7 +85,7 @@ func (s Session) Ended(now time.Time) bool {
 	return !now.Before(s.CreatedAt.Add(SessionLife)) || !now.Before(s.SeenAt.Add(SessionIdle))
 }
 
-// Stale reports whether a request at a moment is to be written down.
+// Stale reports whether a request at a moment is to be recorded.
 func (s Session) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(SessionTouch)) }
 
 // SessionStore keeps sessions, of which it knows hashes only.
@@ -96,7 +96,7 @@ type SessionStore interface {
 	// FindSession returns a session that has not ended, or an [Error] with
 	// [CodeNotFound].
 	FindSession(ctx context.Context, session TokenHash) (Session, error)
-	// TouchSession writes down that a session was used now.
+	// TouchSession records that a session was used now.
 	TouchSession(ctx context.Context, session TokenHash) error
 	// SignOut ends a session. It does nothing when there is none.
 	SignOut(ctx context.Context, session TokenHash) error

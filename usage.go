@@ -40,7 +40,7 @@ const (
 	UsageDays  = 2 * 366 * 24 * time.Hour // by the day
 )
 
-// UsageStep is the length of the periods in which usage is told.
+// UsageStep is the length of the periods of a usage history.
 type UsageStep int
 
 // The steps, from short to long.
@@ -87,10 +87,10 @@ type UsagePeriod struct {
 	Incomplete bool
 }
 
-// UsageGap is what a node may have counted and not written down before it was killed:
-// requests since From, which is less than a second before its end, and more only if
-// nobody made requests, or the store was unavailable. By Until nobody had heard of it
-// any more. One that was cut off from the store may have gone on after that.
+// UsageGap says that a node was killed, and that requests which it answered after From may
+// be missing. From is less than a second before its end, or more if it had no requests or
+// the store was unavailable. Until is when the kill was noticed. A node that was only cut
+// off from the store may have answered requests after that.
 type UsageGap struct {
 	Node        string
 	From, Until time.Time
@@ -134,8 +134,8 @@ type UsageBatch struct {
 
 // UsageStore keeps the usage history.
 type UsageStore interface {
-	// AddUsage adds a batch, once, however often it is called with it. An empty one
-	// tells that the node is there.
+	// AddUsage adds a batch, once, however often it is called with it. An empty batch
+	// says that the node still runs.
 	AddUsage(ctx context.Context, b UsageBatch) error
 	// Usage returns what was written so far. Minutes are kept for an hour, or for less
 	// when there are very many; hours and days for UsageHours and UsageDays.

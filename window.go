@@ -2,7 +2,7 @@ package petcat
 
 import "time"
 
-// Window is a stretch of the UTC clock in which a quota counts. Windows are
+// Window is a period of the UTC clock in which a quota counts. Windows are
 // fixed, not sliding: they begin and end at the same instants for everybody,
 // which is what makes a promise such as X-RateLimit-Reset exact.
 type Window int
