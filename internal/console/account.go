@@ -218,7 +218,7 @@ func confirmClose(x *exchange) error {
 	}
 	return x.render("confirm", view{Title: "Close " + a.Name, Section: "accounts", Data: confirmation{
 		What:        "Close the account " + a.Name + " (" + a.ID.String() + ")?",
-		Consequence: "All of its keys are revoked at once, and requests with them get 401. This cannot be undone. The name becomes free.",
+		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. This cannot be undone. The name becomes free.",
 		Action:      "accounts/" + a.ID.String() + "/close", Button: "Close the account", Back: "accounts/" + a.ID.String(), Typed: a.Name,
 	}})
 }

@@ -155,7 +155,7 @@ func confirmDelete(x *exchange) error {
 	}
 	return x.render("confirm", view{Title: "Delete " + c.Name, Section: "categories", Data: confirmation{
 		What:        "Delete the category " + c.Name + "?",
-		Consequence: "It disappears from the lists of all callers, which cannot be undone. Its id is never given out again. A category with pets cannot be deleted.",
+		Consequence: "It disappears from the lists of all callers. This cannot be undone, and its id is never used again. A category with pets cannot be deleted.",
 		Action:      categoryPath(c.ID) + "/delete", Button: "Delete the category", Back: categoryPath(c.ID),
 	}})
 }

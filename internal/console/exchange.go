@@ -45,7 +45,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !c.OwnName(HostOf(r.Host)):
 		x.fail(petcat.Errorf(petcat.CodeForbidden, "call the console by localhost, by its IP address, or by the name in --console-url"))
 	case c.origins.Check(r) != nil:
-		x.fail(petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin"))
+		x.fail(petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin; make the change in the console itself"))
 	default:
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		c.mux.ServeHTTP(w, r)
@@ -60,7 +60,7 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 func (c *Console) serve(w http.ResponseWriter, r *http.Request, h handle) {
 	x := &exchange{Console: c, w: w, r: r}
 	if err := r.ParseForm(); err != nil {
-		x.fail(petcat.Errorf(petcat.CodeInvalidField, "the form cannot be read").WithCause(err))
+		x.fail(petcat.Errorf(petcat.CodeInvalidField, "the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err))
 		return
 	}
 	x.notice = notices[r.Form.Get("done")]
@@ -104,7 +104,7 @@ func (x *exchange) goTo(path, done string) {
 
 // notices are what pages say about a change that was made.
 var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
-	"account": "The account was created.", "plan": "The plan was changed. It applies from the next request on.",
+	"account": "The account was created.", "plan": "The plan was changed. It applies within a second.",
 	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
 	"enabled": "The key was enabled.", "revoked": "The key was revoked.", "lifted": "The ban was lifted.",
 	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",

@@ -130,7 +130,7 @@ func rotateKey(x *exchange) error {
 func confirmRotate(x *exchange, old petcat.Key) error {
 	return x.render("confirm", view{Title: "Rotate " + old.ID.String(), Section: "accounts", Data: confirmation{
 		What:        "Rotate the key " + old.ID.String() + " of " + old.Account.String() + " without an overlap?",
-		Consequence: "Requests with the old key get 401 at once, and for ever, also of those who do not have the new key yet.",
+		Consequence: "Within a second, requests with the old key get 401, for good. That is also so for clients that do not have the new key yet.",
 		Action:      "keys/" + old.ID.String() + "/rotate?overlap=0s&sure=yes", Button: "Rotate the key now", Back: "keys/" + old.ID.String(),
 	}})
 }
@@ -157,7 +157,7 @@ func confirmRevoke(x *exchange) error {
 	}
 	return x.render("confirm", view{Title: "Revoke " + k.ID.String(), Section: "accounts", Data: confirmation{
 		What:        "Revoke the key " + k.ID.String() + " of " + k.Account.String() + "?",
-		Consequence: "Requests with it get 401 at once, and for good. If you are not sure, disable it instead: that can be undone.",
+		Consequence: "Within a second, requests with it get 401, for good. If you are not sure, disable it instead: that can be undone.",
 		Action:      "keys/" + k.ID.String() + "/revoke", Button: "Revoke the key", Back: "keys/" + k.ID.String(),
 	}})
 }

@@ -58,7 +58,7 @@ func overview(x *exchange) error {
 		v.Parts = append(v.Parts, past(part, steps))
 		v.Ready = v.Ready && part.Trouble == ""
 	}
-	// When the store is unavailable, this is the page that says so.
+	// This page shows what is wrong with the store, so it does not fail when the store does.
 	if active, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Active: x.now(), Limit: pageSize + 1}); err == nil {
 		v.Bans, v.More = min(len(active), pageSize), len(active) > pageSize
 	}

@@ -15,7 +15,7 @@ func TestUsage(t *testing.T) {
 	b := s.admin()
 	a := s.account("acme")
 	k := s.key(a.ID)
-	b.get("accounts/acct_1/usage").want(http.StatusOK, "There are no requests in this time.")
+	b.get("accounts/acct_1/usage").want(http.StatusOK, "No requests are recorded in this time.")
 	b.get("keys/key_1").want(http.StatusOK, "<dt>Last used</dt><dd>never</dd>")
 	b.get("accounts/acct_1").want(http.StatusOK, "<td>never</td><td>never</td>") // expires, last used
 	batch := petcat.UsageBatch{Node: "N1", Number: 1, Until: noon, Keys: []petcat.KeyUse{{Key: k.ID, At: noon.Add(-7 * time.Minute)}}}

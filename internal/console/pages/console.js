@@ -1,7 +1,7 @@
-// What makes the pages livelier. Every page works without it, but for the charts.
+// Draws the charts, and makes the pages easier to use. Everything but the charts works without it.
 'use strict';
 
-// The token of a link is behind the #, which no browser sends. It goes from the address
+// The token of a link is after the #, which no browser sends. It is moved from the address
 // into the form at once.
 function takeToken() {
   const field = document.getElementById('token');
@@ -11,8 +11,8 @@ function takeToken() {
   field.form.querySelector('button').focus();
 }
 
-// A new key is shown once: who loads the page again sees the key's page, and makes no
-// second key.
+// A new key is shown once: an operator who loads the page again sees the page of the key,
+// and does not create a second one.
 function leaveForm() {
   const shown = document.querySelector('[data-address]');
   if (shown) history.replaceState(null, '', shown.dataset.address);
@@ -37,7 +37,7 @@ const series = {
   requests: [['good', 1], ['refused', 2], ['faulty', 3], ['our errors', 4]],
   usage: [['admitted', 1], ['refused', 2], ['failed', 4]],
   latency: [['median', 1], ['99 %', 2]],
-  reasons: [['minute', 1], ['day', 2], ['banned', 4], ['guessing', 3], ['invalid', 5], ['missing', 8], ['expired', 7], ['revoked', 6], ['disabled', 9]],
+  reasons: [['minute', 1], ['day', 2], ['banned', 4], ['failed attempts', 3], ['invalid', 5], ['missing', 8], ['expired', 7], ['revoked', 6], ['disabled', 9]],
 };
 
 const plots = new Map();
@@ -54,7 +54,7 @@ function marks(u, splits) {
 }
 
 function draw(chart, columns) {
-  // Of many reasons, those that there were.
+  // Of many series, only those with values: a legend of all of them would be too long.
   const all = series[chart.dataset.chart].map(([label, number], i) => ({ label, number, column: columns[i + 1] }));
   const shown = all.length < 5 ? all : all.filter(({ column }) => column.some((v) => v > 0));
   const data = [columns[0], ...shown.map(({ column }) => column)];
