@@ -17,8 +17,8 @@ func (p *program) auditCommand() *cobra.Command {
 		Use:     "audit",
 		Short:   "Read and check the audit log",
 		GroupID: groupManage,
-		Long: `Read and check the audit log: who changed which account, key or ban, and when. Each
-entry carries a hash of itself and of the entry before it.`,
+		Long: `Read and check the audit log: who changed what, and when. Each entry carries a hash of
+itself and of the entry before it.`,
 	}, p.auditListCommand(), p.auditVerifyCommand())
 }
 

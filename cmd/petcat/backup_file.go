@@ -36,7 +36,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
 	case noRoom(err):
-		return nil, tryLaterf("there is no room in %s (%w); make some, or name another place", filepath.Dir(path), reason(err))
+		return nil, tryLaterf("there is no space in %s (%w); free some, or choose another directory", filepath.Dir(path), reason(err))
 	case err != nil:
 		return nil, config.Errorf("cannot create a file in %s (%w); give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
@@ -126,7 +126,7 @@ func (p *program) openInput(path, give string) (*input, error) {
 		return nil, usageErrorf("the file %s does not exist; give %s", path, give)
 	}
 	if err != nil {
-		return nil, config.Errorf("%s cannot be read: %w", path, reason(err))
+		return nil, config.Errorf("%s cannot be read (%w); give this user read permission, or choose another file", path, reason(err))
 	}
 	in := &input{Reader: file, name: path, done: file.Close}
 	info, err := file.Stat()

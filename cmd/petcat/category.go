@@ -107,7 +107,7 @@ one, each command creates another category.`,
 		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			created, err := c.Categories.Create(ctx, n)
 			if errors.Is(err, client.ErrOutcomeUnknown) {
-				err = fmt.Errorf("%w: run the command again with --idempotency-key %s, and it exists once", err, n.IdempotencyKey)
+				err = fmt.Errorf("%w; run the command again with --idempotency-key %s: it creates nothing twice", err, n.IdempotencyKey)
 			}
 			return p.printCategory(created, err, *asJSON)
 		})
@@ -143,12 +143,12 @@ somebody else has changed the category since petcat category get showed that ETa
 			change.Description = description
 		}
 		if change.Name == nil && change.Description == nil {
-			return usageErrorf("nothing is to be changed; give --name, --description or both")
+			return usageErrorf("there is nothing to change; give --name, --description or both")
 		}
 		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			changed, err := c.Categories.Update(ctx, id, change)
 			if errors.Is(err, client.ErrOutcomeUnknown) {
-				err = fmt.Errorf("%w: see with petcat category get %d", err, id)
+				err = fmt.Errorf("%w; check with: petcat category get %d", err, id)
 			}
 			return p.printCategory(changed, err, *asJSON)
 		})
@@ -174,7 +174,7 @@ func (p *program) categoryDeleteCommand() *cobra.Command {
 				return err
 			}
 			if err := c.Categories.Delete(ctx, id); errors.Is(err, client.ErrOutcomeUnknown) {
-				return fmt.Errorf("%w: run the command again", err)
+				return fmt.Errorf("%w; run the command again", err)
 			} else if err != nil {
 				return err
 			}

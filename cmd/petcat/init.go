@@ -14,9 +14,9 @@ func (p *program) initCommand() *cobra.Command {
 		Short:   "Create an empty deployment before the first start",
 		GroupID: groupRun,
 		Long: `Create an empty deployment, so that accounts can be created before the first start.
-petcat serve creates one, too, if there is none, except with --init=false. The environment is stored with the
-data and cannot be changed later. If a deployment for that environment exists
-already, nothing is changed.`,
+petcat serve creates one, too, if there is none, except with --init=false. The
+environment is stored with the data and cannot be changed later. If a deployment for
+that environment exists already, nothing is changed.`,
 		Example: `  petcat init --data /var/lib/petcat --environment staging`,
 		Args:    arguments(),
 	}

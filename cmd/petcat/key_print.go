@@ -134,7 +134,7 @@ func (p *program) printSecret(k newKey, asJSON bool) error {
 		{"expires", timestampOr(k.key.ExpiresAt, "never")},
 	}
 	if k.replaces != 0 {
-		rows = append(rows, []string{"replaces", fmt.Sprintf("%s, which works until %s", k.replaces, timestampOr(k.replacedUntil, "then"))})
+		rows = append(rows, []string{"replaces", fmt.Sprintf("%s, which works until %s", k.replaces, timestampOr(k.replacedUntil, "the overlap ends"))})
 	}
 	if err := p.printColumns(append(rows, []string{"key", k.secret.Reveal()})); err != nil {
 		return err

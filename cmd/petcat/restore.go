@@ -148,7 +148,7 @@ func explainRestore(err error, settings config.Settings) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("restore: %w", context.Canceled)
 	case errors.Is(err, backup.ErrUnknown):
-		return tryLaterf("the last answer of %s was lost, so it has all of the backup or nothing; bring it back and see with petcat verify (%w)", at, err)
+		return tryLaterf("the last answer of %s was lost, so it has all of the backup or nothing; bring it back, and check with: petcat verify (%w)", at, err)
 	case errors.Is(err, backup.ErrNotEmpty), unusable != nil && unusable.Kind == openerror.OtherEnvironment:
 		return config.Errorf("%s already contains data; restore into a new data directory (--data) or an empty database (--database)", at)
 	case errors.Is(err, backup.ErrInUse):

@@ -26,7 +26,7 @@ ready, stops accepting connections a second later, finishes the requests in flig
 and closes its store. A second signal ends it at once.
 
 If there is no deployment where --data or --database points, serve creates one, for
-the environment that --environment names.`,
+the environment that --environment names, except with --init=false.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := p.loadSettings(cmd)

@@ -47,7 +47,7 @@ func renderGuide(g docs.Guide) string {
 // works in the repository.
 type headingIDs struct{}
 
-// Generate returns a heading's name: its letters and digits in lower case, with
+// Generate returns the id of a heading: its letters and digits in lower case, with
 // hyphens for spaces.
 func (headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
 	return bytes.Map(func(r rune) rune {
@@ -62,5 +62,5 @@ func (headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
 	}, bytes.TrimSpace(heading))
 }
 
-// Put is called for ids that an author sets by hand, which the guides do not.
+// Put is called for ids that an author sets by hand. The guides have none.
 func (headingIDs) Put([]byte) {}

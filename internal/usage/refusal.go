@@ -61,7 +61,7 @@ func (r *refusals) take() (taken []petcat.AccountRefusals) {
 	return taken
 }
 
-// putBack adds refusals that were taken again, before those that came since.
+// putBack puts taken refusals back, before those that came since.
 func (r *refusals) putBack(taken []petcat.AccountRefusals) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,8 @@ func (r *refusals) putBack(taken []petcat.AccountRefusals) {
 	}
 }
 
-// writeRefusals writes the refusals of some accounts. One that is written twice is kept once.
+// writeRefusals writes the refusals of some accounts. A refusal that is written twice is
+// kept once.
 func (r *Recorder) writeRefusals(ctx context.Context) {
 	for range refusalWrites {
 		taken := r.refusals.take()

@@ -8,7 +8,7 @@
     const note = document.createElement("p");
     note.className = "page-note";
     note.setAttribute("role", "alert");
-    note.textContent = "The reference cannot be shown: " + reason;
+    note.textContent = "The reference cannot be shown: " + reason + ". Load the page again, or read the document as text at /openapi.md.";
     reference.replaceChildren(note);
   }
 
