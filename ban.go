@@ -139,6 +139,6 @@ type BanStore interface {
 	// the first error that fn returns.
 	EachBan(ctx context.Context, fn func(Ban) error) error
 	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] when
-	// the key has no ban that is under way.
+	// the key has no active ban.
 	LiftBan(ctx context.Context, by Actor, key KeyID) (Ban, error)
 }

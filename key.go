@@ -259,10 +259,10 @@ func (r Rotation) Hash() KeyHash { return r.generated.Hash }
 // active, Apply returns an [Error] with [CodeInvalidField].
 func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err error) {
 	if state := old.State(now); state != KeyActive {
-		return Key{}, Key{}, Errorf(CodeInvalidField, "%s is %s and cannot be rotated; create a new key instead", old.ID, state)
+		return Key{}, Key{}, Errorf(CodeInvalidField, "the key %s is %s and cannot be rotated; create a new key instead", old.ID, state)
 	}
 	if old.Successor != 0 {
-		return Key{}, Key{}, Errorf(CodeInvalidField, "%s was rotated already; rotate its successor %s", old.ID, old.Successor)
+		return Key{}, Key{}, Errorf(CodeInvalidField, "the key %s was rotated already; rotate its successor %s", old.ID, old.Successor)
 	}
 	successor = Key{Account: old.Account, Label: old.Label, Hint: r.generated.Hint, ReadOnly: old.ReadOnly, CreatedAt: now}
 	end := now.Add(r.overlap)
@@ -293,7 +293,7 @@ const (
 // [CodeInvalidField].
 func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	if !k.RevokedAt.IsZero() && a != RevokeKey {
-		return Key{}, Errorf(CodeInvalidField, "%s was revoked permanently; create a new key instead", k.ID)
+		return Key{}, Errorf(CodeInvalidField, "the key %s was revoked permanently; create a new key instead", k.ID)
 	}
 	switch a {
 	case DisableKey:

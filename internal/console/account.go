@@ -78,7 +78,7 @@ type accountView struct {
 	Keys    []keyView
 	Paged   bool
 	Next    petcat.KeyID
-	Bans    []petcat.Ban // active
+	Bans    []petcat.Ban // in force
 	Windows []windowView // none if the limiter cannot tell
 	Refused []refusalView
 }

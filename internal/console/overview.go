@@ -16,7 +16,7 @@ type overviewView struct {
 	Nodes   int
 	Total   totals
 	Reasons []reasonView
-	Bans    int // active, at most pageSize
+	Bans    int // in force, at most pageSize
 	More    bool
 	Count   int64 // of categories
 }
@@ -58,7 +58,7 @@ func overview(x *exchange) error {
 		v.Parts = append(v.Parts, past(part, steps))
 		v.Ready = v.Ready && part.Trouble == ""
 	}
-	// This page shows what is wrong with the store, so it does not fail when the store does.
+	// If the store fails after the session was found, the page still says what is wrong.
 	if active, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Active: x.now(), Limit: pageSize + 1}); err == nil {
 		v.Bans, v.More = min(len(active), pageSize), len(active) > pageSize
 	}

@@ -71,7 +71,7 @@ func (t *Tx) liftBan(by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
 		return petcat.Ban{}, err
 	}
 	if !found || !b.Active(t.now) {
-		return petcat.Ban{}, notFound("%s is not banned now", key)
+		return petcat.Ban{}, notFound("the key %s is not banned now", key)
 	}
 	b.LiftedAt, b.LiftedBy = t.now, by
 	if err := t.putBan(b); err != nil {
