@@ -35,13 +35,13 @@ func auditFaults(check petcat.AuditCheck, log []petcat.AuditEntry) []string {
 	return sentences
 }
 
-// swap lets two entries take each other's place.
+// swap exchanges two entries.
 func swap(log []petcat.AuditEntry, a, b int) {
 	log[a-1], log[b-1] = log[b-1], log[a-1]
 	log[a-1].Sequence, log[b-1].Sequence = int64(a), int64(b)
 }
 
-// rewrite makes the log fit again from an entry on, as who knows the rule can.
+// rewrite computes the hashes again from an entry on, as somebody who knows the rule can.
 func rewrite(log []petcat.AuditEntry, from int) {
 	head := petcat.AuditHead{}
 	if from > 1 {

@@ -62,7 +62,7 @@ func TestParseNewCategory(t *testing.T) {
 	}
 }
 
-// acceptable is a second opinion on a text.
+// acceptable is a second implementation of the rule for texts.
 func acceptable(s string, longest int, allowed string, blank bool) bool {
 	const white = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 	length, visible := 0, false

@@ -8,7 +8,7 @@ import (
 	"petcat"
 )
 
-// noon is when the tests happen.
+// noon is the time at which the tests run.
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 // seeded returns a source of random bytes that is the same each time.

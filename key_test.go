@@ -75,7 +75,7 @@ func TestGenerateKey(t *testing.T) {
 
 // Every character of the alphabet is as likely as any other: with 62 of them,
 // the chi-square of fair draws is above 120 once in 100,000 times. Taking the
-// bytes modulo 62 without more ado would give about 420.
+// bytes modulo 62 would give about 420.
 func TestGenerateKeyIsUniform(t *testing.T) {
 	random := seeded(3)
 	counts := map[byte]float64{}

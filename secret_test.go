@@ -12,7 +12,7 @@ import (
 	"petcat"
 )
 
-// planted is what must not show.
+// planted is the text that must not be shown.
 const planted = "the-planted-text"
 
 // holder has a secret where package fmt cannot call its methods.
