@@ -13,14 +13,15 @@ type Category struct {
 	ID          int64  `json:"id"` // ascending in the order of creation, never reused
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // "" when there is none
-	// ETag names this state of the category, for [CategoryChange]. It is empty in lists.
+	// ETag names this state of the category, for [CategoryChange]. Get and Update return
+	// it; it is empty in lists and after Create.
 	ETag string `json:"-"`
 }
 
 // NewCategory is a category to create.
 type NewCategory struct {
-	Name        string `json:"name"`                  // 1 to 1,000 characters
-	Description string `json:"description,omitempty"` // at most 10,000 characters
+	Name        string `json:"name"`                  // 1 to 1,000 characters, not only white space
+	Description string `json:"description,omitempty"` // at most 10,000 characters; "" for none
 	// IdempotencyKey names the create: within 24 hours, a second one of the same name
 	// and content returns the category of the first. Set it if you may repeat the create
 	// yourself, as after a restart of your program: 1 to 255 visible ASCII characters.
@@ -60,7 +61,8 @@ func (s *Categories) Create(ctx context.Context, n NewCategory) (Category, error
 }
 
 // List returns all categories by ascending id, from one answer. It contains every category
-// whose Create has returned before, on any node.
+// whose Create has returned before, on any node. Only while the service cannot reach its
+// database, it may be up to 30 seconds old.
 func (s *Categories) List(ctx context.Context) ([]Category, error) {
 	list, _, err := s.ListIfChanged(ctx, "")
 	return list, err
@@ -84,8 +86,8 @@ func (s *Categories) ListIfChanged(ctx context.Context, etag string) (list []Cat
 }
 
 // Pages returns the list in pages. Each page takes one request, which is sent when the loop
-// asks for it. After an error there are no more pages. Categories that are created meanwhile
-// are in the last pages.
+// asks for it. After an error there are no more pages. A category that is created or deleted
+// meanwhile may or may not be in them.
 func (s *Categories) Pages(ctx context.Context, p Paging) iter.Seq2[[]Category, error] {
 	return pages[Category](ctx, s.client, call{
 		name: "list categories", method: http.MethodGet, path: categoriesPath, query: p.query(),
@@ -123,7 +125,8 @@ func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange
 	})
 }
 
-// Delete deletes a category. Only the account that created it may do so.
+// Delete deletes a category, whatever its ETag is. Only the account that created it may do
+// so. While pets use it, the error is [CodeCategoryInUse].
 func (s *Categories) Delete(ctx context.Context, id int64) error {
 	r := &call{name: "delete category", method: http.MethodDelete, path: categoryPath(id), maxBody: maxBody, repeatable: true}
 	_, err := s.client.do(ctx, r)

@@ -40,8 +40,9 @@ type Client struct {
 	limits    atomic.Pointer[Limits] // nil before the first answer
 }
 
-// New returns a Client for the service at a URL, such as https://petcat.example.com/v1,
-// and a key. It sends nothing. An error never quotes the key.
+// New returns a Client for the service at a URL, such as https://petcat.example.com/v1, and
+// a key. The version at the end of the URL may be left out. New sends nothing. An error
+// never quotes the key.
 func New(serviceURL, key string, options ...Option) (*Client, error) {
 	base, err := parseBase(serviceURL)
 	if err != nil {

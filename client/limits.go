@@ -29,8 +29,9 @@ type Limits struct {
 	// many requests it admits after this one, and when it ends, by the service's clock.
 	Limit, Remaining int64
 	Reset            time.Time
-	// Windows are all windows: "minute" and "day" of the account, or "address" when
-	// the key was not valid.
+	// Windows are all windows: "minute" and "day" of the account, or "address" when the
+	// key was not valid or could not be checked. They are nil when the counts of the
+	// account were unavailable.
 	Windows []Window
 	// Received is when the answer came.
 	Received time.Time

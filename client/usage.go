@@ -39,9 +39,9 @@ type usageAnswer struct {
 }
 
 // Usage returns what the account has used. The request counts in no window and does not wait
-// at the gate; the service answers 60 of them a minute. If the answer says that the service
-// admits requests again, as after a change of plan or a lifted ban, calls that wait at the
-// gate continue at once.
+// at the gate; each node of the service answers 60 such requests of an account in a minute.
+// If the answer says that the service admits requests again, as after a change of plan or a
+// lifted ban, calls that wait at the gate continue at once.
 func (c *Client) Usage(ctx context.Context) (Usage, error) {
 	u, _, err := fetch[usageAnswer](ctx, c, &call{
 		name: "get usage", method: http.MethodGet, path: "/usage", maxBody: maxBody, repeatable: true, uncounted: true,
