@@ -46,7 +46,7 @@ the list in other programs, see petcat category export.`,
 		Args: arguments(),
 	}
 	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
-	limit := cmd.Flags().Int("limit", 0, fmt.Sprintf("the most categories to list, 1 to %d; default all", petcat.MaxPage))
+	limit := cmd.Flags().Int("limit", 0, fmt.Sprintf("the most categories to list, 1 to %[1]d; default all, with --after %[1]d", petcat.MaxPage))
 	after := cmd.Flags().Int64("after", 0, "`id` after which the list begins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
@@ -160,8 +160,9 @@ func (p *program) categoryDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ID",
 		Short: "Delete a category",
-		Long:  `Delete a category. Only the account that created a category may delete it.`,
-		Args:  arguments("ID"),
+		Long: `Delete a category. Only the account that created a category may delete it, and only
+while no pet uses it.`,
+		Args: arguments("ID"),
 	}
 	api, asJSON, yes := p.apiFlags(cmd), jsonFlag(cmd), yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -15,9 +15,10 @@ func (p *program) categoryExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Write all categories into a file, or to stdout",
-		Long: `Write all categories into a CSV, JSON or JSON lines file, or to stdout. FILE appears
-when it is complete. petcat category import can read it. The list is read in pages of
-1,000. Each page is one request and counts against the limits, which the command obeys.`,
+		Long: `Write all categories into a CSV, JSON or JSON lines file, or to stdout, as CSV unless
+--format says otherwise. FILE appears when it is complete. petcat category import can
+read it. The list is read in pages of 1,000. Each page is one request and counts against
+the limits, which the command obeys.`,
 		Example: `  petcat category export categories.csv
   petcat category export --format jsonl | jq -r .name`,
 		Args: arguments("[FILE]"),

@@ -45,8 +45,10 @@ creates nothing twice, even days later. New rows in it are created, and a row th
 occurs several times is created that often. Keep the journal with the file.
 
 A bad row is reported with its line and does not stop the others. Exit codes: 0 every
-row exists, 65 some rows are bad, 75 try again later (the quota of the day is used
-up, or the service is away), 130 interrupted, 1 anything else.`,
+row exists, 2 the command is wrong or the journal is of another service or key, 65 some
+rows are bad or FILE is, 75 try again later (the quota of the day is used up, the service
+is away, or another import uses the journal), 78 the URL, the key or the journal cannot
+be used, 130 interrupted, 1 anything else.`,
 		Example: `  petcat category import categories.csv
   zcat categories.jsonl.gz | petcat category import - --format jsonl --journal categories.journal`,
 		Args: arguments("FILE"),
