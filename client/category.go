@@ -25,7 +25,8 @@ type NewCategory struct {
 	// IdempotencyKey names the create: within 24 hours, a second one of the same name
 	// and content returns the category of the first. Set it if you may repeat the create
 	// yourself, as after a restart of your program: 1 to 255 visible ASCII characters
-	// without double quotes. If it is empty, each call makes one, which is the same for all its requests.
+	// without double quotes. If it is empty, each call makes one, which is the same for
+	// all its requests.
 	IdempotencyKey string `json:"-"`
 }
 

@@ -98,9 +98,9 @@ func (c *Client) Limits() Limits {
 	return Limits{}
 }
 
-// Held returns until when calls wait at the gate because the service refuses requests or
-// would refuse them, and why. why is nil if no calls wait for that. It is for programs that
-// show their users what they wait for.
+// Held returns until when the gate is closed because the service refuses requests or would
+// refuse them, and why. Calls that come meanwhile wait. why is nil while the gate is not
+// closed for that. Held is for programs that show their users what they wait for.
 func (c *Client) Held() (until time.Time, why *Error) {
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()
