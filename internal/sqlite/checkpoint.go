@@ -28,6 +28,10 @@ import (
 // growing file.
 const logPages = 1000
 
+// logBytes is what is left of the log's file when it begins anew: all of it, unless a
+// reader kept the log for long.
+const logBytes = 2 * logPages * 4096
+
 // checkpointed is what a checkpoint says: SQLite's row.
 type checkpointed struct {
 	busy       bool // somebody else was in the way

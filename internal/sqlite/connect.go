@@ -19,7 +19,9 @@ import (
 // are part of the name that every connection is opened by. The journal mode is a
 // property of the file: see prepare.
 
-func writerPragmas() []string { return commonPragmas(timeout) }
+func writerPragmas() []string {
+	return append(commonPragmas(timeout), fmt.Sprintf("journal_size_limit(%d)", logBytes))
+}
 
 func readerPragmas() []string { return append(commonPragmas(timeout), "query_only(ON)") }
 
