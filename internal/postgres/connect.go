@@ -132,6 +132,10 @@ func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) 
 	}
 }
 
+// Explain turns an error of a connection to a database into an [openerror.Error], if it is
+// one of those that it knows.
+func Explain(err error, address petcat.Secret) error { return explain(err, Place(address)) }
+
 // explain turns an error while opening into one sentence.
 func explain(err error, where string) error {
 	if _, ok := errors.AsType[*openerror.Error](err); ok || err == nil {

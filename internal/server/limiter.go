@@ -10,6 +10,7 @@ import (
 	"petcat/internal/counters"
 	"petcat/internal/metrics"
 	"petcat/internal/pgcounters"
+	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
 	"petcat/internal/rediscounters"
 )
@@ -33,6 +34,9 @@ func (n *Node) openLimiter(ctx context.Context, banned func(petcat.Ban)) (limite
 		})}, nil
 	}
 	count, err := openCounters(ctx, n.settings, n.backend.Dataset(), n.log.Logger)
+	if err != nil && n.settings.CountsInDatabase() {
+		return nil, postgres.Explain(err, n.settings.Database) // the store was opened with the same setting
+	}
 	if err != nil {
 		return nil, config.Errorf("%w; see --limiter (PETCAT_LIMITER)", err)
 	}
