@@ -145,8 +145,8 @@ func TestMetricsOfAQueue(t *testing.T) {
 			}
 		})
 	}
-	n.awaitMetric(t, "petcat_store_queue", 1_001) // what PetcatCreatesQueue is told of
-	n.awaitMetric(t, "petcat_store_shed_total", 1)
+	n.awaitMetric(t, "petcat_store_queue", 1_001)
+	n.awaitMetric(t, "petcat_store_shed_total", 1) // what PetcatCreatesQueue is told of
 	_ = must(lock.ExecContext(t.Context(), "ROLLBACK"))
 	all.Wait()
 	n.awaitEmptyQueue(t)
