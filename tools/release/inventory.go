@@ -110,6 +110,9 @@ func (r *release) licences(ctx context.Context) error {
 	if err := addLicences(&text, "Swagger UI", filepath.Join(r.root, "internal", "reference", "assets")); err != nil {
 		return err
 	}
+	if err := addLicences(&text, "The console's scripts", filepath.Join(r.root, "internal", "console", "assets")); err != nil {
+		return err
+	}
 	for _, path := range slices.Sorted(maps.Keys(versions)) {
 		folder, err := output(ctx, r.root, "go", "list", "-m", "-f", "{{.Dir}}", path)
 		if err != nil {
@@ -131,7 +134,7 @@ func addLicences(text *strings.Builder, what, folder string) error {
 	found := false
 	for _, name := range names {
 		base := strings.ToUpper(filepath.Base(name))
-		if !strings.HasPrefix(base, "LICENSE") && !strings.HasPrefix(base, "LICENCE") && !strings.HasPrefix(base, "COPYING") && !strings.HasPrefix(base, "NOTICE") {
+		if !strings.Contains(base, "LICENSE") && !strings.HasPrefix(base, "LICENCE") && !strings.HasPrefix(base, "COPYING") && !strings.HasPrefix(base, "NOTICE") {
 			continue
 		}
 		data, err := os.ReadFile(name)

@@ -166,6 +166,11 @@ func TestInventories(t *testing.T) {
 	}
 	licences, err := os.ReadFile(filepath.Join(unpackFolder(t, r), licencesName))
 	must(t, err)
+	for _, name := range []string{"uPlot.LICENSE.txt", "htmx.LICENSE.txt", "swagger-ui-bundle.js.LICENSE.txt"} {
+		if !strings.Contains(string(licences), ": "+name+"\n") {
+			t.Errorf("%s does not hold %s", licencesName, name)
+		}
+	}
 	for _, p := range released() {
 		data, err := os.ReadFile(r.file(p, ".cdx.json"))
 		must(t, err)
