@@ -20,7 +20,7 @@ var (
 	// corsExposed lists the response headers that scripts may read, beside those that
 	// every origin may read.
 	corsExposed = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
-		"X-Request-Id, Location, ETag, Link, Age, Idempotent-Replayed, Deprecation, Sunset, X-Stability"}
+		"X-Request-Id, Location, ETag, Link, Age, Date, Allow, Accept-Patch, Accept-Encoding, WWW-Authenticate, Idempotent-Replayed, Deprecation, Sunset, X-Stability"}
 	corsHeaders = []string{"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"}
 	corsMaxAge  = []string{"7200"} // seconds; Chromium keeps no answer longer
 	corsAny     = []string{anyOrigin}
