@@ -52,13 +52,17 @@ the list in other programs, see petcat category export.`,
 		if cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
 			return usageErrorf("--limit must be from 1 to %d", petcat.MaxPage)
 		}
+		none := "There are no categories; create one with: petcat category create NAME"
+		if *after > 0 {
+			none = fmt.Sprintf("No category follows the id %d.", *after)
+		}
 		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			if !cmd.Flags().Changed("limit") && !cmd.Flags().Changed("after") {
 				list, err := c.Categories.List(ctx)
-				return p.printCategories(list, err, *asJSON)
+				return p.printCategories(list, err, *asJSON, none)
 			}
 			for page, err := range c.Categories.Pages(ctx, client.Paging{Size: *limit, After: *after}) {
-				return p.printCategories(page, err, *asJSON)
+				return p.printCategories(page, err, *asJSON, none)
 			}
 			return nil
 		})

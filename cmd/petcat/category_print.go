@@ -34,7 +34,8 @@ func (p *program) printCategory(c client.Category, err error, asJSON bool) error
 	}
 }
 
-func (p *program) printCategories(list []client.Category, err error, asJSON bool) error {
+// printCategories prints a list or a page of it; none is what it says of an empty one.
+func (p *program) printCategories(list []client.Category, err error, asJSON bool, none string) error {
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (p *program) printCategories(list []client.Category, err error, asJSON bool
 	case asJSON:
 		return p.printJSON(documents)
 	case len(rows) == 0:
-		return p.say("There are no categories; create one with: petcat category create NAME")
+		return p.say("%s", none)
 	default:
 		return p.printTable([]string{"ID", "NAME", "DESCRIPTION"}, rows)
 	}

@@ -103,7 +103,10 @@ func (p *program) printUsageCSV(r usageReport) error {
 
 func (p *program) printUsage(r usageReport) error {
 	if len(r.history.Periods) == 0 {
-		return p.say("There are no requests of %s from %s to %s.", r.title, timestamp(r.query.From), timestamp(r.query.To))
+		if err := p.say("There are no requests of %s from %s to %s.", r.title, timestamp(r.query.From), timestamp(r.query.To)); err != nil {
+			return err
+		}
+		return p.printGaps(r)
 	}
 	var rows [][]string
 	for _, period := range r.history.Periods {
@@ -120,6 +123,11 @@ func (p *program) printUsage(r usageReport) error {
 	if err := p.printTable([]string{"BEGIN", "REQUESTS", "REFUSED: MINUTE", "DAY", "BAN", "KEY", "FAILED", "BYTES"}, rows); err != nil {
 		return err
 	}
+	return p.printGaps(r)
+}
+
+// printGaps says which requests may be missing.
+func (p *program) printGaps(r usageReport) error {
 	for _, g := range r.history.Gaps {
 		if err := p.say("Requests that a server answered after %s may be missing: it was killed, which was noticed at %s.", timestamp(g.From), timestampAfter(g.Until)); err != nil {
 			return err
