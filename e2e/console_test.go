@@ -43,6 +43,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	var saw struct {
 		Address, FirstStop, Account, Key, Copied, After string
 		Again, Drawn                                    bool
+		Stale                                           []bool
 		Calls                                           []any
 		Messages, Serious                               []string
 	}
@@ -62,6 +63,9 @@ func TestConsoleInBrowser(t *testing.T) {
 	}
 	if !saw.Drawn {
 		t.Error("the chart of requests does not show those that were refused")
+	}
+	if diff := cmp.Diff([]bool{false, true}, saw.Stale); diff != "" {
+		t.Errorf("numbers are said to be old (-want +got)\n%s", diff)
 	}
 	for _, serious := range saw.Serious {
 		t.Error(serious)

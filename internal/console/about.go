@@ -18,7 +18,9 @@ func audit(x *exchange) error {
 	v := auditView{Actor: x.form("actor"), About: x.form("about")}
 	q := petcat.AuditQuery{Actor: petcat.Actor(v.Actor), Before: id(x.form("before")), Newest: pageSize + 1}
 	if v.About != "" {
-		if err := x.aboutWhom(&q, v.About); err != nil {
+		if err := x.aboutWhom(&q, v.About); petcat.CodeOf(err) == petcat.CodeInternalError {
+			return err
+		} else if err != nil {
 			x.problem = sentence(petcat.Public(err).Message)
 		}
 	}

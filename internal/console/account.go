@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -78,7 +80,8 @@ type accountView struct {
 	Keys    []keyView
 	Paged   bool
 	Next    petcat.KeyID
-	Bans    []petcat.Ban // in force
+	Bans    []petcat.Ban // in force, at most pageSize
+	More    bool         // of them
 	Windows []windowView // none if the limiter cannot tell
 	Refused []refusalView
 }
@@ -165,12 +168,12 @@ func account(x *exchange) error {
 	if len(keys) > pageSize {
 		keys, v.Next = keys[:pageSize], keys[pageSize-1].ID
 	}
-	if v.Bans, err = x.Store.BanPage(x.r.Context(), petcat.BanQuery{Active: x.now(), Account: a.ID, Limit: pageSize}); err != nil {
+	if v.Bans, v.More, err = x.bansInForce(petcat.BanQuery{Account: a.ID}); err != nil {
 		return err
 	}
-	banned := map[petcat.KeyID]bool{}
-	for _, b := range v.Bans {
-		banned[b.Key] = b.Active(x.now())
+	banned, err := x.bannedOf(a.ID, keys)
+	if err != nil {
+		return err
 	}
 	refused, err := x.Store.Refusals(x.r.Context(), a.ID)
 	if err != nil {
@@ -184,7 +187,7 @@ func account(x *exchange) error {
 		return err
 	}
 	for _, k := range keys {
-		v.Keys = append(v.Keys, keyView{Key: k, State: k.State(x.now()), Banned: banned[k.ID], UsedAt: uses[k.ID]})
+		v.Keys = append(v.Keys, keyView{Key: k, State: k.State(x.now()), Banned: slices.Contains(banned, k.ID), UsedAt: uses[k.ID]})
 	}
 	return x.render("account", view{Title: a.Name, Section: "accounts", Data: v})
 }
@@ -228,7 +231,7 @@ func closeAccount(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if x.form("typed") != a.Name {
+	if x.form("typed") != strings.TrimSpace(a.Name) {
 		return x.again(petcat.Errorf(petcat.CodeInvalidField, "what you typed is not the account's name, so nothing was changed"), confirmClose)
 	}
 	if _, err := x.Store.CloseAccount(x.r.Context(), x.actor(), a.ID); err != nil {
@@ -260,7 +263,7 @@ func date(text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	day, err := time.Parse(time.DateOnly, text)
-	if err != nil {
+	if err != nil || day.IsZero() { // the zero time means none
 		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "a day looks like 2027-01-31 (got %.50q)", text)
 	}
 	return day, nil

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"slices"
+
 	"petcat"
 )
 
@@ -48,6 +50,31 @@ func bans(x *exchange) error {
 		v.Bans = append(v.Bans, banView{b, names[b.Account], b.State(x.now())})
 	}
 	return x.render("bans", view{Title: "Bans", Section: "bans", Data: v})
+}
+
+// bansInForce returns at most [pageSize] bans that refuse requests now, and whether there
+// are more.
+func (x *exchange) bansInForce(q petcat.BanQuery) (all []petcat.Ban, more bool, err error) {
+	q.Active, q.Limit = x.now(), pageSize+1
+	if all, err = x.Store.BanPage(x.r.Context(), q); err != nil {
+		return nil, false, err
+	}
+	if more = len(all) > pageSize; more {
+		all = all[:pageSize]
+	}
+	return slices.DeleteFunc(all, func(b petcat.Ban) bool { return !b.Active(q.Active) }), more, nil
+}
+
+// bannedOf returns which keys of a page, which begins with the newest, are banned now.
+func (x *exchange) bannedOf(a petcat.AccountID, keys []petcat.Key) (banned []petcat.KeyID, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	bans, _, err := x.bansInForce(petcat.BanQuery{Account: a, After: keys[len(keys)-1].ID - 1})
+	for _, b := range bans {
+		banned = append(banned, b.Key)
+	}
+	return banned, err
 }
 
 func liftBan(x *exchange) error {

@@ -16,6 +16,8 @@ type categoryView struct {
 	ID          petcat.CategoryID `json:"id"`
 	Name        string            `json:"name"`
 	Description *string           `json:"description"`
+
+	Version string `json:"-"` // changes with its texts; only on the page of the category
 }
 
 // categoriesView is a page of categories.
@@ -86,13 +88,14 @@ func (x *exchange) findCategory() (categoryView, error) {
 	if err != nil {
 		return c, err
 	}
-	object, _, found := list.Category(petcat.CategoryID(id(x.r.PathValue("category"))))
+	object, version, found := list.Category(petcat.CategoryID(id(x.r.PathValue("category"))))
 	if !found {
 		return c, petcat.NoSuchCategory()
 	}
 	if err := json.Unmarshal(object, &c); err != nil {
 		return c, fmt.Errorf("read a category of the catalog: %w", err)
 	}
+	c.Version = strings.Trim(version, `"`)
 	return c, nil
 }
 
@@ -136,10 +139,14 @@ func updateCategory(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if x.form("version") != c.Version {
+		return x.again(petcat.Errorf(petcat.CodePreconditionFailed, "somebody has changed this category, whose name is now %q, since you opened the page; to replace it by what you entered, save once more", c.Name), category)
+	}
 	name, description := x.texts()
 	patch, err := petcat.ParseCategoryPatch(name, description, description == nil)
 	if err == nil {
-		_, err = x.Store.UpdateCategory(x.r.Context(), petcat.UpdateCategory{ID: c.ID, By: x.actor(), Patch: patch})
+		shown := petcat.Category{ID: c.ID, Name: c.Name, Description: c.Description}
+		_, err = x.Store.UpdateCategory(x.r.Context(), petcat.UpdateCategory{ID: c.ID, By: x.actor(), Patch: patch, Expected: &shown})
 	}
 	if err != nil {
 		return x.again(err, category)

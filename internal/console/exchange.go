@@ -108,6 +108,7 @@ var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobod
 	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
 	"enabled": "The key was enabled.", "revoked": "The key was revoked.", "lifted": "The ban was lifted.",
 	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
+	"ended": "Your session has ended, and nothing was changed. Sign in with a new link.",
 }
 
 // again shows a form again with the error, if the input breaks a rule. It returns any other
@@ -133,22 +134,13 @@ func sentence(message string) string {
 // fail answers with an error.
 func (x *exchange) fail(err error) {
 	public := petcat.Public(err)
-	status, message := statusOf(public.Code), public.Message
+	status, message := representation.StatusOf(public.Code), public.Message
 	if status == http.StatusInternalServerError {
 		message = "something went wrong on our side; the log of this node says what" // there is no X-Request-Id here
 		x.Logger.ErrorContext(x.r.Context(), "a page of the console failed", "method", x.r.Method, "path", x.r.URL.Path, "error", err)
 	}
 	x.problem = ""
 	x.respond(status, "error", view{Title: http.StatusText(status), Data: sentence(message)})
-}
-
-// statusOf returns the HTTP status of a code: the API's, except that a conflict with
-// another change is 409 here. 412 would be wrong: the browser has sent no If-Match.
-func statusOf(code petcat.Code) int {
-	if code == petcat.CodePreconditionFailed {
-		return http.StatusConflict
-	}
-	return representation.StatusOf(code)
 }
 
 // nothing returns the error for an address without a page.

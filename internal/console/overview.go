@@ -3,7 +3,10 @@ package console
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"petcat"
 )
@@ -16,9 +19,8 @@ type overviewView struct {
 	Nodes   int
 	Total   totals
 	Reasons []reasonView
-	Bans    int // in force, at most pageSize
-	More    bool
-	Count   int64 // of categories
+	Bans    string // how many are in force; "–" if that is not known
+	Count   string // of categories; likewise
 }
 
 // partView is a part of the node, with how it was over the span.
@@ -26,7 +28,7 @@ type partView struct {
 	Part
 
 	Past []pastView
-	Well int // the share of the pieces in which it was always well, in percent
+	Well string // the share of the pieces in which it was always well, in percent
 }
 
 // pastView is a piece of a strip that shows when a part was well.
@@ -47,23 +49,29 @@ type reasonView struct {
 	Share int64 // of all refusals, in percent
 }
 
+// unknown is what the page shows for a number that is not known.
+const unknown = "–"
+
 // pieces is how many pieces a strip has.
 const pieces = 60
 
 func overview(x *exchange) error {
 	span := x.span()
 	steps := x.History(span)
-	v := overviewView{Span: span, Ready: true, Nodes: len(x.Nodes()), Total: total(steps), Reasons: reasons(steps)}
+	v := overviewView{Span: span, Ready: true, Bans: unknown, Count: unknown, Nodes: len(x.Nodes()), Total: total(steps), Reasons: reasons(steps)}
 	for _, part := range x.Parts() {
 		v.Parts = append(v.Parts, past(part, steps))
 		v.Ready = v.Ready && part.Trouble == ""
 	}
 	// If the store fails after the session was found, the page still says what is wrong.
-	if active, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Active: x.now(), Limit: pageSize + 1}); err == nil {
-		v.Bans, v.More = min(len(active), pageSize), len(active) > pageSize
+	if bans, more, err := x.bansInForce(petcat.BanQuery{}); err == nil {
+		v.Bans = strconv.Itoa(len(bans))
+		if more {
+			v.Bans += "+"
+		}
 	}
 	if list, _, err := x.List.Current(x.r.Context()); err == nil {
-		v.Count = list.Count()
+		v.Count = humanize.Comma(list.Count())
 	}
 	return x.render("overview", view{Title: "Overview", Section: "overview", Data: v})
 }
@@ -74,13 +82,13 @@ func total(steps []Step) (t totals) {
 		t.Requests += s.Good + s.Refused + s.Faulty + s.Failed
 		t.Refused, t.Faulty, t.Failed = t.Refused+s.Refused, t.Faulty+s.Faulty, t.Failed+s.Failed
 	}
-	t.P50, t.P99 = "–", "–"
+	t.P50, t.P99 = unknown, unknown
 	var took time.Duration
 	for i := len(steps) - 1; i >= 0 && took < time.Minute; i-- {
 		s := steps[i]
 		took += s.Took
 		t.PerMinute += s.Good + s.Refused + s.Faulty + s.Failed
-		if s.P99 > 0 && t.P99 == "–" {
+		if s.P99 > 0 && t.P99 == unknown {
 			t.P50, t.P99 = latency(s.P50), latency(s.P99)
 		}
 	}
@@ -130,7 +138,7 @@ func past(part Part, steps []Step) partView {
 				piece = pastView{"well", when(s.End)}
 			}
 			if slices.Contains(s.Unwell, part.Name) {
-				piece = pastView{"unwell", when(s.End)}
+				piece = pastView{"unwell", when(s.End) + ": not well"}
 			}
 		}
 		v.Past = append(v.Past, piece)
@@ -141,15 +149,18 @@ func past(part Part, steps []Step) partView {
 			well++
 		}
 	}
-	v.Well = 100
+	v.Well = unknown
 	if known > 0 {
-		v.Well = 100 * well / known
+		v.Well = strconv.Itoa(100 * well / known)
 	}
 	return v
 }
 
 // find redirects to what was typed: an account, a key, or accounts by their name.
 func find(x *exchange) error {
+	if x.r.Header.Get("HX-Request") != "" { // whoever is still typing has not chosen
+		return accounts(x)
+	}
 	text := x.form("q")
 	if id, isID := petcat.ParseAccountRef(text); isID {
 		x.goTo("accounts/"+id.String(), "")

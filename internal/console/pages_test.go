@@ -77,6 +77,7 @@ func TestAccountPages(t *testing.T) {
 	b.get("accounts"+link[1]).want(http.StatusOK, "Shop 050", "Shop 052", "First page").lacks("Shop 049", "zoo", "Next page")
 	b.get("find?q=Zo").want(http.StatusOK, "zoo").lacks("Shop")
 	b.get("find?q=acct_3").wantGoesTo("accounts/acct_3")
+	b.do(http.MethodGet, "find?q=acct_1", "", "HX-Request", "true").want(http.StatusOK, "No account’s name begins with “acct_1”.") // acct_12 may be on its way
 	b.get("find?q=key_7").wantGoesTo("keys/key_7")
 	b.get("accounts?q=nobody").want(http.StatusOK, "No account’s name begins with “nobody”.")
 }
@@ -126,6 +127,7 @@ func TestKeys(t *testing.T) {
 	b.post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").want(http.StatusBadRequest, "A day looks like 2027-01-31",
 		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // nothing that was entered is lost
 	b.post("accounts/acct_1/keys", "expires", "2020-01-01").want(http.StatusBadRequest, "must be in the future")
+	b.post("accounts/acct_1/keys", "expires", "0001-01-01").want(http.StatusBadRequest, "A day looks like 2027-01-31") // it would be never
 
 	p = b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
 	s.wantAudited("operator ada", "key.rotate", "key_1")
@@ -193,7 +195,40 @@ func TestBans(t *testing.T) {
 	b.post("bans/key_1/lift").want(http.StatusNotFound, "is not banned now")
 	b.get("bans").want(http.StatusOK, "key_51").lacks("key_1<", "key_2<")
 	b.get("bans?all=yes").want(http.StatusOK, "by operator ada")
-	b.get("accounts/acct_1").want(http.StatusOK, "of its keys are banned")
+	b.get("accounts/acct_1").want(http.StatusOK, "49 of its keys are banned", `keys/key_51"><code>key_51</code>`, "badge banned")
+
+	// What is only counted bans nobody.
+	shop := s.account("shop")
+	k := s.key(shop.ID)
+	must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: shop.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute), Shadow: true}))
+	b.get("accounts/"+shop.ID.String()).want(http.StatusOK, k.ID.String()).lacks("banned")
+	s.clock.Advance(15 * time.Minute)
+	b.get("").want(http.StatusOK, `bans">0<`)
+}
+
+// TestNewestKeysOfManyBans: the keys that a page shows are known to be banned, however many
+// older ones are.
+func TestNewestKeysOfManyBans(t *testing.T) {
+	s := start(t)
+	a := s.account("acme")
+	for range pageSize + 2 {
+		k := s.key(a.ID)
+		must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}))
+	}
+	p := s.admin().get("accounts/acct_1").want(http.StatusOK, "50 or more of its keys are banned")
+	if banned := strings.Count(p.text, "badge banned"); banned != pageSize {
+		t.Errorf("%d keys of the page are banned", banned)
+	}
+}
+
+// versionOf returns the version that a category's form has.
+func versionOf(t *testing.T, p *page) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="version" value="([^"]+)"`).FindStringSubmatch(p.text)
+	if found == nil {
+		t.Fatal("the form has no version")
+	}
+	return found[1]
 }
 
 func TestCategories(t *testing.T) {
@@ -204,10 +239,14 @@ func TestCategories(t *testing.T) {
 	s.wantAudited("operator ada", "category.create", "category_1")
 	b.post("categories", "name", "").want(http.StatusBadRequest)
 	b.get("categories/1").want(http.StatusOK, "Dogs", "Loyal,\nand hungry")
-	b.post("categories/1", "name", "Hounds").wantGoesTo("categories/1?done=updated")
+	shown := versionOf(t, b.get("categories/1"))
+	b.post("categories/1", "version", shown, "name", "Hounds").wantGoesTo("categories/1?done=updated")
 	s.wantAudited("operator ada", "category.update", "category_1")
 	b.get("categories/1").want(http.StatusOK, "Hounds").lacks("Loyal")
-	b.post("categories/1", "name", strings.Repeat("x", 1001), "description", "a long text").want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
+	// Who opened the page before that change is told of it, and keeps what was entered.
+	p := b.post("categories/1", "version", shown, "name", "Wolves").want(http.StatusBadRequest, `whose name is now "Hounds"`, `value="Wolves"`)
+	b.get("categories/1").want(http.StatusOK, "Hounds")
+	b.post("categories/1", "version", versionOf(t, p), "name", strings.Repeat("x", 1001), "description", "a long text").want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
 	b.get("categories/1/delete").want(http.StatusOK, "Delete the category Hounds?")
 	b.post("categories/1/delete").wantGoesTo("categories?done=deleted")
 	s.wantAudited("operator ada", "category.delete", "category_1")
@@ -227,7 +266,7 @@ func TestCategories(t *testing.T) {
 		b.post("categories", "name", fmt.Sprintf("Breed %03d", i)).want(http.StatusSeeOther)
 	}
 	b.post("categories", "name", "Last one").want(http.StatusSeeOther)
-	p := b.get("categories?q=bREED").want(http.StatusOK, "Breed 049", "Next page")
+	p = b.get("categories?q=bREED").want(http.StatusOK, "Breed 049", "Next page")
 	p.lacks("Breed 050", "Last one")
 	b.get("categories?q=bREED&after=52").want(http.StatusOK, "Breed 050", "Breed 051").lacks("Breed 049", "Last one", "Next page")
 	b.get("categories?q=cow").want(http.StatusOK, "No category’s name contains “cow”.")
@@ -262,7 +301,7 @@ func TestAbout(t *testing.T) {
 func TestOverview(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.get("").want(http.StatusOK, "all well", "Nobody was refused.")
+	b.get("").want(http.StatusOK, "all well", "Nobody was refused.", `<span class="share">– %</span>`)
 	s.parts[0].Trouble = "the database does not respond"
 	for i := range 360 {
 		step := Step{End: noon.Add(time.Duration(i) * 10 * time.Second)}

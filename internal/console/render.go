@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,8 +173,8 @@ func detail(text string) string {
 func query(pairs ...any) template.URL {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if value := fmt.Sprint(pairs[i+1]); value != "" && value != "0" {
-			values.Set(fmt.Sprint(pairs[i]), value)
+		if value := pairs[i+1]; !reflect.ValueOf(value).IsZero() {
+			values.Set(fmt.Sprint(pairs[i]), fmt.Sprint(value))
 		}
 	}
 	return template.URL("?" + values.Encode()) //nolint:gosec // it is escaped

@@ -59,7 +59,11 @@ func signedIn(next handle) handle {
 	return func(x *exchange) error {
 		switch err := x.findSession(); {
 		case petcat.CodeOf(err) == petcat.CodeNotFound:
-			x.goTo("sign-in", "")
+			ended := ""
+			if _, err := x.r.Cookie(x.cookieName()); err == nil {
+				ended = "ended"
+			}
+			x.goTo("sign-in", ended)
 			return nil
 		case err != nil:
 			return err

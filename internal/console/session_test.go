@@ -174,10 +174,11 @@ func TestSignOut(t *testing.T) {
 	second.post("sign-out-everywhere").wantGoesTo("sign-in")
 	s.wantAudited("operator ada", "operator.sign_out", "operator ada")
 	second.get("").wantGoesTo("sign-in")
-	third.get("").wantGoesTo("sign-in")
+	third.get("").wantGoesTo("sign-in?done=ended")
+	third.get("sign-in?done=ended").want(http.StatusOK, "Your session has ended, and nothing was changed.")
 	other.get("").want(http.StatusOK)
 	must(t, s.store.RemoveOperator(t.Context(), cli, "bob"))
-	other.get("").wantGoesTo("sign-in")
+	other.get("").wantGoesTo("sign-in?done=ended")
 }
 
 func TestSessionEndsWhenIdle(t *testing.T) {
@@ -188,14 +189,14 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 		b.get("accounts").want(http.StatusOK)
 	}
 	s.clock.Advance(petcat.SessionIdle)
-	b.get("accounts").wantGoesTo("sign-in")
+	b.get("accounts").wantGoesTo("sign-in?done=ended")
 
 	b = s.admin()
 	s.clock.Advance(petcat.SessionIdle - time.Minute)
 	b.do(http.MethodGet, "history.json", "", "Sec-Fetch-Dest", "empty").want(http.StatusOK) // by an open page, at which nobody looks
 	s.clock.Advance(time.Minute)
 	p := b.do(http.MethodGet, "", "", "HX-Request", "true").want(http.StatusNoContent)
-	if got := p.Header.Get("HX-Redirect"); got != base+"sign-in" {
+	if got := p.Header.Get("HX-Redirect"); got != base+"sign-in?done=ended" {
 		t.Errorf("htmx is sent to %q", got)
 	}
 }
@@ -231,6 +232,9 @@ func TestViewer(t *testing.T) {
 		"", "accounts", "accounts/acct_1", "accounts/acct_1/usage", "usage", "keys/key_1", "bans", "bans?all=yes", "categories", "categories/1", "audit", "settings", "nodes", "operators",
 	} {
 		b.get(path).want(http.StatusOK).lacks("New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
+	}
+	for _, path := range []string{"accounts/acct_1/close", "keys/key_1/revoke", "categories/1/delete"} {
+		b.get(path).want(http.StatusForbidden, "A viewer cannot change anything")
 	}
 	for _, path := range changes(t) {
 		b.post(path, "name", "x", "plan", "pro", "typed", "acme", "overlap", "1h").want(http.StatusForbidden, "A viewer cannot change anything")

@@ -19,8 +19,18 @@ function leaveForm() {
 }
 
 async function copy(button) {
-  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-  button.textContent = 'Copied';
+  try {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = 'Copied';
+  } catch { // the browser does not allow it
+    button.textContent = 'Select the text and copy it';
+  }
+}
+
+// What refreshes itself must not show old numbers as if they were those of now.
+function showStale(stale) {
+  const warning = document.getElementById('stale');
+  if (warning) warning.hidden = !stale;
 }
 
 // Only the Enterprise plan has numbers of its own.
@@ -76,7 +86,7 @@ function draw(chart, columns) {
       label, paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5,
       points: { show: (u, n) => u.data[n].filter((v) => v != null).length === 1 }, // of one value there is no line
       fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
-      value: (u, v) => (v == null ? '–' : v < 10 ? v.toFixed(2) : v.toFixed(0)),
+      value: (u, v) => (v == null ? '–' : v < 10 && !Number.isInteger(v) ? v.toFixed(2) : v.toFixed(0)),
     }))],
   }, data, chart);
   plots.set(chart, { plot, labels });
@@ -84,16 +94,18 @@ function draw(chart, columns) {
 
 async function refresh(charts) {
   if (document.hidden) return;
-  const answer = await fetch(charts.dataset.history, { headers: { Accept: 'application/json' } });
-  if (!answer.ok || answer.redirected) return;
+  const answer = await fetch(charts.dataset.history, { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(8_000) });
+  if (answer.redirected) return; // the session has ended
+  if (!answer.ok) throw new Error(`${answer.status}`);
   const columns = await answer.json();
+  showStale(false);
   for (const chart of charts.querySelectorAll('[data-chart]')) draw(chart, columns[chart.dataset.chart]);
 }
 
 function startCharts() {
   const charts = document.querySelector('[data-history]');
   if (!charts) return;
-  const again = () => refresh(charts).catch(() => {}); // the next one may succeed
+  const again = () => refresh(charts).catch(() => showStale(true));
   again();
   setInterval(again, 10_000);
   const redraw = () => {
@@ -130,6 +142,8 @@ document.addEventListener('keydown', (event) => {
 document.addEventListener('change', (event) => {
   if (event.target.matches('[data-plan]')) showNumbers(event.target);
 });
+for (const failure of ['htmx:sendError', 'htmx:responseError', 'htmx:timeout']) document.addEventListener(failure, () => showStale(true));
+document.addEventListener('htmx:afterSwap', () => showStale(false));
 addEventListener('hashchange', takeToken);
 takeToken();
 leaveForm();
