@@ -54,6 +54,7 @@ func groups() []group {
 		{"nodes-counters", (*suite).nodesCounters, nodes, false},
 		{"nodes-create", (*suite).nodesCreate, nodes, false},
 		{"nodes-three", (*suite).nodesThree, append(nodes, "haproxy"), true},
+		{"history", (*suite).history, load, false},
 		{"backup", (*suite).backups, load, false},
 		{"overload", (*suite).overload, []string{"postgres"}, false},
 	}

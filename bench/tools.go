@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"debug/buildinfo"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,19 +53,29 @@ func (s *suite) findTools(ctx context.Context) error {
 		{"bare", filepath.Join(s.root, "bench"), "./bare", "-s -w"},
 		{"pocketbase", filepath.Join(s.root, "bench"), "./pocketbase", "-s -w"},
 	} {
-		path := filepath.Join(s.work, b.name+"-program")
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", b.ldflags, "-o", path, b.pkg)
-		cmd.Dir, cmd.Env = b.dir, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
+		path, err := s.build(ctx, b.name, b.dir, b.pkg, b.ldflags)
+		if err != nil {
 			if b.name != "pocketbase" {
-				return fmt.Errorf("build %s: %w: %s", b.name, err, out)
+				return err
 			}
-			s.tools[b.name] = tool{absent: "it does not build: " + firstLine(errors.New(lastLine(string(out))))}
+			s.tools[b.name] = tool{absent: "it does not build: " + lastLine(err.Error())}
 			continue
 		}
 		s.tools[b.name] = tool{path: path, version: s.builtVersion(b.name, path)}
 	}
 	return nil
+}
+
+// build builds a program of Go without cgo.
+func (s *suite) build(ctx context.Context, name, dir, pkg, ldflags string, more ...string) (path string, err error) {
+	path = filepath.Join(s.work, name+"-program")
+	args := slices.Concat([]string{"build", "-trimpath", "-ldflags", ldflags, "-o", path}, more, []string{pkg})
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w: %s", name, err, out)
+	}
+	return path, nil
 }
 
 func lastLine(text string) string {

@@ -99,6 +99,25 @@ func TestScheduledBackupsOnAFullDisk(t *testing.T) {
 	s.mustStop()
 }
 
+// TestScheduledBackupsInLittleRoom: where a copy of the database has no room, the database
+// itself is read.
+func TestScheduledBackupsInLittleRoom(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	mustRun(t, "restore", manyRows(t, 10_000), "--data", data)
+	info, err := os.Stat(filepath.Join(data, "petcat.db"))
+	must(t, err)
+	folder := disk(t, info.Size()) // a copy would leave nothing for the backup
+	s := serve(t, data, "--backup-every", "1h", "--backup-dir", folder)
+	eventually(t, 30*time.Second, "one was made", func() bool { return s.metric("petcat_backup_size_bytes") > 0 })
+	files := scheduled(t, folder)
+	if entries, err := os.ReadDir(folder); err != nil || len(files) != 1 || len(entries) != 1 {
+		t.Fatalf("there are %v, %v; want one backup and nothing else", entries, err)
+	}
+	mustRun(t, "verify", files[0])
+	s.mustStop()
+}
+
 // TestScheduledBackupsOfTwoNodes: one of them makes the backups; when it stops, the other
 // one does.
 func TestScheduledBackupsOfTwoNodes(t *testing.T) {

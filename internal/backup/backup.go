@@ -69,6 +69,15 @@ type Source interface {
 	Backup(ctx context.Context, to Sink) error
 }
 
+// PacedSource is a store that can also be copied beside requests, which hardly notice.
+type PacedSource interface {
+	Source
+	// BackupPaced is Backup, but it calls rest after each few milliseconds of work, and
+	// stops at the first error of it. file is the path of the file that the caller
+	// writes: a copy of the data may lie beside it meanwhile, as another draft of it.
+	BackupPaced(ctx context.Context, file string, rest func() error, to Sink) error
+}
+
 // Sink takes what a [Source] tells: first the header, then every row, in the order
 // of [Kinds] and, within a kind, of the row's own key. The values belong to the
 // caller again when Row returns.

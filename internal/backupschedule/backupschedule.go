@@ -23,7 +23,7 @@ const (
 
 // Store holds the data to back up, and the [Record] of the backups.
 type Store interface {
-	backup.Source
+	backup.PacedSource
 	Notes
 	Environment() petcat.Environment
 	// Dataset names the data.
@@ -39,11 +39,8 @@ type Options struct {
 	// Node names this process, Host the machine.
 	Node, Host string
 	Version    string // of petcat, for the file
-	// Hurry, when set, reports whether copying must not rest, because the log of writes
-	// grows until the copy ends.
-	Hurry  func() bool
-	Clock  clock.Clock
-	Logger *slog.Logger
+	Clock      clock.Clock
+	Logger     *slog.Logger
 }
 
 // Schedule makes the backups of one node. Use [New], and call Look again and again, each

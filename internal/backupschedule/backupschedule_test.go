@@ -13,9 +13,9 @@ import (
 	"petcat/internal/backup"
 )
 
-// Backup tells the store's rows, and then what the test wants.
-func (f *faulty) Backup(ctx context.Context, to backup.Sink) error {
-	if err := f.Store.Backup(ctx, to); err != nil || f.copied == nil {
+// BackupPaced tells the store's rows, and then what the test wants.
+func (f *faulty) BackupPaced(ctx context.Context, file string, rest func() error, to backup.Sink) error {
+	if err := f.Store.BackupPaced(ctx, file, rest, to); err != nil || f.copied == nil {
 		return err
 	}
 	return f.copied()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"petcat/internal/backup"
 	"petcat/internal/clock"
 	"petcat/internal/osfile"
 )
@@ -25,20 +24,15 @@ const (
 type pace struct {
 	clock clock.Clock
 	begun clock.Reading
-	hurry func() bool // nil: never
 }
 
 func newPace(c clock.Clock) *pace { return &pace{clock: c, begun: c.Read()} }
 
-// rest waits after workFor of work, unless the copy must hurry, and reports whether that
-// much work was done.
+// rest waits after workFor of work, and reports whether that much work was done.
 func (p *pace) rest(ctx context.Context) (worked bool, err error) {
 	took := p.clock.Read().Since(p.begun)
 	if took < workFor {
 		return false, nil
-	}
-	if p.hurry != nil && p.hurry() {
-		took = 0
 	}
 	timer := time.NewTimer(restFactor * took)
 	defer timer.Stop()
@@ -49,19 +43,6 @@ func (p *pace) rest(ctx context.Context) (worked bool, err error) {
 	}
 	p.begun = p.clock.Read()
 	return true, nil
-}
-
-// pacedSink calls rest after each row.
-type pacedSink struct {
-	backup.Sink
-	rest func() error
-}
-
-func (s pacedSink) Row(k backup.Kind, values []any) error {
-	if err := s.Sink.Row(k, values); err != nil {
-		return err
-	}
-	return s.rest()
 }
 
 // syncing is a file that syncs itself.

@@ -28,13 +28,6 @@ func TestPace(t *testing.T) {
 		if rested := time.Since(begun); rested != restFactor*steps*each {
 			t.Errorf("%s of work rested for %s", steps*each, rested)
 		}
-		p.hurry = func() bool { return true }
-		work.Advance(time.Hour)
-		begun = time.Now()
-		if worked, err := p.rest(t.Context()); !worked || err != nil || time.Since(begun) > 0 {
-			t.Errorf("in a hurry: %v, %v after %s", worked, err, time.Since(begun))
-		}
-		p.hurry = nil
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		work.Advance(time.Hour)

@@ -22,7 +22,6 @@ func (s *Schedule) take(ctx context.Context, c *claim) (Good, error) {
 	}
 	defer draft.Discard()
 	p := newPace(s.options.Clock)
-	p.hurry = s.options.Hurry
 	rest := func() error {
 		worked, err := p.rest(ctx)
 		if err != nil || !worked {
@@ -30,8 +29,7 @@ func (s *Schedule) take(ctx context.Context, c *claim) (Good, error) {
 		}
 		return c.keep(ctx)
 	}
-	h, size, err := s.write(ctx, draft, rest)
-	p.hurry = nil // nothing piles up for the sake of a file
+	h, size, err := s.write(ctx, path, draft, rest)
 	if err == nil {
 		err = verify(draft.Name(), rest)
 	}
@@ -47,9 +45,9 @@ func (s *Schedule) take(ctx context.Context, c *claim) (Good, error) {
 }
 
 // write writes the whole file, and syncs it.
-func (s *Schedule) write(ctx context.Context, to *osfile.Draft, rest func() error) (h backup.Header, size int64, err error) {
+func (s *Schedule) write(ctx context.Context, path string, to *osfile.Draft, rest func() error) (h backup.Header, size int64, err error) {
 	w := backup.NewWriter(&syncing{file: to}, s.options.Version)
-	if err := s.options.Store.Backup(ctx, pacedSink{w, rest}); err != nil {
+	if err := s.options.Store.BackupPaced(ctx, path, rest, w); err != nil {
 		return h, 0, err
 	}
 	if h, size, err = w.Finish(); err != nil {
@@ -71,7 +69,7 @@ func verify(path string, rest func() error) error {
 	}
 	defer r.Close()
 	var c backup.Checker
-	if err := r.CopyTo(pacedSink{&c, rest}); err != nil {
+	if err := r.CopyTo(backup.Paced(&c, rest)); err != nil {
 		return err
 	}
 	if faults := c.Findings(); len(faults) > 0 {

@@ -133,3 +133,6 @@ func (d *Dir) writeFile(name, text string) (err error) {
 	}
 	return osfile.SyncDirectory(d.path)
 }
+
+// FreeBytes returns how much room there is for the data on its disk.
+func (d *Dir) FreeBytes() (int64, error) { return osfile.FreeBytes(d.path) }

@@ -33,12 +33,3 @@ func noRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 
 // failing is the error of a disk that does not work.
 func failing(err error) bool { return errors.Is(err, unix.EIO) }
-
-// FreeBytes returns how much room a user other than root has on the disk.
-func (d *Dir) FreeBytes() (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(d.path, &s); err != nil {
-		return 0, err
-	}
-	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
-}

@@ -42,6 +42,11 @@ func (s *Store) Backup(ctx context.Context, to backup.Sink) error {
 	return translate(because(watched, err), "back up")
 }
 
+// BackupPaced implements [backup.PacedSource]. The copy delays no request.
+func (s *Store) BackupPaced(ctx context.Context, _ string, rest func() error, to backup.Sink) error {
+	return s.Backup(ctx, backup.Paced(to, rest))
+}
+
 // readOnly runs fn in a transaction that sees one moment.
 func readOnly(ctx context.Context, conn *pgx.Conn, fn func(pgx.Tx) error) error {
 	// A role may have limits that are meant for requests.

@@ -69,7 +69,6 @@ type monitored interface {
 // storeStatus is the state of a backend.
 type storeStatus struct {
 	readable, writable bool
-	piling             bool   // the write-ahead log grows because something reads for long
 	waiting            int    // writes in the queue
 	shed               uint64 // writes refused so far because too many waited
 }

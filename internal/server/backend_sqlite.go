@@ -25,11 +25,6 @@ type sqliteBackend struct {
 	unreadable atomic.Bool
 }
 
-// longLog is the length of the write-ahead log, in pages, from which a scheduled backup
-// hurries: 64 MiB. While the backup reads, the log cannot be moved into the database, and
-// creates wait while a long log is moved.
-const longLog = 64 << 20 / (4 << 10)
-
 func (n *Node) openSQLite(ctx context.Context) (backend, error) {
 	if n.settings.MustExist {
 		has, err := datadir.HasData(n.settings.Data)
@@ -87,7 +82,7 @@ func (b *sqliteBackend) check(ctx context.Context) {
 func (b *sqliteBackend) status() storeStatus {
 	stats := b.Stats()
 	return storeStatus{
-		readable: !b.unreadable.Load(), writable: stats.Writable, piling: stats.LogPages > longLog,
+		readable: !b.unreadable.Load(), writable: stats.Writable,
 		waiting: stats.Waiting, shed: stats.Shed,
 	}
 }

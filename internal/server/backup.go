@@ -31,7 +31,6 @@ func (n *Node) startBackups(ctx context.Context) error {
 	n.backups = backupschedule.New(backupschedule.Options{
 		Store: n.backend, Folder: folder, Every: n.settings.BackupEvery, Keep: n.settings.BackupKeep,
 		Node: n.id, Host: host, Version: n.version, Clock: n.clock, Logger: n.log.Logger,
-		Hurry: func() bool { return n.backend.status().piling },
 	})
 	n.backupLooks = startPeriodic(ctx, n.backups.UntilLook, n.backups.Look)
 	return nil

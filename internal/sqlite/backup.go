@@ -17,20 +17,36 @@ import (
 // Backup implements [backup.Source]. While it runs, the write-ahead log can only
 // grow.
 func (s *Store) Backup(ctx context.Context, to backup.Sink) error {
-	reader, err := s.readers.Conn(ctx)
+	reader, end, err := s.snapshot(ctx)
 	if err != nil {
 		return translate(err, "back up")
 	}
-	defer func() { _ = reader.Close() }()
-	// One transaction sees one moment, whatever others commit meanwhile.
-	if _, err := reader.ExecContext(ctx, "BEGIN"); err != nil {
-		return translate(err, "back up")
-	}
-	defer func() { _, _ = reader.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
+	defer end()
 	h, err := s.BackupHeader(conn{ctx, reader}, func() {})
 	if err != nil {
 		return translate(err, "back up")
 	}
+	return tell(ctx, reader, h, to)
+}
+
+// snapshot begins a transaction that sees one moment, whatever others commit
+// meanwhile, and returns its connection, and what ends it.
+func (s *Store) snapshot(ctx context.Context) (reader *sql.Conn, end func(), err error) {
+	reader, err = s.readers.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := reader.ExecContext(ctx, "BEGIN"); err != nil {
+		return nil, nil, errors.Join(err, reader.Close())
+	}
+	return reader, func() {
+		_, _ = reader.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		_ = reader.Close()
+	}, nil
+}
+
+// tell gives a sink the header and all rows that a connection sees.
+func tell(ctx context.Context, reader *sql.Conn, h backup.Header, to backup.Sink) error {
 	if err := to.Begin(h); err != nil {
 		return err
 	}

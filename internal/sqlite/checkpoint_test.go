@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/backup"
 	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
@@ -178,35 +177,5 @@ func TestServerMovesWhatOthersWrote(t *testing.T) {
 	}
 	if after := s.WALBytes(); after > before+64<<10 {
 		t.Errorf("the log grew from %d to %d bytes", before, after)
-	}
-}
-
-// readingFor is a sink that keeps a copy waiting at its begin.
-type readingFor func()
-
-func (r readingFor) Begin(backup.Header) error { r(); return nil }
-
-func (readingFor) Row(backup.Kind, []any) error { return nil }
-
-// TestLogPagesTellOfALongRead: the log can only grow while somebody reads, and Stats says so
-// before and after.
-func TestLogPagesTellOfALongRead(t *testing.T) {
-	s := openAt(t, t.TempDir(), Options{Serving: true})
-	defer closeNow(t, s)
-	var meanwhile int64
-	err := s.Backup(t.Context(), readingFor(func() {
-		for range 2 * logPages {
-			create(t, s, "Dogs")
-		}
-		meanwhile = s.Stats().LogPages
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range logPages { // a log that was kept is tried again when it is so much longer
-		create(t, s, "Dogs")
-	}
-	if after := s.Stats().LogPages; meanwhile < 2*logPages || after > logPages {
-		t.Errorf("the log is said to have %d pages beside a reader, and %d afterwards", meanwhile, after)
 	}
 }

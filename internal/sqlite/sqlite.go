@@ -179,9 +179,6 @@ type Stats struct {
 	Waiting  int    // writes in the queue
 	Shed     uint64 // writes refused so far because too many waited
 	Writable bool   // false: the disk is full, the last write was refused, or writing stopped for good
-	// LogPages is how long the log of writes is, in pages of 4 KiB. It is longer than a
-	// few MB only while somebody reads for long.
-	LogPages int64
 }
 
 // Stats returns the state of the store. It does not touch the disk, so it can be asked
@@ -190,7 +187,6 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
 		Writable: s.group.Err() == nil && !s.refused.Load() && !s.full.Load(),
-		LogPages: s.writer.logged.Load(),
 	}
 }
 

@@ -27,6 +27,31 @@ func testBackup(t *testing.T, open Open) {
 	t.Run("errors of the other end", func(t *testing.T) { testBackupErrors(t, open) })
 }
 
+// paced is a store that is backed up beside requests.
+type paced struct {
+	backup.PacedSource
+
+	file string // that is said to be written
+	rest func() error
+}
+
+func (p paced) Backup(ctx context.Context, to backup.Sink) error {
+	return p.BackupPaced(ctx, p.file, p.rest, to)
+}
+
+// beside returns a store that is backed up with rests. In the end nothing may lie beside
+// the backup.
+func beside(t *testing.T, s backup.PacedSource) paced {
+	t.Helper()
+	folder := t.TempDir()
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+			t.Errorf("a backup left %v, %v", left, err)
+		}
+	})
+	return paced{s, filepath.Join(folder, "file"), func() error { return nil }}
+}
+
 // take returns a backup of a store, which is without a fault.
 func take(t *testing.T, from backup.Source) []byte {
 	t.Helper()
@@ -199,6 +224,9 @@ func RunMove(t *testing.T, from, to Open) {
 	t.Helper()
 	h := furnish(t, from)
 	file := take(t, h)
+	if !bytes.Equal(file, take(t, beside(t, h))) {
+		t.Error("a backup beside requests differs")
+	}
 	want := h.everything(t, h)
 	moved := &fixture{clock: h.clock, open: to, place: t.TempDir()}
 	moved.Store = moved.another(t)
@@ -301,12 +329,13 @@ func testBackupUnderLoad(t *testing.T, open Open) {
 			}
 		})
 	}
+	ways := []backup.Source{f, beside(t, f)}
 	var last []byte
 	var seen petcat.Revision
 	// The writers may be slow to begin on a busy machine: backups go on until there
 	// was something to see.
 	for taken := 0; (taken < 10 || seen < 10) && !t.Failed(); taken++ {
-		last = take(t, f)
+		last = take(t, ways[taken%len(ways)])
 		h := wantSound(t, last)
 		if h.Rows[backup.IdempotencyKeys] != h.Rows[backup.Categories] || h.Rows[backup.AuditEntries] != h.Rows[backup.Keys]+1 {
 			t.Errorf("a backup is not of one moment: %v", h.Rows)

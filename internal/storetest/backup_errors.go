@@ -31,15 +31,22 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 func testBackupErrors(t *testing.T, open Open) {
 	h := furnish(t, open)
 	enough := errors.New("enough")
-	for after := range 3 {
-		if err := h.Backup(t.Context(), &failing{after: after, err: enough}); !errors.Is(err, enough) {
-			t.Errorf("a sink that fails after %d rows: %v", after, err)
-		}
-	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := h.Backup(gone, &failing{after: 1 << 20}); !errors.Is(err, context.Canceled) {
-		t.Errorf("without a caller: %v", err)
+	slow := beside(t, h)
+	for name, from := range map[string]backup.Source{"at once": h, "beside requests": slow} {
+		for after := range 3 {
+			if err := from.Backup(t.Context(), &failing{after: after, err: enough}); !errors.Is(err, enough) {
+				t.Errorf("%s, a sink that fails after %d rows: %v", name, after, err)
+			}
+		}
+		if err := from.Backup(gone, &failing{after: 1 << 20}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, without a caller: %v", name, err)
+		}
+	}
+	slow.rest = func() error { return enough }
+	if err := slow.Backup(t.Context(), &failing{after: 1 << 20}); !errors.Is(err, enough) {
+		t.Errorf("a rest that fails: %v", err)
 	}
 	file := take(t, h)
 	to := start(t, open)

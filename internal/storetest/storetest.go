@@ -36,7 +36,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.SessionStore
 	petcat.PageStore
 	petcat.RefusalStore
-	backup.Source
+	backup.PacedSource
 	backup.Target
 	io.Closer
 	// Clean deletes what has expired.
