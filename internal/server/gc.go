@@ -18,12 +18,15 @@ const (
 	gcHeadroom = 64 << 20
 	// gcPercent is the runtime's own choice, which fits large heaps.
 	gcPercent = 100
-	// smallHeap is the memory limit of the whole process until smallLive bytes or more
-	// have been live for growsFor. So the garbage of a short flood of requests does not
-	// enlarge the process, but data that stays does.
-	smallHeap = 256 << 20
-	smallLive = 176 << 20
-	growsFor  = 10 * time.Second
+	// smallHeap is the memory limit of a process with little data, so that the garbage
+	// of a flood of requests does not enlarge it. limitHeadroom is what the limit leaves
+	// at least beyond the data: near its limit, the runtime does little but collect.
+	smallHeap     = 256 << 20
+	limitHeadroom = 128 << 20
+	// smallData is the size of the data from which there is no limit.
+	smallData = 176 << 20
+	// growsFor is how long bytes must be live to be data, after the start.
+	growsFor = 5 * time.Second
 	// gcMaxPercent bounds how far a heap can grow before the next collection.
 	gcMaxPercent = 1000
 )
@@ -33,20 +36,20 @@ const (
 // small heap is ten times too much once a burst has made it large. GOMEMLIMIT still
 // applies: near it, the runtime collects whatever the percentage is.
 func tuneGC(ctx context.Context, c clock.Clock) {
-	current := gcPercent
-	small := c.Read()                                    // when less than smallLive was live
-	limited := debug.SetMemoryLimit(-1) != math.MaxInt64 // by GOMEMLIMIT
+	runtime.GC() // so that what is live is known: all of it was read for good
+	data := newDataSize(liveHeap(), c.Read())
+	percent, limit := gcPercent, int64(math.MaxInt64)
+	limited := debug.SetMemoryLimit(-1) != limit // by GOMEMLIMIT
 	for {
-		live, now := liveHeap(), c.Read()
-		if live < smallLive {
-			small = now
+		live := liveHeap()
+		data.observe(live, c.Read())
+		if next := memoryLimitFor(data.size); next != limit && !limited {
+			debug.SetMemoryLimit(next) // stops the world for some microseconds, as SetGCPercent
+			limit = next
 		}
-		if !limited {
-			debug.SetMemoryLimit(memoryLimitFor(now.Since(small)))
-		}
-		if next := gcPercentFor(live); 4*max(next, current) > 5*min(next, current) {
-			debug.SetGCPercent(next) // stops the world for some microseconds
-			current = next
+		if next := gcPercentFor(live); 4*max(next, percent) > 5*min(next, percent) {
+			debug.SetGCPercent(next)
+			percent = next
 		}
 		select {
 		case <-ctx.Done():
@@ -57,6 +60,25 @@ func tuneGC(ctx context.Context, c clock.Clock) {
 			return
 		case <-collected():
 		}
+	}
+}
+
+// dataSize tells data, which stays, from what is live for a moment.
+type dataSize struct {
+	size   uint64 // the fewest bytes that were live in the last whole period of growsFor, or since
+	lowest uint64 // the fewest in this period
+	begun  clock.Reading
+}
+
+func newDataSize(live uint64, now clock.Reading) *dataSize {
+	return &dataSize{size: live, lowest: live, begun: now}
+}
+
+// observe is told how many bytes are live.
+func (d *dataSize) observe(live uint64, now clock.Reading) {
+	d.size, d.lowest = min(d.size, live), min(d.lowest, live)
+	if now.Since(d.begun) >= growsFor {
+		d.size, d.lowest, d.begun = d.lowest, live, now
 	}
 }
 
@@ -74,13 +96,13 @@ func gcPercentFor(live uint64) int {
 	return int(min(gcMaxPercent, max(gcPercent, gcHeadroom*100/max(live, 1)))) // #nosec G115 -- at most gcMaxPercent
 }
 
-// memoryLimitFor returns the memory limit of the process in bytes. large is for how long
-// smallLive bytes or more have been live.
-func memoryLimitFor(large time.Duration) int64 {
-	if large < growsFor {
-		return smallHeap
+// memoryLimitFor returns the memory limit of a process with so many bytes of data, in
+// bytes.
+func memoryLimitFor(data uint64) int64 {
+	if data >= smallData {
+		return math.MaxInt64
 	}
-	return math.MaxInt64
+	return int64(max(smallHeap, data+limitHeadroom)) // #nosec G115 -- smallData and limitHeadroom at most
 }
 
 func liveHeap() uint64 {

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"math"
 	"runtime"
 	"testing"
 	"time"
+
+	"petcat/internal/clock"
 )
 
 func TestGCPercentFor(t *testing.T) {
@@ -15,11 +18,48 @@ func TestGCPercentFor(t *testing.T) {
 			t.Errorf("%d MiB live: %d %%, want %d", live/mib, got, want)
 		}
 	}
-	if memoryLimitFor(growsFor-1) != smallHeap || memoryLimitFor(growsFor) < 1<<60 {
-		t.Error("a heap that is small, or has just grown, has a limit, a large one none")
-	}
 	if liveHeap() > 1<<40 {
 		t.Error("the runtime no longer tells what is live")
+	}
+}
+
+func TestMemoryLimitFor(t *testing.T) {
+	const mib = 1 << 20
+	for data, want := range map[uint64]int64{
+		0: 256 * mib, 128 * mib: 256 * mib, 129 * mib: 257 * mib, 175 * mib: 303 * mib, 176 * mib: math.MaxInt64,
+	} {
+		if got := memoryLimitFor(data); got != want {
+			t.Errorf("%d MiB of data: %d, want %d", data/mib, got, want)
+		}
+	}
+}
+
+// TestDataSize: what was read at the start is data, and what stays for as long as growsFor; what
+// a burst of requests keeps for less is not.
+func TestDataSize(t *testing.T) {
+	c := clock.NewManual(time.Now())
+	d := newDataSize(100, c.Read())
+	for _, step := range []struct {
+		after      time.Duration
+		live, want uint64
+	}{
+		{0, 100, 100},
+		{growsFor - time.Second, 300, 100}, // a burst
+		{time.Second, 300, 100},
+		{growsFor - time.Second, 100, 100}, // is over
+		{time.Second, 120, 100},
+		{growsFor / 2, 130, 100}, // growth
+		{growsFor / 2, 140, 120},
+		{growsFor, 150, 140},
+		{time.Second, 50, 50}, // less at once
+		{growsFor, 150, 50},
+		{growsFor, 150, 150},
+	} {
+		c.Advance(step.after)
+		d.observe(step.live, c.Read())
+		if d.size != step.want {
+			t.Errorf("%+v: %d", step, d.size)
+		}
 	}
 }
 
