@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"petcat/bench/report"
 	"petcat/bench/seed"
@@ -17,21 +18,14 @@ const (
 )
 
 // backups compares durable creates with the same beside scheduled backups, of which one
-// is under way all the time. The servers take turns on the same data: the backups of
-// one that runs would be in the way of the other.
+// is under way all the time. The servers take turns, each with fresh data: the backups of
+// one that runs would be in the way of the other, and what one creates the next would
+// have to back up.
 func (s *suite) backups(ctx context.Context, group string) error {
-	p, err := s.fresh(ctx, "backed-up")
-	if err != nil {
-		return err
-	}
-	if err := seed.Categories(ctx, p.Data, backedUp); err != nil {
-		return err
-	}
 	both := measured{}
-	err = s.inTurns(func(int) error {
+	err := s.inTurns(func(round int) error {
 		for _, c := range []struct{ name, every string }{{petcatCreate, "0"}, {besideBackup, "1s"}} {
-			p.BackupEvery = c.every
-			m, err := s.createOnce(ctx, group, c.name, p)
+			m, err := s.createBeside(ctx, group, c.name, c.every, round)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -50,6 +44,20 @@ func (s *suite) backups(ctx context.Context, group string) error {
 		both.ratio(group, what+", p99", "ms", besideBackup, petcatCreate, p99, report.Figure{}),
 	)
 	return nil
+}
+
+// createBeside measures the creates of a server that makes a backup so often.
+func (s *suite) createBeside(ctx context.Context, group, name, every string, round int) (measured, error) {
+	p, err := s.fresh(ctx, fmt.Sprintf("backed-up-every-%s-%d", every, round))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(p.Dir) }()
+	if err := seed.Categories(ctx, p.Data, backedUp); err != nil {
+		return nil, err
+	}
+	p.BackupEvery = every
+	return s.createOnce(ctx, group, name, p)
 }
 
 // createOnce measures the creates of a server that is started for it.

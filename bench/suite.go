@@ -44,6 +44,7 @@ func groups() []group {
 		{"sizes", (*suite).sizes, load, false},
 		{"answers", (*suite).answers, load, false},
 		{"create", (*suite).creates, load, false},
+		{"create-many", (*suite).createsIntoMany, load, true},
 		{"one", (*suite).oneConnection, load, false},
 		{"start", (*suite).start, nil, false},
 		{"binary", (*suite).binary, nil, false},

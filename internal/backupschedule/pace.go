@@ -10,7 +10,7 @@ import (
 
 const (
 	// workFor is how long it works before it rests.
-	workFor = 5 * time.Millisecond
+	workFor = time.Millisecond
 	// restFactor is how many times as long it then rests: it takes a tenth of one
 	// processor, or of the disk, so that creates lose at most a tenth even where there is
 	// no other.
