@@ -15,7 +15,7 @@ import (
 
 // listCategories answers GET /categories.
 func (s *Server) listCategories(e *exchange) error {
-	page, err := pageOf(e.query())
+	page, err := e.page()
 	if err != nil {
 		return err
 	}
