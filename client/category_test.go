@@ -102,9 +102,9 @@ func TestPages(t *testing.T) {
 		first  string // request
 	}{
 		{name: "none", n: 0, sizes: []int{0}, first: "/v1/categories?limit=1000"},
-		{name: "one page", n: 7, paging: client.Paging{Size: 7}, sizes: []int{7}, first: "/v1/categories?limit=7"},
-		{name: "several", n: 7, paging: client.Paging{Size: 3}, sizes: []int{3, 3, 1}, first: "/v1/categories?limit=3"},
-		{name: "from an id on", n: 7, paging: client.Paging{Size: 2, After: 4}, sizes: []int{2, 1}, first: "/v1/categories?after=4&limit=2"},
+		{name: "one page", n: 7, paging: client.Paging{Limit: 7}, sizes: []int{7}, first: "/v1/categories?limit=7"},
+		{name: "several", n: 7, paging: client.Paging{Limit: 3}, sizes: []int{3, 3, 1}, first: "/v1/categories?limit=3"},
+		{name: "from an id on", n: 7, paging: client.Paging{Limit: 2, After: 4}, sizes: []int{2, 1}, first: "/v1/categories?after=4&limit=2"},
 		{name: "behind the last", n: 7, paging: client.Paging{After: 7}, sizes: []int{0}, first: "/v1/categories?after=7&limit=1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestPagesOfAnotherHost(t *testing.T) {
 				return res, err
 			})))
 			var failure error
-			for _, err := range api.Categories.Pages(t.Context(), client.Paging{Size: 2}) {
+			for _, err := range api.Categories.Pages(t.Context(), client.Paging{Limit: 2}) {
 				failure = err
 			}
 			if (failure != nil) != c.fails || len(asked) != c.hosts || asked[len(asked)-1] != "petcat.test" {

@@ -71,7 +71,7 @@ func ExampleCategories_Pages() {
 		}
 	}
 
-	for page, err := range c.Categories.Pages(ctx, client.Paging{Size: 2}) {
+	for page, err := range c.Categories.Pages(ctx, client.Paging{Limit: 2}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("all (-want +got):\n%s", diff)
 	}
 	sizes := []int(nil)
-	for page, err := range c.Categories.Pages(ctx, client.Paging{Size: 2}) {
+	for page, err := range c.Categories.Pages(ctx, client.Paging{Limit: 2}) {
 		must(t, err)
 		sizes = append(sizes, len(page))
 	}
