@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"iter"
 	"net/http"
 	"strconv"
@@ -13,8 +14,8 @@ type Category struct {
 	ID          int64  `json:"id"` // ascending in the order of creation, never reused
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // "" when there is none
-	// ETag names this state of the category, for [CategoryChange]. Get and Update return
-	// it; it is empty in lists and after Create.
+	// ETag names this state of the category, for [CategoryChange] and DeleteIfMatch. Get
+	// and Update return it; it is empty in lists and after Create.
 	ETag string `json:"-"`
 }
 
@@ -128,8 +129,23 @@ func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange
 
 // Delete deletes a category, whatever its ETag is. Only the account that created it may do
 // so. While pets use it, the error is [CodeCategoryInUse].
-func (s *Categories) Delete(ctx context.Context, id int64) error {
-	r := &call{name: "delete category", method: http.MethodDelete, path: categoryPath(id), maxBody: maxBody, retryable: true}
+func (s *Categories) Delete(ctx context.Context, id int64) error { return s.delete(ctx, id, "") }
+
+// DeleteIfMatch is Delete for a category that still has an ETag, which Get and Update return.
+// If it has another, nothing is deleted and the error is [CodePreconditionFailed].
+func (s *Categories) DeleteIfMatch(ctx context.Context, id int64, etag string) error {
+	if etag == "" { // without If-Match, the service would delete it in any case
+		return errors.New("petcat: delete category: the ETag is empty; Get and Update return it")
+	}
+	return s.delete(ctx, id, etag)
+}
+
+// delete deletes a category. If etag is not empty, the category must have it.
+func (s *Categories) delete(ctx context.Context, id int64, etag string) error {
+	r := &call{
+		name: "delete category", method: http.MethodDelete, path: categoryPath(id),
+		header: map[string]string{"If-Match": etag}, maxBody: maxBody, retryable: true,
+	}
 	_, err := s.client.do(ctx, r)
 	if !r.unknownSince.IsZero() && isStatus(err, http.StatusNotFound) {
 		return nil // an earlier request of this call, which got no response, deleted it

@@ -56,6 +56,29 @@ func TestCategories(t *testing.T) {
 	wantCode(t, err, client.CodeMissingField)
 }
 
+// TestDeleteIfMatch: a category is deleted only as it was seen.
+func TestDeleteIfMatch(t *testing.T) {
+	s := newService(1000, 1000)
+	c := newClient(t, s)
+	ctx := t.Context()
+	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog"})
+	must(t, err)
+	seen, err := c.Categories.Get(ctx, dog.ID)
+	must(t, err)
+	changed, err := c.Categories.Update(ctx, dog.ID, client.CategoryChange{Name: new("hound")})
+	must(t, err)
+	wantCode(t, c.Categories.DeleteIfMatch(ctx, dog.ID, seen.ETag), client.CodePreconditionFailed)
+	before := len(s.log())
+	if err := c.Categories.DeleteIfMatch(ctx, dog.ID, dog.ETag); err == nil || len(s.log()) != before {
+		t.Errorf("without an ETag it was sent %d times; the error is %v", len(s.log())-before, err)
+	}
+	if names := s.names(); len(names) != 1 {
+		t.Errorf("there are %v, want the hound", names)
+	}
+	must(t, c.Categories.DeleteIfMatch(ctx, dog.ID, changed.ETag))
+	wantCode(t, c.Categories.DeleteIfMatch(ctx, dog.ID, changed.ETag), client.CodeNotFound)
+}
+
 // last returns the last request that came.
 func last(s *service) seen {
 	requests := s.log()

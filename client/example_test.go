@@ -132,6 +132,29 @@ func ExampleCategories_Update() {
 	// true
 }
 
+func ExampleCategories_DeleteIfMatch() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	seen, err := c.Categories.Get(ctx, dog.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := c.Categories.Update(ctx, dog.ID, client.CategoryChange{Name: new("hound")}); err != nil {
+		log.Fatal(err)
+	}
+
+	err = c.Categories.DeleteIfMatch(ctx, seen.ID, seen.ETag)
+	if errors.Is(err, client.CodePreconditionFailed) {
+		fmt.Println("it is not what it was")
+	}
+	// Output: it is not what it was
+}
+
 func ExampleError() {
 	c, stop := start()
 	defer stop()

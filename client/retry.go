@@ -53,10 +53,9 @@ func (r *call) mayRetry(err error) bool {
 		return r.retryable && !untrusted && !errors.Is(err, errTooLong)
 	}
 	switch e.Status {
-	case http.StatusTooManyRequests: // it was not carried out
+	case http.StatusTooManyRequests, http.StatusRequestTimeout: // it was not carried out
 		return true
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return r.retryable
 	default:
 		return r.retryable && e.Code == CodeIdempotencyInProgress

@@ -75,7 +75,8 @@ func TestClient(t *testing.T) {
 	}
 	_, err = c.Categories.Update(ctx, seen.ID, change)
 	wantClientError(t, err, http.StatusPreconditionFailed, client.CodePreconditionFailed)
-	must(t, c.Categories.Delete(ctx, seen.ID))
+	wantClientError(t, c.Categories.DeleteIfMatch(ctx, seen.ID, seen.ETag), http.StatusPreconditionFailed, client.CodePreconditionFailed)
+	must(t, c.Categories.DeleteIfMatch(ctx, seen.ID, changed.ETag))
 	wantClientError(t, c.Categories.Delete(ctx, seen.ID), http.StatusNotFound, client.CodeNotFound)
 	usage, err := c.Usage(ctx)
 	must(t, err)
