@@ -109,3 +109,17 @@ func TestEveryErrorIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// TestConditionsAreNamed: what may get 412 names both headers that can lead to it.
+func TestConditionsAreNamed(t *testing.T) {
+	for _, item := range load(t).Paths.Map() {
+		for _, o := range item.Operations() {
+			for _, name := range []string{"If-Match", "If-None-Match"} {
+				named, evaluated := o.Parameters.GetByInAndName("header", name) != nil, o.Responses.Value("412") != nil
+				if named != evaluated {
+					t.Errorf("%s names %s: %t, has a 412: %t", o.OperationID, name, named, evaluated)
+				}
+			}
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// How much of an answer is read at most, in bytes.
+// How much of a response is read at most, in bytes.
 const (
 	// maxBody: the longest category has 66,000 bytes, if everything in it is escaped.
 	maxBody = 1 << 20
@@ -30,27 +30,27 @@ type call struct {
 	// bodyType is the Content-Type of the body.
 	bodyType string
 	header   map[string]string // "" is not sent
-	maxBody  int64             // of an answer
-	// repeatable says that a second request does no harm when the outcome of the
+	maxBody  int64             // of a response
+	// retryable says that a second request does no harm when the outcome of the
 	// first is unknown.
-	repeatable bool
+	retryable bool
 	// uncounted says that the request counts in no window, and does not pass the gate.
 	uncounted bool
 	// unknownSince is when the first request was sent that may have been carried out
-	// although no answer says so. It is zero if there is none.
+	// although no response says so. It is zero if there is none.
 	unknownSince time.Time
 }
 
-// answer is a success.
-type answer struct {
+// response is a success.
+type response struct {
 	header http.Header
 	status int
 	body   []byte
 }
 
 // do calls an operation: it sends requests until one succeeds, or fails in a way that a
-// repetition cannot change.
-func (c *Client) do(ctx context.Context, r *call) (*answer, error) {
+// retry cannot change.
+func (c *Client) do(ctx context.Context, r *call) (*response, error) {
 	body, err := json.Marshal(r.body)
 	if err != nil {
 		return nil, r.failed(err, nil)
@@ -65,14 +65,14 @@ func (c *Client) do(ctx context.Context, r *call) (*answer, error) {
 			pass.unanswered()
 			return nil, r.failed(err, nil)
 		}
-		var a *answer
-		if a, err = c.send(ctx, r, body, pass); err == nil {
-			return a, nil
+		var res *response
+		if res, err = c.send(ctx, r, body, pass); err == nil {
+			return res, nil
 		}
 		if r.unknownSince.IsZero() && mayHaveHappened(err) {
 			r.unknownSince = sent
 		}
-		if n > c.retries || ctx.Err() != nil || !r.mayRepeat(err) {
+		if n > c.retries || ctx.Err() != nil || !r.mayRetry(err) {
 			return nil, r.failed(err, nil)
 		}
 		if isStatus(err, http.StatusTooManyRequests) && !r.uncounted {
@@ -114,7 +114,7 @@ func (r *call) failed(why, last error) error {
 }
 
 // send sends one request, and reports its outcome to the gate.
-func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*answer, error) {
+func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*response, error) {
 	req, err := c.request(ctx, r, body)
 	if err != nil {
 		pass.unanswered()
@@ -143,12 +143,12 @@ func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*a
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, r.maxBody+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, fmt.Errorf("read the response: %w", err)
 	}
 	if int64(len(data)) > r.maxBody {
 		return nil, errTooLong
 	}
-	return &answer{header: res.Header, status: res.StatusCode, body: data}, nil
+	return &response{header: res.Header, status: res.StatusCode, body: data}, nil
 }
 
 // request makes the HTTP request.
@@ -176,21 +176,21 @@ func (c *Client) request(ctx context.Context, r *call, body []byte) (*http.Reque
 	return req, nil
 }
 
-// fetch calls an operation and decodes its answer. It ignores unknown members, because later
+// fetch calls an operation and decodes its response. It ignores unknown members, because later
 // versions of the service may add some.
-func fetch[T any](ctx context.Context, c *Client, r *call) (value T, a *answer, err error) {
-	if a, err = c.do(ctx, r); err != nil || a.status == http.StatusNotModified {
-		return value, a, err
+func fetch[T any](ctx context.Context, c *Client, r *call) (value T, res *response, err error) {
+	if res, err = c.do(ctx, r); err != nil || res.status == http.StatusNotModified {
+		return value, res, err
 	}
-	if err := json.Unmarshal(a.body, &value); err != nil {
+	if err := json.Unmarshal(res.body, &value); err != nil {
 		var none T
 		r.unknownSince = now()
-		return none, nil, r.failed(fmt.Errorf("the answer with status %d is not what the service answers: %w", a.status, err), nil)
+		return none, nil, r.failed(fmt.Errorf("the response with status %d is not what the service answers: %w", res.status, err), nil)
 	}
-	return value, a, nil
+	return value, res, nil
 }
 
-// isStatus reports whether an error is an answer with a status.
+// isStatus reports whether an error is a response with a status.
 func isStatus(err error, status int) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status == status

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"iter"
 	"net/http"
 	"strconv"
@@ -13,8 +14,8 @@ type Category struct {
 	ID          int64  `json:"id"` // ascending in the order of creation, never reused
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // "" when there is none
-	// ETag names this state of the category, for [CategoryChange]. Get and Update return
-	// it; it is empty in lists and after Create.
+	// ETag names this state of the category, for [CategoryChange] and DeleteIfMatch. Get
+	// and Update return it; it is empty in lists and after Create.
 	ETag string `json:"-"`
 }
 
@@ -23,7 +24,7 @@ type NewCategory struct {
 	Name        string `json:"name"`                  // 1 to 1,000 characters, not only white space
 	Description string `json:"description,omitempty"` // at most 10,000 characters; "" for none
 	// IdempotencyKey names the create: within 24 hours, a second one of the same name
-	// and content returns the category of the first. Set it if you may repeat the create
+	// and content returns the category of the first. Set it if you may retry the create
 	// yourself, as after a restart of your program: 1 to 255 visible ASCII characters
 	// without double quotes. If it is empty, each call makes one, which is the same for
 	// all its requests.
@@ -49,7 +50,7 @@ const (
 )
 
 // Create creates a category. The service has it on disk when Create returns it. After an
-// [ErrOutcomeUnknown] it may exist: only a repetition with the same IdempotencyKey can
+// [ErrOutcomeUnknown] it may exist: only a retry with the same IdempotencyKey can
 // tell.
 func (s *Categories) Create(ctx context.Context, n NewCategory) (Category, error) {
 	if n.IdempotencyKey == "" {
@@ -57,11 +58,11 @@ func (s *Categories) Create(ctx context.Context, n NewCategory) (Category, error
 	}
 	return s.one(ctx, &call{
 		name: "create category", method: http.MethodPost, path: categoriesPath, body: n, bodyType: typeJSON,
-		header: map[string]string{headerIdempotencyKey: n.IdempotencyKey}, repeatable: true,
+		header: map[string]string{headerIdempotencyKey: n.IdempotencyKey}, retryable: true,
 	})
 }
 
-// List returns all categories by ascending id, from one answer. It contains every category
+// List returns all categories by ascending id, from one response. It contains every category
 // whose Create has returned before, on any node. Only while the service cannot reach its
 // database, it may be up to 30 seconds old.
 func (s *Categories) List(ctx context.Context) ([]Category, error) {
@@ -73,17 +74,17 @@ func (s *Categories) List(ctx context.Context) ([]Category, error) {
 // ETag, the service sends no list: list is nil, and newETag is etag. The request counts
 // against the limits in any case.
 func (s *Categories) ListIfChanged(ctx context.Context, etag string) (list []Category, newETag string, err error) {
-	list, a, err := fetch[[]Category](ctx, s.client, &call{
+	list, res, err := fetch[[]Category](ctx, s.client, &call{
 		name: "list categories", method: http.MethodGet, path: categoriesPath,
-		header: map[string]string{"If-None-Match": etag}, maxBody: maxListBody, repeatable: true,
+		header: map[string]string{"If-None-Match": etag}, maxBody: maxListBody, retryable: true,
 	})
 	switch {
 	case err != nil:
 		return nil, "", err
-	case a.status == http.StatusNotModified:
+	case res.status == http.StatusNotModified:
 		return nil, etag, nil
 	}
-	return list, a.header.Get("ETag"), nil
+	return list, res.header.Get("ETag"), nil
 }
 
 // Pages returns the list in pages. Each page takes one request, which is sent when the loop
@@ -92,7 +93,7 @@ func (s *Categories) ListIfChanged(ctx context.Context, etag string) (list []Cat
 func (s *Categories) Pages(ctx context.Context, p Paging) iter.Seq2[[]Category, error] {
 	return pages[Category](ctx, s.client, call{
 		name: "list categories", method: http.MethodGet, path: categoriesPath, query: p.query(),
-		maxBody: maxListBody, repeatable: true,
+		maxBody: maxListBody, retryable: true,
 	})
 }
 
@@ -103,11 +104,11 @@ func (s *Categories) All(ctx context.Context) iter.Seq2[Category, error] {
 
 // Get returns one category, with its ETag.
 func (s *Categories) Get(ctx context.Context, id int64) (Category, error) {
-	return s.one(ctx, &call{name: "get category", method: http.MethodGet, path: categoryPath(id), repeatable: true})
+	return s.one(ctx, &call{name: "get category", method: http.MethodGet, path: categoryPath(id), retryable: true})
 }
 
 // Update changes a category and returns it as it is after the change. Only the account that
-// created it may do so. A change that may have been carried out is not repeated: after an
+// created it may do so. A change that may have been carried out is not retried: after an
 // [ErrOutcomeUnknown], read the category to find out.
 func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange) (Category, error) {
 	patch := map[string]any{}
@@ -128,11 +129,26 @@ func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange
 
 // Delete deletes a category, whatever its ETag is. Only the account that created it may do
 // so. While pets use it, the error is [CodeCategoryInUse].
-func (s *Categories) Delete(ctx context.Context, id int64) error {
-	r := &call{name: "delete category", method: http.MethodDelete, path: categoryPath(id), maxBody: maxBody, repeatable: true}
+func (s *Categories) Delete(ctx context.Context, id int64) error { return s.delete(ctx, id, "") }
+
+// DeleteIfMatch is Delete for a category that still has an ETag, which Get and Update return.
+// If it has another, nothing is deleted and the error is [CodePreconditionFailed].
+func (s *Categories) DeleteIfMatch(ctx context.Context, id int64, etag string) error {
+	if etag == "" { // without If-Match, the service would delete it in any case
+		return errors.New("petcat: delete category: the ETag is empty; Get and Update return it")
+	}
+	return s.delete(ctx, id, etag)
+}
+
+// delete deletes a category. If etag is not empty, the category must have it.
+func (s *Categories) delete(ctx context.Context, id int64, etag string) error {
+	r := &call{
+		name: "delete category", method: http.MethodDelete, path: categoryPath(id),
+		header: map[string]string{"If-Match": etag}, maxBody: maxBody, retryable: true,
+	}
 	_, err := s.client.do(ctx, r)
 	if !r.unknownSince.IsZero() && isStatus(err, http.StatusNotFound) {
-		return nil // an earlier request of this call, which got no answer, deleted it
+		return nil // an earlier request of this call, which got no response, deleted it
 	}
 	return err
 }
@@ -140,11 +156,11 @@ func (s *Categories) Delete(ctx context.Context, id int64) error {
 // one calls an operation that returns a category.
 func (s *Categories) one(ctx context.Context, r *call) (Category, error) {
 	r.maxBody = maxBody
-	c, a, err := fetch[Category](ctx, s.client, r)
+	c, res, err := fetch[Category](ctx, s.client, r)
 	if err != nil {
 		return Category{}, err
 	}
-	c.ETag = a.header.Get("ETag")
+	c.ETag = res.header.Get("ETag")
 	return c, nil
 }
 

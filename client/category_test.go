@@ -56,6 +56,29 @@ func TestCategories(t *testing.T) {
 	wantCode(t, err, client.CodeMissingField)
 }
 
+// TestDeleteIfMatch: a category is deleted only as it was seen.
+func TestDeleteIfMatch(t *testing.T) {
+	s := newService(1000, 1000)
+	c := newClient(t, s)
+	ctx := t.Context()
+	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog"})
+	must(t, err)
+	seen, err := c.Categories.Get(ctx, dog.ID)
+	must(t, err)
+	changed, err := c.Categories.Update(ctx, dog.ID, client.CategoryChange{Name: new("hound")})
+	must(t, err)
+	wantCode(t, c.Categories.DeleteIfMatch(ctx, dog.ID, seen.ETag), client.CodePreconditionFailed)
+	before := len(s.log())
+	if err := c.Categories.DeleteIfMatch(ctx, dog.ID, dog.ETag); err == nil || len(s.log()) != before {
+		t.Errorf("without an ETag it was sent %d times; the error is %v", len(s.log())-before, err)
+	}
+	if names := s.names(); len(names) != 1 {
+		t.Errorf("there are %v, want the hound", names)
+	}
+	must(t, c.Categories.DeleteIfMatch(ctx, dog.ID, changed.ETag))
+	wantCode(t, c.Categories.DeleteIfMatch(ctx, dog.ID, changed.ETag), client.CodeNotFound)
+}
+
 // last returns the last request that came.
 func last(s *service) seen {
 	requests := s.log()
@@ -102,9 +125,9 @@ func TestPages(t *testing.T) {
 		first  string // request
 	}{
 		{name: "none", n: 0, sizes: []int{0}, first: "/v1/categories?limit=1000"},
-		{name: "one page", n: 7, paging: client.Paging{Size: 7}, sizes: []int{7}, first: "/v1/categories?limit=7"},
-		{name: "several", n: 7, paging: client.Paging{Size: 3}, sizes: []int{3, 3, 1}, first: "/v1/categories?limit=3"},
-		{name: "from an id on", n: 7, paging: client.Paging{Size: 2, After: 4}, sizes: []int{2, 1}, first: "/v1/categories?after=4&limit=2"},
+		{name: "one page", n: 7, paging: client.Paging{Limit: 7}, sizes: []int{7}, first: "/v1/categories?limit=7"},
+		{name: "several", n: 7, paging: client.Paging{Limit: 3}, sizes: []int{3, 3, 1}, first: "/v1/categories?limit=3"},
+		{name: "from an id on", n: 7, paging: client.Paging{Limit: 2, After: 4}, sizes: []int{2, 1}, first: "/v1/categories?after=4&limit=2"},
 		{name: "behind the last", n: 7, paging: client.Paging{After: 7}, sizes: []int{0}, first: "/v1/categories?after=7&limit=1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -198,7 +221,7 @@ func TestPagesOfAnotherHost(t *testing.T) {
 				return res, err
 			})))
 			var failure error
-			for _, err := range api.Categories.Pages(t.Context(), client.Paging{Size: 2}) {
+			for _, err := range api.Categories.Pages(t.Context(), client.Paging{Limit: 2}) {
 				failure = err
 			}
 			if (failure != nil) != c.fails || len(asked) != c.hosts || asked[len(asked)-1] != "petcat.test" {

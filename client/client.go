@@ -37,7 +37,7 @@ type Client struct {
 	userAgent string
 	retries   int
 	gate      gate
-	limits    atomic.Pointer[Limits] // nil before the first answer
+	limits    atomic.Pointer[Limits] // nil before the first response
 }
 
 // New returns a Client for the service at a URL, such as https://petcat.example.com/v1, and
@@ -89,8 +89,8 @@ func parseBase(serviceURL string) (*url.URL, error) {
 	return base, nil
 }
 
-// Limits returns the limits in the last answer that had them, and the zero value before the
-// first such answer. It sends no request; [Client.Usage] does.
+// Limits returns the limits in the last response that had them, and the zero value before the
+// first such response. It sends no request; [Client.Usage] does.
 func (c *Client) Limits() Limits {
 	if l := c.limits.Load(); l != nil {
 		return *l

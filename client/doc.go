@@ -1,9 +1,9 @@
 // Package client calls a Pet Category Service. A [Client] is made once and used by any
 // number of goroutines. It imports the standard library and nothing else.
 //
-// A call returns the service's answer, or an error. It repeats a request whose failure may
+// A call returns the service's response, or an error. It retries a request whose failure may
 // be temporary, up to 8 times, at growing and random intervals, and never earlier than
-// Retry-After says. It does not repeat a request that may have been carried out, unless a
+// Retry-After says. It does not retry a request that may have been carried out, unless a
 // second one does no harm: a read, a delete, or a create, all of whose requests have the
 // same Idempotency-Key. It returns any other error at once.
 //
@@ -11,7 +11,7 @@
 //
 // All requests of a Client pass one gate, in the order of their calls. While the limits are
 // unknown, the gate lets one request pass and holds the others back until that one is
-// answered, for at most a second. An answer says how many requests remain. For a second, the
+// answered, for at most a second. A response says how many requests remain. For a second, the
 // gate lets that many pass, less those in flight; after that, other clients of the account
 // may have used them. When none remain, it closes until the window has ended and a little
 // longer, because the windows of all clients end at the same time. So a Client that is alone
@@ -27,5 +27,5 @@
 // # What it refuses to do
 //
 // The key is sent only to the service: redirects are not followed, and no error and no
-// printed Client shows it. Answers longer than 1 MiB, or 512 MiB for lists, are errors.
+// printed Client shows it. Responses longer than 1 MiB, or 512 MiB for lists, are errors.
 package client

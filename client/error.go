@@ -56,7 +56,7 @@ func (c Code) Error() string { return string(c) }
 // nothing was changed.
 var ErrOutcomeUnknown = errors.New("it may have been carried out")
 
-// Error is an answer of the service that is not a success. A request without an answer
+// Error is a response of the service that is not a success. A request without a response
 // ends in another error, that of the transport.
 type Error struct {
 	// Status is the HTTP status.
@@ -67,15 +67,15 @@ type Error struct {
 	Message string
 	// RequestID is to be quoted to the operator of the service.
 	RequestID string
-	// RetryAfter is how long to wait before the next request, 0 when the answer does
+	// RetryAfter is how long to wait before the next request, 0 when the response does
 	// not say it.
 	RetryAfter time.Duration
-	// NotSent says that the Client refused the call itself, because earlier answers said
+	// NotSent says that the Client refused the call itself, because earlier responses said
 	// that the service would.
 	NotSent bool
 }
 
-// Error returns one line that quotes the answer.
+// Error returns one line that quotes the response.
 func (e *Error) Error() string {
 	text := strconv.Itoa(e.Status)
 	if e.Code != "" {
@@ -110,7 +110,7 @@ func (e *Error) notSent(wait time.Duration) *Error {
 // hundred.
 const maxErrorBody = 64 << 10
 
-// readError reads an answer that is not a success.
+// readError reads a response that is not a success.
 func readError(res *http.Response) *Error {
 	e := &Error{Status: res.StatusCode, RequestID: res.Header.Get(headerRequestID), RetryAfter: retryAfter(res.Header)}
 	if res.StatusCode < http.StatusBadRequest {

@@ -71,7 +71,7 @@ func ExampleCategories_Pages() {
 		}
 	}
 
-	for page, err := range c.Categories.Pages(ctx, client.Paging{Size: 2}) {
+	for page, err := range c.Categories.Pages(ctx, client.Paging{Limit: 2}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -130,6 +130,29 @@ func ExampleCategories_Update() {
 	// Output:
 	// dog
 	// true
+}
+
+func ExampleCategories_DeleteIfMatch() {
+	c, stop := start()
+	defer stop()
+	ctx := context.Background()
+	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	seen, err := c.Categories.Get(ctx, dog.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := c.Categories.Update(ctx, dog.ID, client.CategoryChange{Name: new("hound")}); err != nil {
+		log.Fatal(err)
+	}
+
+	err = c.Categories.DeleteIfMatch(ctx, seen.ID, seen.ETag)
+	if errors.Is(err, client.CodePreconditionFailed) {
+		fmt.Println("it is not what it was")
+	}
+	// Output: it is not what it was
 }
 
 func ExampleError() {

@@ -11,10 +11,10 @@ import (
 
 // The gate's own times.
 const (
-	// trust is how long the numbers of an answer are believed: other clients may use the
-	// requests that remain. It is also how long the gate waits for the answer to a
+	// trust is how long the numbers of a response are believed: other clients may use the
+	// requests that remain. It is also how long the gate waits for the response to a
 	// request that goes first. The service counts early retries from 2 s after it began
-	// to refuse: a client that believes an answer for a second learns of that before.
+	// to refuse: a client that believes a response for a second learns of that before.
 	trust = time.Second
 	// A window ends at the same time for all clients. So each client sends again at a
 	// random time after that: within a sixtieth of the window's length (a second for a
@@ -46,7 +46,7 @@ type gate struct {
 	told       int64
 
 	sent     uint64 // how many requests were sent
-	learned  uint64 // sent when an answer was last believed: answers to later requests are newer
+	learned  uint64 // sent when a response was last believed: responses to later requests are newer
 	refusals int    // 429s in a row
 }
 
@@ -170,7 +170,7 @@ func (g *gate) reopen() {
 	}
 }
 
-// answered records that the request got an answer with these limits.
+// answered records that the request got a response with these limits.
 func (p *pass) answered(l Limits) {
 	tightest, until, ok := l.room()
 	if !ok || p == nil {
@@ -182,7 +182,7 @@ func (p *pass) answered(l Limits) {
 	defer g.mu.Unlock()
 	defer g.advance()
 	g.inFlight--
-	// Of answers to requests that were in flight together, the lowest counts: any of
+	// Of responses to requests that were in flight together, the lowest counts: any of
 	// them may be the last that the service admitted.
 	newer := p.number > g.learned
 	if !newer && (g.closed != nil || tightest.Remaining >= g.remaining) {
@@ -225,7 +225,7 @@ func (p *pass) refused(e *Error) {
 	g.advance() // sets the timer
 }
 
-// unanswered records that the request got no answer, or one without limits. The service may
+// unanswered records that the request got no response, or one without limits. The service may
 // have counted it.
 func (p *pass) unanswered() {
 	if p == nil {

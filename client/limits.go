@@ -19,11 +19,11 @@ const (
 	headerRequestID = "X-Request-Id"
 )
 
-// addressWindow is the name of the window of a client's address. It is in answers to
+// addressWindow is the name of the window of a client's address. It is in responses to
 // requests whose account the service does not know.
 const addressWindow = "address"
 
-// Limits are the rate-limit headers of an answer.
+// Limits are the rate-limit headers of a response.
 type Limits struct {
 	// Limit, Remaining and Reset describe the most restrictive window: its quota, how
 	// many requests it admits after this one, and when it ends, by the service's clock.
@@ -33,7 +33,7 @@ type Limits struct {
 	// key was not valid or could not be checked. They are nil when the counts of the
 	// account were unavailable.
 	Windows []Window
-	// Received is when the answer came.
+	// Received is when the response came.
 	Received time.Time
 }
 
@@ -46,7 +46,7 @@ type Window struct {
 	Reset     time.Time // when it ends, by this machine's clock, up to a second too late
 }
 
-// readLimits reads the rate-limit headers of an answer. ok is false if it has none.
+// readLimits reads the rate-limit headers of a response. ok is false if it has none.
 func readLimits(h http.Header, received time.Time) (l Limits, ok bool) {
 	limit, err1 := strconv.ParseInt(h.Get(headerLimit), 10, 64)
 	remaining, err2 := strconv.ParseInt(h.Get(headerRemaining), 10, 64)
@@ -116,7 +116,7 @@ func seconds(n int64) time.Duration {
 
 // room returns the window with the fewest remaining requests, and until when that number
 // holds: until the end of that window if none remain, else until the first of the windows
-// ends. ok is false if the answer has no limits of the account.
+// ends. ok is false if the response has no limits of the account.
 func (l *Limits) room() (tightest Window, until time.Time, ok bool) {
 	if len(l.Windows) == 0 || l.Windows[0].Name == addressWindow {
 		return Window{}, time.Time{}, false

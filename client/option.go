@@ -25,7 +25,7 @@ func WithTransport(t http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = t }
 }
 
-// WithRetries lets a call repeat its request up to n times; 0 for never. The default
+// WithRetries lets a call retry its request up to n times; 0 for never. The default
 // is 8, which outlasts an outage of three quarters of a minute.
 func WithRetries(n int) Option {
 	return func(c *Client) { c.retries = max(n, 0) }
@@ -48,7 +48,7 @@ func WithUserAgent(product string) Option {
 func newHTTPClient() *http.Client {
 	const patience = 10 * time.Second
 	return &http.Client{
-		Timeout: 2 * time.Minute, // a request with its answer: enough for a list of 100 MB at 1 MB/s
+		Timeout: 2 * time.Minute, // a request with its response: enough for a list of 100 MB at 1 MB/s
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			DialContext:           (&net.Dialer{Timeout: patience}).DialContext,

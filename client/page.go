@@ -12,8 +12,8 @@ import (
 
 // Paging says how a list is read in pages.
 type Paging struct {
-	// Size is how many elements a page has at most, 1 to 1,000. 0 means 1,000.
-	Size int
+	// Limit is how many elements a page has at most, 1 to 1,000. 0 means 1,000.
+	Limit int
 	// After is an id: the first page begins after it.
 	After int64
 }
@@ -22,10 +22,10 @@ type Paging struct {
 const maxPage = 1000
 
 func (p Paging) query() url.Values {
-	if p.Size == 0 {
-		p.Size = maxPage
+	if p.Limit == 0 {
+		p.Limit = maxPage
 	}
-	q := url.Values{"limit": {strconv.Itoa(p.Size)}}
+	q := url.Values{"limit": {strconv.Itoa(p.Limit)}}
 	if p.After != 0 {
 		q.Set("after", strconv.FormatInt(p.After, 10))
 	}
@@ -42,9 +42,9 @@ func pages[T any](ctx context.Context, c *Client, first call) iter.Seq2[[]T, err
 		for query := first.query; query != nil; {
 			r := first
 			r.query = query
-			page, a, err := fetch[[]T](ctx, c, &r)
+			page, res, err := fetch[[]T](ctx, c, &r)
 			if err == nil {
-				if query, err = nextPage(a.header, r.query); err != nil {
+				if query, err = nextPage(res.header, r.query); err != nil {
 					err = r.failed(err, nil)
 				}
 			}
@@ -55,7 +55,7 @@ func pages[T any](ctx context.Context, c *Client, first call) iter.Seq2[[]T, err
 	}
 }
 
-// nextPage returns the query of the page after an answer's, nil if it was the last. Only the
+// nextPage returns the query of the page after a response's, nil if it was the last. Only the
 // query of the link is used, so that a link cannot lead the key to another host.
 func nextPage(h http.Header, query url.Values) (url.Values, error) {
 	for _, link := range h.Values("Link") {

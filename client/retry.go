@@ -17,14 +17,14 @@ const (
 	maxDelay   = 30 * time.Second
 )
 
-// keyLife is how long a create is repeated with one idempotency key. The service keeps the
-// key for 24 hours; after that, a repetition would create a second category.
+// keyLife is how long a create is retried with one idempotency key. The service keeps the
+// key for 24 hours; after that, a retry would create a second category.
 const keyLife = 23 * time.Hour
 
 const headerIdempotencyKey = "Idempotency-Key"
 
-// errTooLong says that an answer was not read to its end.
-var errTooLong = errors.New("the answer is longer than any that the service gives")
+// errTooLong says that a response was not read to its end.
+var errTooLong = errors.New("the response is longer than any that the service gives")
 
 // doubled returns a duration that is doubled the given number of times, but at most most.
 func doubled(first, most time.Duration, times int) time.Duration {
@@ -32,10 +32,10 @@ func doubled(first, most time.Duration, times int) time.Duration {
 }
 
 // jitter returns a random duration below d, so that clients whose requests failed at the
-// same time do not repeat them at the same time.
+// same time do not retry them at the same time.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
 
-// delay returns how long a call waits before it repeats a request for the n-th time.
+// delay returns how long a call waits before it retries a request for the n-th time.
 func delay(err error, n int) time.Duration {
 	d := doubled(firstDelay, maxDelay, n-1)
 	d = d/2 + jitter(d/2)
@@ -45,26 +45,25 @@ func delay(err error, n int) time.Duration {
 	return d
 }
 
-// mayRepeat reports whether the request may be sent again after an error.
-func (r *call) mayRepeat(err error) bool {
+// mayRetry reports whether the request may be sent again after an error.
+func (r *call) mayRetry(err error) bool {
 	e, answered := errors.AsType[*Error](err)
 	if !answered {
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-		return r.repeatable && !untrusted && !errors.Is(err, errTooLong)
+		return r.retryable && !untrusted && !errors.Is(err, errTooLong)
 	}
 	switch e.Status {
-	case http.StatusTooManyRequests: // it was not carried out
+	case http.StatusTooManyRequests, http.StatusRequestTimeout: // it was not carried out
 		return true
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return r.repeatable
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return r.retryable
 	default:
-		return r.repeatable && e.Code == CodeIdempotencyInProgress
+		return r.retryable && e.Code == CodeIdempotencyInProgress
 	}
 }
 
 // mayHaveHappened reports whether a request that ended in an error may have been carried
-// out: docs/retries.md says which answers leave that open.
+// out: docs/retries.md says which responses leave that open.
 func mayHaveHappened(err error) bool {
 	if e, answered := errors.AsType[*Error](err); answered {
 		return e.Status >= http.StatusInternalServerError || e.Code == CodeIdempotencyInProgress

@@ -100,7 +100,7 @@ func TestRetries(t *testing.T) {
 	}{
 		{name: "no answer", fault: fails(io.ErrUnexpectedEOF), repeated: repeatable, after: 250 * time.Millisecond},
 		{name: "half an answer", fault: cut, repeated: repeatable, after: 250 * time.Millisecond},
-		{name: "408", fault: says(408, client.CodeRequestTimeout), repeated: repeatable, after: 250 * time.Millisecond},
+		{name: "408", fault: says(408, client.CodeRequestTimeout), repeated: all, after: 250 * time.Millisecond},
 		{name: "409", fault: says(409, client.CodeIdempotencyInProgress, "Retry-After", "3"), repeated: repeatable, after: 3 * time.Second},
 		{name: "429", fault: says(429, client.CodeRateLimitExceeded, "Retry-After", "7"), repeated: all, after: 7 * time.Second},
 		{name: "429 of a proxy", fault: says(429, ""), repeated: all},
@@ -265,17 +265,24 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 func TestDeleteTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(60, 1000)
-		s.categories = []client.Category{{ID: 1, Name: "cat"}}
-		f := &faults{service: s, first: []func(*http.Request) (*http.Response, error){func(r *http.Request) (*http.Response, error) {
-			_, err := s.RoundTrip(r)
-			return nil, errors.Join(err, io.ErrUnexpectedEOF)
-		}}}
-		c := dial(t, client.WithTransport(f))
-		must(t, c.Categories.Delete(t.Context(), 1))
-		if len(f.sent) != 2 {
-			t.Errorf("it was sent %d times", len(f.sent))
+		s.categories = []client.Category{{ID: 1, Name: "cat"}, {ID: 2, Name: "dog"}}
+		dog, err := dial(t, client.WithTransport(s)).Categories.Get(t.Context(), 2)
+		must(t, err)
+		for name, remove := range map[string]func(*client.Client) error{
+			"delete":          func(c *client.Client) error { return c.Categories.Delete(t.Context(), 1) },
+			"delete if match": func(c *client.Client) error { return c.Categories.DeleteIfMatch(t.Context(), 2, dog.ETag) },
+		} {
+			f := &faults{service: s, first: []func(*http.Request) (*http.Response, error){func(r *http.Request) (*http.Response, error) {
+				_, err := s.RoundTrip(r)
+				return nil, errors.Join(err, io.ErrUnexpectedEOF)
+			}}}
+			c := dial(t, client.WithTransport(f))
+			must(t, remove(c))
+			if len(f.sent) != 2 {
+				t.Errorf("%s: it was sent %d times", name, len(f.sent))
+			}
+			wantCode(t, remove(c), client.CodeNotFound)
 		}
-		wantCode(t, c.Categories.Delete(t.Context(), 1), client.CodeNotFound)
 	})
 }
 

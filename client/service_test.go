@@ -118,7 +118,7 @@ func (s *service) answer(r *http.Request, body []byte) reply {
 		return s.limits(refusal, now)
 	}
 	a := s.operation(r, body)
-	a.charge = 1
+	a.charge, a.header["X-Stability"] = 1, "stable"
 	return s.limits(a, now)
 }
 
@@ -309,11 +309,13 @@ func (s *service) usage() reply {
 	if time.Now().Before(s.bannedTill) {
 		ban = map[string]any{"until": s.bannedTill.Unix()}
 	}
-	return success(http.StatusOK, map[string]any{"plan": "free", "windows": windows, "ban": ban})
+	a := success(http.StatusOK, map[string]any{"plan": "free", "windows": windows, "ban": ban})
+	a.header["X-Stability"] = "beta"
+	return a
 }
 
 func success(status int, value any) reply {
-	return reply{status: status, header: map[string]string{"Content-Type": "application/json", "X-Stability": "stable"}, body: encode(value)}
+	return reply{status: status, header: map[string]string{"Content-Type": "application/json"}, body: encode(value)}
 }
 
 func failure(status int, code petcat.Code, message string) reply {

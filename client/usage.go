@@ -27,8 +27,8 @@ type Ban struct {
 	Until time.Time // by the service's clock
 }
 
-// usageAnswer is Usage as the service sends it. Times are Unix seconds.
-type usageAnswer struct {
+// usageResponse is Usage as the service sends it. Times are Unix seconds.
+type usageResponse struct {
 	Plan    string
 	Windows []struct {
 		Window                 string
@@ -40,11 +40,11 @@ type usageAnswer struct {
 
 // Usage returns what the account has used. The request counts in no window and does not wait
 // at the gate; each node of the service answers 60 such requests of an account in a minute.
-// If the answer says that the service admits requests again, as after a change of plan or a
+// If the response says that the service admits requests again, as after a change of plan or a
 // lifted ban, calls that wait at the gate continue at once.
 func (c *Client) Usage(ctx context.Context) (Usage, error) {
-	u, _, err := fetch[usageAnswer](ctx, c, &call{
-		name: "get usage", method: http.MethodGet, path: "/usage", maxBody: maxBody, repeatable: true, uncounted: true,
+	u, _, err := fetch[usageResponse](ctx, c, &call{
+		name: "get usage", method: http.MethodGet, path: "/usage", maxBody: maxBody, retryable: true, uncounted: true,
 	})
 	if err != nil {
 		return Usage{}, err

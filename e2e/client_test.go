@@ -58,7 +58,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("all (-want +got):\n%s", diff)
 	}
 	sizes := []int(nil)
-	for page, err := range c.Categories.Pages(ctx, client.Paging{Size: 2}) {
+	for page, err := range c.Categories.Pages(ctx, client.Paging{Limit: 2}) {
 		must(t, err)
 		sizes = append(sizes, len(page))
 	}
@@ -75,7 +75,8 @@ func TestClient(t *testing.T) {
 	}
 	_, err = c.Categories.Update(ctx, seen.ID, change)
 	wantClientError(t, err, http.StatusPreconditionFailed, client.CodePreconditionFailed)
-	must(t, c.Categories.Delete(ctx, seen.ID))
+	wantClientError(t, c.Categories.DeleteIfMatch(ctx, seen.ID, seen.ETag), http.StatusPreconditionFailed, client.CodePreconditionFailed)
+	must(t, c.Categories.DeleteIfMatch(ctx, seen.ID, changed.ETag))
 	wantClientError(t, c.Categories.Delete(ctx, seen.ID), http.StatusNotFound, client.CodeNotFound)
 	usage, err := c.Usage(ctx)
 	must(t, err)

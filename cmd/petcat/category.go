@@ -61,7 +61,7 @@ the list in other programs, see petcat category export.`,
 				list, err := c.Categories.List(ctx)
 				return p.printCategories(list, err, *asJSON, none)
 			}
-			for page, err := range c.Categories.Pages(ctx, client.Paging{Size: *limit, After: *after}) {
+			for page, err := range c.Categories.Pages(ctx, client.Paging{Limit: *limit, After: *after}) {
 				return p.printCategories(page, err, *asJSON, none)
 			}
 			return nil

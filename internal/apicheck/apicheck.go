@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -150,6 +152,9 @@ func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) e
 	if item == nil || item.GetOperation(method) == nil {
 		return nil // no operation: Problems has checked what there is to check
 	}
+	if names := c.undocumented(item.GetOperation(method), res); len(names) > 0 {
+		return fmt.Errorf("this answer is described without the headers %q", names)
+	}
 	if encoding := res.Header.Get("Content-Encoding"); encoding != "" {
 		return nil // the tests of encodings read the body themselves
 	}
@@ -166,4 +171,26 @@ func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) e
 	}
 	input.SetBodyBytes(body)
 	return openapi3filter.ValidateResponse(context.WithoutCancel(r.Context()), input)
+}
+
+// undocumented returns the headers of an answer that the document describes for other
+// answers only. Those that tell of a deprecation, and the Vary of an answer to a web page,
+// may be on any answer.
+func (c *Transport) undocumented(o *openapi3.Operation, res *http.Response) (names []string) {
+	described := o.Responses.Value(strconv.Itoa(res.StatusCode))
+	if described == nil {
+		return nil // ValidateResponse tells of the status
+	}
+	for name := range c.document.Components.Headers {
+		value := strings.Join(res.Header.Values(name), ", ")
+		switch {
+		case value == "", described.Value.Headers[name] != nil:
+		case name == "Deprecation", name == "Sunset", name == "Vary":
+		case name == "Link" && !strings.Contains(value, `rel="next"`):
+		default:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

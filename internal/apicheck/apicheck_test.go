@@ -234,6 +234,7 @@ func failures(t *testing.T, method, path string, a *answer) []string {
 
 func TestTransport(t *testing.T) {
 	const list, other = "/v1/categories", "/v1/nothing/1"
+	const next = `</v1/categories?limit=1&after=1>; rel="next"`
 	for _, c := range []struct {
 		name, method, path string
 		answer             *answer
@@ -245,6 +246,10 @@ func TestTransport(t *testing.T) {
 		{"create", "POST", list, right(201), ""},
 		{"refused", "POST", list, right(400), ""},
 		{"no operation", "GET", other, right(404), ""},
+		{"page", "GET", list, right(200).set("Link", next), ""},
+		{"unchanged page", "GET", list, right(200).withStatus(304).saying("").set("Link", next), ""},
+		{"refused by what ends", "GET", list, right(400).set("Deprecation", "@1").set("Sunset", "x").set("Link", `</docs#deprecation>; rel="deprecation"`), ""},
+		{"refused, to a web page", "GET", list, right(400).set("Vary", "Origin").set("Access-Control-Allow-Origin", "https://a.example"), ""},
 		{"outside", "GET", "/openapi.json", right(200).set("X-RateLimit-Limit", "").saying("{}"), ""},
 		{"encoded: read by who asked for it", "GET", list, right(200).set("Content-Encoding", "gzip").saying("\x1f\x8b"), ""},
 
@@ -259,6 +264,8 @@ func TestTransport(t *testing.T) {
 		{"the type is not said", "GET", list, right(200).set("Content-Type", "text/html"), "interface document"},
 		{"a status that is not documented", "GET", list, right(200).withStatus(206), "interface document"},
 		{"a documented header is missing", "GET", list, right(200).set("ETag", ""), "interface document"},
+		{"a header of another answer", "GET", list, right(400).set("Link", next), `without the headers ["Link"]`},
+		{"a header of other answers, encoded", "GET", list, right(200).set("Content-Encoding", "gzip").set("Retry-After", "1"), `without the headers ["Retry-After"]`},
 		{"a create without its place", "POST", list, right(201).set("Location", ""), "interface document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

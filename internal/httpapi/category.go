@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 
 // listCategories answers GET /categories.
 func (s *Server) listCategories(e *exchange) error {
-	page, err := pageOf(e.query())
+	page, err := e.page()
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 	if !representation.Conditional(e.r) {
 		return nil, nil
 	}
-	list, _, err := s.catalog.Current(e.r.Context())
+	list, err := s.freshList(e.r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	if !representation.Conditional(e.r) {
 		return nil, nil
 	}
-	list, _, err := s.catalog.Current(e.r.Context())
+	list, err := s.freshList(e.r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +170,16 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	}
 	c := texts.As(id)
 	return &c, nil
+}
+
+// freshList returns the list for a condition of a request that would change something. A stale
+// list is an error: the category may be there, and meet the condition.
+func (s *Server) freshList(ctx context.Context) (*catalog.Snapshot, error) {
+	list, age, err := s.catalog.Current(ctx)
+	if err == nil && age > 0 {
+		err = petcat.Errorf(petcat.CodeServiceUnavailable, "If-Match and If-None-Match cannot be compared with an up-to-date list at the moment; retry later")
+	}
+	return list, err
 }
 
 func errListChanged() *petcat.Error {

@@ -21,7 +21,11 @@ func TestDeleteCategory(t *testing.T) {
 		wantError(t, remove("1", other), 403, petcat.CodeForbidden)
 	})
 	t.Run("412", func(t *testing.T) {
+		etag := s.do("GET", "/v1/categories/1", nil, withKey(key)).Header.Get("ETag")
 		wantError(t, remove("1", key, withHeader("If-Match", `"other"`)), 412, petcat.CodePreconditionFailed)
+		for _, condition := range []string{etag, `"other", ` + etag, "*"} {
+			wantError(t, remove("1", key, withHeader("If-None-Match", condition)), 412, petcat.CodePreconditionFailed)
+		}
 		wantStatus(t, s.do("GET", "/v1/categories/1", nil, withKey(key)), 200)
 	})
 	t.Run("409", func(t *testing.T) {

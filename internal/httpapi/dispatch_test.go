@@ -43,6 +43,15 @@ func TestDispatch(t *testing.T) {
 			wantHeader(t, a, "Allow", "GET, HEAD, POST")
 		}
 	})
+	t.Run("HEAD has the length of GET", func(t *testing.T) {
+		for _, path := range []string{"/v1/categories", "/v1/categories?limit=1", "/v1/categories?limit=0", "/v1/pets", "/v1/usage", "/v1/nothing", "/nothing"} {
+			get, head := s.do("GET", path, nil, withKey(key)), s.do("HEAD", path, nil, withKey(key))
+			if head.StatusCode != get.StatusCode || len(head.body) != 0 {
+				t.Errorf("%s: HEAD has %d and %q, GET has %d", path, head.StatusCode, head.body, get.StatusCode)
+			}
+			wantHeader(t, head, "Content-Length", get.Header.Get("Content-Length"))
+		}
+	})
 	t.Run("outside", func(t *testing.T) {
 		wantStatus(t, s.do("GET", "/openapi.json", nil), 200)
 		wantStatus(t, s.do("GET", "/docs/file.css", nil), 200)

@@ -30,7 +30,7 @@ func TestIdentify(t *testing.T) {
 
 	t.Run("200 with what is no key in the URL", func(t *testing.T) {
 		for _, query := range []string{"?q=pck", "?q=a%26api_key%3Db", "?%", "?%%%", "?q=%2", "?api_key=", "?q=pc%256b"} {
-			wantStatus(t, s.do("GET", "/v1/categories"+query, nil, withKey(key)), 200)
+			wantStatus(t, s.do("GET", "/v1/usage"+query, nil, withKey(key)), 200) // which has no parameters
 		}
 	})
 

@@ -85,6 +85,25 @@ func TestListPages(t *testing.T) {
 			wantMessage(t, a, "the query parameter "+query[:5])
 		}
 	})
+	t.Run("400 malformed query", func(t *testing.T) {
+		few, _ := s.key(s.account("few", petcat.Enterprise, 3, 100))
+		for _, path := range []string{"/v1/categories", "/v1/pets", "/v1/store/orders"} {
+			for _, query := range []string{"limit=%zz", "limit=1%", "limit=1&after=%2", "limit=2;after=1", "limit=2&x=%zz", "%zz=1", ";"} {
+				a := get(path + "?" + query)
+				wantError(t, a, 400, petcat.CodeInvalidField)
+				wantMessage(t, a, "the query of the URL cannot be read; percent-encode the names and values of its parameters, and separate them with &")
+			}
+			wantStatus(t, s.do("HEAD", path+"?limit=%zz", nil, withKey(key)), 400)
+			wantStatus(t, get(path+"?x=%25%3B&&y=+=&z"), 200)
+			wantError(t, s.do("GET", path+"?limit=%zz", nil), 401, petcat.CodeMissingAPIKey)
+			wantError(t, s.do("GET", path+"?limit=%zz", nil, withKey(few)), 400, petcat.CodeInvalidField)
+		}
+		wantError(t, s.do("GET", "/v1/categories?limit=%zz", nil, withKey(few)), 429, petcat.CodeRateLimitExceeded)
+	})
+	t.Run("a query is ignored where it has no meaning", func(t *testing.T) {
+		wantStatus(t, get("/v1/categories/1?limit=%zz"), 200)
+		wantStatus(t, get("/v1/usage?;"), 200)
+	})
 	t.Run("a page has no compression", func(t *testing.T) {
 		wantHeader(t, get("/v1/categories?limit=2", withHeader("Accept-Encoding", "gzip")), "Content-Encoding", "")
 	})

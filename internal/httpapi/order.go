@@ -8,7 +8,7 @@ import (
 
 // listOrders answers GET /store/orders.
 func (s *Server) listOrders(e *exchange) error {
-	page, err := pageOf(e.query())
+	page, err := e.page()
 	if err != nil {
 		return err
 	}

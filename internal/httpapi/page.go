@@ -21,24 +21,34 @@ type page struct {
 	limit  int
 	after  int64  // the page begins after this id
 	filter string // the request's other parameters, each followed by &
+	query  url.Values
 }
 
-// query returns the parameters of a request. It leaves out malformed ones.
-func (e *exchange) query() url.Values {
+// query returns the parameters of a request. A query that cannot be read is an error, because
+// without it the answer would be another than the caller asked for: the whole list, say.
+func (e *exchange) query() (url.Values, error) {
 	if e.r.URL.RawQuery == "" {
-		return nil
+		return nil, nil
 	}
-	return e.r.URL.Query()
+	query, err := url.ParseQuery(e.r.URL.RawQuery)
+	if err != nil {
+		return nil, petcat.Errorf(petcat.CodeInvalidField, "the query of the URL cannot be read; percent-encode the names and values of its parameters, and separate them with &")
+	}
+	return query, nil
 }
 
-// pageOf reads limit and after. Other parameters are ignored.
-func pageOf(query url.Values) (page, error) {
+// page reads the query with limit and after. Other parameters are ignored.
+func (e *exchange) page() (page, error) {
 	p := page{limit: defaultPage}
-	limit, limited, err := parameter(query, "limit", 1, petcat.MaxPage)
+	var err error
+	if p.query, err = e.query(); err != nil {
+		return p, err
+	}
+	limit, limited, err := parameter(p.query, "limit", 1, petcat.MaxPage)
 	if err != nil {
 		return p, err
 	}
-	after, behind, err := parameter(query, "after", 0, maxID)
+	after, behind, err := parameter(p.query, "after", 0, maxID)
 	if err != nil {
 		return p, err
 	}

@@ -11,12 +11,11 @@ import (
 
 // listPets answers GET /pets.
 func (s *Server) listPets(e *exchange) error {
-	query := e.query()
-	page, err := pageOf(query)
+	page, err := e.page()
 	if err != nil {
 		return err
 	}
-	category, filtered, err := parameter(query, "category_id", 1, maxID)
+	category, filtered, err := parameter(page.query, "category_id", 1, maxID)
 	if err != nil {
 		return err
 	}

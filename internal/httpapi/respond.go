@@ -41,8 +41,9 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	for _, part := range parts {
 		total += int64(len(part))
 	}
-	if e.unread() && !bodiless(status) {
-		// drain flushes the answer, so net/http cannot compute its length.
+	if (e.Method == http.MethodHead || e.unread()) && !bodiless(status) {
+		// net/http cannot compute the length of a body that it is not given, nor of one
+		// that drain flushes.
 		e.header()["Content-Length"] = []string{strconv.FormatInt(total, 10)}
 	}
 	if e.variesByOrigin {
