@@ -7,7 +7,7 @@
 // node makes the next one too early; the note also says which node makes one now. A node
 // that was killed meanwhile keeps the others waiting for [claimFor] at most.
 //
-// It works for a tenth of the time, so that requests hardly feel it. When the store, the
+// It works for a twentieth of the time, so that requests hardly feel it. When the store, the
 // folder or the disk is unavailable, the backup fails, is counted and logged, and is tried
 // again; nothing else waits for it, and nothing that was there before is removed.
 package backupschedule

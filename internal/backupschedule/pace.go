@@ -11,10 +11,10 @@ import (
 const (
 	// workFor is how long it works before it rests.
 	workFor = time.Millisecond
-	// restFactor is how many times as long it then rests: it takes a tenth of one
-	// processor, or of the disk, so that creates lose at most a tenth even where there is
-	// no other.
-	restFactor = 9
+	// restFactor is how many times as long it then rests. It takes a twentieth of one
+	// processor, or of the disk, so that creates lose at most a tenth, with the garbage that
+	// is to be collected and the syncs of the file, even where there is no other.
+	restFactor = 19
 	// syncEvery is how many bytes are written before they are synced. One sync of a whole
 	// large file at the end would delay the syncs of commits.
 	syncEvery = 4 << 20

@@ -12,7 +12,7 @@ import (
 	"petcat/internal/clock"
 )
 
-// TestPace: work has a tenth of the time, and who stops waits for no rest.
+// TestPace: work has a twentieth of the time, and who stops waits for no rest.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := clock.NewManual(time.Now()) // in virtual time work takes none
