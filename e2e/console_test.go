@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,33 @@ func (s *server) linkFor(name, role string, flags ...string) string {
 	args := append([]string{"operator", "create", name, "--role", role, "--console-url", s.admin, "--json"}, flags...)
 	must(s.t, json.Unmarshal([]byte(petcatDoes(s.t, s.data, args...)), &o))
 	return o.Link
+}
+
+// chartLines are the patterns of the lines of one chart, as they are drawn and as its legend
+// shows them.
+type chartLines struct {
+	Drawn, Legend []string
+	Colours       bool // those of the colour scheme
+}
+
+// wantPatterns checks that nobody needs colours to tell the lines of a chart apart, in both
+// colour schemes.
+func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
+	t.Helper()
+	if len(lines) != 6 || len(patterns) != 4 {
+		t.Fatalf("there are %d charts in both schemes, and series for %d; want 6 and 4", len(lines), len(patterns))
+	}
+	for _, c := range lines {
+		if diff := cmp.Diff(c.Drawn, c.Legend); diff != "" || len(c.Drawn) == 0 || !c.Colours {
+			t.Errorf("%+v: the lines and the legend (-drawn +legend)\n%s", c, diff)
+		}
+		patterns = append(patterns, c.Drawn)
+	}
+	for _, all := range patterns {
+		if distinct := slices.Compact(slices.Sorted(slices.Values(all))); len(distinct) != len(all) {
+			t.Errorf("some lines have the same pattern: %q", all)
+		}
+	}
 }
 
 // TestConsoleInBrowser: an operator signs in with a link, creates an account and a key that
@@ -41,10 +69,12 @@ func TestConsoleInBrowser(t *testing.T) {
 	t.Setenv("HOME", dir) // chromium leaves files there, and in TMPDIR
 	t.Setenv("TMPDIR", dir)
 	var saw struct {
-		Address, FirstStop, Account, Key, Copied, After string
+		Address, FirstStop, Account, Key, Copied, Found, After string
 		Again, Drawn                                    bool
 		Stale                                           []bool
 		Calls                                           []any
+		Lines                                           []chartLines
+		Patterns                                        [][]string // of all series of each chart
 		Messages, Serious                               []string
 	}
 	must(t, json.Unmarshal([]byte(outputOf(t, ".", node, "testdata/browser/console.js", string(task))), &saw))
@@ -63,6 +93,10 @@ func TestConsoleInBrowser(t *testing.T) {
 	}
 	if !saw.Drawn {
 		t.Error("the chart of requests does not show those that were refused")
+	}
+	wantPatterns(t, saw.Lines, saw.Patterns)
+	if saw.Found != "Accounts on this page: 0. yes" {
+		t.Errorf("the status region of the search says %q", saw.Found)
 	}
 	if diff := cmp.Diff([]bool{false, true}, saw.Stale); diff != "" {
 		t.Errorf("numbers are said to be old (-want +got)\n%s", diff)

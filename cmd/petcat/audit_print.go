@@ -8,9 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
-
 	"petcat"
 )
 
@@ -110,7 +107,7 @@ func (p *program) printAuditReport(r auditReport, head petcat.AuditHead, asJSON 
 	if asJSON {
 		err = p.printJSON(r)
 	} else {
-		err = p.say("Checked %s %s of the audit log; its head is %s.", humanize.Comma(r.Entries), english.PluralWord(int(r.Entries), "entry", "entries"), r.Head)
+		err = p.say("Checked %s of the audit log; its head is %s.", counted(r.Entries, "entry", "entries"), r.Head)
 	}
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"petcat/client"
@@ -67,7 +66,7 @@ the limits, which the command obeys.`,
 		case *quiet || args[0] == dash:
 			return nil
 		default:
-			return p.say("%s categories exported to %s.", humanize.Comma(count), args[0])
+			return p.say("%s exported to %s.", counted(count, "category", "categories"), args[0])
 		}
 	}
 	return cmd

@@ -42,8 +42,8 @@ func (p *program) printImport(r importReport, asJSON, quiet bool) error {
 	if r.Found > 0 {
 		found = fmt.Sprintf(" (%s of them found in the list)", humanize.Comma(int64(r.Found)))
 	}
-	err := p.say("%s: %s rows created, %s existed already%s, %s refused.", r.File,
-		humanize.Comma(int64(r.Created)), humanize.Comma(int64(r.Existing)), found, humanize.Comma(int64(r.refused)))
+	err := p.say("%s: %s created, %s existed already%s, %s refused.", r.File,
+		counted(int64(r.Created), "row", "rows"), humanize.Comma(int64(r.Existing)), found, humanize.Comma(int64(r.refused)))
 	if err != nil || r.Created == 0 {
 		return err
 	}
@@ -58,6 +58,10 @@ func (r importReport) verdict(err error) error {
 	if err != nil || r.refused == 0 {
 		return err
 	}
-	return &failure{code: exitData, text: fmt.Sprintf("%s rows of %s were refused; correct them, and run the same command again: it creates nothing twice",
-		humanize.Comma(int64(r.refused)), r.File)}
+	were, them := "were", "them"
+	if r.refused == 1 {
+		were, them = "was", "it"
+	}
+	return &failure{code: exitData, text: fmt.Sprintf("%s of %s %s refused; correct %s, and run the same command again: it creates nothing twice",
+		counted(int64(r.refused), "row", "rows"), r.File, were, them)}
 }

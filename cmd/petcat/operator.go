@@ -42,7 +42,8 @@ func (p *program) operatorCreateCommand() *cobra.Command {
 		Use:   "create NAME --role ROLE",
 		Short: "Create an operator, and print a link to sign in with",
 		Long: `Create an operator, and print a link to sign in with. The link works once, for 15
-minutes. Open it where you can reach the admin listener: with the default address, on
+minutes. It begins with --console-url, or else with the address in --admin-listen: set
+them as for the server. Open it where you can reach that address: with the default, on
 the machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,

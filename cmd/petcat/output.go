@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 )
 
@@ -92,6 +94,11 @@ func (p *program) sayParagraph(format string, args ...any) error {
 		return err
 	}
 	return p.say(format, args...)
+}
+
+// counted returns a number with its noun, such as: 1,502 rows.
+func counted(n int64, one, several string) string {
+	return humanize.Comma(n) + " " + english.PluralWord(int(n), one, several)
 }
 
 // printable returns s with everything escaped that could make a terminal do more than show

@@ -117,7 +117,7 @@ func (b *progress) show() {
 func (b *progress) text(now clock.Reading) string {
 	took := max(now.Since(b.begun), time.Millisecond)
 	rate := float64(b.done) / took.Seconds()
-	text := fmt.Sprintf("%s rows %s, %s/s", humanize.Comma(b.done), b.verb, humanize.Comma(int64(rate)))
+	text := fmt.Sprintf("%s %s, %s/s", counted(b.done, "row", "rows"), b.verb, humanize.Comma(int64(rate)))
 	if b.total != unknownTotal {
 		text = fmt.Sprintf("%3d%%, %s of %s rows %s, %s/s, %s left", 100*min(b.done, b.total)/max(b.total, 1),
 			humanize.Comma(b.done), humanize.Comma(b.total), b.verb, humanize.Comma(int64(rate)), b.left(rate))

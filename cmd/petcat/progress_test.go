@@ -56,7 +56,7 @@ func TestProgressOfSlowRows(t *testing.T) {
 		{"terminal", true, 10, "\r[........................]   0%, 0 of 10 rows created, 0/s, ? left, waiting\x1b[K" +
 			"\r\x1b[Kline 7 is bad\\x1b\n\r[##......................]  10%, 1 of 10 rows created, 5/s, 2s left, waiting\x1b[K\r\x1b[K"},
 		{"terminal, of nobody knows how many", true, unknownTotal, "\r0 rows created, 0/s, waiting\x1b[K" +
-			"\r\x1b[Kline 7 is bad\\x1b\n\r1 rows created, 5/s, waiting\x1b[K\r\x1b[K"},
+			"\r\x1b[Kline 7 is bad\\x1b\n\r1 row created, 5/s, waiting\x1b[K\r\x1b[K"},
 		{"elsewhere", false, 10, "line 7 is bad\\x1b\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -257,18 +257,6 @@ func (x *exchange) accountNames(ctx context.Context, ids []petcat.AccountID) (ma
 	return names, nil
 }
 
-// date reads a day, from its beginning in UTC; the zero time for none.
-func date(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	day, err := time.Parse(time.DateOnly, text)
-	if err != nil || day.IsZero() { // the zero time means none
-		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "a day looks like 2027-01-31 (got %.50q)", text)
-	}
-	return day, nil
-}
-
 // id reads a number that identifies something, 0 for none.
 func id(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)

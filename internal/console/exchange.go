@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"petcat"
 	"petcat/internal/representation"
@@ -83,6 +84,19 @@ func (x *exchange) number(name, called string) (int64, error) {
 		return 0, petcat.Errorf(petcat.CodeInvalidField, "%s must be a number (got %.50q)", called, text)
 	}
 	return n, nil
+}
+
+// date returns a day of the form, from its beginning in UTC; the zero time for none.
+func (x *exchange) date(name, called string) (time.Time, error) {
+	text := x.form(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil || day.IsZero() { // the zero time means none
+		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "%s must look like 2027-01-31 (got %.50q)", called, text)
+	}
+	return day, nil
 }
 
 // actor returns the operator who makes the change, for the audit log.

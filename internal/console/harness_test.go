@@ -11,6 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -198,11 +199,18 @@ func form(values ...string) string {
 	return all.Encode()
 }
 
-// want checks the status and that all texts are in the page.
+// richStatus matches a region whose changes are read out, if anything but text is in it.
+var richStatus = regexp.MustCompile(`role="status"[^>]*>[^<]*<[^/]`)
+
+// want checks the status, that all texts are in the page, and that no link is read out with a
+// change.
 func (p *page) want(status int, texts ...string) *page {
 	p.t.Helper()
 	if p.StatusCode != status {
 		p.t.Errorf("%s %s: %d, want %d\n%s", p.Request.Method, p.Request.URL.Path, p.StatusCode, status, p.main())
+	}
+	if found := richStatus.FindString(p.text); found != "" {
+		p.t.Errorf("%s %s has more than text in %s", p.Request.Method, p.Request.URL.Path, found)
 	}
 	for _, text := range texts {
 		if !strings.Contains(p.text, text) {

@@ -65,7 +65,7 @@ func createKey(x *exchange) error {
 		return err
 	}
 	terms := petcat.KeyTerms{Label: x.form("label"), ReadOnly: x.form("read_only") != ""}
-	if terms.ExpiresAt, err = date(x.form("expires")); err != nil {
+	if terms.ExpiresAt, err = x.date("expires", "the day on which it expires"); err != nil {
 		return x.again(err, account)
 	}
 	generated, err := petcat.GenerateKey(x.Environment, x.Random)

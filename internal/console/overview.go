@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"petcat"
 )
 
 // overviewView is the state of the node, now and over the span.
 type overviewView struct {
-	Span    Span
-	Ready   bool
-	Parts   []partView
-	Nodes   int
-	Total   totals
-	Reasons []reasonView
-	Bans    string // how many are in force; "–" if that is not known
-	Count   string // of categories; likewise
+	Span       Span
+	Ready      bool
+	Parts      []partView
+	Nodes      int
+	Total      totals
+	Reasons    []reasonView
+	Bans       string // how many are in force; "–" if that is not known
+	Categories string // how many there are, with the word; likewise
 }
 
 // partView is a part of the node, with how it was over the span.
@@ -58,7 +59,7 @@ const pieces = 60
 func overview(x *exchange) error {
 	span := x.span()
 	steps := x.History(span)
-	v := overviewView{Span: span, Ready: true, Bans: unknown, Count: unknown, Nodes: len(x.Nodes()), Total: total(steps), Reasons: reasons(steps)}
+	v := overviewView{Span: span, Ready: true, Bans: unknown, Categories: unknown + " categories", Nodes: len(x.Nodes()), Total: total(steps), Reasons: reasons(steps)}
 	for _, part := range x.Parts() {
 		v.Parts = append(v.Parts, past(part, steps))
 		v.Ready = v.Ready && part.Trouble == ""
@@ -71,7 +72,7 @@ func overview(x *exchange) error {
 		}
 	}
 	if list, _, err := x.List.Current(x.r.Context()); err == nil {
-		v.Count = humanize.Comma(list.Count())
+		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
 	}
 	return x.render("overview", view{Title: "Overview", Section: "overview", Data: v})
 }

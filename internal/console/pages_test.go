@@ -68,7 +68,7 @@ func TestAccountPages(t *testing.T) {
 	}
 	s.account("zoo")
 	next := regexp.MustCompile(`accounts(\?[^"]*after=[^"]*)`)
-	first := b.get("accounts?q=sHop").want(http.StatusOK, "Shop 000", "Shop 049", "Next page")
+	first := b.get("accounts?q=sHop").want(http.StatusOK, "Shop 000", "Shop 049", "Next page", "Accounts on this page: 50.")
 	first.lacks("Shop 050", "zoo")
 	link := next.FindStringSubmatch(first.text)
 	if link == nil {
@@ -124,10 +124,10 @@ func TestKeys(t *testing.T) {
 		b.get(path).want(http.StatusOK, "backend").lacks(secret)
 	}
 	b.get("accounts/acct_1").want(http.StatusOK, `<details class="create">`)
-	b.post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").want(http.StatusBadRequest, "A day looks like 2027-01-31",
+	b.post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
 		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // nothing that was entered is lost
 	b.post("accounts/acct_1/keys", "expires", "2020-01-01").want(http.StatusBadRequest, "must be in the future")
-	b.post("accounts/acct_1/keys", "expires", "0001-01-01").want(http.StatusBadRequest, "A day looks like 2027-01-31") // it would be never
+	b.post("accounts/acct_1/keys", "expires", "0001-01-01").want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // it would be never
 
 	p = b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
 	s.wantAudited("operator ada", "key.rotate", "key_1")
@@ -301,7 +301,9 @@ func TestAbout(t *testing.T) {
 func TestOverview(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.get("").want(http.StatusOK, "all well", "Nobody was refused.", `<span class="share">– %</span>`)
+	b.get("").want(http.StatusOK, "all well", "Nobody was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
+	b.post("categories", "name", "Dogs").want(http.StatusSeeOther)
+	b.get("").want(http.StatusOK, "<small>1 category</small>")
 	s.parts[0].Trouble = "the database does not respond"
 	for i := range 360 {
 		step := Step{End: noon.Add(time.Duration(i) * 10 * time.Second)}

@@ -15,7 +15,7 @@ type usageView struct {
 	Account  *petcat.Account // nil: all
 	Path     string          // of the page, without what is asked
 	By       string
-	From, To string // as they were asked, "" for the default
+	From, To string // the days that are asked for, "" for the default
 	Begin    time.Time
 	End      time.Time
 	Total    petcat.UsageCounts
@@ -37,9 +37,10 @@ var usageSteps = map[string]struct { //nolint:gochecknoglobals // a table that n
 	"day":    {petcat.UsageByDay, petcat.UsageHours},
 }
 
-// usageQuery reads what is asked for, of the account that the path names, or of all.
+// usageQuery reads what is asked for, of the account that the path names, or of all. If
+// only the days are wrong, it returns the default time with the error.
 func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
-	v = usageView{Path: "usage", By: x.form("by"), From: x.form("from"), To: x.form("to")}
+	v = usageView{Path: "usage", By: x.form("by")}
 	if x.r.PathValue("account") != "" {
 		a, err := x.findAccount()
 		if err != nil {
@@ -54,33 +55,46 @@ func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 	}
 	q.Step, q.To = by.step, x.now()
 	q.From = q.Step.Floor(q.To.Add(-by.ago))
-	from, err := date(v.From)
-	if err != nil {
-		return q, v, err
-	}
-	to, err := date(v.To)
-	if err != nil {
-		return q, v, err
-	}
-	if !to.IsZero() {
-		q.To = to
-		q.From = q.Step.Floor(q.To.Add(-by.ago))
-	}
-	if !from.IsZero() {
-		q.From = from
-	}
-	if !q.From.Before(q.To) {
-		return q, v, petcat.Errorf(petcat.CodeInvalidField, "the first day must be before the end")
+	from, to, err := x.usageDays(q, by.ago)
+	if err == nil {
+		q.From, q.To, v.From, v.To = from, to, x.form("from"), x.form("to")
 	}
 	v.Begin, v.End = q.From, q.To
-	return q, v, nil
+	return q, v, err
+}
+
+// usageDays returns the time that the form asks for. A day that it leaves empty is as in q,
+// or so long before the end.
+func (x *exchange) usageDays(q petcat.UsageQuery, ago time.Duration) (from, to time.Time, err error) {
+	if from, err = x.date("from", "the first day"); err != nil {
+		return from, to, err
+	}
+	if to, err = x.date("to", "the day before which it ends"); err != nil {
+		return from, to, err
+	}
+	if to.IsZero() {
+		to = q.To
+	}
+	if from.IsZero() {
+		from = q.Step.Floor(to.Add(-ago))
+	}
+	if !from.Before(to) {
+		return from, to, petcat.Errorf(petcat.CodeInvalidField, "the first day must be before the end")
+	}
+	return from, to, nil
 }
 
 func usage(x *exchange) error {
 	q, v, err := x.usageQuery()
+	page := func(x *exchange) error { return x.usagePage(q, v) }
 	if err != nil {
-		return err
+		return x.again(err, page)
 	}
+	return page(x)
+}
+
+// usagePage shows what q asks for.
+func (x *exchange) usagePage(q petcat.UsageQuery, v usageView) error {
 	h, err := x.Store.Usage(x.r.Context(), q)
 	if err != nil {
 		return err

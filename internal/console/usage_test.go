@@ -31,8 +31,20 @@ func TestUsage(t *testing.T) {
 	b.get("accounts/acct_1/usage?by=minute").want(http.StatusOK, "<strong>1,000</strong>", "14 Mar 2027, 11:50")
 	b.get("accounts/acct_1/usage?by=day").want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00")
 	b.get("accounts/acct_1/usage?by=day&from=2027-03-01&to=2027-03-12").want(http.StatusOK, "<strong>1,002</strong>", `value="2027-03-12"`)
-	b.get("accounts/acct_1/usage?by=day&from=2027-03-12&to=2027-03-12").want(http.StatusBadRequest, "The first day must be before the end.")
-	b.get("accounts/acct_1/usage?from=yesterday").want(http.StatusBadRequest)
+	// Days that cannot be read: the page shows the default time, and what refers to it asks for that.
+	for days, problem := range map[string]string{
+		"&from=2027-03-12&to=2027-03-12": "The first day must be before the end.",
+		"&from=yesterday":                `The first day must look like 2027-01-31 (got "yesterday").`,
+		"&from=2027-03-01&to=2027-02-30": `The day before which it ends must look like 2027-01-31 (got "2027-02-30").`,
+	} {
+		asked := "by=day" + days
+		b.get("accounts/acct_1/usage?"+asked).want(http.StatusBadRequest, `role="alert">`+problem, "<strong>3,003</strong>", "11 Mar 2027, 00:00",
+			`data-history="/console/accounts/acct_1/usage.json?by=day"`, `usage.csv?by=day"`)
+		b.get("usage?"+asked).want(http.StatusBadRequest, problem, "Usage of all accounts")
+		b.get("accounts/acct_1/usage.csv?"+asked).want(http.StatusBadRequest, problem)
+		b.get("accounts/acct_1/usage.json?"+asked).want(http.StatusBadRequest, problem)
+	}
+	b.get("usage?from=%3Cb%3E").want(http.StatusBadRequest, `name="from" value="<b>"`) // nothing that was entered is lost
 	b.get("accounts/acct_2/usage").want(http.StatusNotFound)
 	b.get("accounts/acct_1").want(http.StatusOK, "14 Mar 2027, 11:53", "All usage, and CSV")
 	b.get("keys/key_1").want(http.StatusOK, "14 Mar 2027, 11:53")

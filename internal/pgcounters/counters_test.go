@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"petcat"
 	"petcat/internal/counters"
@@ -307,6 +308,31 @@ func TestBehindAPooler(t *testing.T) {
 	err := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT current_setting('lock_timeout')").Scan(&left)
 	if err != nil || left != "0" {
 		t.Errorf("lock_timeout is %q, %v", left, err)
+	}
+}
+
+// TestModeOfTheAddress: behind a pooler nothing is prepared for a session, unless the address
+// says how statements are sent.
+func TestModeOfTheAddress(t *testing.T) {
+	t.Parallel()
+	url := database(t, server.Server(t))
+	address, _ := pgtest.StartPooler(t, url)
+	pooled := pgtest.ByTCP(url, address)
+	for _, c := range []struct {
+		name, url string
+		want      pgx.QueryExecMode
+	}{
+		{"direct", url, pgx.QueryExecModeCacheStatement},
+		{"behind a pooler", pooled, pgx.QueryExecModeExec},
+		{"behind a pooler, chosen", pooled + "&default_query_exec_mode=cache_describe", pgx.QueryExecModeCacheDescribe},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := node(t, c.url)
+			if got := n.pool.Config().ConnConfig.DefaultQueryExecMode; got != c.want {
+				t.Errorf("statements are sent in the mode %s, want %s", got, c.want)
+			}
+			ready(t, n, probe(t, n), 20)
+		})
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -104,7 +105,7 @@ func New(ctx context.Context, o Options) (*Counters, error) {
 	conn.RuntimeParams["application_name"] = "petcat counters"
 	conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	config.AfterConnect = prepare
-	if err := chooseMode(ctx, conn); err != nil {
+	if err := chooseMode(ctx, conn, o.URL); err != nil {
 		return nil, fmt.Errorf("pgcounters: connect: %w", err)
 	}
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
@@ -121,8 +122,8 @@ func newCounters(pool *pgxpool.Pool, logger *slog.Logger) *Counters {
 
 // chooseMode has statements prepared on each use, and not once for each connection, when
 // a pooler gives each transaction another one. A pooler invents the process number that
-// it reports to its clients.
-func chooseMode(ctx context.Context, config *pgx.ConnConfig) error {
+// it reports to its clients. The address may choose itself, with default_query_exec_mode.
+func chooseMode(ctx context.Context, config *pgx.ConnConfig, address petcat.Secret) error {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func chooseMode(ctx context.Context, config *pgx.ConnConfig) error {
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var pid uint32
 	err = conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
-	if pid != conn.PgConn().PID() {
+	if pid != conn.PgConn().PID() && !strings.Contains(address.Reveal(), "default_query_exec_mode") {
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	return err

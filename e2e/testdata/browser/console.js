@@ -31,6 +31,20 @@ async function judge(page, axe) {
   return found;
 }
 
+// lines returns the pattern of each line of a page's charts, as it is drawn and as the legend
+// shows it, once they have the colours of the scheme.
+async function lines(page, scheme) {
+  await show(page, sizes[scheme]);
+  for (const end = Date.now() + 20_000; ;) {
+    const all = await page.evaluate(() => [...plots.values()].map(({ plot }) => ({
+      drawn: plot.series.slice(1).map(({ dash }) => dash.map((n) => n / devicePixelRatio).join(' ') || 'none'),
+      legend: [...plot.root.querySelectorAll('.u-legend path')].map((line) => line.getAttribute('stroke-dasharray')),
+      colours: plot.root.querySelector('.u-legend path')?.getAttribute('stroke') === colour('series-1'),
+    })));
+    if (Date.now() > end || (all.length === 3 && all.every(({ colours }) => colours))) return all;
+  }
+}
+
 async function main() {
   const { executablePath, link, api, netLog, pictures, minutes } = JSON.parse(process.argv[2]);
   const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -122,6 +136,8 @@ async function main() {
     saw.drawn = await page.evaluate(() => plots.get(document.querySelector('[data-chart=requests]')).plot.data[2].some((rate) => rate > 0));
   } while (!saw.drawn && Date.now() < moves);
   saw.serious.push(...await judge(page, axe));
+  saw.lines = [...await lines(page, 'light'), ...await lines(page, 'dark')];
+  saw.patterns = await page.evaluate(() => Object.values(series).map((all) => all.map(([, number]) => dashes[number - 1].join(' '))));
   await picture('light', '');
   // While the node does not answer, the numbers are said to be old.
   const old = page.getByText('What this page shows may be out of date.');
@@ -142,8 +158,11 @@ async function main() {
   saw.calls.push(last);
 
   await link_('Accounts').click();
+  const found = page.locator('#found[role=status]');
+  await found.evaluate((region) => { region.dataset.kept = 'yes'; });
   await page.getByRole('searchbox').pressSequentially('nob');
   await page.getByText('No account’s name begins with “nob”.').waitFor();
+  saw.found = await found.evaluate((region) => `${region.textContent} ${region.dataset.kept}`);
   await page.getByRole('searchbox').fill('WHISK');
   await link_('Whiskers & Co').click();
   await page.waitForURL(new RegExp(`accounts/${account}$`));

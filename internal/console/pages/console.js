@@ -50,10 +50,27 @@ const series = {
   reasons: [['minute', 1], ['day', 2], ['banned', 4], ['failed attempts', 3], ['invalid', 5], ['missing', 8], ['expired', 7], ['revoked', 6], ['disabled', 9]],
 };
 
+// Lines must be told apart without their colours: each colour has a pattern of its own, of
+// dashes and gaps in CSS pixels. The first is a solid line.
+const dashes = [[], [7, 4], [2, 3], [10, 3, 2, 3], [16, 4], [7, 3, 2, 3, 2, 3], [2, 7], [16, 3, 6, 3], [6, 9]];
+
 const plots = new Map();
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+// What the legend shows of a series: a piece of its line, and its name.
+function inLegend(label, number) {
+  const [image, line] = ['svg', 'path'].map((tag) => document.createElementNS('http://www.w3.org/2000/svg', tag));
+  image.setAttribute('viewBox', '0 0 36 10');
+  line.setAttribute('d', 'M0 5h36');
+  line.setAttribute('stroke', colour(`series-${number}`));
+  line.setAttribute('stroke-dasharray', dashes[number - 1].join(' ') || 'none');
+  image.append(line);
+  const name = document.createElement('span');
+  name.append(image, label);
+  return name;
 }
 
 // Marks of an axis, in UTC: the time of day, or where there are many days, the day.
@@ -81,9 +98,10 @@ function draw(chart, columns) {
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: marks }, { ...axis, size: (u, values) => 14 + 7 * Math.max(2, ...(values ?? []).map((v) => String(v ?? '').length)) }],
+    legend: { markers: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
-      label, paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5,
+      label: inLegend(label, number), dash: dashes[number - 1].map((n) => n * devicePixelRatio), paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5,
       points: { show: (u, n) => u.data[n].filter((v) => v != null).length === 1 }, // of one value there is no line
       fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
       value: (u, v) => (v == null ? '–' : v < 10 && !Number.isInteger(v) ? v.toFixed(2) : v.toFixed(0)),
