@@ -327,6 +327,7 @@ func TestModeOfTheAddress(t *testing.T) {
 		{"behind a pooler, chosen", pooled + "&default_query_exec_mode=cache_describe", pgx.QueryExecModeCacheDescribe},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			n := node(t, c.url)
 			if got := n.pool.Config().ConnConfig.DefaultQueryExecMode; got != c.want {
 				t.Errorf("statements are sent in the mode %s, want %s", got, c.want)
