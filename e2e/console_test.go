@@ -70,12 +70,12 @@ func TestConsoleInBrowser(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	var saw struct {
 		Address, FirstStop, Account, Key, Copied, Found, After string
-		Again, Drawn                                    bool
-		Stale                                           []bool
-		Calls                                           []any
-		Lines                                           []chartLines
-		Patterns                                        [][]string // of all series of each chart
-		Messages, Serious                               []string
+		Again, Drawn                                           bool
+		Stale                                                  []bool
+		Calls                                                  []any
+		Lines                                                  []chartLines
+		Patterns                                               [][]string // of all series of each chart
+		Messages, Serious                                      []string
 	}
 	must(t, json.Unmarshal([]byte(outputOf(t, ".", node, "testdata/browser/console.js", string(task))), &saw))
 
