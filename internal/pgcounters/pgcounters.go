@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,6 +37,7 @@ import (
 
 	"petcat"
 	"petcat/internal/counters"
+	"petcat/internal/pgpooler"
 )
 
 const (
@@ -120,21 +120,14 @@ func newCounters(pool *pgxpool.Pool, logger *slog.Logger) *Counters {
 	return &Counters{pool: pool, logger: logger, calls: make(chan struct{}, callsAtOnce), now: func() int64 { return 0 }}
 }
 
-// chooseMode has statements prepared on each use, and not once for each connection, when
-// a pooler gives each transaction another one. A pooler invents the process number that
-// it reports to its clients. The address may choose itself, with default_query_exec_mode.
+// chooseMode asks whether a pooler is at the other end, on a connection of its own.
 func chooseMode(ctx context.Context, config *pgx.ConnConfig, address petcat.Secret) error {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var pid uint32
-	err = conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
-	if pid != conn.PgConn().PID() && !strings.Contains(address.Reveal(), "default_query_exec_mode") {
-		config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	}
-	return err
+	return pgpooler.ChooseMode(ctx, conn, config, address)
 }
 
 // prepare has the server plan, on a new connection, what requests wait for: it charges no

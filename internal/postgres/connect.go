@@ -79,30 +79,6 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	return pool, nil
 }
 
-// chooseMode makes connections use statements that are prepared once, which is
-// cheaper, when the server itself is at the other end. Behind a pooler that gives
-// each transaction another connection they would not be found again. The
-// address may choose itself, with default_query_exec_mode.
-func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, address petcat.Secret) error {
-	if strings.Contains(address.Reveal(), "default_query_exec_mode") {
-		return nil
-	}
-	direct, err := isDirect(ctx, conn)
-	if err == nil && !direct {
-		config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	}
-	return err
-}
-
-// isDirect reports whether the server itself is at the other end, and no pooler
-// that gives each transaction another connection.
-func isDirect(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	var pid uint32
-	err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
-	// A pooler makes up the number that it tells its clients.
-	return pid == conn.PgConn().PID(), err
-}
-
 // checkServer asks a server whether it keeps what the store promises. It returns
 // its version when that is newer than those that were tested.
 func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) {

@@ -13,6 +13,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
+	"petcat/internal/pgpooler"
 	"petcat/internal/store"
 )
 
@@ -116,7 +117,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options, h *history)
 	if newer != "" {
 		o.Logger.WarnContext(ctx, "this version of PostgreSQL is newer than those that petcat was tested with", "version", newer)
 	}
-	if err := chooseMode(ctx, c, config, o.URL); err != nil {
+	if err := pgpooler.ChooseMode(ctx, c, config, o.URL); err != nil {
 		return store.Meta{}, err
 	}
 	if err := migrate(ctx, c, config, o); err != nil {

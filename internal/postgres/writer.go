@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"petcat/internal/clock"
+	"petcat/internal/pgpooler"
 )
 
 // writer owns the one connection that creates categories. Only the committer's
@@ -70,7 +71,7 @@ func (w *writer) prepare(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	var err error
-	if w.own, err = isDirect(ctx, conn); err == nil && w.own {
+	if w.own, err = pgpooler.IsDirect(ctx, conn); err == nil && w.own {
 		_, err = conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec)
 	}
 	return err
