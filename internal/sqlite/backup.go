@@ -51,12 +51,7 @@ func tell(ctx context.Context, reader *sql.Conn, h backup.Header, to backup.Sink
 		return err
 	}
 	for _, k := range backup.Kinds() {
-		var stopped error // by the sink
-		err := reader.Raw(func(raw any) error {
-			var err error
-			stopped, err = backupRows(ctx, raw, k, to)
-			return err
-		})
+		stopped, err := backupRows(ctx, reader, k, to)
 		if stopped != nil {
 			return stopped
 		}
@@ -67,46 +62,25 @@ func tell(ctx context.Context, reader *sql.Conn, h backup.Header, to backup.Sink
 	return nil
 }
 
-// backupRows tells the rows of one kind. Like EachCategory it reads past
-// database/sql.
-func backupRows(ctx context.Context, raw any, k backup.Kind, to backup.Sink) (stopped, err error) {
-	queryer, ok := raw.(driver.QueryerContext)
-	if !ok {
-		return nil, fmt.Errorf("the driver's connection is a %T and cannot be queried", raw)
-	}
-	rows, err := queryer.QueryContext(context.WithoutCancel(ctx), store.SelectRows(k), nil) // a context that can end costs a goroutine
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+// backupRows tells the rows of one kind.
+func backupRows(ctx context.Context, reader *sql.Conn, k backup.Kind, to backup.Sink) (stopped, err error) {
 	columns := k.Columns()
 	row, values := make([]driver.Value, len(columns)), make([]any, len(columns))
-	for n := 0; ; n++ {
-		if n%cancelCheck == 0 && ctx.Err() != nil {
-			return context.Cause(ctx), nil
-		}
-		switch err := rows.Next(row); {
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		}
+	return eachRow(ctx, reader, store.SelectRows(k), row, func() (stopped, err error) {
 		for i, v := range row {
 			values[i] = v
 			if flag, ok := v.(int64); ok && columns[i].Type == backup.Boolean {
 				values[i] = flag != 0
 			}
 		}
-		if err := to.Row(k, values); err != nil {
-			return err, nil
-		}
-	}
+		return to.Row(k, values), nil
+	})
 }
 
 // Restore implements [backup.Target]. The store is open for serving: so the
 // write-ahead log is empty when it begins.
 func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reader) error {
-	// Who goes away stops the restore, and waits until it has stopped.
+	// A caller that goes away stops the restore, and waits until it has stopped.
 	patient := context.WithoutCancel(ctx)
 	err := s.restore(ctx, patient, by, from)
 	if isCommitError(err) {

@@ -3,69 +3,32 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
-	"fmt"
-	"io"
 
 	"petcat"
 	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
-// cancelCheck is after how many rows a stream checks whether its caller is still
-// there: often enough, and too rarely to cost anything.
-const cancelCheck = 1024
-
 // EachCategory implements [petcat.CategoryStore]. It takes the place of package
-// store's, because it reads past database/sql, which would cost twice as much as
-// reading: a million rows are read at the start, while callers wait.
+// store's, because a million rows are read at the start, while callers wait.
 func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error {
 	conn, err := s.readers.Conn(ctx)
 	if err != nil {
 		return translate(err, "read categories")
 	}
 	defer func() { _ = conn.Close() }()
-	var stopped error // by fn
-	err = conn.Raw(func(raw any) error {
-		var err error
-		stopped, err = eachCategory(ctx, raw, fn)
-		return err
+	row := make([]driver.Value, 5)
+	stopped, err := eachRow(ctx, conn, store.SelectCategories, row, func() (stopped, err error) {
+		category, err := categoryOf([5]driver.Value(row))
+		if err != nil {
+			return nil, err
+		}
+		return fn(category), nil
 	})
 	if stopped != nil {
 		return stopped
 	}
 	return translate(err, "read categories")
-}
-
-func eachCategory(ctx context.Context, raw any, fn func(petcat.RevisedCategory) error) (stopped, err error) {
-	queryer, ok := raw.(driver.QueryerContext)
-	if !ok {
-		return nil, fmt.Errorf("the driver's connection is a %T and cannot be queried", raw)
-	}
-	rows, err := queryer.QueryContext(context.WithoutCancel(ctx), store.SelectCategories, nil) // a context that can end costs a goroutine
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var row [5]driver.Value
-	for n := 0; ; n++ {
-		if n%cancelCheck == 0 && ctx.Err() != nil {
-			return context.Cause(ctx), nil
-		}
-		switch err := rows.Next(row[:]); {
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		}
-		category, err := categoryOf(row)
-		if err != nil {
-			return nil, err
-		}
-		if err := fn(category); err != nil {
-			return err, nil
-		}
-	}
 }
 
 // categoryOf reads a row. The types are those of a STRICT table: anything else

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,12 +82,7 @@ func (s *Store) copyTo(ctx context.Context, path string, rest func() error) (at 
 	if _, err := reader.ExecContext(ctx, "SELECT 1 FROM counter"); err != nil {
 		return at, translate(err, "copy the database")
 	}
-	var stopped error // by rest, or by the caller
-	err = reader.Raw(func(raw any) error {
-		var err error
-		stopped, err = s.copyPages(ctx, raw, path, rest)
-		return err
-	})
+	stopped, err := s.copyPages(ctx, reader, path, rest)
 	if stopped != nil {
 		return at, stopped
 	}
@@ -96,30 +92,30 @@ func (s *Store) copyTo(ctx context.Context, path string, rest func() error) (at 
 	return at, nil
 }
 
-func (s *Store) copyPages(ctx context.Context, raw any, path string, rest func() error) (stopped, err error) {
-	source, ok := raw.(interface {
+// copyPages returns in stopped what rest or the caller's end made of it.
+func (s *Store) copyPages(ctx context.Context, reader *sql.Conn, path string, rest func() error) (stopped, err error) {
+	type copier interface {
 		NewBackup(to string) (*driversqlite.Backup, error)
+	}
+	return withRaw(reader, func(source copier) (stopped, err error) {
+		// Nobody needs the copy after a crash.
+		copying, err := source.NewBackup(dsn(path, "rw", []string{"journal_mode(MEMORY)", "synchronous(OFF)"}))
+		if err != nil {
+			return nil, err
+		}
+		for more := true; more; {
+			more, err = copying.Step(copyStep)
+			if err == nil && more && s.writer.logged.Load() <= longLog {
+				stopped = rest()
+			}
+			if stopped == nil && ctx.Err() != nil {
+				stopped = context.Cause(ctx)
+			}
+			if err != nil || stopped != nil {
+				_ = copying.Finish() // repeats what Step returned
+				return stopped, err
+			}
+		}
+		return nil, copying.Finish()
 	})
-	if !ok {
-		return nil, fmt.Errorf("the driver's connection is a %T and cannot be copied", raw)
-	}
-	// Nobody needs the copy after a crash.
-	copying, err := source.NewBackup(dsn(path, "rw", []string{"journal_mode(MEMORY)", "synchronous(OFF)"}))
-	if err != nil {
-		return nil, err
-	}
-	for more := true; more; {
-		more, err = copying.Step(copyStep)
-		if err == nil && more && s.writer.logged.Load() <= longLog {
-			stopped = rest()
-		}
-		if stopped == nil && ctx.Err() != nil {
-			stopped = context.Cause(ctx)
-		}
-		if err != nil || stopped != nil {
-			_ = copying.Finish() // repeats what Step returned
-			return stopped, err
-		}
-	}
-	return nil, copying.Finish()
 }
