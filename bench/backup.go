@@ -22,19 +22,12 @@ const (
 // one that runs would be in the way of the other, and what one creates the next would
 // have to back up.
 func (s *suite) backups(ctx context.Context, group string) error {
-	both := measured{}
-	err := s.inTurns(func(round int) error {
-		for _, c := range []struct{ name, every string }{{petcatCreate, "0"}, {besideBackup, "1s"}} {
-			m, err := s.createBeside(ctx, group, c.name, c.every, round)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			for name, samples := range m {
-				both[name] = append(both[name], samples...)
-			}
-		}
-		return nil
-	})
+	every := func(name, interval string) alternative {
+		return alternative{name, func(round int) (measured, error) {
+			return s.createBeside(ctx, group, name, interval, round)
+		}}
+	}
+	both, err := s.alternate(every(petcatCreate, "0"), every(besideBackup, "1s"))
 	if err != nil {
 		return err
 	}

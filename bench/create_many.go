@@ -26,22 +26,10 @@ func (s *suite) createsIntoMany(ctx context.Context, group string) error {
 	if err := seed.Categories(ctx, long.Data, 2*million); err != nil {
 		return err
 	}
-	both := measured{}
-	err = s.inTurns(func(int) error {
-		for _, c := range []struct {
-			name string
-			data *prepared
-		}{{petcatCreate, short}, {createMany, long}} {
-			m, err := s.createOnce(ctx, group, c.name, c.data)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			for name, samples := range m {
-				both[name] = append(both[name], samples...)
-			}
-		}
-		return nil
-	})
+	into := func(name string, p *prepared) alternative {
+		return alternative{name, func(int) (measured, error) { return s.createOnce(ctx, group, name, p) }}
+	}
+	both, err := s.alternate(into(petcatCreate, short), into(createMany, long))
 	if err != nil {
 		return err
 	}

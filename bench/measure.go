@@ -55,6 +55,13 @@ func (m measured) of(subject string, pick func(report.Sample) float64) report.Co
 	return c
 }
 
+// add takes the samples of another comparison, too.
+func (m measured) add(other measured) {
+	for name, samples := range other {
+		m[name] = append(m[name], samples...)
+	}
+}
+
 // ratio compares two subjects.
 func (m measured) ratio(group, what, unit, ours, theirs string, pick func(report.Sample) float64, f report.Figure) report.Row {
 	return report.Compare(group, what, unit, m.of(ours, pick).Values, m.of(theirs, pick), f)
@@ -122,6 +129,28 @@ func (s *suite) inTurns(fn func(round int) error) error {
 		}
 	}
 	return nil
+}
+
+// alternative is a subject whose server is started anew for each round.
+type alternative struct {
+	name    string
+	measure func(round int) (measured, error) // compares the subject with nothing
+}
+
+// alternate measures the alternatives in turns.
+func (s *suite) alternate(alternatives ...alternative) (measured, error) {
+	all := measured{}
+	err := s.inTurns(func(round int) error {
+		for _, a := range alternatives {
+			m, err := a.measure(round)
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.name, err)
+			}
+			all.add(m)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // sample is one round of one subject.

@@ -107,7 +107,7 @@ func (s *suite) nodesCreate(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	plain.meter = h.meter(p, map[string]string{createGroups: "petcat_commit_batch_size_count"})
+	plain.meter = h.meter(p, map[string]string{createGroups: "petcat_commit_group_size_count"})
 	keyed := plain
 	keyed.name = keyedCreate
 	keyed.request.Header = append(slices.Clone(plain.request.Header), "Idempotency-Key: "+wrk.Unique)
@@ -129,9 +129,7 @@ func (s *suite) createsAndInserts(ctx context.Context, group string, bare *bareI
 		if err != nil {
 			return err
 		}
-		for name, samples := range m {
-			all[name] = append(all[name], samples...)
-		}
+		all.add(m)
 		ours := report.Median(m.of(sharedCreate, each(createGroups)).Values)
 		for _, size := range bareGroups() {
 			rows := size
