@@ -2,7 +2,6 @@ package clusterlimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -16,14 +15,6 @@ import (
 )
 
 const (
-	// leaseTimeout is how long a request waits for the day store before it goes on
-	// without, as in package ratelimit.
-	leaseTimeout = 2 * time.Second
-	// storeTimeout bounds one call of the store: a slow answer still tells what was
-	// leased.
-	storeTimeout = 10 * time.Second
-	// storeRetry is how long a store that failed is left alone.
-	storeRetry = time.Second
 	// leasesAtOnce is how many calls of the store may be under way: a slow one does not
 	// hold up the others.
 	leasesAtOnce = 4
@@ -32,8 +23,6 @@ const (
 	mostForgotten = 8
 )
 
-var errStore = errors.New("the day store did not answer in time")
-
 // leaser leases blocks of days for the counters, of all accounts that need one in one
 // call. A lease names what the counters know to be granted, so that two nodes which
 // lease at once lease the same block, and a lease can be repeated.
@@ -41,18 +30,12 @@ type leaser struct {
 	l      *Limiter
 	wake   chan struct{}    // capacity 1
 	retry  <-chan time.Time // ticks
-	away   atomic.Pointer[outage]
+	store  ratelimit.DayStoreState
 	waited atomic.Int64 // jobs for which requests wait
 
 	mu    sync.Mutex
 	jobs  map[petcat.AccountID]*job // guarded by mu
 	queue []*job                    // not asked for yet; guarded by mu
-}
-
-// outage is what is known of a store that does not do its work.
-type outage struct {
-	err        error
-	unreadable bool // counts cannot be read either
 }
 
 // job is a block that this node leases for an account: one at a time. It is guarded by
@@ -139,7 +122,7 @@ func (le *leaser) awaited(id petcat.AccountID) *job {
 
 // notify has the queue handed to the store now. A store that failed is left alone.
 func (le *leaser) notify() {
-	if le.away.Load() != nil {
+	if le.store.Away() {
 		return
 	}
 	select {
@@ -187,7 +170,7 @@ func (le *leaser) round(jobs []*job) {
 	le.mu.Unlock()
 	grants, err := le.call(leases)
 	if err != nil {
-		le.failed(&outage{err: err}, jobs)
+		le.failed(err, false, jobs)
 		return
 	}
 	le.worked()
@@ -207,7 +190,7 @@ func (le *leaser) round(jobs []*job) {
 
 // call has the store lease, and returns what is to be granted for each lease.
 func (le *leaser) call(leases []petcat.SharedLease) ([]counters.Grant, error) {
-	ctx, cancel := context.WithTimeout(le.l.lifetime, storeTimeout)
+	ctx, cancel := context.WithTimeout(le.l.lifetime, ratelimit.StoreTimeout)
 	defer cancel()
 	got, err := le.l.options.Days.LeaseShared(ctx, leases)
 	if err != nil {
@@ -267,9 +250,8 @@ func (le *leaser) finish(jobs []*job, grants []counters.Grant, untold error) {
 
 // failed records that the store does not do its work, which it was to do for some jobs.
 // Nobody waits for it.
-func (le *leaser) failed(out *outage, jobs []*job) {
-	if le.away.Swap(out) == nil {
-		le.l.options.Logger.Error("the store is unavailable: day counts continue without it", "error", out.err)
+func (le *leaser) failed(err error, unreadable bool, jobs []*job) {
+	if le.store.Fail(le.l.options.Logger, err, unreadable) {
 		le.mu.Lock()
 		jobs, le.queue = append(le.queue, jobs...), nil
 		le.mu.Unlock()
@@ -279,22 +261,21 @@ func (le *leaser) failed(out *outage, jobs []*job) {
 
 // worked records that the store does its work.
 func (le *leaser) worked() {
-	if le.away.Swap(nil) != nil {
-		le.l.options.Logger.Info("the store is available again: day counts are saved")
+	if le.store.Work(le.l.options.Logger) {
 		le.notify()
 	}
 }
 
 // read reads a day's count, unless that has just failed.
 func (le *leaser) read(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
-	if out := le.away.Load(); out != nil && out.unreadable {
-		return 0, out.err
+	if err := le.store.Unreadable(); err != nil {
+		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ratelimit.LeaseTimeout)
 	defer cancel()
 	count, err := le.l.options.Days.DayCount(ctx, account, day)
 	if err != nil && ctx.Err() == nil {
-		le.failed(&outage{err: fmt.Errorf("reading the day's count: %w", err), unreadable: true}, nil)
+		le.failed(fmt.Errorf("reading the day's count: %w", err), true, nil)
 	}
 	return count, err
 }

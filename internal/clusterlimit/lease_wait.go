@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
 )
 
 // overdraw reports whether the request is to be admitted without a block of the day.
-func (r *request) overdraw() bool { return r.overdue || r.l.leaser.away.Load() != nil }
+func (r *request) overdraw() bool { return r.overdue || r.l.leaser.store.Away() }
 
 // awaitOthers waits with those requests of the account that lack a block: the counters
 // would refuse this one, too.
@@ -28,17 +29,18 @@ func (r *request) awaitBlock(ctx context.Context, o *order) error {
 	case !o.overdraw:
 		return nil // the store has become unavailable since
 	case o.facts.Day.Known || r.told:
-		return errStore // it was charged without a block, and refused all the same
+		return ratelimit.ErrStoreSlow // it was charged without a block, and refused all the same
 	default:
 		r.told = true
 		return r.tellDay(ctx, o.facts)
 	}
 }
 
-// await waits until a job was tried. All waits of a request take leaseTimeout at most.
+// await waits until a job was tried. All waits of a request take [ratelimit.LeaseTimeout] at
+// most.
 func (r *request) await(ctx context.Context, j *job) error {
 	if r.timeout == nil {
-		r.timeout = time.After(leaseTimeout)
+		r.timeout = time.After(ratelimit.LeaseTimeout)
 	}
 	if j.late.Load() {
 		r.overdue = true

@@ -73,7 +73,7 @@ func New(ctx context.Context, o Options) *Limiter {
 		options: o, name: rand.Text(), stopwatch: newStopwatch(clock.NewSystem(), o.timeout), stopping: make(chan struct{}),
 	}
 	l.lifetime, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
-	l.leaser = &leaser{l: l, wake: make(chan struct{}, 1), retry: time.Tick(storeRetry), jobs: make(map[petcat.AccountID]*job)}
+	l.leaser = &leaser{l: l, wake: make(chan struct{}, 1), retry: time.Tick(ratelimit.StoreRetry), jobs: make(map[petcat.AccountID]*job)}
 	l.partitions = newPartitions(l)
 	var first sync.WaitGroup
 	for _, p := range l.partitions {

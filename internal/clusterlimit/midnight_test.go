@@ -84,7 +84,7 @@ func TestMidnight(t *testing.T) {
 		time.Sleep(time.Until(midnight))
 		var all sync.WaitGroup
 		for account := range accounts {
-			all.Go(func() { send(account, leaseTimeout) })
+			all.Go(func() { send(account, ratelimit.LeaseTimeout) })
 		}
 		all.Wait()
 		time.Sleep(time.Minute)

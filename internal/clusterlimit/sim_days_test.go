@@ -5,6 +5,7 @@ import (
 
 	"petcat"
 	"petcat/internal/counters"
+	"petcat/internal/ratelimit"
 )
 
 // dayStat is what happened in an account's day.
@@ -150,7 +151,7 @@ func (o *oracle) leasedShared(l petcat.SharedLease, before dayRow, got petcat.Sh
 // continue lease what they were told of it within a second after the store is back.
 func (o *oracle) unpaid() bool {
 	for _, i := range o.dbFaults {
-		if i.node != nil || i.overlaps(o.w.now-int64(2*storeRetry), o.w.now) {
+		if i.node != nil || i.overlaps(o.w.now-int64(2*ratelimit.StoreRetry), o.w.now) {
 			return true
 		}
 	}

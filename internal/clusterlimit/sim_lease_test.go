@@ -95,7 +95,7 @@ func (n *simNode) lease(c ratelimit.Charge, facts []counters.Facts, done func(to
 				}
 			}
 			if lost {
-				n.blindUntil = n.w.now + int64(storeRetry)
+				n.blindUntil = n.w.now + int64(ratelimit.StoreRetry)
 				n.leaseLater(j.Charge, j.facts)
 				ended(true)
 				return
@@ -141,7 +141,7 @@ func (n *simNode) leaseLater(c ratelimit.Charge, facts []counters.Facts) {
 	if waits {
 		return
 	}
-	n.w.timer(n, storeRetry, func() {
+	n.w.timer(n, ratelimit.StoreRetry, func() {
 		delete(n.later, c.Account)
 		n.lease(j.Charge, j.facts, func(bool) {})
 	})

@@ -5,19 +5,13 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
-	"time"
 
 	"petcat"
 )
 
-const (
-	// storeTimeout bounds one call of the store. It is longer than a request
-	// waits: a slow answer still tells what was leased.
-	storeTimeout = 10 * time.Second
-	// DayBatch is how many leases or returns make one call, so that the first of a
-	// midnight's many do not wait for the last.
-	DayBatch = 1_000
-)
+// DayBatch is how many leases or returns make one call, so that the first of a
+// midnight's many do not wait for the last.
+const DayBatch = 1_000
 
 // DayLeases asks a store for leases, in calls of up to [DayBatch]. A call that was
 // not answered may have been done: it is made again, as it was, until it is. W is
@@ -45,7 +39,7 @@ func (d *DayLeases[W]) Waiting() []W { return d.whom }
 
 // Ask makes the call. Its answers are in the order of whom.
 func (d *DayLeases[W]) Ask(ctx context.Context) (whom []W, got []petcat.DayLeased, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
 	defer cancel()
 	got, err = d.store.LeaseDays(ctx, d.call, d.asks)
 	if err == nil && len(got) != len(d.asks) {
@@ -117,7 +111,7 @@ func (d *DayReturns) Send(ctx context.Context, done func([]petcat.DayReturn)) er
 }
 
 func (d *DayReturns) send(ctx context.Context, returns []petcat.DayReturn) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
 	defer cancel()
 	return d.store.ReturnDays(ctx, d.call, returns)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -12,10 +11,7 @@ import (
 	"petcat"
 )
 
-var (
-	errSlow   = errors.New("the store did not answer in time")
-	errClosed = errors.New("the limiter is closed")
-)
+var errClosed = errors.New("the limiter is closed")
 
 // Unavailable is the answer when it cannot be known how much is left.
 func Unavailable(cause error) error {
@@ -151,12 +147,9 @@ func (e *storeQueue) takeLeases() []*lease {
 	return leases
 }
 
-// storeRetry is how long a store that failed is left alone.
-const storeRetry = time.Second
-
 // runStoreCalls is the one goroutine that talks to the store.
 func (m *Memory) runStoreCalls() {
-	retry := time.NewTimer(storeRetry)
+	retry := time.NewTimer(StoreRetry)
 	retry.Stop()
 	defer retry.Stop()
 	var refused []*lease // not asked for yet, because the store failed; oldest first
@@ -171,8 +164,8 @@ func (m *Memory) runStoreCalls() {
 		case <-m.queue.wake:
 		}
 		leases, rest := m.queue.takeLeases(), failing && !due
-		if out := m.away.Load(); rest && out != nil {
-			m.goOnWithout(leases, out.unreadable)
+		if rest && m.store.Away() {
+			m.goOnWithout(leases)
 			refused = append(refused, leases...)
 			continue
 		}
@@ -181,7 +174,7 @@ func (m *Memory) runStoreCalls() {
 		refused, leased = m.lease(append(refused, leases...))
 		if !returned || !leased {
 			failing = true
-			retry.Reset(storeRetry)
+			retry.Reset(StoreRetry)
 		} else if due {
 			failing = false
 		}
@@ -229,15 +222,15 @@ func (m *Memory) lease(leases []*lease) (refused []*lease, ok bool) {
 		if err != nil {
 			// The rest of the queue would meet the same failure, one time-out
 			// after the other.
-			m.setAway(&outage{err: err})
-			m.goOnWithout(slices.Concat(m.leases.Waiting(), leases), false)
+			m.store.Fail(m.logger, err, false)
+			m.goOnWithout(slices.Concat(m.leases.Waiting(), leases))
 			return leases, false
 		}
 		for i, l := range asked {
 			m.settle(l, got[i])
 		}
 	}
-	m.setAway(nil)
+	m.store.Work(m.logger)
 	return nil, true
 }
 
@@ -262,12 +255,13 @@ func (m *Memory) settle(l *lease, got petcat.DayLeased) {
 
 // goOnWithout makes the accounts of leases that the store did not grant ready
 // for going on from memory, as far as their counts are known or can be read.
-func (m *Memory) goOnWithout(leases []*lease, unreadable bool) {
+func (m *Memory) goOnWithout(leases []*lease) {
+	unreadable := m.store.Unreadable() != nil
 	for _, l := range leases {
 		if !unreadable {
 			if err := m.readCount(l); err != nil {
 				unreadable = true // the others are not made to wait for the same
-				m.setAway(&outage{err: fmt.Errorf("reading the day's count: %w", err), unreadable: true})
+				m.store.Fail(m.logger, fmt.Errorf("reading the day's count: %w", err), true)
 			}
 		}
 		l.shard.mu.Lock()
@@ -302,18 +296,7 @@ func (m *Memory) readCount(l *lease) error {
 
 // call runs one call of the store with a bound on its time.
 func (m *Memory) call(ctx context.Context, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
 	defer cancel()
 	return fn(ctx)
-}
-
-// setAway records that the store stopped or resumed doing its work.
-func (m *Memory) setAway(out *outage) {
-	before := m.away.Swap(out)
-	switch {
-	case before == nil && out != nil:
-		m.logger.LogAttrs(m.storeCtx, slog.LevelError, "the store is unavailable: day counts are kept in memory", slog.Any("error", out.err))
-	case before != nil && out == nil:
-		m.logger.LogAttrs(m.storeCtx, slog.LevelInfo, "the store is available again: day counts are saved")
-	}
 }

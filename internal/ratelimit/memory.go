@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"petcat"
@@ -33,8 +32,8 @@ type Memory struct {
 
 	shards [shardCount]shard
 	queue  storeQueue
-	leases *DayLeases[*lease]     // of runStoreCalls, and of Close after it
-	away   atomic.Pointer[outage] // nil while the store does its work
+	leases *DayLeases[*lease] // of runStoreCalls, and of Close after it
+	store  DayStoreState
 
 	stopping   chan struct{} // closed by Close
 	stop       sync.Once
@@ -43,13 +42,6 @@ type Memory struct {
 	// waited long enough.
 	storeCtx context.Context //nolint:containedctx // the background is no request of anybody
 	giveUp   context.CancelFunc
-}
-
-// outage is what is known of a store that does not do its work. It needs no circuit
-// breaker: one goroutine makes all calls, and whoever waits for it goes on without.
-type outage struct {
-	err        error
-	unreadable bool // counts cannot be read either
 }
 
 var _ Limiter = (*Memory)(nil)
@@ -82,7 +74,7 @@ func NewMemory(o Options) *Memory {
 }
 
 // Spend implements [Limiter]. It waits only when the day's count is not known
-// yet or the leased block is used up, at most leaseTimeout, for one round of
+// yet or the leased block is used up, at most LeaseTimeout, for one round of
 // the store. The error is a [petcat.Error] with CodeServiceUnavailable.
 func (m *Memory) Spend(ctx context.Context, c Charge) (Decision, error) {
 	s := m.shard(c.Account)
@@ -96,14 +88,9 @@ func (m *Memory) Spend(ctx context.Context, c Charge) (Decision, error) {
 	return next.decision, next.err
 }
 
-// leaseTimeout is how long a request waits for the store before it goes on
-// without. A durable write takes milliseconds; a store that needs seconds is
-// treated as away, and the caller must not pay for it with its own time-out.
-const leaseTimeout = 2 * time.Second
-
 // wait tries again after each round of the store, until the request is decided.
 func (m *Memory) wait(ctx context.Context, s *shard, c Charge, next step) step {
-	timeout := time.NewTimer(leaseTimeout)
+	timeout := time.NewTimer(LeaseTimeout)
 	defer timeout.Stop()
 	overdue := false
 	for next.wait != nil {
@@ -112,7 +99,7 @@ func (m *Memory) wait(ctx context.Context, s *shard, c Charge, next step) step {
 		case <-timeout.C:
 			overdue = true
 			m.leave(s, next.lease)
-			m.setAway(&outage{err: errSlow, unreadable: true})
+			m.store.Fail(m.logger, ErrStoreSlow, true)
 			m.queue.notify()
 		case <-ctx.Done():
 			m.leave(s, next.lease)
@@ -148,12 +135,12 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 		m.queue.giveBack(petcat.DayReturn{Account: c.Account, Day: day, Unused: unused})
 	}
 	if !a.known {
-		if out := m.away.Load(); out != nil && out.unreadable {
+		if err := m.store.Unreadable(); err != nil {
 			m.askLease(s, a, c)
-			return step{err: Unavailable(out.err)}
+			return step{err: Unavailable(err)}
 		}
 		if overdue {
-			return step{err: Unavailable(errSlow)}
+			return step{err: Unavailable(ErrStoreSlow)}
 		}
 		return m.awaitLease(s, a, c)
 	}
@@ -167,7 +154,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	if c.look {
 		return step{decision: u.Answer(v, c.Key)}
 	}
-	if v == DaySpent && a.stale && !overdue && m.away.Load() == nil {
+	if v == DaySpent && a.stale && !overdue && !m.store.Away() {
 		return m.awaitLease(s, a, c)
 	}
 	if v != Admitted {
@@ -176,7 +163,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	switch {
 	case a.dayFree > 0:
 		a.dayFree--
-	case overdue || m.away.Load() != nil:
+	case overdue || m.store.Away():
 		a.dayOwed++
 	default:
 		return m.awaitLease(s, a, c)
