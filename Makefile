@@ -193,8 +193,8 @@ vuln: need-go ## Look for known vulnerabilities (VULNDB=url: a mirror of the dat
 ##@ Release
 
 .PHONY: release
-release: need-go ## Make the files of a release from this commit: VERSION=1.2.3, into dist/1.2.3
-	@cd tools/release && go run . -root ../.. -version '$(VERSION)'
+release: need-go ## Make the files of a release from this commit: VERSION=1.2.3 MAINTAINER='Example <packages@example.com>', into dist/1.2.3
+	@cd tools/release && go run . -root ../.. -version '$(VERSION)' -maintainer "$$MAINTAINER"
 
 .PHONY: release-keep
 release-keep: need-go need-servers need-npm ## Keep what later releases are tested with: the API's document, data of the schema

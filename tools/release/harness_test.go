@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// maintainer is that of the tests' packages.
+const maintainer = "Example <packages@example.com>"
+
 // built are two releases of this tree, each from a copy in a folder of its own. The
 // tests share them.
 var built = sync.OnceValues(func() (pair [2]*release, err error) {
@@ -20,7 +23,7 @@ var built = sync.OnceValues(func() (pair [2]*release, err error) {
 			return pair, err
 		}
 		pair[i] = &release{
-			root: root, out: filepath.Join(root, "dist"), version: "1.2.3", revision: strings.Repeat("0123456789", 4),
+			root: root, out: filepath.Join(root, "dist"), version: "1.2.3", maintainer: maintainer, revision: strings.Repeat("0123456789", 4),
 			when: time.Date(2026, 11, 20, 23, 12, 2, 0, time.UTC), platforms: released(),
 		}
 		if err := pair[i].make(context.Background()); err != nil {

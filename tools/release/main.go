@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/mail"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,24 +19,25 @@ import (
 func main() {
 	root := flag.String("root", "../..", "the repository")
 	version := flag.String("version", "", "the version, such as 1.2.3 or 1.2.3-rc.1")
+	maintainer := flag.String("maintainer", "", "who answers for the Debian package, such as 'Example <packages@example.com>'")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *root, *version); err != nil {
+	if err := run(ctx, *root, *version, *maintainer); err != nil {
 		fmt.Fprintln(os.Stderr, "make release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, root, version string) error {
+func run(ctx context.Context, root, version, maintainer string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return err
 	}
-	if err := check(ctx, root, version); err != nil {
+	if err := check(ctx, root, version, maintainer); err != nil {
 		return err
 	}
-	r, err := newRelease(ctx, root, version)
+	r, err := newRelease(ctx, root, version, maintainer)
 	if err != nil {
 		return err
 	}
@@ -46,9 +48,12 @@ func run(ctx context.Context, root, version string) error {
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 // check refuses what must not be released, with everything that is missing.
-func check(ctx context.Context, root, version string) error {
+func check(ctx context.Context, root, version, maintainer string) error {
 	if !semver.MatchString(version) {
 		return fmt.Errorf("VERSION is %q; give one such as 1.2.3 or 1.2.3-rc.1", version)
+	}
+	if who, err := mail.ParseAddress(maintainer); err != nil || who.Name == "" || strings.ContainsAny(maintainer, "\r\n") {
+		return fmt.Errorf("MAINTAINER is %q; give who answers for the Debian package, such as MAINTAINER='Example <packages@example.com>'", maintainer)
 	}
 	var faults []error
 	changes, err := output(ctx, root, "git", "status", "--porcelain")
@@ -72,7 +77,7 @@ func check(ctx context.Context, root, version string) error {
 }
 
 // newRelease takes the commit and its time from git.
-func newRelease(ctx context.Context, root, version string) (*release, error) {
+func newRelease(ctx context.Context, root, version, maintainer string) (*release, error) {
 	revision, err := output(ctx, root, "git", "rev-parse", "HEAD")
 	if err != nil {
 		return nil, err
@@ -87,7 +92,7 @@ func newRelease(ctx context.Context, root, version string) (*release, error) {
 	}
 	return &release{
 		root: root, out: filepath.Join(root, "dist", version),
-		version: version, revision: revision, when: time.Unix(seconds, 0).UTC(),
+		version: version, maintainer: maintainer, revision: revision, when: time.Unix(seconds, 0).UTC(),
 		platforms: released(),
 	}, nil
 }

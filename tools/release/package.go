@@ -76,7 +76,7 @@ func (r *release) preparePackages() error {
 
 func (r *release) debianPackage(p platform) error {
 	variables := map[string]string{
-		"VERSION": r.version, "ARCHITECTURE": p.architecture,
+		"VERSION": r.version, "ARCHITECTURE": p.architecture, "MAINTAINER": r.maintainer,
 		"ROOT": r.root, "STAGE": r.stage, "PROGRAM": r.program(p),
 	}
 	config, err := nfpm.ParseFileWithEnvMapping(filepath.Join(r.root, "deploy", "debian", "nfpm.yaml"), func(name string) string { return variables[name] })

@@ -47,7 +47,7 @@ func TestPackage(t *testing.T) {
 	next.platforms = []platform{{"linux", runtime.GOARCH}}
 	must(t, next.make(t.Context()))
 
-	versions := fmt.Sprintf("OLD=%s NEW=%s\n", pair[0].version, next.version)
+	versions := fmt.Sprintf("OLD=%s NEW=%s MAINTAINER=%q\n", pair[0].version, next.version, maintainer)
 	boot(t, "package.sh", map[string]string{"old.deb": mustRead(t, older[0]), "new.deb": mustRead(t, next.file(next.platforms[0], ".deb")), "versions": versions})
 }
 

@@ -15,6 +15,8 @@ type release struct {
 	version  string // without a v
 	revision string // of the source
 	when     time.Time
+	// maintainer of the package: a name and an address, as in a mail.
+	maintainer string
 	// platforms are those that it is for.
 	platforms []platform
 

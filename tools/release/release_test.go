@@ -243,6 +243,11 @@ func TestRefusals(t *testing.T) {
 	} {
 		wantRefusal(t, root, version, want)
 	}
+	for _, nobody := range []string{"", "packages@example.com", "Example", "Example <packages@example.com>\nPriority: required"} {
+		if err := check(t.Context(), root, "1.2.3", nobody); err == nil || !strings.Contains(err.Error(), "MAINTAINER is") {
+			t.Errorf("MAINTAINER=%q: %v", nobody, err)
+		}
+	}
 	write("internal/sqlite/migrations/0010_next.sql", "")
 	wantRefusal(t, root, "1.2.3", "has changes")
 	wantRefusal(t, root, "1.2.3", "sqlite-0010 is missing")
@@ -252,7 +257,7 @@ func TestRefusals(t *testing.T) {
 
 func wantRefusal(t *testing.T, root, version, want string) {
 	t.Helper()
-	err := check(context.WithoutCancel(t.Context()), root, version)
+	err := check(context.WithoutCancel(t.Context()), root, version, maintainer)
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 		t.Errorf("VERSION=%s: %v; want %q in it", version, err, want)
 	}

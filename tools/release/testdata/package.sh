@@ -27,6 +27,7 @@ echo "== a new installation starts"
 dpkg -i /test/old.deb
 state enabled active
 answers
+is "maintainer" "$(dpkg-query -W -f '${Maintainer}' petcat)" "$MAINTAINER"
 is "version" "$(petcat version | sed -n 's/^version *//p')" "$OLD"
 is "data" "$(stat -c '%U:%G %a' /var/lib/petcat)" "petcat:petcat 700"
 is "backups" "$(stat -c '%U:%G %a' /var/lib/petcat-backups)" "petcat:petcat 700"
