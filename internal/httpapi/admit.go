@@ -102,7 +102,7 @@ func refusal(d ratelimit.Decision) error {
 	default:
 		if d.ByShare {
 			return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "the rest of the minute's " + number(d.Minute.Limit) +
-				" requests is kept for other nodes, while not all of them reach the shared counters; the next minute begins in " + wait(d.RetryAfter)}
+				" requests is kept for other nodes, because the nodes cannot count together at the moment; the next minute begins in " + wait(d.RetryAfter)}
 		}
 		return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "all " + number(d.Minute.Limit) +
 			" requests of the minute are used; the next minute begins in " + wait(d.RetryAfter) + warning(d)}

@@ -50,6 +50,9 @@ func (s *Server) getCategory(e *exchange) error {
 		return err
 	}
 	object, etag, found := list.Category(petcat.CategoryID(e.itemID()))
+	if !found && age > 0 {
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "whether there is a category with this id cannot be known at the moment; retry later")
+	}
 	if !found {
 		return petcat.NoSuchCategory()
 	}

@@ -36,7 +36,7 @@ type WindowState struct {
 }
 
 // SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
-// ends, in whole seconds, rounded up, at least 1: who waits that long is never early.
+// ends, in whole seconds, rounded up, at least 1: a client that waits that long is never early.
 func (s WindowState) SecondsLeft(now int64) int64 { return secondsUntil(now, s.Reset) }
 
 // Decision is the answer to a [Charge]. All of it describes one moment.
@@ -53,14 +53,14 @@ type Decision struct {
 	// Effective.Reset; 0 when the request was admitted.
 	RetryAfter int64
 	// ByShare says that the quota is not used up, and that the rest of it is kept for
-	// other nodes, because the counters that nodes share are unavailable for some, or were.
+	// other nodes, because the nodes cannot count together at the moment.
 	ByShare bool
 	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
-	// are borne, and the next one bans the key. It is never set where bans are
+	// are tolerated, and the next one bans the key. It is never set where bans are
 	// not enforced.
 	Warn             bool
 	EarlyRetriesLeft int64
-	// BanEnds is the Unix second at which the key's ban ends; 0: it serves none.
+	// BanEnds is the Unix second at which the key's ban ends; 0: it is not banned.
 	BanEnds int64
 }
 
