@@ -175,12 +175,7 @@ while no pet uses it.`,
 			return err
 		}
 		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if err := p.confirmDelete(ctx, c, id, *yes); err != nil {
-				return err
-			}
-			if err := c.Categories.Delete(ctx, id); errors.Is(err, client.ErrOutcomeUnknown) {
-				return fmt.Errorf("%w; run the command again", err)
-			} else if err != nil {
+			if err := p.deleteCategory(ctx, c, id, *yes); err != nil {
 				return err
 			}
 			if *asJSON {
@@ -195,17 +190,31 @@ while no pet uses it.`,
 	return cmd
 }
 
-// confirmDelete asks for a confirmation that shows the name: an id is easily mistyped.
-func (p *program) confirmDelete(ctx context.Context, c *client.Client, id int64, yes bool) error {
+// deleteCategory deletes a category. At a terminal it asks for a confirmation that shows the
+// name, because an id is easily mistyped, and deletes only what it has shown.
+func (p *program) deleteCategory(ctx context.Context, c *client.Client, id int64, yes bool) error {
 	question := ""
+	remove := func() error { return c.Categories.Delete(ctx, id) }
 	if !yes && p.isTerminal(p.stdin) {
-		found, err := c.Categories.Get(ctx, id)
+		shown, err := c.Categories.Get(ctx, id)
 		if err != nil {
 			return err
 		}
-		question = fmt.Sprintf("Permanently delete category %d (%s)?", id, found.Name)
+		question = fmt.Sprintf("Permanently delete category %d (%s)?", id, shown.Name)
+		remove = func() error { return c.Categories.DeleteIfMatch(ctx, id, shown.ETag) }
 	}
-	return p.confirm(yes, question)
+	if err := p.confirm(yes, question); err != nil {
+		return err
+	}
+	err := remove()
+	switch {
+	case errors.Is(err, client.ErrOutcomeUnknown):
+		return fmt.Errorf("%w; run the command again", err)
+	case errors.Is(err, client.CodePreconditionFailed):
+		return fmt.Errorf("category %d has changed since it was shown: %w; run the command again", id, err)
+	default:
+		return err
+	}
 }
 
 func parseCategoryID(text string) (int64, error) {
