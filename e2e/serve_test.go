@@ -187,7 +187,7 @@ func TestServeCountsForPrometheus(t *testing.T) {
 			t.Errorf("%s is %v; want %v", series, got, want)
 		}
 	}
-	for _, series := range []string{"petcat_commit_batch_size_count", "petcat_commit_duration_seconds_count", "petcat_store_wal_bytes"} {
+	for _, series := range []string{"petcat_commit_group_size_count", "petcat_commit_duration_seconds_count", "petcat_store_wal_bytes"} {
 		if s.metric(series) < 1 {
 			t.Errorf("%s counts nothing", series)
 		}

@@ -29,7 +29,7 @@ type Metrics struct {
 	admitted   prometheus.Counter
 	refused    map[petcat.Code]prometheus.Counter
 	bans       map[bool]prometheus.Counter // by shadow
-	batches    prometheus.Histogram
+	groups     prometheus.Histogram
 	commits    prometheus.Histogram
 	charges    prometheus.Histogram
 	deprecated *deprecated
@@ -78,8 +78,8 @@ func New(version string) *Metrics {
 			Name: "petcat_admitted_total",
 			Help: "Requests that were charged to an account.",
 		}),
-		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "petcat_commit_batch_size",
+		groups: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "petcat_commit_group_size",
 			Help:    "Writes that shared one commit.",
 			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256},
 		}),
@@ -100,7 +100,7 @@ func New(version string) *Metrics {
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.admitted, m.batches, m.commits, m.charges, m.deprecated.calls,
+		m.requests, m.admitted, m.groups, m.commits, m.charges, m.deprecated.calls,
 	)
 	m.resolve()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -174,7 +174,7 @@ func (m *Metrics) Banned(shadow bool) { m.bans[shadow].Inc() }
 
 // Commit counts one commit of a number of writes.
 func (m *Metrics) Commit(writes int, took time.Duration) {
-	m.batches.Observe(float64(writes))
+	m.groups.Observe(float64(writes))
 	m.commits.Observe(took.Seconds())
 }
 

@@ -174,7 +174,7 @@ func TestBansAndCommits(t *testing.T) {
 		`petcat_bans_total{mode="enforce"}`: 2, `petcat_bans_total{mode="shadow"}`: 1,
 	})
 	wantChanged(t, changed(t, m, func() { m.Commit(3, time.Millisecond); m.Commit(5, 2*time.Millisecond) }), map[string]float64{
-		"petcat_commit_batch_size_count": 2, "petcat_commit_batch_size_sum": 8,
+		"petcat_commit_group_size_count": 2, "petcat_commit_group_size_sum": 8,
 		"petcat_commit_duration_seconds_count": 2, "petcat_commit_duration_seconds_sum": 0.003,
 	})
 }

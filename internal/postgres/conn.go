@@ -128,12 +128,12 @@ func dialect() store.Dialect {
 		},
 		// Every node deletes what has expired.
 		SkipLocked: ` FOR UPDATE SKIP LOCKED`,
-		CleanBatch: cleanBatch,
+		CleanRows: cleanRows,
 	}
 }
 
-// cleanBatch keeps each deletion under some milliseconds.
-const cleanBatch = 1000
+// cleanRows keeps each deletion under some milliseconds.
+const cleanRows = 1000
 
 // engine implements [store.Database].
 type engine struct{ s *Store }

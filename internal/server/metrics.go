@@ -19,7 +19,7 @@ func (n *Node) registerMetrics() {
 	m := n.metrics
 	m.Gauge("petcat_categories", "Categories in the list.", func() float64 { return float64(n.backend.list().Count()) })
 	m.Gauge("petcat_store_queue", "Queued writes.", func() float64 { return float64(n.backend.status().waiting) })
-	m.Counter("petcat_store_shed_total", "Writes refused because the queue was full.", func() float64 { return float64(n.backend.status().shed) })
+	m.Counter("petcat_store_shed_total", "Writes refused because too many were queued, in total or for their account.", func() float64 { return float64(n.backend.status().shed) })
 	m.Gauge("petcat_store_up", "1 while the store can be read and written; the same as in /readyz.", func() float64 { return gauge(n.condition().store == "") })
 	m.Gauge("petcat_limiter_degraded", "1 while day counts cannot be saved or the shared counters are unavailable; the same as in /readyz.", func() float64 {
 		return gauge(n.condition().limiter != "")

@@ -70,11 +70,11 @@ func dialect() store.Dialect {
 		Hashes:    func(hashes []petcat.KeyHash) any { return hexArray(hashes) },
 		// A deletion stays under a millisecond: it shares its transaction with creates
 		// that somebody waits for.
-		CleanBatch: cleanBatch,
+		CleanRows: cleanRows,
 	}
 }
 
-const cleanBatch = 500
+const cleanRows = 500
 
 // hexArray returns hashes as a JSON array of their hexadecimal digits: one
 // parameter of a query, however many there are.

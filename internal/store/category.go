@@ -15,7 +15,7 @@ type Create struct {
 	Fingerprint [sha256.Size]byte // only with an idempotency key
 	// Created is the result. It may be read only after the commit.
 	Created petcat.CreatedCategory
-	// Outcome is the error of this create alone, while others of its batch were committed.
+	// Outcome is the error of this create alone, while others of its group were committed.
 	Outcome error
 }
 

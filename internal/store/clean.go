@@ -23,7 +23,7 @@ const (
 	killedAfter = 90 * time.Second
 )
 
-// Clean deletes everything that has expired, in small batches so that other writes do not
+// Clean deletes everything that has expired, some rows at a time so that other writes do not
 // wait for long. It also notes killed nodes, and folds the usage history into hours and days.
 func (s *Store) Clean(ctx context.Context) error {
 	skip := s.dialect.SkipLocked
@@ -68,12 +68,12 @@ func (s *Store) Clean(ctx context.Context) error {
 	return s.FoldUsage(ctx)
 }
 
-// DeleteAll repeats a query that deletes one batch until nothing is left. The query's
-// parameters are before and the size of a batch in rows.
+// DeleteAll repeats a query that deletes some rows until nothing is left. The query's
+// parameters are before and how many rows it may delete.
 func (s *Store) DeleteAll(ctx context.Context, query string, before int64) error {
 	for {
-		deleted, err := s.db.Exec(ctx, "delete what has expired", query, before, s.dialect.CleanBatch)
-		if err != nil || deleted < int64(s.dialect.CleanBatch) {
+		deleted, err := s.db.Exec(ctx, "delete what has expired", query, before, s.dialect.CleanRows)
+		if err != nil || deleted < int64(s.dialect.CleanRows) {
 			return err
 		}
 	}

@@ -65,9 +65,9 @@ type Dialect struct {
 	// SkipLocked ends a query that chooses rows to delete. It leaves out rows that another
 	// transaction is deleting.
 	SkipLocked string
-	// CleanBatch is how many rows one statement deletes: few enough that the writes which
+	// CleanRows is how many rows one statement deletes: few enough that the writes which
 	// wait for it do not wait for long.
-	CleanBatch int
+	CleanRows int
 }
 
 // change runs an operator's fn in a transaction, and returns its result after the

@@ -57,7 +57,7 @@ func (s *Store) FoldUsage(ctx context.Context) error {
 			return err
 		}
 	}
-	for folded := s.dialect.CleanBatch; folded == s.dialect.CleanBatch; {
+	for folded := s.dialect.CleanRows; folded == s.dialect.CleanRows; {
 		if folded, err = s.foldHours(ctx); err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 			}
 			totals, keys = append(totals, row), append(keys, row[:2:2])
 			return err
-		}, old, before, s.dialect.CleanBatch)
+		}, old, before, s.dialect.CleanRows)
 		if err != nil {
 			return err
 		}
