@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -75,7 +76,12 @@ func (t *tx) restore(by petcat.Actor, rows *rowSource) error {
 		return err
 	}
 	// Until the server looks by itself, it would take the tables for empty.
-	if _, err := t.Exec(`ANALYZE account, api_key, ban, category, idempotency, day_count, audit, pet, store_order, usage_node, usage_batch, usage_hour, usage_day, key_use`); err != nil {
+	var tables []string
+	for _, k := range backup.Kinds() {
+		name, _ := store.Table(k)
+		tables = append(tables, name)
+	}
+	if _, err := t.Exec(`ANALYZE ` + strings.Join(tables, ", ")); err != nil {
 		return err
 	}
 	// A node that began to serve meanwhile has seen an empty database.
