@@ -64,7 +64,7 @@ func ParseToken(s string) (TokenHash, error) {
 
 // NoSuchLink says that a link cannot be used, or no longer.
 func NoSuchLink() *Error {
-	return Errorf(CodeNotFound, "this link was used already, has expired, or is not whole; ask for another one: petcat operator link NAME")
+	return Errorf(CodeNotFound, "this link was used already, has expired, or is not whole; ask for another one")
 }
 
 // NoSession says that somebody is not signed in, or no longer.

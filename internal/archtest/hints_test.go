@@ -11,14 +11,14 @@ import (
 )
 
 // TestCommandsAreNamedByTheCommandLine: a store once told the user which command lists
-// the accounts, and which flag chooses another directory. Its errors also reach callers
-// of the API and other front ends, who have no such commands, and whoever renames a flag
-// does not look for it in a store. So a store says what is wrong, and cmd/petcat adds
-// what to type.
+// the accounts, and which flag chooses another directory. Its errors, and the domain's,
+// also reach callers of the API and other front ends, who have no such commands, and
+// whoever renames a flag does not look for it there. So they say what is wrong, and
+// cmd/petcat adds what to type.
 func TestCommandsAreNamedByTheCommandLine(t *testing.T) {
 	p := loadProject(t)
 	typed := regexp.MustCompile(`\bpetcat ` + commandNames + `\b|(^|[^-\w])--[a-z]`)
-	for _, file := range p.matching(t, `^internal/(datadir|openerror|postgres|sqlite|store)/.*\.go$`) {
+	for _, file := range p.matching(t, `^(internal/(datadir|openerror|postgres|sqlite|store)/.*|[^/]+)\.go$`) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
