@@ -56,7 +56,7 @@ func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
 }
 
 // expired tells a request that has waited for half of its time: a call would have too
-// little left, and who is not answered may be charged all the same.
+// little left, and a request that is not answered may be charged all the same.
 func (p *partition) expired(o *order, now clock.Reading) error {
 	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == open {
 		return errNotSent

@@ -15,8 +15,8 @@ import (
 // the processor: what the server answered meanwhile has arrived and not been read,
 // and a node that took it for lost would admit on its own what others were admitted.
 //
-// Who waits looks at it every so often; where nobody has looked for long, the
-// process stood still.
+// Every request that waits looks at it from time to time; where none has looked for long,
+// the process stood still.
 type stopwatch struct {
 	source clock.Clock
 	every  time.Duration // how often who waits looks

@@ -83,7 +83,7 @@ func (d *Dir) Database() (string, error) {
 }
 
 // create opens a file for reading and writing, and makes it when it is missing: so
-// that it outlasts a power cut, and that who owns the directory can use it.
+// that it outlasts a power cut, and that the directory's owner can use it.
 func create(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if errors.Is(err, fs.ErrExist) {

@@ -20,8 +20,8 @@ const longestWord = 20
 // appendSent appends a text as a caller sent it, quoted, at most so many bytes of
 // it, and escaped, so that no caller can forge a line or send control codes to a
 // terminal. What could be a key is masked even without its prefix, and what is
-// behind a percent sign left out: the path was unescaped once, and who escapes a
-// key twice would get it past every mask. What was left out is shown by three dots.
+// behind a percent sign left out: the path was unescaped once, and a
+// key that was escaped twice would get past every mask. What was left out is shown by three dots.
 func appendSent(dst []byte, s string, most int) []byte {
 	if plainWords(s) && len(s) <= most {
 		dst = append(dst, '"')

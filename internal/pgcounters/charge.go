@@ -152,6 +152,6 @@ func queueRows(batch *pgx.Batch, charges []asked) {
 	batch.Queue(insert, columnOf(charges, asked.id))
 }
 
-// makeLock is the number of the advisory lock that who makes rows holds: "pccount" in
-// ASCII.
+// makeLock is the number of the advisory lock that is held while rows are made: "pccount"
+// in ASCII.
 const makeLock = 0x7063636f756e74

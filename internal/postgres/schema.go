@@ -22,8 +22,8 @@ var migrations embed.FS
 // library's, which another program in the same schema may use.
 const versions = "petcat_schema"
 
-// migrationLock is the number of the advisory lock that who changes the schema
-// holds: "petcat" in ASCII. Such locks are each database's own.
+// migrationLock is the number of the advisory lock that is held while the schema is
+// changed: "petcat" in ASCII. Such locks are each database's own.
 const migrationLock = 0x706574636174
 
 // migrate makes the schema or brings it up to date, if that is allowed, forward
@@ -127,8 +127,8 @@ func noData(config *pgx.ConnConfig) error {
 const upAgain = time.Second
 
 // up runs the migrations. The caller holds the lock. A table that is read at length,
-// as by a backup, cannot be changed meanwhile, and who waits for it makes all others
-// wait behind. So migrations of tables that nodes write to set a short lock_timeout,
+// as by a backup, cannot be changed meanwhile, and whatever waits for it makes all others
+// wait behind it. So migrations of tables that nodes write to set a short lock_timeout,
 // and are tried again.
 func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig, logger *slog.Logger) error {
 	config = config.Copy()

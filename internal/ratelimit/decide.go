@@ -110,7 +110,7 @@ func (s WindowState) at(w petcat.Window, now int64) WindowState {
 }
 
 // Banned describes a ban's end (a whole Unix second, after now) to the caller,
-// or the end of a window that is spent, if that is no earlier: who comes back
+// or the end of a window that is spent, if that is no earlier: a client that comes back
 // then is not refused once more. The limit shown with a ban's end is the minute's, for
 // want of one that fits a ban.
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
@@ -124,7 +124,7 @@ func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 }
 
 // maxDayJitter is in seconds. All days end at the same instant; without it all
-// who wait for the end would come back in the same second.
+// clients that wait for the end would come back in the same second.
 const maxDayJitter = 60
 
 // dayJitter returns how many seconds later than the day's end a key is asked to
@@ -139,7 +139,7 @@ func dayJitter(key petcat.KeyID, day int64) int64 {
 }
 
 // secondsUntil returns the whole seconds from now (nanoseconds) to a Unix
-// second, rounded up, at least 1: who waits that long is never early.
+// second, rounded up, at least 1: a client that waits that long is never early.
 func secondsUntil(now, unix int64) int64 {
 	return max(1, unix-unixOf(now))
 }

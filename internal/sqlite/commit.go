@@ -46,8 +46,8 @@ func (s *Store) commit(group []*op) error {
 	}
 }
 
-// changeError says of a change that failed with its whole group what that means to
-// who asked for it. Group errors speak to the API's callers.
+// changeError says what it means for a change that its whole group failed. Errors of
+// groups are worded for callers of the API; these are worded for operators.
 func changeError(err error) error {
 	cause := err
 	if e, ok := errors.AsType[*petcat.Error](err); ok {

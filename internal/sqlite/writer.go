@@ -127,7 +127,7 @@ const (
 
 // lock begins a transaction, with the database's lock for writing. SQLite's own
 // way to wait sleeps longer and longer, and misses the gaps between the
-// transactions of a busy server. A server lets others go first, who ask for it.
+// transactions of a busy server. A server lets others go first when they ask for it.
 func (w *writer) lock() error {
 	if w.refused != nil {
 		return w.refused
