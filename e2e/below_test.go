@@ -107,7 +107,7 @@ func TestAnswersOfTheHTTPServerAreListed(t *testing.T) {
 }
 
 // say sends a text and returns the answer.
-func say(t *testing.T, s *server, text string) (status int, header http.Header, body []byte) {
+func say(t testing.TB, s *server, text string) (status int, header http.Header, body []byte) {
 	t.Helper()
 	_, address, _ := strings.Cut(s.api, "://")
 	conn, err := net.Dial("tcp", address)

@@ -110,6 +110,7 @@ func TestClusterOfTheReadme(t *testing.T) {
 		}
 		return strings.Contains(s.stdout.String(), "Ctrl-C stops all")
 	})
+	(&front{server: s, listen: fmt.Sprint("127.0.0.1:", port)}).wantOnlyHTTP1()
 	key := newCaller(t, database)
 	nodes := make([]*server, 3)
 	for i := range nodes {

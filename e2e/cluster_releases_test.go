@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,18 +110,7 @@ func startHaproxy(t *testing.T, nodes []*server) *server {
 	for i, s := range nodes {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE_%d=%s", i+1, portOf(s.api)), fmt.Sprintf("ADMIN_%d=%s", i+1, portOf(s.admin)))
 	}
-	front := newServer(t, "")
-	front.api = "http://" + address
-	cmd.SysProcAttr = diesWithTest()
-	front.launch(cmd)
-	eventually(t, 10*time.Second, "the proxy listens", func() bool {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			return false
-		}
-		return conn.Close() == nil
-	})
-	return front
+	return startProxy(t, cmd, address)
 }
 
 // TestClusterTwoReleases: nodes of an earlier release and of this one serve side by side

@@ -108,7 +108,12 @@ func newServer(t testing.TB, data string) *server {
 // newClient returns a client whose answers are all checked.
 func newClient(t testing.TB) *http.Client {
 	t.Helper()
-	base := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, ExpectContinueTimeout: time.Minute}
+	return checking(t, &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, ExpectContinueTimeout: time.Minute})
+}
+
+// checking is newClient on a transport of one's own.
+func checking(t testing.TB, base *http.Transport) *http.Client {
+	t.Helper()
 	return &http.Client{Timeout: 30 * time.Second, Transport: &checked{
 		Transport: apicheck.New(t, base, func() int64 { return time.Now().Unix() }), base: base,
 	}}

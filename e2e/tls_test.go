@@ -20,11 +20,10 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/apicheck"
 )
 
-// writeCertificate writes a self-signed pair for 127.0.0.1 with a name that
-// tells it from others.
+// writeCertificate writes a self-signed pair for 127.0.0.1 and publicName, with a name
+// that tells it from others.
 func writeCertificate(t *testing.T, dir, name string) (certFile, keyFile string) {
 	t.Helper()
 	return writeCertificateFor(t, dir, name, net.IPv4(127, 0, 0, 1), time.Now().Add(time.Hour))
@@ -38,7 +37,7 @@ func writeCertificateFor(t *testing.T, dir, name string, address net.IP, until t
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until,
-		IPAddresses: []net.IP{address}, IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{address}, DNSNames: []string{publicName}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	must(t, err)
@@ -69,22 +68,41 @@ func serveTLS(t *testing.T, dir string) *server {
 	return s
 }
 
+// trustingTransport returns a transport that trusts a certificate and speaks one protocol.
+func trustingTransport(t testing.TB, certFile, protocol string) *http.Transport {
+	t.Helper()
+	text, err := os.ReadFile(certFile)
+	must(t, err)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	return &http.Transport{
+		DisableCompression: true,
+		TLSClientConfig:    &tls.Config{RootCAs: roots, NextProtos: []string{protocol}},
+		ForceAttemptHTTP2:  protocol == "h2",
+	}
+}
+
 // trusting makes the server's client trust its certificate and speak one
 // protocol.
 func (s *server) trusting(certFile, protocol string) {
 	s.t.Helper()
-	text, err := os.ReadFile(certFile)
-	must(s.t, err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	base := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, NextProtos: []string{protocol}},
-		ForceAttemptHTTP2: protocol == "h2",
-	}
+	base := trustingTransport(s.t, certFile, protocol)
 	s.t.Cleanup(base.CloseIdleConnections)
-	s.client = &http.Client{Timeout: 10 * time.Second, Transport: &checked{
-		Transport: apicheck.New(s.t, base, func() int64 { return time.Now().Unix() }), base: base,
-	}}
+	s.client = checking(s.t, base)
+}
+
+// wantNoOldTLS expects that a listener speaks no TLS before 1.2.
+func wantNoOldTLS(t testing.TB, address string) {
+	t.Helper()
+	conn, err := tls.Dial("tcp", address, &tls.Config{
+		InsecureSkipVerify: true, ServerName: publicName, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+	})
+	if err == nil {
+		_ = conn.Close()
+		t.Error("TLS 1.1 was accepted")
+	} else if !strings.Contains(err.Error(), "remote error: tls: protocol version not supported") {
+		t.Errorf("TLS 1.1 is answered: %v", err)
+	}
 }
 
 func TestTLS(t *testing.T) {
@@ -113,11 +131,7 @@ func TestTLS(t *testing.T) {
 		}
 	})
 	t.Run("old protocols are refused", func(t *testing.T) {
-		conn, err := tls.Dial("tcp", strings.TrimPrefix(s.api, "https://"), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
-		if err == nil {
-			_ = conn.Close()
-			t.Error("TLS 1.1 was accepted")
-		}
+		wantNoOldTLS(t, strings.TrimPrefix(s.api, "https://"))
 	})
 	t.Run("plaintext to the TLS port", func(t *testing.T) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.api, "https://"))
