@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -119,33 +120,68 @@ func TestConsoleInBrowser(t *testing.T) {
 	}
 }
 
-// TestConsoleNames: the console answers to its own names, and without TLS only on the
-// loopback.
+// callAdmin sends a request to the admin listener as somebody does who knows it by a host, ""
+// for its own, and returns the answer, also if that leads elsewhere.
+func (s *server) callAdmin(host, method, path string, form url.Values) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.admin+path, strings.NewReader(form.Encode()))
+	must(s.t, err)
+	r.Host = host
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	r.Header.Set("X-Forwarded-For", "192.0.2.7") // as a proxy does
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(r)
+	must(s.t, err)
+	must(s.t, res.Body.Close())
+	return res
+}
+
+// wantAdmin checks how the admin listener answers those who know it by a host.
+func (s *server) wantAdmin(host, path string, status int) {
+	s.t.Helper()
+	if res := s.callAdmin(host, http.MethodGet, path, nil); res.StatusCode != status {
+		s.t.Errorf("%s by %q: %s, want %d", path, host, res.Status, status)
+	}
+}
+
+// TestConsoleNames: the console answers to its own names, and the name that only
+// --console-url gives it leads to nothing else, because anybody may come by it.
 func TestConsoleNames(t *testing.T) {
 	t.Parallel()
-	s := serve(t, filepath.Join(t.TempDir(), "data"), "--console-url", "https://console.example.com")
-	wantConsole := func(s *server, host string, status int) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.admin+"/console/sign-in", nil)
-		must(t, err)
-		r.Host = host
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		res, err := client.Do(r)
-		must(t, err)
-		defer res.Body.Close()
-		if res.StatusCode != status {
-			t.Errorf("%s for %s: %s, want %d", r.URL, host, res.Status, status)
-		}
+	const name = "console.example.com"
+	s := serve(t, filepath.Join(t.TempDir(), "data"), "--console-url", "https://"+name, "--trusted-proxies", "127.0.0.1")
+	for _, host := range []string{"", "localhost:1", "[::1]", name, name + ":443"} {
+		s.wantAdmin(host, "/console/sign-in", http.StatusOK)
+		s.wantAdmin(host, "/console/files/console.js", http.StatusOK)
+		s.wantAdmin(host, "/", http.StatusSeeOther)
 	}
-	for host, status := range map[string]int{
-		"": http.StatusOK, "localhost:1": http.StatusOK, "[::1]": http.StatusOK, "console.example.com": http.StatusOK,
-		"evil.example": http.StatusForbidden, "console.example.com.evil.example": http.StatusForbidden,
-	} {
-		wantConsole(s, host, status)
+	for _, path := range []string{"/metrics", "/settings", "/readyz", "/readyz?verbose", "/livez"} {
+		s.wantAdmin("", path, http.StatusOK)
+		s.wantAdmin("localhost:1", path, http.StatusOK)
+		s.wantAdmin(name, path, http.StatusForbidden)
+		s.wantAdmin(strings.ToUpper(name), path, http.StatusForbidden)
+	}
+	for _, host := range []string{"evil.example", name + ".evil.example"} {
+		for _, path := range []string{"/console/sign-in", "/", "/metrics", "/settings"} {
+			s.wantAdmin(host, path, http.StatusForbidden)
+		}
 	}
 	if status, body := s.ask("/"); status != http.StatusOK || !strings.Contains(body, "Sign in to petcat") {
 		t.Errorf("/ leads to %d\n%s", status, body)
 	}
+	s.mustStop()
+
+	// Where other machines reach the listener, they may know it by any name.
+	s = serve(t, s.data, "--console-url", "https://"+name, "--admin-listen", "0.0.0.0:0", "--admin-allow-plaintext")
+	s.wantAdmin(name, "/console/sign-in", http.StatusOK)
+	s.wantAdmin(name, "/metrics", http.StatusForbidden)
+	s.wantAdmin(name, "/settings", http.StatusForbidden)
+	s.wantAdmin("node-1.internal", "/metrics", http.StatusOK)
 	s.mustStop()
 }
 

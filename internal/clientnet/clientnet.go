@@ -1,6 +1,7 @@
-// Package clientnet tells which addresses count as one client: an IPv4 address by
-// itself, and IPv6 addresses by their /64, which is what one subscriber gets. It has
-// no state and does no I/O.
+// Package clientnet tells which address the client of a request has, also behind trusted
+// proxies, and which addresses count as one client: an IPv4 address by itself, and IPv6
+// addresses by their /64, which is what one subscriber gets. It has no state and does no
+// I/O.
 package clientnet
 
 import (

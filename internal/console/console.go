@@ -11,6 +11,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/ratelimit"
 )
@@ -74,9 +75,11 @@ type Options struct {
 	OwnName func(host string) bool
 	// Failures counts failed attempts to sign in, by address.
 	Failures *ratelimit.FailureBucket
-	Clock    clock.Clock
-	Logger   *slog.Logger
-	Random   io.Reader // cryptographically secure
+	// TrustedProxies are the addresses whose X-Forwarded-For is trusted. Optional.
+	TrustedProxies clientnet.Proxies
+	Clock          clock.Clock
+	Logger         *slog.Logger
+	Random         io.Reader // cryptographically secure
 }
 
 // Console is the handler. Use [New].

@@ -158,13 +158,9 @@ func errTooManyAttempts() error {
 	return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts to sign in failed; wait a minute, then try again")
 }
 
-// address returns the address of the client's connection.
+// address returns the address of the client.
 func (x *exchange) address() netip.Addr {
-	from, err := netip.ParseAddrPort(x.r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{} // all such clients count as one
-	}
-	return from.Addr().Unmap()
+	return x.TrustedProxies.Client(x.r.RemoteAddr, x.r.Header.Values("X-Forwarded-For"))
 }
 
 func signOut(x *exchange) error {

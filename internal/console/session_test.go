@@ -2,9 +2,11 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"regexp"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/ratelimit"
 )
@@ -73,7 +76,8 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	b := s.browser()
 	for i := range FailuresPerMinute {
 		wrong := []string{"", "x", strings.Repeat("a", 32)}[i%3]
-		b.post("sign-in", "token", wrong).want(http.StatusForbidden, "not whole")
+		// Without trusted proxies, nobody is believed to come from elsewhere.
+		b.do(http.MethodPost, "sign-in", form("token", wrong), "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)).want(http.StatusForbidden, "not whole")
 	}
 	b.post("sign-in", "token", token).want(http.StatusTooManyRequests, "wait a minute")
 	if told := strings.Count(s.log.String(), "an attempt to sign in to the console failed"); told != FailuresPerMinute || !strings.Contains(s.log.String(), "address=127.0.0.1") {
@@ -81,6 +85,20 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	}
 	s.clock.Advance(time.Minute)
 	b.post("sign-in", "token", token).wantGoesTo("")
+
+	t.Run("of each address behind a proxy", func(t *testing.T) {
+		s := start(t, func(o *Options) { o.TrustedProxies = clientnet.Proxies{netip.MustParsePrefix("127.0.0.0/8")} })
+		token := s.link("ada", petcat.RoleAdmin)
+		b := s.browser()
+		signIn := func(from, token string) *page {
+			return b.do(http.MethodPost, "sign-in", form("token", token), "X-Forwarded-For", from)
+		}
+		for range FailuresPerMinute {
+			signIn("198.51.100.1, 192.0.2.1", "x").want(http.StatusForbidden)
+		}
+		signIn("192.0.2.1", token).want(http.StatusTooManyRequests)
+		signIn("192.0.2.2", token).wantGoesTo("")
+	})
 }
 
 func TestFailedAttemptsAreSlow(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"petcat"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/keyring"
 	"petcat/internal/ratelimit"
@@ -99,7 +99,7 @@ func (s *Server) end(e *exchange) {
 // the process's random name and a number.
 func (s *Server) requestID(r *http.Request) string {
 	if len(s.proxies) > 0 {
-		if id := r.Header.Get("X-Request-Id"); validRequestID(id) && s.trusted(remoteAddress(r)) {
+		if id := r.Header.Get("X-Request-Id"); validRequestID(id) && s.proxies.Contain(clientnet.Remote(r.RemoteAddr)) {
 			return id
 		}
 	}
@@ -173,15 +173,6 @@ func (s *Server) recover(next handler) handler {
 	}
 }
 
-// remoteAddress returns the address of the connection's other end.
-func remoteAddress(r *http.Request) netip.Addr {
-	address, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.IPv6Unspecified() // a Unix socket, say: all its clients share a bucket
-	}
-	return address.Addr().Unmap()
-}
-
 // addressText returns the client's address for the record. Without trusted proxies it is
 // part of RemoteAddr, and no request has to parse it.
 func (s *Server) addressText(e *exchange) string {
@@ -195,36 +186,10 @@ func (s *Server) addressText(e *exchange) string {
 	return strings.Trim(host, "[]")
 }
 
-func (s *Server) trusted(a netip.Addr) bool {
-	for _, p := range s.proxies {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
-}
-
-// clientAddress returns the address of the client: that of the connection, or, if that is a
-// trusted proxy, the last address in X-Forwarded-For that is not one. A client can invent
-// everything before that address.
+// clientAddress returns the address of the client; see [clientnet.Proxies.Client].
 func (s *Server) clientAddress(e *exchange) netip.Addr {
-	if e.address.IsValid() {
-		return e.address
-	}
-	e.address = remoteAddress(e.r)
-	if len(s.proxies) == 0 || !s.trusted(e.address) {
-		return e.address
-	}
-	hops := strings.Split(strings.Join(e.r.Header.Values("X-Forwarded-For"), ","), ",")
-	for _, text := range slices.Backward(hops) {
-		hop, err := netip.ParseAddr(strings.TrimSpace(text))
-		if err != nil {
-			break // no proxy wrote this
-		}
-		e.address = hop.Unmap().WithZone("") // a zone is a text of any length
-		if !s.trusted(e.address) {
-			break
-		}
+	if !e.address.IsValid() {
+		e.address = s.proxies.Client(e.r.RemoteAddr, e.r.Header.Values("X-Forwarded-For"))
 	}
 	return e.address
 }

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/keyring"
 	"petcat/internal/ratelimit"
@@ -74,7 +74,7 @@ type Options struct {
 	Operations []petcat.Operation
 	// TrustedProxies are the addresses whose X-Forwarded-For and X-Request-Id are
 	// trusted. Optional.
-	TrustedProxies []netip.Prefix
+	TrustedProxies clientnet.Proxies
 	// CORSOrigins are the origins whose web pages may use the API, as browsers send
 	// them, such as https://app.example.com; or * for all. Optional.
 	CORSOrigins []string
@@ -96,7 +96,7 @@ type Server struct {
 	proven    func(context.Context)
 	refused   func(_ context.Context, known bool) (closes bool)
 	documents map[string]http.Handler
-	proxies   []netip.Prefix
+	proxies   clientnet.Proxies
 	origins   *origins // nil: web pages of other origins cannot use the API
 
 	api, outside handler

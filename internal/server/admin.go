@@ -22,10 +22,7 @@ func (n *Node) adminHandler() http.Handler {
 	mux.Handle("/console/", n.consoleAnswers())
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	mux.HandleFunc("GET /settings", n.showSettings)
-	if n.settings.AdminIsLocal() {
-		return n.onlyOwnNames(mux)
-	}
-	return mux
+	return n.onlyOwnNames(mux)
 }
 
 // showSettings answers with the settings of this node, secrets masked.
@@ -36,23 +33,42 @@ func (n *Node) showSettings(w http.ResponseWriter, _ *http.Request) {
 }
 
 // isOwnName reports whether a host names this admin listener: an address, localhost, what
-// the settings name, or with TLS a name of the certificate.
+// --admin-listen names, or with TLS a name of the certificate.
 func (n *Node) isOwnName(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
 	return host == "localhost" || host != "" && (host == console.HostOf(n.settings.AdminListen) ||
-		host == console.HostOf(strings.TrimPrefix(n.settings.ConsoleURL, "https://")) ||
 		n.listeners.adminTLS && n.listeners.certificate.names(host))
 }
 
-// onlyOwnNames refuses requests to a loopback listener whose Host is not a name of it. It
-// prevents DNS rebinding: any web site can let its name resolve to 127.0.0.1, and its pages
-// could then read this listener through the browser of somebody who works on this machine.
+// isConsoleName reports whether a host names the console: as this listener, or as
+// --console-url does.
+func (n *Node) isConsoleName(host string) bool {
+	return n.isOwnName(host) || host != "" && host == console.HostOf(strings.TrimPrefix(n.settings.ConsoleURL, "https://"))
+}
+
+// answersTo reports whether this listener serves a path by a host. On the loopback it serves
+// nothing by a foreign one, which prevents DNS rebinding: any web site can let its name
+// resolve to 127.0.0.1, and its pages could then read this listener through the browser of
+// somebody who works on this machine.
+func (n *Node) answersTo(host, path string) bool {
+	switch {
+	case host == "" || n.isOwnName(host): // browsers always send a host; some health checks, by HTTP/1.0, do not
+		return true
+	case n.isConsoleName(host):
+		// Such a request comes through a proxy, perhaps from anybody: only the console asks
+		// who it is.
+		return path == "/" || strings.HasPrefix(path, "/console/")
+	default:
+		return !n.settings.AdminIsLocal()
+	}
+}
+
+// onlyOwnNames refuses requests for what is not served by the host in their Host.
 func (n *Node) onlyOwnNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Browsers always send a Host; some health checks, by HTTP/1.0, do not.
-		if host := console.HostOf(r.Host); host == "" || n.isOwnName(host) {
+		if n.answersTo(console.HostOf(r.Host), r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}

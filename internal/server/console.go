@@ -73,9 +73,10 @@ func (n *Node) loadConsole(ctx context.Context) {
 	n.console.current.Store(console.New(console.Options{
 		Store: n.backend, List: n.backend.list(), Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
 		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
-		Settings: consoleSettings(n.values), Secure: n.consoleByTLS(), OwnName: n.isOwnName,
-		Failures: ratelimit.NewFailureBucket(n.limitsClock, console.FailuresPerMinute),
-		Clock:    n.clock, Logger: n.log.Logger, Random: rand.Reader,
+		Settings: consoleSettings(n.values), Secure: n.consoleByTLS(), OwnName: n.isConsoleName,
+		Failures:       ratelimit.NewFailureBucket(n.limitsClock, console.FailuresPerMinute),
+		TrustedProxies: n.settings.TrustedProxies,
+		Clock:          n.clock, Logger: n.log.Logger, Random: rand.Reader,
 	}))
 }
 
