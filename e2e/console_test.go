@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -149,6 +150,21 @@ func (s *server) wantAdmin(host, path string, status int) {
 	}
 }
 
+// wantHostCookie checks that an operator who signs in by a host gets a cookie that is for it
+// alone, and for TLS.
+func (s *server) wantHostCookie(host string) {
+	s.t.Helper()
+	_, token, _ := strings.Cut(s.linkFor("ada", "admin"), "#")
+	res := s.callAdmin(host, http.MethodPost, "/console/sign-in", url.Values{"token": {token}})
+	cookies := res.Cookies()
+	if res.StatusCode != http.StatusSeeOther || len(cookies) != 1 {
+		s.t.Fatalf("signing in by %q: %s, and %d cookies", host, res.Status, len(cookies))
+	}
+	if c := cookies[0]; c.Name != "__Host-petcat-console" || !c.Secure || !c.HttpOnly || c.Path != "/" || c.Domain != "" {
+		s.t.Errorf("the cookie by %q is %s", host, c)
+	}
+}
+
 // TestConsoleNames: the console answers to its own names, and the name that only
 // --console-url gives it leads to nothing else, because anybody may come by it.
 func TestConsoleNames(t *testing.T) {
@@ -174,6 +190,10 @@ func TestConsoleNames(t *testing.T) {
 	if status, body := s.ask("/"); status != http.StatusOK || !strings.Contains(body, "Sign in to petcat") {
 		t.Errorf("/ leads to %d\n%s", status, body)
 	}
+	s.wantHostCookie(name)
+	eventually(t, 5*time.Second, "the log has the address that the proxy names", func() bool {
+		return strings.Contains(s.log.String(), `"msg":"an operator signed in","operator":"ada","address":"192.0.2.7"`)
+	})
 	s.mustStop()
 
 	// Where other machines reach the listener, they may know it by any name.

@@ -33,3 +33,22 @@ func TestSettings(t *testing.T) {
 		t.Errorf("got %+v; want %+v", documents[1], want)
 	}
 }
+
+// TestConsoleByTLS: the cookie of a session is for TLS exactly where browsers use it.
+func TestConsoleByTLS(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings config.Settings
+		want     bool
+	}{
+		"on the loopback":                {config.Settings{AdminListen: "127.0.0.1:8081"}, false},
+		"on the loopback, the API's TLS": {config.Settings{AdminListen: "127.0.0.1:8081", TLSCert: "cert.pem"}, false},
+		"for other machines":             {config.Settings{AdminListen: ":8081", TLSCert: "cert.pem"}, true},
+		"behind a proxy":                 {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"}, true},
+		"behind a tunnel":                {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"}, false},
+	} {
+		n := &Node{settings: c.settings}
+		if got := n.consoleByTLS(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
