@@ -59,6 +59,7 @@ func TestDoctor(t *testing.T) {
 	} {
 		tellsOf(t, found, part, "ok", text)
 	}
+	tellsOf(t, found, "backups", "ok", "GB are left for the backups in "+folder)
 	tellsOf(t, found, "certificate", "warning", "renew it")
 	if code != exitDone {
 		t.Errorf("the exit code is %d", code)
@@ -104,9 +105,34 @@ func TestDoctorOnAFullDisk(t *testing.T) {
 	s := serve(t, data)
 	fill(t, volume)
 	s.tells("a full disk", "store", false, 5*time.Second)
-	found, code := examine(t, append(placeFlags(data), s.where()...)...)
+	backups := disk(t, 8<<20)
+	found, code := examine(t, append(placeFlags(data), append(s.where(), "--backup-every", "24h", "--backup-dir", backups)...)...)
 	tellsOf(t, found, "disk", "problem", "0.00 GB are left for the data; free some space")
+	tellsOf(t, found, "backups", "problem", "0.01 GB are left for the backups in "+backups+"; free some space now: without any, none can be made")
 	tellsOf(t, found, "node", "problem", "its store is unwell: the database cannot be written; creates fail, since 20")
+	if code != exitFailed {
+		t.Errorf("the exit code is %d", code)
+	}
+}
+
+// TestDoctorOfOtherSchemas: it says which program the data is for, and changes nothing.
+func TestDoctorOfOtherSchemas(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	petcatDoes(t, data, "init", "--environment", "production")
+	makeOlder(t, data)
+	for range 2 {
+		found, code := examine(t, placeFlags(data)...)
+		tellsOf(t, found, "schema", "problem", "has an older schema")
+		tellsOf(t, found, "schema", "problem", "petcat migrate")
+		if code != exitFailed {
+			t.Errorf("the exit code is %d", code)
+		}
+	}
+	petcatDoes(t, data, "migrate")
+	alterFile(t, data, newerFile)
+	found, code := examine(t, placeFlags(data)...)
+	tellsOf(t, found, "schema", "problem", "was written by a newer petcat")
 	if code != exitFailed {
 		t.Errorf("the exit code is %d", code)
 	}

@@ -15,6 +15,9 @@ const (
 		DELETE FROM petcat_schema WHERE version_id = 12`
 )
 
+// newerFile makes data that of a newer version.
+const newerFile = `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`
+
 // makeOlder makes the data in a directory that of an older version.
 func makeOlder(t *testing.T, data string) {
 	t.Helper()

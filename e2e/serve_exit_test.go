@@ -82,7 +82,7 @@ func TestServeThatCannotStartSaysWhy(t *testing.T) {
 		{name: "below a file", data: at(filepath.Join(garbage, "data")), code: exitConfig, parts: []string{"not a directory", "--data"}},
 		{name: "a file", data: at(garbage), code: exitConfig, parts: []string{"not a directory", "--data"}},
 		{name: "read-only disk", data: readOnlyDisk, code: exitConfig, parts: []string{"read-only", "--data"}},
-		{name: "newer schema", data: changed(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`), code: exitConfig, parts: []string{"newer petcat"}},
+		{name: "newer schema", data: changed(newerFile), code: exitConfig, parts: []string{"newer petcat"}},
 		{name: "other program's data", data: changed(`PRAGMA application_id = 7`), code: exitConfig, parts: []string{"another program", "--data"}},
 		{name: "not a database", data: damaged(0, 4096), code: exitConfig, parts: []string{"damaged", "backup"}},
 		{name: "damaged inside", data: damaged(4096, 1<<20), code: exitConfig, parts: []string{"damaged", "backup"}},

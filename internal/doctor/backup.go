@@ -56,10 +56,34 @@ func (x *examination) backupFolder(folder string) {
 	if err == nil {
 		err = backupschedule.PrepareFolder(folder)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		x.found("backups", Problem, "they cannot be written to %s (%v); give this user write permission, or choose another directory with --backup-dir", folder, err)
-	case backupschedule.IsOpen(folder):
+		return
+	}
+	if backupschedule.IsOpen(folder) {
 		x.found("backups", Warning, "users other than the owner have access to %s; remove it: chmod 0700 %s", folder, folder)
 	}
+	x.backupRoom(folder)
+}
+
+// copied is a store whose scheduled backups are made from a copy of the database, beside them.
+type copied interface {
+	// CopyBytes returns how much room that takes.
+	CopyBytes() (int64, error)
+}
+
+// backupRoom looks at the free space of the directory, which may be on another disk than the
+// data.
+func (x *examination) backupRoom(folder string) {
+	s := space{
+		part: "backups", directory: folder, use: "the backups in " + folder, without: "none can be made",
+		lacking: "each reads the database itself, and creates are slower meanwhile",
+	}
+	if st, ok := x.store.(copied); ok {
+		var err error
+		if s.needed, err = st.CopyBytes(); err != nil {
+			x.found("backups", Warning, "it is unknown how much room they need (%v); see above what is wrong with the database", err)
+		}
+	}
+	x.room(s)
 }

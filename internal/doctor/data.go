@@ -9,6 +9,7 @@ import (
 
 	"petcat/internal/datadir"
 	"petcat/internal/openerror"
+	"petcat/internal/osfile"
 	"petcat/internal/postgres"
 )
 
@@ -63,17 +64,7 @@ func (x *examination) disk(context.Context) {
 		x.found("disk", Problem, "%s", x.Explain(err))
 		return
 	}
-	free, err := dir.FreeBytes()
-	switch gigabytes := float64(free) / 1e9; {
-	case err != nil:
-		x.found("disk", Warning, "the free space cannot be read (%v); look with df", err)
-	case free < noRoom:
-		x.found("disk", Problem, "%.2f GB are left for the data; free some space now: without any, creates get 503", gigabytes)
-	case free < littleRoom:
-		x.found("disk", Warning, "%.2f GB are left for the data; free some space: without any, creates get 503", gigabytes)
-	default:
-		x.found("disk", OK, "%.1f GB are left for the data", gigabytes)
-	}
+	x.room(space{part: "disk", directory: dir.Path(), use: "the data", without: "creates get 503"})
 	switch took, err := x.syncTime(dir); {
 	case err != nil:
 		x.found("disk", Problem, "a file in the data directory cannot be synced (%v); check the disk", err)
@@ -83,6 +74,34 @@ func (x *examination) disk(context.Context) {
 		x.found("disk", OK, "a sync takes %s", took)
 	}
 }
+
+// space is the room that a directory has for something.
+type space struct {
+	part, directory string
+	use             string // what needs it
+	without         string // what happens without any
+	needed          int64  // bytes that are used at times, 0 for none
+	lacking         string // what happens then, if they are missing
+}
+
+// room looks at the free space of a directory's disk.
+func (x *examination) room(s space) {
+	free, err := osfile.FreeBytes(s.directory)
+	switch left := gigabytes(free); {
+	case err != nil:
+		x.found(s.part, Warning, "the free space of %s cannot be read (%v); look with df", s.directory, err)
+	case free < noRoom:
+		x.found(s.part, Problem, "%.2f GB are left for %s; free some space now: without any, %s", left, s.use, s.without)
+	case free < s.needed:
+		x.found(s.part, Warning, "%.2f GB are left for %s, and %.2f GB are needed at times; free some space: with less, %s", left, s.use, gigabytes(s.needed), s.lacking)
+	case free < littleRoom:
+		x.found(s.part, Warning, "%.2f GB are left for %s; free some space: without any, %s", left, s.use, s.without)
+	default:
+		x.found(s.part, OK, "%.1f GB are left for %s", left, s.use)
+	}
+}
+
+func gigabytes(bytes int64) float64 { return float64(bytes) / 1e9 }
 
 // syncTime returns the median duration of a small sync.
 func (x *examination) syncTime(dir *datadir.Dir) (median time.Duration, err error) {

@@ -62,12 +62,21 @@ func (s *Store) BackupPaced(ctx context.Context, file string, rest func() error,
 	return tell(ctx, reader, h, backup.Paced(to, rest))
 }
 
-// hasRoom reports whether a directory has room for a copy of the database, and as much
-// again for all else that is written there.
+// hasRoom reports whether a directory has room for a copy of the database.
 func (s *Store) hasRoom(directory string) bool {
 	free, err := osfile.FreeBytes(directory)
-	database, statErr := os.Stat(s.path)
-	return err == nil && statErr == nil && free >= 2*(database.Size()+s.WALBytes())
+	needed, sizeErr := s.CopyBytes()
+	return err == nil && sizeErr == nil && free >= needed
+}
+
+// CopyBytes returns how much room [Store.BackupPaced] needs to copy the database: that of
+// the copy, and as much again for all else that is written there.
+func (s *Store) CopyBytes() (int64, error) {
+	database, err := os.Stat(s.path)
+	if err != nil {
+		return 0, fmt.Errorf("look at the size of the database: %w", err)
+	}
+	return 2 * (database.Size() + s.WALBytes()), nil
 }
 
 // copyTo copies the pages to a file, as of one moment, which it returns.

@@ -1,0 +1,91 @@
+package doctor_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/config"
+	"petcat/internal/datadir"
+	"petcat/internal/doctor"
+	"petcat/internal/server"
+	"petcat/internal/sqlite"
+)
+
+// large is a store that needs more room for a copy than any disk has.
+type large struct{ *sqlite.Store }
+
+func (large) CopyBytes() (int64, error) { return 1 << 62, nil }
+
+// options say to look at an empty deployment that makes backups, beside a node that is
+// ready.
+func options(t *testing.T) doctor.Options {
+	t.Helper()
+	data := t.TempDir()
+	return doctor.Options{
+		Settings: config.Settings{Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", BackupEvery: time.Hour, BackupDir: t.TempDir()},
+		Clock:    clock.NewSystem(), Place: data,
+		Open: func(ctx context.Context) (doctor.Store, error) { return open(ctx, data) },
+		Ask:  func(context.Context) (server.Readiness, error) { return server.Readiness{Status: "ready"}, nil },
+	}
+}
+
+func open(ctx context.Context, data string) (*sqlite.Store, error) {
+	dir, err := datadir.Open(data)
+	if err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem(), Migrate: true})
+}
+
+// wantFinding checks that one of the findings is as bad as that, and says so.
+func wantFinding(t *testing.T, o doctor.Options, part string, status doctor.Status, text string) {
+	t.Helper()
+	found := doctor.Examine(t.Context(), o)
+	for _, f := range found {
+		if f.Part == part && f.Status == status && strings.Contains(f.Text, text) {
+			return
+		}
+	}
+	t.Errorf("no finding is %s, %s: %s; there are %+v", part, status, text, found)
+}
+
+// TestRoomForACopy: a backup works without the copy, but slows down creates.
+func TestRoomForACopy(t *testing.T) {
+	o := options(t)
+	wantFinding(t, o, "backups", doctor.OK, "GB are left for the backups in "+o.Settings.BackupDir)
+	o.Open = func(ctx context.Context) (doctor.Store, error) {
+		st, err := open(ctx, o.Settings.Data)
+		return large{st}, err
+	}
+	wantFinding(t, o, "backups", doctor.Warning, "4611686018.43 GB are needed at times; free some space: with less, each reads the database itself")
+	o.Settings.BackupEvery = 0
+	for _, f := range doctor.Examine(t.Context(), o) {
+		if f.Part == "backups" && strings.Contains(f.Text, "GB are") {
+			t.Errorf("without scheduled backups, it says %q", f.Text)
+		}
+	}
+}
+
+func TestNodeThatIsNotReady(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer server.Readiness
+		status doctor.Status
+		text   string
+	}{
+		"failed": {
+			server.Readiness{Status: "failed", Checks: map[string]string{"store": "nothing can be written"}},
+			doctor.Problem, "it can no longer write (nothing can be written); start it again, and check the disk",
+		},
+		"draining": {server.Readiness{Status: "draining"}, doctor.Warning, "it is draining and gets no requests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			o.Ask = func(context.Context) (server.Readiness, error) { return c.answer, nil }
+			wantFinding(t, o, "node", c.status, c.text)
+		})
+	}
+}
