@@ -31,6 +31,9 @@ func TestRunbook(t *testing.T) { //nolint:tparallel // its parts follow each oth
 			}
 			if s.title == "The first day" {
 				eventually(t, 5*time.Second, "the log has the first request", func() bool { return strings.Contains(o.log.String(), `"key":"key_1"`) })
+				if code := o.start(filepath.Join(o.dir, "not-mounted")).wait(20 * time.Second); code != exitConfig {
+					t.Errorf("without its data, the service ends with %d", code)
+				}
 			}
 		})
 	}
@@ -160,7 +163,23 @@ func newOperator(t *testing.T, data string) *operator {
 	t.Helper()
 	o := &operator{reader: &reader{server: serve(t, data), dir: t.TempDir()}}
 	must(t, os.Mkdir(filepath.Join(o.dir, "backups"), 0o700))
+	must(t, os.WriteFile(o.settings(), nil, 0o600))
 	return o
+}
+
+// settings is the file with the settings of the service.
+func (o *operator) settings() string { return filepath.Join(o.dir, "petcat.env") }
+
+// start starts the service with its settings, as systemd does, and does not wait for it.
+func (o *operator) start(data string) *server {
+	o.t.Helper()
+	cmd := processOf(serveFlags("serve", data, nil)...)
+	text, err := os.ReadFile(o.settings())
+	must(o.t, err)
+	cmd.Env = append(cmd.Env, strings.Fields(string(text))...)
+	s := newServer(o.t, data)
+	s.launch(cmd)
+	return s
 }
 
 // journal names a command that prints what the service has logged.
@@ -180,7 +199,7 @@ func (o *operator) run(t *testing.T, command string) (printed string) {
 	o.variables = []string{
 		place, "PETCAT_ADMIN_LISTEN=" + strings.TrimPrefix(o.admin, "http://"), "NEW_DATABASE=" + o.database, "REQUEST_ID=" + o.request,
 	}
-	o.places = strings.NewReplacer("http://localhost:8081", o.admin, "/var/lib/petcat", o.data, "/var/backups", filepath.Join(o.dir, "backups"))
+	o.places = strings.NewReplacer("http://localhost:8081", o.admin, "/var/lib/petcat", o.data, "/var/backups", filepath.Join(o.dir, "backups"), "/etc/petcat/petcat.env", o.settings())
 	printed = o.reader.run(t, journal.ReplaceAllString(command, "cat "+logged))
 	if key := regexp.MustCompile(`pck_live_\w+`).FindString(printed); key != "" {
 		o.key = key
@@ -210,7 +229,8 @@ func (o *operator) follow(t *testing.T, x example) {
 			case "systemctl stop petcat":
 				o.mustStop()
 			case "systemctl start petcat":
-				o.server = serve(o.t, o.data)
+				o.server = o.start(o.data)
+				o.awaitReady()
 			default:
 				t.Fatalf("no test knows what to do for: %s", line)
 			}
