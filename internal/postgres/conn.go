@@ -128,7 +128,7 @@ func dialect() store.Dialect {
 		},
 		// Every node deletes what has expired.
 		SkipLocked: ` FOR UPDATE SKIP LOCKED`,
-		CleanRows: cleanRows,
+		CleanRows:  cleanRows,
 	}
 }
 
