@@ -20,6 +20,10 @@ type Refusal struct {
 	// Minute and Day are where the account stood. A window whose limit is 0 is not
 	// known: the request failed before that.
 	Minute, Day Spent
+	// ByShare says that the node decided by its share of the minute, because the nodes
+	// could not count together. How much of the minute they used is not known then:
+	// Minute.Used is 0.
+	ByShare bool
 	// Until is when the window or the ban ended that refused the request; zero for a
 	// failure.
 	Until time.Time
@@ -28,15 +32,25 @@ type Refusal struct {
 // Spent is how much of a quota was used.
 type Spent struct{ Used, Limit int64 }
 
-// Reason returns what refused the request: "minute", "day" or "ban"; "" for a failure.
+// What refuses requests besides windows; see [Refusal.Reason].
+const (
+	RefusedByShare = "share" // the rest of the minute's quota was kept for other nodes
+	RefusedByBan   = "ban"
+)
+
+// Reason returns what refused the request: "minute", "share", "day" or "ban"; "" for a
+// failure.
 func (r Refusal) Reason() string {
 	switch r.Code {
 	case CodeRateLimitExceeded:
+		if r.ByShare {
+			return RefusedByShare
+		}
 		return Minute.String()
 	case CodeDailyQuotaExceeded:
 		return Day.String()
 	case CodeKeyBanned:
-		return "ban"
+		return RefusedByBan
 	default:
 		return ""
 	}

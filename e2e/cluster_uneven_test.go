@@ -117,13 +117,15 @@ func TestClusterShareBansNobody(t *testing.T) {
 		if i > 0 {
 			nextMinute() // Redis was emptied in this one
 		}
-		key := c.newKey(fmt.Sprint("steady", i), "free")
+		account := fmt.Sprint("steady", i)
+		key := c.newKey(account, "free")
 		awaitRoomInMinute(t, 12*time.Second)
 		// The node knows of two: its share is a third of what is left.
 		wantStatus(t, c.nodes[1].list(key), http.StatusOK)
 		wantStatus(t, s.list(key), http.StatusOK)
 		c.redis.Kill()
 		admitted, refused := 2, 0
+		var last *answer // that was refused
 		for range limit - admitted {
 			lapse(pause)
 			a := s.list(key)
@@ -132,6 +134,7 @@ func TestClusterShareBansNobody(t *testing.T) {
 				admitted++
 			case a.code() == petcat.CodeRateLimitExceeded && strings.Contains(string(a.body), "is kept for other nodes"):
 				refused++
+				last = a
 			default:
 				t.Fatalf("after %d were admitted and %d refused: %d %s", admitted, refused, a.StatusCode, a.body)
 			}
@@ -140,8 +143,17 @@ func TestClusterShareBansNobody(t *testing.T) {
 		if share := admitted - 2; share < (limit-2)/3 || share > (limit-2)/3+1 {
 			t.Errorf("without Redis one of three nodes admitted %d; its share of what is left is %d", share, (limit-2)/3)
 		}
+		if last == nil {
+			t.Fatal("nobody was refused")
+		}
 		c.redis.Restart()
 		c.awaitWell(10 * time.Second)
+		if r, _ := s.refusal(account, last); r.Reason != "share" || r.Minute.Limit != limit {
+			t.Errorf("without Redis a refusal by the node's share is shown as %+v", r)
+		}
+		if text := petcatDoes(t, c.database, "account", "refusals", account); !strings.Contains(text, "share of 60") || strings.Contains(text, "60 of 60") {
+			t.Errorf("without Redis the refusals by the node's share are shown as\n%s", text)
+		}
 	}
 	if bans := c.bans(); len(bans) > 0 {
 		t.Errorf("bans: %v", bans)

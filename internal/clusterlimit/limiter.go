@@ -192,9 +192,7 @@ func (r *request) usage(v view) (t ratelimit.Usage) {
 // fault, and nobody is banned for it.
 func shareSpent(used ratelimit.Usage, key petcat.KeyID) ratelimit.Decision {
 	used.Part = ratelimit.PartOf(0)
-	d := used.Answer(used.Verdict(), key)
-	d.ByShare = true
-	return d
+	return used.Answer(used.Verdict(), key)
 }
 
 // alone decides a request that the counters did not decide.

@@ -104,9 +104,11 @@ func why(r petcat.Refusal) string {
 	switch r.Reason() {
 	case petcat.Minute.String():
 		return spent("minute", r.Minute)
+	case petcat.RefusedByShare:
+		return "The rest of the quota was kept for other nodes, because the nodes could not count together"
 	case petcat.Day.String():
 		return spent("day", r.Day)
-	case "ban":
+	case petcat.RefusedByBan:
 		return "The key was banned"
 	default:
 		return "It failed on our side"

@@ -79,6 +79,10 @@ func TestRecentRefusals(t *testing.T) {
 	b.get("accounts/acct_1").want(http.StatusOK, "None in the last 30 days.")
 	must(t, s.store.AddRefusals(t.Context(), []petcat.AccountRefusals{{Account: a.ID, Refusals: []petcat.Refusal{
 		{
+			At: noon.Add(4 * time.Second), RequestID: "r4", Key: 1, Operation: petcat.OpListCategories, Status: 429, Code: petcat.CodeRateLimitExceeded,
+			Minute: petcat.Spent{Limit: 300}, Day: petcat.Spent{Used: 20, Limit: 1000}, ByShare: true, Until: noon.Add(42 * time.Second),
+		},
+		{
 			At: noon.Add(3 * time.Second), RequestID: "r3", Key: 1, Operation: petcat.OpListCategories, Status: 503, Code: petcat.CodeServiceUnavailable,
 		},
 		{
@@ -95,8 +99,10 @@ func TestRecentRefusals(t *testing.T) {
 		},
 	}}}))
 	p := b.get("accounts/acct_1").want(http.StatusOK, "The quota of the minute was used up: 60 of 60", "14 Mar 2027, 12:01:00", "r0", "listCategories",
-		"The quota of the day was used up: 1,000 of 1,000", "The key was banned", "14 Mar 2027, 12:01:18", "429", "key_banned", "It failed on our side", "503", "r3")
-	if strings.Index(p.text, "r3") > strings.Index(p.text, "r0") {
+		"The quota of the day was used up: 1,000 of 1,000", "The key was banned", "14 Mar 2027, 12:01:18", "429", "key_banned", "It failed on our side", "503", "r3",
+		"The rest of the quota was kept for other nodes, because the nodes could not count together", "r4")
+	p.lacks("of 300")
+	if strings.Index(p.text, "r4") > strings.Index(p.text, "r0") {
 		t.Error("the newest is not first")
 	}
 }

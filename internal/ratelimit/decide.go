@@ -66,7 +66,7 @@ func (u Usage) state(w petcat.Window) WindowState {
 
 // Answer describes the usage to the caller: u is as it is after the request.
 func (u Usage) Answer(v Verdict, key petcat.KeyID) Decision {
-	d := Decision{Verdict: v, Now: u.Now, Minute: u.state(petcat.Minute), Day: u.state(petcat.Day)}
+	d := Decision{Verdict: v, Now: u.Now, Minute: u.state(petcat.Minute), Day: u.state(petcat.Day), ByShare: u.Part.limited}
 	switch v {
 	case MinuteSpent:
 		d.Effective = d.Minute

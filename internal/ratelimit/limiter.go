@@ -52,8 +52,10 @@ type Decision struct {
 	// RetryAfter is in whole seconds, at least 1, and never earlier than
 	// Effective.Reset; 0 when the request was admitted.
 	RetryAfter int64
-	// ByShare says that the quota is not used up, and that the rest of it is kept for
-	// other nodes, because the nodes cannot count together at the moment.
+	// ByShare says that the node decided by its share of the minute, because the nodes
+	// cannot count together at the moment: Minute.Remaining is what is left of the share.
+	// If the minute refuses, the quota is not used up, and the rest of it is kept for other
+	// nodes.
 	ByShare bool
 	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
 	// are tolerated, and the next one bans the key. It is never set where bans are

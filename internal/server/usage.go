@@ -54,6 +54,9 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 		Minute: petcat.Spent{Used: d.Minute.Limit - d.Minute.Remaining, Limit: d.Minute.Limit},
 		Day:    petcat.Spent{Used: d.Day.Limit - d.Day.Remaining, Limit: d.Day.Limit},
 	}
+	if d.ByShare { // what remains is of the share, and does not tell what was used of the quota
+		refusal.ByShare, refusal.Minute.Used = true, 0
+	}
 	if d.Verdict != ratelimit.Admitted {
 		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()
 	}

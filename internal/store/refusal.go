@@ -24,6 +24,7 @@ type refusalJSON struct {
 	Code      string `json:"code,omitempty"`
 	Minute    *spent `json:"minute,omitempty"`
 	Day       *spent `json:"day,omitempty"`
+	ByShare   bool   `json:"by_share,omitempty"`
 	Until     int64  `json:"until,omitempty"`
 }
 
@@ -35,6 +36,7 @@ type spent struct {
 func refusalDocument(r petcat.Refusal) refusalJSON {
 	d := refusalJSON{
 		At: r.At.UnixMilli(), RequestID: r.RequestID, Key: int64(r.Key), Operation: string(r.Operation), Status: r.Status, Code: string(r.Code),
+		ByShare: r.ByShare,
 	}
 	if r.Minute.Limit > 0 {
 		d.Minute = &spent{r.Minute.Used, r.Minute.Limit}
@@ -51,7 +53,7 @@ func refusalDocument(r petcat.Refusal) refusalJSON {
 func (d refusalJSON) refusal() petcat.Refusal {
 	r := petcat.Refusal{
 		At: time.UnixMilli(d.At).UTC(), RequestID: d.RequestID, Key: petcat.KeyID(d.Key),
-		Operation: petcat.OperationID(d.Operation), Status: d.Status, Code: petcat.Code(d.Code),
+		Operation: petcat.OperationID(d.Operation), Status: d.Status, Code: petcat.Code(d.Code), ByShare: d.ByShare,
 	}
 	if d.Minute != nil {
 		r.Minute = petcat.Spent(*d.Minute)

@@ -51,8 +51,10 @@ func testRefusals(t *testing.T, open Open) {
 		f := start(t, open)
 		bare := petcat.Refusal{At: noon, RequestID: "x", Key: 1, Status: 503, Code: petcat.CodeServiceUnavailable}
 		full := refusal(noon.Add(time.Second))
-		f.refuse(t, 7, bare, full)
-		f.wantRefusals(t, 7, full, bare)
+		byShare := refusal(noon.Add(2 * time.Second))
+		byShare.ByShare, byShare.Minute.Used = true, 0
+		f.refuse(t, 7, bare, full, byShare)
+		f.wantRefusals(t, 7, byShare, full, bare)
 	})
 	t.Run("two nodes at once", func(t *testing.T) {
 		f := start(t, open)
