@@ -36,8 +36,9 @@ func (c UsageCounts) Refused() int64 {
 
 // How long the usage history is kept.
 const (
-	UsageHours = 30 * 24 * time.Hour      // by the hour
-	UsageDays  = 2 * 366 * 24 * time.Hour // by the day
+	UsageMinutes = time.Hour                // by the minute; for less when there are very many
+	UsageHours   = 30 * 24 * time.Hour      // by the hour
+	UsageDays    = 2 * 366 * 24 * time.Hour // by the day
 )
 
 // UsageStep is the length of the periods of a usage history.
@@ -45,7 +46,7 @@ type UsageStep int
 
 // The steps, from short to long.
 const (
-	UsageByMinute UsageStep = iota // of the last hour
+	UsageByMinute UsageStep = iota // of the last hour: UsageMinutes
 	UsageByHour                    // of the last thirty days: UsageHours
 	UsageByDay                     // of the last two years: UsageDays
 )
@@ -59,6 +60,31 @@ func (s UsageStep) Length() time.Duration {
 		return time.Hour
 	default:
 		return 24 * time.Hour
+	}
+}
+
+// String returns the name that commands and pages use.
+func (s UsageStep) String() string {
+	switch s {
+	case UsageByMinute:
+		return "minute"
+	case UsageByHour:
+		return "hour"
+	default:
+		return "day"
+	}
+}
+
+// KeptSince returns when the first period begins that is kept at a moment. Minutes are
+// forgotten by the hour, hours and days by the day.
+func (s UsageStep) KeptSince(now time.Time) time.Time {
+	switch s {
+	case UsageByMinute:
+		return UsageByHour.Floor(now.Add(-UsageMinutes))
+	case UsageByHour:
+		return UsageByDay.Floor(now.Add(-UsageHours))
+	default:
+		return UsageByDay.Floor(now.Add(-UsageDays))
 	}
 }
 
@@ -137,8 +163,8 @@ type UsageStore interface {
 	// AddUsage adds a batch, once, however often it is called with it. An empty batch
 	// says that the node still runs.
 	AddUsage(ctx context.Context, b UsageBatch) error
-	// Usage returns what was written so far. Minutes are kept for an hour, or for less
-	// when there are very many; hours and days for UsageHours and UsageDays.
+	// Usage returns what was written so far and is still kept. Periods that begin before
+	// [UsageStep.KeptSince] may be missing.
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
 	// KeyUses returns when the keys of an account, or of AllAccounts, were last used. A
 	// key that was never used is not among them.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,9 +19,9 @@ func (p *program) usageCommand() *cobra.Command {
 admitted requests, the refused ones by reason, failures, and the bytes of the
 response bodies. ACCOUNT is an account's name or its id (acct_12).
 
-Days are kept for two years, hours for 30 days, minutes for at least the last hour.
-All times are in UTC. Requests appear within two seconds. Periods without any request
-are not shown.
+Days are kept for two years, hours for 30 days, minutes for an hour, or for less if there
+are very many. An earlier --from is refused. All times are in UTC. Requests appear within
+two seconds. Periods without any request are not shown.
 
 A server that was killed may have lost the requests of its last second. The periods
 in which that may have happened are marked as incomplete.`,
@@ -73,12 +74,12 @@ in which that may have happened are marked as incomplete.`,
 func usageQuery(by, from, to string, now time.Time) (q petcat.UsageQuery, err error) {
 	var ago time.Duration // by default
 	switch by {
-	case "day":
+	case petcat.UsageByDay.String():
 		q.Step, ago = petcat.UsageByDay, petcat.UsageHours
-	case "hour":
+	case petcat.UsageByHour.String():
 		q.Step, ago = petcat.UsageByHour, 24*time.Hour
-	case "minute":
-		q.Step, ago = petcat.UsageByMinute, time.Hour
+	case petcat.UsageByMinute.String():
+		q.Step, ago = petcat.UsageByMinute, petcat.UsageMinutes
 	default:
 		return q, usageErrorf("--by must be day, hour or minute (got %q)", by)
 	}
@@ -95,6 +96,14 @@ func usageQuery(by, from, to string, now time.Time) (q petcat.UsageQuery, err er
 	}
 	if !q.From.Before(q.To) {
 		return q, usageErrorf("--from must be before --to (got %s and %s)", timestamp(q.From), timestamp(q.To))
+	}
+	if since := q.Step.KeptSince(now); q.From.Before(since) {
+		// Who bills by the total must not get one that lacks them.
+		problem := fmt.Sprintf("--from must not be before %s (got %s), because earlier %ss are no longer kept", timestamp(since), timestamp(q.From), q.Step)
+		if longer := q.Step + 1; longer <= petcat.UsageByDay {
+			problem += fmt.Sprintf("; --by %s goes back further", longer)
+		}
+		return q, usageErrorf("%s", problem)
 	}
 	return q, nil
 }

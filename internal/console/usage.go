@@ -32,9 +32,9 @@ var usageSteps = map[string]struct { //nolint:gochecknoglobals // a table that n
 	step petcat.UsageStep
 	ago  time.Duration
 }{
-	"minute": {petcat.UsageByMinute, time.Hour},
-	"hour":   {petcat.UsageByHour, 24 * time.Hour},
-	"day":    {petcat.UsageByDay, petcat.UsageHours},
+	petcat.UsageByMinute.String(): {petcat.UsageByMinute, petcat.UsageMinutes},
+	petcat.UsageByHour.String():   {petcat.UsageByHour, 24 * time.Hour},
+	petcat.UsageByDay.String():    {petcat.UsageByDay, petcat.UsageHours},
 }
 
 // usageQuery reads what is asked for, of the account that the path names, or of all. If
@@ -50,7 +50,7 @@ func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 	}
 	by, known := usageSteps[v.By]
 	if !known {
-		v.By = "hour"
+		v.By = petcat.UsageByHour.String()
 		by = usageSteps[v.By]
 	}
 	q.Step, q.To = by.step, x.now()
@@ -64,7 +64,7 @@ func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 }
 
 // usageDays returns the time that the form asks for. A day that it leaves empty is as in q,
-// or so long before the end.
+// which ends now, or so long before the end.
 func (x *exchange) usageDays(q petcat.UsageQuery, ago time.Duration) (from, to time.Time, err error) {
 	if from, err = x.date("from", "the first day"); err != nil {
 		return from, to, err
@@ -80,6 +80,13 @@ func (x *exchange) usageDays(q petcat.UsageQuery, ago time.Duration) (from, to t
 	}
 	if !from.Before(to) {
 		return from, to, petcat.Errorf(petcat.CodeInvalidField, "the first day must be before the end")
+	}
+	if since := q.Step.KeptSince(q.To); from.Before(since) {
+		longer := ""
+		if next := q.Step + 1; next <= petcat.UsageByDay {
+			longer = "; " + next.String() + "s go back further"
+		}
+		return from, to, petcat.Errorf(petcat.CodeInvalidField, "the time asked for must not begin before %s, because earlier %ss are no longer kept%s", when(since), q.Step, longer)
 	}
 	return from, to, nil
 }

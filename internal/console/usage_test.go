@@ -35,6 +35,7 @@ func TestUsage(t *testing.T) {
 	for days, problem := range map[string]string{
 		"&from=2027-03-12&to=2027-03-12": "The first day must be before the end.",
 		"&from=yesterday":                `The first day must look like 2027-01-31 (got "yesterday").`,
+		"&from=2025-03-11&to=2027-03-12": "The time asked for must not begin before 12 Mar 2025, 00:00, because earlier days are no longer kept.",
 		"&from=2027-03-01&to=2027-02-30": `The day before which it ends must look like 2027-01-31 (got "2027-02-30").`,
 	} {
 		asked := "by=day" + days
@@ -44,6 +45,12 @@ func TestUsage(t *testing.T) {
 		b.get("accounts/acct_1/usage.csv?"+asked).want(http.StatusBadRequest, problem)
 		b.get("accounts/acct_1/usage.json?"+asked).want(http.StatusBadRequest, problem)
 	}
+	const before = "The time asked for must not begin before "
+	b.get("usage?by=hour&from=2027-02-11").want(http.StatusBadRequest, before+"12 Feb 2027, 00:00, because earlier hours are no longer kept; days go back further.")
+	b.get("usage?by=hour&from=2027-02-12").want(http.StatusOK)
+	b.get("usage?by=minute&from=2027-03-14").want(http.StatusBadRequest, before+"14 Mar 2027, 11:00, because earlier minutes are no longer kept; hours go back further.")
+	b.get("usage?by=minute&to=2027-03-14").want(http.StatusBadRequest, before+"14 Mar 2027, 11:00")
+	b.get("usage?by=day&from=2025-03-12").want(http.StatusOK)
 	b.get("usage?from=%3Cb%3E").want(http.StatusBadRequest, `name="from" value="<b>"`) // nothing that was entered is lost
 	b.get("accounts/acct_2/usage").want(http.StatusNotFound)
 	b.get("accounts/acct_1").want(http.StatusOK, "14 Mar 2027, 11:53", "All usage, and CSV")

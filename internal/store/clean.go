@@ -52,7 +52,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		{idempotency, now.Add(-petcat.IdempotencyRetention).UnixMilli()},
 		{days, petcat.Day.Index(forgotten.Unix())},
 		{calls, forgotten.UnixMilli()},
-		{daily, petcat.Day.Index(now.Add(-petcat.UsageDays).Unix())},
+		{daily, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
 		{ended, now.Add(-endedRetention).UnixMilli()},
 		{refusals, now.Add(-refusalRetention).UnixMilli()},
 		{killed, now.Add(-petcat.UsageDays).UnixMilli()},

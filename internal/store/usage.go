@@ -73,8 +73,9 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 			periods[at] = sum
 		}
 	}
-	today := petcat.Day.Index(Now(s.clock).Unix())
-	asked := [2]int64{max(petcat.Day.Index(from*length), today-int64(petcat.UsageDays/petcat.Day.Length())), min(petcat.Day.Index(to*length-1), today+1)}
+	now := Now(s.clock)
+	oldest, today := petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix()), petcat.Day.Index(now.Unix())
+	asked := [2]int64{max(petcat.Day.Index(from*length), oldest), min(petcat.Day.Index(to*length-1), today+1)}
 	// Other transactions move counts from batches into hours and days. One statement reads
 	// one snapshot, so it sees each count once.
 	query, args := usageQuery(q, asked)

@@ -14,8 +14,9 @@ import (
 // A node writes one small batch each second. Batches are merged by part, so that there are
 // few, and those of one account are found without reading all. They are folded into hours
 // when their minutes can no longer be queried, so that each hour is written about once.
-// Hours are folded into days after [petcat.UsageHours]. Any node may do this. Each step is
-// one transaction, which moves counts from one table to another.
+// Hours are folded into days after [petcat.UsageHours]: see [petcat.UsageStep.KeptSince]. Any
+// node may do this. Each step is one transaction, which moves counts from one table to
+// another.
 const (
 	// mergeAge is how old a batch may get before it is merged. mergeRows and mergeBytes
 	// bound what one transaction merges, because creates on SQLite wait for it: it takes
@@ -86,7 +87,7 @@ func (s *Store) foldBefore(ctx context.Context) (int64, error) {
 	if size > minutesBytes {
 		return petcat.Minute.Index(now.Unix()), err
 	}
-	return petcat.Minute.Index(petcat.UsageByHour.Floor(now.Add(-time.Hour)).Unix()), err
+	return petcat.Minute.Index(petcat.UsageByMinute.KeptSince(now).Unix()), err
 }
 
 // lockUsage waits until no other transaction merges, folds or adds refusals. Until this one
@@ -234,7 +235,7 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 			failed = d.failed + excluded.failed, bytes = d.bytes + excluded.bytes`
 		remove = `DELETE FROM usage_hour WHERE day = ? AND account_id = ?`
 	)
-	before := petcat.Day.Index(Now(s.clock).Add(-petcat.UsageHours).Unix())
+	before := petcat.Day.Index(petcat.UsageByHour.KeptSince(Now(s.clock)).Unix())
 	err = s.db.Write(ctx, "fold old hours of the usage history", func(c Conn) error {
 		if err := lockUsage(c); err != nil {
 			return err
