@@ -93,8 +93,8 @@ fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./.
 	@FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' scripts/fuzz $(PKG)
 
 .PHONY: torture
-torture: need-go need-servers ## Run the tests of kills and clusters in their long forms (KILLS=200, MINUTES=60, SNAPSHOT=10m)
-	PETCAT_TORTURE_KILLS=$(KILLS) PETCAT_TORTURE_COMMANDS=1000 go test ./e2e ./internal/postgres -run 'Torture|Cluster|Busy' -count=1 -v -timeout 2h
+torture: need-go need-servers ## Run the tests of kills, clusters and usage in their long forms (KILLS=200, MINUTES=60, SNAPSHOT=10m)
+	PETCAT_TORTURE_KILLS=$(KILLS) PETCAT_TORTURE_COMMANDS=1000 go test ./e2e ./internal/postgres -run 'Torture|Cluster|Busy|Usage$$|UsageOf' -count=1 -v -timeout 2h
 	PETCAT_TORTURE_MINUTES=$(MINUTES) go test ./e2e -run '^TestTortureCluster$$' -count=1 -v -timeout $$(( $(MINUTES) + 30 ))m
 	PETCAT_TORTURE_SNAPSHOT=$(SNAPSHOT) go test ./internal/pgcounters -run Torture -count=1 -v -timeout 3h
 

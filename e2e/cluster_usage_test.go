@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -24,36 +25,37 @@ func TestClusterUsage(t *testing.T) {
 }
 
 // TestClusterUsageOfKilledNodes: what a killed node lacks is marked, and nothing of the
-// others is missing.
+// others is missing, which serve meanwhile.
 func TestClusterUsageOfKilledNodes(t *testing.T) {
 	t.Parallel()
 	k := newCluster(t)
 	c := newCustomers(t, k.database, 20)
 	k.start(3)
-	const kills = 3
 	last := often(t, 400, 4_000) // sent right before a kill
-	for range kills {
-		lost := c.tally[0].admitted.Load() - usageOf(t, c.data, c.account(0)).Total.Requests // at the last kill
+	var all []killed
+	for range 3 {
+		lost := c.lost() // at the kills before
 		c.send(often(t, 1_000, 30_000), k.nodes...)
-		eventually(t, 10*time.Second, "the history has everything", func() bool {
-			return usageOf(t, c.data, c.account(0)).Total.Requests == c.tally[0].admitted.Load()-lost
-		})
-		c.send(last, k.nodes...)
+		saved := c.saved(lost, k.nodes...)
+		victim, others := k.nodes[0], k.nodes[1:]
+		var load sync.WaitGroup
+		load.Go(func() { c.send(last, others...) })
+		all = append(all, c.kill(victim, saved, last))
+		load.Wait()
 		sent := time.Now()
-		k.nodes[0].kill()
-		k.forget(k.nodes[0])
+		k.forget(victim)
 		eventually(t, 10*time.Second, "the others have written all", func() bool {
 			since := time.Since(sent).Seconds()
 			return k.all(func(s *server) bool { return s.metric("petcat_usage_unsaved_seconds") < since })
 		})
 		k.startOne()
 	}
-	if often(t, 0, 1) > 0 {
-		// Nodes notice by the silence of a minute and a half.
-		eventually(t, 4*time.Minute, "the kills are noticed", func() bool { return len(usageOf(t, c.data, "").Gaps) == kills })
-	}
+	// Nodes look once a minute who was silent for a minute and a half.
+	lapse(time.Until(all[len(all)-1].at.Add(90 * time.Second)))
+	eventually(t, 90*time.Second, "the kills are noticed", func() bool {
+		lapse(time.Second)
+		return len(usageOf(t, c.data, "").Gaps) >= len(all)
+	})
 	k.mustStop()
-	if missing := c.missing(); missing > int64(kills*last) {
-		t.Errorf("%d requests are missing, of %d that may be", missing, kills*last)
-	}
+	c.wantGaps(all)
 }
