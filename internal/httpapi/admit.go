@@ -29,7 +29,7 @@ func (s *Server) admit(next handler) handler {
 		e.Decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
-			if !d.ByShare { // a refusal by the node's share is not the caller's fault
+			if d.Verdict != ratelimit.MinuteSpent || !d.ByShare { // a refusal by the node's share is not the caller's fault
 				s.noteRefused(e, true)
 			}
 			return refusal(d)
