@@ -171,50 +171,46 @@ func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
 	}, query, q.From.UnixMilli(), q.To.UnixMilli())
 }
 
-// KeyUses implements [petcat.UsageStore].
+// KeyUses implements [petcat.UsageStore]. What is not merged yet has the uses of all keys:
+// of an account, only those of its own keys are kept.
 func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
 	const (
-		keys    = `SELECT k.id, u.used_at, NULL FROM api_key AS k LEFT JOIN key_use AS u ON u.key_id = k.id`
+		keys    = `SELECT id FROM api_key WHERE account_id = ?`
+		folded  = `SELECT key_id, used_at, NULL FROM key_use`
 		batches = ` UNION ALL SELECT -1, 0, data FROM usage_batch WHERE part < 0`
 	)
-	query, args := keys+batches, []any(nil)
+	query, args := folded+batches, []any(nil)
+	own := make(map[petcat.KeyID]bool)
 	if account != petcat.AllAccounts {
-		query, args = keys+` WHERE k.account_id = ?`+batches, []any{int64(account)}
+		query, args = folded+` WHERE key_id IN (`+keys+`)`+batches, []any{int64(account)}
+		err := each(ctx, s, "read the keys of an account", scanNumber[petcat.KeyID], func(k petcat.KeyID) error {
+			own[k] = true
+			return nil
+		}, keys, args...)
+		if err != nil {
+			return nil, err
+		}
 	}
 	used := make(map[petcat.KeyID]time.Time)
-	of := make(map[petcat.KeyID]bool)
 	use := func(k petcat.KeyUse) {
-		if k.At.After(used[k.Key]) {
+		if (account == petcat.AllAccounts || own[k.Key]) && k.At.After(used[k.Key]) {
 			used[k.Key] = k.At
 		}
 	}
-	err := s.db.Read(ctx, "read when keys were used", func(c Conn) error {
-		clear(used)
-		clear(of)
-		return c.Query(func(scan Scan) error {
-			var key int64
-			var at *int64
-			var data []byte
-			if err := scan(&key, &at, &data); err != nil {
-				return err
-			}
-			if key < 0 {
-				return eachUsage(data, func(petcat.UsageCount) {}, use)
-			}
-			of[petcat.KeyID(key)] = true
-			if at != nil {
-				use(petcat.KeyUse{Key: petcat.KeyID(key), At: time.Unix(*at, 0).UTC()})
-			}
-			return nil
-		}, query, args...)
-	})
+	err := s.db.Each(ctx, "read when keys were used", func(scan Scan) error {
+		var key, at int64
+		var data []byte
+		if err := scan(&key, &at, &data); err != nil {
+			return err
+		}
+		if key < 0 {
+			return eachUsage(data, func(petcat.UsageCount) {}, use)
+		}
+		use(petcat.KeyUse{Key: petcat.KeyID(key), At: time.Unix(at, 0).UTC()})
+		return nil
+	}, query, args...)
 	if err != nil {
 		return nil, err
-	}
-	for key := range used {
-		if !of[key] {
-			delete(used, key)
-		}
 	}
 	return used, nil
 }
