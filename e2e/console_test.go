@@ -55,17 +55,17 @@ func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 
 // TestConsoleInBrowser: an operator signs in with a link, creates an account and a key that
 // the API takes at once, changes the plan, sees the charts move, lifts a ban and signs out; axe finds nothing
-// serious on any page; and neither the pages nor the browser ask another host for anything.
+// serious on any page, nor on those of a viewer; and neither the pages nor the browser ask another host for anything.
 func TestConsoleInBrowser(t *testing.T) {
 	s := serve(t, filepath.Join(t.TempDir(), "data"))
 	dir := t.TempDir()
-	netLog, link := filepath.Join(dir, "net.json"), s.linkFor("ada", "admin")
+	netLog, link, viewer := filepath.Join(dir, "net.json"), s.linkFor("ada", "admin"), s.linkFor("bob", "viewer")
 	chromium, node := tooltest.Find(t, "chromium", "chromium"), tooltest.Find(t, "node", "nodejs")
 	minutes := 0 // of use
 	if os.Getenv(screenshotsVariable) != "" {
 		minutes = 5
 	}
-	task, err := json.Marshal(map[string]any{"executablePath": chromium, "link": link, "api": s.api, "netLog": netLog, "pictures": dir, "minutes": minutes})
+	task, err := json.Marshal(map[string]any{"executablePath": chromium, "link": link, "viewer": viewer, "api": s.api, "netLog": netLog, "pictures": dir, "minutes": minutes})
 	must(t, err)
 	t.Setenv("NODE_PATH", nodeModules(t))
 	t.Setenv("HOME", dir) // chromium leaves files there, and in TMPDIR

@@ -46,7 +46,7 @@ async function lines(page, scheme) {
 }
 
 async function main() {
-  const { executablePath, link, api, netLog, pictures, minutes } = JSON.parse(process.argv[2]);
+  const { executablePath, link, viewer, api, netLog, pictures, minutes } = JSON.parse(process.argv[2]);
   const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
   const browser = await chromium.launch({
     executablePath,
@@ -62,6 +62,11 @@ async function main() {
   page.on('pageerror', (error) => messages.push(`exception: ${error}`));
   const button = (name) => page.getByRole('button', { name, exact: true });
   const link_ = (name) => page.getByRole('link', { name, exact: true });
+  const signOut = async () => {
+    await page.locator('.you summary').click();
+    await button('Sign out').click();
+    await page.waitForURL(/sign-in$/);
+  };
   const open = (path) => page.goto(new URL(`/console/${path}`, link).href);
   const call = async (key) => {
     const answer = await fetch(`${api}/v1/categories`, { headers: { Authorization: `Bearer ${key}` } });
@@ -169,7 +174,7 @@ async function main() {
   await page.getByText('The key was banned').first().waitFor(); // among the recent refusals
   await picture('dark', `accounts/${account}`);
   await picture('phone', `accounts/${account}`);
-  for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', `accounts/${account}/close`, 'categories', 'audit', 'nodes', 'settings', 'operators', 'nowhere']) {
+  for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', 'accounts', `accounts/${account}/close`, 'bans?all=yes', 'categories', 'audit', 'nodes', 'settings', 'operators', 'nowhere']) {
     await open(path);
     saw.serious.push(...await judge(page, axe));
   }
@@ -181,10 +186,21 @@ async function main() {
   await button('Create the category').click();
   await page.getByText('The category was created.').waitFor();
   saw.serious.push(...await judge(page, axe));
+  await open('categories/1/delete');
+  saw.serious.push(...await judge(page, axe));
 
-  await page.locator('.you summary').click();
-  await button('Sign out').click();
-  await page.waitForURL(/sign-in$/);
+  await signOut();
+  await page.goto('about:blank'); // else only the fragment changes, and nothing is loaded
+  await page.goto(viewer);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/console\/$/);
+  saw.serious.push(...await judge(page, axe));
+  for (const path of ['accounts', `accounts/${account}`, 'keys/key_1', 'bans?all=yes', 'categories', 'categories/1']) {
+    await open(path);
+    saw.serious.push(...await judge(page, axe));
+  }
+
+  await signOut();
   await open('accounts');
   saw.after = new URL(page.url()).pathname;
   await browser.close(); // completes netLog
