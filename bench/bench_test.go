@@ -104,15 +104,21 @@ func TestWrongChecksum(t *testing.T) {
 	}
 }
 
-// Rows that were written past petcat must look to it as if it had written them.
-func TestPetcatTakesWhatWasSeeded(t *testing.T) {
+// builtPetcat is petcat as it is here.
+func builtPetcat(t *testing.T) tool {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "petcat")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/petcat")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s := &suite{work: t.TempDir(), data: map[int]*prepared{}, tools: map[string]tool{"petcat": {path: program}}}
+	return tool{path: program}
+}
+
+// Rows that were written past petcat must look to it as if it had written them.
+func TestPetcatTakesWhatWasSeeded(t *testing.T) {
+	s := &suite{work: t.TempDir(), data: map[int]*prepared{}, tools: map[string]tool{"petcat": builtPetcat(t)}}
 	p, err := s.with(t.Context(), 1234)
 	if err != nil {
 		t.Fatal(err)

@@ -32,24 +32,35 @@ func (s *suite) startShared(ctx context.Context, name string) (*shared, error) {
 	if h.redis, err = server.Redis(ctx, s.tools["redis"].path, h.dir); err != nil {
 		return nil, err
 	}
-	// Beside our directory, not in it: nobody else may look into ours, and it runs
-	// as somebody else.
-	if h.postgres, err = server.Postgres(ctx, filepath.Dir(s.tools["postgres"].path), filepath.Dir(s.work)); err != nil {
+	if h.postgres, err = s.startPostgres(ctx); err != nil {
 		h.redis.Stop()
 		return nil, err
 	}
 	return h, nil
 }
 
-// serveShared starts a node that counts on a limiter, on a database that it
-// prepares, with an account that no quota stops.
-func (s *suite) serveShared(ctx context.Context, h *shared, database, limiter string, categories int) (*started, error) {
+// startPostgres starts a PostgreSQL beside our directory, not in it: nobody else may look
+// into ours, and it runs as somebody else.
+func (s *suite) startPostgres(ctx context.Context) (*server.Server, error) {
+	return server.Postgres(ctx, filepath.Dir(s.tools["postgres"].path), filepath.Dir(s.work))
+}
+
+// prepareShared makes a database for a node that counts on a limiter, with an account that
+// no quota stops.
+func (s *suite) prepareShared(ctx context.Context, h *shared, database, limiter string) (*prepared, error) {
 	url, err := h.postgres.Database(ctx, database)
 	if err != nil {
 		return nil, err
 	}
 	p := &prepared{Petcat: server.Petcat{Program: s.tools["petcat"].path, Dir: h.dir, Database: url, Limiter: limiter}}
-	if p.key, err = p.CreateKey(ctx, "bench", server.Unlimited); err != nil {
+	p.key, err = p.CreateKey(ctx, "bench", server.Unlimited)
+	return p, err
+}
+
+// serveShared starts a node on a database that it prepares.
+func (s *suite) serveShared(ctx context.Context, h *shared, database, limiter string, categories int) (*started, error) {
+	p, err := s.prepareShared(ctx, h, database, limiter)
+	if err != nil {
 		return nil, err
 	}
 	running, err := p.Serve(ctx)

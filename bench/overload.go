@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"petcat/bench/report"
-	"petcat/bench/server"
 	"petcat/bench/wrk"
 )
 
@@ -106,7 +104,7 @@ func (s *suite) addOffered(group string, offered float64, o wrk.Offered) {
 
 // serveSlowly starts a node on a PostgreSQL that is slow.
 func (s *suite) serveSlowly(ctx context.Context, group string) (_ *started, stop func(), err error) {
-	postgres, err := server.Postgres(ctx, filepath.Dir(s.tools["postgres"].path), filepath.Dir(s.work))
+	postgres, err := s.startPostgres(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

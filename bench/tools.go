@@ -27,12 +27,7 @@ func (s *suite) findTools(ctx context.Context) error {
 	if out, err := need.CombinedOutput(); err != nil {
 		s.say("%s", lastLine(string(out)))
 	}
-	// Debian keeps PostgreSQL's programs out of PATH, by version.
-	postgres, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
-	if err != nil {
-		return err
-	}
-	slices.Reverse(postgres)
+	s.tools["postgres"] = findPostgres(ctx)
 	for _, t := range []struct {
 		name, flag string // which makes it tell its version
 		programs   []string
@@ -40,7 +35,6 @@ func (s *suite) findTools(ctx context.Context) error {
 		{"wrk", "-v", []string{"wrk"}},
 		{"nginx", "-v", []string{"nginx"}},
 		{"haproxy", "-v", []string{"haproxy"}},
-		{"postgres", "--version", append(postgres, "postgres")},
 		{"redis", "--version", []string{"redis-server", "valkey-server"}},
 		{"redis-benchmark", "--version", []string{"redis-benchmark", "valkey-benchmark"}},
 	} {
@@ -117,6 +111,14 @@ func find(ctx context.Context, flag string, programs ...string) tool {
 		}
 	}
 	return tool{absent: "not installed; as root on Debian, scripts/need-servers installs it"}
+}
+
+// findPostgres finds the newest PostgreSQL. Debian keeps its programs out of PATH, by
+// version.
+func findPostgres(ctx context.Context) tool {
+	installed, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // the pattern is right
+	slices.Reverse(installed)
+	return find(ctx, "--version", append(installed, "postgres")...)
 }
 
 // programs lists what took part, for the report.

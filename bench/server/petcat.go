@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,7 @@ type Petcat struct {
 	// Database and Limiter are the URLs of what several nodes share: PostgreSQL
 	// and Redis. They take the place of the data directory.
 	Database, Limiter string
-	// BackupEvery is how often it makes scheduled backups; "" for never.
+	// BackupEvery is how often it makes scheduled backups, in Dir; "" for never.
 	BackupEvery string
 }
 
@@ -79,7 +80,7 @@ func (p Petcat) Serve(ctx context.Context) (*Server, error) {
 		args = append(args, "--limiter", p.Limiter)
 	}
 	if p.BackupEvery != "" {
-		args = append(args, "--backup-every", p.BackupEvery, "--backup-keep", "1")
+		args = append(args, "--backup-every", p.BackupEvery, "--backup-keep", "1", "--backup-dir", filepath.Join(p.Dir, "backups"))
 	}
 	args = append(args,
 		"--listen", api, "--admin-listen", admin,
