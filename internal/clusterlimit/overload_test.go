@@ -55,7 +55,16 @@ func (w *work) Charge(ctx context.Context, p int, e counters.Epoch, charges []co
 // testNode is a node that has served for half a minute, and begins a minute.
 func testNode(t *testing.T, c counters.Counters, bans petcat.BanMode) *Limiter {
 	t.Helper()
-	l := New(t.Context(), Options{Counters: c, Clock: clock.NewSystem(), Days: limittest.NewDays().Process(), Bans: bans})
+	return testNodeWith(t, Options{Counters: c, Clock: clock.NewSystem(), Bans: bans})
+}
+
+// testNodeWith is testNode, with a store of days of its own if the options have none.
+func testNodeWith(t *testing.T, o Options) *Limiter {
+	t.Helper()
+	if o.Days == nil {
+		o.Days = limittest.NewDays().Process()
+	}
+	l := New(t.Context(), o)
 	t.Cleanup(func() {
 		_ = l.Close(context.WithoutCancel(t.Context()))
 		time.Sleep(time.Minute) // calls that nobody waits for end

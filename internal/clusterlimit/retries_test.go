@@ -1,0 +1,62 @@
+package clusterlimit
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/counters"
+	"petcat/internal/counterstest"
+	"petcat/internal/ratelimit"
+)
+
+// TestShareBansNobody: without counters, a client that stays below its plan and sends to one
+// of three nodes is refused what the node's share does not hold. However many of these
+// refusals it does not wait after, it is not banned for them.
+func TestShareBansNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		quota := petcat.Quota{PerMinute: 60, PerDay: 1_000}
+		c := &breakable{Reference: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() })}
+		var bans atomic.Int64
+		system := clock.NewSystem()
+		l := testNodeWith(t, Options{
+			Counters: c, Clock: system, Bans: petcat.EnforceBans, Banned: func(petcat.Ban) { bans.Add(1) },
+			Membership: func() *Membership {
+				m := &Membership{ReadAt: system.Read().Mono, Self: "a"}
+				for _, id := range []string{"a", "b", "c"} {
+					m.Members = append(m.Members, counters.Member{ID: id, Joined: time.Hour})
+				}
+				return m
+			},
+		})
+		c.away.Store(true)
+		time.Sleep(time.Second) // the node knows, and the minute is young
+		var admitted, early int64
+		var first time.Time // refusal
+		for range quota.PerMinute - 1 {
+			d, err := l.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: quota})
+			switch {
+			case err == nil && d.Verdict == ratelimit.Admitted:
+				admitted++
+			case err != nil || d.Verdict != ratelimit.MinuteSpent || !d.ByShare:
+				t.Fatalf("after %d were admitted: %+v, %v; want it refused by the share", admitted, d, err)
+			case first.IsZero():
+				first = time.Now()
+			case time.Since(first) > petcat.EarlyRetryGrace:
+				early++
+			}
+			time.Sleep(time.Second)
+		}
+		if bans.Load() > 0 {
+			t.Errorf("%d bans", bans.Load())
+		}
+		if admitted != quota.PerMinute/3 || early <= petcat.BanThreshold(quota) {
+			t.Errorf("%d were admitted, want %d; %d were refused later than the grace, want more than %d: this shows nothing",
+				admitted, quota.PerMinute/3, early, petcat.BanThreshold(quota))
+		}
+	})
+}
