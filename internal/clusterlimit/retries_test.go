@@ -60,3 +60,36 @@ func TestShareBansNobody(t *testing.T) {
 		}
 	})
 }
+
+// TestRetriesAreSummed: a key whose early retries are spread over two nodes is banned for their
+// sum, as soon as they have told each other.
+func TestRetriesAreSummed(t *testing.T) {
+	t.Parallel()
+	for each, want := range map[int]ratelimit.Verdict{15: ratelimit.MinuteSpent, 20: ratelimit.Banned} {
+		synctest.Test(t, func(t *testing.T) {
+			c := counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() })
+			first := testNode(t, c, petcat.EnforceBans)
+			time.Sleep(retriesEvery / 2) // they do not tell each other in the same instant
+			nodes := []*Limiter{first, testNode(t, c, petcat.EnforceBans)}
+			send := func(node, n int, want ratelimit.Verdict) {
+				t.Helper()
+				for range n {
+					d, err := nodes[node].Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 10_000}})
+					if err != nil || d.Verdict != want {
+						t.Errorf("%d early retries on each node: %+v, %v; want %d", each, d, err, want)
+					}
+				}
+			}
+			send(0, 5, ratelimit.Admitted)
+			for node := range nodes {
+				send(node, 1, ratelimit.MinuteSpent) // the grace begins
+			}
+			time.Sleep(petcat.EarlyRetryGrace + 5*retriesEvery/4)
+			send(1, each, ratelimit.MinuteSpent)
+			send(0, each-1, ratelimit.MinuteSpent)
+			time.Sleep(retriesEvery)
+			send(0, 1, want)
+			send(0, 1, ratelimit.Banned) // 31 of them are too many
+		})
+	}
+}
