@@ -44,8 +44,8 @@ func (a *Account) Charge(now, epoch int64, c Charge) Facts {
 }
 
 // rollOverMinute begins a new minute when there is one. When the clock was set back, the
-// minute that is counted is called by the one that it is now: nobody gets a window
-// for that, and nobody waits longer than one.
+// minute that is counted is called by the one that it is now, with the next charge: nobody
+// gets a window for that, and who sends nothing until a minute begins waits one more at most.
 func (a *Account) rollOverMinute(minute int64) {
 	if minute > a.Minute {
 		a.Used = 0

@@ -1,6 +1,7 @@
 package counterstest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -170,6 +171,24 @@ func testClock(t *testing.T, start Start) {
 			spend("after one more step back", 0)
 			r.Step(time.Minute)
 			spend("in the minute after that", 60)
+		})
+	}
+
+	// A minute is spent at :18, and the clock is set back at :30. From then on it is a minute
+	// or two until there is another one: it depends on whether somebody asks in the first.
+	for asks, want := range map[bool]int64{true: 60, false: 0} {
+		t.Run(fmt.Sprintf("back, and somebody asks in that minute: %t", asks), func(t *testing.T) {
+			r := newRig(t, start)
+			r.begin(free(0), 1_000)
+			wantEqual(t, "at first", r.charge(0, free(100)).Admitted, 60)
+			r.Step(12*time.Second - time.Hour)
+			if asks {
+				wantEqual(t, "after the step back", r.charge(0, free(100)).Admitted, 0)
+			}
+			r.Step(30 * time.Second)
+			wantEqual(t, "in the next minute", r.charge(0, free(100)).Admitted, want)
+			r.Step(time.Minute)
+			wantEqual(t, "in the minute after that", r.charge(0, free(100)).Admitted, 60)
 		})
 	}
 }
