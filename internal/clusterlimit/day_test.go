@@ -229,3 +229,46 @@ func TestOwedIsLeasedAfterEmptying(t *testing.T) {
 		})
 	}
 }
+
+// TestStoreHangsWithoutCounters: while the counters are away and the store hangs, the first request
+// waits for the day's count as long as for a lease, and goes on from what the counters told. The
+// next ones do not wait, of whichever account; none waits longer in a minute of that.
+func TestStoreHangsWithoutCounters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const accounts = 60
+		r := newDayRig(t, 1)
+		send := func(account int) (waited time.Duration) {
+			began := time.Now()
+			d, err := r.nodes[0].Spend(t.Context(), ratelimit.Charge{Account: petcat.AccountID(account), Key: 1, Quota: r.quota})
+			if err != nil || d.Verdict != ratelimit.Admitted {
+				t.Errorf("account %d: %+v, %v; want it admitted", account, d, err)
+			}
+			return time.Since(began)
+		}
+		for account := range accounts {
+			send(account)
+		}
+		r.breakStores(limittest.Faults{Hang: true})
+		r.counters.away.Store(true)
+		time.Sleep(time.Second)
+		for _, c := range []struct {
+			account int
+			want    time.Duration
+		}{{0, leaseTimeout}, {0, 0}, {1, 0}, {1, 0}} {
+			if waited := send(c.account); waited != c.want {
+				t.Errorf("account %d waited for %s, want %s", c.account, waited, c.want)
+			}
+		}
+		for account := 2; account < accounts; account++ {
+			if waited := send(account); waited > leaseTimeout {
+				t.Errorf("account %d waited for %s, want at most %s", account, waited, leaseTimeout)
+			}
+			if waited := send(account); waited != 0 {
+				t.Errorf("account %d waited once more, for %s", account, waited)
+			}
+			time.Sleep(time.Second)
+		}
+		r.close()
+	})
+}
