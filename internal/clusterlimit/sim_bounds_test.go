@@ -97,7 +97,7 @@ func (o *oracle) bound(w *window, s *stat) (int64, string) {
 	case len(troubled) == 1 && o.known(troubled[0], w):
 		o.seen.knownCutOff++
 		return limit, "all knew that one node was cut off"
-	case len(troubled) == 1 && disputed == 0 && o.steady(w):
+	case len(troubled) == 1 && disputed == 0 && o.steadyBut(w, troubled[0]):
 		nodes := max(1, int64(len(o.alive(w))))
 		return limit + (limit+nodes-1)/nodes, "one node was cut off"
 	case o.w.schedule.even && !s.byDay:
@@ -147,10 +147,14 @@ func (o *oracle) outage(w *window) bool { return w.calls == 0 && o.troubled(nil,
 
 // steady reports whether all nodes knew of each other, and of no others, for long
 // before a window and in all of it.
-func (o *oracle) steady(w *window) bool {
+func (o *oracle) steady(w *window) bool { return o.steadyBut(w, nil) }
+
+// steadyBut is steady, or would be if not for one node's way to the database.
+func (o *oracle) steadyBut(w *window, cut *simNode) bool {
 	const before = 40 * time.Second
 	for _, i := range o.dbFaults {
-		if i.overlaps(w.begin-int64(before), w.end) {
+		own := cut != nil && i.node == cut && cut.frozenFor == 0
+		if i.overlaps(w.begin-int64(before), w.end) && !own {
 			return false
 		}
 	}
