@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 
 // TestClusterShardHangs: while a shard of a Redis cluster hangs, the accounts on the others get
 // exactly their quota, and none of their requests waits for it until its node decides it
-// locally; those on it get at most twice theirs, and no error.
+// locally; those on it get at most twice theirs, and no error. A node that starts meanwhile
+// answers all of them.
 func TestClusterShardHangs(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -18,15 +20,16 @@ func TestClusterShardHangs(t *testing.T) {
 	c.start(3, "--bans", "off", "--limiter", shards.URL()) // these callers do not wait
 	c.haveShares()
 	for range often(t, 1, 3) {
-		c.control().Try("a shard hangs", func() string { return c.shardHangs(shards.Servers[0]) })
+		c.control().Try("a shard hangs", func() string { return c.shardHangs(shards) })
 	}
 	c.mustStop()
 }
 
 // shardHangs spends a minute of some accounts, and the next one while a shard hangs. It
 // returns what the machine may have spoilt.
-func (c *cluster) shardHangs(shard *redistest.Server) (spoilt string) {
+func (c *cluster) shardHangs(shards *redistest.Cluster) (spoilt string) {
 	c.t.Helper()
+	shard := shards.Servers[0]
 	const limit, clients, each = 60, 8, 80
 	c.bursts++
 	prefix := fmt.Sprint("hang", c.bursts, " ")
@@ -63,6 +66,7 @@ func (c *cluster) shardHangs(shard *redistest.Server) (spoilt string) {
 	shard.Hang()
 	well, waited := spend(beside)
 	hung, locally := spend(on)
+	c.startsBeside(shards, keys, beside[0])
 	shard.Resume()
 	if locally == 0 {
 		c.t.Error("the shard that hung decided requests: this shows nothing")
@@ -86,4 +90,20 @@ func (c *cluster) shardHangs(shard *redistest.Server) (spoilt string) {
 		spoilt = fmt.Sprintf("%d requests of other shards' accounts waited for their counters in vain", waited)
 	}
 	return spoilt
+}
+
+// startsBeside starts and stops a node while a shard hangs. It answers with all keys, and
+// asks the other shards, one of which has the account of other.
+func (c *cluster) startsBeside(shards *redistest.Cluster, keys []string, other string) {
+	c.t.Helper()
+	s := c.startOne("--bans", "off", "--limiter", shards.URL())
+	burst{nodes: []*server{s}, keys: keys, each: 5, clients: 8, spread: even}.send(newTally(c.t).ask)
+	eventually(c.t, 5*time.Second, "a node that starts while a shard hangs asks the others", func() bool {
+		return !strings.Contains(string(s.list(other).body), "is kept for other nodes") // it has no share of this minute
+	})
+	if s.well() {
+		c.t.Error("a node that starts while a shard hangs says that all is well")
+	}
+	c.forget(s)
+	s.mustStop()
 }

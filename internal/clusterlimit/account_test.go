@@ -1,6 +1,7 @@
 package clusterlimit
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -51,5 +52,12 @@ func TestSpentIsRemembered(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAccountSize: docs/scaling.md derives a node's memory for an account from this.
+func TestAccountSize(t *testing.T) {
+	if got := reflect.TypeFor[account]().Size(); got != 104 {
+		t.Errorf("an account takes %d bytes; docs/scaling.md says 104, under m", got)
 	}
 }
