@@ -255,14 +255,14 @@ func TestStoreHangsWithoutCounters(t *testing.T) {
 		for _, c := range []struct {
 			account int
 			want    time.Duration
-		}{{0, leaseTimeout}, {0, 0}, {1, 0}, {1, 0}} {
+		}{{0, ratelimit.LeaseTimeout}, {0, 0}, {1, 0}, {1, 0}} {
 			if waited := send(c.account); waited != c.want {
 				t.Errorf("account %d waited for %s, want %s", c.account, waited, c.want)
 			}
 		}
 		for account := 2; account < accounts; account++ {
-			if waited := send(account); waited > leaseTimeout {
-				t.Errorf("account %d waited for %s, want at most %s", account, waited, leaseTimeout)
+			if waited := send(account); waited > ratelimit.LeaseTimeout {
+				t.Errorf("account %d waited for %s, want at most %s", account, waited, ratelimit.LeaseTimeout)
 			}
 			if waited := send(account); waited != 0 {
 				t.Errorf("account %d waited once more, for %s", account, waited)

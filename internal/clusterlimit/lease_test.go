@@ -34,7 +34,7 @@ func (s *hangsFor) LeaseShared(ctx context.Context, leases []petcat.SharedLease)
 // at once. Only when all four hang others wait, too, as long as a request waits for a lease.
 func TestSlowLeases(t *testing.T) {
 	t.Parallel()
-	for hung, want := range map[int]time.Duration{1: 0, 3: 0, 4: leaseTimeout} {
+	for hung, want := range map[int]time.Duration{1: 0, 3: 0, 4: ratelimit.LeaseTimeout} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &hangsFor{DayStore: limittest.NewDays().Process()}
 			for i := range hung {
@@ -52,7 +52,7 @@ func TestSlowLeases(t *testing.T) {
 			}
 			var slow sync.WaitGroup
 			for _, account := range store.accounts {
-				slow.Go(func() { send(account, leaseTimeout) })
+				slow.Go(func() { send(account, ratelimit.LeaseTimeout) })
 				time.Sleep(time.Millisecond) // so that each has a call of its own
 			}
 			send(100, want)
