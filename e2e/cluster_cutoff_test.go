@@ -46,8 +46,8 @@ func TestClusterNodeWithoutRedis(t *testing.T) {
 		}
 		nextMinute()
 		for _, spread := range []spread{even, skewed} {
-			c.exactlyBy(others, "one of three nodes is cut off from Redis, and the others know", limit, func() []int {
-				return c.spendMinutes("cut off", burst{nodes: c.nodes, each: 10 * each, clients: clients, spread: spread}, 1, func() {})
+			c.exactlyBy(others, "one of three nodes is cut off from Redis, and the others know", limit, func(begins func()) []int {
+				return c.spendMinutes("cut off", burst{nodes: c.nodes, each: 10 * each, clients: clients, spread: spread, begins: begins}, 1, func() {})
 			})
 		}
 		heal()
@@ -80,7 +80,7 @@ func TestClusterNodeWithoutPostgres(t *testing.T) {
 	c.knowEachOther()
 	for i := range often(t, 2, 10) {
 		spread := []spread{even, skewed}[i%2]
-		c.exactly("one of three nodes is cut off from PostgreSQL", limit, func() []int {
+		c.exactly("one of three nodes is cut off from PostgreSQL", limit, func(begins func()) []int {
 			c.bursts++
 			keys, y := c.newKeys(fmt.Sprint("apart", c.bursts), accounts, "free"), newTally(t)
 			lapse(heardWithin)
@@ -90,6 +90,7 @@ func TestClusterNodeWithoutPostgres(t *testing.T) {
 					y.ask(s, key)
 				}
 			}
+			begins()
 			toPostgres.Cut()
 			defer toPostgres.Heal()
 			burst{nodes: c.nodes, keys: keys, each: each, clients: clients, spread: spread}.send(y.ask)

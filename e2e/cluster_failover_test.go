@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"petcat/internal/pgtest"
+	"petcat/internal/stalltest"
 )
 
 // failover is a cluster whose PostgreSQL has a standby. Its nodes are started again when
@@ -162,7 +163,17 @@ func (x *failover) fail() (promoted time.Time) {
 // answered, from memory and with its age while there is no primary, and all nodes write
 // again within 5 s of the promotion.
 func TestClusterFailover(t *testing.T) {
-	x := newFailover(t, true)
+	control := stalltest.Start(t)
+	control.Repeat(func() {
+		x := newFailover(t, true)
+		x.measures = control
+		x.failsOver()
+	})
+}
+
+// failsOver is TestClusterFailover on one cluster.
+func (x *failover) failsOver() {
+	t := x.t
 	stop := x.load(6)
 	var old atomic.Int64 // lists without a primary
 	reading := stream(2, 20*time.Millisecond, func(random *rand.Rand) {

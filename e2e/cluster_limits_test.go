@@ -11,20 +11,26 @@ import (
 // from the shared counters within 50 ms decide locally, each within its share of
 // what it knows to be left: at most twice the limit is admitted then. That is a fault,
 // unless the machine stalled.
-func (c *cluster) exactly(what string, limit int, attempt func() (admitted []int)) {
+//
+// An attempt prepares what it needs and then calls begins: what the machine stalled before
+// that excuses nothing.
+func (c *cluster) exactly(what string, limit int, attempt func(begins func()) (admitted []int)) {
 	c.t.Helper()
-	c.exactlyBy(c.nodes, what, limit, func() []int {
-		c.awaitWell(10 * time.Second)
-		return attempt()
-	})
+	c.exactlyBy(c.nodes, what, limit, attempt)
 }
 
 // exactlyBy is exactly where these nodes reach the counters and others may not.
-func (c *cluster) exactlyBy(nodes []*server, what string, limit int, attempt func() (admitted []int)) {
+func (c *cluster) exactlyBy(nodes []*server, what string, limit int, attempt func(begins func()) (admitted []int)) {
 	c.t.Helper()
 	c.control().Try(what, func() (late string) {
-		before := answeredLate(nodes)
-		admitted := attempt()
+		before := 0.0
+		admitted := attempt(func() {
+			c.control().Lap()
+			before = answeredLate(nodes)
+			for _, s := range nodes { // the counters may have been late before, too
+				s.awaitWell(10 * time.Second)
+			}
+		})
 		answered := answeredLate(nodes) - before
 		for _, n := range admitted {
 			switch {
@@ -62,8 +68,8 @@ func (c *cluster) minuteIsExact(what string, spread spread) {
 func (c *cluster) minuteIsExactWhile(what string, spread spread, happens func()) {
 	c.t.Helper()
 	const accounts, each, clients, limit = 3, 100, 64, 60
-	c.exactly(what, limit, func() []int {
-		return c.spendMinutes(what, burst{nodes: c.nodes, each: each, clients: clients, spread: spread, pause: c.pause}, accounts, happens)
+	c.exactly(what, limit, func(begins func()) []int {
+		return c.spendMinutes(what, burst{nodes: c.nodes, each: each, clients: clients, spread: spread, pause: c.pause, begins: begins}, accounts, happens)
 	})
 }
 
@@ -78,7 +84,13 @@ func (c *cluster) spendMinutes(what string, b burst, accounts int, happens func(
 	awaitRoomInMinute(c.t, 5*time.Second)
 	y := newTally(c.t)
 	var happening sync.WaitGroup
-	happening.Go(happens)
+	begins := b.begins
+	b.begins = func() {
+		if begins != nil {
+			begins()
+		}
+		happening.Go(happens)
+	}
 	b.send(y.ask)
 	happening.Wait()
 	for _, key := range b.keys {
@@ -135,12 +147,12 @@ func TestClusterPauses(t *testing.T) {
 func (c *cluster) dayIsExact() {
 	c.t.Helper()
 	const day, clients = 1_000, 64
-	c.exactly("a day", day, func() []int {
+	c.exactly("a day", day, func(begins func()) []int {
 		awaitRoomInDay(c.t, 40*time.Second)
 		c.bursts++
 		key := c.newKey(fmt.Sprint("day", c.bursts), "enterprise", "--per-minute", "1000000", "--per-day", fmt.Sprint(day))
 		y := newTally(c.t)
-		burst{nodes: c.nodes, keys: []string{key}, each: day + 500, clients: clients, spread: skewed, pause: c.pause}.send(y.ask)
+		burst{nodes: c.nodes, keys: []string{key}, each: day + 500, clients: clients, spread: skewed, pause: c.pause, begins: begins}.send(y.ask)
 		return []int{y.admitted(key)}
 	})
 }

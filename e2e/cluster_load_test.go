@@ -111,12 +111,16 @@ type burst struct {
 	clients int
 	spread  spread
 	pause   time.Duration // of a client between an answer and the next request
+	begins  func()        // is called directly before the first request, unless nil
 }
 
 // send sends a burst as fast as it is answered, and has the answers checked after it.
 func (b burst) send(ask func(s *server, key string)) {
 	for _, s := range b.nodes {
 		defer s.client.Transport.(*checked).Postpone()()
+	}
+	if b.begins != nil {
+		b.begins()
 	}
 	var next atomic.Int64
 	var clients sync.WaitGroup

@@ -24,11 +24,41 @@ const nodeGone = 13 * time.Second
 // exactly the quota at once, long before they know.
 func TestClusterLosesNodes(t *testing.T) {
 	t.Parallel()
-	x := startNodeLoss(t)
+	var x *nodeLoss
+	var hung *server
+	watch := stalltest.Start(t)
+	watch.InTime("an answer of another node", 3*time.Second, func() time.Duration {
+		if x != nil {
+			x.mustStop()
+			hung.kill()
+		}
+		x = startNodeLoss(t)
+		hung = x.nodes[2]
+		return x.loseTwo(watch)
+	})
+	x.check()
+	x.minuteIsExact("two nodes are left, and know it", even)
+
+	hung.signal(sigContinue)
+	x.nodes = append(x.nodes, hung)
+	x.awaitNodes(5*time.Second, 3)
+	x.awaitWell(10 * time.Second)
+	x.minuteIsExact("one is back", even)
+	id := x.nodes[0].mustCreate(x.key, "last")
+	if list := hung.categories(x.key); list[len(list)-1].ID != id {
+		t.Error("the node that hung shows an old list")
+	}
+	x.mustStop()
+}
+
+// loseTwo lets the third node hang and kills the last, under load, until the others know.
+// It returns how long the slowest answer of these took.
+func (x *nodeLoss) loseTwo(watch *stalltest.Control) (slowest time.Duration) {
+	x.t.Helper()
 	hung, killed := x.nodes[2], x.nodes[3]
 	stop := stream(4, 10*time.Millisecond, x.askOrCreate)
 	lapse(time.Second)
-	x.watch.Lap()
+	watch.Lap()
 	var losing sync.WaitGroup
 	losing.Go(func() {
 		lapse(20 * time.Millisecond)
@@ -47,22 +77,9 @@ func TestClusterLosesNodes(t *testing.T) {
 	}
 	took := time.Since(begin) + x.awaitNodes(time.Second, 2)
 	stop()
-	x.watch.Judge("an answer of another node", percentile(x.took, 100), 3*time.Second)
-	t.Logf("%d lists and creates on the other nodes, 99 in 100 within %s, the slowest within %s; they knew after %s", len(x.took),
+	x.t.Logf("%d lists and creates on the other nodes, 99 in 100 within %s, the slowest within %s; they knew after %s", len(x.took),
 		percentile(x.took, 99).Round(time.Millisecond), percentile(x.took, 100).Round(time.Millisecond), took.Round(100*time.Millisecond))
-	x.check()
-	x.minuteIsExact("two nodes are left, and know it", even)
-
-	hung.signal(sigContinue)
-	x.nodes = append(x.nodes, hung)
-	x.awaitNodes(5*time.Second, 3)
-	x.awaitWell(10 * time.Second)
-	x.minuteIsExact("one is back", even)
-	id := x.nodes[0].mustCreate(x.key, "last")
-	if list := hung.categories(x.key); list[len(list)-1].ID != id {
-		t.Error("the node that hung shows an old list")
-	}
-	x.mustStop()
+	return percentile(x.took, 100)
 }
 
 // nodeLoss is a cluster of four nodes under load that loses the last two.
@@ -75,7 +92,6 @@ type nodeLoss struct {
 	lost   atomic.Bool // the last two are, or are about to be
 	sent   atomic.Int64
 	asked  []*server // all four, each with little timeout
-	watch  *stalltest.Control
 
 	mu         sync.Mutex
 	took       []time.Duration // on the first two, when they are left alone; guarded by mu
@@ -84,7 +100,7 @@ type nodeLoss struct {
 
 func startNodeLoss(t *testing.T) *nodeLoss {
 	t.Helper()
-	x := &nodeLoss{cluster: newCluster(t), ledger: newLedger(), free: newTally(t), unanswered: make(map[string]int), watch: stalltest.Start(t)}
+	x := &nodeLoss{cluster: newCluster(t), ledger: newLedger(), free: newTally(t), unanswered: make(map[string]int)}
 	x.start(4, "--bans", "off") // these callers do not wait
 	x.knowEachOther()
 	x.key, x.frees = x.newCaller(), x.newKeys("free", 4, "free")

@@ -81,6 +81,7 @@ func (x *switching) suffersOnce(l loss) (late string) {
 		burst{nodes: x.nodes, keys: keys, each: each, clients: clients, spread: even}.send(x.free.ask)
 	}
 	awaitRoomInMinute(x.t, 15*time.Second) // a node says for some seconds after a loss that it is cut off
+	x.control().Lap()
 	_ = x.stream.lap()
 	spend(calmKeys, before+after) // what follows waits for the machine as this does
 	calm := percentile(x.stream.lap(), 99)

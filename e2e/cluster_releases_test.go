@@ -132,8 +132,8 @@ func replaceNodes(t *testing.T, earlier release) {
 	limitsHold := func(what string) {
 		t.Helper()
 		c.knowEachOther()
-		c.exactly(what, 60, func() []int {
-			return c.spendMinutes(what, burst{nodes: c.nodes, each: 80, clients: 6, spread: even}, 2, func() {})
+		c.exactly(what, 60, func(begins func()) []int {
+			return c.spendMinutes(what, burst{nodes: c.nodes, each: 80, clients: 6, spread: even, begins: begins}, 2, func() {})
 		})
 	}
 	roll := func(to release, what string) {

@@ -49,6 +49,11 @@ func (c *cluster) shardHangs(shards *redistest.Cluster) (spoilt string) {
 			keys, numbers = append(keys, key), append(numbers, i)
 		}
 	}
+	calm := func() {
+		c.control().Lap()
+		c.awaitWell(10 * time.Second) // the counters may have been late before
+	}
+	calm()
 	if _, locally := spend(keys); locally > 0 {
 		return fmt.Sprintf("before the shard hung, %d requests were decided locally", locally)
 	}
@@ -63,6 +68,7 @@ func (c *cluster) shardHangs(shards *redistest.Cluster) (spoilt string) {
 		c.t.Fatalf("%d of %d accounts are on the shard: this shows nothing", len(on), len(keys))
 	}
 	nextMinute()
+	calm()
 	shard.Hang()
 	well, waited := spend(beside)
 	hung, locally := spend(on)

@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"petcat/internal/stalltest"
 )
 
 // TestClusterStopsWhilePostgresHangs: a node that is stopped while PostgreSQL hangs ends in
@@ -18,28 +20,30 @@ func TestClusterStopsWhilePostgresHangs(t *testing.T) {
 	for _, counters := range []string{"database", "redis"} {
 		t.Run(counters, func(t *testing.T) {
 			t.Parallel()
-			c := newClusterApart(t)
-			limiter := counters
-			if counters == "redis" {
-				limiter = c.redis.URL()
-			}
-			s := c.startOne("--limiter", limiter, "--shutdown-timeout", shutdown.String())
-			key := c.newCaller()
-			wantStatus(t, s.list(key), http.StatusOK)
-			s.mustCreate(key, "dog")
-			c.postgres.Suspend()
-			c.control().Lap()
-			began := time.Now()
-			s.signal(syscall.SIGTERM)
-			code := s.wait(time.Minute)
-			took := time.Since(began)
-			c.postgres.Resume()
-			c.forget(s)
-			t.Logf("it ended with %d after %s: %q", code, took.Round(time.Millisecond), s.log.sentences())
-			if code != exitDone && code != exitFailed && code != exitTryLater {
-				t.Errorf("it ended with %d", code)
-			}
-			c.control().Judge("the end", took, shutdown+closing)
+			control := stalltest.Start(t)
+			control.InTime("the end", shutdown+closing, func() time.Duration {
+				c := newClusterApart(t)
+				limiter := counters
+				if counters == "redis" {
+					limiter = c.redis.URL()
+				}
+				s := c.startOne("--limiter", limiter, "--shutdown-timeout", shutdown.String())
+				key := c.newCaller()
+				wantStatus(t, s.list(key), http.StatusOK)
+				s.mustCreate(key, "dog")
+				c.postgres.Suspend()
+				control.Lap()
+				began := time.Now()
+				s.signal(syscall.SIGTERM)
+				code := s.wait(time.Minute)
+				took := time.Since(began)
+				c.postgres.Resume()
+				t.Logf("it ended with %d after %s: %q", code, took.Round(time.Millisecond), s.log.sentences())
+				if code != exitDone && code != exitFailed && code != exitTryLater {
+					t.Errorf("it ended with %d", code)
+				}
+				return took
+			})
 		})
 	}
 }

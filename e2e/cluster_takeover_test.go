@@ -43,6 +43,7 @@ func (c *cluster) takeover(shards *redistest.Cluster) (spoilt string) {
 		}
 	}
 	nextMinute() // a first replica began an epoch
+	c.control().Lap()
 	c.awaitWell(10 * time.Second)
 	replica.Hang()
 	primary.MustDo("CLIENT", "KILL", "TYPE", "replica")

@@ -59,9 +59,10 @@ func (u *uneven) spend(key string, requests int, nodes ...*server) {
 func (u *uneven) spent(what string, few int) (key string) {
 	u.cluster.t.Helper()
 	const limit = 60
-	u.exactly(what, limit, func() []int {
+	u.exactly(what, limit, func(begins func()) []int {
 		u.bursts++
 		key = u.newKey(fmt.Sprint(u.name, what, u.bursts), "free")
+		begins()
 		u.spend(key, few, u.nodes[0])
 		u.spend(key, limit-few, u.nodes[1])
 		return []int{u.admitted(key)}

@@ -107,7 +107,7 @@ const ofTheGoodCaller = 3
 // returns when that was known.
 func (s *flooded) wantGone(t *testing.T, left float64, begin time.Time, timeout time.Duration) (took time.Duration) {
 	t.Helper()
-	control := stalltest.Start(t)
+	s.control().Lap()
 	for open := s.strangers(); open > left; open = s.strangers() {
 		if took = time.Since(begin); took > 2*timeout {
 			t.Errorf("%v are open after %s; they have %s", open, took, timeout)
@@ -116,7 +116,7 @@ func (s *flooded) wantGone(t *testing.T, left float64, begin time.Time, timeout 
 		lapse(20 * time.Millisecond)
 	}
 	took = time.Since(begin)
-	control.Judge("to let them go", took, timeout)
+	s.control().Judge("to let them go", took, timeout)
 	return took
 }
 
@@ -150,7 +150,7 @@ func (s *flooded) wantQuiet(t *testing.T) {
 // wantEnd stops the server with everybody connected.
 func (s *flooded) wantEnd(t *testing.T, timeout time.Duration) (took time.Duration) {
 	t.Helper()
-	stalltest.Start(t).Measure("the end", timeout, func() {
+	s.control().Measure("the end", timeout, func() {
 		begin := time.Now()
 		if code := s.stop(); code != exitDone {
 			t.Errorf("it ended with %d: %q", code, s.log.sentences())
@@ -232,30 +232,34 @@ func TestFloodsOfEveryKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const each, timeout = 100, 16 * time.Second
-			s := serveFlooded(t, secure)
-			keys := []string{"", wrongKey(t), s.free}
-			var stops []func()
-			for _, f := range floods() {
-				if secure == (f.protocol != "") && f.letGo <= timeout && !f.resets {
-					stops = append(stops, f.open(t, s.server, each, each, keys[len(stops)%len(keys)]))
+			control := stalltest.Start(t)
+			control.Repeat(func() {
+				s := serveFlooded(t, secure)
+				s.measures = control
+				keys := []string{"", wrongKey(t), s.free}
+				var stops []func()
+				for _, f := range floods() {
+					if secure == (f.protocol != "") && f.letGo <= timeout && !f.resets {
+						stops = append(stops, f.open(t, s.server, each, each, keys[len(stops)%len(keys)]))
+					}
 				}
-			}
-			opened := time.Now() // the last of them
-			most := s.strangers()
-			s.callWell(t, time.Second, 100)
-			lapse(unprovenGrace - time.Since(opened) + time.Second)
-			if unproven := s.metric("petcat_connections_without_key"); unproven > maxUnproven+1 { // the good caller's next one
-				t.Errorf("%v connections have shown no key", unproven)
-			}
-			let := s.wantGone(t, ofTheGoodCaller, opened, timeout)
-			t.Logf("%.0f open of %d; let go after %s", most, each*len(stops), let.Round(time.Millisecond))
-			if peak := s.peak(t); peak > floodMemory && !stalltest.Race {
-				t.Errorf("it took %.0f MiB", peak/(1<<20))
-			}
-			for _, stop := range stops {
-				stop()
-			}
-			s.wantQuiet(t)
+				opened := time.Now() // the last of them
+				most := s.strangers()
+				s.callWell(t, time.Second, 100)
+				lapse(unprovenGrace - time.Since(opened) + time.Second)
+				if unproven := s.metric("petcat_connections_without_key"); unproven > maxUnproven+1 { // the good caller's next one
+					t.Errorf("%v connections have shown no key", unproven)
+				}
+				let := s.wantGone(t, ofTheGoodCaller, opened, timeout)
+				t.Logf("%.0f open of %d; let go after %s", most, each*len(stops), let.Round(time.Millisecond))
+				if peak := s.peak(t); peak > floodMemory && !stalltest.Race {
+					t.Errorf("it took %.0f MiB", peak/(1<<20))
+				}
+				for _, stop := range stops {
+					stop()
+				}
+				s.wantQuiet(t)
+			})
 		})
 	}
 }
@@ -273,23 +277,31 @@ func TestUnreadHTTP2(t *testing.T) {
 	}}
 	t.Run("is let go", func(t *testing.T) {
 		t.Parallel()
-		s := serveFlooded(t, true)
-		opened := time.Now()
-		stop := f.open(t, s.server, 20, 20, "")
-		defer stop()
-		if most := s.strangers(); most != 20 {
-			t.Errorf("%v of 20 are open", most)
-		}
-		t.Logf("let go after %s", s.wantGone(t, 0, opened, stallTimeout+3*time.Second).Round(time.Millisecond))
-		s.wantQuiet(t)
+		control := stalltest.Start(t)
+		control.Repeat(func() {
+			s := serveFlooded(t, true)
+			s.measures = control
+			opened := time.Now()
+			stop := f.open(t, s.server, 20, 20, "")
+			defer stop()
+			if most := s.strangers(); most != 20 {
+				t.Errorf("%v of 20 are open", most)
+			}
+			t.Logf("let go after %s", s.wantGone(t, 0, opened, stallTimeout+3*time.Second).Round(time.Millisecond))
+			s.wantQuiet(t)
+		})
 	})
 	t.Run("does not hold up the end", func(t *testing.T) {
 		t.Parallel()
-		s := serveFlooded(t, true, "--shutdown-timeout", "2s")
-		stop := f.open(t, s.server, 20, 20, "")
-		defer stop()
-		t.Logf("stopped in %s", s.wantEnd(t, 2*time.Second))
-		s.wantQuiet(t)
+		control := stalltest.Start(t)
+		control.Repeat(func() {
+			s := serveFlooded(t, true, "--shutdown-timeout", "2s")
+			s.measures = control
+			stop := f.open(t, s.server, 20, 20, "")
+			defer stop()
+			t.Logf("stopped in %s", s.wantEnd(t, 2*time.Second))
+			s.wantQuiet(t)
+		})
 	})
 }
 

@@ -19,9 +19,14 @@ func TestBanSurvivesRestarts(t *testing.T) {
 	end := s.bans()[0].end(t)
 	// Who is banned with the day spent is told the day's end. With a day that has
 	// room again, it is the ban's.
-	s.takesEffect("the caller is told the end that the operator is told", func() bool {
-		return s.list(key).number(t, "X-RateLimit-Reset") == end
-	}, "account", "set-plan", "impatient", "--plan", "pro")
+	told := func() bool { return s.list(key).number(t, "X-RateLimit-Reset") == end }
+	s.control().Repeat(func() {
+		if told() { // by an attempt before
+			petcatDoes(t, data, "account", "set-plan", "impatient", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1")
+			eventually(t, 5*time.Second, "the caller is told the day's end", func() bool { return !told() })
+		}
+		s.takesEffect("the caller is told the end that the operator is told", told, "account", "set-plan", "impatient", "--plan", "pro")
+	})
 	if wait := end - time.Now().Unix(); wait < 50 || wait > 61 {
 		t.Errorf("a first ban ends in %d s; want a minute", wait)
 	}

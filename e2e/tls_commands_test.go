@@ -42,12 +42,15 @@ func TestHealthOfAStalledHandshake(t *testing.T) {
 	stalls := badCertificate{name: "it", address: net.IPv4(127, 0, 0, 1), until: time.Hour, stalls: true}
 	front, _ := stalls.tlsFront(t, "", false)
 	at := []string{"PETCAT_TLS_CERT=" + certFile, "PETCAT_TLS_KEY=" + keyFile, "PETCAT_ADMIN_LISTEN=" + front[strings.LastIndexByte(front, ':'):]}
-	stalltest.Start(t).Measure("petcat health", 3*time.Second, func() { // 2 s, and the program's own start
+	stalltest.Start(t).InTime("petcat health", 3*time.Second, func() time.Duration { // 2 s, and the program's own start
+		began := time.Now()
 		code, _, stderr := askHealth(t, at)
+		took := time.Since(began)
 		if code != exitFailed {
 			t.Errorf("it ended with %d", code)
 		}
 		wantOneSentence(t, strings.Split(strings.TrimSpace(stderr), "\n"), "no node responds at https://localhost:", "no answer within 2s")
+		return took
 	})
 }
 
@@ -62,7 +65,7 @@ func TestTLSOfCategoryCommands(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			front, certFile := c.tlsFront(t, strings.TrimPrefix(s.api, "http://"), false)
-			var stdout, stderr strings.Builder
+			var stdout, stderr *strings.Builder
 			var code int
 			// What is not trusted is not tried again. A handshake has 10 s, three times, with
 			// 1.5 s of delays.
@@ -70,12 +73,15 @@ func TestTLSOfCategoryCommands(t *testing.T) {
 			if c.stalls {
 				limit = 33 * time.Second
 			}
-			stalltest.Start(t).Measure("petcat category list", limit, func() {
-				code = execute(t, []string{"category", "list"}, []string{"PETCAT_URL=https://" + front, "PETCAT_API_KEY=" + key, "SSL_CERT_FILE=" + certFile}, nil, &stdout, &stderr)
+			stalltest.Start(t).InTime("petcat category list", limit, func() time.Duration {
+				stdout, stderr = &strings.Builder{}, &strings.Builder{}
+				began := time.Now()
+				code = execute(t, []string{"category", "list"}, []string{"PETCAT_URL=https://" + front, "PETCAT_API_KEY=" + key, "SSL_CERT_FILE=" + certFile}, nil, stdout, stderr)
+				return time.Since(began)
 			})
 			if c.says == "" {
 				if code != exitDone || !strings.Contains(stdout.String(), "dog") {
-					t.Errorf("it ended with %d: %q %q", code, &stdout, &stderr)
+					t.Errorf("it ended with %d: %q %q", code, stdout, stderr)
 				}
 				return
 			}
@@ -84,7 +90,7 @@ func TestTLSOfCategoryCommands(t *testing.T) {
 				says = []string{"no service answers at", "TLS handshake timeout"}
 			}
 			if code != exitTryLater || stdout.Len() > 0 {
-				t.Errorf("it ended with %d and printed %q", code, &stdout)
+				t.Errorf("it ended with %d and printed %q", code, stdout)
 			}
 			wantOneSentence(t, strings.Split(strings.TrimSpace(stderr.String()), "\n"), append(says, "https://"+front)...)
 		})

@@ -96,8 +96,10 @@ func TestTLSToPostgres(t *testing.T) {
 			u.RawQuery = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {certFile}}.Encode()
 			var code int
 			var stderr string
-			stalltest.Start(t).Measure("the command", 5*time.Second, func() {
+			stalltest.Start(t).InTime("the command", 5*time.Second, func() time.Duration {
+				began := time.Now()
 				code, _, stderr = petcatRuns(t, "init", "--database", u.String())
+				return time.Since(began)
 			})
 			if c.says == "" {
 				if code != exitDone {
@@ -192,14 +194,17 @@ func (c badCertificate) wantSeen(t *testing.T, address, certFile string) {
 // time.
 func wantCutOff(t *testing.T, address string, limit time.Duration) {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	must(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = conn.Write([]byte{22, 3, 1, 2, 0, 1}) // the beginning of a ClientHello of 512 bytes
-	must(t, err)
-	must(t, conn.SetReadDeadline(time.Now().Add(3*limit)))
-	stalltest.Start(t).Measure("half a handshake is cut off", limit+deadlineTick, func() { _, err = io.Copy(io.Discard, conn) })
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("half a handshake is not cut off within %s", 3*limit)
-	}
+	stalltest.Start(t).InTime("half a handshake is cut off", limit+deadlineTick, func() time.Duration {
+		conn, err := net.Dial("tcp", address)
+		must(t, err)
+		defer func() { _ = conn.Close() }()
+		_, err = conn.Write([]byte{22, 3, 1, 2, 0, 1}) // the beginning of a ClientHello of 512 bytes
+		must(t, err)
+		began := time.Now()
+		must(t, conn.SetReadDeadline(began.Add(3*limit)))
+		if _, err = io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("half a handshake is not cut off within %s", 3*limit)
+		}
+		return time.Since(began)
+	})
 }

@@ -134,26 +134,28 @@ func TestServerFails(t *testing.T) {
 	// It hangs: calls end with their context.
 	pg.Suspend()
 	control := stalltest.Start(t)
-	control.Measure("calls of 50 ms", 100*time.Millisecond, func() {
-		var wg sync.WaitGroup
-		for range 3 * connections {
-			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-				defer cancel()
-				if _, err := c.Charge(ctx, 0, epoch, []counters.Charge{spend(1)}); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("charge: %v, want the end of the context", err)
-				}
-			})
-		}
-		wg.Wait()
-	})
-	// Their connections are closed after a while, and others are made in their place.
-	control.Measure("to give up connections", hungAfter+100*time.Millisecond, func() {
-		for began := time.Now(); c.pool.Stat().AcquiredConns() > 0; time.Sleep(10 * time.Millisecond) {
-			if time.Since(began) > 10*hungAfter {
-				t.Fatal("connections are not given up")
+	control.Repeat(func() {
+		control.Measure("calls of 50 ms", 100*time.Millisecond, func() {
+			var wg sync.WaitGroup
+			for range 3 * connections {
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+					defer cancel()
+					if _, err := c.Charge(ctx, 0, epoch, []counters.Charge{spend(1)}); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("charge: %v, want the end of the context", err)
+					}
+				})
 			}
-		}
+			wg.Wait()
+		})
+		// Their connections are closed after a while, and others are made in their place.
+		control.Measure("to give up connections", hungAfter+100*time.Millisecond, func() {
+			for began := time.Now(); c.pool.Stat().AcquiredConns() > 0; time.Sleep(10 * time.Millisecond) {
+				if time.Since(began) > 10*hungAfter {
+					t.Fatal("connections are not given up")
+				}
+			}
+		})
 	})
 	pg.Resume()
 	awaitProbe(t, c)

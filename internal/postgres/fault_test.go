@@ -15,12 +15,6 @@ import (
 	"petcat/internal/storetest"
 )
 
-// within fails the test when fn takes longer, but for what the machine stalls.
-func within(t *testing.T, limit time.Duration, what string, fn func()) {
-	t.Helper()
-	stalltest.Start(t).Measure(what, limit, fn)
-}
-
 // A server that hangs makes everything fail within seconds, then at once, and
 // everything works again when it goes on.
 func TestHungServer(t *testing.T) {
@@ -45,7 +39,8 @@ func TestHungServer(t *testing.T) {
 		"each":   func() error { return s.EachAccount(t.Context(), func(petcat.Account) error { return nil }) },
 		"ping":   func() error { return s.Check(t.Context()) },
 	}
-	within(t, 5*time.Second, "everything at once", func() {
+	control := stalltest.Start(t)
+	control.Measure("everything at once", 5*time.Second, func() {
 		var wg sync.WaitGroup
 		for range 100 { // far more than there are connections
 			for name, fn := range all {
@@ -62,7 +57,7 @@ func TestHungServer(t *testing.T) {
 	if waiting := s.pool.waiting.Load(); stats.Readable || stats.Writable || stats.Waiting != 0 || waiting != 0 {
 		t.Errorf("stats %+v, and %d wait for a connection, while the server hangs", stats, waiting)
 	}
-	within(t, 3*time.Second, "everything once more", func() {
+	control.Measure("everything once more", 3*time.Second, func() {
 		for name, fn := range all {
 			if err := fn(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 				t.Errorf("%s while the server hangs: %v", name, err)
@@ -70,7 +65,7 @@ func TestHungServer(t *testing.T) {
 		}
 	})
 	pg.Resume()
-	recovered(t, all, 5*time.Second)
+	recovered(t, control, all)
 }
 
 // Commits that wait for a standby fail when they took too long. Reads do not
@@ -86,8 +81,6 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	admin := pgtest.Connect(t, url)
-	pgtest.Execute(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-	pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
 	writes := map[string]func() error{
 		"create": func() error { _, err := tryCreate(t.Context(), t, s, "during", ""); return err },
 		"lease": func() error {
@@ -95,40 +88,45 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 			return err
 		},
 	}
-	end := time.Now().Add(writeTimeout + 500*time.Millisecond)
-	var wg sync.WaitGroup
-	for range 2 * defaultPoolSize {
-		for _, write := range writes {
-			wg.Go(func() {
-				for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-					if err := write(); err != nil && petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-						t.Errorf("a write: %v", err)
+	control := stalltest.Start(t)
+	control.Repeat(func() {
+		pgtest.Execute(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+		pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
+		end := time.Now().Add(writeTimeout + 500*time.Millisecond)
+		var wg sync.WaitGroup
+		for range 2 * defaultPoolSize {
+			for _, write := range writes {
+				wg.Go(func() {
+					for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+						if err := write(); err != nil && petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+							t.Errorf("a write: %v", err)
+						}
 					}
-				}
-			})
+				})
+			}
 		}
-	}
-	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if _, err := s.DayCount(t.Context(), 1, 1); err != nil {
-			t.Fatalf("a read while commits hang: %v", err)
+		for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if _, err := s.DayCount(t.Context(), 1, 1); err != nil {
+				t.Fatalf("a read while commits hang: %v", err)
+			}
+			if stats := s.Stats(); !stats.Readable {
+				t.Fatalf("stats %+v while commits hang", stats)
+			}
 		}
-		if stats := s.Stats(); !stats.Readable {
-			t.Fatalf("stats %+v while commits hang", stats)
+		if s.Stats().Writable {
+			t.Error("the database counts as writable while commits hang")
 		}
-	}
-	if s.Stats().Writable {
-		t.Error("the database counts as writable while commits hang")
-	}
-	wg.Wait()
-	pgtest.Execute(t, admin, "ALTER SYSTEM RESET synchronous_standby_names")
-	pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
-	recovered(t, writes, 5*time.Second)
+		wg.Wait()
+		pgtest.Execute(t, admin, "ALTER SYSTEM RESET synchronous_standby_names")
+		pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
+		recovered(t, control, writes)
+	})
 }
 
-// recovered waits until everything works.
-func recovered(t *testing.T, all map[string]func() error, limit time.Duration) {
+// recovered waits until everything works, within 5 s.
+func recovered(t *testing.T, control *stalltest.Control, all map[string]func() error) {
 	t.Helper()
-	within(t, limit, "the recovery", func() {
+	control.Measure("the recovery", 5*time.Second, func() {
 		for name, fn := range all {
 			for tries := 0; petcat.CodeOf(fn()) == petcat.CodeServiceUnavailable; tries++ {
 				if tries > 1000 {
@@ -161,13 +159,14 @@ func TestRestartedServer(t *testing.T) {
 		wg.Wait()
 	}
 	warm()
+	control := stalltest.Start(t)
 	for name, end := range map[string]func(){"stopped": pg.Stop, "killed": pg.Kill} {
 		end()
-		within(t, time.Second, "a refusal", func() { wantUnavailable(t, s.Check(t.Context())) })
+		control.Measure("a refusal", time.Second, func() { wantUnavailable(t, s.Check(t.Context())) })
 		if err := pg.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		recovered(t, map[string]func() error{"ping": func() error { return s.Check(t.Context()) }}, 5*time.Second)
+		recovered(t, control, map[string]func() error{"ping": func() error { return s.Check(t.Context()) }})
 		warm()
 		if err := s.ReturnDays(t.Context(), aDayCall(), []petcat.DayReturn{{Account: 1, Day: 1, Unused: 1}}); err != nil {
 			t.Errorf("%s: the first write: %v", name, err)
@@ -223,29 +222,34 @@ func TestServerKeepsItsConnections(t *testing.T) {
 // A node that stops in the middle of a change does not hold up the others.
 func TestStoppedNodeLetsGo(t *testing.T) {
 	url := server.Server(t).Database(t)
-	stopping, other := openAt(t, url, Options{}), openAt(t, url, Options{})
-	defer closeNow(t, stopping)
-	defer closeNow(t, other)
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	failed := make(chan error, 1)
-	go func() {
-		failed <- stopping.Change(t.Context(), "stop", func(*store.Tx) error { close(entered); <-proceed; return nil })
-	}()
-	<-entered
-	within(t, 5*time.Second, "the other node's create", func() {
-		for start := time.Now(); ; {
-			_, err := tryCreate(t.Context(), t, other, "Dogs", "k")
-			if err == nil {
-				return
+	control, attempts := stalltest.Start(t), 0
+	control.Repeat(func() {
+		attempts++
+		key := petcat.IdempotencyKey(fmt.Sprint("k", attempts))
+		stopping, other := openAt(t, url, Options{}), openAt(t, url, Options{})
+		defer closeNow(t, stopping)
+		defer closeNow(t, other)
+		entered, proceed := make(chan struct{}), make(chan struct{})
+		failed := make(chan error, 1)
+		go func() {
+			failed <- stopping.Change(t.Context(), "stop", func(*store.Tx) error { close(entered); <-proceed; return nil })
+		}()
+		<-entered
+		control.Measure("the other node's create", 5*time.Second, func() {
+			for start := time.Now(); ; {
+				_, err := tryCreate(t.Context(), t, other, "Dogs", key)
+				if err == nil {
+					return
+				}
+				wantUnavailable(t, err)
+				if time.Since(start) > time.Minute {
+					t.Fatal("the other node is still held up")
+				}
 			}
-			wantUnavailable(t, err)
-			if time.Since(start) > time.Minute {
-				t.Fatal("the other node is still held up")
-			}
-		}
+		})
+		close(proceed)
+		wantUnavailable(t, <-failed)
 	})
-	close(proceed)
-	wantUnavailable(t, <-failed)
 }
 
 // A node whose connection is broken while it commits cannot know the outcome,

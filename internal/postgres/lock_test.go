@@ -24,11 +24,12 @@ func TestLockedCounter(t *testing.T) {
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, "BEGIN")
 	pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
-	within(t, 4*time.Second, "refusing a create", func() {
+	control := stalltest.Start(t)
+	control.Measure("refusing a create", 4*time.Second, func() {
 		_, err := tryCreate(t.Context(), t, s, "during", "")
 		wantUnavailable(t, err)
 	})
-	within(t, 4*time.Second, "refusing a change", func() { wantUnavailable(t, s.SaveBan(t.Context(), petcat.Ban{Key: 1})) })
+	control.Measure("refusing a change", 4*time.Second, func() { wantUnavailable(t, s.SaveBan(t.Context(), petcat.Ban{Key: 1})) })
 	if !s.Stats().Writable {
 		t.Error("a lock counts as the database being away")
 	}
@@ -123,6 +124,7 @@ func TestMigrationMeetsNoDeadlock(t *testing.T) {
 	url := server.Server(t).Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
+	control := stalltest.Start(t)
 	for _, keys := range [][2]petcat.IdempotencyKey{{"", ""}, {"k", "l"}} {
 		if _, err := tryCreate(t.Context(), t, s, "Dogs", keys[0]); err != nil { // connects, and prepares the statement
 			t.Fatal(err)
@@ -148,7 +150,7 @@ func TestMigrationMeetsNoDeadlock(t *testing.T) {
 			}
 		}
 		// Otherwise there was a deadlock, which the server notices after a second.
-		within(t, 800*time.Millisecond, fmt.Sprintf("the end, with key %q", keys[1]), func() {
+		control.Measure(fmt.Sprintf("the end, with key %q", keys[1]), 800*time.Millisecond, func() {
 			pgtest.Execute(t, underway, "COMMIT")
 			wg.Wait()
 		})

@@ -172,10 +172,12 @@ func TestLingeringEnds(t *testing.T) {
 		c := dial()
 		_, _ = io.WriteString(c, request)
 		_, _ = io.Copy(io.Discard, c)
-		stalltest.Start(t).Measure("the wait", time.Second, func() {
+		stalltest.Start(t).InTime("the wait", time.Second, func() time.Duration {
+			begin := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			l.Settle(ctx)
+			return time.Since(begin)
 		})
 	})
 	t.Run("before it begins when no request came in time", func(t *testing.T) {
@@ -187,28 +189,32 @@ func TestLingeringEnds(t *testing.T) {
 		server.Config.ReadHeaderTimeout = 200 * time.Millisecond
 		server.StartTLS()
 		t.Cleanup(server.Close)
-		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		stalltest.Start(t).Measure("it is closed", time.Second, func() {
-			for begin := time.Now(); l.Stats().Open > 0; <-time.After(10 * time.Millisecond) {
+		stalltest.Start(t).InTime("it is closed", time.Second, func() time.Duration {
+			c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			begin := time.Now()
+			for ; l.Stats().Open > 0; <-time.After(10 * time.Millisecond) {
 				if took := time.Since(begin); took > 10*time.Second {
 					t.Fatalf("it is open after %v", took)
 				}
 			}
+			return time.Since(begin)
 		})
 	})
 	t.Run("at once when the client closes", func(t *testing.T) {
 		t.Parallel()
 		l, dial := refusing(t, time.Minute, false)
-		c := dial()
-		_, _ = io.WriteString(c, request)
-		_, _ = io.Copy(io.Discard, c)
-		stalltest.Start(t).Measure("the end", time.Second, func() {
+		stalltest.Start(t).InTime("the end", time.Second, func() time.Duration {
+			c := dial()
+			_, _ = io.WriteString(c, request)
+			_, _ = io.Copy(io.Discard, c)
+			begin := time.Now()
 			_ = c.Close()
 			l.Settle(t.Context())
+			return time.Since(begin)
 		})
 	})
 }

@@ -4,7 +4,9 @@
 // A control process, which does nothing but look at the clock, stands still when the
 // machine does: because it is too busy, or paused. What is late while the control process
 // runs is a fault. What is late because of a stall is void: it shows nothing, and is
-// counted. Where too much is void, the test fails, because it would show nothing.
+// counted. Where too much is void, or all of it, the test fails, because it would show
+// nothing. So a test that measures once does it with [Control.Try], [Control.InTime] or
+// [Control.Repeat], which measure again.
 //
 // The package needs nothing but a second process of the test's own binary.
 package stalltest
@@ -20,8 +22,8 @@ import (
 // such pauses.
 const Stall = 20 * time.Millisecond
 
-// mostVoid and mostVoidOf are how many measurements may be void: so many, and one in so
-// many of those that were made.
+// mostVoid and mostVoidOf are how many measurements or attempts may be void: so many, and
+// one in so many of those that were made.
 const (
 	mostVoid   = 3
 	mostVoidOf = 20
@@ -32,18 +34,26 @@ const (
 type Control struct {
 	t            testing.TB
 	process      *process
-	judged, void int
+	judged, void int  // measurements, or attempts
+	attempts     bool // an attempt is being made
+	spoilt       bool // a measurement of it is void
 }
 
-// Start starts a control process, which ends with the test.
+// Start starts a control process, which ends with the test. The test fails if all that it
+// judges is void.
 func Start(t testing.TB) *Control {
 	t.Helper()
 	p, err := startProcess()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.end)
 	c := &Control{t: t, process: p}
+	t.Cleanup(func() {
+		p.end()
+		if c.void > 0 && c.void == c.judged && !t.Failed() {
+			t.Errorf("all measurements are void, %d of %d, which shows nothing", c.void, c.judged)
+		}
+	})
 	c.Lap()
 	return c
 }
@@ -66,8 +76,8 @@ func (c *Control) ask(question string) (longest, lost time.Duration) {
 }
 
 // Judge fails the test when something took longer than bound, except for what the machine
-// stood still since the last Lap. Nothing is repeated, so it is for tests that measure the
-// same often.
+// stood still since the last Lap. It repeats nothing, so it is for tests that measure the
+// same often, and for attempts of Repeat.
 func (c *Control) Judge(what string, took, bound time.Duration) {
 	c.t.Helper()
 	c.judge(what, lateness(took, bound), max(0, took-bound))
@@ -82,53 +92,68 @@ func (c *Control) Measure(what string, bound time.Duration, fn func()) {
 	c.Judge(what, time.Since(began), bound)
 }
 
-// Try makes an attempt, which returns what was late, "" for nothing. It makes another one
-// only when the machine spoilt this: nothing is repeated until it passes. An attempt that
-// finds a fault by itself reports it.
+// Try is Repeat for an attempt that returns what was late, "" for nothing.
 func (c *Control) Try(what string, attempt func() (late string)) {
 	c.t.Helper()
-	c.try(what, func() (string, time.Duration) { return attempt(), 0 })
+	c.Repeat(func() { c.judge(what, attempt(), 0) })
 }
 
-// InTime is Try for an attempt that returns how long something took, which is late beyond
-// bound.
+// InTime is Repeat for an attempt that returns how long something took, which is late
+// beyond bound.
 func (c *Control) InTime(what string, bound time.Duration, attempt func() (took time.Duration)) {
 	c.t.Helper()
-	c.try(what, func() (string, time.Duration) {
-		took := attempt()
-		return lateness(took, bound), max(0, took-bound)
-	})
+	c.Repeat(func() { c.Judge(what, attempt(), bound) })
 }
 
-func (c *Control) try(what string, attempt func() (late string, by time.Duration)) {
+// Repeat makes an attempt, which measures something and judges it. An attempt that finds a
+// fault by itself reports it. The machine may stall from the last Lap on: an attempt that
+// prepares something calls Lap when it has. Another one is made only when the machine spoilt
+// this, until as many were good as were void: nothing is repeated until it passes.
+func (c *Control) Repeat(attempt func()) {
 	c.t.Helper()
-	for again := true; again && !c.t.Failed(); {
+	for good, void := 0, 0; (good == 0 || good < void) && !c.t.Failed(); {
 		c.Lap()
-		late, by := attempt()
-		again = c.judge(what, late, by)
+		c.attempts, c.spoilt = true, false
+		attempt()
+		c.attempts = false
+		if c.spoilt {
+			void++
+		} else {
+			good++
+		}
+		c.count(c.spoilt)
 	}
 }
 
-// judge reports whether the machine made something late by so much, and fails the test when
-// it did not, or did too often.
-func (c *Control) judge(what, late string, by time.Duration) (void bool) {
+// judge fails the test when something was late by so much, and the machine did not make it.
+func (c *Control) judge(what, late string, by time.Duration) {
+	c.t.Helper()
+	longest, lost := c.ask(look)
+	void := late != ""
+	switch {
+	case void && (longest < Stall || lost < by):
+		c.t.Errorf("%s: %s; the machine stood still for %s in all, %s at once", what, late, lost, longest)
+		void = false
+	case void:
+		c.t.Logf("%s: %s; void, because the machine stood still for %s", what, late, lost)
+	}
+	if c.attempts {
+		c.spoilt = c.spoilt || void
+		return
+	}
+	c.count(void)
+}
+
+// count fails the test when too much is void.
+func (c *Control) count(void bool) {
 	c.t.Helper()
 	c.judged++
-	longest, lost := c.ask(look)
-	switch {
-	case late == "":
-		return false
-	case longest < Stall || lost < by:
-		c.t.Errorf("%s: %s; the machine stood still for %s in all, %s at once", what, late, lost, longest)
-		return false
+	if !void {
+		return
 	}
-	c.void++
-	if c.void > mostVoid+c.judged/mostVoidOf {
-		c.t.Errorf("%s: %s; the machine stood still for %s: %d of %d measurements are void, which shows nothing", what, late, lost, c.void, c.judged)
-		return false
+	if c.void++; c.void > mostVoid+c.judged/mostVoidOf {
+		c.t.Errorf("%d of %d measurements are void, which shows nothing", c.void, c.judged)
 	}
-	c.t.Logf("%s: %s; void, because the machine stood still for %s", what, late, lost)
-	return true
 }
 
 func lateness(took, bound time.Duration) string {

@@ -4,6 +4,7 @@ package stalltest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,17 @@ import (
 type told struct {
 	testing.TB
 	errors, logs []string
+	cleanups     []func()
+}
+
+func (t *told) Cleanup(fn func()) { t.cleanups = append(t.cleanups, fn) }
+
+// end is the end of the test that is told.
+func (t *told) end() {
+	for _, fn := range slices.Backward(t.cleanups) {
+		fn()
+	}
+	t.cleanups = nil
 }
 
 func (t *told) Errorf(format string, args ...any) {
@@ -31,6 +43,7 @@ func judging(t *testing.T) (c *Control, to *told, stall func(time.Duration)) {
 	t.Helper()
 	to = &told{TB: t}
 	c = Start(to)
+	t.Cleanup(to.end)
 	signal := func(s syscall.Signal) {
 		if err := c.process.cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
@@ -84,21 +97,22 @@ func TestStallExcusesItsOwnLength(t *testing.T) {
 	}
 }
 
+// What was late twice because of the machine must be in time as often.
 func TestTryRepeatsWhatTheMachineSpoilt(t *testing.T) {
 	c, to, stall := judging(t)
 	attempts := 0
 	c.Try("it", func() (late string) {
-		if attempts++; attempts == 3 {
+		if attempts++; attempts > 2 {
 			return ""
 		}
 		stall(2 * Stall)
 		return "it was late"
 	})
-	if attempts != 3 || to.Failed() {
+	if attempts != 4 || to.Failed() {
 		t.Errorf("%d attempts; %q", attempts, to.errors)
 	}
 	c.InTime("it", time.Hour, func() time.Duration { attempts++; return 2 * time.Hour })
-	if attempts != 4 || !to.Failed() {
+	if attempts != 5 || !to.Failed() {
 		t.Errorf("%d attempts, the last late by more than any stall; %q", attempts, to.errors)
 	}
 	to.errors = nil
@@ -108,6 +122,57 @@ func TestTryRepeatsWhatTheMachineSpoilt(t *testing.T) {
 	})
 	if attempts != 1 || !to.Failed() {
 		t.Errorf("%d attempts without a stall; %q", attempts, to.errors)
+	}
+}
+
+// What an attempt prepares before its Lap may be held up: that excuses nothing.
+func TestLapBeginsWhatIsMeasured(t *testing.T) {
+	c, to, stall := judging(t)
+	calmly(t, c, to, func() {
+		c.Try("it", func() (late string) {
+			stall(2 * Stall)
+			c.Lap()
+			return "it was late"
+		})
+	})
+	if !to.Failed() {
+		t.Error("late after a stall, and no fault")
+	}
+}
+
+// An attempt is void as a whole, however many of its measurements are.
+func TestRepeatJudgesAttempts(t *testing.T) {
+	c, to, stall := judging(t)
+	attempts := 0
+	c.Repeat(func() {
+		if attempts++; attempts > 1 {
+			return
+		}
+		stall(200 * time.Millisecond)
+		for range mostVoid + 1 {
+			c.Judge("it", 250*time.Millisecond, 100*time.Millisecond)
+		}
+	})
+	if attempts != 2 || to.Failed() || len(to.logs) != mostVoid+1 {
+		t.Errorf("%d attempts; %q, %q", attempts, to.errors, to.logs)
+	}
+}
+
+// A test whose measurements are all void has measured nothing.
+func TestAllVoidIsAFault(t *testing.T) {
+	for _, good := range []bool{false, true} {
+		c, to, stall := judging(t)
+		stall(200 * time.Millisecond)
+		c.Judge("it", 250*time.Millisecond, 100*time.Millisecond)
+		if good {
+			c.Judge("it", 0, time.Hour)
+		}
+		if to.Failed() {
+			t.Errorf("one is void: %q", to.errors)
+		}
+		if to.end(); to.Failed() == good {
+			t.Errorf("one in time: %v, and at the end: %q", good, to.errors)
+		}
 	}
 }
 
