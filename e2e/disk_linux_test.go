@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"petcat/internal/disktest"
 )
 
 // disk returns the path of a file system of its own, of so many bytes. Only
@@ -43,11 +45,24 @@ func readOnlyDisk(t *testing.T) string {
 	return path
 }
 
+// mountDisk gives a disk to the system, until unmount is called.
+func mountDisk(t *testing.T, d *disktest.Disk, dir string) (unmount func() error) {
+	t.Helper()
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		t.Skipf("a disk of its own is needed, and the system has no FUSE: %v", err)
+	}
+	unmount, err := d.Mount(dir)
+	if err != nil {
+		skipDisk(t, err)
+	}
+	return unmount
+}
+
 // skipDisk gives up. Root has no excuse where nothing may be missing.
 func skipDisk(t *testing.T, err error) {
 	t.Helper()
 	if os.Getuid() == 0 && os.Getenv("PETCAT_TEST_REQUIRE") != "" {
-		t.Fatalf("a small disk is needed, and root cannot mount one here: %v", err)
+		t.Fatalf("a disk of its own is needed, and root cannot mount one here: %v", err)
 	}
-	t.Skipf("a small disk is needed, and only root may mount one: %v", err)
+	t.Skipf("a disk of its own is needed, and only root may mount one: %v", err)
 }

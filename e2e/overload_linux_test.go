@@ -51,10 +51,7 @@ func newOverload(t *testing.T) *overload {
 		}
 		return 0
 	})
-	unmount, err := disk.Mount(dir)
-	if err != nil {
-		t.Skipf("a slow disk needs root and FUSE: %v", err)
-	}
+	unmount := mountDisk(t, disk, dir)
 	x := &overload{t: t, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConns: 8192, MaxIdleConnsPerHost: 8192}}}
 	t.Cleanup(func() {
 		x.client.CloseIdleConnections()

@@ -34,6 +34,7 @@ type powercut struct {
 	unmount func() error
 	hits    map[string]int // operations that were cut, by what the program did
 	cutIn   map[string]int // how often the power was cut in what the program did
+	crashed bool           // the last server was cut off: the next one recovers
 
 	ledger *ledger
 	plain  *http.Client
@@ -70,11 +71,7 @@ func newPowercut(t *testing.T) *powercut {
 // mount gives the disk to the system.
 func (p *powercut) mount() {
 	p.t.Helper()
-	unmount, err := p.disk.Mount(p.dir)
-	if err != nil {
-		p.t.Skipf("a disk whose power can be cut needs root and FUSE: %v", err)
-	}
-	p.unmount = unmount
+	p.unmount = mountDisk(p.t, p.disk, p.dir)
 }
 
 // eject takes the disk from the system, when nobody uses it.
@@ -96,11 +93,52 @@ func (p *powercut) restorePower() {
 type target struct {
 	kind disktest.Kind // "": any
 	file string        // "": any
+	part string        // of the file's name
 	nth  int           // of these, from 1
+}
+
+func (g target) is(o disktest.Op) bool {
+	return (g.kind == "" || g.kind == o.Kind) && (g.file == "" || g.file == o.File) && strings.Contains(o.File, g.part)
+}
+
+// What a server is cut off in, besides "serve".
+const (
+	recovery   = "recovery" // a start after a cut
+	onSchedule = "scheduled backup"
+)
+
+// needed are operations of a server that are cut at least once in the long form.
+var needed = []target{
+	{kind: disktest.Write, file: "petcat.db-wal"},
+	{kind: disktest.Sync, file: "petcat.db-wal"},
+	{kind: disktest.Write, file: "petcat.db"},
+	{kind: disktest.Sync, file: "petcat.db"},
+}
+
+// missing returns one of those that were not cut yet.
+func (p *powercut) missing() (g target, ok bool) {
+	for _, g := range needed {
+		if p.hits[hit("serve", g.kind, g.file)]+p.hits[hit(recovery, g.kind, g.file)] == 0 {
+			return g, true
+		}
+	}
+	return target{}, false
+}
+
+// hit is the name of an operation that was cut in what the program did.
+func hit(what string, kind disktest.Kind, file string) string {
+	if strings.ContainsAny(file, "0123456789") {
+		file = "a temporary file"
+	}
+	return fmt.Sprintf("%s: %s %s", what, kind, file)
 }
 
 // pick chooses one: any operation among the next so many, or one of a kind.
 func (p *powercut) pick(next int) target {
+	if g, ok := p.missing(); ok && p.long() {
+		g.nth = 1 + p.random.IntN(3)
+		return g
+	}
 	kinds := []target{
 		{kind: disktest.Sync, file: "petcat.db-wal"},
 		{kind: disktest.Write, file: "petcat.db-wal"},
@@ -120,7 +158,7 @@ func (p *powercut) pick(next int) target {
 
 // cut has the power fail at a target, or at the first operation after a time, and then
 // kills whom it has to. Cut is closed afterwards; struck says before that it will be.
-func (p *powercut) cut(what string, g target, latest time.Duration, kill func()) (cut chan struct{}, struck *atomic.Bool) {
+func (p *powercut) cut(what func(disktest.Op) string, g target, latest time.Duration, kill func()) (cut chan struct{}, struck *atomic.Bool) {
 	cut, struck = make(chan struct{}), &atomic.Bool{}
 	end := time.Now().Add(latest)
 	seen := 0
@@ -128,7 +166,7 @@ func (p *powercut) cut(what string, g target, latest time.Duration, kill func())
 		if strings.HasSuffix(o.File, "-shm") {
 			return false // it is memory, and made anew
 		}
-		if (g.kind == "" || g.kind == o.Kind) && (g.file == "" || g.file == o.File) {
+		if g.is(o) {
 			seen++
 		}
 		strikes := seen >= g.nth || time.Now().After(end)
@@ -136,12 +174,9 @@ func (p *powercut) cut(what string, g target, latest time.Duration, kill func())
 		return strikes
 	}, func(o disktest.Op) {
 		kill()
-		file := o.File
-		if strings.ContainsAny(file, "0123456789") {
-			file = "a temporary file"
-		}
-		p.hits[fmt.Sprintf("%s: %s %s", what, o.Kind, file)]++
-		p.cutIn[what]++
+		during := what(o)
+		p.hits[hit(during, o.Kind, o.File)]++
+		p.cutIn[during]++
 		close(cut)
 	})
 	return cut, struck
@@ -149,11 +184,21 @@ func (p *powercut) cut(what string, g target, latest time.Duration, kill func())
 
 // serving starts a server and lets clients create until the power is cut. It may be cut
 // while the server starts.
-func (p *powercut) serving(data string, g target) {
+func (p *powercut) serving(data string, g target, flags ...string) *server {
 	p.t.Helper()
 	s := newServer(p.t, data)
-	cut, _ := p.cut("serve", g, 2*time.Second, func() { _ = s.process.Kill() })
-	s.launch(processOf(serveFlags("serve", data, nil)...))
+	what := func(o disktest.Op) string {
+		ready, _, _ := s.log.ready()
+		switch {
+		case strings.Contains(o.File, "backup"):
+			return onSchedule
+		case p.crashed && ready.IsZero():
+			return recovery
+		}
+		return "serve"
+	}
+	cut, _ := p.cut(what, g, 2*time.Second, func() { _ = s.process.Kill() })
+	s.launch(processOf(serveFlags("serve", data, flags)...))
 	var group sync.WaitGroup
 	if p.comesUp(s) {
 		for range 4 {
@@ -177,6 +222,8 @@ func (p *powercut) serving(data string, g target) {
 	group.Wait()
 	s.kill()
 	s.client.CloseIdleConnections()
+	p.crashed = true
+	return s
 }
 
 // comesUp waits until a server is ready, or has ended.
@@ -220,6 +267,7 @@ func (p *powercut) check(data string) {
 	wantStatus(p.t, a, http.StatusOK)
 	p.ledger.check(list)
 	p.mustStop(s)
+	p.crashed = false
 }
 
 func (p *powercut) mustStop(s *server) {
@@ -236,7 +284,7 @@ func (p *powercut) command(g target, args ...string) (done bool) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	started := make(chan struct{})
-	cut, struck := p.cut(args[0], g, time.Hour, func() {
+	cut, struck := p.cut(func(disktest.Op) string { return args[0] }, g, time.Hour, func() {
 		<-started
 		_ = cmd.Process.Kill()
 	})
@@ -272,9 +320,10 @@ func (p *powercut) prepare(data string) {
 }
 
 // TestPowerCuts cuts the power as often as it is asked for, at random operations of the disk:
-// of a server that starts, creates, checkpoints and recovers from the last cut, and at least
-// once each of init, migrate, restore and backup. Whatever was answered with 201 is there
-// afterwards; a new deployment, a migration, a backup and a restore are whole, or not there.
+// of a server that starts, creates, checkpoints, backs up on schedule and recovers from the
+// last cut, and at least once each of init, migrate, restore and backup. Whatever was answered
+// with 201 is there afterwards; a new deployment, a migration, a backup and a restore are
+// whole, or not there. The long form has cut each kind of operation that keeps a create.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	p := newPowercut(t)
@@ -286,16 +335,48 @@ func TestPowerCuts(t *testing.T) {
 		}
 		p.round(number, data)
 	}
-	for _, what := range append([]string{"serve"}, commands...) {
+	for _, what := range append([]string{"serve", recovery}, ways...) {
 		if p.cutIn[what] == 0 {
 			t.Errorf("the power was never cut in %s", what)
 		}
 	}
-	for _, hit := range slices.Sorted(maps.Keys(p.hits)) {
-		t.Logf("%4d %s", p.hits[hit], hit)
+	if g, ok := p.missing(); ok && p.long() {
+		t.Errorf("the power was never cut in a %s of %s", g.kind, g.file)
 	}
+	p.report()
 	acked, maybe := p.ledger.acknowledged()
 	t.Logf("%d power cuts %v: %d creates acknowledged, %d never answered: %s", p.happened(), p.cutIn, acked, maybe, p.ledger.verdict())
+}
+
+// report logs what was cut.
+func (p *powercut) report() {
+	for _, what := range slices.Sorted(maps.Keys(p.hits)) {
+		p.t.Logf("%4d %s", p.hits[what], what)
+	}
+}
+
+// TestPowerCutsAnywhere cuts the power in one operation after the other of init, migrate,
+// restore and backup, until the command ends before it comes to that. Its short form tries
+// some of them.
+func TestPowerCutsAnywhere(t *testing.T) {
+	t.Parallel()
+	p := newPowercut(t)
+	data := filepath.Join(p.dir, "data")
+	p.prepare(data)
+	for _, j := range p.jobs(data) {
+		nth := 1
+		for before := -1; before < p.cutIn[j.name] && !t.Failed(); nth += p.step() {
+			before = p.cutIn[j.name]
+			own := filepath.Join(p.dir, fmt.Sprint(j.name, " ", nth))
+			p.cutJob(j, own, nth)
+			must(t, os.RemoveAll(own))
+		}
+		if p.cutIn[j.name] == 0 {
+			t.Errorf("the power was never cut in %s", j.name)
+		}
+	}
+	p.report()
+	t.Logf("%d power cuts %v", p.happened(), p.cutIn)
 }
 
 // TestPowerCutsSeeWhatIsNotSynced: a program that does not sync what it has acknowledged

@@ -1,40 +1,44 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"petcat/internal/disktest"
 )
 
-// commands are what is cut besides a server.
-var commands = []string{"init", "migrate", "restore", "backup"}
+// ways are what is cut besides a server that only serves.
+var ways = []string{"init", "migrate", "restore", "backup", onSchedule}
 
-// round has the power cut in one of the ways in which it can be: first in each command until
+// round has the power cut in one of the ways in which it can be: first in each of those until
 // that has happened, then by random. A command may end before it comes to that.
 func (p *powercut) round(number int, data string) {
 	p.t.Helper()
 	own := filepath.Join(p.dir, fmt.Sprint("of round ", number))
-	way := slices.IndexFunc(commands, func(command string) bool { return p.cutIn[command] == 0 })
+	jobs := p.jobs(data)
+	way := slices.IndexFunc(ways, func(what string) bool { return p.cutIn[what] == 0 })
 	if way < 0 {
-		way = p.random.IntN(10)
+		way = p.random.IntN(11)
 	}
-	switch way {
-	case 0:
-		p.initialising(own)
-	case 1:
-		p.migrating(own)
-	case 2:
-		p.restoring(own)
-	case 3:
-		p.backingUp(data, own)
+	switch {
+	case way < len(jobs):
+		p.cutJob(jobs[way], own, 1+p.random.IntN(jobs[way].operations))
+	case way == len(jobs):
+		p.backingUpOnSchedule(own)
 	default:
 		p.serving(data, p.pick(400))
 		p.restorePower()
-		for p.random.IntN(3) == 0 && !p.t.Failed() {
-			p.serving(data, target{nth: 1 + p.random.IntN(20)}) // while it recovers
+		for tries := 0; p.recoversAgain(tries) && !p.t.Failed(); tries++ {
+			g, ok := p.missing()
+			if g.nth = 1; !ok || !p.long() {
+				g = target{nth: 1 + p.random.IntN(20)}
+			}
+			p.serving(data, g) // while it recovers
 			p.restorePower()
 		}
 		p.check(data)
@@ -45,6 +49,25 @@ func (p *powercut) round(number int, data string) {
 	must(p.t, os.RemoveAll(own))
 }
 
+// recoversAgain decides whether the power is cut in a recovery, after so many cuts in the
+// last ones: by random, and when that has not happened yet.
+func (p *powercut) recoversAgain(tries int) bool {
+	_, missing := p.missing()
+	return p.random.IntN(3) == 0 || tries < 3 && (p.cutIn[recovery] == 0 || missing && p.long())
+}
+
+// long reports whether so many cuts are asked for that nothing is left to chance.
+func (p *powercut) long() bool { return p.cuts >= allCuts }
+
+// step is how far it is to the next operation that is tried, of all that there are: 1 in the
+// long form.
+func (p *powercut) step() int {
+	if p.long() {
+		return 1
+	}
+	return 1 + p.random.IntN(2*allCuts/max(1, p.cuts))
+}
+
 // happened returns how often the power was cut.
 func (p *powercut) happened() (cuts int) {
 	for _, n := range p.cutIn {
@@ -53,11 +76,60 @@ func (p *powercut) happened() (cuts int) {
 	return cuts
 }
 
-// initialising makes a new deployment: what there is of it can be served.
-func (p *powercut) initialising(own string) {
+// job is a command that is interrupted.
+type job struct {
+	name       string
+	operations int // of the disk, about
+	prepare    func(own string)
+	args       func(own string) []string
+	check      func(own string, done bool) // afterwards, with its power back; done: it said so
+}
+
+// jobs are the commands that write much.
+func (p *powercut) jobs(data string) []job {
+	file := func(own string) string { return filepath.Join(own, "backup") }
+	return []job{
+		{
+			"init", 60, func(string) {},
+			func(own string) []string { return []string{"init", "--data", own} },
+			p.initialised,
+		},
+		{
+			"migrate", 30, func(own string) {
+				must(p.t, os.Mkdir(own, 0o700))
+				p.writeSynced(filepath.Join(own, "petcat.db"), p.older)
+			},
+			func(own string) []string { return []string{"migrate", "--data", own} },
+			p.migrated,
+		},
+		{
+			"restore", 60, func(string) {},
+			func(own string) []string { return []string{"restore", p.copies, "--data", own} },
+			p.restored,
+		},
+		{
+			"backup", 20, func(own string) {
+				must(p.t, os.Mkdir(own, 0o700))
+				p.syncDirectory(p.dir) // else the directory itself may be gone
+			},
+			func(own string) []string { return []string{"backup", file(own), "--data", data, "--quiet"} },
+			func(own string, done bool) { p.backedUp(data, file(own), done) },
+		},
+	}
+}
+
+// cutJob cuts the power in an operation of a command, if it comes so far.
+func (p *powercut) cutJob(j job, own string, nth int) {
 	p.t.Helper()
-	done := p.command(target{nth: 1 + p.random.IntN(60)}, "init", "--data", own)
+	j.prepare(own)
+	done := p.command(target{nth: nth}, j.args(own)...)
 	p.restorePower()
+	j.check(own, done)
+}
+
+// initialised: what there is of a new deployment can be served.
+func (p *powercut) initialised(own string, done bool) {
+	p.t.Helper()
 	if done {
 		must(p.t, os.Mkdir(own+" x", 0o700)) // the disk works
 		must(p.t, os.Remove(own+" x"))
@@ -69,23 +141,17 @@ func (p *powercut) initialising(own string) {
 	p.mustStop(s)
 }
 
-// migrating brings older data up to date: it stays whole, and can be migrated again.
-func (p *powercut) migrating(own string) {
+// migrated: older data stays whole, and can be migrated again.
+func (p *powercut) migrated(own string, _ bool) {
 	p.t.Helper()
-	must(p.t, os.Mkdir(own, 0o700))
-	p.writeSynced(filepath.Join(own, "petcat.db"), p.older)
-	_ = p.command(target{nth: 1 + p.random.IntN(30)}, "migrate", "--data", own)
-	p.restorePower()
 	petcatDoes(p.t, own, "migrate")
 	p.wantThree(own)
 }
 
-// restoring restores a backup: all of it is there, or nothing, and then it can be restored
-// again in the same place.
-func (p *powercut) restoring(own string) {
+// restored: all of the backup is there, or nothing, and then it can be restored again in the
+// same place.
+func (p *powercut) restored(own string, done bool) {
 	p.t.Helper()
-	done := p.command(target{nth: 1 + p.random.IntN(60)}, "restore", p.copies, "--data", own)
-	p.restorePower()
 	code, stdout, stderr := petcatRuns(p.t, "account", "list", "--data", own)
 	if code != exitDone || !strings.Contains(stdout, "caller") {
 		if done {
@@ -96,14 +162,9 @@ func (p *powercut) restoring(own string) {
 	p.wantThree(own)
 }
 
-// backingUp backs up while nothing else happens: a file with the backup's name is whole.
-func (p *powercut) backingUp(data, own string) {
+// backedUp: a file with the backup's name is whole, and what was backed up is there.
+func (p *powercut) backedUp(data, file string, done bool) {
 	p.t.Helper()
-	must(p.t, os.Mkdir(own, 0o700))
-	p.syncDirectory(p.dir) // else the directory itself may be gone
-	file := filepath.Join(own, "backup")
-	done := p.command(target{nth: 1 + p.random.IntN(20)}, "backup", file, "--data", data, "--quiet")
-	p.restorePower()
 	_, err := os.Stat(file)
 	switch {
 	case err == nil:
@@ -112,6 +173,39 @@ func (p *powercut) backingUp(data, own string) {
 		p.t.Errorf("a backup is gone that was made: %v", err)
 	}
 	p.check(data)
+}
+
+// backingUpOnSchedule cuts the power of a new server that backs up each second: each file
+// with the name of a backup is whole, and those are there of which the log told.
+func (p *powercut) backingUpOnSchedule(own string) {
+	p.t.Helper()
+	data, folder := filepath.Join(own, "data"), filepath.Join(own, "backups")
+	key, known := p.key, p.ledger
+	defer func() { p.key, p.ledger = key, known }()
+	// A server that was cut off while it made a backup would keep this one waiting for 3 min.
+	p.key, p.ledger, p.crashed = newCaller(p.t, data), newLedger(), false
+	g := []target{
+		{part: "backup", nth: 1 + p.random.IntN(200)}, // most of the copy
+		{kind: disktest.Sync, part: "backup", nth: 1 + p.random.IntN(4)},
+		{kind: disktest.Name, file: "backups", nth: 1 + p.random.IntN(12)},
+		{kind: disktest.SyncName, file: "backups", nth: 1 + p.random.IntN(2)},
+	}[p.random.IntN(4)]
+	s := p.serving(data, g, "--backup-every", "1s", "--backup-keep", "100", "--backup-dir", folder)
+	p.restorePower()
+	files := scheduled(p.t, folder)
+	for _, file := range files {
+		mustRun(p.t, "verify", file)
+	}
+	for line := range strings.Lines(s.log.String()) {
+		var entry struct{ Msg, File string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "a scheduled backup was made and verified" && !slices.Contains(files, entry.File) {
+			p.t.Errorf("a backup is gone that was made: %s; there are %v", entry.File, files)
+		}
+	}
+	p.check(data)
+	if v := p.ledger.verdict(); v != (verdict{}) {
+		p.t.Errorf("beside a scheduled backup: %s", v)
+	}
 }
 
 // wantThree checks that data holds the three categories of the backup.
