@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,16 +36,11 @@ func TestDiskErrorsAnywhere(t *testing.T) {
 	data := filepath.Join(p.dir, "data")
 	p.key = newCaller(t, data)
 	p.eject()
-	fresh, all := p.disk.Clone(), p.cuts >= allCuts
+	fresh, all := p.disk.Clone(), p.long()
 	last, _ := p.lifeWith(data, fresh, 0, 0)
 	tried, failed := 0, make(map[syscall.Errno]int)
-	for at := int64(1); at <= last && !t.Failed(); at++ {
-		errnos := diskErrors
-		if !all {
-			errnos = diskErrors[tried%3:][:1]
-			at += int64(p.random.IntN(2 * allCuts / max(1, p.cuts)))
-		}
-		for _, errno := range errnos {
+	for at := int64(p.step()); at <= last && !t.Failed(); at += int64(p.step()) {
+		for _, errno := range p.errorsToTry(tried) {
 			tried++
 			if _, hit := p.lifeWith(data, fresh, at, errno); hit {
 				failed[errno]++
@@ -58,6 +54,68 @@ func TestDiskErrorsAnywhere(t *testing.T) {
 			t.Errorf("%v: of %d operations, %d failed", errno, last, failed[errno])
 		}
 	}
+}
+
+// errorsToTry are the errors with which an operation fails: in the short form one, in turn.
+func (p *powercut) errorsToTry(tried int) []syscall.Errno {
+	if p.long() {
+		return diskErrors
+	}
+	return diskErrors[tried%len(diskErrors):][:1]
+}
+
+// TestDiskErrorsAnywhereInCommands lets one operation after the other of migrate, restore and
+// backup fail with each error, or all from that one on. Then the power is cut. What the command
+// said that it did is there; else nothing is lost, and it can be repeated. Its short form tries
+// some operations with one error each, in turn.
+func TestDiskErrorsAnywhereInCommands(t *testing.T) {
+	t.Parallel()
+	p := newPowercut(t)
+	data := filepath.Join(p.dir, "data")
+	p.prepare(data)
+	tried, failed := 0, make(map[syscall.Errno]int)
+	for _, j := range p.jobs(data)[1:] { // init does what the start of a server does
+		for at, hit := int64(p.step()), true; hit && !t.Failed(); at += int64(p.step()) {
+			hit = false
+			for _, errno := range p.errorsToTry(tried) {
+				tried++
+				if p.commandWith(j, filepath.Join(p.dir, fmt.Sprint("try ", tried)), at, errno) {
+					failed[errno]++
+					hit = true
+				}
+			}
+		}
+	}
+	t.Logf("%v failed in %d tries", failed, tried)
+	for _, errno := range diskErrors {
+		if failed[errno] == 0 {
+			t.Errorf("no operation failed with %v", errno)
+		}
+	}
+}
+
+// commandWith runs a command of which one operation fails, and checks what is there after a
+// power cut. It reports whether one failed.
+func (p *powercut) commandWith(j job, own string, at int64, errno syscall.Errno) (hit bool) {
+	p.t.Helper()
+	j.prepare(own)
+	what := p.failAt(p.disk.Ops()+at, errno, errno == syscall.EROFS || p.random.IntN(2) == 0)
+	code, _, said := petcatRuns(p.t, j.args(own)...)
+	p.disk.Fail(nil)
+	switch {
+	case code == exitDone:
+	case !slices.Contains([]int{exitFailed, exitTryLater, exitConfig}, code), !strings.HasPrefix(said, "petcat: "):
+		p.t.Errorf("petcat %s, %s: it ended with %d: %s", j.name, what(), code, said)
+	case what() == nothingFailed:
+		p.t.Errorf("petcat %s ended with %d, and nothing failed: %s", j.name, code, said)
+	}
+	p.restorePower()
+	j.check(own, code == exitDone)
+	must(p.t, os.RemoveAll(own))
+	if p.t.Failed() {
+		p.t.Logf("petcat %s, %s: it ended with %d: %s", j.name, what(), code, said)
+	}
+	return what() != nothingFailed
 }
 
 // lifeWith is a server's life on a copy of a disk, of which one operation fails; none when at
@@ -112,10 +170,19 @@ func (p *powercut) failAt(at int64, errno syscall.Errno, lasts bool) (what func(
 	return func() string { return hit }
 }
 
-// failure is the error of an operation: a sync finds a disk neither full nor read-only.
+// failure is the error of an operation: a sync finds a disk neither full nor read-only, and
+// only a read-only disk refuses to open a file.
 func failure(errno syscall.Errno, o disktest.Op) syscall.Errno {
-	if errno != syscall.EIO && (o.Kind == disktest.Sync || o.Kind == disktest.SyncName) {
-		return 0
+	switch o.Kind {
+	case disktest.Sync, disktest.SyncName:
+		if errno != syscall.EIO {
+			return 0
+		}
+	case disktest.Open:
+		if errno != syscall.EROFS {
+			return 0
+		}
+	case disktest.Write, disktest.Resize, disktest.Name:
 	}
 	return errno
 }

@@ -18,6 +18,9 @@ const (
 	Sync     Kind = "sync"
 	Name     Kind = "name" // a name is made, changed or removed
 	SyncName Kind = "sync of names"
+	// Open is that a file is opened to be written. It changes nothing, so it is not counted
+	// and never cut, but it can fail: a read-only disk refuses it.
+	Open Kind = "open for writing"
 )
 
 // Op is one operation.
@@ -155,6 +158,19 @@ func (d *Disk) begin(kind Kind, f *file) (errno syscall.Errno, cuts bool) {
 		return d.fail(op), false
 	}
 	return 0, false
+}
+
+// open returns the error of opening a file, to be written or not.
+func (d *Disk) open(f *file, writes bool) syscall.Errno {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.dead:
+		return syscall.EIO
+	case writes && d.fail != nil:
+		return d.fail(Op{Number: d.ops + 1, Kind: Open, File: f.name})
+	}
+	return 0
 }
 
 // used returns how many bytes files have. The caller holds mu.

@@ -58,6 +58,29 @@ func TestErrors(t *testing.T) {
 	must(t, f.Sync())
 }
 
+// TestReadOnly: a disk that is read-only takes nothing and shows what it has.
+func TestReadOnly(t *testing.T) {
+	d, dir := New(1<<20), t.TempDir()
+	mount(t, d, dir)
+	path := filepath.Join(dir, "a")
+	must(t, os.WriteFile(path, []byte("hello"), 0o600))
+	d.Fail(func(Op) syscall.Errno { return syscall.EROFS })
+	for _, flags := range []int{os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_CREATE} {
+		if f, err := os.OpenFile(path, flags, 0o600); !errors.Is(err, syscall.EROFS) {
+			t.Errorf("opened with %#x: %v", flags, err)
+			_ = f.Close()
+		}
+	}
+	if f, err := os.Create(path + "2"); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("made: %v", err)
+		_ = f.Close()
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "hello" {
+		t.Errorf("read %q, %v", text, err)
+	}
+	d.Fail(nil)
+}
+
 // mount gives a disk to the system, or skips the test where that cannot be done.
 func mount(t *testing.T, d *Disk, dir string) (unmount func() error) {
 	t.Helper()
