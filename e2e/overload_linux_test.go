@@ -42,11 +42,11 @@ type offered struct {
 	answer                 []time.Duration // guarded by mu; how long it took to create
 }
 
-// share is what each of the other accounts offers, of what the store can take, and
+// meekShare is what each of the other accounts offers, of what the store can take, and
 // answeredWithin is how soon 99 in 100 of its creates are answered, as docs/reliability.md
 // says: the queue holds a second's worth, and then there are two commits.
 const (
-	share          = 0.15
+	meekShare      = 0.15
 	answeredWithin = 2 * time.Second
 )
 
@@ -173,7 +173,7 @@ func (x *overload) flood(flood string, others []string) (late string) {
 	var all sync.WaitGroup
 	all.Go(func() { x.offer(flood, 4*peak, lasts, &flooded) })
 	for i, key := range others {
-		all.Go(func() { x.offer(key, share*peak, lasts, &meek[i]) })
+		all.Go(func() { x.offer(key, meekShare*peak, lasts, &meek[i]) })
 	}
 	slowestHealth := x.watchHealth()
 	lapse(time.Until(over))

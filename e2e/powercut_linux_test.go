@@ -103,7 +103,7 @@ func (g target) is(o disktest.Op) bool {
 
 // What a server is cut off in, besides "serve".
 const (
-	recovery   = "recovery" // a start after a cut
+	inRecovery = "recovery" // a start after a cut
 	onSchedule = "scheduled backup"
 )
 
@@ -118,7 +118,7 @@ var needed = []target{
 // missing returns one of those that were not cut yet.
 func (p *powercut) missing() (g target, ok bool) {
 	for _, g := range needed {
-		if p.hits[hit("serve", g.kind, g.file)]+p.hits[hit(recovery, g.kind, g.file)] == 0 {
+		if p.hits[hit("serve", g.kind, g.file)]+p.hits[hit(inRecovery, g.kind, g.file)] == 0 {
 			return g, true
 		}
 	}
@@ -193,7 +193,7 @@ func (p *powercut) serving(data string, g target, flags ...string) *server {
 		case strings.Contains(o.File, "backup"):
 			return onSchedule
 		case p.crashed && ready.IsZero():
-			return recovery
+			return inRecovery
 		}
 		return "serve"
 	}
@@ -335,7 +335,7 @@ func TestPowerCuts(t *testing.T) {
 		}
 		p.round(number, data)
 	}
-	for _, what := range append([]string{"serve", recovery}, ways...) {
+	for _, what := range append([]string{"serve", inRecovery}, ways...) {
 		if p.cutIn[what] == 0 {
 			t.Errorf("the power was never cut in %s", what)
 		}

@@ -53,7 +53,7 @@ func (p *powercut) round(number int, data string) {
 // last ones: by random, and when that has not happened yet.
 func (p *powercut) recoversAgain(tries int) bool {
 	_, missing := p.missing()
-	return p.random.IntN(3) == 0 || tries < 3 && (p.cutIn[recovery] == 0 || missing && p.long())
+	return p.random.IntN(3) == 0 || tries < 3 && (p.cutIn[inRecovery] == 0 || missing && p.long())
 }
 
 // long reports whether so many cuts are asked for that nothing is left to chance.
