@@ -1,6 +1,8 @@
 package petcat_test
 
 import (
+	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,6 +48,18 @@ func TestParseIdempotencyKey(t *testing.T) {
 				t.Errorf("key %q", k)
 			}
 		})
+	}
+}
+
+// TestIdempotencyKeysAreKeptAsPromised: as long as the contract says.
+func TestIdempotencyKeysAreKeptAsPromised(t *testing.T) {
+	contract, err := os.ReadFile("api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := fmt.Sprintf("kept for %g hours. Retrying the request", petcat.IdempotencyRetention.Hours())
+	if !strings.Contains(string(contract), kept) {
+		t.Errorf("api/openapi.yaml does not say %q", kept)
 	}
 }
 

@@ -1,6 +1,7 @@
 package petcat_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +49,36 @@ func wantRefused(t *testing.T, err error, code petcat.Code, message string) {
 	wantCode(t, err, code)
 	if err != nil && !strings.Contains(petcat.Public(err).Message, message) {
 		t.Errorf("message %q does not hold %q", petcat.Public(err).Message, message)
+	}
+}
+
+// TestFingerprintsDiffer: each part of a request is in its fingerprint.
+func TestFingerprintsDiffer(t *testing.T) {
+	seen := make(map[[32]byte]string)
+	note := func(what string, fingerprint [32]byte) {
+		if other, ok := seen[fingerprint]; ok {
+			t.Errorf("%s has the fingerprint of %s", what, other)
+		}
+		seen[fingerprint] = what
+	}
+	for _, name := range []string{"a", "aa", "b"} {
+		note("category "+name, newCategory(t, name, nil).Fingerprint())
+	}
+	for _, first := range []int64{1, 2, 257} {
+		for _, name := range []string{"a", "aa", "b"} {
+			n, err := petcat.ParseNewPet(&name, (*petcat.CategoryID)(&first))
+			if err != nil {
+				t.Fatal(err)
+			}
+			note(fmt.Sprint("pet ", name, " of category ", first), n.Fingerprint())
+		}
+		for _, quantity := range []int64{1, 2} {
+			n, err := petcat.ParseNewOrder((*petcat.PetID)(&first), &quantity)
+			if err != nil {
+				t.Fatal(err)
+			}
+			note(fmt.Sprint("order of ", quantity, " of pet ", first), n.Fingerprint())
+		}
 	}
 }
 
