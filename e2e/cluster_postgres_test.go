@@ -14,7 +14,7 @@ import (
 	"petcat"
 )
 
-// outage is a cluster under load that loses its PostgreSQL again and again.
+// outage is a cluster under load that loses its PostgreSQL again and again, or a node.
 type outage struct {
 	*cluster
 	key     string
@@ -22,8 +22,13 @@ type outage struct {
 	ledger  *ledger
 	random  *rand.Rand
 	writers []*torturer
+	// doomed is the node that is lost: it alone may refuse a create, or not answer it. nil:
+	// PostgreSQL is lost, and each node answers and may refuse.
+	doomed *server
 
 	unavailable atomic.Int64 // creates that were answered with 503
+	unanswered  atomic.Int64 // creates that were not answered
+	replayed    atomic.Int64 // creates that had been carried out before
 	back        []time.Duration
 }
 
@@ -67,8 +72,7 @@ func newOutage(t *testing.T, writers int, flags ...string) *outage {
 	return x
 }
 
-// round lets all clients create while PostgreSQL goes and comes back, and holds
-// what every node then shows against what they know.
+// round lets all clients create while PostgreSQL goes and comes back.
 func (x *outage) round(lose func()) {
 	x.t.Helper()
 	stop := x.load()
@@ -79,6 +83,13 @@ func (x *outage) round(lose func()) {
 	must(x.t, x.postgres.Start(x.t.Context()))
 	x.wantBack()
 	stop()
+	x.settle()
+}
+
+// settle repeats what is to be repeated until it is answered, and holds what every node then
+// shows against what the clients know.
+func (x *outage) settle() {
+	x.t.Helper()
 	for i := 0; !x.settled(); i++ {
 		if i == 500 {
 			x.t.Fatal("creates with idempotency keys are not answered")
@@ -152,6 +163,8 @@ func (x *outage) createOne(w *torturer) bool {
 	}
 	a, err := s.try(http.MethodPost, s.api+"/v1/categories", strings.NewReader(categoryBody(w.name)), changes...)
 	switch {
+	case err != nil && s == x.doomed:
+		x.unanswered.Add(1)
 	case err != nil:
 		x.t.Errorf("%s was not answered: %v", w.name, err)
 	case a.StatusCode == http.StatusCreated:
@@ -159,10 +172,13 @@ func (x *outage) createOne(w *torturer) bool {
 		if err := json.Unmarshal(a.body, &c); err != nil || c.Name != w.name {
 			x.t.Errorf("%s was answered with %s", w.name, a.body)
 		}
+		if a.Header.Get("Idempotent-Replayed") == "true" {
+			x.replayed.Add(1)
+		}
 		x.ledger.acknowledge(c)
 		w.name = ""
 		return true
-	case a.code() == petcat.CodeServiceUnavailable:
+	case a.code() == petcat.CodeServiceUnavailable && (x.doomed == nil || s == x.doomed):
 		x.unavailable.Add(1)
 	case a.code() != petcat.CodeIdempotencyInProgress || w.idempotency == "":
 		x.t.Errorf("%s: %d %s", w.name, a.StatusCode, a.body)
@@ -210,7 +226,7 @@ func (x *outage) wantBack() {
 		name := fmt.Sprintf("back-%s-%d", s.api, begin.UnixNano())
 		w := &torturer{name: name, idempotency: name}
 		x.ledger.send(name)
-		only := &outage{cluster: &cluster{t: x.t, nodes: []*server{s}}, key: x.key, ledger: x.ledger}
+		only := &outage{cluster: &cluster{t: x.t, nodes: []*server{s}}, key: x.key, ledger: x.ledger, doomed: x.doomed}
 		back := within(10*time.Second, func() bool { return only.createOne(w) }) &&
 			within(10*time.Second, func() bool {
 				a, _ := s.longList(x.plain, x.key)
@@ -221,7 +237,7 @@ func (x *outage) wantBack() {
 		defer mu.Unlock()
 		x.back, slowest = append(x.back, took), max(slowest, took)
 		if !back {
-			x.t.Errorf("%s after PostgreSQL was back a node still did not work", took)
+			x.t.Errorf("%s after what was lost was back a node still did not work", took)
 		}
 	})
 	x.control().Judge("all nodes work again", slowest, 5*time.Second)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -129,19 +128,10 @@ func TestClusterRollingRestart(t *testing.T) {
 	x := useFront(t, front, key, 8)
 	for range rounds {
 		for i, s := range c.nodes {
-			listen, admin := strings.TrimPrefix(s.api, "http://"), strings.TrimPrefix(s.admin, "http://")
 			if code := s.stop(); code != exitDone {
 				t.Errorf("a node ended with %d: %q", code, s.log.sentences())
 			}
-			// A port that was let go of may be anybody's for a moment.
-			eventually(t, 5*time.Second, "the address is free", func() bool {
-				l, err := net.Listen("tcp", listen)
-				if err != nil {
-					return false
-				}
-				return l.Close() == nil
-			})
-			again := c.launch(append(flags, "--listen", listen, "--admin-listen", admin)...)
+			again := c.launchInPlaceOf(s, flags...)
 			again.awaitReady()
 			c.nodes[i] = again
 			lapse(200 * time.Millisecond) // until the proxy has noticed

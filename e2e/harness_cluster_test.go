@@ -3,10 +3,12 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -87,6 +89,23 @@ func (c *cluster) launchOn(database string, flags ...string) *server {
 	c.t.Helper()
 	flags = append([]string{"--limiter", c.redis.URL()}, flags...)
 	return launchProcess(c.t, c.database, serveFlags("serve", database, flags)...)
+}
+
+// launchInPlaceOf starts a node at the addresses of one that has ended.
+func (c *cluster) launchInPlaceOf(ended *server, flags ...string) *server {
+	c.t.Helper()
+	listen, admin := strings.TrimPrefix(ended.api, "http://"), strings.TrimPrefix(ended.admin, "http://")
+	for _, address := range []string{listen, admin} {
+		// A port that was let go of may be anybody's for a moment.
+		eventually(c.t, 5*time.Second, "the address is free", func() bool {
+			l, err := net.Listen("tcp", address)
+			if err != nil {
+				return false
+			}
+			return l.Close() == nil
+		})
+	}
+	return c.launch(slices.Concat(flags, []string{"--listen", listen, "--admin-listen", admin})...)
 }
 
 // haveShares waits until every node has a share of each quota: for that it must be
