@@ -67,18 +67,27 @@ func TestScheduledBackups(t *testing.T) {
 	}
 }
 
-// TestScheduledBackupsOnAFullDisk: the service goes on, the last good backup stays, and
-// when there is room again, another one is made.
+// TestScheduledBackupsOnAFullDisk: the service starts and goes on, the last good backup
+// stays, and when there is room again, another one is made.
 func TestScheduledBackupsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	data, volume := filepath.Join(t.TempDir(), "data"), disk(t, 8<<20)
 	folder := filepath.Join(volume, "backups")
-	s := serve(t, data, "--backup-every", "1s", "--backup-keep", "1", "--backup-dir", folder)
-	key := newCaller(t, data)
-	eventually(t, 10*time.Second, "one was made", func() bool { return len(scheduled(t, folder)) == 1 })
+	must(t, os.Mkdir(folder, 0o700))
 	ballast := fill(t, volume)
-	failed := func() bool { return s.metric("petcat_backup_failures_total") >= 2 }
-	eventually(t, 30*time.Second, "two failed", failed)
+	s := serve(t, data, "--backup-every", "1s", "--backup-keep", "1", "--backup-dir", folder)
+	failures := func() float64 { return s.metric("petcat_backup_failures_total") }
+	lastGood := func() float64 { return s.metric("petcat_backup_last_success_timestamp_seconds") }
+	eventually(t, 30*time.Second, "the first one failed", func() bool { return failures() >= 1 })
+	if at := lastGood(); at != 0 {
+		t.Errorf("there is none, and the last one is said to be of %v", at)
+	}
+	must(t, os.Remove(ballast))
+	key := newCaller(t, data)
+	eventually(t, 10*time.Second, "one was made", func() bool { return len(scheduled(t, folder)) == 1 && lastGood() > 0 })
+	ballast = fill(t, volume)
+	before := failures()
+	eventually(t, 30*time.Second, "two failed", func() bool { return failures() >= before+2 })
 	kept := scheduled(t, folder)
 	if len(kept) != 1 {
 		t.Fatalf("there are %v", kept)

@@ -115,3 +115,31 @@ func TestClusterHealthWithoutTraffic(t *testing.T) {
 	}
 	c.mustStop()
 }
+
+// TestClusterTellsOfUsageThatWaits: while PostgreSQL hangs, petcat_usage_unsaved_seconds says
+// since when nothing could be written to the usage history. Afterwards nothing is missing.
+func TestClusterTellsOfUsageThatWaits(t *testing.T) {
+	t.Parallel()
+	const well = 2 // seconds: it is written each second, and that takes a moment
+	c := newClusterApart(t)
+	s := c.startOne()
+	k := newCustomers(t, c.database, 1)
+	lapse(heardWithin) // from then on it keeps the key in memory
+	k.send(20, s)
+	unsaved := func() float64 { return s.metric("petcat_usage_unsaved_seconds") }
+	c.control().Try("the usage of a healthy node", func() (late string) {
+		if since := unsaved(); since > well {
+			return fmt.Sprintf("it has not been written for %v s", since)
+		}
+		return ""
+	})
+	c.postgres.Suspend()
+	k.send(8, s)
+	eventually(t, 10*time.Second, "it tells of usage that waits", func() bool { return unsaved() > well })
+	c.postgres.Resume()
+	c.control().Measure("the usage is written again", 5*time.Second, func() {
+		eventually(t, 30*time.Second, "the usage is written again", func() bool { return unsaved() < well })
+	})
+	c.mustStop()
+	k.wantExact()
+}

@@ -187,7 +187,8 @@ func (x *nodeLoss) check() {
 }
 
 // TestClusterThatCountsApartSaysSo: nodes that share a database and count each in
-// its own memory are a mistake, which the log tells.
+// its own memory are a mistake, which the log tells, and the metrics that the alert
+// PetcatCountsApart looks at.
 func TestClusterThatCountsApartSaysSo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -197,6 +198,12 @@ func TestClusterThatCountsApartSaysSo(t *testing.T) {
 			return strings.Contains(s.log.String(), "several nodes count in their own memory") &&
 				strings.Contains(s.log.String(), "give all nodes the same --limiter")
 		})
+		if nodes := s.metric("petcat_nodes"); nodes != 2 {
+			t.Errorf("petcat_nodes is %v, want 2", nodes)
+		}
+		if _, metrics := s.ask("/metrics"); strings.Contains(metrics, "petcat_limiter_shared_total") {
+			t.Error("there is petcat_limiter_shared_total where nothing is shared")
+		}
 	})
 	c.mustStop()
 	alone := newCluster(t)

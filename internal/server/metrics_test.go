@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
@@ -17,8 +18,10 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/catalog"
 	"petcat/internal/clock"
 	"petcat/internal/config"
+	"petcat/internal/httpapi"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
 	"petcat/internal/pgtest"
@@ -177,6 +180,35 @@ func TestMetricsOfConnectionsThatCannotBeAccepted(t *testing.T) {
 	if got := metric(t, m, "petcat_accept_failures_total"); got != 1 {
 		t.Errorf("%v failures, want 1", got)
 	}
+}
+
+// mistakenList is a list with a mistake of ours.
+type mistakenList struct{}
+
+func (mistakenList) Current(context.Context) (*catalog.Snapshot, time.Duration, error) {
+	panic("boom")
+}
+
+// A mistake of ours is a 500, of which PetcatBugs is told.
+func TestMetricsOfAMistake(t *testing.T) {
+	t.Parallel()
+	n := startTestNode(t, func(*Options) {})
+	_, secret := newKey(t, n.Accounts())
+	o := n.apiOptions
+	o.Catalog, o.Store, o.Pets, o.Orders = mistakenList{}, n.backend, n.backend, n.backend
+	o.Keyring, o.Limiter = n.keyring, n.limiter
+	n.handler.set(must(httpapi.New(o)))
+	const mistakes = `petcat_requests_total{code="500",operation="listCategories"}`
+	n.wantMetric(t, mistakes, 0)
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, n.PublicURL()+"/v1/categories", nil))
+	r.Header.Set("Authorization", "Bearer "+secret.Reveal())
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res := must(client.Do(r))
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusInternalServerError {
+		t.Errorf("a panic ended with %s", res.Status)
+	}
+	n.awaitMetric(t, mistakes, 1)
 }
 
 // Counters that are slow, and then do not answer.
