@@ -25,8 +25,8 @@ func (s *server) wellness(part string) (w wellnessOf) {
 
 // tells waits until a node says, in /readyz and in its metrics, that a part is well
 // or not, which both have to say within a second of each other. Then it must stay
-// so for a while.
-func (s *server) tells(what, part string, well bool, notice time.Duration) {
+// so for a while. It returns how long it took.
+func (s *server) tells(what, part string, well bool, notice time.Duration) (took time.Duration) {
 	s.t.Helper()
 	s.control().Lap()
 	begin := time.Now()
@@ -46,7 +46,7 @@ func (s *server) tells(what, part string, well bool, notice time.Duration) {
 			s.t.Fatalf("%s: after %s /readyz and the metrics say of the %s: %+v; want %+v", what, late, part, got, want)
 		}
 	}
-	took := time.Since(begin)
+	took = time.Since(begin)
 	s.control().Judge(what+", and told", took, notice)
 	for range 10 {
 		if got := s.wellness(part); got != (wellnessOf{well, well}) {
@@ -55,6 +55,7 @@ func (s *server) tells(what, part string, well bool, notice time.Duration) {
 		lapse(50 * time.Millisecond)
 	}
 	s.t.Logf("%s: the %s is well: %v, told after %s", what, part, well, took.Round(10*time.Millisecond))
+	return took
 }
 
 // TestClusterHealthWithoutTraffic: a node that nobody sends requests knows how its
@@ -76,22 +77,32 @@ func TestClusterHealthWithoutTraffic(t *testing.T) {
 		}
 	}
 	start := func() { must(t, c.postgres.Start(t.Context())) }
-	for _, outage := range []struct {
-		name       string
-		part       string
-		lose, heal func()
-	}{
-		{"PostgreSQL is stopped", "store", c.postgres.Stop, start},
-		{"PostgreSQL hangs", "store", c.postgres.Suspend, c.postgres.Resume},
-		{"PostgreSQL is read-only", "store", set("SET default_transaction_read_only = on"), set("RESET default_transaction_read_only")},
-		{"PostgreSQL commits nothing", "store", set("SET synchronous_standby_names = 'nobody'"), set("RESET synchronous_standby_names")},
-		{"Redis is killed", "limiter", c.redis.Kill, c.redis.Restart},
-		{"Redis hangs", "limiter", c.redis.Hang, c.redis.Resume},
+	for _, outage := range []loss{
+		{"PostgreSQL is stopped", c.postgres.Stop, start},
+		{"PostgreSQL hangs", c.postgres.Suspend, c.postgres.Resume},
+		{"PostgreSQL is read-only", set("SET default_transaction_read_only = on"), set("RESET default_transaction_read_only")},
+		{"PostgreSQL commits nothing", set("SET synchronous_standby_names = 'nobody'"), set("RESET synchronous_standby_names")},
 	} {
 		outage.lose()
-		s.tells(outage.name, outage.part, false, notice)
+		s.tells(outage.name, "store", false, notice)
 		outage.heal()
-		s.tells(outage.name+" no more", outage.part, true, notice)
+		s.tells(outage.name+" no more", "store", true, notice)
+	}
+	for _, outage := range []loss{
+		{"Redis is killed", c.redis.Kill, c.redis.Restart},
+		{"Redis hangs", c.redis.Hang, c.redis.Resume},
+	} {
+		// A look that is not answered makes the counters' second begin anew.
+		c.control().Try(outage.name+" no more", func() (late string) {
+			outage.lose()
+			s.tells(outage.name, "limiter", false, notice)
+			outage.heal()
+			c.control().Lap()
+			if took := s.tells(outage.name+" no more", "limiter", true, notice); took > countersBack {
+				return fmt.Sprintf("they count again after %s, want %s at most", took, countersBack)
+			}
+			return ""
+		})
 	}
 	c.postgres.Stop()
 	s.tells("PostgreSQL is stopped for half a minute", "keyring", false, 30*time.Second+notice)

@@ -16,8 +16,8 @@ import (
 )
 
 // nodeGone is how soon the others know that a node no longer serves: five beats
-// of 2 s, one more until they ask, and a moment.
-const nodeGone = 13 * time.Second
+// of 2 s, and one more until they ask. nodeLeft is how soon when it stopped in order.
+const nodeGone, nodeLeft = 12 * time.Second, 2 * time.Second
 
 // TestClusterLosesNodes: a node that is killed and one that hangs, in the middle
 // of everything, take nothing from the others but what they had in flight: these admit
@@ -184,6 +184,34 @@ func (x *nodeLoss) check() {
 	if v := x.ledger.verdict(); v != (verdict{}) {
 		x.t.Error(v)
 	}
+}
+
+// TestClusterCountsItsNodes: the others know in time that a node was killed, and that one
+// was stopped.
+func TestClusterCountsItsNodes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(2)
+	for _, way := range []struct {
+		name  string
+		end   func(*server)
+		bound time.Duration
+	}{
+		{"a node is stopped", (*server).mustStop, nodeLeft},
+		{"a node is killed", (*server).kill, nodeGone},
+	} {
+		c.control().InTime(way.name+", and the others know", way.bound, func() time.Duration {
+			s := c.startOne()
+			c.knowEachOther()
+			way.end(s)
+			c.forget(s)
+			c.control().Lap()
+			took := unseen(t, 2*way.bound, "the others know", func() bool { return c.know(2) })
+			t.Logf("%s: the others knew after %s", way.name, took.Round(10*time.Millisecond))
+			return took
+		})
+	}
+	c.mustStop()
 }
 
 // TestClusterThatCountsApartSaysSo: nodes that share a database and count each in

@@ -23,7 +23,7 @@ const switchDay = 5_000
 // streams is how many clients go on all the time.
 const streams = 8
 
-// loss is something that happens to Redis.
+// loss is something that happens to Redis or PostgreSQL.
 type loss struct {
 	name       string
 	lose, heal func()
@@ -61,14 +61,15 @@ func TestClusterLosesRedis(t *testing.T) {
 	c.mustStop()
 }
 
-// suffers has a loss happen. Answers may only be late when the machine stalls.
+// suffers has a loss happen. Answers may only be late when the machine stalls, and so may
+// the counters: a look that is not answered makes their second begin anew.
 func (x *switching) suffers(l loss) {
 	x.t.Helper()
 	x.control().Try("Redis "+l.name, func() string { return x.suffersOnce(l) })
 }
 
 // suffersOnce spends a minute of some accounts in the middle of which Redis is
-// lost, and gets it back. It returns which answers came late.
+// lost, and gets it back. It returns which answers came late, or that Redis did.
 func (x *switching) suffersOnce(l loss) (late string) {
 	x.t.Helper()
 	const accounts, clients, before, after = 6, 8, 24, 100
@@ -117,6 +118,9 @@ func (x *switching) suffersOnce(l loss) (late string) {
 	if slowest > calm+countersWait+leaseWait {
 		return fmt.Sprintf("an answer took %s", slowest)
 	}
+	if back > countersBack {
+		return fmt.Sprintf("the counters counted again after %s", back)
+	}
 	return ""
 }
 
@@ -126,6 +130,10 @@ const (
 	countersWait = 50 * time.Millisecond
 	leaseWait    = 2 * time.Second
 )
+
+// countersBack is how soon after their return the counters count again: a node looks four
+// times a second, and then they must have answered for one.
+const countersBack = 1500 * time.Millisecond
 
 // endDay spends what is left of the day.
 func (x *switching) endDay() {

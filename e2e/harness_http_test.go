@@ -44,6 +44,22 @@ func within(timeout time.Duration, holds func() bool) bool {
 	}
 }
 
+// unseen looks until something holds, and returns when the last look began that did not find
+// it, from now on: whoever looks later finds it, however long a look takes.
+func unseen(t testing.TB, timeout time.Duration, what string, holds func() bool) (last time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	eventually(t, timeout, what, func() bool {
+		began := time.Since(begin)
+		if holds() {
+			return true
+		}
+		last = began
+		return false
+	})
+	return last
+}
+
 // answer is a response with its body read.
 type answer struct {
 	*http.Response

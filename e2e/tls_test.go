@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -52,7 +53,7 @@ func writeCertificateFor(t *testing.T, dir, name string, address net.IP, until t
 // served returns the name in the certificate that a server shows.
 func served(t *testing.T, s *server) string {
 	t.Helper()
-	lapse(50 * time.Millisecond) // who connects often without a key is shut out
+	defer lapse(50 * time.Millisecond) // who connects often without a key is shut out
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.api, "https://"), &tls.Config{InsecureSkipVerify: true})
 	must(t, err)
 	defer conn.Close()
@@ -158,8 +159,15 @@ func TestTLSCertificateIsRenewedWithoutARestart(t *testing.T) {
 	if got := served(t, s); got != "first" {
 		t.Fatalf("it shows the certificate %q", got)
 	}
-	certFile, keyFile := writeCertificate(t, dir, "second")
-	eventually(t, 5*time.Second, "it shows the renewed certificate", func() bool { return served(t, s) == "second" })
+	renewals, name := 0, ""
+	var certFile, keyFile string
+	renew := func() time.Duration {
+		renewals++
+		name = fmt.Sprint("renewed ", renewals)
+		certFile, keyFile = writeCertificate(t, dir, name)
+		return unseen(t, 5*time.Second, "it shows the renewed certificate", func() bool { return served(t, s) == name })
+	}
+	s.control().InTime("it shows the renewed certificate", certificateInterval, renew)
 
 	spoilt := 0
 	for what, spoil := range map[string]func() error{
@@ -169,7 +177,7 @@ func TestTLSCertificateIsRenewedWithoutARestart(t *testing.T) {
 	} {
 		must(t, spoil())
 		// Longer than the pause between two looks at the files.
-		if within(certificateInterval+200*time.Millisecond, func() bool { return served(t, s) != "second" }) {
+		if within(certificateInterval+200*time.Millisecond, func() bool { return served(t, s) != name }) {
 			t.Errorf("%s has replaced the certificate with %q", what, served(t, s))
 		}
 		if log := s.log.String(); strings.Count(log, "the changed certificate cannot be used") != spoilt+1 {
@@ -177,6 +185,5 @@ func TestTLSCertificateIsRenewedWithoutARestart(t *testing.T) {
 		}
 		spoilt++
 	}
-	writeCertificate(t, dir, "third")
-	eventually(t, 5*time.Second, "it shows the good certificate after bad ones", func() bool { return served(t, s) == "third" })
+	s.control().InTime("it shows the good certificate after bad ones", certificateInterval, renew)
 }

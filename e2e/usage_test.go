@@ -17,6 +17,10 @@ import (
 	"petcat"
 )
 
+// usageAge is how old what commands show of the usage history and of the last use of keys
+// may be: see docs/operations.md.
+const usageAge = 2 * time.Second
+
 // usageHistory is what petcat usage --json prints.
 type usageHistory struct {
 	Total struct {
@@ -248,6 +252,30 @@ func TestUsage(t *testing.T) {
 	}
 	if want := c.tally[0].admitted.Load(); sum != want {
 		t.Errorf("in CSV there are %d requests, want %d", sum, want)
+	}
+}
+
+// TestUsageIsSoonShown: what petcat usage shows is not older than it may be.
+func TestUsageIsSoonShown(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]string{
+		"SQLite": filepath.Join(t.TempDir(), "data"), "PostgreSQL": sharedPostgres.Server(t).Database(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCustomers(t, data, 1)
+			s := serve(t, data)
+			for range often(t, 3, 30) {
+				s.control().InTime("the history has everything", usageAge, func() time.Duration {
+					c.send(10, s)
+					s.control().Lap()
+					return unseen(t, 10*time.Second, "the history has everything", func() bool {
+						return usageOf(t, data, c.account(0)).Total.Requests == c.tally[0].admitted.Load()
+					})
+				})
+			}
+			s.mustStop()
+		})
 	}
 }
 
