@@ -14,7 +14,7 @@ import (
 func TestClusterWithoutConnections(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	database := asReadme(t, c)
+	database := asReadme(t, c.postgres)
 	role, err := url.Parse(database)
 	must(t, err)
 	serve(t, database, "--limiter", "database").mustStop() // makes the schema

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"petcat/internal/pgtest"
 	"petcat/internal/tooltest"
 )
 
@@ -21,7 +22,7 @@ var readmeDatabase = regexp.MustCompile(`psql -c "(CREATE ROLE petcat [^"]+)" -c
 
 // asReadme makes a role and a database with the README's statements, under a
 // name that is not taken, and returns the URL of its form.
-func asReadme(t *testing.T, c *cluster) (database string) {
+func asReadme(t *testing.T, postgres *pgtest.Server) (database string) {
 	t.Helper()
 	text, err := os.ReadFile("../README.md")
 	must(t, err)
@@ -31,9 +32,9 @@ func asReadme(t *testing.T, c *cluster) (database string) {
 	}
 	name := fmt.Sprint("stranger", time.Now().UnixNano()) // goes with the server
 	for _, statement := range statements[1:] {
-		c.postgres.Execute(t, "postgres", strings.ReplaceAll(statement, "petcat", name))
+		postgres.Execute(t, "postgres", strings.ReplaceAll(statement, "petcat", name))
 	}
-	return "postgres://" + name + ":PASSWORD@" + c.postgres.Address() + "/" + name
+	return "postgres://" + name + ":PASSWORD@" + postgres.Address() + "/" + name
 }
 
 // freeStretch returns a port that is free, as are those that three-nodes.sh takes
@@ -89,11 +90,10 @@ func (s *server) ctrlC() {
 }
 
 // TestClusterOfTheReadme runs the README's commands: the database, the three
-// nodes and the proxy before them.
+// nodes, which count in it, and the proxy before them.
 func TestClusterOfTheReadme(t *testing.T) {
-	c := newCluster(t)
-	database, port := asReadme(t, c), freeStretch(t)
-	s := threeNodes(t, port, "PETCAT_DATABASE="+database, "PETCAT_LIMITER="+c.redis.URL(), "PETCAT_LOG_LEVEL=info")
+	database, port := asReadme(t, sharedPostgres.Server(t)), freeStretch(t)
+	s := threeNodes(t, port, "PETCAT_DATABASE="+database, "PETCAT_LOG_LEVEL=info")
 	t.Cleanup(func() { // a test that failed before: what holds the nodes goes last
 		if t.Failed() {
 			t.Logf("output of the script and the nodes:\n%s", last(s.stdout.String(), 4000))
