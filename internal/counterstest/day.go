@@ -87,6 +87,7 @@ func testDay(t *testing.T, start Start) {
 		f := r.charge(0, c)
 		wantFacts(t, "a charge past the day", f, counters.Facts{Admitted: 11, MinuteUsed: 20, Day: counters.Day{Series: 11, Known: true, Count: 17, Granted: 17, Owed: 3}})
 		wantEqual(t, "used", f.Day.Used(), 20)
+		wantEqual(t, "admitted when the rest of the day is owed", r.charge(0, c).Admitted, 0)
 	})
 
 	t.Run("what a node has leased for itself is no less", func(t *testing.T) {
