@@ -90,12 +90,12 @@ func (p *powercut) jobs(data string) []job {
 	file := func(own string) string { return filepath.Join(own, "backup") }
 	return []job{
 		{
-			"init", 60, func(string) {},
+			"init", 300, func(string) {},
 			func(own string) []string { return []string{"init", "--data", own} },
 			p.initialised,
 		},
 		{
-			"migrate", 30, func(own string) {
+			"migrate", 80, func(own string) {
 				must(p.t, os.Mkdir(own, 0o700))
 				p.writeSynced(filepath.Join(own, "petcat.db"), p.older)
 			},
@@ -103,7 +103,7 @@ func (p *powercut) jobs(data string) []job {
 			p.migrated,
 		},
 		{
-			"restore", 60, func(string) {},
+			"restore", 400, func(string) {},
 			func(own string) []string { return []string{"restore", p.copies, "--data", own} },
 			p.restored,
 		},
