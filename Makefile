@@ -99,7 +99,7 @@ torture: need-go need-servers ## Run the tests of kills, clusters and usage in t
 	PETCAT_TORTURE_SNAPSHOT=$(SNAPSHOT) go test ./internal/pgcounters -run Torture -count=1 -v -timeout 3h
 
 .PHONY: powercut
-powercut: need-go ## Cut the power of a disk under the program CUTS=300 times, and let each operation on it fail (needs root and FUSE); 8 minutes
+powercut: need-go ## Cut the power of a disk under the program CUTS=300 times, and let each operation on it fail (needs root and FUSE); about 20 minutes
 	@[[ $$(id -u) == 0 && -c /dev/fuse ]] || { echo "make powercut: it mounts a file system, which needs root and /dev/fuse (modprobe fuse)" >&2; exit 1; }
 	PETCAT_POWER_CUTS=$(CUTS) PETCAT_TEST_REQUIRE=1 go test ./e2e -run $(POWERCUT) -count=1 -v -timeout 1h
 
