@@ -11,6 +11,7 @@ import (
 // started again under load. Callers whose days they know get no 5xx, and at most twice their
 // quota in the minute in which it happens.
 func TestClusterDatabaseKillsKeepLimits(t *testing.T) {
+	t.Parallel()
 	const accounts, clients, before, after = 6, 8, 24, 100
 	c := newClusterApart(t)
 	c.redis.Kill()
