@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"petcat/internal/pgtest"
-	"petcat/internal/redistest"
+	"petcat/internal/proxytest"
 )
 
 // TestClusterNodeWithoutRedis: a node that alone cannot reach Redis admits its share.
@@ -72,7 +72,7 @@ func TestClusterNodeWithoutPostgres(t *testing.T) {
 	t.Parallel()
 	const limit, accounts, clients, each = 60, 3, 8, 150
 	c := newCluster(t)
-	toPostgres := redistest.NewProxy(t, c.postgres.Address())
+	toPostgres := proxytest.New(t, c.postgres.Address())
 	c.start(2, "--bans", "off") // these callers do not wait
 	last := c.launchOn(pgtest.ByTCP(c.database, toPostgres.Address()), "--bans", "off")
 	last.awaitReady()

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"petcat/internal/proxytest"
 	"petcat/internal/redistest"
 )
 
@@ -75,7 +76,7 @@ func (x *clusterTorture) hurtRedis(r *rand.Rand, until time.Time) {
 func (x *clusterTorture) promote(r *rand.Rand, until time.Time) {
 	replica := redistest.Start(x.t, "--repl-diskless-sync-delay", "0")
 	x.redis.MustDo("CONFIG", "SET", "repl-diskless-sync-delay", "0")
-	way := redistest.NewProxy(x.t, x.redis.Address())
+	way := proxytest.New(x.t, x.redis.Address())
 	x.during(redisFollowed, nil, func() { replica.Follow(way.Address()) }, 0, func() {})
 	lapse(lasts(r, until, 10*time.Second))
 	way.Cut()

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"petcat/internal/redistest"
+	"petcat/internal/proxytest"
 )
 
 // A cluster under torture has from so many nodes to so many.
@@ -15,13 +15,12 @@ const fewestNodes, mostNodes = 2, 6
 const logAtMost = 4 << 20
 
 // tortureNode is a node of a cluster under torture. Each second one reaches Redis and
-// PostgreSQL through proxies, which can cut it off; the others do not, because a proxy in
-// this process is as late as the process.
+// PostgreSQL through proxies, which can cut it off.
 type tortureNode struct {
 	*server
 	number     int
-	toRedis    *redistest.Proxy // nil: none
-	toPostgres *redistest.Proxy // nil: none
+	toRedis    *proxytest.Proxy // nil: none
+	toPostgres *proxytest.Proxy // nil: none
 
 	ended time.Time // zero: it runs; guarded by clusterTorture.mu
 	taken bool      // something happens to it; guarded by clusterTorture.mu
@@ -37,8 +36,8 @@ func (x *clusterTorture) startNode() {
 	x.mu.Unlock()
 	limiter := x.redis.URL()
 	if n.number%2 == 1 {
-		n.toRedis, n.toPostgres = redistest.NewProxy(x.t, x.redis.Address()), redistest.NewProxy(x.t, x.postgres.Address())
-		limiter = n.toRedis.URL()
+		n.toRedis, n.toPostgres = proxytest.New(x.t, x.redis.Address()), proxytest.New(x.t, x.postgres.Address())
+		limiter = "redis://" + n.toRedis.Address()
 	}
 	if x.incidents.database {
 		limiter = "database"

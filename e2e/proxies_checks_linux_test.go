@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/redistest"
+	"petcat/internal/proxytest"
 )
 
 // wantCallersApart sends wrong keys from two addresses of this machine, with headers that
@@ -194,7 +194,7 @@ func (f *front) wantSameList(node *server, key string) {
 // nothing is sent again, and a create is not.
 func (p proxyWithTLS) wantNothingTwice(t *testing.T, node *server, key string) {
 	t.Helper()
-	way := redistest.NewProxy(t, node.upstream().api)
+	way := proxytest.New(t, node.upstream().api)
 	f := p.start(t, upstream{api: way.Address(), admin: node.upstream().admin})
 	caller := f.unchecked(f.protocols[0])
 	// lose returns nil when there is no response.

@@ -10,6 +10,7 @@ import (
 
 	"petcat"
 	"petcat/internal/counters"
+	"petcat/internal/proxytest"
 	"petcat/internal/rediscounters"
 	"petcat/internal/redistest"
 	"petcat/internal/stalltest"
@@ -175,8 +176,8 @@ func TestSentinel(t *testing.T) {
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Address())
-	n := join(t, proxy.URL())
+	proxy := proxytest.New(t, server.Address())
+	n := join(t, "redis://"+proxy.Address())
 	n.fill(10)
 	before, err := n.charge(0)
 	if err != nil {

@@ -1,12 +1,10 @@
 package redistest_test
 
 import (
-	"io"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
+	"petcat/internal/proxytest"
 	"petcat/internal/redistest"
 )
 
@@ -42,7 +40,7 @@ func TestServer(t *testing.T) {
 // TestTakeOver: a replica that is left behind listens in the place of its primary.
 func TestTakeOver(t *testing.T) {
 	primary := redistest.Start(t)
-	proxy := redistest.NewProxy(t, primary.Address())
+	proxy := proxytest.New(t, primary.Address())
 	primary.MustDo("SET", "a", "1")
 	replica := redistest.Start(t)
 	replica.Follow(proxy.Address())
@@ -61,61 +59,5 @@ func TestTakeOver(t *testing.T) {
 	replica.Restart()
 	if got := replica.MustDo("GET", "a"); got != "" || replica.Address() != address {
 		t.Errorf("after a restart it holds %q and listens on %s", got, replica.Address())
-	}
-}
-
-func TestProxy(t *testing.T) {
-	s := redistest.Start(t)
-	p := redistest.NewProxy(t, s.Address())
-	var conn net.Conn
-	connect := func() error {
-		c, err := net.Dial("tcp", p.Address())
-		if err != nil {
-			return err
-		}
-		conn = c
-		t.Cleanup(func() { _ = c.Close() })
-		return nil
-	}
-	dial := func() {
-		t.Helper()
-		if err := connect(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ping := func(timeout time.Duration) error {
-		_ = conn.SetDeadline(time.Now().Add(timeout))
-		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
-			return err
-		}
-		_, err := io.ReadFull(conn, make([]byte, len("+PONG\r\n")))
-		return err
-	}
-	dial()
-	if err := ping(time.Second); err != nil {
-		t.Fatalf("through the proxy: %v", err)
-	}
-	p.Delay(200 * time.Millisecond)
-	if err := ping(100 * time.Millisecond); err == nil {
-		t.Error("an answer that is delayed came at once")
-	}
-	p.Cut()
-	dial()
-	if err := ping(100 * time.Millisecond); err == nil {
-		t.Error("an answer came through a cut")
-	}
-	p.Heal()
-	dial()
-	if err := ping(time.Second); err != nil {
-		t.Errorf("after the cut: %v", err)
-	}
-	p.Drop()
-	if err := ping(time.Second); err == nil {
-		t.Error("a connection that was reset answers")
-	}
-	p.Reset()
-	// The reset may arrive before dialing has noticed that it was connected.
-	if err := connect(); err == nil && ping(time.Second) == nil {
-		t.Error("a connection that was refused answers")
 	}
 }

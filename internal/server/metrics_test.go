@@ -25,6 +25,7 @@ import (
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
 	"petcat/internal/pgtest"
+	"petcat/internal/proxytest"
 	"petcat/internal/ratelimit"
 	"petcat/internal/redistest"
 	"petcat/internal/socket"
@@ -214,8 +215,8 @@ func TestMetricsOfAMistake(t *testing.T) {
 // Counters that are slow, and then do not answer.
 func TestMetricsOfSlowCounters(t *testing.T) {
 	t.Parallel()
-	redis := redistest.NewProxy(t, redistest.Start(t).Address())
-	n := startTestNode(t, func(o *Options) { o.Settings.Limiter = petcat.NewSecret(redis.URL()) })
+	redis := proxytest.New(t, redistest.Start(t).Address())
+	n := startTestNode(t, func(o *Options) { o.Settings.Limiter = petcat.NewSecret("redis://" + redis.Address()) })
 	key, _ := newKey(t, n.Accounts())
 	spend := func() {
 		t.Helper()

@@ -8,13 +8,15 @@
 // nothing. So a test that measures once does it with [Control.Try], [Control.InTime] or
 // [Control.Repeat], which measure again.
 //
-// The package needs nothing but a second process of the test's own binary.
+// It is started by [processtest].
 package stalltest
 
 import (
 	"fmt"
 	"testing"
 	"time"
+
+	"petcat/internal/processtest"
 )
 
 // Stall is for how long the control process stands still, at once, when the machine
@@ -33,7 +35,7 @@ const (
 // time may use it.
 type Control struct {
 	t            testing.TB
-	process      *process
+	process      *processtest.Process
 	judged, void int  // measurements, or attempts
 	attempts     bool // an attempt is being made
 	spoilt       bool // a measurement of it is void
@@ -43,13 +45,13 @@ type Control struct {
 // judges is void.
 func Start(t testing.TB) *Control {
 	t.Helper()
-	p, err := startProcess()
+	p, err := processtest.Start(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Control{t: t, process: p}
 	t.Cleanup(func() {
-		p.end()
+		p.End()
 		if c.void > 0 && c.void == c.judged && !t.Failed() {
 			t.Errorf("all measurements are void, %d of %d, which shows nothing", c.void, c.judged)
 		}
@@ -68,7 +70,7 @@ func (c *Control) Lap() (longest time.Duration) {
 
 func (c *Control) ask(question string) (longest, lost time.Duration) {
 	c.t.Helper()
-	longest, lost, err := c.process.answers(question)
+	longest, lost, err := answers(c.process, question)
 	if err != nil {
 		c.t.Fatalf("the control process: %v", err)
 	}

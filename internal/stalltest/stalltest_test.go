@@ -45,7 +45,7 @@ func judging(t *testing.T) (c *Control, to *told, stall func(time.Duration)) {
 	c = Start(to)
 	t.Cleanup(to.end)
 	signal := func(s syscall.Signal) {
-		if err := c.process.cmd.Process.Signal(s); err != nil {
+		if err := c.process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
 	}

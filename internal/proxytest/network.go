@@ -1,69 +1,86 @@
-package redistest
+package proxytest
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
-	"testing"
 	"time"
+
+	"petcat/internal/processtest"
 )
 
-// Proxy is a TCP proxy that makes a network fail.
-type Proxy struct {
-	listener net.Listener
-	target   string
-	done     sync.WaitGroup
+// name is how a test's binary is called as a proxy.
+const name = "petcat-proxy"
+
+func init() { processtest.Main(name, newNetwork) } //nolint:gochecknoinits // no package's tests need to know of it
+
+// What a proxy is told to do: a word, and for the first two what follows.
+const (
+	listen = "listen" // in front of an address; the answer is where
+	delay  = "delay"
+	cut    = "cut"
+	reset  = "reset"
+	drop   = "drop"
+	heal   = "heal"
+)
+
+// done is the answer to what was done. Every other one but an address is an error.
+const done = "done"
+
+// network is a proxy in its own process.
+type network struct {
+	target string // set before the first connection
 
 	mu     sync.Mutex
 	conns  map[net.Conn]bool // guarded by mu
-	state  proxyState        // guarded by mu
+	state  state             // guarded by mu
 	change chan struct{}     // closed when state changes; guarded by mu
 }
 
-type proxyState struct {
+type state struct {
 	cut    bool          // bytes are swallowed, connections are taken and never answered
 	refuse bool          // connections are reset
 	delay  time.Duration // of every piece of an answer
 }
 
-// NewProxy starts a proxy in front of an address. It ends with the test.
-func NewProxy(tb testing.TB, target string) *Proxy {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+func newNetwork() (answer func(question string) string) {
+	p := &network{conns: make(map[net.Conn]bool), change: make(chan struct{})}
+	return func(question string) string {
+		what, operand, _ := strings.Cut(question, " ")
+		switch what {
+		case listen:
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err.Error()
+			}
+			p.target = operand
+			go p.accept(l)
+			return l.Addr().String()
+		case delay:
+			d, err := time.ParseDuration(operand)
+			if err != nil {
+				return err.Error()
+			}
+			p.set(state{delay: d})
+		case cut:
+			p.set(state{cut: true})
+		case reset:
+			p.set(state{refuse: true})
+			p.drop()
+		case drop:
+			p.drop()
+		case heal:
+			p.set(state{})
+		default:
+			return fmt.Sprintf("%q is nothing that a proxy does", what)
+		}
+		return done
 	}
-	p := &Proxy{listener: l, target: target, conns: make(map[net.Conn]bool), change: make(chan struct{})}
-	p.done.Go(p.accept)
-	tb.Cleanup(p.close)
-	return p
 }
 
-// Address returns where the proxy listens.
-func (p *Proxy) Address() string { return p.listener.Addr().String() }
-
-// URL returns the URL of the server behind the proxy.
-func (p *Proxy) URL() string { return "redis://" + p.Address() }
-
-// Cut swallows everything from now on, as a network does that is cut.
-func (p *Proxy) Cut() { p.set(proxyState{cut: true}) }
-
-// Delay holds up every piece of an answer.
-func (p *Proxy) Delay(d time.Duration) { p.set(proxyState{delay: d}) }
-
-// Reset ends all connections with a reset and refuses new ones.
-func (p *Proxy) Reset() {
-	p.set(proxyState{refuse: true})
-	p.drop()
-}
-
-// Drop ends all connections with a reset; new ones are welcome.
-func (p *Proxy) Drop() { p.drop() }
-
-// Heal ends all of that.
-func (p *Proxy) Heal() { p.set(proxyState{}) }
-
-func (p *Proxy) set(s proxyState) {
+func (p *network) set(s state) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state = s
@@ -71,13 +88,13 @@ func (p *Proxy) set(s proxyState) {
 	p.change = make(chan struct{})
 }
 
-func (p *Proxy) now() (proxyState, chan struct{}) {
+func (p *network) now() (state, chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state, p.change
 }
 
-func (p *Proxy) drop() {
+func (p *network) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -88,17 +105,17 @@ func (p *Proxy) drop() {
 	}
 }
 
-func (p *Proxy) accept() {
+func (p *network) accept(l net.Listener) {
 	for {
-		c, err := p.listener.Accept()
+		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		p.done.Go(func() { p.serve(c) })
+		go p.serve(c)
 	}
 }
 
-func (p *Proxy) serve(client net.Conn) {
+func (p *network) serve(client net.Conn) {
 	// Kept before it is looked at: Reset drops it, or it is refused here.
 	p.keep(client)
 	defer p.forget(client)
@@ -118,13 +135,13 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-func (p *Proxy) keep(c net.Conn) {
+func (p *network) keep(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conns[c] = true
 }
 
-func (p *Proxy) forget(c net.Conn) {
+func (p *network) forget(c net.Conn) {
 	_ = c.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +149,7 @@ func (p *Proxy) forget(c net.Conn) {
 }
 
 // copy passes on what comes until either side ends, which ends the other.
-func (p *Proxy) copy(to, from net.Conn, answer bool) {
+func (p *network) copy(to, from net.Conn, answer bool) {
 	defer func() {
 		_ = to.Close()
 		_ = from.Close()
@@ -151,7 +168,7 @@ func (p *Proxy) copy(to, from net.Conn, answer bool) {
 
 // pass writes a piece as the state has it. What is cut stays lost: a stream with
 // a hole cannot be healed, so the connection ends with the cut.
-func (p *Proxy) pass(to io.Writer, piece []byte, answer bool) bool {
+func (p *network) pass(to io.Writer, piece []byte, answer bool) bool {
 	s, change := p.now()
 	if s.cut {
 		<-change
@@ -165,10 +182,4 @@ func (p *Proxy) pass(to io.Writer, piece []byte, answer bool) bool {
 	}
 	_, err := to.Write(piece)
 	return err == nil
-}
-
-func (p *Proxy) close() {
-	_ = p.listener.Close()
-	p.Reset()
-	p.done.Wait()
 }
