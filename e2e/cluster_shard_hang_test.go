@@ -41,7 +41,6 @@ func (c *cluster) shardHangs(shards *redistest.Cluster) (spoilt string) {
 		return y, limiterName("redis").decidedLocally(c.nodes...) - before
 	}
 	c.awaitWell(10 * time.Second)
-	nextMinute()
 	var keys []string
 	var numbers []int
 	for i, key := range c.newKeys(prefix, 64, "free") {
