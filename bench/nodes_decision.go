@@ -41,19 +41,19 @@ func (s *suite) nodesDecision(ctx context.Context, group string) error {
 	part := func(text, name, unit string, figure report.Figure) report.Row {
 		return report.Measure(group, what+text, "", found[metricKey{name, unit}], figure)
 	}
-	const alone = ", part that the node decided by itself"
+	const locally = ", part that the node decided by itself"
 	redis := report.Column{Name: "by one Redis", Values: rates(redisDecision)}
 	s.add(
 		report.Compare(group, what, "/s", rates(redisDecision), against(pipelined, redisPipelined), report.AtLeast(1)),
 		report.Compare(group, what, "/s", rates(redisDecision), against(single, redisOneByOne), report.AtLeast(1)),
 		report.Compare(group, what, "/s", rates(redisDecision), against(large, redisLarge), report.Figure{}),
 		part(", scripts that Redis was asked to run", redisDecision, "calls/decision", report.AtMost(1)),
-		part(alone, redisDecision, "alone/decision", report.AtMost(0.02)),
+		part(locally, redisDecision, "local/decision", report.AtMost(0.02)),
 		report.Compare(group, what+", PostgreSQL alone", "/s", rates(databaseDecision), redis, report.Figure{}),
-		part(", PostgreSQL alone"+alone, databaseDecision, "alone/decision", report.AtMost(0.02)),
+		part(", PostgreSQL alone"+locally, databaseDecision, "local/decision", report.AtMost(0.02)),
 		report.Compare(group, what+", three shards", "/s", rates(shardsDecision), redis, report.Figure{}),
 		part(", three shards, scripts that Redis was asked to run", shardsDecision, "calls/decision", report.Figure{}),
-		part(", three shards"+alone, shardsDecision, "alone/decision", report.AtMost(0.02)),
+		part(", three shards"+locally, shardsDecision, "local/decision", report.AtMost(0.02)),
 	)
 	return nil
 }

@@ -16,20 +16,20 @@ type account struct {
 	minute int64 // index of the minute that the following is of
 	seen   int64 // the most that the counters told to be used
 	// The budget is set once a minute, when it is first needed, and never renewed.
-	budget   int64
-	quota    int64 // of which the budget is a part; 0: none is set
-	spent    int64 // of the budget
-	untold   int64 // of spent: what the counters were not told yet
-	told     bool  // the counters told something of the minute
-	looked   bool  // they were asked where a banned key's account stands
-	dayKnown bool
-	ahead    bool  // a block of the day after it was asked for
-	day      int64 // index of the day that the following is of
-	dayUsed  int64 // as the counters told last
-	dayAlone int64 // as this node's own leases tell, if the counters are to be told
-	dayAsked int64 // when the day's use was last asked for since it was spent, nanoseconds of the counters' clock
-	series   int64 // of the day's grants
-	perDay   int64 // the quota, as the last request knew it
+	budget      int64
+	quota       int64 // of which the budget is a part; 0: none is set
+	spent       int64 // of the budget
+	unreported  int64 // of spent: what was not reported to the counters yet
+	minuteKnown bool  // the counters answered in the minute
+	looked      bool  // they were asked where a banned key's account stands
+	dayKnown    bool
+	ahead       bool  // a block of the day after it was asked for
+	day         int64 // index of the day that the following is of
+	dayUsed     int64 // as the counters told last
+	dayLocal    int64 // as this node's own leases tell, if the counters are to be told
+	dayAsked    int64 // when the day's use was last asked for since it was spent, nanoseconds of the counters' clock
+	series      int64 // of the day's grants
+	perDay      int64 // the quota, as the last request knew it
 }
 
 // view is what the decision of one request depends on beside its account.
@@ -67,7 +67,7 @@ const (
 	refuseByShare            // this node's budget is spent
 	ask                      // by the counters
 	askWithin                // by the counters, and one of the budget was taken for it
-	admitAlone               // one of the budget was taken for it; the day is to be charged
+	admitLocally             // one of the budget was taken for it; the day is to be charged
 )
 
 // rollOver makes the account one of the minute that it is now. When the counters' clock
@@ -77,15 +77,15 @@ func (a *account) rollOver(now int64) {
 	minute := minuteOf(now)
 	switch {
 	case minute > a.minute:
-		a.told, a.looked, a.seen, a.budget, a.quota, a.spent, a.untold = false, false, 0, 0, 0, 0, 0
+		a.minuteKnown, a.looked, a.seen, a.budget, a.quota, a.spent, a.unreported = false, false, 0, 0, 0, 0, 0
 	case minute < a.minute:
-		a.told, a.seen = false, 0
+		a.minuteKnown, a.seen = false, 0
 	}
 	a.minute = minute
 	if day := dayOf(now); a.day != day {
 		// Of the next day nothing is used.
 		a.dayKnown, a.ahead = a.dayKnown && day == a.day+1, false
-		a.day, a.dayUsed, a.dayAlone, a.dayAsked = day, 0, 0, 0
+		a.day, a.dayUsed, a.dayLocal, a.dayAsked = day, 0, 0, 0
 	}
 }
 
@@ -113,8 +113,8 @@ func (a *account) way(v view, q petcat.Quota) way {
 	case !a.take(v, q.PerMinute):
 		return refuseByShare
 	case v.mode == open:
-		a.untold++
-		return admitAlone
+		a.unreported++
+		return admitLocally
 	default:
 		return askWithin
 	}
@@ -138,7 +138,7 @@ func (a *account) left(v view, perMinute int64) int64 {
 	switch {
 	case a.quota == 0:
 		a.budget, a.quota = v.share().of(max(0, perMinute-a.seen)), perMinute
-		if !a.told {
+		if !a.minuteKnown {
 			// Nothing is known of this minute, in which others may have used much.
 			left := v.leftAtLoss(v.mono, v.now)
 			a.budget = (a.budget*(left/int64(time.Millisecond)) + 59_999) / 60_000
@@ -160,29 +160,29 @@ func (a *account) counted(now int64) {
 	}
 }
 
-// alone turns a request that the counters did not decide into one that this node
+// spendLocally turns a request that the counters did not decide into one that this node
 // decides. Taken is the minute of whose budget one was taken for it, or -1. Unknown says
 // that the counters may have counted it: what was admitted then is never told to them.
-func (a *account) alone(v view, perMinute, taken int64, unknown bool) (admitted bool) {
+func (a *account) spendLocally(v view, perMinute, taken int64, unknown bool) (admitted bool) {
 	a.rollOver(v.now)
 	if taken != a.minute && !a.take(v, perMinute) {
 		return false
 	}
 	if !unknown {
-		a.untold++
+		a.unreported++
 	}
 	return true
 }
 
 // release gives back what was taken of a minute's budget for a request that was
-// refused. Untold says that it was counted as admitted by this node.
-func (a *account) release(minute int64, untold bool) {
+// refused. Unreported says that it was counted as admitted by this node.
+func (a *account) release(minute int64, unreported bool) {
 	if a.minute != minute {
 		return
 	}
 	a.spent = max(0, a.spent-1)
-	if untold {
-		a.untold = max(0, a.untold-1)
+	if unreported {
+		a.unreported = max(0, a.unreported-1)
 	}
 }
 
@@ -190,14 +190,14 @@ func (a *account) release(minute int64, untold bool) {
 // forgotten: a report whose outcome is not known is not made again. The day's use can be
 // told twice.
 func (a *account) report(c *counters.Charge) {
-	c.Minute, c.Reported, c.DayUsed = a.minute, a.untold, a.dayAlone
-	a.untold = 0
+	c.Minute, c.Reported, c.DayUsed = a.minute, a.unreported, a.dayLocal
+	a.unreported = 0
 }
 
 // unreport takes a report back that certainly was not made.
 func (a *account) unreport(c counters.Charge) {
 	if a.minute == c.Minute {
-		a.untold += c.Reported
+		a.unreported += c.Reported
 	}
 }
 
@@ -208,11 +208,11 @@ func (a *account) learn(c counters.Charge, f counters.Facts) {
 		return // an answer that was overtaken
 	}
 	a.rollOver(f.Now)
-	a.told, a.seen = true, max(a.seen, f.MinuteUsed)
+	a.minuteKnown, a.seen = true, max(a.seen, f.MinuteUsed)
 	if f.Day.Known {
 		a.dayKnown, a.dayUsed, a.series = true, f.Day.Used(), f.Day.Series
-		if a.dayAlone == c.DayUsed {
-			a.dayAlone = 0
+		if a.dayLocal == c.DayUsed {
+			a.dayLocal = 0
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (a *account) dayCounted(now, used, perDay int64) {
 	if a.day != dayOf(now) {
 		return
 	}
-	a.dayAlone = max(a.dayAlone, used)
+	a.dayLocal = max(a.dayLocal, used)
 	if used < perDay {
 		a.dayKnown, a.dayUsed = true, max(a.dayUsed, used)
 	}
@@ -235,5 +235,5 @@ func (a *account) dayCounted(now, used, perDay int64) {
 // counters.
 func (a *account) usage(now int64, q petcat.Quota) ratelimit.Usage {
 	a.rollOver(now)
-	return ratelimit.Usage{Now: now, Quota: q, MinuteUsed: a.seen + a.untold, DayUsed: a.dayUsed}
+	return ratelimit.Usage{Now: now, Quota: q, MinuteUsed: a.seen + a.unreported, DayUsed: a.dayUsed}
 }

@@ -16,7 +16,7 @@ func (r *request) ask(ctx context.Context, v view) (ratelimit.Decision, error) {
 		return r.unavailable(err)
 	}
 	for {
-		o := &order{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw(), since: r.since}
+		o := &pendingCharge{charge: r.Charge, limit: r.Quota.PerMinute - v.room, overdraw: r.overdraw(), since: r.since}
 		if err := r.p.submit(ctx, o); err != nil {
 			return r.notDecided(ctx, err)
 		}
@@ -45,7 +45,7 @@ func (r *request) notDecided(ctx context.Context, err error) (ratelimit.Decision
 	if ctx.Err() != nil {
 		return r.unavailable(ctx.Err())
 	}
-	return r.alone(ctx, !errors.Is(err, errNotSent))
+	return r.decideLocally(ctx, !errors.Is(err, errNotSent))
 }
 
 // release gives back what was taken of the budget.
@@ -57,18 +57,18 @@ func (r *request) release() {
 // needsBlock reports whether only the day's block is used up, or not known. What is owed may
 // be in the day's count already, because a node leased it while the counters were away: then
 // it counts twice until the store has told.
-func (o *order) needsBlock() bool {
+func (o *pendingCharge) needsBlock() bool {
 	day, quota := o.facts.Day, o.charge.Quota.PerDay
 	unsure := day.Owed > 0 && day.Count < quota && !o.overdraw
 	return o.facts.MinuteUsed < o.limit && (!day.Known || unsure || day.Used() < quota)
 }
 
-func (o *order) used() ratelimit.Usage {
+func (o *pendingCharge) used() ratelimit.Usage {
 	return ratelimit.Usage{Now: o.facts.Now, Quota: o.charge.Quota, MinuteUsed: o.facts.MinuteUsed, DayUsed: o.facts.Day.Used()}
 }
 
 // admitted answers a request that the counters admitted.
-func (r *request) admitted(o *order) ratelimit.Decision {
+func (r *request) admitted(o *pendingCharge) ratelimit.Decision {
 	used := o.used()
 	left := o.limit - used.MinuteUsed
 	r.with(func(a *account) {
@@ -85,7 +85,7 @@ func (r *request) admitted(o *order) ratelimit.Decision {
 }
 
 // decided answers a request that the counters decided.
-func (r *request) decided(o *order) ratelimit.Decision {
+func (r *request) decided(o *pendingCharge) ratelimit.Decision {
 	r.l.shared.Add(1)
 	r.l.options.Observe(r.l.stopwatch.Read().Since(r.since))
 	if o.admitted {

@@ -94,7 +94,7 @@ func (b *bench) run(next func(sender, n int64) (account int64)) (shared float64)
 	after := b.l.Stats()
 	shared = float64(after.Shared - before.Shared)
 	b.ReportMetric(shared/b.Elapsed().Seconds(), "decisions/s")
-	b.ReportMetric(float64(after.Local-before.Local)/float64(b.N), "alone/decision")
+	b.ReportMetric(float64(after.Local-before.Local)/float64(b.N), "local/decision")
 	return shared
 }
 

@@ -14,8 +14,8 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// order is a request that waits for the counters.
-type order struct {
+// pendingCharge is a request that waits for the counters.
+type pendingCharge struct {
 	charge   ratelimit.Charge
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
@@ -32,32 +32,32 @@ const (
 	// come in meanwhile share the next: so few make it worth a call, which costs both
 	// sides several times what a decision does.
 	callsAtOnce = 2
-	// ordersInCall is how many requests share a call at most: some 250 µs of the
+	// requestsInCall is how many requests share a call at most: some 250 µs of the
 	// counters' time, for which nobody else is served.
-	ordersInCall = 64
+	requestsInCall = 64
 	// fullCallsAtOnce is how many calls may be under way when those that follow are
 	// full. At 10 ms to the counters and back, it is 200,000 decisions a second. Many
 	// partitions need fewer each.
 	fullCallsAtOnce, fullCallsOfMany = 32, 4
-	// ordersAtMost is how many requests may wait for one partition's counters.
-	ordersAtMost = 8_192
+	// requestsWaiting is how many requests may wait for one partition's counters.
+	requestsWaiting = 8_192
 )
 
 // errNotSent says that a request was certainly not charged.
 var errNotSent = errors.New("the call was not sent")
 
-func (p *partition) newOrders(partitions int) *groupcommit.Committer[*order] {
+func (p *partition) newCalls(partitions int) *groupcommit.Committer[*pendingCharge] {
 	full := max(fullCallsAtOnce/partitions, fullCallsOfMany)
-	return groupcommit.New(groupcommit.Options[*order]{
-		Commit: func(group []*order) error { return p.charge(p.l.lifetime, group) },
+	return groupcommit.New(groupcommit.Options[*pendingCharge]{
+		Commit: func(group []*pendingCharge) error { return p.charge(p.l.lifetime, group) },
 		Clock:  p.l.stopwatch, Expired: p.expired,
-		Concurrent: callsAtOnce, ConcurrentFull: full, MaxGroup: ordersInCall, Queue: ordersAtMost,
+		Concurrent: callsAtOnce, ConcurrentFull: full, MaxGroup: requestsInCall, Queue: requestsWaiting,
 	})
 }
 
 // expired tells a request that has waited for half of its time: a call would have too
 // little left, and a request that is not answered may be charged all the same.
-func (p *partition) expired(o *order, now clock.Reading) error {
+func (p *partition) expired(o *pendingCharge, now clock.Reading) error {
 	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == open {
 		return errNotSent
 	}
@@ -66,8 +66,8 @@ func (p *partition) expired(o *order, now clock.Reading) error {
 
 // submit has the counters decide a request. The outcome is unknown after an error other
 // than errNotSent and [*counters.WrongEpoch].
-func (p *partition) submit(ctx context.Context, o *order) error {
-	err := p.orders.Submit(ctx, o)
+func (p *partition) submit(ctx context.Context, o *pendingCharge) error {
+	err := p.calls.Submit(ctx, o)
 	if groupcommit.Refused(err) {
 		return errNotSent
 	}
@@ -75,7 +75,7 @@ func (p *partition) submit(ctx context.Context, o *order) error {
 }
 
 // charge has requests decided in one call, once: one charge for each account.
-func (p *partition) charge(ctx context.Context, group []*order) error {
+func (p *partition) charge(ctx context.Context, group []*pendingCharge) error {
 	place := make(map[petcat.AccountID]int, len(group))
 	charges := make([]counters.Charge, 0, len(group))
 	for _, o := range group {
@@ -91,7 +91,7 @@ func (p *partition) charge(ctx context.Context, group []*order) error {
 		}
 		c.PerMinute, c.PerDay, c.Overdraw = o.limit, o.charge.Quota.PerDay, c.Overdraw || o.overdraw
 	}
-	longest := slices.MinFunc(group, func(a, b *order) int { return cmp.Compare(a.since.Mono, b.since.Mono) })
+	longest := slices.MinFunc(group, func(a, b *pendingCharge) int { return cmp.Compare(a.since.Mono, b.since.Mono) })
 	facts, err := p.send(ctx, longest.since, charges)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (p *partition) charge(ctx context.Context, group []*order) error {
 }
 
 // take answers a request that was the nth of its account's in a call.
-func (o *order) take(f counters.Facts, n int64) {
+func (o *pendingCharge) take(f counters.Facts, n int64) {
 	o.admitted, o.facts = n < f.Admitted, f
 	if o.admitted {
 		later := f.Admitted - 1 - n // were admitted after it

@@ -20,7 +20,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 	err := errors.Join(ctx.Err(), l.memory.Close(ctx))
 	l.giveUp()
 	for _, p := range l.partitions {
-		p.orders.Close()
+		p.calls.Close()
 	}
 	return err
 }

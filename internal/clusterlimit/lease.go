@@ -45,11 +45,11 @@ type job struct {
 
 	// facts are what the counters told: last, and before of each series in which something
 	// is owed that they have forgotten. The first is leased first.
-	facts   []counters.Facts
-	waiters int64
-	late    atomic.Bool   // somebody has waited in vain
-	done    chan struct{} // closed when it was tried
-	untold  bool          // the counters did not answer the grant; set before done is closed
+	facts      []counters.Facts
+	waiters    int64
+	late       atomic.Bool   // somebody has waited in vain
+	done       chan struct{} // closed when it was tried
+	unanswered bool          // the counters did not answer the grant; set before done is closed
 }
 
 // ahead leases the next block when half of one is left.
@@ -230,11 +230,11 @@ func (le *leaser) grant(p *partition, grants []counters.Grant) error {
 
 // finish ends jobs, for which something was granted or nothing, and lets their waiters
 // charge again. What they have left to lease begins anew.
-func (le *leaser) finish(jobs []*job, grants []counters.Grant, untold error) {
+func (le *leaser) finish(jobs []*job, grants []counters.Grant, err error) {
 	le.mu.Lock()
 	for _, j := range jobs {
 		delete(le.jobs, j.Account)
-		j.untold = untold != nil
+		j.unanswered = err != nil
 		le.waited.Add(-min(1, j.waiters))
 		close(j.done)
 	}

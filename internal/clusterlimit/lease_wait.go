@@ -22,17 +22,17 @@ func (r *request) awaitOthers(ctx context.Context) error {
 
 // awaitBlock waits until it makes sense to charge again. The error says why it cannot be
 // known how much is left.
-func (r *request) awaitBlock(ctx context.Context, o *order) error {
+func (r *request) awaitBlock(ctx context.Context, o *pendingCharge) error {
 	switch {
 	case !r.overdraw():
 		return r.await(ctx, r.l.leaser.begin(r.Charge, o.facts, o.refused))
 	case !o.overdraw:
 		return nil // the store has become unavailable since
-	case o.facts.Day.Known || r.told:
+	case o.facts.Day.Known || r.daySent:
 		return ratelimit.ErrStoreSlow // it was charged without a block, and refused all the same
 	default:
-		r.told = true
-		return r.tellDay(ctx, o.facts)
+		r.daySent = true
+		return r.sendDay(ctx, o.facts)
 	}
 }
 
@@ -48,7 +48,7 @@ func (r *request) await(ctx context.Context, j *job) error {
 	}
 	select {
 	case <-j.done:
-		if j.untold {
+		if j.unanswered {
 			return nil // the charge would not be answered either: its wait goes on, with the grant in it
 		}
 	case <-r.timeout:
@@ -61,9 +61,9 @@ func (r *request) await(ctx context.Context, j *job) error {
 	return nil
 }
 
-// tellDay tells the counters, which do not know the account's day, what is known of it
+// sendDay tells the counters, which do not know the account's day, what is known of it
 // without a lease.
-func (r *request) tellDay(ctx context.Context, f counters.Facts) error {
+func (r *request) sendDay(ctx context.Context, f counters.Facts) error {
 	day := dayOf(f.Now)
 	count, err := r.dayUsed(ctx, day)
 	if err != nil {

@@ -40,7 +40,7 @@ type Limiter struct {
 	options    Options
 	name       string // tells this node from the others
 	stopwatch  *stopwatch
-	memory     *ratelimit.Memory // the days of what this node admits alone, and all bans
+	memory     *ratelimit.Memory // the days of what this node admits by itself, and all bans
 	accounts   accounts
 	partitions []*partition
 	leaser     *leaser
@@ -140,11 +140,11 @@ type request struct {
 
 	timeout <-chan time.Time // of its wait for a block of the day; nil until it waits
 	overdue bool             // it has waited for so long
-	told    bool             // the counters were told what this node knows of the day
+	daySent bool             // the counters were told what this node knows of the day
 }
 
 func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
-	// A new epoch changes the way at most once; who meets another goes on alone.
+	// A new epoch changes the way at most once; who meets another is decided locally.
 	for range 2 {
 		v := r.p.view(r.Quota.PerMinute)
 		if end := r.l.memory.BanEnd(r.Account, r.Key, v.now); end != 0 {
@@ -156,7 +156,7 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 			return r.l.memory.Refuse(r.Charge, used, used.Verdict()), nil
 		case refuseByShare:
 			return shareSpent(used, r.Key), nil
-		case admitAlone:
+		case admitLocally:
 			return r.chargeDay(ctx, v, true)
 		case ask, askWithin:
 		}
@@ -165,7 +165,7 @@ func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {
 			return d, err
 		}
 	}
-	return r.alone(ctx, false)
+	return r.decideLocally(ctx, false)
 }
 
 // with calls fn with the request's account, under its lock.
@@ -175,7 +175,7 @@ func (r *request) with(fn func(*account)) { r.l.accounts.with(r.Account, fn) }
 func (r *request) choose(v view) (w way, used ratelimit.Usage) {
 	r.with(func(a *account) {
 		w, used = a.way(v, r.Quota), a.usage(v.now, r.Quota)
-		if w == askWithin || w == admitAlone {
+		if w == askWithin || w == admitLocally {
 			r.taken = a.minute
 		}
 	})
@@ -195,12 +195,12 @@ func shareSpent(used ratelimit.Usage, key petcat.KeyID) ratelimit.Decision {
 	return used.Answer(used.Verdict(), key)
 }
 
-// alone decides a request that the counters did not decide.
-func (r *request) alone(ctx context.Context, unknown bool) (ratelimit.Decision, error) {
+// decideLocally decides a request that the counters did not decide.
+func (r *request) decideLocally(ctx context.Context, unknown bool) (ratelimit.Decision, error) {
 	v := r.p.view(r.Quota.PerMinute)
 	admitted := false
 	r.with(func(a *account) {
-		admitted = a.alone(v, r.Quota.PerMinute, r.taken, unknown)
+		admitted = a.spendLocally(v, r.Quota.PerMinute, r.taken, unknown)
 		r.taken = a.minute
 	})
 	if !admitted {
@@ -210,7 +210,7 @@ func (r *request) alone(ctx context.Context, unknown bool) (ratelimit.Decision, 
 }
 
 // chargeDay charges the day of a request for which one of the budget was taken.
-func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit.Decision, error) {
+func (r *request) chargeDay(ctx context.Context, v view, unreported bool) (ratelimit.Decision, error) {
 	defer r.l.local.Add(1) // last: what it leases is released after it
 	r.p.report(r.Account)
 	c := r.Charge
@@ -218,13 +218,13 @@ func (r *request) chargeDay(ctx context.Context, v view, untold bool) (ratelimit
 	d, err := r.l.memory.Spend(ctx, c)
 	if err != nil && ctx.Err() == nil {
 		// The store cannot tell the day. What the counters told last will do.
-		if used, known := r.toldDay(v); known {
+		if used, known := r.knownDay(v); known {
 			r.l.memory.SetDayUsed(r.Account, dayOf(v.now), used)
 			d, err = r.l.memory.Spend(ctx, c)
 		}
 	}
 	if err != nil || d.Verdict != ratelimit.Admitted {
-		r.with(func(a *account) { a.release(r.taken, untold) })
+		r.with(func(a *account) { a.release(r.taken, unreported) })
 		return d, err
 	}
 	var t ratelimit.Usage

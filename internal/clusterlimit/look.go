@@ -27,7 +27,7 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 	known := false
 	r.with(func(a *account) {
 		a.rollOver(v.now)
-		known, a.looked = a.told || a.looked, true
+		known, a.looked = a.minuteKnown || a.looked, true
 	})
 	if !known && v.mode == closed {
 		_ = r.look(ctx, v) // what is known will do
@@ -39,17 +39,17 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 // will do.
 func (r *request) look(ctx context.Context, v view) error {
 	if v.mode == closed {
-		_ = r.p.submit(ctx, &order{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.since})
+		_ = r.p.submit(ctx, &pendingCharge{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.since})
 	}
-	if _, known := r.toldDay(v); known {
+	if _, known := r.knownDay(v); known {
 		return nil
 	}
 	_, err := r.dayUsed(ctx, dayOf(v.now))
 	return err
 }
 
-// toldDay returns how much of the day is used, as the counters told last.
-func (r *request) toldDay(v view) (used int64, known bool) {
+// knownDay returns how much of the day is used, as the counters told last.
+func (r *request) knownDay(v view) (used int64, known bool) {
 	r.with(func(a *account) {
 		a.rollOver(v.now)
 		used, known = a.dayUsed, a.dayKnown

@@ -15,12 +15,12 @@ type partition struct {
 	l      *Limiter
 	number int
 	clock  countersClock
-	orders *groupcommit.Committer[*order]
+	calls  *groupcommit.Committer[*pendingCharge]
 	state  atomic.Pointer[state] // changed by change alone
 	soon   chan struct{}         // capacity 1: probe now
 
-	mu     sync.Mutex
-	untold map[petcat.AccountID]struct{} // have something to report; guarded by mu
+	mu         sync.Mutex
+	unreported map[petcat.AccountID]struct{} // have something to report; guarded by mu
 }
 
 // startTimeout is how long a node that starts waits for the counters.
@@ -31,10 +31,10 @@ func newPartitions(l *Limiter) []*partition {
 	for i := range partitions {
 		p := &partition{
 			l: l, number: i, clock: countersClock{source: l.options.Clock}, soon: make(chan struct{}, 1),
-			untold: make(map[petcat.AccountID]struct{}),
+			unreported: make(map[petcat.AccountID]struct{}),
 		}
 		p.state.Store(new(newState(p.clock.Read().Mono)))
-		p.orders = p.newOrders(len(partitions))
+		p.calls = p.newCalls(len(partitions))
 		partitions[i] = p
 	}
 	return partitions
@@ -95,7 +95,7 @@ func (p *partition) probe(ctx context.Context, timeout time.Duration) {
 	}
 	p.clock.observe(now, asked)
 	p.mu.Lock()
-	reported := len(p.untold) == 0
+	reported := len(p.unreported) == 0
 	p.mu.Unlock()
 	p.change(func(s state) state { return s.answered(mono, epoch, reported) })
 }
@@ -104,13 +104,13 @@ func (p *partition) probe(ctx context.Context, timeout time.Duration) {
 func (p *partition) report(id petcat.AccountID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.untold[id] = struct{}{}
+	p.unreported[id] = struct{}{}
 }
 
 // flush reports what this node admitted by itself, while the counters answer.
 func (p *partition) flush(ctx context.Context) {
 	for s := p.state.Load(); s.mode != open && s.lost == 0; s = p.state.Load() {
-		ids := p.takeUntold()
+		ids := p.takeUnreported()
 		if len(ids) == 0 {
 			return
 		}
@@ -118,15 +118,15 @@ func (p *partition) flush(ctx context.Context) {
 	}
 }
 
-// takeUntold takes as many accounts that have something to report as make one call.
-func (p *partition) takeUntold() (ids []petcat.AccountID) {
+// takeUnreported takes as many accounts that have something to report as make one call.
+func (p *partition) takeUnreported() (ids []petcat.AccountID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id := range p.untold {
-		if len(ids) == ordersInCall {
+	for id := range p.unreported {
+		if len(ids) == requestsInCall {
 			break
 		}
-		delete(p.untold, id)
+		delete(p.unreported, id)
 		ids = append(ids, id)
 	}
 	return ids

@@ -53,7 +53,7 @@ func TestShareAfterLateCall(t *testing.T) {
 	} {
 		a := &account{}
 		v := newView(s, &Membership{}, 0, mono, now, quota)
-		if !a.alone(v, quota, -1, true) || a.budget != quota {
+		if !a.spendLocally(v, quota, -1, true) || a.budget != quota {
 			t.Errorf("%s: refused within a budget of %d", name, a.budget)
 		}
 	}

@@ -42,9 +42,9 @@ func (o *oracle) troubledLately(n *simNode) bool {
 
 func (o *oracle) checkWindow(i int, w *window, s *stat, id int) {
 	bound, why := o.bound(w, s)
-	if total := s.shared + s.alone; total > bound {
+	if total := s.shared + s.local; total > bound {
 		o.failf("window %d (%s to %s): account %d is admitted %d + %d = %d of %d, want at most %d: %s%s",
-			i, o.time(w.begin), o.time(w.end), id, s.shared, s.alone, total, s.most, bound, why, s.nodes(o))
+			i, o.time(w.begin), o.time(w.end), id, s.shared, s.local, total, s.most, bound, why, s.nodes(o))
 	}
 	if o.outage(w) && w.probes == 0 && o.troubled(nil, w.begin-int64(time.Second), w.begin-int64(time.Second)) && o.steady(w) && s.least == s.most && !s.byDay && o.steps == 0 && i > 0 && i < len(o.windows)-1 {
 		o.checkShares(i, w, s, id)

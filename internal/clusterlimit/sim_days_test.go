@@ -44,7 +44,7 @@ func (o *oracle) beyondDay(c *client) { o.day(c, o.w.now+o.w.ahead).excused++ }
 
 // leasedAlone is a request that a node admits of what it has leased for itself.
 func (o *oracle) leasedAlone(n *simNode, c *client) {
-	o.alone[c.id][n]++
+	o.local[c.id][n]++
 	// What is owed to the store is known to the counters, and to nodes that they told.
 	if d := o.day(c, o.w.now+o.w.ahead); d.besideDebt < o.w.counters.Account(c.id).Day.Owed {
 		d.besideDebt++
@@ -180,7 +180,7 @@ func (o *oracle) admitOfDay(c *client, now int64) {
 func (o *oracle) toBeTold(n *simNode, charges []counters.Charge) []int64 {
 	alone := make([]int64, len(charges))
 	for i, c := range charges {
-		alone[i] = o.alone[c.Account][n]
+		alone[i] = o.local[c.Account][n]
 	}
 	return alone
 }

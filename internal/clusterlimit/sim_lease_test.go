@@ -37,8 +37,8 @@ func (n *simNode) wantBlock(r *simRequest) {
 	}
 	if n.storeAway() {
 		// What this node knows of the day will do.
-		if a := n.account(r.client.id); a.dayKnown && a.day == dayOf(r.facts.Now) && !r.told && !n.w.change.knownDayUnused {
-			r.told = true
+		if a := n.account(r.client.id); a.dayKnown && a.day == dayOf(r.facts.Now) && !r.daySent && !n.w.change.knownDayUnused {
+			r.daySent = true
 			n.grant(counters.Grant{Account: r.client.id, Day: a.day, Series: r.facts.Day.Series, Count: a.dayUsed}, again)
 			return
 		}
@@ -160,7 +160,7 @@ func (n *simNode) grant(g counters.Grant, done func(told bool)) {
 		err := n.w.counters.Grant(nil, 0, epoch, []counters.Grant{g}) //nolint:staticcheck // the reference needs no context
 		switch after := n.w.counters.Account(g.Account).Day; {
 		case after.Granted > before.Granted:
-			clear(n.w.oracle.alone[g.Account])
+			clear(n.w.oracle.local[g.Account])
 		case after.Known && !before.Known && g.Granted == 0:
 			n.w.oracle.dayTold(g)
 		}

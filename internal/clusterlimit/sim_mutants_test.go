@@ -51,7 +51,7 @@ func (m mutation) epoch(e counters.Epoch) counters.Epoch {
 
 // floored takes a request back that a floored share does not admit.
 func (m mutation) floored(a *account, v view, w way) way {
-	if nodes := v.share().nodes; w == admitAlone && nodes > 0 && a.spent > a.quota/nodes {
+	if nodes := v.share().nodes; w == admitLocally && nodes > 0 && a.spent > a.quota/nodes {
 		a.release(a.minute, true)
 		return refuseByShare
 	}

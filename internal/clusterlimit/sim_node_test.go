@@ -19,20 +19,20 @@ type simNode struct {
 	id      string
 	started int64
 
-	state    state
-	clock    countersClock
-	accounts map[petcat.AccountID]*account
-	members  *Membership
-	untold   []petcat.AccountID
-	days     map[petcat.AccountID]*aloneDay
-	leasing  map[petcat.AccountID]*job
-	later    map[petcat.AccountID]*job
-	waiters  map[petcat.AccountID]int64             // for the lease that comes next
-	awaiting map[petcat.AccountID][]func(told bool) // the lease that is under way
-	queue    []*simRequest
-	probing  bool
-	soon     bool  // probe again when the one that is under way has ended
-	probes   int64 // begun so far
+	state      state
+	clock      countersClock
+	accounts   map[petcat.AccountID]*account
+	members    *Membership
+	unreported []petcat.AccountID
+	days       map[petcat.AccountID]*localDay
+	leasing    map[petcat.AccountID]*job
+	later      map[petcat.AccountID]*job
+	waiters    map[petcat.AccountID]int64             // for the lease that comes next
+	awaiting   map[petcat.AccountID][]func(told bool) // the lease that is under way
+	queue      []*simRequest
+	probing    bool
+	soon       bool  // probe again when the one that is under way has ended
+	probes     int64 // begun so far
 
 	ready, dead  bool
 	heardAt      int64 // when the database told last
@@ -46,12 +46,12 @@ type simNode struct {
 	answeredIn   *window // the counters executed in it what they answer now
 }
 
-// aloneDay is what a node has leased for what it admits alone.
-type aloneDay struct{ day, free, count int64 }
+// localDay is what a node has leased for what it admits alone.
+type localDay struct{ day, free, count int64 }
 
-// simRequest is a request on its way. Its order is what waits for the counters.
+// simRequest is a request on its way. Its pendingCharge is what waits for the counters.
 type simRequest struct {
-	order
+	pendingCharge
 
 	client     *client
 	sent       int64
@@ -61,7 +61,7 @@ type simRequest struct {
 	epochs     int
 	retry      int     // after leases
 	executedIn *window // of facts
-	told       bool    // the counters were told what this node knows of the day
+	daySent    bool    // the counters were told what this node knows of the day
 	since      int64   // it waits for the counters, by the node's stopwatch
 	over       bool
 }
@@ -80,7 +80,7 @@ func (n *simNode) stopwatch() int64 { return n.w.now - n.frozenFor }
 func (w *world) join() {
 	n := &simNode{
 		w: w, id: fmt.Sprintf("%c%d", 'a'+rune(w.random.IntN(26)), len(w.nodes)), started: w.now,
-		accounts: make(map[petcat.AccountID]*account), days: make(map[petcat.AccountID]*aloneDay),
+		accounts: make(map[petcat.AccountID]*account), days: make(map[petcat.AccountID]*localDay),
 		leasing: make(map[petcat.AccountID]*job), waiters: make(map[petcat.AccountID]int64),
 		awaiting: make(map[petcat.AccountID][]func(bool)),
 		later:    make(map[petcat.AccountID]*job),
@@ -174,7 +174,7 @@ func (n *simNode) spend(r *simRequest) {
 		n.refused(r, true)
 	case refuseByShare:
 		n.refused(r, false)
-	case admitAlone:
+	case admitLocally:
 		n.chargeDay(r, true)
 	default:
 		r.within = way == askWithin
@@ -185,10 +185,10 @@ func (n *simNode) spend(r *simRequest) {
 // ask puts the request into the next call, if it has not waited for half of its time.
 func (n *simNode) ask(r *simRequest) {
 	if n.stopwatch()-r.since > int64(timeout/2) {
-		n.alone(r, false)
+		n.decideLocally(r, false)
 		return
 	}
-	r.order = order{charge: ratelimit.Charge{Account: r.client.id, Quota: r.client.quota}, limit: r.client.quota.PerMinute - r.v.room, overdraw: n.storeAway()}
+	r.pendingCharge = pendingCharge{charge: ratelimit.Charge{Account: r.client.id, Quota: r.client.quota}, limit: r.client.quota.PerMinute - r.v.room, overdraw: n.storeAway()}
 	n.queue = append(n.queue, r)
 	if len(n.queue) == 1 {
 		n.w.timer(n, 0, n.flushQueue)
@@ -202,7 +202,7 @@ func (n *simNode) flushQueue() {
 	n.queue = nil
 	if n.state.mode == open {
 		for _, r := range group {
-			n.alone(r, false)
+			n.decideLocally(r, false)
 		}
 		return
 	}
@@ -246,10 +246,10 @@ func (n *simNode) notDecided(r *simRequest, err error) {
 			return
 		}
 		r.within = false
-		n.alone(r, false)
+		n.decideLocally(r, false)
 		return
 	}
-	n.alone(r, true)
+	n.decideLocally(r, true)
 }
 
 func (n *simNode) release(r *simRequest) {
@@ -276,8 +276,8 @@ func (n *simNode) decided(r *simRequest) {
 	}
 }
 
-// alone decides a request that the counters did not decide.
-func (n *simNode) alone(r *simRequest, unknown bool) {
+// decideLocally decides a request that the counters did not decide.
+func (n *simNode) decideLocally(r *simRequest, unknown bool) {
 	v := n.view(r.client.quota.PerMinute)
 	r.v = v
 	a := n.account(r.client.id)
@@ -285,7 +285,7 @@ func (n *simNode) alone(r *simRequest, unknown bool) {
 	if r.within {
 		taken = r.minute
 	}
-	admitted := a.alone(v, r.client.quota.PerMinute, taken, unknown)
+	admitted := a.spendLocally(v, r.client.quota.PerMinute, taken, unknown)
 	r.minute = a.minute
 	if !admitted {
 		n.refused(r, false)
@@ -295,19 +295,19 @@ func (n *simNode) alone(r *simRequest, unknown bool) {
 }
 
 // chargeDay charges the day of what this node admits by itself.
-func (n *simNode) chargeDay(r *simRequest, untold bool) {
+func (n *simNode) chargeDay(r *simRequest, unreported bool) {
 	n.report(r.client.id)
 	d := n.days[r.client.id]
 	day := dayOf(r.v.now)
 	if d == nil || d.day != day {
-		d = &aloneDay{day: day}
+		d = &localDay{day: day}
 		n.days[r.client.id] = d
 	}
 	if d.free == 0 && !n.storeAway() {
 		d.free, d.count = n.w.store.lease(r.client.id, day, ratelimit.LeaseBlock(r.client.quota), r.client.quota.PerDay)
 		n.w.oracle.ofDay(accountDay{r.client.id, day}).unspent += d.free
 		if d.free == 0 {
-			n.account(r.client.id).release(r.minute, untold)
+			n.account(r.client.id).release(r.minute, unreported)
 			n.refused(r, true)
 			return
 		}
@@ -324,8 +324,8 @@ func (n *simNode) chargeDay(r *simRequest, untold bool) {
 }
 
 func (n *simNode) report(id petcat.AccountID) {
-	if !slices.Contains(n.untold, id) {
-		n.untold = append(n.untold, id)
+	if !slices.Contains(n.unreported, id) {
+		n.unreported = append(n.unreported, id)
 	}
 }
 

@@ -31,20 +31,20 @@ type oracle struct {
 	stepped  int64   // when the clock was last set
 	steps    int
 	days     map[accountDay]*dayStat
-	// alone is what each node has admitted of each account that the counters cannot know of:
+	// local is what each node has admitted of each account that the counters cannot know of:
 	// it was leased by the node, which has not told them since, and no block was granted since.
-	alone []map[*simNode]int64
+	local []map[*simNode]int64
 	seen  seen
 }
 
 // seen counts what a run led to.
 type seen struct {
-	shared, alone, refusedWhole, refusedByShare, errors, windows, outages, epochs, knownCutOff, exact, daysSpent int64
+	shared, local, refusedWhole, refusedByShare, errors, windows, outages, epochs, knownCutOff, exact, daysSpent int64
 }
 
 func (s *seen) add(o seen) {
 	s.shared += o.shared
-	s.alone += o.alone
+	s.local += o.local
 	s.refusedWhole += o.refusedWhole
 	s.refusedByShare += o.refusedByShare
 	s.errors += o.errors
@@ -75,7 +75,7 @@ type window struct {
 type stat struct {
 	least, most   int64 // the quota's
 	executed      int64 // admitted by the counters
-	shared, alone int64 // of those, told to the client; and admitted by nodes
+	shared, local int64 // of those, told to the client; and admitted by nodes
 	sent          int64
 	byNode        map[*simNode][2]int64 // decided, admitted
 	unreported    int64                 // admitted by nodes whose report of it did not arrive
@@ -90,7 +90,7 @@ func (o *oracle) init(w *world) {
 	o.waiting = make([]int64, len(w.schedule.quotas))
 	o.last = make([]int64, len(w.schedule.quotas))
 	for range w.schedule.quotas {
-		o.alone = append(o.alone, make(map[*simNode]int64))
+		o.local = append(o.local, make(map[*simNode]int64))
 	}
 }
 
@@ -231,14 +231,14 @@ func (o *oracle) charged(n *simNode, charges []counters.Charge, told []int64, fa
 		s.executed += f.Admitted
 		o.day(o.w.accounts[id], f.Now).unanswered += f.Admitted
 		if f.Day.Known {
-			o.alone[id][n] = max(0, o.alone[id][n]-told[i])
+			o.local[id][n] = max(0, o.local[id][n]-told[i])
 		}
 		if f.Day.Owed > 0 {
 			// The store is unavailable: what other nodes have leased nobody has told.
-			for other, admitted := range o.alone[id] {
+			for other, admitted := range o.local[id] {
 				if other != n {
 					o.day(o.w.accounts[id], f.Now).excused += admitted
-					o.alone[id][other] = 0
+					o.local[id][other] = 0
 				}
 			}
 		}
@@ -264,9 +264,9 @@ func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
 	if !o.answered(r) {
 		return
 	}
-	o.seen.alone++
+	o.seen.local++
 	s := &o.of(r, r.v.now).accounts[r.client.id]
-	s.alone++
+	s.local++
 	s.decided(n, 1)
 	o.waiting[r.client.id] = 0
 	o.admitOfDay(r.client, r.v.now)
@@ -281,7 +281,7 @@ func (o *oracle) errored(n *simNode, r *simRequest) {
 	switch {
 	case !n.storeAway():
 		o.failf("node %s answers 503 to account %d though the store is there", n.id, r.client.id)
-	case a.dayKnown && a.day == dayOf(r.facts.Now) && !r.told:
+	case a.dayKnown && a.day == dayOf(r.facts.Now) && !r.daySent:
 		o.failf("node %s answers 503 to account %d though it knows the day", n.id, r.client.id)
 	}
 }
@@ -356,8 +356,8 @@ func (o *oracle) refused(n *simNode, r *simRequest, whole bool) {
 	if waits := time.Duration(o.w.now - max(*since, o.stepped)); waits > most {
 		o.failf("account %d has waited for %s", r.client.id, waits)
 	}
-	if o.well(n, w) && s.executed+s.alone < s.least {
-		o.failf("node %s refuses account %d, which has %d of %d, while all is well", n.id, r.client.id, s.executed+s.alone, s.least)
+	if o.well(n, w) && s.executed+s.local < s.least {
+		o.failf("node %s refuses account %d, which has %d of %d, while all is well", n.id, r.client.id, s.executed+s.local, s.least)
 	}
 }
 

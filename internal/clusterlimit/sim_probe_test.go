@@ -30,7 +30,7 @@ func (n *simNode) probe(timeout time.Duration) {
 // probed takes note of a probe that was answered.
 func (n *simNode) probed(epoch counters.Epoch, now, asked int64) {
 	n.clock.observe(now, asked)
-	n.state = n.state.answered(n.mono(), n.w.change.epoch(epoch), len(n.untold) == 0)
+	n.state = n.state.answered(n.mono(), n.w.change.epoch(epoch), len(n.unreported) == 0)
 	n.flush()
 }
 
@@ -59,8 +59,8 @@ func (n *simNode) probeSlowly(timeout time.Duration) {
 
 // flush reports what this node admitted by itself.
 func (n *simNode) flush() {
-	ids := n.untold
-	n.untold = nil
+	ids := n.unreported
+	n.unreported = nil
 	var charges []counters.Charge
 	for _, id := range ids {
 		if c := n.begin(id); c.Reported > 0 {
