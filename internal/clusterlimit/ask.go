@@ -39,6 +39,7 @@ func (r *request) unavailable(err error) (ratelimit.Decision, error) {
 // notDecided answers a request of which the counters did not tell what became.
 func (r *request) notDecided(ctx context.Context, err error) (ratelimit.Decision, error) {
 	if _, is := errors.AsType[*counters.WrongEpoch](err); is {
+		r.daySent = false
 		r.release()
 		return ratelimit.Decision{}, err
 	}

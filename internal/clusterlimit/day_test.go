@@ -272,3 +272,74 @@ func TestStoreHangsWithoutCounters(t *testing.T) {
 		r.close()
 	})
 }
+
+// emptying is counters that are emptied at one more call, if they are to be: right before a
+// grant, or right after it.
+type emptying struct {
+	*counterstest.Reference
+	before, after bool
+}
+
+func (e *emptying) Grant(ctx context.Context, p int, epoch counters.Epoch, grants []counters.Grant) error {
+	if e.before {
+		e.before = false
+		e.Empty(p)
+	}
+	err := e.Reference.Grant(ctx, p, epoch, grants)
+	if e.after {
+		e.after = false
+		e.Empty(p)
+	}
+	return err
+}
+
+// TestCountersAreEmptiedTwice: a node that knows an account's day goes on from that while the
+// store is unavailable and the counters are empty, also when they are emptied once more while
+// it tells them.
+func TestCountersAreEmptiedTwice(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		probed        bool // a probe finds the first time, not the request
+		before, after bool
+	}{
+		"once":                                   {false, false, false},
+		"again, before they know the day":        {false, true, false},
+		"again, after they know the day":         {false, false, true},
+		"found, again, before they know the day": {true, true, false},
+		"found, again, after they know the day":  {true, false, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := limittest.NewDays().Process()
+			e := &emptying{Reference: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() })}
+			l := New(t.Context(), Options{Counters: e, Clock: clock.NewSystem(), Days: store})
+			time.Sleep(time.Hour)
+			send := func() {
+				t.Helper()
+				d, err := l.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 100}})
+				if err != nil || d.Verdict != ratelimit.Admitted {
+					t.Errorf("emptied %s: %+v, %v; want it admitted", name, d, err)
+				}
+			}
+			send()
+			store.Break(limittest.Faults{Write: errAway, Read: errAway})
+			time.Sleep(probeEvery / 2)
+			for range 10 { // until the block is used up, and the store is found to be away
+				send()
+				time.Sleep(time.Second)
+			}
+			e.Empty(0)
+			if tc.probed {
+				time.Sleep(2 * probeEvery)
+			}
+			e.before, e.after = tc.before, tc.after
+			send()
+			if e.before || e.after {
+				t.Errorf("emptied %s: they were not, so this shows nothing", name)
+			}
+			store.Break(limittest.Faults{})
+			if err := l.Close(context.WithoutCancel(t.Context())); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package clusterlimit
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"petcat/internal/counters"
@@ -31,7 +32,6 @@ func (r *request) awaitBlock(ctx context.Context, o *pendingCharge) error {
 	case o.facts.Day.Known || r.daySent:
 		return ratelimit.ErrStoreSlow // it was charged without a block, and refused all the same
 	default:
-		r.daySent = true
 		return r.sendDay(ctx, o.facts)
 	}
 }
@@ -62,13 +62,15 @@ func (r *request) await(ctx context.Context, j *job) error {
 }
 
 // sendDay tells the counters, which do not know the account's day, what is known of it
-// without a lease.
+// without a lease: once in an epoch.
 func (r *request) sendDay(ctx context.Context, f counters.Facts) error {
 	day := dayOf(f.Now)
 	count, err := r.dayUsed(ctx, day)
 	if err != nil {
 		return err
 	}
-	_ = r.l.leaser.grant(r.p, []counters.Grant{{Account: r.Account, Day: day, Series: f.Day.Series, Count: count}})
+	err = r.l.leaser.grant(r.p, []counters.Grant{{Account: r.Account, Day: day, Series: f.Day.Series, Count: count}})
+	_, over := errors.AsType[*counters.WrongEpoch](err)
+	r.daySent = !over
 	return nil
 }

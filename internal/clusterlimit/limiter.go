@@ -140,7 +140,7 @@ type request struct {
 
 	timeout <-chan time.Time // of its wait for a block of the day; nil until it waits
 	overdue bool             // it has waited for so long
-	daySent bool             // the counters were told what this node knows of the day
+	daySent bool             // the counters of this epoch were told what this node knows of the day
 }
 
 func (r *request) spend(ctx context.Context) (ratelimit.Decision, error) {

@@ -38,8 +38,11 @@ func (n *simNode) wantBlock(r *simRequest) {
 	if n.storeAway() {
 		// What this node knows of the day will do.
 		if a := n.account(r.client.id); a.dayKnown && a.day == dayOf(r.facts.Now) && !r.daySent && !n.w.change.knownDayUnused {
-			r.daySent = true
-			n.grant(counters.Grant{Account: r.client.id, Day: a.day, Series: r.facts.Day.Series, Count: a.dayUsed}, again)
+			epoch := n.state.epoch
+			n.grant(counters.Grant{Account: r.client.id, Day: a.day, Series: r.facts.Day.Series, Count: a.dayUsed}, func(told bool) {
+				r.daySent = n.state.epoch == epoch
+				again(told)
+			})
 			return
 		}
 		n.release(r)

@@ -239,6 +239,7 @@ func (n *simNode) flushQueue() {
 
 func (n *simNode) notDecided(r *simRequest, err error) {
 	if _, is := errors.AsType[*counters.WrongEpoch](err); is {
+		r.daySent = false
 		n.release(r)
 		if r.epochs++; r.epochs < 2 {
 			r.within = false

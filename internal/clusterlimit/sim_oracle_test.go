@@ -281,7 +281,7 @@ func (o *oracle) errored(n *simNode, r *simRequest) {
 	switch {
 	case !n.storeAway():
 		o.failf("node %s answers 503 to account %d though the store is there", n.id, r.client.id)
-	case a.dayKnown && a.day == dayOf(r.facts.Now) && !r.daySent:
+	case a.dayKnown && a.day == dayOf(r.facts.Now):
 		o.failf("node %s answers 503 to account %d though it knows the day", n.id, r.client.id)
 	}
 }
