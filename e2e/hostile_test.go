@@ -182,8 +182,8 @@ func (s *attacked) cutsOff(t *testing.T, request string) {
 			}
 		})
 	}
-	asked := time.Now()
 	stop := s.neverRead(t, 20)
+	asked := time.Now()
 	// Meanwhile others are served as ever.
 	slowest := time.Duration(0)
 	within(time.Second, func() bool {
