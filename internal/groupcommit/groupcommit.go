@@ -49,7 +49,9 @@ type Options[Op any] struct {
 	// Owner, when set, returns the owner of an operation; 0 means none. An owner may not
 	// have more operations in the queue than there are free places: one owner that floods
 	// the queue gets half of it, n owners get 1/(n+1) each, and there is always room for
-	// another owner and for operations without one.
+	// another owner and for operations without one. Where MaxWait bounds the queue, those who
+	// have less than that share may fill one group more: a queue that one owner has filled
+	// may suddenly be too long, because groups take longer.
 	Owner func(op Op) uint64
 	Clock clock.Clock
 	// Observe, when set, is called with the size of each group and how long its commit
@@ -188,8 +190,12 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 // full reports whether there is no room for one more of an owner. The caller holds
 // mu.
 func (c *Committer[Op]) full(owner uint64) bool {
-	free := c.room() - len(c.queue)
-	return free <= 0 || owner != 0 && c.owned[owner] >= free
+	waiting, room, own := len(c.queue), c.room(), c.owned[owner]
+	longest := min(room+c.options.MaxGroup, c.options.Queue)
+	if c.options.Owner != nil && longest > room && own < room/(len(c.owned)+1) {
+		return waiting >= longest
+	}
+	return waiting >= room || owner != 0 && own >= room-waiting
 }
 
 // room returns how many operations the queue may hold now. The caller holds mu.

@@ -74,6 +74,60 @@ func TestQueueIsSharedByOwners(t *testing.T) {
 	})
 }
 
+// TestShorterQueueHasRoomForOthers: when groups take longer, the queue may be too long already.
+// Those who have less than their share of it have room all the same, for one group in all.
+func TestShorterQueueHasRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const nobody, flood, second, third, fourth = 0, 1, 2, 3, 4
+		now := clock.NewManual(time.Unix(0, 0))
+		takes := make(chan time.Duration)
+		c := groupcommit.New(groupcommit.Options[int]{
+			Commit:   func([]int) error { now.Advance(<-takes); return nil },
+			Clock:    now,
+			Owner:    func(op int) uint64 { return uint64(op) },
+			Queue:    100,
+			MaxGroup: 4,
+			MaxWait:  time.Second,
+		})
+		defer c.Close()
+		results := []<-chan error{submit(t.Context(), c, nobody)}
+		takes <- 150 * time.Millisecond // the queue may hold six groups
+		synctest.Wait()
+		results = append(results, submit(t.Context(), c, nobody)) // under way, no longer in the queue
+		wantAccepted := func(owner int, want bool) {
+			t.Helper()
+			result := submit(t.Context(), c, owner)
+			if accepted := len(result) == 0; accepted != want {
+				t.Fatalf("owner %d with %d in the queue: accepted %t, want %t", owner, c.Waiting(), accepted, want)
+			}
+			if want {
+				results = append(results, result)
+			} else {
+				wantRefused(t, <-result, groupcommit.ErrFull)
+			}
+		}
+		for range 12 {
+			wantAccepted(flood, true)
+		}
+		wantAccepted(flood, false)
+		wantAccepted(second, true)
+		wantAccepted(second, true)
+		takes <- 2 * time.Second // the queue may hold two groups; it holds ten operations
+		synctest.Wait()
+		wantAccepted(flood, false)
+		wantAccepted(second, false)
+		wantAccepted(third, true)
+		wantAccepted(nobody, true)
+		wantAccepted(fourth, false) // that would be more than a group
+		close(takes)
+		for _, result := range results {
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // TestQueueHoldsWhatIsCommittedInTime: the queue becomes shorter when groups take longer,
 // down to two groups, and longer again.
 func TestQueueHoldsWhatIsCommittedInTime(t *testing.T) {
