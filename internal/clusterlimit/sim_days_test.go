@@ -178,9 +178,9 @@ func (o *oracle) admitOfDay(c *client, now int64) {
 
 // toBeTold returns how much of what a node has admitted each of its charges tells of.
 func (o *oracle) toBeTold(n *simNode, charges []counters.Charge) []int64 {
-	alone := make([]int64, len(charges))
+	local := make([]int64, len(charges))
 	for i, c := range charges {
-		alone[i] = o.local[c.Account][n]
+		local[i] = o.local[c.Account][n]
 	}
-	return alone
+	return local
 }

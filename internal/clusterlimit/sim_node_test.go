@@ -46,7 +46,7 @@ type simNode struct {
 	answeredIn   *window // the counters executed in it what they answer now
 }
 
-// localDay is what a node has leased for what it admits alone.
+// localDay is what a node has leased for what it admits by itself.
 type localDay struct{ day, free, count int64 }
 
 // simRequest is a request on its way. Its pendingCharge is what waits for the counters.
@@ -321,7 +321,7 @@ func (n *simNode) chargeDay(r *simRequest, unreported bool) {
 	} else {
 		n.w.oracle.beyondDay(r.client)
 	}
-	n.w.oracle.admittedAlone(n, r)
+	n.w.oracle.admittedLocally(n, r)
 }
 
 func (n *simNode) report(id petcat.AccountID) {

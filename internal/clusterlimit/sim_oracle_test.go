@@ -260,7 +260,7 @@ func (o *oracle) admittedShared(n *simNode, r *simRequest) {
 	o.admitOfDay(r.client, r.facts.Now)
 }
 
-func (o *oracle) admittedAlone(n *simNode, r *simRequest) {
+func (o *oracle) admittedLocally(n *simNode, r *simRequest) {
 	if !o.answered(r) {
 		return
 	}

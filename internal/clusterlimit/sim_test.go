@@ -20,8 +20,7 @@ const simulationsVariable = "PETCAT_SIMULATIONS"
 
 // TestSimulations lets clusters go through schedules of faults, with fresh seeds and with
 // those that once failed.
-// PETCAT_SIMULATION replays one, by its seed and, after
-// a colon, the events that remain.
+// PETCAT_SIMULATION replays one, by its seed and, after a colon, the events that remain.
 func TestSimulations(t *testing.T) {
 	t.Parallel()
 	if replay := os.Getenv("PETCAT_SIMULATION"); replay != "" {

@@ -8,7 +8,7 @@
 // nothing. So a test that measures once does it with [Control.Try], [Control.InTime] or
 // [Control.Repeat], which measure again.
 //
-// It is started by [processtest].
+// The package processtest starts it.
 package stalltest
 
 import (
