@@ -97,6 +97,9 @@ func (k *Keyring) ask(ctx context.Context) {
 		g.generation = k.generation.Load()
 		l.mu.Unlock()
 		k.askFor(ctx, g)
+		l.mu.Lock()
+		l.asked = nil // who comes now asks anew: the answer may be out of date
+		l.mu.Unlock()
 		close(g.done)
 	}
 }

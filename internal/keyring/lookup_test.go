@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,6 +153,38 @@ func TestTrust(t *testing.T) {
 		f.wantHolder()
 		f.wantLookups(0)
 	})
+}
+
+// TestAnsweredQuestionIsNotShared: who asks when there is an answer is not told that one, which
+// may be out of date. Others ask all the time, so that the next question has to wait.
+func TestAnsweredQuestionIsNotShared(t *testing.T) {
+	f := newFixture(t)
+	f.clock.Advance(30*time.Second + time.Millisecond) // every request asks
+	revoked := f.holder
+	revoked.Key.RevokedAt = noon
+	var others sync.WaitGroup
+	defer others.Wait()
+	var ended atomic.Bool
+	defer ended.Store(true)
+	keys := make([]petcat.GeneratedKey, 8)
+	for i := range keys {
+		keys[i] = generate(t, rand.NewChaCha8([32]byte{3, byte(i)}))
+		f.store.put(keys[i].Hash, f.holder)
+	}
+	f.keyring.LoadHashes(t.Context())
+	for _, other := range keys {
+		others.Go(func() {
+			for !ended.Load() {
+				_, _ = f.identify(other.Secret.Reveal())
+			}
+		})
+	}
+	for range 5_000 {
+		f.wantHolder()
+		f.store.put(f.key.Hash, revoked)
+		f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeRevokedAPIKey)
+		f.store.put(f.key.Hash, f.holder)
+	}
 }
 
 func TestStoreAway(t *testing.T) {
