@@ -40,7 +40,7 @@ func TestHealthOfAStalledHandshake(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), "node")
 	stalls := badCertificate{name: "it", address: net.IPv4(127, 0, 0, 1), until: time.Hour, stalls: true}
-	front, _ := stalls.tlsFront(t, "", false)
+	front := newTLSFront(t, "", false, stalls.issue(t)).address
 	at := []string{"PETCAT_TLS_CERT=" + certFile, "PETCAT_TLS_KEY=" + keyFile, "PETCAT_ADMIN_LISTEN=" + front[strings.LastIndexByte(front, ':'):]}
 	stalltest.Start(t).InTime("petcat health", 3*time.Second, func() time.Duration { // 2 s, and the program's own start
 		began := time.Now()
@@ -64,7 +64,8 @@ func TestTLSOfCategoryCommands(t *testing.T) {
 	for _, c := range badCertificates {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			front, certFile := c.tlsFront(t, strings.TrimPrefix(s.api, "http://"), false)
+			shows := c.issue(t)
+			front := newTLSFront(t, strings.TrimPrefix(s.api, "http://"), false, shows).address
 			var stdout, stderr *strings.Builder
 			var code int
 			// What is not trusted is not tried again. A handshake has 10 s, three times, with
@@ -76,7 +77,7 @@ func TestTLSOfCategoryCommands(t *testing.T) {
 			stalltest.Start(t).InTime("petcat category list", limit, func() time.Duration {
 				stdout, stderr = &strings.Builder{}, &strings.Builder{}
 				began := time.Now()
-				code = execute(t, []string{"category", "list"}, []string{"PETCAT_URL=https://" + front, "PETCAT_API_KEY=" + key, "SSL_CERT_FILE=" + certFile}, nil, stdout, stderr)
+				code = execute(t, []string{"category", "list"}, []string{"PETCAT_URL=https://" + front, "PETCAT_API_KEY=" + key, "SSL_CERT_FILE=" + shows.certFile}, nil, stdout, stderr)
 				return time.Since(began)
 			})
 			if c.says == "" {

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"petcat"
 	"petcat/internal/pgtest"
 	"petcat/internal/stalltest"
 )
@@ -34,52 +37,105 @@ var badCertificates = []badCertificate{
 	{name: "a handshake that stalls", address: net.IPv4(127, 0, 0, 1), until: time.Hour, stalls: true, says: "it does not respond in time"},
 }
 
-// tlsFront speaks TLS on an address and passes on what it hears to another one. With
-// PostgreSQL, a client first asks in the clear whether that is possible.
-func (c badCertificate) tlsFront(t *testing.T, to string, asks bool) (address, certFile string) {
+// shown is a certificate as a front shows it.
+type shown struct {
+	badCertificate
+
+	pair     tls.Certificate
+	certFile string
+}
+
+func (c badCertificate) issue(t *testing.T) shown {
 	t.Helper()
 	certFile, keyFile := writeCertificateFor(t, t.TempDir(), c.name, c.address, time.Now().Add(c.until))
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	must(t, err)
+	return shown{c, pair, certFile}
+}
+
+// tlsFront speaks TLS on an address and passes on what it hears to another one. With
+// PostgreSQL, a client first asks in the clear whether that is possible.
+type tlsFront struct {
+	address, to string
+	asks        bool
+
+	mu    sync.Mutex
+	shows shown             // guarded by mu
+	conns map[net.Conn]bool // guarded by mu
+}
+
+func newTLSFront(t *testing.T, to string, asks bool, shows shown) *tlsFront {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	serve := func(conn net.Conn) {
-		defer func() { _ = conn.Close() }()
-		if asks {
-			if _, err := io.ReadFull(conn, make([]byte, 8)); err != nil {
-				return
-			}
-			if _, err := conn.Write([]byte("S")); err != nil {
-				return
-			}
-		}
-		if c.stalls {
-			_, _ = io.Copy(io.Discard, conn) // until the client gives up
-			return
-		}
-		secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}})
-		behind, err := net.Dial("tcp", to)
-		if err != nil {
-			return
-		}
-		defer func() { _ = behind.Close() }()
-		go func() {
-			_, _ = io.Copy(behind, secure)
-			_ = behind.Close()
-		}()
-		_, _ = io.Copy(secure, behind)
-	}
+	f := &tlsFront{address: l.Addr().String(), to: to, asks: asks, shows: shows, conns: make(map[net.Conn]bool)}
 	go func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go serve(conn)
+			go f.serve(conn)
 		}
 	}()
-	return l.Addr().String(), certFile
+	return f
+}
+
+// show ends all connections, and has those that follow see another certificate.
+func (f *tlsFront) show(c shown) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shows = c
+	for conn := range f.conns {
+		_ = conn.Close()
+	}
+}
+
+func (f *tlsFront) serve(conn net.Conn) {
+	f.mu.Lock()
+	c := f.shows
+	f.conns[conn] = true
+	f.mu.Unlock()
+	defer func() {
+		_ = conn.Close()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.conns, conn)
+	}()
+	if f.asks {
+		if _, err := io.ReadFull(conn, make([]byte, 8)); err != nil {
+			return
+		}
+		if _, err := conn.Write([]byte("S")); err != nil {
+			return
+		}
+	}
+	if c.stalls {
+		_, _ = io.Copy(io.Discard, conn) // until the client gives up
+		return
+	}
+	secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{c.pair}})
+	behind, err := net.Dial("tcp", f.to)
+	if err != nil {
+		return
+	}
+	defer func() { _ = behind.Close() }()
+	go func() {
+		_, _ = io.Copy(behind, secure)
+		_ = behind.Close()
+	}()
+	_, _ = io.Copy(secure, behind)
+}
+
+// verified is the URL of a database behind a front, of which a client verifies the
+// certificate.
+func (f *tlsFront) verified(t *testing.T, database, certFile string) string {
+	t.Helper()
+	u, err := url.Parse(pgtest.ByTCP(database, f.address))
+	must(t, err)
+	u.RawQuery = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {certFile}}.Encode()
+	return u.String()
 }
 
 // TestTLSToPostgres: a PostgreSQL whose certificate is not good is not spoken to, and one
@@ -90,15 +146,13 @@ func TestTLSToPostgres(t *testing.T) {
 	for _, c := range badCertificates {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			front, certFile := c.tlsFront(t, server.Address(), true)
-			u, err := url.Parse(pgtest.ByTCP(server.Database(t), front))
-			must(t, err)
-			u.RawQuery = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {certFile}}.Encode()
+			shows := c.issue(t)
+			database := newTLSFront(t, server.Address(), true, shows).verified(t, server.Database(t), shows.certFile)
 			var code int
 			var stderr string
 			stalltest.Start(t).InTime("the command", 5*time.Second, func() time.Duration {
 				began := time.Now()
-				code, _, stderr = petcatRuns(t, "init", "--database", u.String())
+				code, _, stderr = petcatRuns(t, "init", "--database", database)
 				return time.Since(began)
 			})
 			if c.says == "" {
@@ -115,16 +169,58 @@ func TestTLSToPostgres(t *testing.T) {
 	}
 }
 
+// TestTLSToPostgresAgain: PostgreSQL's certificate is not good any more when a node that runs
+// connects again. It is not spoken to, which the log explains; lists go on, creates get 503,
+// and when the certificate is good again, so is all.
+func TestTLSToPostgresAgain(t *testing.T) {
+	t.Parallel()
+	server := sharedPostgres.Server(t)
+	database := server.Database(t)
+	var certificates []shown
+	var trusted []byte
+	for _, c := range badCertificates {
+		shows := c.issue(t)
+		text, err := os.ReadFile(shows.certFile)
+		must(t, err)
+		certificates, trusted = append(certificates, shows), append(trusted, text...)
+	}
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	must(t, os.WriteFile(roots, trusted, 0o600))
+	good := certificates[0]
+	front := newTLSFront(t, server.Address(), true, good)
+	s := serve(t, front.verified(t, database, roots))
+	key := newCaller(t, database)
+	s.mustCreate(key, "dog")
+	for _, bad := range certificates[1:] {
+		if bad.stalls {
+			bad.says = "deadline exceeded"
+		}
+		front.show(bad)
+		eventually(t, 10*time.Second, bad.name+": it is told", func() bool {
+			return s.metric("petcat_store_up") == 0 && strings.Contains(s.log.String(), bad.says)
+		})
+		if a := s.list(key); a.StatusCode != http.StatusOK {
+			t.Errorf("%s: a list is answered with %d: %s", bad.name, a.StatusCode, a.body)
+		}
+		wantError(t, s.create(key, bad.name), http.StatusServiceUnavailable, petcat.CodeServiceUnavailable)
+		front.show(good)
+		s.awaitWell(10 * time.Second)
+		s.mustCreate(key, "after "+bad.name)
+	}
+	s.mustStop()
+}
+
 // TestTLSToRedis: a Redis whose certificate is not good is not spoken to. The node serves
 // without it, soon, and says why.
 func TestTLSToRedis(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	for _, bad := range badCertificates {
-		front, certFile := bad.tlsFront(t, strings.TrimPrefix(c.redis.URL(), "redis://"), false)
+		shows := bad.issue(t)
+		front := newTLSFront(t, strings.TrimPrefix(c.redis.URL(), "redis://"), false, shows)
 		s := newServer(t, c.database)
-		cmd := processOf(serveFlags("serve", c.database, []string{"--limiter", "rediss://" + front})...)
-		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+certFile)
+		cmd := processOf(serveFlags("serve", c.database, []string{"--limiter", "rediss://" + front.address})...)
+		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+shows.certFile)
 		c.control().Lap()
 		s.launch(cmd)
 		s.awaitReady()
