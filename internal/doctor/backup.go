@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"petcat/internal/backupschedule"
@@ -50,8 +51,9 @@ func (x *examination) lastBackup(last backupschedule.Good, every time.Duration) 
 // backupFolder looks at the directory, and does not create it.
 func (x *examination) backupFolder(folder string) {
 	_, err := os.Stat(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return // a node makes it
+	if errors.Is(err, fs.ErrNotExist) { // a node makes it
+		x.backupRoom(folder)
+		return
 	}
 	if err == nil {
 		err = backupschedule.PrepareFolder(folder)
@@ -73,10 +75,14 @@ type copied interface {
 }
 
 // backupRoom looks at the free space of the directory, which may be on another disk than the
-// data.
+// data, or of the one in which it will be made.
 func (x *examination) backupRoom(folder string) {
+	existing := folder
+	for _, err := os.Stat(existing); errors.Is(err, fs.ErrNotExist) && existing != filepath.Dir(existing); _, err = os.Stat(existing) {
+		existing = filepath.Dir(existing)
+	}
 	s := space{
-		part: "backups", directory: folder, use: "the backups in " + folder, without: "none can be made",
+		part: "backups", directory: existing, use: "the backups in " + folder, without: "none can be made",
 		lacking: "each reads the database itself, and creates are slower meanwhile",
 	}
 	if st, ok := x.store.(copied); ok {
