@@ -68,6 +68,7 @@ func (x *soak) load() (stop func()) {
 func (c soakClient) ask(what, method, path, body string, changes ...request) *answer {
 	var err error
 	var a *answer
+	outages := c.x.outages.Load()
 	if body == "" {
 		a, err = c.s.try(method, c.s.api+path, nil, append(changes, withKey(c.key))...)
 	} else {
@@ -81,6 +82,10 @@ func (c soakClient) ask(what, method, path, body string, changes ...request) *an
 		count.Add(1)
 	} else {
 		c.x.t.Errorf("%s: an answer with %d: %.300s", what, status, a.body)
+	}
+	well := c.s.api == c.x.single.api || outages%2 == 0 && c.x.outages.Load() == outages
+	if status == http.StatusServiceUnavailable && well {
+		c.x.t.Errorf("%s: 503 while nothing is away: %.300s", what, a.body)
 	}
 	if status < 200 || status > 299 {
 		return nil

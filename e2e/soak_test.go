@@ -30,12 +30,26 @@ type soak struct {
 	answers map[int]*atomic.Int64    // by status
 	done    map[string]*atomic.Int64 // what clients did, when it was answered
 	started func(node int)           // tells the clients that a node was started again
+	outages atomic.Int64             // of PostgreSQL, begun and ended: odd during one
+	backups []string                 // the folders of scheduled ones
+}
+
+// How often backups are made in a soak, and how many are kept.
+const (
+	soakBackupEvery = time.Minute
+	soakBackups     = 3
+)
+
+// scheduled returns the flags of a server that makes backups.
+func (x *soak) scheduled(folder string) (flags []string) {
+	return []string{"--backup-every", soakBackupEvery.String(), "--backup-keep", strconv.Itoa(soakBackups), "--backup-dir", folder}
 }
 
 // TestSoak: under a mixed load, with a node that is killed, a Redis that is restarted, a
 // PostgreSQL that is killed or hangs, plans that change, bans and backups, nothing grows but
 // the data: no memory, no descriptors, no goroutines, no log of the database, no keys in
-// Redis, no dead rows.
+// Redis, no tables of the cluster's own, no dead rows that stay. Nobody gets 503 but while
+// PostgreSQL is away, and the scheduled backups are made all the time.
 func TestSoak(t *testing.T) {
 	asked := os.Getenv(soakVariable)
 	if asked == "" {
@@ -58,6 +72,8 @@ func TestSoak(t *testing.T) {
 	}
 	stop()
 	x.report()
+	x.wantVacuumed()
+	x.wantBackups()
 	x.mustStop()
 	x.single.mustStop()
 }
@@ -65,8 +81,9 @@ func TestSoak(t *testing.T) {
 func newSoak(t *testing.T) *soak {
 	t.Helper()
 	x := &soak{cluster: newClusterApart(t), answers: make(map[int]*atomic.Int64), done: make(map[string]*atomic.Int64)}
-	x.start(3)
-	x.single = serve(t, filepath.Join(t.TempDir(), "data"))
+	x.backups = []string{filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "backups")}
+	x.start(3, x.scheduled(x.backups[0])...)
+	x.single = serve(t, filepath.Join(t.TempDir(), "data"), x.scheduled(x.backups[1])...)
 	for _, s := range append(slices.Clone(x.nodes), x.single) {
 		s.log.atMost(logAtMost)
 	}
@@ -87,9 +104,35 @@ func newSoak(t *testing.T) *soak {
 	const tables = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::float8 FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 		AND relname IN ('meta', 'counter', 'node', 'day_count', 'day_call', 'shared_epoch', 'shared_count')`
 	x.watch("PostgreSQL: bytes of what is no data", 1<<20, func() float64 { return x.query(tables) })
-	const dead = `SELECT coalesce(sum(n_dead_tup) / greatest(sum(n_live_tup + n_dead_tup), 1000), 0)::float8 FROM pg_stat_user_tables`
-	x.watch("PostgreSQL: dead rows, of all", 0.05, func() float64 { return x.query(dead) })
 	return x
+}
+
+// wantVacuumed checks that no transaction of the nodes keeps dead rows: VACUUM removes all
+// but those of the last moment, in which the nodes say that they are there.
+func (x *soak) wantVacuumed() {
+	x.t.Helper()
+	const atMost = 100
+	x.postgres.Execute(x.t, x.database, "VACUUM")
+	if dead := x.query(`SELECT coalesce(sum(n_dead_tup), 0)::float8 FROM pg_stat_user_tables`); dead > atMost {
+		x.t.Errorf("after VACUUM there are %.0f dead rows, want %d at most", dead, atMost)
+	}
+}
+
+// wantBackups checks that backups were made to the end, and few are kept.
+func (x *soak) wantBackups() {
+	x.t.Helper()
+	for _, folder := range x.backups {
+		files := scheduled(x.t, folder)
+		if len(files) != soakBackups {
+			x.t.Errorf("%d backups are kept in %s, want %d", len(files), folder, soakBackups)
+			continue
+		}
+		newest := files[len(files)-1]
+		if info, err := os.Stat(newest); err != nil || time.Since(info.ModTime()) > 2*soakBackupEvery {
+			x.t.Errorf("the newest backup is %s, made at %v (%v); one is due each %s", newest, info.ModTime(), err, soakBackupEvery)
+		}
+		mustRun(x.t, "verify", newest)
+	}
 }
 
 // query returns the number that a statement finds.
@@ -134,7 +177,7 @@ func (x *soak) act(number int) {
 		must(x.t, os.Remove(file))
 	case 2:
 		x.nodes[2].kill()
-		x.nodes[2] = x.launch()
+		x.nodes[2] = x.launch(x.scheduled(x.backups[0])...)
 		x.nodes[2].awaitReady()
 		x.nodes[2].log.atMost(logAtMost)
 		x.started(2)
@@ -164,10 +207,12 @@ func (x *soak) act(number int) {
 // outage takes PostgreSQL away for a moment, and waits until all is well again.
 func (x *soak) outage(lose, heal func()) {
 	x.t.Helper()
+	x.outages.Add(1)
 	lose()
 	lapse(3 * time.Second)
 	heal()
 	x.awaitWell(30 * time.Second)
+	x.outages.Add(1)
 }
 
 // report prints what was measured, and fails for what grew.
