@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // sideBySide is how many tests run at once that may.
-const sideBySide = 4
+const sideBySide = 5
 
 // runTests builds the program, runs all tests, and removes what they share.
 func runTests(m *testing.M) (code int, err error) {
