@@ -50,7 +50,7 @@ func buildRelease(t *testing.T, commit string) release {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "petcat")
-	build := exec.Command("sh", "-ec", `git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -trimpath -o "$2" ./cmd/petcat`, commit, dir, program)
+	build := exec.Command("sh", "-ec", `git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -o "$2" ./cmd/petcat`, commit, dir, program)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the earlier release %s: %v: %s", commit, err, out)
 	}
