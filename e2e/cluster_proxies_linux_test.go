@@ -84,34 +84,35 @@ func (f *front) wantKillWithoutRepeats(c *cluster, key string) {
 	known := c.nodes[0].categories(key)
 	caller := f.unchecked(f.protocols[0]) // the answers to creates may be the proxy's own
 
-	lists, creates := make([]*answer, each), make(map[string]*answer)
-	var mu sync.Mutex // guards creates
-	var answered atomic.Int64
+	lists, creates := make([]*answer, each), make([]*answer, each)
 	var all sync.WaitGroup
 	victim.signal(sigStop)
-	for i := range each {
-		all.Go(func() {
-			a, err := f.tryList(key)
-			if err != nil {
-				f.t.Errorf("list: %v", err)
-			}
-			lists[i] = a
-			answered.Add(1)
-		})
-		all.Go(func() {
-			name := fmt.Sprint("in flight ", i)
-			a, err := caller.try(http.MethodPost, f.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(key))
-			if err != nil {
-				a = nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			creates[name] = a
-			answered.Add(1)
+	// The proxy gives each node two of the creates, and then two of the lists.
+	whileItIsFrozen := func(request func(i int)) {
+		f.t.Helper()
+		var answered atomic.Int64
+		for i := range each {
+			all.Go(func() {
+				request(i)
+				answered.Add(1)
+			})
+		}
+		eventually(f.t, 5*time.Second, "the other nodes have answered", func() bool {
+			return answered.Load() >= int64(2*others)
 		})
 	}
-	eventually(f.t, 5*time.Second, "the other nodes have answered", func() bool {
-		return answered.Load() >= int64(2*each*others/(others+1))
+	whileItIsFrozen(func(i int) {
+		a, err := caller.try(http.MethodPost, f.api+"/v1/categories", strings.NewReader(categoryBody(fmt.Sprint("in flight ", i))), withKey(key))
+		if err == nil {
+			creates[i] = a
+		}
+	})
+	whileItIsFrozen(func(i int) {
+		a, err := f.tryList(key)
+		if err != nil {
+			f.t.Errorf("list: %v", err)
+		}
+		lists[i] = a
 	})
 	victim.kill()
 	all.Wait()
