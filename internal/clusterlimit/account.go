@@ -23,9 +23,10 @@ type account struct {
 	minuteKnown bool  // the counters answered in the minute
 	looked      bool  // they were asked where a banned key's account stands
 	dayKnown    bool
+	dayUnsure   bool  // dayUsed may be too much, see [counters.Day.Unsure]
 	ahead       bool  // a block of the day after it was asked for
 	day         int64 // index of the day that the following is of
-	dayUsed     int64 // as the counters told last
+	dayUsed     int64 // as the counters, the store or this node's own leases told last
 	dayLocal    int64 // as this node's own leases tell, if the counters are to be told
 	dayAsked    int64 // when the day's use was last asked for since it was spent, nanoseconds of the counters' clock
 	series      int64 // of the day's grants
@@ -85,7 +86,7 @@ func (a *account) rollOver(now int64) {
 	if day := dayOf(now); a.day != day {
 		// Of the next day nothing is used.
 		a.dayKnown, a.ahead = a.dayKnown && day == a.day+1, false
-		a.day, a.dayUsed, a.dayLocal, a.dayAsked = day, 0, 0, 0
+		a.day, a.dayUsed, a.dayUnsure, a.dayLocal, a.dayAsked = day, 0, false, 0, 0
 	}
 }
 
@@ -97,7 +98,7 @@ const dayRecheck = 15 * time.Second
 func (a *account) way(v view, q petcat.Quota) way {
 	a.rollOver(v.now)
 	a.perDay = q.PerDay
-	if a.dayKnown && a.dayUsed >= q.PerDay {
+	if a.dayKnown && !a.dayUnsure && a.dayUsed >= q.PerDay {
 		if v.mode != closed || v.now-a.dayAsked < int64(dayRecheck) {
 			return refuse
 		}
@@ -161,7 +162,7 @@ func (a *account) counted(now int64) {
 }
 
 // spendLocally turns a request that the counters did not decide into one that this node
-// decides. Taken is the minute of whose budget one was taken for it, or -1. Unknown says
+// decides. Taken is the minute of whose budget one was taken for it, or 0. Unknown says
 // that the counters may have counted it: what was admitted then is never told to them.
 func (a *account) spendLocally(v view, perMinute, taken int64, unknown bool) (admitted bool) {
 	a.rollOver(v.now)
@@ -210,7 +211,7 @@ func (a *account) learn(c counters.Charge, f counters.Facts) {
 	a.rollOver(f.Now)
 	a.minuteKnown, a.seen = true, max(a.seen, f.MinuteUsed)
 	if f.Day.Known {
-		a.dayKnown, a.dayUsed, a.series = true, f.Day.Used(), f.Day.Series
+		a.dayKnown, a.dayUsed, a.dayUnsure, a.series = true, f.Day.Used(), f.Day.Unsure(c.PerDay), f.Day.Series
 		if a.dayLocal == c.DayUsed {
 			a.dayLocal = 0
 		}
@@ -235,5 +236,5 @@ func (a *account) dayCounted(now, used, perDay int64) {
 // counters.
 func (a *account) usage(now int64, q petcat.Quota) ratelimit.Usage {
 	a.rollOver(now)
-	return ratelimit.Usage{Now: now, Quota: q, MinuteUsed: a.seen + a.unreported, DayUsed: a.dayUsed}
+	return ratelimit.Usage{Now: now, Quota: q, MinuteUsed: a.seen + a.unreported, DayUsed: usedOfDay(a.dayUsed, a.dayUnsure, q)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"petcat"
 	"petcat/internal/counters"
 	"petcat/internal/ratelimit"
 )
@@ -55,17 +56,25 @@ func (r *request) release() {
 	r.taken = 0
 }
 
-// needsBlock reports whether only the day's block is used up, or not known. What is owed may
-// be in the day's count already, because a node leased it while the counters were away: then
-// it counts twice until the store has told.
+// needsBlock reports whether only the day's block is used up, or not known.
 func (o *pendingCharge) needsBlock() bool {
 	day, quota := o.facts.Day, o.charge.Quota.PerDay
-	unsure := day.Owed > 0 && day.Count < quota && !o.overdraw
+	unsure := day.Unsure(quota) && !o.overdraw
 	return o.facts.MinuteUsed < o.limit && (!day.Known || unsure || day.Used() < quota)
 }
 
 func (o *pendingCharge) used() ratelimit.Usage {
-	return ratelimit.Usage{Now: o.facts.Now, Quota: o.charge.Quota, MinuteUsed: o.facts.MinuteUsed, DayUsed: o.facts.Day.Used()}
+	day, quota := o.facts.Day, o.charge.Quota
+	return ratelimit.Usage{Now: o.facts.Now, Quota: quota, MinuteUsed: o.facts.MinuteUsed, DayUsed: usedOfDay(day.Used(), day.Unsure(quota.PerDay), quota)}
+}
+
+// usedOfDay returns how much of a day a client is told to be used. A day of which that is not
+// sure is not spent: nobody is told so, or banned for it.
+func usedOfDay(used int64, unsure bool, q petcat.Quota) int64 {
+	if unsure {
+		return min(used, q.PerDay-1)
+	}
+	return used
 }
 
 // admitted answers a request that the counters admitted.

@@ -126,6 +126,11 @@ type Day struct {
 // Used returns how much of the day is used.
 func (d Day) Used() int64 { return d.Count - d.Free + d.Owed }
 
+// Unsure reports whether Used may be too much where a quota is not leased as a whole: what is
+// owed may be in Count already, because a node leased it while the counters were
+// unavailable. It then counts twice until the next grant.
+func (d Day) Unsure(perDay int64) bool { return d.Owed > 0 && d.Count < perDay }
+
 // Grant tells what the day store has leased for an account's day in a series. One of
 // another series, or with a smaller sum than is known, changes nothing; one with the
 // same sum makes the day known, and the count no smaller. What is owed is paid from a
