@@ -39,6 +39,6 @@ type Stats struct {
 // Stats returns how the limiter stands.
 func (l *Limiter) Stats() Stats {
 	st := Stats{Memory: l.memory.Stats(), Shared: l.shared.Load(), Local: l.local.Load(), Failures: l.failures.Load()}
-	st.Degraded = l.CutOff() != 0 || l.leaser.store.Away() || st.Memory.Degraded
+	st.Degraded = l.CutOff() != 0 || l.leaser.store.Unavailable() || st.Memory.Degraded
 	return st
 }

@@ -10,7 +10,7 @@
 //     its share, and probes the counters.
 //   - open: no probe is answered. No request waits for the counters. A node admits
 //     its share of each minute: of what the counters last reported to be left, or of
-//     the whole minute.
+//     the part of the minute that was left when they were lost; later, of all of it.
 //   - half-open: they respond again. For a second, and until this node has reported
 //     what it admitted locally, both must agree: the counters and this node's share.
 //

@@ -122,7 +122,7 @@ func (le *leaser) awaited(id petcat.AccountID) *job {
 
 // notify has the queue handed to the store now. A store that failed is left alone.
 func (le *leaser) notify() {
-	if le.store.Away() {
+	if le.store.Unavailable() {
 		return
 	}
 	select {
@@ -251,7 +251,7 @@ func (le *leaser) finish(jobs []*job, grants []counters.Grant, err error) {
 // failed records that the store does not do its work, which it was to do for some jobs.
 // Nobody waits for it.
 func (le *leaser) failed(err error, unreadable bool, jobs []*job) {
-	if le.store.Fail(le.l.options.Logger, err, unreadable) {
+	if le.store.MarkFailed(le.l.options.Logger, err, unreadable) {
 		le.mu.Lock()
 		jobs, le.queue = append(le.queue, jobs...), nil
 		le.mu.Unlock()
@@ -261,7 +261,7 @@ func (le *leaser) failed(err error, unreadable bool, jobs []*job) {
 
 // worked records that the store does its work.
 func (le *leaser) worked() {
-	if le.store.Work(le.l.options.Logger) {
+	if le.store.MarkWorking(le.l.options.Logger) {
 		le.notify()
 	}
 }

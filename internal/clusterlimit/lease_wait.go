@@ -10,7 +10,7 @@ import (
 )
 
 // overdraw reports whether the request is to be admitted without a block of the day.
-func (r *request) overdraw() bool { return r.overdue || r.l.leaser.store.Away() }
+func (r *request) overdraw() bool { return r.overdue || r.l.leaser.store.Unavailable() }
 
 // awaitOthers waits with those requests of the account that lack a block: the counters
 // would refuse this one, too.

@@ -217,7 +217,7 @@ func (r *request) chargeDay(ctx context.Context, v view, unreported bool) (ratel
 	c.DayOnly = true
 	d, err := r.l.memory.Spend(ctx, c)
 	if err != nil && ctx.Err() == nil {
-		// The store cannot tell the day. What the counters told last will do.
+		// The store cannot tell the day. What was known last will do.
 		if used, known := r.knownDay(v); known {
 			r.l.memory.SetDayUsed(r.Account, dayOf(v.now), used)
 			d, err = r.l.memory.Spend(ctx, c)

@@ -48,7 +48,7 @@ func (r *request) look(ctx context.Context, v view) error {
 	return err
 }
 
-// knownDay returns how much of the day is used, as the counters told last.
+// knownDay returns how much of the day is used, as far as this node knows.
 func (r *request) knownDay(v view) (used int64, known bool) {
 	r.with(func(a *account) {
 		a.rollOver(v.now)

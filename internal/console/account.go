@@ -148,7 +148,7 @@ func (x *exchange) windows(a petcat.Account) []windowView {
 func (x *exchange) findAccount() (petcat.Account, error) {
 	id, isID := petcat.ParseAccountRef(x.r.PathValue("account"))
 	if !isID {
-		return petcat.Account{}, nothing(x)
+		return petcat.Account{}, notFoundPage(x)
 	}
 	return x.Store.FindAccount(x.r.Context(), id.String())
 }

@@ -80,7 +80,7 @@ func (x *exchange) bannedOf(a petcat.AccountID, keys []petcat.Key) (banned []pet
 func liftBan(x *exchange) error {
 	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
 	if err != nil {
-		return nothing(x)
+		return notFoundPage(x)
 	}
 	if _, err := x.Store.LiftBan(x.r.Context(), x.actor(), id); err != nil {
 		return err

@@ -133,7 +133,7 @@ func (c *Console) routes() {
 		"GET settings":                      settings,
 		"GET nodes":                         nodes,
 		"GET operators":                     operators,
-		"GET ":                              nothing,
+		"GET ":                              notFoundPage,
 	} {
 		c.handle(pattern, signedIn(page))
 	}

@@ -157,8 +157,8 @@ func (x *exchange) fail(err error) {
 	x.respond(status, "error", view{Title: http.StatusText(status), Data: sentence(message)})
 }
 
-// nothing returns the error for an address without a page.
-func nothing(*exchange) error {
+// notFoundPage returns the error for an address without a page.
+func notFoundPage(*exchange) error {
 	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address")
 }
 

@@ -22,7 +22,7 @@ type keyView struct {
 func (x *exchange) findKey() (petcat.Key, error) {
 	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
 	if err != nil {
-		return petcat.Key{}, nothing(x)
+		return petcat.Key{}, notFoundPage(x)
 	}
 	return x.Store.FindKey(x.r.Context(), id)
 }

@@ -10,11 +10,11 @@ import (
 // turnLockName is the lock of those who wait to write.
 const turnLockName = "turn.lock"
 
-// Turn is how processes that write to the same data let each other in. A busy
-// server leaves gaps of microseconds between its transactions, which who looks
-// every millisecond misses for long: so who waits says so, and the server then
-// leaves a gap that is longer. It guards nothing: whoever does not heed it waits
-// longer, or lets others wait. Its owner alone uses it, one call at a time.
+// Turn lets processes that write to the same data take turns. A busy server leaves gaps of
+// microseconds between its transactions, and a process that looks every millisecond misses
+// them for a long time. So a process that waits announces it, and the server then leaves a
+// longer gap. Turn guards nothing: a process that ignores it only waits longer, or makes
+// others wait. Only its owner may use it, one call at a time.
 type Turn struct{ file *os.File }
 
 // Turn opens the file by which processes take turns. It returns an [openerror.Error].

@@ -13,7 +13,7 @@ import (
 func (s *Server) admit(next handler) handler {
 	return func(e *exchange) error {
 		if e.caller == nil {
-			return s.refuseStranger(e)
+			return s.refuseUnauthenticated(e)
 		}
 		e.route, e.item = s.find(e.path)
 		if at := e.endpoint(); at != nil && at.operation.Free {
@@ -59,9 +59,9 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 	return next(e)
 }
 
-// refuseStranger refuses a request without a valid key. Only a wrong credential counts as a
+// refuseUnauthenticated refuses a request without a valid key. Only a wrong credential counts as a
 // failed attempt of the client's address; a missing one does not.
-func (s *Server) refuseStranger(e *exchange) error {
+func (s *Server) refuseUnauthenticated(e *exchange) error {
 	s.noteRefused(e, false)
 	if !credentialFailed(e.authError) {
 		return e.authError

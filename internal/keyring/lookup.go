@@ -17,12 +17,12 @@ type lookups struct {
 
 	mu     sync.Mutex
 	asking bool   // guarded by mu; the goroutine runs
-	asked  *group // guarded by mu; under way; nil: none is
-	next   *group // guarded by mu; yet to be sent; nil: nobody waits
+	asked  *sharedLookup // guarded by mu; under way; nil: none is
+	next   *sharedLookup // guarded by mu; yet to be sent; nil: nobody waits
 }
 
-// group is the keys of one question.
-type group struct {
+// sharedLookup is one query for the keys of all callers that waited.
+type sharedLookup struct {
 	hashes     map[petcat.KeyHash]struct{} // complete once it was sent
 	generation uint64                      // of the keyring when it was sent
 	done       chan struct{}               // closed when there is an answer
@@ -34,7 +34,7 @@ type group struct {
 // errNoAnswer is the cause of a lookup that took too long.
 var errNoAnswer = errors.New("the store did not answer in time")
 
-// lookUp asks the store for the holder of a key. When ctx ends, the question goes
+// lookUp asks the store for the holder of a key. When ctx ends, the lookup goes
 // on for the others.
 func (k *Keyring) lookUp(ctx context.Context, hash petcat.KeyHash) (*Caller, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, k.lookupTimeout, errNoAnswer)
@@ -58,31 +58,31 @@ func (k *Keyring) lookUp(ctx context.Context, hash petcat.KeyHash) (*Caller, err
 	}
 }
 
-// join returns the question whose answer will tell of a key.
-func (k *Keyring) join(ctx context.Context, hash petcat.KeyHash) *group {
+// join returns the lookup whose answer will tell of a key.
+func (k *Keyring) join(ctx context.Context, hash petcat.KeyHash) *sharedLookup {
 	l := &k.lookups
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// What changed since a question was sent may be missing from its answer.
+	// What changed since a lookup was sent may be missing from its answer.
 	if g := l.asked; g != nil && g.generation == k.generation.Load() {
 		if _, ok := g.hashes[hash]; ok {
 			return g
 		}
 	}
 	if l.next == nil {
-		l.next = &group{hashes: make(map[petcat.KeyHash]struct{}), done: make(chan struct{})}
+		l.next = &sharedLookup{hashes: make(map[petcat.KeyHash]struct{}), done: make(chan struct{})}
 	}
 	l.next.hashes[hash] = struct{}{}
 	if !l.asking {
 		l.asking = true
-		// A question is shared, so it must not end with one caller's context.
+		// A lookup is shared, so it must not end with one caller's context.
 		ctx = context.WithoutCancel(ctx)
 		l.running.Go(func() { k.ask(ctx) })
 	}
 	return l.next
 }
 
-// ask sends questions as long as a caller waits for one.
+// ask sends lookups as long as a caller waits for one.
 func (k *Keyring) ask(ctx context.Context) {
 	l := &k.lookups
 	for {
@@ -104,9 +104,9 @@ func (k *Keyring) ask(ctx context.Context) {
 	}
 }
 
-// askFor asks the store for the keys of a group, and keeps those that it has
+// askFor asks the store for the keys of a lookup, and keeps those that it has
 // unless something changed meanwhile.
-func (k *Keyring) askFor(ctx context.Context, g *group) {
+func (k *Keyring) askFor(ctx context.Context, g *sharedLookup) {
 	ctx, cancel := context.WithTimeoutCause(ctx, k.lookupTimeout, errNoAnswer)
 	defer cancel()
 	k.lookedUp.Add(uint64(len(g.hashes)))

@@ -32,9 +32,9 @@ type outage struct {
 	unreadable bool // counts cannot be read either
 }
 
-// Fail records that the store does not do its work, nor tells counts if unreadable. It
+// MarkFailed records that the store does not do its work, nor tells counts if unreadable. It
 // reports whether that is new.
-func (s *DayStoreState) Fail(logger *slog.Logger, err error, unreadable bool) (first bool) {
+func (s *DayStoreState) MarkFailed(logger *slog.Logger, err error, unreadable bool) (first bool) {
 	first = s.outage.Swap(&outage{err, unreadable}) == nil
 	if first {
 		logger.Error("the store is unavailable: day counts are kept in memory", "error", err)
@@ -42,8 +42,8 @@ func (s *DayStoreState) Fail(logger *slog.Logger, err error, unreadable bool) (f
 	return first
 }
 
-// Work records that the store does its work, and reports whether that is new.
-func (s *DayStoreState) Work(logger *slog.Logger) (again bool) {
+// MarkWorking records that the store does its work, and reports whether that is new.
+func (s *DayStoreState) MarkWorking(logger *slog.Logger) (again bool) {
 	again = s.outage.Swap(nil) != nil
 	if again {
 		logger.Info("the store is available again: day counts are saved")
@@ -51,8 +51,8 @@ func (s *DayStoreState) Work(logger *slog.Logger) (again bool) {
 	return again
 }
 
-// Away reports whether the store does not do its work.
-func (s *DayStoreState) Away() bool { return s.outage.Load() != nil }
+// Unavailable reports whether the store does not do its work.
+func (s *DayStoreState) Unavailable() bool { return s.outage.Load() != nil }
 
 // Unreadable returns why counts cannot be read, nil if they can, or if nobody has tried.
 func (s *DayStoreState) Unreadable() error {

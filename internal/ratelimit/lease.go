@@ -164,7 +164,7 @@ func (m *Memory) runStoreCalls() {
 		case <-m.queue.wake:
 		}
 		leases, rest := m.queue.takeLeases(), failing && !due
-		if rest && m.store.Away() {
+		if rest && m.store.Unavailable() {
 			m.goOnWithout(leases)
 			refused = append(refused, leases...)
 			continue
@@ -222,7 +222,7 @@ func (m *Memory) lease(leases []*lease) (refused []*lease, ok bool) {
 		if err != nil {
 			// The rest of the queue would meet the same failure, one time-out
 			// after the other.
-			m.store.Fail(m.logger, err, false)
+			m.store.MarkFailed(m.logger, err, false)
 			m.goOnWithout(slices.Concat(m.leases.Waiting(), leases))
 			return leases, false
 		}
@@ -230,7 +230,7 @@ func (m *Memory) lease(leases []*lease) (refused []*lease, ok bool) {
 			m.settle(l, got[i])
 		}
 	}
-	m.store.Work(m.logger)
+	m.store.MarkWorking(m.logger)
 	return nil, true
 }
 
@@ -261,7 +261,7 @@ func (m *Memory) goOnWithout(leases []*lease) {
 		if !unreadable {
 			if err := m.readCount(l); err != nil {
 				unreadable = true // the others are not made to wait for the same
-				m.store.Fail(m.logger, fmt.Errorf("reading the day's count: %w", err), true)
+				m.store.MarkFailed(m.logger, fmt.Errorf("reading the day's count: %w", err), true)
 			}
 		}
 		l.shard.mu.Lock()

@@ -99,7 +99,7 @@ func (m *Memory) wait(ctx context.Context, s *shard, c Charge, next step) step {
 		case <-timeout.C:
 			overdue = true
 			m.leave(s, next.lease)
-			m.store.Fail(m.logger, ErrStoreSlow, true)
+			m.store.MarkFailed(m.logger, ErrStoreSlow, true)
 			m.queue.notify()
 		case <-ctx.Done():
 			m.leave(s, next.lease)
@@ -154,7 +154,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	if c.look {
 		return step{decision: u.Answer(v, c.Key)}
 	}
-	if v == DaySpent && a.stale && !overdue && !m.store.Away() {
+	if v == DaySpent && a.stale && !overdue && !m.store.Unavailable() {
 		return m.awaitLease(s, a, c)
 	}
 	if v != Admitted {
@@ -163,7 +163,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 	switch {
 	case a.dayFree > 0:
 		a.dayFree--
-	case overdue || m.store.Away():
+	case overdue || m.store.Unavailable():
 		a.dayOwed++
 	default:
 		return m.awaitLease(s, a, c)

@@ -188,7 +188,7 @@ type Stats struct {
 // Stats returns how the limiter stands. It looks at every shard: meant for a
 // metric that is read every few seconds.
 func (m *Memory) Stats() Stats {
-	st := Stats{Degraded: m.store.Away(), Ahead: m.clock.Ahead()}
+	st := Stats{Degraded: m.store.Unavailable(), Ahead: m.clock.Ahead()}
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()

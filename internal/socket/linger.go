@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// A connection that is closed while its client still sends is reset, and a reset
-// may arrive before the answer is read: the client fails at sending, or its system discards
-// what it has not read yet. So a connection on which something was answered is
-// closed in two steps (RFC 9112, section 9.6): the client is told that no more
-// comes, and what it sends is read and discarded until it closes, too. That
-// ends after the time that [Listener.Linger] was given, after lingerSilence in which nothing came, or after
-// lingerBytes.
+// A connection that is closed while its client still sends is reset. The reset may arrive
+// before the client has read the answer: then sending fails, or the client's system discards
+// what was not read yet. So a connection on which something was answered is closed in two
+// steps (RFC 9112, section 9.6). First the client is told that no more comes. Then what it
+// sends is read and discarded until it closes its side, until the time that [Listener.Linger]
+// was given is over, until nothing came for lingerSilence, or until lingerBytes came.
 const (
 	lingerSilence = 2 * time.Second
 	lingerBytes   = 64 << 20
@@ -45,8 +44,8 @@ func (c *conn) Close() error {
 	return c.close()
 }
 
-// Cut closes a connection of a Listener at once, whatever its client still sends:
-// one that has only itself to thank.
+// Cut closes a connection of a Listener at once, whatever its client still sends. It is for
+// clients that misbehave.
 func Cut(c net.Conn) {
 	if own, ok := c.(*conn); ok {
 		_ = own.close()
@@ -112,16 +111,16 @@ func (c *conn) drain() {
 	}
 }
 
-// tally counts what is under way, and tells when that is nothing. Unlike a
-// sync.WaitGroup's, its count may leave zero while somebody waits: connections are
+// inFlight counts connections that linger, and tells when there are none. Unlike that of a
+// sync.WaitGroup, the count may leave zero while somebody waits, because connections are
 // closed until the very end.
-type tally struct {
+type inFlight struct {
 	mu    sync.Mutex
 	count int           // guarded by mu
 	zero  chan struct{} // guarded by mu; closed when count is 0 next; nil while nobody waits
 }
 
-func (t *tally) add(n int) {
+func (t *inFlight) add(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count += n
@@ -132,7 +131,7 @@ func (t *tally) add(n int) {
 }
 
 // none returns what is closed as soon as nothing is under way.
-func (t *tally) none() <-chan struct{} {
+func (t *inFlight) none() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.zero != nil {

@@ -76,7 +76,7 @@ type Listener struct {
 	dropped  uint64                   // guarded by mu
 	failures uint64                   // guarded by mu
 
-	lingering tally
+	lingering inFlight
 	buffers   sync.Pool // for what nobody reads
 }
 
