@@ -1,8 +1,8 @@
 #!lua
 -- The script of shared counters: it does what package counters says, on one partition,
--- in one step. The first line has replicas refuse it.
+-- in one step. Because of the first line, replicas refuse to run it.
 --
--- KEYS  1 the partition's epoch; then accounts, or what is told of keys
+-- KEYS  1 the partition's epoch; then accounts, or keys of which early retries are counted
 -- ARGV  1 charge, grant or retries
 --       2 the epoch that the caller knows, and the one that begins if one is due;
 --         in tests also the time, in seconds and nanoseconds
@@ -13,7 +13,7 @@
 -- follow if the epoch is the caller's.
 local what, numbers, epochkey = ARGV[1], ARGV[3], KEYS[1]
 local pack, unpack = struct.pack, struct.unpack
-local known, coming = unpack('<I6I6', ARGV[2])
+local callerepoch, nextepoch = unpack('<I6I6', ARGV[2])
 local t = #ARGV[2] > 12 and {unpack('<I6I4', ARGV[2], 13)} or redis.call('TIME')
 local now, nanos = tonumber(t[1]), #ARGV[2] > 12 and t[2] or t[2] * 1000
 
@@ -25,7 +25,7 @@ local id = string.sub(info, at + 1, at + 40)
 local life = 7 * 86400
 local stored = redis.call('GET', epochkey)
 if not stored or string.sub(stored, 17) ~= id then
-  stored = pack('<I6I6I4', coming, now, nanos) .. id
+  stored = pack('<I6I6I4', nextepoch, now, nanos) .. id
   redis.call('SET', epochkey, stored, 'EX', life)
 elseif #KEYS == 1 then
   redis.call('EXPIRE', epochkey, life)
@@ -52,52 +52,52 @@ if what == 'retries' then
   end
   return table.concat(answers)
 end
-if epoch ~= known then return answers[1] end
+if epoch ~= callerepoch then return answers[1] end
 
 -- An account: what the last charge admitted, which is only its answer; the minute and its
 -- use; the epoch and the day; of the day series, whether it is known, count, granted,
 -- free, owed; granted and count of the next day.
 local layout = '<I6I4I6I6I4I6BI6I6I6I6I6I6'
-local nobody = pack(layout, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+local empty = pack(layout, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 local min, max = math.min, math.max
 local thisminute, today = math.floor(now / 60), math.floor(now / 86400)
 
 for i = 2, #KEYS do
   local key = KEYS[i]
   local old = redis.call('GET', key)
-  local _, minute, used, of, day, series, told, count, granted, free, owed, granted2, count2 = unpack(layout, old or nobody)
+  local _, minute, used, accountepoch, day, series, dayknown, count, granted, free, owed, tomorrowgranted, tomorrowcount = unpack(layout, old or empty)
   local admitted, turned = 0, false
   if what == 'charge' then
     local requests, reported, when, dayused, perminute, perday, overdraw, newseries = unpack('<i8i8i8i8i8i8i8i8', numbers, 64 * i - 127)
     if thisminute > minute then used = 0 end
     minute = thisminute
-    turned = day ~= today or of ~= epoch
-    if turned and day + 1 == today and of == epoch then
-      told, count, granted, free, owed = 1, count2, granted2, granted2, 0
+    turned = day ~= today or accountepoch ~= epoch
+    if turned and day + 1 == today and accountepoch == epoch then
+      dayknown, count, granted, free, owed = 1, tomorrowcount, tomorrowgranted, tomorrowgranted, 0
     elseif turned then
-      series, told, count, granted, free, owed = newseries, 0, 0, 0, 0, 0
+      series, dayknown, count, granted, free, owed = newseries, 0, 0, 0, 0, 0
     end
-    if turned then of, day, granted2, count2 = epoch, today, 0, 0 end
+    if turned then accountepoch, day, tomorrowgranted, tomorrowcount = epoch, today, 0, 0 end
     if when == minute then used = used + reported end
-    if told == 1 and math.floor(when / 1440) == day then count = max(count, dayused) end
-    if told == 1 then admitted = max(0, min(requests, perminute - used, perday - (count - free + owed))) end
+    if dayknown == 1 and math.floor(when / 1440) == day then count = max(count, dayused) end
+    if dayknown == 1 then admitted = max(0, min(requests, perminute - used, perday - (count - free + owed))) end
     local leased = min(admitted, free)
     free = free - leased
     if overdraw == 1 then owed = owed + admitted - leased else admitted = leased end
     used = used + admitted
   else
     local ofday, ofseries, sum, counted = unpack('<i8i8i8i8', numbers, 32 * i - 63)
-    local mine = of == epoch and series == ofseries
+    local mine = accountepoch == epoch and series == ofseries
     if mine and ofday == day and sum >= granted then
       if sum == granted then counted = max(counted, count) end
       local more = sum - granted
       local paid = min(owed, free + more)
-      told, granted, count, free, owed = 1, sum, counted, free + more - paid, owed - paid
-    elseif mine and ofday == day + 1 and sum > granted2 then
-      granted2, count2 = sum, counted
+      dayknown, granted, count, free, owed = 1, sum, counted, free + more - paid, owed - paid
+    elseif mine and ofday == day + 1 and sum > tomorrowgranted then
+      tomorrowgranted, tomorrowcount = sum, counted
     end
   end
-  local new = pack(layout, admitted, minute, used, of, day, series, told, count, granted, free, owed, granted2, count2)
+  local new = pack(layout, admitted, minute, used, accountepoch, day, series, dayknown, count, granted, free, owed, tomorrowgranted, tomorrowcount)
   if turned then -- it stays until after the next day, which may have a grant already
     redis.call('SET', key, new, 'EX', (today + 1) * 86400 - now + 36 * 3600)
     redis.call('EXPIRE', epochkey, life)
