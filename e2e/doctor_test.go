@@ -125,6 +125,8 @@ func TestDoctorOfOtherSchemas(t *testing.T) {
 		found, code := examine(t, placeFlags(data)...)
 		tellsOf(t, found, "schema", "problem", "has an older schema")
 		tellsOf(t, found, "schema", "problem", "petcat migrate")
+		tellsOf(t, found, "disk", "ok", "GB are left for the data")
+		tellsOf(t, found, "disk", "ok", "a sync takes")
 		if code != exitFailed {
 			t.Errorf("the exit code is %d", code)
 		}
@@ -156,4 +158,6 @@ func TestDoctorOfSeveralNodes(t *testing.T) {
 	if code != exitFailed {
 		t.Errorf("the exit code is %d", code)
 	}
+	found, _ = examine(t, "--database", "postgres://petcat@127.0.0.1:1/petcat", "--limiter", "redis://127.0.0.1:1")
+	tellsOf(t, found, "counters", "warning", "were not asked, because that needs the database")
 }

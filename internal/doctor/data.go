@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -54,10 +55,13 @@ func (x *examination) data(ctx context.Context) {
 	x.found("schema", OK, "it is the schema of this version")
 }
 
-// disk looks at the disk of an embedded database.
+// disk looks at the disk of an embedded database, also of one that cannot be opened.
 func (x *examination) disk(context.Context) {
-	if x.store == nil || !x.Settings.UsesSQLite() {
+	if !x.Settings.UsesSQLite() {
 		return
+	}
+	if _, err := os.Stat(x.Settings.Data); errors.Is(err, fs.ErrNotExist) {
+		return // there is no data, which was told
 	}
 	dir, err := datadir.Open(x.Settings.Data) // it is there, and files can be made in it
 	if err != nil {

@@ -3,7 +3,8 @@
 //
 // It changes nothing: it makes no deployment, no directory and no schema; what it writes,
 // to measure the disk, it removes. Each part is looked at by itself, so that one that is
-// unavailable hides no other, and none is waited for longer than [partTimeout].
+// unavailable hides no other; what cannot be looked at without it is named. A server is
+// waited for no longer than [partTimeout].
 package doctor
 
 import (
@@ -17,7 +18,7 @@ import (
 	"petcat/internal/server"
 )
 
-// partTimeout bounds how long one part is waited for.
+// partTimeout bounds how long the servers of one part are waited for.
 const partTimeout = 10 * time.Second
 
 // Status is how bad a finding is.

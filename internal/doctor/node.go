@@ -16,7 +16,11 @@ const expiresSoon = 7 * 24 * time.Hour
 
 // counters asks the shared counters.
 func (x *examination) counters(ctx context.Context) {
-	if x.store == nil || x.Settings.CountsInMemory() {
+	switch {
+	case x.Settings.CountsInMemory() || x.store == nil && x.Settings.CountsInDatabase():
+		return
+	case x.store == nil: // which names the keys of this deployment
+		x.found("counters", Warning, "the shared counters were not asked, because that needs the database; see above what is wrong with it, and run petcat doctor again")
 		return
 	}
 	if err := server.CheckCounters(ctx, x.Settings, x.store.Dataset()); err != nil {
