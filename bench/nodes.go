@@ -159,7 +159,7 @@ func (s *suite) nodesList(ctx context.Context, group string) error {
 	defer one.Stop()
 
 	sub := p.get(sharedList)
-	sub.meter = h.meter(p, map[string]string{questions: "petcat_list_freshness_queries_total"})
+	sub.meter = h.meter(p, map[string]string{questions: "petcat_catalog_freshness_queries_total"})
 	m, err := s.compare(ctx, group, connections, sub, one.get(singleList))
 	if err != nil {
 		return err

@@ -116,12 +116,12 @@ func TestClusterHealthWithoutTraffic(t *testing.T) {
 	// On a node that nobody asks for lists, the list is still known to be complete: it asks
 	// each second, and waits for the answer.
 	s.control().Try("the list of a healthy node", func() (late string) {
-		if age := s.metric("petcat_list_age_seconds"); age > 1.5 {
+		if age := s.metric("petcat_catalog_age_seconds"); age > 1.5 {
 			return fmt.Sprintf("it is %v s old", age)
 		}
 		return ""
 	})
-	if stale := s.metric("petcat_list_stale_total"); stale != 0 {
+	if stale := s.metric("petcat_catalog_stale_total"); stale != 0 {
 		t.Errorf("%v lists were stale, and nobody asked for one", stale)
 	}
 	c.mustStop()

@@ -82,7 +82,7 @@ func TestClusterListsWithoutDatabase(t *testing.T) {
 				t.Errorf("%s: /readyz says %v", outage.name, r)
 			}
 		}
-		if age, stale, up := long.metric("petcat_list_age_seconds"), long.metric("petcat_list_stale_total"), long.metric("petcat_store_up"); age < 5 || age > 30 || stale < 1 || up != 0 {
+		if age, stale, up := long.metric("petcat_catalog_age_seconds"), long.metric("petcat_catalog_stale_total"), long.metric("petcat_store_up"); age < 5 || age > 30 || stale < 1 || up != 0 {
 			t.Errorf("%s: the metrics say that the list is %v s old, that %v were stale, and that the store is up: %v", outage.name, age, stale, up)
 		}
 		outage.heal()

@@ -253,7 +253,7 @@ func (r *Replica) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked
 	switch {
 	case r.life.Err() != nil:
 	case before == breaker.Closed && err != nil:
-		r.o.Logger.ErrorContext(r.life, "freshness queries fail; lists are served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
+		r.o.Logger.ErrorContext(r.life, "freshness queries fail; the list is served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
 	case before != breaker.Closed && err == nil:
 		r.o.Logger.InfoContext(r.life, "freshness queries succeed again")
 	}

@@ -61,8 +61,9 @@ type Options[Op any] struct {
 	MaxGroup int // 0: DefaultMaxGroup
 	// MaxWait, when set, bounds how long operations wait: the queue holds no more groups
 	// than are committed within it at the pace of the last ones, and two groups at least,
-	// so that one owner can fill one. Further operations are refused at once, instead of
-	// being answered too late.
+	// so that one owner can fill one. With Owner, those below their share may fill one
+	// group more. Further operations are refused at once, instead of being answered too
+	// late.
 	MaxWait time.Duration
 }
 

@@ -82,8 +82,8 @@ func TestTortureSnapshot(t *testing.T) {
 	if err != nil {
 		t.Skipf("%s says for how long, such as 10m", snapshotVariable)
 	}
-	// What ten minutes keep fits in it: what does not has to be read and written, which costs a
-	// third of the rate (docs/scaling.md) and says nothing about the way to a row.
+	// What ten minutes keep fits in it: what does not has to be read and written, which costs
+	// two fifths of the rate (docs/scaling.md) and says nothing about the way to a row.
 	url := database(t, pgtest.New(t, pgtest.Options{Settings: map[string]string{"shared_buffers": "3GB"}}))
 	nodes := []*Counters{node(t, url), node(t, url), node(t, url)}
 	epoch := probe(t, nodes[0])

@@ -154,7 +154,7 @@ func (s *Server) Restart() {
 }
 
 // Follow makes the server a replica of the one at an address, and waits until it has
-// its data. That may be a [Proxy], behind which the replica can be left behind.
+// its data. That may be the address of a proxy, behind which the replica can be left behind.
 func (s *Server) Follow(address string) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -58,9 +58,9 @@ func (b *postgresBackend) registerMetrics(m *metrics.Metrics) {
 	m.Gauge("petcat_clock_ahead_of_database_seconds", "How far this node's clock is ahead of the database's; negative: behind.", func() float64 {
 		return b.Stats().ClockAhead.Seconds()
 	})
-	m.Gauge("petcat_list_age_seconds", "Seconds since the list was last known to be complete.", func() float64 { return b.categories.Stats().Age.Seconds() })
-	m.Counter("petcat_list_freshness_queries_total", "Freshness queries to the database.", func() float64 { return float64(b.categories.Stats().Queries) })
-	m.Counter("petcat_list_stale_total", "Stale lists served while the database was unavailable.", func() float64 { return float64(b.categories.Stats().Stale) })
+	m.Gauge("petcat_catalog_age_seconds", "Seconds since the list of categories was last known to be complete.", func() float64 { return b.categories.Stats().Age.Seconds() })
+	m.Counter("petcat_catalog_freshness_queries_total", "Freshness queries to the database.", func() float64 { return float64(b.categories.Stats().Queries) })
+	m.Counter("petcat_catalog_stale_total", "Stale lists of categories served while the database was unavailable.", func() float64 { return float64(b.categories.Stats().Stale) })
 }
 
 // Close ends the freshness queries, and then closes the store.

@@ -56,7 +56,7 @@ func (n *Node) condition() (c condition) {
 	case hasFailed(n.backend):
 		c.store, c.failed = "nothing can be written; a restart recovers what is there", true
 	case !status.readable:
-		c.store = "the database does not respond; lists are served from memory, and creates fail"
+		c.store = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
 	case !status.writable:
 		c.store = "the database cannot be written; creates fail"
 	}

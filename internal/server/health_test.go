@@ -51,7 +51,7 @@ func TestReadyzTellsSinceWhen(t *testing.T) {
 			}
 		}
 	}
-	const trouble = "the database does not respond; lists are served from memory, and creates fail"
+	const trouble = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
 	looks(0, false)
 	tells("at the start", Part{Well: true, Since: begun})
 	failed := looks(time.Second, true)

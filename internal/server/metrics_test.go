@@ -257,11 +257,11 @@ func TestMetricsOfConnectionsInUse(t *testing.T) {
 	_, _ = newKey(t, n.Accounts())
 	name := "dog"
 	_ = must(n.backend.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: must(petcat.ParseNewCategory(&name, nil))}))
-	asked := metric(t, n.metrics, "petcat_list_freshness_queries_total")
+	asked := metric(t, n.metrics, "petcat_catalog_freshness_queries_total")
 	if _, _, err := n.backend.list().Current(t.Context()); err != nil {
 		t.Error(err)
 	}
-	n.awaitMetric(t, "petcat_list_freshness_queries_total", asked+1)
+	n.awaitMetric(t, "petcat_catalog_freshness_queries_total", asked+1)
 	release := make(chan struct{})
 	var all sync.WaitGroup
 	defer all.Wait()

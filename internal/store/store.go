@@ -20,9 +20,10 @@ type Store struct {
 	inFlight inFlight
 }
 
-// MaxWait is how long a create may wait in the queue, as estimated from the last batches. If
-// it would wait for longer, it is refused at once: that serves a client better than a long
-// wait, and one second after a flood the queue is empty again.
+// MaxWait is how long a create may wait in the queue, as estimated from the last groups. If
+// it would wait for longer, it is refused at once, unless its account has less than its share
+// of the queue: that serves a client better than a long wait, and soon after a flood the queue
+// is empty again.
 const MaxWait = time.Second
 
 // New returns the operations on the data in a database.
