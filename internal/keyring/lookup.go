@@ -16,7 +16,7 @@ type lookups struct {
 	running sync.WaitGroup // the goroutine that asks
 
 	mu     sync.Mutex
-	asking bool   // guarded by mu; the goroutine runs
+	asking bool          // guarded by mu; the goroutine runs
 	asked  *sharedLookup // guarded by mu; under way; nil: none is
 	next   *sharedLookup // guarded by mu; yet to be sent; nil: nobody waits
 }
