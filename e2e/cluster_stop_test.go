@@ -17,18 +17,22 @@ func TestClusterStopsWhilePostgresHangs(t *testing.T) {
 		shutdown = 2 * time.Second
 		closing  = 10 * time.Second // after it, as docs/operations.md says
 	)
-	for _, counters := range []string{"database", "redis"} {
+	for _, counters := range []string{"database", "redis", "a redis that hangs"} {
 		t.Run(counters, func(t *testing.T) {
 			t.Parallel()
 			control := stalltest.Start(t)
 			control.InTime("the end", shutdown+closing, func() time.Duration {
 				c := newClusterApart(t)
 				limiter := counters
-				if counters == "redis" {
+				if counters != "database" {
 					limiter = c.redis.URL()
 				}
 				s := c.startOne("--limiter", limiter, "--shutdown-timeout", shutdown.String())
 				key := c.newCaller()
+				if counters == "a redis that hangs" { // then the node has leased for itself, and returns the rest
+					c.redis.Hang()
+					defer c.redis.Resume()
+				}
 				wantStatus(t, s.list(key), http.StatusOK)
 				s.mustCreate(key, "dog")
 				c.postgres.Suspend()

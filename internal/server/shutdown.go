@@ -17,9 +17,12 @@ const (
 	// for the steps after slow clients have been waited for: cutting them off, and
 	// closing the store.
 	shutdownReserve = 2 * time.Second
-	// closeTimeout bounds how long a node that stops writes what it still has in memory.
-	// It is not part of the shutdown timeout.
+	// closeTimeout bounds how long a node that stops writes what it still has in memory, and
+	// closes the store. It is not part of the shutdown timeout.
 	closeTimeout = 10 * time.Second
+	// storeReserve is how much of closeTimeout is kept for closing the store: a PostgreSQL
+	// that hangs is waited for twice, for the writer's connection and for the pool's, 2 s each.
+	storeReserve = 4 * time.Second
 )
 
 // Shutdown drains and stops the node, in the reverse order of the start, even if ctx has
@@ -94,7 +97,7 @@ func (n *Node) abandon(ctx context.Context) {
 // close closes everything that load opened, in reverse order. It may be called on a node
 // that is only partly loaded.
 func (n *Node) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout-storeReserve)
 	defer cancel()
 	var errs []error
 	if n.follow != nil {
