@@ -90,7 +90,7 @@ func New(version string) *Metrics {
 		}),
 		charges: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "petcat_limiter_duration_seconds",
-			Help:    "Time that requests waited for the shared counters, which decided them, without the wait for a lease and what was before it; empty if requests are counted in memory.",
+			Help:    "Time that requests waited for the shared counters, which decided them. If a request needed a lease, only the wait after it counts. Empty if requests are counted in memory.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 10), // 0.1 ms to 51 ms
 		}),
 		operations: make(map[petcat.OperationID]*operation),
