@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// wellnessOf is what /readyz and the metrics say of a part at one moment.
-type wellnessOf struct{ readyz, metric bool }
+// healthOf is what /readyz and the metrics say of a part at one moment.
+type healthOf struct{ readyz, metric bool }
 
-func (s *server) wellness(part string) (w wellnessOf) {
+func (s *server) health(part string) (w healthOf) {
 	s.t.Helper()
 	w.readyz = s.readiness().Checks[part] == "ok"
 	switch part {
@@ -23,16 +23,16 @@ func (s *server) wellness(part string) (w wellnessOf) {
 	return w
 }
 
-// tells waits until a node says, in /readyz and in its metrics, that a part is well
+// tells waits until a node says, in /readyz and in its metrics, that a part is healthy
 // or not, which both have to say within a second of each other. Then it must stay
 // so for a while. It returns how long it took.
-func (s *server) tells(what, part string, well bool, notice time.Duration) (took time.Duration) {
+func (s *server) tells(what, part string, healthy bool, notice time.Duration) (took time.Duration) {
 	s.t.Helper()
 	s.control().Lap()
 	begin := time.Now()
 	var first time.Time
-	for want := (wellnessOf{well, well}); ; lapse(20 * time.Millisecond) {
-		got := s.wellness(part)
+	for want := (healthOf{healthy, healthy}); ; lapse(20 * time.Millisecond) {
+		got := s.health(part)
 		if got == want {
 			break
 		}
@@ -49,12 +49,12 @@ func (s *server) tells(what, part string, well bool, notice time.Duration) (took
 	took = time.Since(begin)
 	s.control().Judge(what+", and told", took, notice)
 	for range 10 {
-		if got := s.wellness(part); got != (wellnessOf{well, well}) {
+		if got := s.health(part); got != (healthOf{healthy, healthy}) {
 			s.t.Errorf("%s: then /readyz and the metrics say of the %s: %+v", what, part, got)
 		}
 		lapse(50 * time.Millisecond)
 	}
-	s.t.Logf("%s: the %s is well: %v, told after %s", what, part, well, took.Round(10*time.Millisecond))
+	s.t.Logf("%s: the %s is healthy: %v, told after %s", what, part, healthy, took.Round(10*time.Millisecond))
 	return took
 }
 

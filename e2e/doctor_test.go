@@ -109,7 +109,7 @@ func TestDoctorOnAFullDisk(t *testing.T) {
 	found, code := examine(t, append(placeFlags(data), append(s.where(), "--backup-every", "24h", "--backup-dir", backups)...)...)
 	tellsOf(t, found, "disk", "problem", "0.00 GB are left for the data; free some space")
 	tellsOf(t, found, "backups", "problem", "0.01 GB are left for the backups in "+backups+"; free some space now: without any, none can be made")
-	tellsOf(t, found, "node", "problem", "its store is unwell: the database cannot be written; creates fail, since 20")
+	tellsOf(t, found, "node", "problem", "its store is unhealthy: the database cannot be written; creates fail, since 20")
 	if code != exitFailed {
 		t.Errorf("the exit code is %d", code)
 	}

@@ -124,7 +124,7 @@ func (p *program) printReadiness(r server.Readiness, asJSON bool) error {
 	rows := [][]string{{"status", r.Status}}
 	for _, part := range slices.Sorted(maps.Keys(r.Checks)) {
 		how := r.Checks[part]
-		if told, ok := r.Parts[part]; ok && !told.Well {
+		if told, ok := r.Parts[part]; ok && !told.Healthy {
 			how += " (since " + timestamp(told.Since) + ")"
 		}
 		rows = append(rows, []string{part, how})

@@ -40,8 +40,8 @@ type Limiter interface {
 	Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
 
-// Part is a part of the node and what is wrong with it, "" while all is well.
-type Part struct{ Name, Trouble string }
+// Part is a part of the node and what is wrong with it, "" while there is none.
+type Part struct{ Name, Problem string }
 
 // Node is one of the nodes that serve.
 type Node struct {

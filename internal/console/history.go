@@ -25,8 +25,8 @@ type Step struct {
 	Good, Refused, Faulty, Failed int64
 	Reasons                       map[petcat.Code]int64
 	// P50 and P99 are the 50th and 99th percentile of the durations, 0 without requests.
-	P50, P99 time.Duration
-	Unwell   []string // the parts that were not well at the end of the step
+	P50, P99  time.Duration
+	Unhealthy []string // the parts that were unhealthy at the end of the step
 }
 
 // Refusals are the reasons to refuse a caller, in the order of the charts.

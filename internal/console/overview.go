@@ -28,13 +28,13 @@ type overviewView struct {
 type partView struct {
 	Part
 
-	Past []pastView
-	Well string // the share of the pieces in which it was always well, in percent
+	Past    []pastView
+	Healthy string // the share of the pieces in which it was always healthy, in percent
 }
 
-// pastView is a piece of a strip that shows when a part was well.
+// pastView is a piece of a strip that shows when a part was healthy.
 type pastView struct {
-	State string // well, unwell, or unknown
+	State string // healthy, unhealthy, or unknown
 	Title string
 }
 
@@ -62,7 +62,7 @@ func overview(x *exchange) error {
 	v := overviewView{Span: span, Ready: true, Bans: unknown, Categories: unknown + " categories", Nodes: len(x.Nodes()), Total: total(steps), Reasons: reasons(steps)}
 	for _, part := range x.Parts() {
 		v.Parts = append(v.Parts, past(part, steps))
-		v.Ready = v.Ready && part.Trouble == ""
+		v.Ready = v.Ready && part.Problem == ""
 	}
 	// If the store fails after the session was found, the page still says what is wrong.
 	if bans, more, err := x.bansInForce(petcat.BanQuery{}); err == nil {
@@ -127,7 +127,7 @@ func reasons(steps []Step) (all []reasonView) {
 // past returns how a part was, in as many pieces as a strip has.
 func past(part Part, steps []Step) partView {
 	v := partView{Part: part}
-	well, known := 0, 0
+	healthy, known := 0, 0
 	for i := range pieces {
 		from, to := i*len(steps)/pieces, (i+1)*len(steps)/pieces
 		piece := pastView{State: "unknown", Title: "not recorded"}
@@ -136,23 +136,23 @@ func past(part Part, steps []Step) partView {
 				continue // before this node was started
 			}
 			if piece.State == "unknown" {
-				piece = pastView{"well", when(s.End)}
+				piece = pastView{"healthy", when(s.End)}
 			}
-			if slices.Contains(s.Unwell, part.Name) {
-				piece = pastView{"unwell", when(s.End) + ": not well"}
+			if slices.Contains(s.Unhealthy, part.Name) {
+				piece = pastView{"unhealthy", when(s.End) + ": unhealthy"}
 			}
 		}
 		v.Past = append(v.Past, piece)
 		if piece.State != "unknown" {
 			known++
 		}
-		if piece.State == "well" {
-			well++
+		if piece.State == "healthy" {
+			healthy++
 		}
 	}
-	v.Well = unknown
+	v.Healthy = unknown
 	if known > 0 {
-		v.Well = strconv.Itoa(100 * well / known)
+		v.Healthy = strconv.Itoa(100 * healthy / known)
 	}
 	return v
 }

@@ -301,23 +301,23 @@ func TestAbout(t *testing.T) {
 func TestOverview(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.get("").want(http.StatusOK, "all well", "Nobody was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
+	b.get("").want(http.StatusOK, ">healthy<", "Nobody was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
 	b.post("categories", "name", "Dogs").want(http.StatusSeeOther)
 	b.get("").want(http.StatusOK, "<small>1 category</small>")
-	s.parts[0].Trouble = "the database does not respond"
+	s.parts[0].Problem = "the database does not respond"
 	for i := range 360 {
 		step := Step{End: noon.Add(time.Duration(i) * 10 * time.Second)}
 		if i >= 180 {
 			step.Took, step.Good, step.P50, step.P99 = 10*time.Second, 25, 2*time.Millisecond, 30*time.Millisecond
 		}
 		if i >= 270 {
-			step.Unwell = []string{"store"}
+			step.Unhealthy = []string{"store"}
 			step.Refused, step.Reasons = 3, map[petcat.Code]int64{petcat.CodeKeyBanned: 2, petcat.CodeInvalidAPIKey: 1}
 		}
 		s.steps = append(s.steps, step)
 	}
 	b.get("").want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
-		"<strong>270</strong>", "2.00 ms", "99 % below 30 ms", "Store: well for 50 percent", "Limiter: well for 100 percent", "key_banned", "67 %", "33 %")
+		"<strong>270</strong>", "2.00 ms", "99 % below 30 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
 	var c chart
 	p := b.get("history.json?span=hour").want(http.StatusOK)
 	must(t, json.Unmarshal([]byte(p.text), &c))

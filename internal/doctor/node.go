@@ -50,7 +50,7 @@ func (x *examination) node(ctx context.Context) {
 	}
 }
 
-// degraded tells of each part that is unwell.
+// degraded tells of each part that is unhealthy.
 func (x *examination) degraded(r server.Readiness) {
 	remedies := map[string]string{
 		"store":   "bring the database back or free some space; petcat recovers by itself",
@@ -58,14 +58,14 @@ func (x *examination) degraded(r server.Readiness) {
 		"keyring": "check the connection to the database",
 	}
 	for _, part := range slices.Sorted(maps.Keys(r.Checks)) {
-		trouble := r.Checks[part]
-		if trouble == "ok" {
+		problem := r.Checks[part]
+		if problem == "ok" {
 			continue
 		}
 		if told, ok := r.Parts[part]; ok {
-			trouble += ", since " + told.Since.UTC().Format(time.RFC3339)
+			problem += ", since " + told.Since.UTC().Format(time.RFC3339)
 		}
-		x.found("node", Problem, "its %s is unwell: %s; %s", part, trouble, remedies[part])
+		x.found("node", Problem, "its %s is unhealthy: %s; %s", part, problem, remedies[part])
 	}
 }
 

@@ -25,8 +25,8 @@ type Point struct {
 	// Answers is how many requests were answered, by the first digit of their status.
 	Answers [6]int64
 	Refused map[petcat.Code]int64
-	// Unwell are the parts of the node that were not well at some end of a step.
-	Unwell []string
+	// Unhealthy are the parts of the node that were unhealthy at some end of a step.
+	Unhealthy []string
 
 	durations []uint64 // by bucket; the last one has no bound
 	bounds    []float64
@@ -75,9 +75,9 @@ func (p *Point) add(later *Point) {
 	for i, n := range later.durations {
 		p.durations[i] += n
 	}
-	for _, part := range later.Unwell {
-		if !slices.Contains(p.Unwell, part) {
-			p.Unwell = append(p.Unwell, part)
+	for _, part := range later.Unhealthy {
+		if !slices.Contains(p.Unhealthy, part) {
+			p.Unhealthy = append(p.Unhealthy, part)
 		}
 	}
 }
@@ -102,14 +102,14 @@ func (m *Metrics) Series(now time.Time) *Series {
 	return s
 }
 
-// Take ends a step now, and notes which parts of the node are not well.
-func (s *Series) Take(now time.Time, unwell []string) {
+// Take ends a step now, and notes which parts of the node are unhealthy.
+func (s *Series) Take(now time.Time, unhealthy []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	totals := s.metrics.totals()
 	totals.End = now
 	step := totals.since(&s.totals)
-	step.Unwell = unwell
+	step.Unhealthy = unhealthy
 	s.totals = totals
 	s.hour = keep(append(s.hour, step), perHour)
 	s.open.add(&step)

@@ -28,7 +28,7 @@ func TestSeries(t *testing.T) {
 	if len(hour) != perHour || p.Took != Step || p.Answers[2] != 99 || p.Answers[4] != 1 || p.Answers[5] != 1 || p.Refused[petcat.CodeRateLimitExceeded] != 1 {
 		t.Errorf("the step: %+v", p)
 	}
-	if len(p.Unwell) != 1 || hour[perHour-1].Unwell != nil || hour[perHour-1].Answers != [6]int64{} {
+	if len(p.Unhealthy) != 1 || hour[perHour-1].Unhealthy != nil || hour[perHour-1].Answers != [6]int64{} {
 		t.Errorf("the steps: %+v, %+v", p, hour[perHour-1])
 	}
 	if got := p.Quantile(0.5); got < 600*time.Microsecond || got > 1600*time.Microsecond {
@@ -41,7 +41,7 @@ func TestSeries(t *testing.T) {
 		t.Errorf("half of no requests take %s", got)
 	}
 	day := s.Day()
-	if last := day[perDay-1]; len(day) != perDay || last.Took != 2*Step || last.Answers[2] != 99 || len(last.Unwell) != 1 {
+	if last := day[perDay-1]; len(day) != perDay || last.Took != 2*Step || last.Answers[2] != 99 || len(last.Unhealthy) != 1 {
 		t.Errorf("the step of the day: %+v", day[perDay-1])
 	}
 }

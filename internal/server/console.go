@@ -62,13 +62,13 @@ func (n *Node) ConsoleURL() string {
 func (n *Node) loadConsole(ctx context.Context) {
 	series := n.metrics.Series(n.clock.Read().Time())
 	n.seriesSteps = startPeriodic(ctx, func() time.Duration { return metrics.Step }, func(context.Context) {
-		var unwell []string
+		var unhealthy []string
 		for _, part := range n.parts() {
-			if part.Trouble != "" {
-				unwell = append(unwell, part.Name)
+			if part.Problem != "" {
+				unhealthy = append(unhealthy, part.Name)
 			}
 		}
-		series.Take(n.clock.Read().Time(), unwell)
+		series.Take(n.clock.Read().Time(), unhealthy)
 	})
 	n.console.current.Store(console.New(console.Options{
 		Store: n.backend, List: n.backend.list(), Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
@@ -90,7 +90,7 @@ func steps(series *metrics.Series, span console.Span) []console.Step {
 	for i, p := range points {
 		s := console.Step{
 			End: p.End, Took: p.Took, Good: p.Answers[1] + p.Answers[2] + p.Answers[3], Failed: p.Answers[5],
-			Reasons: p.Refused, P50: p.Quantile(0.5), P99: p.Quantile(0.99), Unwell: p.Unwell,
+			Reasons: p.Refused, P50: p.Quantile(0.5), P99: p.Quantile(0.99), Unhealthy: p.Unhealthy,
 		}
 		for _, n := range p.Refused {
 			s.Refused += n
@@ -104,7 +104,7 @@ func steps(series *metrics.Series, span console.Span) []console.Step {
 // parts returns the state of each part of the node.
 func (n *Node) parts() []console.Part {
 	c := n.condition()
-	return []console.Part{{Name: "store", Trouble: c.store}, {Name: "limiter", Trouble: c.limiter}, {Name: "keyring", Trouble: c.keyring}}
+	return []console.Part{{Name: "store", Problem: c.store}, {Name: "limiter", Problem: c.limiter}, {Name: "keyring", Problem: c.keyring}}
 }
 
 // nodes returns the nodes that serve, as far as this one knows.

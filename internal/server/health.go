@@ -33,20 +33,20 @@ type Readiness struct {
 
 // Part is the state of one part of a node.
 type Part struct {
-	Well    bool      `json:"well"`
-	Since   time.Time `json:"since"`             // when Well last changed; not before the node was ready
-	Trouble string    `json:"trouble,omitempty"` // what is wrong now
+	Healthy bool      `json:"healthy"`
+	Since   time.Time `json:"since"`             // when Healthy last changed; not before the node was ready
+	Problem string    `json:"problem,omitempty"` // what is wrong now
 }
 
-// condition says what is wrong with each part of a node, "" while it is well. Both /readyz
+// condition says what is wrong with each part of a node, "" while it is healthy. Both /readyz
 // and the metrics use it, so they cannot disagree.
 type condition struct {
 	store, limiter, keyring string
 	failed                  bool // nothing can be written until the program is started again
 }
 
-// troubles returns what is wrong with each part, by its name.
-func (c condition) troubles() map[string]string {
+// problems returns what is wrong with each part, by its name.
+func (c condition) problems() map[string]string {
 	return map[string]string{"store": c.store, "limiter": c.limiter, "keyring": c.keyring}
 }
 
@@ -60,7 +60,7 @@ func (n *Node) condition() (c condition) {
 	case !status.writable:
 		c.store = "the database cannot be written; creates fail"
 	}
-	c.limiter = n.limiter.trouble()
+	c.limiter = n.limiter.problem()
 	if c.limiter == "" && c.store != "" {
 		c.limiter = cannotSave // the limiter itself notices only at the next request
 	}
@@ -76,11 +76,11 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 		return Readiness{Status: "starting", Checks: map[string]string{}}, false
 	}
 	c := n.condition()
-	r = Readiness{Status: "ready", Checks: make(map[string]string), Parts: n.wellness.note(c)}
-	for part, trouble := range c.troubles() {
+	r = Readiness{Status: "ready", Checks: make(map[string]string), Parts: n.health.note(c)}
+	for part, problem := range c.problems() {
 		r.Checks[part] = "ok"
-		if trouble != "" {
-			r.Status, r.Checks[part] = "degraded", trouble
+		if problem != "" {
+			r.Status, r.Checks[part] = "degraded", problem
 		}
 	}
 	if c.failed {

@@ -12,7 +12,7 @@ import (
 	"petcat/internal/clock"
 )
 
-// TestReadyzTellsSinceWhen: with ?verbose, each part says since when it is well or not,
+// TestReadyzTellsSinceWhen: with ?verbose, each part says since when it is healthy or not,
 // also when nobody asked while it changed.
 func TestReadyzTellsSinceWhen(t *testing.T) {
 	t.Parallel()
@@ -25,7 +25,7 @@ func TestReadyzTellsSinceWhen(t *testing.T) {
 		t.Helper()
 		manual.Advance(after)
 		b.unreadable.Store(unreadable)
-		_ = n.wellness.note(n.condition())
+		_ = n.health.note(n.condition())
 		return manual.Read().Time()
 	}
 	tells := func(when string, want Part) {
@@ -46,18 +46,18 @@ func TestReadyzTellsSinceWhen(t *testing.T) {
 			if diff := cmp.Diff(want, r.Parts["store"]); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", when, diff)
 			}
-			if got, want := r.Parts["keyring"], (Part{Well: true, Since: begun}); got != want {
+			if got, want := r.Parts["keyring"], (Part{Healthy: true, Since: begun}); got != want {
 				t.Errorf("%s: the keyring is %+v, want %+v", when, got, want)
 			}
 		}
 	}
-	const trouble = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
+	const problem = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
 	looks(0, false)
-	tells("at the start", Part{Well: true, Since: begun})
+	tells("at the start", Part{Healthy: true, Since: begun})
 	failed := looks(time.Second, true)
 	looks(time.Second, true)
-	tells("two seconds later", Part{Since: failed, Trouble: trouble})
+	tells("two seconds later", Part{Since: failed, Problem: problem})
 	back := looks(time.Second, false)
 	looks(time.Second, false)
-	tells("when it is back", Part{Well: true, Since: back})
+	tells("when it is back", Part{Healthy: true, Since: back})
 }

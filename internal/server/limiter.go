@@ -18,8 +18,8 @@ import (
 // limiter decides which requests are admitted, in memory or on shared counters.
 type limiter interface {
 	ratelimit.Limiter
-	// trouble says what is wrong, "" while all is well.
-	trouble() string
+	// problem says what is wrong, "" while there is none.
+	problem() string
 	registerMetrics(m *metrics.Metrics)
 }
 
@@ -51,7 +51,7 @@ func (n *Node) openLimiter(ctx context.Context, banned func(petcat.Ban)) (limite
 // memoryLimiter counts in this process.
 type memoryLimiter struct{ *ratelimit.Memory }
 
-func (l memoryLimiter) trouble() string {
+func (l memoryLimiter) problem() string {
 	if l.Stats().Degraded {
 		return cannotSave
 	}
@@ -91,7 +91,7 @@ func openCounters(ctx context.Context, s config.Settings, dataset string, logger
 	})
 }
 
-func (l sharedLimiter) trouble() string {
+func (l sharedLimiter) problem() string {
 	switch {
 	case l.CutOff() != 0:
 		return "the shared counters are unavailable; this node enforces its share of each quota"

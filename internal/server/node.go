@@ -52,7 +52,7 @@ type Node struct {
 	metrics   *metrics.Metrics
 
 	backend     backend
-	wellness    wellness
+	health      healthHistory
 	membership  *membership
 	monitor     *periodic
 	audit       *auditWatch
@@ -162,7 +162,7 @@ func newNode(o Options, l *listeners) *Node {
 		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Proven: socket.Prove, Refused: socket.Refuse,
 		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies, CORSOrigins: n.settings.CORSOrigins,
 	}
-	n.wellness.clock = n.clock
+	n.health.clock = n.clock
 	n.registerEarlyMetrics()
 	n.handler.streams.clock = n.clock
 	n.handler.set(httpapi.Starting(n.apiOptions))
