@@ -50,6 +50,6 @@ func (p *partition) shareRetries(ctx context.Context, keys []ratelimit.KeyRetrie
 	now := p.clock.Read().Wall
 	for i, k := range keys {
 		k.Retries = elsewhere[i]
-		p.l.memory.AddElsewhere(k, now/int64(time.Second)+counters.RetriesHold)
+		p.l.memory.SetRemoteRetries(k, now/int64(time.Second)+counters.RetriesHold)
 	}
 }

@@ -174,15 +174,15 @@ func TestTurnsAreSeenByOthers(t *testing.T) {
 	}
 	server, other := turn(), turn()
 	for range 2 {
-		if server.Asked() {
+		if server.Wanted() {
 			t.Error("nobody waits, and somebody is said to")
 		}
-		other.Ask()
-		other.Ask()
-		if !server.Asked() {
+		other.Want()
+		other.Want()
+		if !server.Wanted() {
 			t.Error("another waits, and nobody is said to")
 		}
-		other.Done()
+		other.Release()
 	}
 }
 

@@ -26,18 +26,18 @@ func (d *Dir) Turn() (*Turn, error) {
 	return &Turn{file: file}, nil
 }
 
-// Ask says that this process waits, until it calls Done or ends. Asking again does
-// no harm; while others ask, they do so for this one, too.
-func (t *Turn) Ask() { _ = osfile.TryLock(t.file) }
+// Want says that this process waits, until it calls Release or ends. Wanting it again does
+// no harm; while others want it, they do so for this one, too.
+func (t *Turn) Want() { _ = osfile.TryLock(t.file) }
 
-// Done says that this process waits no longer.
-func (t *Turn) Done() { _ = osfile.Unlock(t.file) }
+// Release says that this process waits no longer.
+func (t *Turn) Release() { _ = osfile.Unlock(t.file) }
 
-// Asked reports whether another process waits. It costs a microsecond.
-func (t *Turn) Asked() bool {
+// Wanted reports whether another process waits. It costs a microsecond.
+func (t *Turn) Wanted() bool {
 	err := osfile.TryLock(t.file)
 	if err == nil {
-		t.Done()
+		t.Release()
 	}
 	return errors.Is(err, osfile.ErrLocked)
 }

@@ -92,9 +92,9 @@ func (h *history) reached(r, before petcat.Revision) {
 	h.latest = max(h.latest, r)
 }
 
-// Course names the history of the database, in a few letters: its revisions stand for
+// HistoryID names the history of the database, in a few letters: its revisions stand for
 // the same data as long as it is the same. It is "" where the server does not tell.
-func (s *Store) Course() string {
+func (s *Store) HistoryID() string {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
 	if s.history.known == "" {

@@ -55,7 +55,7 @@ func TestHistoryOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := s.Course()
+	before := s.HistoryID()
 	x.Execute(t, "postgres", `DROP DATABASE `+config.Database+` WITH (FORCE)`)
 	x.Execute(t, "postgres", `CREATE DATABASE `+config.Database)
 	again := openAt(t, url, Options{})
@@ -63,8 +63,8 @@ func TestHistoryOfAnother(t *testing.T) {
 	if _, err := s.Revision(t.Context()); err == nil || !failed(t, s) {
 		t.Errorf("another database: %v %v", err, s.Err())
 	}
-	if before == "" || again.Course() == before {
-		t.Errorf("the course of both is %q", before)
+	if before == "" || again.HistoryID() == before {
+		t.Errorf("the history id of both is %q", before)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestHistoryThatIsNotTold(t *testing.T) {
 	s := openAt(t, "postgres://plain@"+x.Address()+"/"+config.Database+"?sslmode=disable", Options{})
 	defer closeNow(t, s)
 	create(t, s, "cat")
-	if s.Course() != "" || failed(t, s) {
-		t.Errorf("course %q, %v", s.Course(), s.Err())
+	if s.HistoryID() != "" || failed(t, s) {
+		t.Errorf("history id %q, %v", s.HistoryID(), s.Err())
 	}
 }

@@ -35,9 +35,9 @@ func (m *Memory) EarlyRetries(now func(petcat.AccountID) int64) (keys []KeyRetri
 	return keys
 }
 
-// AddElsewhere tells how many early retries a key has made on other nodes. They count
+// SetRemoteRetries sets how many early retries a key has made on other nodes. They count
 // until a second of the Unix clock.
-func (m *Memory) AddElsewhere(k KeyRetries, until int64) {
+func (m *Memory) SetRemoteRetries(k KeyRetries, until int64) {
 	s := m.shard(k.Account)
 	s.mu.Lock()
 	defer s.mu.Unlock()

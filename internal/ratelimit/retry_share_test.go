@@ -52,9 +52,9 @@ func TestRetriesAreShared(t *testing.T) {
 		}
 
 		until := noon.Unix() + 4
-		r.AddElsewhere(ratelimit.KeyRetries{Account: 1, Key: 3, Retries: 100}, until)
+		r.SetRemoteRetries(ratelimit.KeyRetries{Account: 1, Key: 3, Retries: 100}, until)
 		want(t, "keys in memory", r.Stats().Keys, 2)
-		r.AddElsewhere(ratelimit.KeyRetries{Account: 1, Key: 1, Retries: 26}, until)
+		r.SetRemoteRetries(ratelimit.KeyRetries{Account: 1, Key: 1, Retries: 26}, until)
 		if d := spend(1); !d.Warn || d.EarlyRetriesLeft != 0 {
 			t.Errorf("4 early retries here and 26 elsewhere: %+v; want a warning that none is left", d)
 		}

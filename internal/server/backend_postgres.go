@@ -26,7 +26,7 @@ func (n *Node) openPostgres(ctx context.Context) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &postgresBackend{Store: st, address: n.settings.Database, categories: catalog.NewReplica(ctx, catalog.New(st.Dataset()+st.Course()), catalog.ReplicaOptions{
+	b := &postgresBackend{Store: st, address: n.settings.Database, categories: catalog.NewReplica(ctx, catalog.New(st.Dataset()+st.HistoryID()), catalog.ReplicaOptions{
 		Feed: st, Clock: n.clock, Logger: n.log.Logger, MaxStaleness: n.settings.MaxStaleness,
 	})}
 	if err := b.categories.Load(ctx, st); err != nil {

@@ -73,9 +73,9 @@ func TestWhoAsksAndDoesNotComeHoldsNobodyUp(t *testing.T) {
 	defer closeNow(t, s)
 	other := openAt(t, dir, Options{})
 	defer closeNow(t, other)
-	other.writer.turn.Ask()
+	other.writer.turn.Want()
 	for range 10 {
 		create(t, s, "Dogs")
 	}
-	other.writer.turn.Done()
+	other.writer.turn.Release()
 }

@@ -133,16 +133,16 @@ func (w *writer) lock() error {
 		return w.refused
 	}
 	if w.polite {
-		w.poll(turnGap, func() bool { return !w.turn.Asked() })
+		w.poll(turnGap, func() bool { return !w.turn.Wanted() })
 	}
 	err := w.tryLock()
 	if !isBusy(err) {
 		return err
 	}
-	defer w.turn.Done()
+	defer w.turn.Release()
 	w.poll(w.timeout, func() bool {
 		if !w.polite {
-			w.turn.Ask()
+			w.turn.Want()
 		}
 		err = w.tryLock()
 		return !isBusy(err)
