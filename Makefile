@@ -110,7 +110,7 @@ soak: need-go need-servers ## Use a cluster and a single node for HOURS=2 while 
 
 .PHONY: simulate
 simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; half an hour
-	PETCAT_SIMULATIONS=$(SCHEDULES) go test ./internal/clusterlimit -run '^Test(Simulations|Midnight)$$' -count=1 -v -timeout 3h
+	PETCAT_SIMULATIONS=$(SCHEDULES) PETCAT_MIDNIGHT=long go test ./internal/clusterlimit -run '^Test(Simulations|Midnight)$$' -count=1 -v -timeout 3h
 
 .PHONY: mutants
 mutants: need-go ## Change one operator after the other in the packages of the rules, and see that a test notices (MUTANTS='keyring catalog'); more than an hour

@@ -14,13 +14,9 @@ import (
 	"petcat/internal/randomtest"
 )
 
-// simulationsVariable asks for so many schedules, and for [TestMidnight] in its long form: make
-// simulate does.
-const simulationsVariable = "PETCAT_SIMULATIONS"
-
 // TestSimulations lets clusters go through schedules of faults, with fresh seeds and with
-// those that once failed.
-// PETCAT_SIMULATION replays one, by its seed and, after a colon, the events that remain.
+// those that once failed. PETCAT_SIMULATIONS is how many. PETCAT_SIMULATION replays one, by its
+// seed and, after a colon, the events that remain.
 func TestSimulations(t *testing.T) {
 	t.Parallel()
 	if replay := os.Getenv("PETCAT_SIMULATION"); replay != "" {
@@ -37,7 +33,7 @@ func TestSimulations(t *testing.T) {
 	if testing.Short() {
 		n = 1_000
 	}
-	if s := os.Getenv(simulationsVariable); s != "" {
+	if s := os.Getenv("PETCAT_SIMULATIONS"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil {
 			t.Fatal(err)
