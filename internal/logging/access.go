@@ -33,13 +33,22 @@ func (l *Log) Access(a *Access) {
 	if l.level.Level() > slog.LevelInfo {
 		return
 	}
-	l.buffer.append(func(dst []byte) []byte { return a.append(dst, l.format) })
+	l.buffer.append(func(dst []byte) []byte { return a.append(dst, l.format, &l.stamp) })
 }
 
-// appendTime appends a time as RFC 3339 in UTC, to the microsecond, with all six digits.
-func appendTime(dst []byte, t time.Time) []byte {
-	dst = t.UTC().Truncate(time.Second).AppendFormat(dst, time.RFC3339Nano) // the layout that package time is fast with
-	dst = append(dst[:len(dst)-1], '.')
+// stamp appends times. It keeps the text of a second: the lines of one second differ
+// only in its fraction, and the rest would take a quarter of the time of a line.
+type stamp struct {
+	second int64
+	text   []byte
+}
+
+// append appends a time as RFC 3339 in UTC, to the microsecond, with all six digits.
+func (s *stamp) append(dst []byte, t time.Time) []byte {
+	if second := t.Unix(); second != s.second || s.text == nil {
+		s.second, s.text = second, t.UTC().AppendFormat(s.text[:0], "2006-01-02T15:04:05.")
+	}
+	dst = append(dst, s.text...)
 	micros := t.Nanosecond() / int(time.Microsecond)
 	for unit := 100_000; unit > 0; unit /= 10 {
 		dst = append(dst, '0'+byte(micros/unit%10))
@@ -47,9 +56,9 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return append(dst, 'Z')
 }
 
-func (a *Access) append(dst []byte, f Format) []byte {
+func (a *Access) append(dst []byte, f Format, s *stamp) []byte {
 	dst = f.pick(dst, "time=", `{"time":"`)
-	dst = appendTime(dst, a.At)
+	dst = s.append(dst, a.At)
 	dst = f.pick(dst, " level=INFO msg=request request_id=", `","level":"INFO","msg":"request","request_id":"`)
 	dst = append(dst, a.RequestID...)
 	dst = f.pick(dst, " method=", `","method":`)

@@ -35,6 +35,7 @@ type Log struct {
 	*slog.Logger
 	buffer *buffer
 	format Format
+	stamp  stamp // guarded by buffer.mu
 	level  *slog.LevelVar
 }
 
