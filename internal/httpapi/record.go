@@ -189,7 +189,7 @@ func (s *Server) addressText(e *exchange) string {
 // clientAddress returns the address of the client; see [clientnet.Proxies.Client].
 func (s *Server) clientAddress(e *exchange) netip.Addr {
 	if !e.address.IsValid() {
-		e.address = s.proxies.Client(e.r.RemoteAddr, e.r.Header.Values("X-Forwarded-For"))
+		e.address = s.proxies.Client(e.r.RemoteAddr, e.r.Header["X-Forwarded-For"])
 	}
 	return e.address
 }
