@@ -101,3 +101,92 @@ func TestAccountSize(t *testing.T) {
 		t.Errorf("an account takes %d bytes; docs/scaling.md says 104, under m", got)
 	}
 }
+
+// TestBudget: what becomes of a minute's budget, and of what the counters are to be told of it.
+func TestBudget(t *testing.T) {
+	const at = 20_000*24*int64(time.Hour) + int64(7*time.Second)
+	const before, minute = at/int64(time.Minute) - 1, at / int64(time.Minute)
+	quota := petcat.Quota{PerMinute: 10, PerDay: 100}
+	v := view{state: state{mode: open}, mono: at, now: at, members: &Membership{}}
+	if began := v.began(); began != at-int64(7*time.Second) {
+		t.Errorf("the minute began at %d, want %d", began, at-int64(7*time.Second))
+	}
+	spend := func(taken int64, unknown bool) func(*account) bool {
+		return func(a *account) bool { return a.spendLocally(v, quota.PerMinute, taken, unknown) }
+	}
+	does := func(fn func(*account)) func(*account) bool { return func(a *account) bool { fn(a); return true } }
+	a := told(at, quota, 4, counters.Day{Series: 1, Known: true, Count: 20, Granted: 20}) // 6 are left
+	var reported counters.Charge
+	for i, step := range []struct {
+		what              string
+		do                func(*account) bool
+		refused           bool
+		spent, unreported int64
+	}{
+		{"admitted by the counters before there is a budget", does(func(a *account) { a.counted(at) }), false, 0, 0},
+		{"admitted here", spend(0, false), false, 1, 1},
+		{"and again", spend(0, false), false, 2, 2},
+		{"of what was taken for it", spend(minute, false), false, 2, 3},
+		{"what the counters may have counted", spend(0, true), false, 3, 3},
+		{"admitted by the counters", does(func(a *account) { a.counted(at) }), false, 4, 3},
+		{"admitted by them in the next minute", does(func(a *account) { a.counted(at + int64(time.Minute)) }), false, 4, 3},
+		{"reported", does(func(a *account) { a.report(&reported) }), false, 4, 0},
+		{"not reported after all", does(func(a *account) { a.unreport(reported) }), false, 4, 3},
+		{"nor was that of another minute", does(func(a *account) { a.unreport(counters.Charge{Minute: before, Reported: 7}) }), false, 4, 3},
+		{"given back", does(func(a *account) { a.release(minute, true) }), false, 3, 2},
+		{"given back before it was counted", does(func(a *account) { a.release(minute, false) }), false, 2, 2},
+		{"given back of another minute", does(func(a *account) { a.release(before, true) }), false, 2, 2},
+		{"taken", does(func(a *account) { a.take(v, quota.PerMinute) }), false, 3, 2},
+		{"taken", does(func(a *account) { a.take(v, quota.PerMinute) }), false, 4, 2},
+		{"taken", does(func(a *account) { a.take(v, quota.PerMinute) }), false, 5, 2},
+		{"the last", spend(0, false), false, 6, 3},
+		{"one too many", spend(0, false), true, 6, 3},
+		{"the next minute begins", does(func(a *account) { a.rollOver(at + int64(time.Minute)) }), false, 0, 0},
+		{"given back when nothing is taken", does(func(a *account) { a.release(minute+1, true) }), false, 0, 0},
+	} {
+		if admitted := step.do(&a); admitted == step.refused || a.spent != step.spent || a.unreported != step.unreported {
+			t.Fatalf("step %d, %s: admitted %v, %d spent, %d unreported; want %v, %d, %d", i+1, step.what, admitted, a.spent, a.unreported, !step.refused, step.spent, step.unreported)
+		}
+	}
+	if want := (counters.Charge{Minute: minute, Reported: 3}); reported != want {
+		t.Errorf("it reported %+v, want %+v", reported, want)
+	}
+}
+
+// TestDayIsRemembered: what a node knows of a day, from the counters and from its own leases.
+func TestDayIsRemembered(t *testing.T) {
+	const day = int64(24 * time.Hour)
+	const at = 20_000*day + int64(7*time.Second)
+	quota := petcat.Quota{PerMinute: 10, PerDay: 100}
+	answer := func(used int64) counters.Day { return counters.Day{Series: 1, Known: true, Count: used, Granted: used} }
+	for what, tc := range map[string]struct {
+		do          func(*account)
+		known       bool
+		used, local int64
+	}{
+		"the counters told":                {func(*account) {}, true, 20, 0},
+		"its leases tell of more":          {func(a *account) { a.dayCounted(at, 30, 100) }, true, 30, 30},
+		"of less":                          {func(a *account) { a.dayCounted(at, 10, 100) }, true, 20, 10},
+		"of all but one":                   {func(a *account) { a.dayCounted(at, 99, 100) }, true, 99, 99},
+		"of all, and others may give back": {func(a *account) { a.dayCounted(at, 100, 100) }, true, 20, 100},
+		"of another day":                   {func(a *account) { a.dayCounted(at+day, 30, 100) }, true, 20, 0},
+		"of more, and then of less":        {func(a *account) { a.dayCounted(at, 30, 100); a.dayCounted(at, 25, 100) }, true, 30, 30},
+		"the counters were told that": {func(a *account) {
+			a.dayCounted(at, 30, 100)
+			a.learn(counters.Charge{DayUsed: 30}, counters.Facts{Now: at, Day: answer(31)})
+		}, true, 31, 0},
+		"they were told less": {func(a *account) {
+			a.dayCounted(at, 30, 100)
+			a.learn(counters.Charge{DayUsed: 29}, counters.Facts{Now: at, Day: answer(31)})
+		}, true, 31, 30},
+		"of the next day nothing is used":                {func(a *account) { a.dayCounted(at, 30, 100); a.rollOver(at + day) }, true, 0, 0},
+		"of the one after it, nothing is known":          {func(a *account) { a.rollOver(at + 2*day) }, false, 0, 0},
+		"nor of the day before, after a clock was wrong": {func(a *account) { a.rollOver(at - day) }, false, 0, 0},
+	} {
+		a := told(at, quota, 4, answer(20))
+		tc.do(&a)
+		if a.dayKnown != tc.known || a.dayUsed != tc.used || a.dayLocal != tc.local {
+			t.Errorf("%s: known %v, %d used, %d by its leases; want %v, %d, %d", what, a.dayKnown, a.dayUsed, a.dayLocal, tc.known, tc.used, tc.local)
+		}
+	}
+}
