@@ -274,8 +274,10 @@ func TestLateCalls(t *testing.T) {
 func TestFewRights(t *testing.T) {
 	t.Parallel()
 	url := database(t, server.Server(t))
-	pgtest.Execute(t, pgtest.Connect(t, url), `CREATE ROLE node_of_petcat LOGIN;
+	owner := pgtest.Connect(t, url)
+	pgtest.Execute(t, owner, `CREATE ROLE node_of_petcat LOGIN;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO node_of_petcat`)
+	t.Cleanup(func() { pgtest.Execute(t, owner, "DROP OWNED BY node_of_petcat; DROP ROLE node_of_petcat") })
 	c := node(t, strings.Replace(url, "user=petcat", "user=node_of_petcat", 1))
 	ready(t, c, probe(t, c), 2)
 	if _, err := c.ShareRetries(t.Context(), 0, "a", []counters.KeyRetries{{Key: 1, Retries: 1}}); err != nil {

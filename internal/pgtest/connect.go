@@ -18,10 +18,10 @@ func Connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// Execute runs a statement on a connection.
+// Execute runs a statement on a connection, also when the test cleans up.
 func Execute(t testing.TB, conn *pgx.Conn, statement string) {
 	t.Helper()
-	if _, err := conn.Exec(t.Context(), statement); err != nil {
+	if _, err := conn.Exec(context.WithoutCancel(t.Context()), statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
