@@ -8,7 +8,6 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/counters"
 	"petcat/internal/counterstest"
 	"petcat/internal/ratelimit"
 )
@@ -25,13 +24,7 @@ func TestShareBansNobody(t *testing.T) {
 		system := clock.NewSystem()
 		l := testNodeWith(t, Options{
 			Counters: c, Clock: system, Bans: petcat.EnforceBans, Banned: func(petcat.Ban) { bans.Add(1) },
-			Membership: func() *Membership {
-				m := &Membership{ReadAt: system.Read().Mono, Self: "a"}
-				for _, id := range []string{"a", "b", "c"} {
-					m.Members = append(m.Members, counters.Member{ID: id, Joined: time.Hour})
-				}
-				return m
-			},
+			Membership: threeNodes(system, 0),
 		})
 		c.away.Store(true)
 		time.Sleep(time.Second) // the node knows, and the minute is young

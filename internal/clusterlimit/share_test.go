@@ -2,9 +2,14 @@ package clusterlimit
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"petcat"
+	"petcat/internal/clock"
 	"petcat/internal/counters"
+	"petcat/internal/counterstest"
+	"petcat/internal/ratelimit"
 )
 
 // TestSharesOfNewNodes: where no node was there when the minute began, the shares of
@@ -56,5 +61,44 @@ func TestShareAfterLateCall(t *testing.T) {
 		if !a.spendLocally(v, quota, -1, true) || a.budget != quota {
 			t.Errorf("%s: refused within a budget of %d", name, a.budget)
 		}
+	}
+}
+
+// threeNodes returns the membership of the first of three nodes, the last of which says that
+// it cannot reach some partitions.
+func threeNodes(c clock.Clock, cutOff uint64) func() *Membership {
+	return func() *Membership {
+		m := &Membership{ReadAt: c.Read().Mono, Self: "a"}
+		for _, id := range []string{"a", "b", "c"} {
+			m.Members = append(m.Members, counters.Member{ID: id, Joined: time.Hour})
+		}
+		m.Members[2].CutOff = cutOff
+		return m
+	}
+}
+
+// TestRoomIsLeft: while a node says that it is cut off, the others leave its share to it.
+func TestRoomIsLeft(t *testing.T) {
+	t.Parallel()
+	for cutOff, want := range map[uint64]int64{0: 60, 1: 40} {
+		synctest.Test(t, func(t *testing.T) {
+			system := clock.NewSystem()
+			l := testNodeWith(t, Options{
+				Counters: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() }), Clock: system, Membership: threeNodes(system, cutOff),
+			})
+			var admitted int64
+			for range 100 {
+				d, err := l.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Verdict == ratelimit.Admitted {
+					admitted++
+				}
+			}
+			if admitted != want {
+				t.Errorf("cut off %b: %d were admitted, want %d", cutOff, admitted, want)
+			}
+		})
 	}
 }
