@@ -94,6 +94,9 @@ func TestRoomIsLeft(t *testing.T) {
 				}
 				if d.Verdict == ratelimit.Admitted {
 					admitted++
+					if left := want - admitted; d.Minute.Remaining != left || d.ByShare != (cutOff != 0) {
+						t.Fatalf("cut off %b: after %d were admitted, it is told %+v; want %d left", cutOff, admitted, d, left)
+					}
 				}
 			}
 			if admitted != want {
