@@ -109,7 +109,7 @@ soak: need-go need-servers ## Use a cluster and a single node for HOURS=2 while 
 	PETCAT_SOAK_HOURS=$(HOURS) go test ./e2e -run '^TestSoak$$' -count=1 -v -timeout 49h
 
 .PHONY: simulate
-simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; half an hour
+simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; a quarter of an hour
 	PETCAT_SIMULATIONS=$(SCHEDULES) PETCAT_MIDNIGHT=long go test ./internal/clusterlimit -run '^Test(Simulations|Midnight)$$' -count=1 -v -timeout 3h
 
 .PHONY: mutants
