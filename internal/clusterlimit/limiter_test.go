@@ -19,8 +19,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// In benchmarks: it closes connections to a cluster's former servers after a while.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
+	// In benchmarks: it closes connections to a cluster's former servers after a while, and asks
+	// for the present ones again after a second.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
 // starter returns how the suite starts a limiter on counters in memory with so many

@@ -1,6 +1,7 @@
 package clusterlimit
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/counters"
 	"petcat/internal/counterstest"
 	"petcat/internal/ratelimit"
 )
@@ -83,6 +85,59 @@ func TestRetriesAreSummed(t *testing.T) {
 			time.Sleep(retriesEvery)
 			send(0, 1, want)
 			send(0, 1, ratelimit.Banned) // 31 of them are too many
+		})
+	}
+}
+
+// untold is counters that at times do not tell of early retries.
+type untold struct {
+	*counterstest.Reference
+
+	silent atomic.Bool
+}
+
+func (c *untold) ShareRetries(ctx context.Context, p int, node string, keys []counters.KeyRetries) ([]int64, error) {
+	if c.silent.Load() {
+		return nil, errAway
+	}
+	return c.Reference.ShareRetries(ctx, p, node, keys)
+}
+
+// TestRetriesElsewhereAreForgotten: what the counters told of early retries on other nodes
+// holds for a while when they tell nothing any more, and not for longer.
+func TestRetriesElsewhereAreForgotten(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]ratelimit.Verdict{
+		counters.RetriesHold*time.Second - retriesEvery: ratelimit.Banned,
+		counters.RetriesHold*time.Second + retriesEvery: ratelimit.MinuteSpent,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &untold{Reference: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() })}
+			first := testNode(t, c, petcat.EnforceBans)
+			time.Sleep(retriesEvery / 2) // they do not tell each other in the same instant
+			nodes := []*Limiter{first, testNode(t, c, petcat.EnforceBans)}
+			send := func(node, n int) (last ratelimit.Verdict) {
+				t.Helper()
+				for range n {
+					d, err := nodes[node].Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 10_000}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					last = d.Verdict
+				}
+				return last
+			}
+			send(0, 6)
+			send(1, 1) // the grace begins
+			time.Sleep(petcat.EarlyRetryGrace + 5*retriesEvery/4)
+			send(1, 20)
+			send(0, 1)
+			time.Sleep(2 * retriesEvery) // both have told
+			c.silent.Store(true)
+			time.Sleep(after)
+			if got := send(0, 15); got != want {
+				t.Errorf("%s after the counters told of 20 early retries elsewhere, 16 here: %d, want %d", after, got, want)
+			}
 		})
 	}
 }

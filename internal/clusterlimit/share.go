@@ -12,9 +12,9 @@ import (
 // many nodes, in an order that all of them know. The zero share is none.
 type share struct{ rank, nodes int64 }
 
-// of returns the share of a number. The shares of all ranks add up to it.
+// of returns the share of a number from 0 up. The shares of all ranks add up to it.
 func (s share) of(n int64) int64 {
-	if s.nodes == 0 || n <= s.rank {
+	if s.nodes == 0 {
 		return 0
 	}
 	return (n - s.rank + s.nodes - 1) / s.nodes

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/counters"
@@ -103,5 +105,105 @@ func TestRoomIsLeft(t *testing.T) {
 				t.Errorf("cut off %b: %d were admitted, want %d", cutOff, admitted, want)
 			}
 		})
+	}
+}
+
+// TestShareOf: the shares of all nodes add up to the whole, and none has more than one more
+// than another.
+func TestShareOf(t *testing.T) {
+	t.Parallel()
+	if n := (share{}).of(60); n != 0 {
+		t.Errorf("a node without a share has %d", n)
+	}
+	for nodes := range int64(6) {
+		for n := range int64(20) {
+			var sum int64
+			for rank := range nodes {
+				part := share{rank, nodes}.of(n)
+				if sum += part; part < n/nodes || part > n/nodes+1 {
+					t.Errorf("node %d of %d has %d of %d", rank, nodes, part, n)
+				}
+			}
+			if nodes > 0 && sum != n {
+				t.Errorf("%d nodes have %d of %d", nodes, sum, n)
+			}
+		}
+	}
+}
+
+// TestWhoHasAShare: nodes that were there before the minute, and were heard until then.
+func TestWhoHasAShare(t *testing.T) {
+	t.Parallel()
+	const (
+		began  = int64(time.Hour)
+		silent = 30 * time.Second
+	)
+	for name, tc := range map[string]struct {
+		read   time.Duration // after the minute began
+		joined time.Duration // b, before it was read
+		seen   time.Duration // b, before it was read
+		others time.Duration // how long before it was read a joined
+		want   map[string]share
+	}{
+		"both":                               {10 * time.Second, time.Hour, 0, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"b was heard before the minute":      {10 * time.Second, time.Hour, silent + 10*time.Second, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"b was not heard for long":           {10 * time.Second, time.Hour, silent + 10*time.Second + 1, time.Hour, map[string]share{"a": {0, 1}}},
+		"what was read is old, b was heard":  {-10 * time.Second, time.Hour, silent, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"it is old, and b was not":           {-10 * time.Second, time.Hour, silent + 1, time.Hour, map[string]share{"a": {0, 1}}},
+		"b came early enough":                {10 * time.Second, 10*time.Second + settleBefore, 0, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"b came too late":                    {10 * time.Second, 10*time.Second + settleBefore - 1, 0, time.Hour, map[string]share{"a": {0, 1}}},
+		"b came too late, a just in time":    {10 * time.Second, 10*time.Second + settleBefore - 1, 0, 10*time.Second + settleBefore, map[string]share{"a": {0, 1}}},
+		"both came too late, one after both": {10 * time.Second, 10 * time.Second, 0, 12 * time.Second, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+	} {
+		m := &Membership{ReadAt: began + int64(tc.read), Self: "a", Members: []counters.Member{
+			{ID: "a", Joined: tc.others, Seen: time.Hour}, // a node does not wait to hear itself
+			{ID: "b", Joined: tc.joined, Seen: tc.seen},
+		}}
+		if diff := cmp.Diff(tc.want, m.shares(began, silent), cmp.AllowUnexported(share{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestRoom: what is left to nodes that say that they cannot reach a partition, and how soon
+// the others ask again whether they still do.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	const (
+		mono  = int64(time.Hour)
+		began = mono - int64(10*time.Second)
+	)
+	for name, tc := range map[string]struct {
+		read                time.Duration // ago
+		own                 uint64        // what this node cannot reach
+		first, second       uint64        // what the others say that they cannot
+		firstSeen, lastSeen time.Duration
+		want                int64
+		heartbeat           time.Duration
+	}{
+		"nobody":                       {0, 0, 0, 0, 0, 0, 0, heartbeat},
+		"one":                          {0, 0, 0, 2, 0, 0, 20, heartbeatCutOff},
+		"two":                          {0, 0, 2, 6, 0, 0, 40, heartbeatCutOff},
+		"one, from another partition":  {0, 0, 0, 5, 0, 0, 0, heartbeatCutOff},
+		"two, one from another":        {0, 0, 1, 2, 0, 0, 20, heartbeatCutOff},
+		"this one":                     {0, 2, 0, 0, 0, 0, 0, heartbeatCutOff},
+		"this one, and another":        {0, 2, 0, 2, 0, 0, 20, heartbeatCutOff},
+		"one that is silent":           {0, 0, 0, 2, 0, silentForRoom, 20, heartbeatCutOff},
+		"one that is silent for long":  {0, 0, 0, 2, 0, silentForRoom + 1, 0, heartbeat},
+		"two, one is silent for long":  {0, 0, 2, 2, silentForRoom + 1, 0, 20, heartbeatCutOff},
+		"one, as was read a while ago": {silentFor, 0, 0, 2, 0, 0, 20, heartbeatCutOff},
+		"one, as was read long ago":    {silentFor + 1, 0, 0, 2, 0, 0, 0, heartbeatCutOff},
+	} {
+		m := &Membership{ReadAt: mono - int64(tc.read), Self: "a", Members: []counters.Member{
+			{ID: "a", Joined: 24 * time.Hour, CutOff: tc.own},
+			{ID: "b", Joined: 24 * time.Hour, CutOff: tc.first, Seen: tc.firstSeen},
+			{ID: "c", Joined: 24 * time.Hour, CutOff: tc.second, Seen: tc.lastSeen},
+		}}
+		if got := m.room(1, 60, began, mono); got != tc.want {
+			t.Errorf("%s: room for %d, want %d", name, got, tc.want)
+		}
+		if got := m.UntilHeartbeat(tc.own); got != tc.heartbeat {
+			t.Errorf("%s: the next heartbeat is due after %s, want %s", name, got, tc.heartbeat)
+		}
 	}
 }
