@@ -246,9 +246,9 @@ func TestFloodsOfEveryKind(t *testing.T) {
 				opened := time.Now() // the last of them
 				most := s.strangers()
 				s.callWell(t, time.Second, 100)
-				lapse(unprovenGrace - time.Since(opened) + time.Second)
-				if unproven := s.metric("petcat_connections_without_key"); unproven > maxUnproven+1 { // the good caller's next one
-					t.Errorf("%v connections have shown no key", unproven)
+				lapse(unauthenticatedGrace - time.Since(opened) + time.Second)
+				if unauthenticated := s.metric("petcat_connections_without_key"); unauthenticated > maxUnauthenticated+1 { // the good caller's next one
+					t.Errorf("%v connections have shown no key", unauthenticated)
 				}
 				let := s.wantGone(t, ofTheGoodCaller, opened, timeout)
 				t.Logf("%.0f open of %d; let go after %s", most, each*len(stops), let.Round(time.Millisecond))

@@ -15,10 +15,10 @@ const (
 	deadlineTick = 250 * time.Millisecond
 	// http2Streams is how many requests may be in flight on one connection.
 	http2Streams = 32
-	// maxUnproven is how many connections an address may have that have shown no valid
-	// key for unprovenGrace.
-	maxUnproven   = 100
-	unprovenGrace = time.Second
+	// maxUnauthenticated is how many connections an address may have that have shown no valid
+	// key for unauthenticatedGrace.
+	maxUnauthenticated   = 100
+	unauthenticatedGrace = time.Second
 	// maxRefused is how many requests a second are answered on a connection that has
 	// shown no valid key, or exceeds its limits.
 	maxRefused = 100

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lookEvery is how often, at least, a node checks what the others have done.
-	lookEvery = time.Minute
+	// checkEvery is how often, at least, a node checks what the others have done.
+	checkEvery = time.Minute
 	// precedence is how long other machines leave a due backup to the one that made the last.
 	precedence = 10 * time.Minute
 	// retryFirst and retryMost are how long a node waits after its first failure, and
@@ -44,17 +44,17 @@ type Options struct {
 }
 
 // Schedule makes the backups of one node. Use [New], and call Look again and again, each
-// time after what UntilLook returns. Both are for one goroutine; Stats is for all.
+// time after what UntilCheck returns. Both are for one goroutine; Stats is for all.
 type Schedule struct {
 	options  Options
 	files    files
 	failures atomic.Int64
-	last     atomic.Pointer[Good]
+	last     atomic.Pointer[Backup]
 
-	wait     time.Duration // until the next look
+	wait     time.Duration // until the next check
 	failed   int           // backups in a row
 	failedAt clock.Reading
-	unsaved  *Good // was made, and the store could not be told
+	unsaved  *Backup // was made, and the store could not be told
 }
 
 // New returns a schedule.
@@ -66,7 +66,7 @@ func New(o Options) *Schedule {
 type Stats struct {
 	Failures int64 // of this node
 	// Last is the last good backup of any node: the zero value until there is one.
-	Last Good
+	Last Backup
 }
 
 // Stats returns it, as far as this node has looked.
@@ -78,12 +78,12 @@ func (s *Schedule) Stats() Stats {
 	return stats
 }
 
-// UntilLook returns how long to wait before the next look.
-func (s *Schedule) UntilLook() time.Duration { return s.wait }
+// UntilCheck returns how long to wait before the next check.
+func (s *Schedule) UntilCheck() time.Duration { return s.wait }
 
-// Look makes a backup if one is due and nobody else does.
-func (s *Schedule) Look(ctx context.Context) {
-	s.wait = lookEvery
+// Check makes a backup if one is due and nobody else does.
+func (s *Schedule) Check(ctx context.Context) {
+	s.wait = checkEvery
 	r, text, err := Read(ctx, s.options.Store)
 	if err != nil {
 		return // the change log, which asks more often, has told the log
@@ -98,7 +98,7 @@ func (s *Schedule) Look(ctx context.Context) {
 		r.untilDue(now.Time(), s.options.Every, s.options.Host), r.claimed(now.Time(), s.options.Node), s.retryPause()-now.Since(s.failedAt),
 	)
 	if due > 0 {
-		s.wait = min(due, lookEvery, s.options.Every) // a claim may be given up any time
+		s.wait = min(due, checkEvery, s.options.Every) // a claim may be given up any time
 		return
 	}
 	c := &claim{schedule: s, record: r, text: text}
@@ -111,13 +111,13 @@ func (s *Schedule) Look(ctx context.Context) {
 
 // run makes a backup, and tells what became of it.
 func (s *Schedule) run(ctx context.Context, c *claim) {
-	good, err := s.take(ctx, c)
+	made, err := s.take(ctx, c)
 	switch {
 	case err == nil:
 		s.failed = 0
-		s.options.Logger.InfoContext(ctx, "a scheduled backup was made and verified", "file", good.File, "bytes", good.Size, "seconds", good.Seconds)
-		s.save(ctx, c, &good)
-		if err := s.files.removeOld(s.options.Keep, good.File); err != nil {
+		s.options.Logger.InfoContext(ctx, "a scheduled backup was made and verified", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
+		s.save(ctx, c, &made)
+		if err := s.files.removeOld(s.options.Keep, made.File); err != nil {
 			s.options.Logger.WarnContext(ctx, "old backups cannot be removed", "folder", s.options.Folder, "error", err)
 		}
 	case ctx.Err() != nil: // the node stops
@@ -144,12 +144,12 @@ func (s *Schedule) retryPause() time.Duration {
 	return min(pause, s.options.Every)
 }
 
-// save tells the store of a good backup, sooner or later.
-func (s *Schedule) save(ctx context.Context, c *claim, good *Good) {
-	s.last.Store(good)
+// save tells the store of a backup, sooner or later.
+func (s *Schedule) save(ctx context.Context, c *claim, made *Backup) {
+	s.last.Store(made)
 	s.unsaved = nil
-	s.wait = min(lookEvery, s.options.Every)
-	if err := c.end(ctx, good); err != nil {
-		s.unsaved, s.wait = good, time.Second
+	s.wait = min(checkEvery, s.options.Every)
+	if err := c.end(ctx, made); err != nil {
+		s.unsaved, s.wait = made, time.Second
 	}
 }

@@ -291,7 +291,7 @@ func TestStopWhileClaiming(t *testing.T) {
 					d.store.copied = func() error { stop(); return ctx.Err() }
 				}
 				n := New(Options{Store: d.store, Folder: folder, Every: time.Hour, Keep: 1, Node: "a", Clock: d.clock, Logger: slog.New(slog.DiscardHandler)})
-				n.Look(ctx)
+				n.Check(ctx)
 				if r, text, err := Read(d.t.Context(), d.store); err != nil || r.Claim != nil || text == "" {
 					t.Errorf("the store knows of %s, %v", text, err)
 				}

@@ -48,7 +48,7 @@ func (c *claim) keep(ctx context.Context) error {
 }
 
 // end gives the claim up, if it is ours, and says what the last good backup is.
-func (c *claim) end(ctx context.Context, last *Good) error {
+func (c *claim) end(ctx context.Context, last *Backup) error {
 	r := Record{Last: last}
 	if !c.record.isOf(c.schedule.options.Node) {
 		r.Claim = c.record.Claim

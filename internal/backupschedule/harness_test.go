@@ -121,8 +121,8 @@ func (d *deployment) resume(n *node) *node {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(n.UntilLook()):
-				n.Look(ctx)
+			case <-time.After(n.UntilCheck()):
+				n.Check(ctx)
 			}
 		}
 	})

@@ -12,12 +12,12 @@ const noteName = "scheduled_backup"
 
 // Record is what the nodes of a deployment share about its scheduled backups.
 type Record struct {
-	Last  *Good  `json:"last,omitempty"`  // nil: there has been none
-	Claim *Claim `json:"claim,omitempty"` // nil: nobody makes one
+	Last  *Backup `json:"last,omitempty"`  // nil: there has been none
+	Claim *Claim  `json:"claim,omitempty"` // nil: nobody makes one
 }
 
-// Good is a backup that was verified.
-type Good struct {
+// Backup is one that was verified.
+type Backup struct {
 	TakenAt time.Time `json:"taken_at"` // the moment of the copy
 	Host    string    `json:"host"`     // the machine that made it
 	File    string    `json:"file"`     // its path there

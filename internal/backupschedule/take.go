@@ -10,15 +10,15 @@ import (
 )
 
 // take makes a backup and verifies it. After an error there is no file.
-func (s *Schedule) take(ctx context.Context, c *claim) (Good, error) {
+func (s *Schedule) take(ctx context.Context, c *claim) (Backup, error) {
 	begun := s.options.Clock.Read()
 	if err := s.files.removeDrafts(); err != nil {
-		return Good{}, fmt.Errorf("remove what is left of earlier backups: %w", err)
+		return Backup{}, fmt.Errorf("remove what is left of earlier backups: %w", err)
 	}
 	path := s.files.path(begun.Time())
 	draft, err := osfile.NewDraft(path)
 	if err != nil {
-		return Good{}, err
+		return Backup{}, err
 	}
 	defer draft.Discard()
 	p := newPace(s.options.Clock)
@@ -37,9 +37,9 @@ func (s *Schedule) take(ctx context.Context, c *claim) (Good, error) {
 		err = draft.Keep(false)
 	}
 	if err != nil {
-		return Good{}, err
+		return Backup{}, err
 	}
-	return Good{
+	return Backup{
 		TakenAt: h.TakenAt, Host: s.options.Host, File: path, Size: size, Seconds: s.options.Clock.Read().Since(begun).Seconds(),
 	}, nil
 }

@@ -21,7 +21,7 @@ type account struct {
 	spent       int64 // of the budget
 	unreported  int64 // of spent: what was not reported to the counters yet
 	minuteKnown bool  // the counters answered in the minute
-	looked      bool  // they were asked where a banned key's account stands
+	peeked      bool  // they were asked where a banned key's account stands
 	dayKnown    bool
 	dayUnsure   bool  // dayUsed may be too much, see [counters.Day.Unsure]
 	ahead       bool  // a block of the day after it was asked for
@@ -78,7 +78,7 @@ func (a *account) rollOver(now int64) {
 	minute := minuteOf(now)
 	switch {
 	case minute > a.minute:
-		a.minuteKnown, a.looked, a.seen, a.budget, a.quota, a.spent, a.unreported = false, false, 0, 0, 0, 0, 0
+		a.minuteKnown, a.peeked, a.seen, a.budget, a.quota, a.spent, a.unreported = false, false, 0, 0, 0, 0, 0
 	case minute < a.minute:
 		a.minuteKnown, a.seen = false, 0
 	}

@@ -19,7 +19,7 @@ type pendingCharge struct {
 	charge   ratelimit.Charge
 	limit    int64 // of the minute: the quota, less the room for others
 	overdraw bool
-	look     bool          // charge nothing: where the account stands is asked
+	peek     bool          // charge nothing: where the account stands is asked
 	since    clock.Reading // as the request's
 	// The answer: as if the requests of a call had been decided one by one.
 	facts    counters.Facts
@@ -86,7 +86,7 @@ func (p *partition) charge(ctx context.Context, group []*pendingCharge) error {
 			charges = append(charges, p.begin(o.charge.Account))
 		}
 		c := &charges[i]
-		if !o.look {
+		if !o.peek {
 			c.Requests++
 		}
 		c.PerMinute, c.PerDay, c.Overdraw = o.limit, o.charge.Quota.PerDay, c.Overdraw || o.overdraw
@@ -99,7 +99,7 @@ func (p *partition) charge(ctx context.Context, group []*pendingCharge) error {
 	answered := make([]int64, len(charges))
 	for _, o := range group {
 		i := place[o.charge.Account]
-		if o.look {
+		if o.peek {
 			continue
 		}
 		o.take(facts[i], answered[i])

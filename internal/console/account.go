@@ -129,7 +129,7 @@ func (x *exchange) windows(a petcat.Account) []windowView {
 	if a.Closed() {
 		return nil
 	}
-	d, err := x.Limiter.Look(x.r.Context(), ratelimit.Charge{Account: a.ID, Quota: a.Quota})
+	d, err := x.Limiter.Peek(x.r.Context(), ratelimit.Charge{Account: a.ID, Quota: a.Quota})
 	if err != nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ type List interface {
 
 // Limiter reports how much of its quotas an account has used, without charging it.
 type Limiter interface {
-	Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
+	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
 
 // Part is a part of the node and what is wrong with it, "" while there is none.

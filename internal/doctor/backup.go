@@ -35,7 +35,7 @@ func (x *examination) backups(ctx context.Context) {
 
 // lastBackup looks at the last good one. The command may lack the settings of the nodes:
 // without an interval, it only reports the age.
-func (x *examination) lastBackup(last backupschedule.Good, every time.Duration) {
+func (x *examination) lastBackup(last backupschedule.Backup, every time.Duration) {
 	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
 	if every > 0 && age > every*3/2 {
 		x.found("backups", Problem, "the last good one is %s old and one is due each %s; find \"a scheduled backup failed\" in the logs of the nodes", age, every)

@@ -42,13 +42,13 @@ func (s *Server) admit(next handler) handler {
 // admitFree calls next without charging the account. A bucket of its own limits such
 // requests, so that they are no way around the limits.
 func (s *Server) admitFree(e *exchange, next handler) error {
-	if d := s.looks.Take(e.caller.Account); d.Refused {
+	if d := s.peeks.Take(e.caller.Account); d.Refused {
 		s.noteRefused(e, true)
 		e.setBucketRateLimit(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
 	}
-	d, err := s.limiter.Look(e.r.Context(), ratelimit.Charge{
+	d, err := s.limiter.Peek(e.r.Context(), ratelimit.Charge{
 		Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
 	})
 	if err != nil {

@@ -101,7 +101,7 @@ func benchService(b *testing.B) (http.Handler, string) {
 	keys.LoadHashes(b.Context())
 	handler, err := httpapi.New(httpapi.Options{
 		Catalog: list, Store: store, Pets: store, Orders: store, Keyring: keys, Limiter: limiter,
-		Failures: ratelimit.NewFailureBucket(limits, 1<<40), Looks: ratelimit.NewLookBucket(limits), Clock: system, Logger: log.Logger,
+		Failures: ratelimit.NewFailureBucket(limits, 1<<40), Peeks: ratelimit.NewPeekBucket(limits), Clock: system, Logger: log.Logger,
 		Observe: func(r *httpapi.Record) {
 			m.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
 			log.Access(&logging.Access{

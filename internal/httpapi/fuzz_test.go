@@ -56,7 +56,7 @@ func newInProcess(t testing.TB, change ...func(*httpapi.Options)) *inProcess {
 	o := httpapi.Options{
 		Catalog: p.catalog, Store: p, Pets: p, Orders: p, Keyring: keys,
 		Limiter: unlimited{}, Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(at), 1<<40),
-		Looks: ratelimit.NewLookBucket(ratelimit.NewClock(at)),
+		Peeks: ratelimit.NewPeekBucket(ratelimit.NewClock(at)),
 		Clock: at, Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
@@ -96,7 +96,7 @@ func (p *inProcess) EachKeyHash(_ context.Context, fn func(petcat.KeyHash) error
 // unlimited admits everything, always as the first request of the day.
 type unlimited struct{}
 
-func (u unlimited) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+func (u unlimited) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
 	return u.Spend(ctx, c)
 }
 

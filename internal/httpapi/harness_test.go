@@ -82,7 +82,7 @@ func start(t *testing.T, change ...func(*httpapi.Options)) *service {
 	s.keyring.LoadHashes(t.Context())
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Pets: s.store, Orders: s.store, Keyring: s.keyring, Limiter: s.limiter,
-		Failures: ratelimit.NewFailureBucket(limits, 600), Looks: ratelimit.NewLookBucket(limits),
+		Failures: ratelimit.NewFailureBucket(limits, 600), Peeks: ratelimit.NewPeekBucket(limits),
 		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe,
 	}
 	for _, f := range change {

@@ -20,7 +20,7 @@ func (s *Server) identify(next handler) handler {
 		if err != nil {
 			e.caller, e.authError = nil, err
 		} else {
-			s.proven(e.r.Context())
+			s.authenticated(e.r.Context())
 		}
 		return next(e)
 	}

@@ -38,7 +38,7 @@ type identifier interface {
 
 type limiter interface {
 	Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
-	Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
+	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
 
 // Options for a [Server]. All fields are required unless their comment says otherwise.
@@ -50,15 +50,15 @@ type Options struct {
 	Keyring  identifier
 	Limiter  limiter
 	Failures *ratelimit.FailureBucket
-	Looks    *ratelimit.LookBucket
+	Peeks    *ratelimit.PeekBucket
 	Clock    clock.Clock
 	Logger   *slog.Logger // for failures of the service
 	// Observe is called once with the record of every request, also of those for
 	// documents, after its answer was written. The record is reused afterwards: copy it
 	// to keep it. Optional.
 	Observe func(*Record)
-	// Proven is called with the context of each request with a valid key. Optional.
-	Proven func(context.Context)
+	// Authenticated is called with the context of each request with a valid key. Optional.
+	Authenticated func(context.Context)
 	// Refused is called with the context of each request without a valid key, those for
 	// documents included, and of each with a valid key that is refused (known). It
 	// reports whether the connection is to be closed after the answer. Optional.
@@ -82,22 +82,22 @@ type Options struct {
 
 // Server is the API as an http.Handler. Use [New].
 type Server struct {
-	catalog   categoryList
-	store     categoryStore
-	pets      petcat.PetStore
-	orders    petcat.OrderStore
-	keyring   identifier
-	limiter   limiter
-	failures  *ratelimit.FailureBucket
-	looks     *ratelimit.LookBucket
-	clock     clock.Clock
-	logger    *slog.Logger
-	observe   func(*Record)
-	proven    func(context.Context)
-	refused   func(_ context.Context, known bool) (closes bool)
-	documents map[string]http.Handler
-	proxies   clientnet.Proxies
-	origins   *origins // nil: web pages of other origins cannot use the API
+	catalog       categoryList
+	store         categoryStore
+	pets          petcat.PetStore
+	orders        petcat.OrderStore
+	keyring       identifier
+	limiter       limiter
+	failures      *ratelimit.FailureBucket
+	peeks         *ratelimit.PeekBucket
+	clock         clock.Clock
+	logger        *slog.Logger
+	observe       func(*Record)
+	authenticated func(context.Context)
+	refused       func(_ context.Context, known bool) (closes bool)
+	documents     map[string]http.Handler
+	proxies       clientnet.Proxies
+	origins       *origins // nil: web pages of other origins cannot use the API
 
 	api, outside handler
 	routes       map[string]*route // by path below /v1
@@ -119,7 +119,7 @@ type Server struct {
 
 // New returns a server. It returns an error if a required option is missing.
 func New(o Options) (*Server, error) {
-	if o.Catalog == nil || o.Store == nil || o.Pets == nil || o.Orders == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Looks == nil || o.Clock == nil || o.Logger == nil {
+	if o.Catalog == nil || o.Store == nil || o.Pets == nil || o.Orders == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Peeks == nil || o.Clock == nil || o.Logger == nil {
 		return nil, errors.New("httpapi: a required option is missing")
 	}
 	if o.Operations == nil {
@@ -135,11 +135,11 @@ func newServer(o Options) *Server {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails, by its documentation
 	s := &Server{
-		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, looks: o.Looks,
-		clock: o.Clock, logger: o.Logger, observe: o.Observe, proven: o.Proven, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,
+		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, peeks: o.Peeks,
+		clock: o.Clock, logger: o.Logger, observe: o.Observe, authenticated: o.Authenticated, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:      base32.HexEncoding.EncodeToString(random[:]),
 		addressPolicy: newBucketPolicy(addressWindow, o.Failures.Limit()),
-		usagePolicy:   newBucketPolicy(usageWindow, o.Looks.Limit()),
+		usagePolicy:   newBucketPolicy(usageWindow, o.Peeks.Limit()),
 		origins:       newOrigins(o.CORSOrigins, petcat.Operations()),
 
 		unavailable: unavailableLog{logger: o.Logger, clock: o.Clock},
@@ -147,8 +147,8 @@ func newServer(o Options) *Server {
 	if s.observe == nil {
 		s.observe = func(*Record) {}
 	}
-	if s.proven == nil {
-		s.proven = func(context.Context) {}
+	if s.authenticated == nil {
+		s.authenticated = func(context.Context) {}
 	}
 	if s.refused == nil {
 		s.refused = func(context.Context, bool) bool { return false }

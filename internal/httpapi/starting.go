@@ -9,7 +9,7 @@ import (
 // Starting returns the handler for the time until the data is loaded: it serves the
 // documents, and responds with 503 to every request under /v1. It cannot check keys yet, so
 // the rate-limit headers are those of the client's address. It uses the options Failures,
-// Looks, Clock, Logger, Observe, Refused, Documents, TrustedProxies and CORSOrigins.
+// Peeks, Clock, Logger, Observe, Refused, Documents, TrustedProxies and CORSOrigins.
 func Starting(o Options) http.Handler {
 	s := newServer(o)
 	s.api = s.record(s.recover(s.crossOrigin(func(e *exchange) error {

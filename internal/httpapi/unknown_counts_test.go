@@ -16,7 +16,7 @@ import (
 // blind is a limiter that cannot know how much is left.
 type blind struct{}
 
-func (b blind) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+func (b blind) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
 	return b.Spend(ctx, c)
 }
 

@@ -47,7 +47,7 @@ func Run(t *testing.T, start New) {
 	t.Run("windows", func(t *testing.T) { testWindows(t, start) })
 	t.Run("parallel", func(t *testing.T) { testParallel(t, start) })
 	t.Run("bans", func(t *testing.T) { testBans(t, start) })
-	t.Run("looks", func(t *testing.T) { testLooks(t, start) })
+	t.Run("peeks", func(t *testing.T) { testPeeks(t, start) })
 	t.Run("clock", func(t *testing.T) { testClock(t, start) })
 	t.Run("restart", func(t *testing.T) { testRestart(t, start) })
 }
@@ -57,7 +57,7 @@ func RunShared(t *testing.T, start New) {
 	t.Run("windows", func(t *testing.T) { testWindows(t, start) })
 	t.Run("parallel", func(t *testing.T) { testParallel(t, start) })
 	t.Run("bans", func(t *testing.T) { testBans(t, start) })
-	t.Run("looks", func(t *testing.T) { testLooks(t, start) })
+	t.Run("peeks", func(t *testing.T) { testPeeks(t, start) })
 	t.Run("restart", func(t *testing.T) { testSharedRestart(t, start) })
 }
 

@@ -17,7 +17,7 @@ const copySilence = time.Minute
 
 // Backup implements [backup.Source].
 func (s *Store) Backup(ctx context.Context, to backup.Sink) error {
-	watched, watch := newWatch(ctx, s.silence)
+	watched, watch := newWatchdog(ctx, s.silence)
 	defer watch.end()
 	var stopped error // by the sink
 	err := s.pool.do(watched, func(ctx context.Context, c *pgx.Conn) error {
@@ -64,7 +64,7 @@ func readOnly(ctx context.Context, conn *pgx.Conn, fn func(pgx.Tx) error) error 
 
 // backupRows tells the rows of one kind, as they come from the server: neither
 // side keeps them.
-func backupRows(ctx context.Context, tx pgx.Tx, watch *watch, k backup.Kind, to backup.Sink) (stopped, err error) {
+func backupRows(ctx context.Context, tx pgx.Tx, watch *watchdog, k backup.Kind, to backup.Sink) (stopped, err error) {
 	watch.wait()
 	rows, err := tx.Query(ctx, store.SelectRows(k))
 	if err != nil {
@@ -85,23 +85,23 @@ func backupRows(ctx context.Context, tx pgx.Tx, watch *watch, k backup.Kind, to 
 	return nil, rows.Err()
 }
 
-// watch ends a context when the database is waited for too long. The other end of
+// watchdog ends a context when the database is waited for too long. The other end of
 // a copy, which may be a person at a terminal or a tape, may take its time.
-type watch struct {
+type watchdog struct {
 	silence time.Duration // that is allowed
 	timer   *time.Timer
 	cancel  context.CancelCauseFunc
 }
 
-func newWatch(ctx context.Context, silence time.Duration) (context.Context, *watch) {
+func newWatchdog(ctx context.Context, silence time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &watch{silence: silence, cancel: cancel, timer: time.AfterFunc(silence, func() { cancel(errNoAnswer) })}
+	return ctx, &watchdog{silence: silence, cancel: cancel, timer: time.AfterFunc(silence, func() { cancel(errNoAnswer) })}
 }
 
-func (w *watch) wait()  { w.timer.Reset(w.silence) }
-func (w *watch) pause() { w.timer.Stop() }
+func (w *watchdog) wait()  { w.timer.Reset(w.silence) }
+func (w *watchdog) pause() { w.timer.Stop() }
 
-func (w *watch) end() {
+func (w *watchdog) end() {
 	w.timer.Stop()
 	w.cancel(nil)
 }

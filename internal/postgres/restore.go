@@ -19,7 +19,7 @@ const restoreChunk = 20_000
 
 // Restore implements [backup.Target]. It is not tried again.
 func (s *Store) Restore(ctx context.Context, by petcat.Actor, from *backup.Reader) error {
-	watched, watch := newWatch(ctx, s.silence)
+	watched, watch := newWatchdog(ctx, s.silence)
 	defer watch.end()
 	rows := &rowSource{from: from, watch: watch}
 	committing := false
@@ -115,7 +115,7 @@ func (t *tx) copyRows(rows *rowSource) error {
 // ends.
 type rowSource struct {
 	from   *backup.Reader
-	watch  *watch
+	watch  *watchdog
 	kind   backup.Kind // of this statement's rows
 	sent   int         // in this statement
 	next   backup.Kind // of the row ahead

@@ -57,10 +57,10 @@ func (s *Store) begin(ctx context.Context, c *pgx.Conn) (*tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	var n store.Numbers
+	var n store.Sequences
 	var batch pgx.Batch
 	batch.Queue(settings)
-	batch.Queue(store.SelectNumbers + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
+	batch.Queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
 	if err := begun.SendBatch(ctx, &batch).Close(); err != nil {
 		_ = begun.Rollback(ctx)
 		return nil, err

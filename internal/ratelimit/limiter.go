@@ -14,7 +14,7 @@ type Charge struct {
 	// DayOnly charges the day alone: the minute is counted elsewhere.
 	DayOnly bool
 
-	look bool // charge nothing; see Limiter.Look
+	peek bool // charge nothing; see Limiter.Peek
 }
 
 // Verdict is what becomes of a request.
@@ -76,9 +76,9 @@ type Limiter interface {
 	// nor charged.
 	Spend(ctx context.Context, c Charge) (Decision, error)
 
-	// Look tells where an account and its key stand, and charges nothing: the verdict
+	// Peek tells where an account and its key stand, and charges nothing: the verdict
 	// is that of a request that would come now. Its error is that of Spend.
-	Look(ctx context.Context, c Charge) (Decision, error)
+	Peek(ctx context.Context, c Charge) (Decision, error)
 
 	// ApplyBan makes a ban that was imposed, lifted or loaded elsewhere hold
 	// here.

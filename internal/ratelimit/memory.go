@@ -151,7 +151,7 @@ func (m *Memory) try(s *shard, c Charge, overdue bool) step {
 		}
 	}
 	v := u.Verdict()
-	if c.look {
+	if c.peek {
 		return step{decision: u.Answer(v, c.Key)}
 	}
 	if v == DaySpent && a.stale && !overdue && !m.store.Unavailable() {

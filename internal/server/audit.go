@@ -24,15 +24,15 @@ type auditWatch struct {
 	logger *slog.Logger
 	faults atomic.Int64 // how many were found so far
 
-	// Only the goroutine that calls look uses the rest.
-	wait  time.Duration    // until the next look; 0 at the start
+	// Only the goroutine that calls check uses the rest.
+	wait  time.Duration    // until the next check; 0 at the start
 	known bool             // whether head is set
 	head  petcat.AuditHead // the last head that was logged
 }
 
-func (w *auditWatch) untilLook() time.Duration { return w.wait }
+func (w *auditWatch) untilCheck() time.Duration { return w.wait }
 
-func (w *auditWatch) look(ctx context.Context) {
+func (w *auditWatch) check(ctx context.Context) {
 	var check petcat.AuditCheck
 	q := petcat.AuditQuery{Newest: 1}
 	if w.known {
@@ -54,7 +54,7 @@ func (w *auditWatch) look(ctx context.Context) {
 		w.logger.WarnContext(ctx, "the audit log could not be read; retrying in a minute", "error", err)
 	case len(faults) > 0:
 		w.faults.Add(int64(len(faults) + more))
-		w.known, w.wait = false, auditRetry // the next look begins at the newest entry, so it reports these faults no second time
+		w.known, w.wait = false, auditRetry // the next check begins at the newest entry, so it reports these faults no second time
 		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head.String())
 	default:
 		w.known, w.wait, w.head = true, auditInterval, check.Head()

@@ -48,7 +48,7 @@ func TestAuditHeadIsLogged(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	n.auditLooks.close() // it looks when the test says so
+	n.auditChecks.close() // it checks when the test says so
 	w := n.audit
 	w.logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -58,11 +58,11 @@ func TestAuditHeadIsLogged(t *testing.T) {
 			return a
 		},
 	}))
-	looks := func(when string, wait time.Duration, want string) {
+	checks := func(when string, wait time.Duration, want string) {
 		t.Helper()
-		w.look(t.Context())
+		w.check(t.Context())
 		if w.wait != wait {
-			t.Errorf("%s: the next look is in %s, want %s", when, w.wait, wait)
+			t.Errorf("%s: the next check is in %s, want %s", when, w.wait, wait)
 		}
 		if diff := cmp.Diff(want+"\n", log.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
@@ -71,18 +71,18 @@ func TestAuditHeadIsLogged(t *testing.T) {
 	}
 	told := func(head petcat.AuditHead) string { return "level=INFO head=" + head.String() }
 
-	looks("an empty log", auditInterval, told(petcat.AuditHead{}))
+	checks("an empty log", auditInterval, told(petcat.AuditHead{}))
 	add(5)
-	looks("new entries", auditInterval, told(headOf(t, n)))
+	checks("new entries", auditInterval, told(headOf(t, n)))
 	add(3)
 	kept := headOf(t, n)
-	looks("more of them", auditInterval, told(kept))
-	looks("nothing new", auditInterval, told(kept))
+	checks("more of them", auditInterval, told(kept))
+	checks("nothing new", auditInterval, told(kept))
 
 	w.store = unread{n.backend}
-	looks("the database does not answer", auditRetry, `level=WARN error="no answer"`)
+	checks("the database does not answer", auditRetry, `level=WARN error="no answer"`)
 	w.store = n.backend
-	looks("it answers again", auditInterval, told(kept))
+	checks("it answers again", auditInterval, told(kept))
 
 	alter := func(statement string) {
 		t.Helper()
@@ -92,18 +92,18 @@ func TestAuditHeadIsLogged(t *testing.T) {
 	alter(`DELETE FROM audit WHERE sequence > 6`)
 	add(4)
 	end := headOf(t, n)
-	looks("the tail was replaced", auditRetry,
+	checks("the tail was replaced", auditRetry,
 		fmt.Sprintf(`level=ERROR first="audit entry 8 is not the one whose head was kept as %s: it, or one before it, was replaced" faults=1 head=%s`, kept, kept))
-	looks("what replaced it", auditInterval, told(end))
+	checks("what replaced it", auditInterval, told(end))
 	alter(`DELETE FROM audit WHERE sequence > 5`)
 	cut := headOf(t, n)
-	looks("the tail was removed", auditRetry,
+	checks("the tail was removed", auditRetry,
 		`level=ERROR first="audit entry 10 is missing: the head of entry 10 was kept" faults=1 head=`+end.String())
-	looks("what is left", auditInterval, told(cut))
+	checks("what is left", auditInterval, told(cut))
 	add(2)
 	alter(`UPDATE audit SET actor = 'cli:eve' WHERE sequence = 6`)
-	looks("a new entry was altered", auditRetry,
+	checks("a new entry was altered", auditRetry,
 		`level=ERROR first="audit entry 6 does not carry the hash that it must have: it was altered, or took the place of another" faults=1 head=`+cut.String())
-	looks("after it", auditInterval, told(headOf(t, n)))
+	checks("after it", auditInterval, told(headOf(t, n)))
 	n.wantMetric(t, "petcat_audit_faults_total", 3)
 }

@@ -32,7 +32,7 @@ func (n *Node) startBackups(ctx context.Context) error {
 		Store: n.backend, Folder: folder, Every: n.settings.BackupEvery, Keep: n.settings.BackupKeep,
 		Node: n.id, Host: host, Version: n.version, Clock: n.clock, Logger: n.log.Logger,
 	})
-	n.backupLooks = startPeriodic(ctx, n.backups.UntilLook, n.backups.Look)
+	n.backupChecks = startPeriodic(ctx, n.backups.UntilCheck, n.backups.Check)
 	return nil
 }
 

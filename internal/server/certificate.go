@@ -20,7 +20,7 @@ type certificate struct {
 	logger            *slog.Logger
 
 	mu      sync.Mutex
-	looked  clock.Reading    // guarded by mu: when the files were last checked
+	checked clock.Reading    // guarded by mu: when the files were last checked
 	changed [2]time.Time     // guarded by mu: the files' modification times at the last check that saw a change
 	broken  bool             // guarded by mu: the files could not be used at the last read
 	current *tls.Certificate // guarded by mu
@@ -31,7 +31,7 @@ const certificateInterval = time.Second
 
 // loadCertificate reads the files. It returns a [config.Error] if they cannot be used.
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
-	pair := &certificate{certFile: certFile, keyFile: keyFile, clock: c, logger: logger, looked: c.Read()}
+	pair := &certificate{certFile: certFile, keyFile: keyFile, clock: c, logger: logger, checked: c.Read()}
 	pair.changed = pair.times()
 	if err := pair.read(); err != nil {
 		return nil, config.Errorf("the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
@@ -56,7 +56,7 @@ func (c *certificate) config() *tls.Config {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look()
+	c.check()
 	return c.current, nil
 }
 
@@ -64,7 +64,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (c *certificate) expires() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look()
+	c.check()
 	return c.current.Leaf.NotAfter
 }
 
@@ -72,19 +72,19 @@ func (c *certificate) expires() time.Time {
 func (c *certificate) names(host string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look()
+	c.check()
 	return c.current.Leaf.VerifyHostname(host) == nil
 }
 
-// look reads the files again if they have changed, and logs each change once. Files that
+// check reads the files again if they have changed, and logs each change once. Files that
 // could not be used are read again at each check: their times do not show everything, such
 // as permissions. The caller holds mu.
-func (c *certificate) look() {
+func (c *certificate) check() {
 	now := c.clock.Read()
-	if now.Since(c.looked) < certificateInterval {
+	if now.Since(c.checked) < certificateInterval {
 		return
 	}
-	c.looked = now
+	c.checked = now
 	times := c.times()
 	same := times == c.changed
 	if same && !c.broken {

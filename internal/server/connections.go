@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// maxUnproven is how many connections an address may have on which no valid key
-	// has come within unprovenGrace.
-	maxUnproven   = 100
-	unprovenGrace = time.Second
+	// maxUnauthenticated is how many connections an address may have on which no valid key
+	// has come within unauthenticatedGrace.
+	maxUnauthenticated   = 100
+	unauthenticatedGrace = time.Second
 	// maxRefused is how many refused requests a second are answered on a connection:
 	// requests without a valid key, or beyond the account's limits.
 	maxRefused = 100
@@ -64,7 +64,7 @@ func warnOfDroppedConnections(ctx context.Context, logger *slog.Logger, conns *s
 				continue
 			}
 			logger.Warn("connections were closed because there were too many, or could not be accepted; see Limits of the sockets in docs/operations.md",
-				"open", s.Open, "without_valid_key", s.Unproven, "addresses_refused", s.Shut, "closed", s.Dropped-told.Dropped, "accept_failures", s.Failures-told.Failures)
+				"open", s.Open, "without_valid_key", s.Unauthenticated, "addresses_refused", s.Shut, "closed", s.Dropped-told.Dropped, "accept_failures", s.Failures-told.Failures)
 			told, warned = s, now
 		}
 	}
@@ -73,7 +73,7 @@ func warnOfDroppedConnections(ctx context.Context, logger *slog.Logger, conns *s
 // registerConnections adds the API's connections to the metrics.
 func registerConnections(m *metrics.Metrics, conns *socket.Listener) {
 	m.Gauge("petcat_connections", "Open connections of the API.", func() float64 { return float64(conns.Stats().Open) })
-	m.Gauge("petcat_connections_without_key", "Open connections of the API on which no valid key has come.", func() float64 { return float64(conns.Stats().Unproven) })
+	m.Gauge("petcat_connections_without_key", "Open connections of the API on which no valid key has come.", func() float64 { return float64(conns.Stats().Unauthenticated) })
 	m.Gauge("petcat_addresses_refused", "Addresses whose new connections are refused for now, because too many of theirs ended without a valid key.", func() float64 { return float64(conns.Stats().Shut) })
 	m.Counter("petcat_connections_dropped_total", "Connections that were closed because there were too many, of one address without a valid key or of all.", func() float64 {
 		return float64(conns.Stats().Dropped)

@@ -18,10 +18,10 @@ func TestReadyzTellsSinceWhen(t *testing.T) {
 	t.Parallel()
 	manual := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
 	n := startTestNode(t, func(o *Options) { o.Clock, o.Settings.Data = manual, filepath.Join(t.TempDir(), "data") })
-	n.monitor.close() // it looks when the test says so
+	n.monitor.close() // it checks when the test says so
 	begun := manual.Read().Time()
 	b := n.backend.(*sqliteBackend)
-	looks := func(after time.Duration, unreadable bool) time.Time {
+	checks := func(after time.Duration, unreadable bool) time.Time {
 		t.Helper()
 		manual.Advance(after)
 		b.unreadable.Store(unreadable)
@@ -52,12 +52,12 @@ func TestReadyzTellsSinceWhen(t *testing.T) {
 		}
 	}
 	const problem = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
-	looks(0, false)
+	checks(0, false)
 	tells("at the start", Part{Healthy: true, Since: begun})
-	failed := looks(time.Second, true)
-	looks(time.Second, true)
+	failed := checks(time.Second, true)
+	checks(time.Second, true)
 	tells("two seconds later", Part{Since: failed, Problem: problem})
-	back := looks(time.Second, false)
-	looks(time.Second, false)
+	back := checks(time.Second, false)
+	checks(time.Second, false)
 	tells("when it is back", Part{Healthy: true, Since: back})
 }

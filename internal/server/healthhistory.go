@@ -32,9 +32,9 @@ func (h *healthHistory) note(c condition) map[string]Part {
 	return seen
 }
 
-// look checks the backend, and records the state of each part, so that both are up to date
+// check checks the backend, and records the state of each part, so that both are up to date
 // even without requests.
-func (n *Node) look(ctx context.Context) {
+func (n *Node) check(ctx context.Context) {
 	n.backend.check(ctx)
 	if !n.phase.is(starting) {
 		_ = n.health.note(n.condition())

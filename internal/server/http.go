@@ -88,9 +88,9 @@ func (n *Node) newHTTPServer(conns *socket.Listener, address string, handler htt
 		ConnState: func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateActive:
-				conns.Answering(c)
+				conns.Active(c)
 			case http.StateIdle:
-				conns.Resting(c)
+				conns.Idle(c)
 			default:
 			}
 		},

@@ -47,7 +47,7 @@ func listen(ctx context.Context, settings config.Settings, c clock.Clock, logger
 	}
 	l.apiConns, l.adminConns = socket.New(l.api, timeouts), socket.New(l.admin, socket.Timeouts{})
 	l.apiConns.Limit(socket.Limits{
-		Total: maxConnections(), Unproven: maxUnproven, Grace: unprovenGrace, Refused: maxRefused,
+		Total: maxConnections(), Unauthenticated: maxUnauthenticated, Grace: unauthenticatedGrace, Refused: maxRefused,
 		Wasted: maxWasted, WastedPerSecond: wastedPerSecond, Exempt: settings.TrustedProxies,
 	})
 	l.apiConns.Linger(lingerTimeout)

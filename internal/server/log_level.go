@@ -12,7 +12,7 @@ import (
 // levelInterval is how often a node reads which log level an operator has set.
 const levelInterval = 2 * time.Second
 
-func untilLevelLook() time.Duration { return levelInterval }
+func untilLevelCheck() time.Duration { return levelInterval }
 
 // logLevels keeps the log level that an operator has set.
 type logLevels interface {
@@ -28,12 +28,12 @@ type levelWatch struct {
 	log     *logging.Log
 	setting slog.Level
 
-	// What the store returned last. Only the goroutine that calls look uses them.
+	// What the store returned last. Only the goroutine that calls check uses them.
 	wanted slog.Level
 	until  time.Time
 }
 
-func (w *levelWatch) look(ctx context.Context) {
+func (w *levelWatch) check(ctx context.Context) {
 	if level, until, err := w.store.LogLevel(ctx); err == nil {
 		w.wanted, w.until = level, until // after an error, the last level still ends in time
 	}

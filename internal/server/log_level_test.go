@@ -37,7 +37,7 @@ func TestLogLevelIsFollowed(t *testing.T) {
 	}
 	follows := func(when string, want slog.Level, line string) {
 		t.Helper()
-		w.look(t.Context())
+		w.check(t.Context())
 		log.Flush()
 		if log.Level() != want || line == "" && out.Len() > 0 || !strings.Contains(out.String(), line) {
 			t.Errorf("%s: the level is %s, want %s, and the log says %q", when, log.Level(), want, out.String())

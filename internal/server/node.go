@@ -51,23 +51,23 @@ type Node struct {
 	phase     phase
 	metrics   *metrics.Metrics
 
-	backend     backend
-	health      healthHistory
-	membership  *membership
-	monitor     *periodic
-	audit       *auditWatch
-	auditLooks  *periodic
-	usage       *usage.Recorder
-	usageWrites *periodic
-	seriesSteps *periodic
-	console     consoleHandler
-	levelLooks  *periodic
-	backups     *backupschedule.Schedule // nil without scheduled backups
-	backupLooks *periodic
-	keyring     *keyring.Keyring
-	limitsClock *ratelimit.Clock
-	limiter     limiter
-	bans        *ratelimit.BanWriter
+	backend      backend
+	health       healthHistory
+	membership   *membership
+	monitor      *periodic
+	audit        *auditWatch
+	auditChecks  *periodic
+	usage        *usage.Recorder
+	usageWrites  *periodic
+	seriesSteps  *periodic
+	console      consoleHandler
+	levelChecks  *periodic
+	backups      *backupschedule.Schedule // nil without scheduled backups
+	backupChecks *periodic
+	keyring      *keyring.Keyring
+	limitsClock  *ratelimit.Clock
+	limiter      limiter
+	bans         *ratelimit.BanWriter
 
 	follow    context.CancelFunc // ends the goroutines of following
 	following sync.WaitGroup
@@ -158,8 +158,8 @@ func newNode(o Options, l *listeners) *Node {
 	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
 	n.apiOptions = httpapi.Options{
 		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
-		Looks:    ratelimit.NewLookBucket(n.limitsClock),
-		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Proven: socket.Prove, Refused: socket.Refuse,
+		Peeks:    ratelimit.NewPeekBucket(n.limitsClock),
+		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Authenticated: socket.MarkAuthenticated, Refused: socket.Refuse,
 		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies, CORSOrigins: n.settings.CORSOrigins,
 	}
 	n.health.clock = n.clock
@@ -183,12 +183,12 @@ func (n *Node) load(ctx context.Context) (err error) {
 	n.membership = startMembership(ctx, n.backend.registry(), membershipOptions{
 		id: n.id, clock: n.clock, logger: n.log.Logger, countsAlone: n.settings.CountsInMemory(),
 	})
-	n.monitor = startPeriodic(ctx, untilCheck, n.look)
+	n.monitor = startPeriodic(ctx, untilCheck, n.check)
 	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
-	n.auditLooks = startPeriodic(ctx, n.audit.untilLook, n.audit.look)
+	n.auditChecks = startPeriodic(ctx, n.audit.untilCheck, n.audit.check)
 	n.startUsage(ctx)
 	levels := &levelWatch{store: n.backend, clock: n.clock, log: n.log, setting: n.settings.LogLevel}
-	n.levelLooks = startPeriodic(ctx, untilLevelLook, levels.look)
+	n.levelChecks = startPeriodic(ctx, untilLevelCheck, levels.check)
 	if err := n.loadLimits(ctx); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	step := min(shutdownReserve, timeout/5) / 4
 	var errs []error
 	if !closedBy(ctx, ended, end.Add(-4*step)) {
-		n.listeners.apiConns.EndReads()
+		n.listeners.apiConns.StopReads()
 		if !closedBy(ctx, ended, end.Add(-3*step)) {
 			n.listeners.apiConns.CloseConns()
 		}
@@ -112,9 +112,9 @@ func (n *Node) close(ctx context.Context) error {
 		n.bans.Close()
 	}
 	n.seriesSteps.close()
-	n.backupLooks.close()
-	n.levelLooks.close()
-	n.auditLooks.close()
+	n.backupChecks.close()
+	n.levelChecks.close()
+	n.auditChecks.close()
 	if n.usageWrites != nil {
 		n.closeUsage(ctx)
 	}

@@ -17,10 +17,10 @@ type conn struct {
 	// passed says that the last read was one that was passed over. Reads do
 	// not overlap, so they need no lock for it.
 	passed bool
-	// resting says that no byte of the next request has come. It belongs to the
+	// idling says that no byte of the next request has come. It belongs to the
 	// goroutine that serves the connection: while a connection rests, nobody
 	// else reads.
-	resting bool
+	idling bool
 
 	wrote atomic.Bool // something was written
 	gone  atomic.Bool // the client has closed, or does not take what is written
@@ -29,20 +29,20 @@ type conn struct {
 	read, write deadline      // guarded by mu
 	phase       deadline      // of reads, by what the client is doing; guarded by mu
 	used        bool          // a request has come; guarded by mu
-	rested      time.Duration // since when it waits for another request, by the listener's tick; 0 while it does not; guarded by mu
+	idleFrom    time.Duration // since when it waits for another request, by the listener's tick; 0 while it does not; guarded by mu
 	ended       bool          // reads have been ended for good; guarded by mu
 	lingers     bool          // see linger; guarded by mu
 
 	refused      int           // requests that were refused since refusedSince; guarded by mu
 	refusedSince time.Duration // by the listener's tick; guarded by mu
 
-	accepted     time.Duration // since the listener's origin
-	client       clientnet.Net // it does not change once the listener has it
-	exempt       bool          // see Limits; it does not change either
-	proven       atomic.Bool   // see Prove
-	served       atomic.Bool   // something was written after it was proven
-	crowd        *crowd        // nil unless it is unproven; guarded by the listener's mu, as are its neighbours in it
-	older, newer *conn
+	accepted      time.Duration // since the listener's origin
+	client        clientnet.Net // it does not change once the listener has it
+	exempt        bool          // see Limits; it does not change either
+	authenticated atomic.Bool   // see MarkAuthenticated
+	served        atomic.Bool   // something was written after it was authenticated
+	crowd         *crowd        // nil unless it is unauthenticated; guarded by the listener's mu, as are its neighbours in it
+	older, newer  *conn
 }
 
 // deadline is when reads or writes are to end.
@@ -70,8 +70,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	if err != nil {
 		c.noteError(err)
 	}
-	if c.resting && n > 0 {
-		c.resting = false
+	if c.idling && n > 0 {
+		c.idling = false
 		c.begin()
 	}
 	return n, err
@@ -84,7 +84,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		c.gone.Store(true)
 	} else if !c.served.Load() {
 		c.wrote.Store(true)
-		c.served.Store(c.proven.Load())
+		c.served.Store(c.authenticated.Load())
 	}
 	return n, err
 }
@@ -94,40 +94,40 @@ func (c *conn) begin() {
 	at := c.listener.after(c.listener.timeouts.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rested = 0
+	c.idleFrom = 0
 	c.move(&c.phase, at, c.Conn.SetReadDeadline)
 }
 
 // note notes whether a request is under way, on a connection whose timeouts
 // net/http keeps.
-func (c *conn) note(answering bool) {
+func (c *conn) note(active bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.used, c.rested = true, 0
-	if !answering {
-		c.rested = c.listener.lastTick()
+	c.used, c.idleFrom = true, 0
+	if !active {
+		c.idleFrom = c.listener.lastTick()
 	}
 }
 
-// answer notes that the headers are complete: a body may follow, and the answer.
-func (c *conn) answer() {
-	c.resting = false // the request may have been in the reader's buffer already
+// active notes that the headers are complete: a body may follow, and the answer.
+func (c *conn) active() {
+	c.idling = false // the request may have been in the reader's buffer already
 	read, write := c.listener.after(c.listener.timeouts.Body), c.listener.after(c.listener.timeouts.Write)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.used, c.rested = true, 0
+	c.used, c.idleFrom = true, 0
 	c.move(&c.phase, read, c.Conn.SetReadDeadline)
 	c.move(&c.write, write, c.Conn.SetWriteDeadline)
 }
 
-// rest notes that the answer has been written. Part of the next request may be
+// idle notes that the answer has been written. Part of the next request may be
 // in the reader's buffer already; it then has the time of an idle connection.
-func (c *conn) rest() {
-	c.resting = true
+func (c *conn) idle() {
+	c.idling = true
 	at := c.listener.after(c.listener.timeouts.Idle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rested = c.listener.lastTick()
+	c.idleFrom = c.listener.lastTick()
 	c.move(&c.phase, at, c.Conn.SetReadDeadline)
 	c.move(&c.write, 0, c.Conn.SetWriteDeadline)
 }
@@ -189,8 +189,8 @@ func (c *conn) set(d *deadline, t time.Time, below func(time.Time) error) error 
 // again. The caller holds mu.
 func (c *conn) over(d *deadline) bool { return c.ended && d != &c.write }
 
-// endReads ends reads, and those that are yet to come.
-func (c *conn) endReads() {
+// stopReads ends reads, and those that are yet to come.
+func (c *conn) stopReads() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
@@ -204,12 +204,12 @@ func (c *conn) isUsed() bool {
 	return c.used
 }
 
-// restingSince returns since when the connection waits for another request, by
+// idleSince returns since when the connection waits for another request, by
 // the listener's tick; 0 while it does not.
-func (c *conn) restingSince() time.Duration {
+func (c *conn) idleSince() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rested
+	return c.idleFrom
 }
 
 // fire ends reads and writes whose deadline has come.

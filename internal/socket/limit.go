@@ -18,15 +18,15 @@ import (
 // are refused.
 type Limits struct {
 	// Total is how many connections may be open; 0 for any number. A new one past
-	// it takes the place of the oldest unproven one of an address with many of
+	// it takes the place of the oldest unauthenticated one of an address with many of
 	// them, or of one that has waited long for its next request. Only when there
 	// is neither, the new one is closed.
 	Total int
-	// Unproven is how many connections of one client (see package clientnet) may
-	// be open that are older than Grace and have not been proven (see [Prove]); 0
+	// Unauthenticated is how many connections of one client (see package clientnet) may
+	// be open that are older than Grace and have not been authenticated (see [MarkAuthenticated]); 0
 	// for any number. The oldest past it are closed.
-	Unproven int
-	// Grace is how long a connection has before it counts as unproven: a client
+	Unauthenticated int
+	// Grace is how long a connection has before it counts as unauthenticated: a client
 	// may open many at once before it sends the first request.
 	Grace time.Duration
 	// Refused is how many requests a second may be refused on a connection; 0 for any
@@ -35,25 +35,25 @@ type Limits struct {
 	// Wasted is how many connections a client may waste, and WastedPerSecond how many
 	// of them it may waste again with each second, up to Wasted; 0 for any number. A
 	// connection is wasted when it ends before something was written to it after it
-	// was proven; each that ends otherwise pays for two of them. New ones of a client
+	// was authenticated; each that ends otherwise pays for two of them. New ones of a client
 	// past that are refused: on Linux by the system, which costs next to nothing, and the
 	// client's attempt times out; elsewhere they are closed. Both or neither is set.
 	Wasted, WastedPerSecond int
-	// Exempt are networks whose connections count as proven from the start, are
+	// Exempt are networks whose connections count as authenticated from the start, are
 	// never wasted, and are not closed for what is refused on them.
 	Exempt []netip.Prefix
 }
 
 // Stats tells about a listener's connections. The counts are since the start.
 type Stats struct {
-	Open     int
-	Unproven int    // of the open ones
-	Shut     int    // clients whose new connections are refused
-	Dropped  uint64 // connections closed by [Limits]
-	Failures uint64 // of accept, for want of descriptors for instance
+	Open            int
+	Unauthenticated int    // of the open ones
+	Shut            int    // clients whose new connections are refused
+	Dropped         uint64 // connections closed by [Limits]
+	Failures        uint64 // of accept, for want of descriptors for instance
 }
 
-// crowd are the unproven connections of one client, the oldest first. The
+// crowd are the unauthenticated connections of one client, the oldest first. The
 // listener's mu guards it and the links between them.
 type crowd struct {
 	first, last *conn
@@ -69,7 +69,7 @@ func (l *Listener) Stats() Stats {
 	defer l.mu.Unlock()
 	s := Stats{Open: len(l.conns), Shut: len(l.waste.shut), Dropped: l.dropped, Failures: l.failures}
 	for _, crowd := range l.crowds {
-		s.Unproven += crowd.count
+		s.Unauthenticated += crowd.count
 	}
 	return s
 }
@@ -77,21 +77,21 @@ func (l *Listener) Stats() Stats {
 // connKey is the key of a connection in the context of its requests.
 type connKey struct{}
 
-// Context is a ConnContext of an http.Server, for [Prove].
+// Context is a ConnContext of an http.Server, for [MarkAuthenticated].
 func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, below(c))
 }
 
-// Prove notes that the client of a request, whose context this is, has shown who
-// it is: its connection is one that no limit of unproven ones concerns any more.
-func Prove(ctx context.Context) {
+// MarkAuthenticated notes that the client of a request, whose context this is, has shown who
+// it is: its connection is one that no limit of unauthenticated ones concerns any more.
+func MarkAuthenticated(ctx context.Context) {
 	c, ok := ctx.Value(connKey{}).(*conn)
-	if !ok || c.proven.Load() {
+	if !ok || c.authenticated.Load() {
 		return
 	}
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.proven.Store(true)
+	c.authenticated.Store(true)
 	c.listener.leave(c)
 }
 
@@ -101,7 +101,7 @@ func Prove(ctx context.Context) {
 // more, each of which costs something even when it is refused.
 func Refuse(ctx context.Context, known bool) (closes bool) {
 	c, ok := ctx.Value(connKey{}).(*conn)
-	if !ok || c.exempt || c.proven.Load() && !known || c.listener.limits.Refused == 0 {
+	if !ok || c.exempt || c.authenticated.Load() && !known || c.listener.limits.Refused == 0 {
 		return false
 	}
 	now := c.listener.lastTick()
@@ -149,7 +149,7 @@ func (l *Listener) enter(c *conn) (victim *conn) {
 	}
 	l.conns[c] = struct{}{}
 	if c.exempt {
-		c.proven.Store(true)
+		c.authenticated.Store(true)
 		return victim
 	}
 	joined := l.crowds[c.client]
@@ -168,7 +168,7 @@ func (l *Listener) enter(c *conn) (victim *conn) {
 	return victim
 }
 
-// leave takes a connection out of the unproven ones. The caller holds mu.
+// leave takes a connection out of the unauthenticated ones. The caller holds mu.
 func (l *Listener) leave(c *conn) {
 	left := c.crowd
 	if left == nil {
@@ -224,8 +224,8 @@ func (l *Listener) victim() *conn {
 	var since time.Duration
 	looked = 0
 	for c := range l.conns {
-		if rested := c.restingSince(); rested != 0 && (longest == nil || rested < since) {
-			longest, since = c, rested
+		if from := c.idleSince(); from != 0 && (longest == nil || from < since) {
+			longest, since = c, from
 		}
 		if looked++; looked == sample {
 			break
@@ -253,21 +253,21 @@ func (l *Listener) makeRoom() bool {
 	return true
 }
 
-// overdue takes out the unproven connections that are too many at a time, and
+// overdue takes out the unauthenticated connections that are too many at a time, and
 // appends them to dst. The caller holds mu.
 func (l *Listener) overdue(now time.Duration, dst []*conn) []*conn {
-	if l.limits.Unproven == 0 {
+	if l.limits.Unauthenticated == 0 {
 		return dst
 	}
 	for _, crowd := range l.crowds {
-		if crowd.count <= l.limits.Unproven {
+		if crowd.count <= l.limits.Unauthenticated {
 			continue
 		}
 		old := 0
 		for c := crowd.first; c != nil && now-c.accepted >= l.limits.Grace; c = c.newer {
 			old++
 		}
-		for ; old > l.limits.Unproven; old-- {
+		for ; old > l.limits.Unauthenticated; old-- {
 			dst = append(dst, crowd.first)
 			l.dropped++
 			l.remove(crowd.first)

@@ -33,7 +33,7 @@ func serveLimited(t *testing.T, limits socket.Limits) *limited {
 	over := make(chan struct{})
 	server := &http.Server{ConnState: note(l), ConnContext: socket.Context, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Key") != "" {
-			socket.Prove(r.Context())
+			socket.MarkAuthenticated(r.Context())
 		}
 		if r.URL.Path == "/wait" {
 			s.held.Add(1)
@@ -116,13 +116,13 @@ const (
 func TestUnprovenConnections(t *testing.T) {
 	t.Parallel()
 	s := serveLimited(t, socket.Limits{
-		Unproven: 5, Grace: 500 * time.Millisecond, Exempt: []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")},
+		Unauthenticated: 5, Grace: 500 * time.Millisecond, Exempt: []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")},
 	})
-	var silent, anonymous, proven, exempt, elsewhere []net.Conn
+	var silent, anonymous, authenticated, exempt, elsewhere []net.Conn
 	for range 12 {
 		silent = append(silent, s.dial("127.0.0.1", "", false))
 		anonymous = append(anonymous, s.dial("127.0.0.2", withoutKey, true))
-		proven = append(proven, s.dial("127.0.0.2", withKey, true))
+		authenticated = append(authenticated, s.dial("127.0.0.2", withKey, true))
 		exempt = append(exempt, s.dial("127.0.0.3", "", false))
 	}
 	for range 5 {
@@ -134,11 +134,11 @@ func TestUnprovenConnections(t *testing.T) {
 	s.eventually("the oldest are closed", func() bool { return s.listener.Stats().Dropped == 14 })
 	<-time.After(2 * socket.Tick)
 	for name, c := range map[string]struct{ old, young []net.Conn }{
-		"silent":    {silent[:7], silent[7:]},
-		"anonymous": {anonymous[:7], anonymous[7:]},
-		"proven":    {nil, proven},
-		"exempt":    {nil, exempt},
-		"elsewhere": {nil, elsewhere},
+		"silent":        {silent[:7], silent[7:]},
+		"anonymous":     {anonymous[:7], anonymous[7:]},
+		"authenticated": {nil, authenticated},
+		"exempt":        {nil, exempt},
+		"elsewhere":     {nil, elsewhere},
 	} {
 		if n := open(c.old...); n != 0 {
 			t.Errorf("%s: %d of the %d oldest are open", name, n, len(c.old))
@@ -147,7 +147,7 @@ func TestUnprovenConnections(t *testing.T) {
 			t.Errorf("%s: %d of the %d others are open", name, n, len(c.young))
 		}
 	}
-	if stats := s.listener.Stats(); stats.Open != 5+5+12+12+5 || stats.Unproven != 15 {
+	if stats := s.listener.Stats(); stats.Open != 5+5+12+12+5 || stats.Unauthenticated != 15 {
 		t.Errorf("%+v", stats)
 	}
 }
@@ -175,7 +175,7 @@ func TestTotalOfConnections(t *testing.T) {
 		used = append(used, s.hold("127.0.0.3"))
 	}
 	if n := open(used[:4]...); n != 0 {
-		t.Errorf("%d of those that rested are open", n)
+		t.Errorf("%d of those that were idle are open", n)
 	}
 	if n := open(used[4:]...); n != 4 {
 		t.Errorf("%d of 4 requests go on", n)
@@ -196,7 +196,7 @@ func TestTotalOfConnections(t *testing.T) {
 // Who opens many connections at once and then shows a key on each keeps them all.
 func TestManyConnectionsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := serveLimited(t, socket.Limits{Unproven: 5, Grace: time.Second})
+	s := serveLimited(t, socket.Limits{Unauthenticated: 5, Grace: time.Second})
 	var conns []net.Conn
 	for range 64 {
 		conns = append(conns, s.dial("127.0.0.1", "", false))
@@ -266,7 +266,7 @@ func TestAcceptFails(t *testing.T) {
 }
 
 // At the end, reads can be ended while answers still go out.
-func TestEndReads(t *testing.T) {
+func TestStopReads(t *testing.T) {
 	t.Parallel()
 	l := socket.New(listen(t), socket.Timeouts{Body: time.Minute})
 	reading := make(chan struct{})
@@ -297,7 +297,7 @@ func TestEndReads(t *testing.T) {
 	if open(unused) != 0 || open(busy) != 1 {
 		t.Error("it is not the unused one that was closed")
 	}
-	l.EndReads()
+	l.StopReads()
 	_ = busy.SetReadDeadline(time.Now().Add(5 * time.Second))
 	res, err := http.ReadResponse(bufio.NewReader(busy), nil)
 	if err != nil {

@@ -89,7 +89,7 @@ func (c *conn) linger() bool {
 // come: the client waits for no answer that a reset could destroy. A TLS handshake
 // writes, too, and is no answer. The caller holds mu.
 func (c *conn) timedOutAtRest() bool {
-	return (c.read.fired || c.phase.fired) && (!c.used || c.rested != 0)
+	return (c.read.fired || c.phase.fired) && (!c.used || c.idleFrom != 0)
 }
 
 // drain discards what comes, and then closes the connection.

@@ -48,7 +48,7 @@ import (
 const Tick = 250 * time.Millisecond
 
 // Timeouts are how long a client may take; 0 for ever. Which of them holds follows from
-// the last call of [Listener.Answering] or [Listener.Resting].
+// the last call of [Listener.Active] or [Listener.Idle].
 type Timeouts struct {
 	Header time.Duration // from a request's first byte, or the connection's begin, to the end of its headers
 	Body   time.Duration // from there to the end of the body
@@ -70,7 +70,7 @@ type Listener struct {
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}       // guarded by mu; those that linger among them
-	crowds   map[clientnet.Net]*crowd // the unproven ones of each client; guarded by mu
+	crowds   map[clientnet.Net]*crowd // the unauthenticated ones of each client; guarded by mu
 	ticks    bool                     // guarded by mu: a goroutine looks at the deadlines
 	waste    waste                    // guarded by mu
 	dropped  uint64                   // guarded by mu
@@ -145,35 +145,35 @@ func (l *Listener) take(below net.Conn) *conn {
 	return c
 }
 
-// Answering tells that the headers of a request have been read. Connections that
-// are not this listener's are none of its business, here and in [Listener.Resting].
-func (l *Listener) Answering(c net.Conn) {
+// Active tells that the headers of a request have been read. Connections that
+// are not this listener's are none of its business, here and in [Listener.Idle].
+func (l *Listener) Active(c net.Conn) {
 	switch c := below(c); {
 	case c == nil:
 	case l.timeouts == Timeouts{}:
 		c.note(true)
 	default:
-		c.answer()
+		c.active()
 	}
 }
 
-// Resting tells that an answer has been written, and that the connection waits
+// Idle tells that an answer has been written, and that the connection waits
 // for the next request.
-func (l *Listener) Resting(c net.Conn) {
+func (l *Listener) Idle(c net.Conn) {
 	switch c := below(c); {
 	case c == nil:
 	case l.timeouts == Timeouts{}:
 		c.note(false)
 	default:
-		c.rest()
+		c.idle()
 	}
 }
 
-// EndReads lets no more bytes in: whoever waits for a body gets an error at once,
+// StopReads lets no more bytes in: whoever waits for a body gets an error at once,
 // and may answer.
-func (l *Listener) EndReads() {
+func (l *Listener) StopReads() {
 	for _, c := range l.open() {
-		c.endReads()
+		c.stopReads()
 	}
 }
 

@@ -221,9 +221,9 @@ func note(l *socket.Listener) func(net.Conn, http.ConnState) {
 	return func(c net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateActive:
-			l.Answering(c)
+			l.Active(c)
 		case http.StateIdle:
-			l.Resting(c)
+			l.Idle(c)
 		default:
 		}
 	}

@@ -117,7 +117,7 @@ func (w *wasting) serve(address string) {
 	if c == nil {
 		w.t.Fatalf("%s is refused", address)
 	}
-	socket.Prove(socket.Context(w.t.Context(), c))
+	socket.MarkAuthenticated(socket.Context(w.t.Context(), c))
 	if _, err := io.WriteString(c, "answer"); err != nil {
 		w.t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestWastedConnections(t *testing.T) {
 	inBubble(t, "a key whose answer nobody takes", limits, func(t *testing.T, w *wasting) {
 		for range 50 {
 			c := w.connect(client)
-			socket.Prove(socket.Context(t.Context(), c))
+			socket.MarkAuthenticated(socket.Context(t.Context(), c))
 			_ = c.Close()
 		}
 		if w.connect(client) != nil {

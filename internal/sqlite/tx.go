@@ -25,8 +25,8 @@ func begin(w *writer) (*tx, error) {
 	}
 	t := &tx{writer: w}
 	c := conn{w.life, t}
-	var n store.Numbers
-	switch found, err := c.QueryRow(store.SelectNumbers, nil, n.Into()...); {
+	var n store.Sequences
+	switch found, err := c.QueryRow(store.SelectSequences, nil, n.Into()...); {
 	case err != nil:
 		return nil, err
 	case !found:

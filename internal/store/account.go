@@ -32,8 +32,8 @@ func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account
 	} else if found {
 		return petcat.Account{}, invalid("there is an account named %q already; choose another name, or close that one first", n.Name())
 	}
-	t.numbers.Account++
-	a := petcat.Account{ID: t.numbers.Account, Name: n.Name(), Plan: n.Subscription().Plan(), Quota: n.Subscription().Quota(), CreatedAt: t.now}
+	t.sequences.Account++
+	a := petcat.Account{ID: t.sequences.Account, Name: n.Name(), Plan: n.Subscription().Plan(), Quota: n.Subscription().Quota(), CreatedAt: t.now}
 	err := t.exec(insert, int64(a.ID), a.Name, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, a.CreatedAt.UnixMilli(), int64(t.reviseAccess()))
 	if err != nil {
 		return petcat.Account{}, err

@@ -84,9 +84,9 @@ func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
 		TakenAt: Now(s.clock), Environment: s.meta.Environment, Dataset: backup.Dataset(s.meta.Dataset),
 		Rows: make(map[backup.Kind]int64),
 	}
-	var n Numbers
+	var n Sequences
 	before()
-	if _, err := c.QueryRow(SelectNumbers, nil, n.Into()...); err != nil {
+	if _, err := c.QueryRow(SelectSequences, nil, n.Into()...); err != nil {
 		return h, err
 	}
 	h.Revision, h.AccessRevision, h.LastCategory, h.LastAccount, h.LastKey = n.Revision, n.Access, n.Category, n.Account, n.Key
@@ -112,7 +112,7 @@ func (t *Tx) WantEmpty() error {
 	if _, err := t.QueryRow(query, nil, &data); err != nil {
 		return err
 	}
-	if data || t.numbers != (Numbers{}) {
+	if data || t.sequences != (Sequences{}) {
 		return backup.ErrNotEmpty
 	}
 	for _, k := range []backup.Kind{backup.UsageNodes, backup.UsageBatches, backup.UsageHours, backup.UsageDays} {
@@ -127,7 +127,7 @@ func (t *Tx) WantEmpty() error {
 // Restored ends a restore, after all rows were written: ids and revisions continue from
 // those of the backup.
 func (t *Tx) Restored(by petcat.Actor, h backup.Header) error {
-	t.numbers = Numbers{
+	t.sequences = Sequences{
 		Revision: h.Revision, Access: h.AccessRevision,
 		Category: h.LastCategory, Account: h.LastAccount, Key: h.LastKey,
 		Pet: h.LastPet, Order: h.LastOrder,

@@ -79,7 +79,7 @@ func (t *Tx) Create(c *Create) error {
 	// A replayed request has the same fingerprint, so the same name and description.
 	category := c.New.As(petcat.CategoryID(id))
 	if !replayed {
-		t.changed = append(t.changed, petcat.RevisedCategory{Category: category, Revision: t.numbers.Revision})
+		t.changed = append(t.changed, petcat.RevisedCategory{Category: category, Revision: t.sequences.Revision})
 	}
 	c.Created = petcat.CreatedCategory{Category: category, Replayed: replayed}
 	return nil
@@ -90,8 +90,8 @@ func (t *Tx) insertCategory(c *Create) (int64, error) {
 	if c.Refused != nil {
 		return 0, c.Refused
 	}
-	t.numbers.Category++
-	id := int64(t.numbers.Category)
+	t.sequences.Category++
+	id := int64(t.sequences.Category)
 	return id, t.exec(insert, id, c.New.Name(), nullable(c.New.Description()), int64(t.revise()), int64(c.Account), t.now.UnixMilli())
 }
 

@@ -52,8 +52,8 @@ func keyDetail(k petcat.Key) detail {
 // insertKey gives a key its id and inserts it.
 func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
 	const insert = `INSERT INTO api_key (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
-	t.numbers.Key++
-	k.ID = t.numbers.Key
+	t.sequences.Key++
+	k.ID = t.sequences.Key
 	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), int64(t.reviseAccess()))
 }
 

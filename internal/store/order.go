@@ -20,8 +20,8 @@ func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.C
 func (t *Tx) insertOrder(c petcat.CreateOrder) (int64, error) {
 	const insert = `INSERT INTO store_order (id, account_id, pet_id, quantity, created_at)
 		SELECT ?, ?, id, ?, ? FROM pet WHERE id = ?`
-	t.numbers.Order++
-	id := int64(t.numbers.Order)
+	t.sequences.Order++
+	id := int64(t.sequences.Order)
 	n, err := t.Exec(insert, id, int64(c.Account), c.New.Quantity(), t.now.UnixMilli(), int64(c.New.Pet()))
 	if err == nil && n == 0 {
 		err = c.New.UnknownPet()

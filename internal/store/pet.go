@@ -21,8 +21,8 @@ func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.Creat
 func (t *Tx) insertPet(c petcat.CreatePet) (int64, error) {
 	const insert = `INSERT INTO pet (id, name, category_id, account_id, created_at)
 		SELECT ?, ?, id, ?, ? FROM category WHERE id = ? AND deleted_at IS NULL`
-	t.numbers.Pet++
-	id := int64(t.numbers.Pet)
+	t.sequences.Pet++
+	id := int64(t.sequences.Pet)
 	n, err := t.Exec(insert, id, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
 	if err == nil && n == 0 {
 		err = c.New.UnknownCategory()

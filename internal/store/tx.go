@@ -11,15 +11,15 @@ import (
 // Tx, one after the other.
 type Tx struct {
 	Conn
-	now     time.Time // the time of all its operations, in whole milliseconds
-	numbers Numbers
-	before  Numbers // numbers when the transaction began
-	chain   chain
-	changed []petcat.RevisedCategory // by revision ascending
+	now       time.Time // the time of all its operations, in whole milliseconds
+	sequences Sequences
+	before    Sequences // sequences when the transaction began
+	chain     chain
+	changed   []petcat.RevisedCategory // by revision ascending
 }
 
-// Numbers are the last revisions and ids that were assigned: the row of the table counter.
-type Numbers struct {
+// Sequences are the last revisions and ids that were assigned: the row of the table counter.
+type Sequences struct {
 	Revision, Access petcat.Revision // Access: of the last change of an account, a key or a ban
 	Category         petcat.CategoryID
 	Account          petcat.AccountID
@@ -28,62 +28,62 @@ type Numbers struct {
 	Order            petcat.OrderID
 }
 
-// SelectNumbers reads the [Numbers]. Package postgres adds FOR UPDATE to it.
-const SelectNumbers = `SELECT revision, access_revision, category_id, account_id, key_id, pet_id, order_id FROM counter WHERE id = 1`
+// SelectSequences reads the [Sequences]. Package postgres adds FOR UPDATE to it.
+const SelectSequences = `SELECT revision, access_revision, category_id, account_id, key_id, pet_id, order_id FROM counter WHERE id = 1`
 
-// Into returns where the columns of [SelectNumbers] go.
-func (n *Numbers) Into() []any {
+// Into returns where the columns of [SelectSequences] go.
+func (n *Sequences) Into() []any {
 	return []any{
 		(*int64)(&n.Revision), (*int64)(&n.Access), (*int64)(&n.Category), (*int64)(&n.Account), (*int64)(&n.Key),
 		(*int64)(&n.Pet), (*int64)(&n.Order),
 	}
 }
 
-// NewTx returns a Tx on a transaction that has begun, with the numbers that
-// [SelectNumbers] read in it.
-func NewTx(c Conn, now time.Time, n Numbers) *Tx {
-	return &Tx{Conn: c, now: now, numbers: n, before: n}
+// NewTx returns a Tx on a transaction that has begun, with the sequences that
+// [SelectSequences] read in it.
+func NewTx(c Conn, now time.Time, n Sequences) *Tx {
+	return &Tx{Conn: c, now: now, sequences: n, before: n}
 }
 
 // State is what a Tx keeps in memory between operations.
 type State struct {
-	numbers Numbers
-	chain   chain
-	changed int
+	sequences Sequences
+	chain     chain
+	changed   int
 }
 
 // State returns the current state, for SetState after an operation is rolled back.
-func (t *Tx) State() State { return State{t.numbers, t.chain, len(t.changed)} }
+func (t *Tx) State() State { return State{t.sequences, t.chain, len(t.changed)} }
 
 // SetState restores a state of the same transaction.
 func (t *Tx) SetState(s State) {
-	t.numbers, t.chain, t.changed = s.numbers, s.chain, t.changed[:s.changed]
+	t.sequences, t.chain, t.changed = s.sequences, s.chain, t.changed[:s.changed]
 }
 
 // ChangedCategories returns the categories that were created, changed or deleted in the
 // transaction, by revision ascending.
 func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
 
-// Finish saves the numbers if any was assigned. Call it right before the commit.
+// Finish saves the sequences if any has gone on. Call it right before the commit.
 func (t *Tx) Finish() error {
 	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ? WHERE id = 1`
-	if t.numbers == t.before {
+	if t.sequences == t.before {
 		return nil
 	}
-	n := t.numbers
+	n := t.sequences
 	return t.exec(update, int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order))
 }
 
 // revise assigns the next revision.
 func (t *Tx) revise() petcat.Revision {
-	t.numbers.Revision++
-	return t.numbers.Revision
+	t.sequences.Revision++
+	return t.sequences.Revision
 }
 
 // reviseAccess assigns the next revision for a change of an account, a key or a ban.
 func (t *Tx) reviseAccess() petcat.Revision {
-	t.numbers.Access = t.revise()
-	return t.numbers.Access
+	t.sequences.Access = t.revise()
+	return t.sequences.Access
 }
 
 // exec runs a statement, however many rows it changes.

@@ -6,12 +6,12 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// Look implements [ratelimit.Limiter]. While the counters are unavailable it tells what
+// Peek implements [ratelimit.Limiter]. While the counters are unavailable it tells what
 // they told last, and what this node has admitted since.
-func (l *Limiter) Look(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+func (l *Limiter) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
 	r := request{l: l, p: l.partitionOf(c.Account), Charge: c, since: l.stopwatch.Read()}
 	v := r.p.view(c.Quota.PerMinute)
-	if err := r.look(ctx, v); err != nil {
+	if err := r.peek(ctx, v); err != nil {
 		return ratelimit.Decision{}, ratelimit.Unavailable(err)
 	}
 	t := r.usage(v)
@@ -27,19 +27,19 @@ func (r *request) banned(ctx context.Context, v view, end int64) ratelimit.Decis
 	known := false
 	r.with(func(a *account) {
 		a.rollOver(v.now)
-		known, a.looked = a.minuteKnown || a.looked, true
+		known, a.peeked = a.minuteKnown || a.peeked, true
 	})
 	if !known && v.mode == closed {
-		_ = r.look(ctx, v) // what is known will do
+		_ = r.peek(ctx, v) // what is known will do
 	}
 	return r.usage(v).Banned(end, r.Key)
 }
 
-// look asks the counters where the account stands. Without an answer of theirs what is known
+// peek asks the counters where the account stands. Without an answer of theirs what is known
 // will do.
-func (r *request) look(ctx context.Context, v view) error {
+func (r *request) peek(ctx context.Context, v view) error {
 	if v.mode == closed {
-		_ = r.p.submit(ctx, &pendingCharge{charge: r.Charge, limit: r.Quota.PerMinute, look: true, since: r.since})
+		_ = r.p.submit(ctx, &pendingCharge{charge: r.Charge, limit: r.Quota.PerMinute, peek: true, since: r.since})
 	}
 	if _, known := r.knownDay(v); known {
 		return nil
