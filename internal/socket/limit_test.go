@@ -113,7 +113,7 @@ const (
 
 // Of an address's connections that have shown nothing, the newest stay; those
 // that have shown a key are not counted, nor are those of exempt addresses.
-func TestUnprovenConnections(t *testing.T) {
+func TestUnauthenticatedConnections(t *testing.T) {
 	t.Parallel()
 	s := serveLimited(t, socket.Limits{
 		Unauthenticated: 5, Grace: 500 * time.Millisecond, Exempt: []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")},
