@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 
 	"petcat"
@@ -124,7 +123,7 @@ func (o *pendingCharge) take(f counters.Facts, n int64) {
 
 // begin returns a charge that reports what this node has admitted of the account.
 func (p *partition) begin(id petcat.AccountID) counters.Charge {
-	c := counters.Charge{Account: id, Series: 1 + rand.Int64N(1<<48-1)}
+	c := counters.Charge{Account: id, Series: counters.NewID()}
 	p.l.accounts.with(id, func(a *account) { a.report(&c) })
 	return c
 }

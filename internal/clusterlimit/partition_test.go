@@ -75,21 +75,3 @@ func TestReportInAnotherEpoch(t *testing.T) {
 		}
 	})
 }
-
-// TestSeriesAreNumbers: the counters keep a series in 48 bits, and take 0 for none.
-func TestSeriesAreNumbers(t *testing.T) {
-	t.Parallel()
-	l := &Limiter{}
-	p := &partition{l: l}
-	seen := make(map[int64]bool)
-	for range 1_000 {
-		s := p.begin(1).Series
-		if s <= 0 || s >= 1<<48 {
-			t.Fatalf("series %d", s)
-		}
-		seen[s] = true
-	}
-	if len(seen) < 1_000 {
-		t.Errorf("%d of 1,000 series are new", len(seen))
-	}
-}

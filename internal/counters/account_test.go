@@ -300,3 +300,18 @@ func (h *invariants) both() string {
 	}
 	return ""
 }
+
+// TestNewID: implementations keep an id in 48 bits, and take 0 for none.
+func TestNewID(t *testing.T) {
+	seen := make(map[int64]bool)
+	for range 1_000 {
+		id := counters.NewID()
+		if id < 1 || id >= 1<<48 {
+			t.Fatalf("the id %d", id)
+		}
+		seen[id] = true
+	}
+	if len(seen) < 1_000 {
+		t.Errorf("%d of 1,000 ids are new", len(seen))
+	}
+}

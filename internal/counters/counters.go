@@ -27,6 +27,7 @@ package counters
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"petcat"
 )
@@ -66,10 +67,17 @@ func PartitionOf(account petcat.AccountID, partitions int) int {
 	return int(uint64(account) % uint64(partitions))
 }
 
+// idBits is how large the ids of epochs and series may be: Redis' scripts hold 53 bits, and
+// the calls of them carry 48.
+const idBits = 48
+
+// NewID returns an id of an epoch or a series: random, from 1, below 2^48.
+func NewID() int64 { return 1 + rand.Int64N(1<<idBits-1) }
+
 // Epoch is a time in which a partition's counts lack nothing that was told of them.
 // The zero Epoch is none.
 type Epoch struct {
-	ID    int64 // random, from 1, below 2^48
+	ID    int64 // see [NewID]
 	Began int64 // by the partition's clock, nanoseconds since the Unix epoch
 }
 
@@ -101,7 +109,7 @@ type Charge struct {
 	// Overdraw admits what is not leased: the day store is unavailable.
 	Overdraw bool
 	// Series names the series of grants that begins if the counters know none for the
-	// account's day: random, from 1, below 2^48.
+	// account's day; see [NewID].
 	Series int64
 }
 

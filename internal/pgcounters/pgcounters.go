@@ -28,7 +28,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -173,7 +172,7 @@ func (c *Counters) Probe(ctx context.Context, _ int) (counters.Epoch, int64, err
 	)
 	var epoch counters.Epoch
 	var now int64
-	fresh := 1 + rand.Int64N(1<<48-1)
+	fresh := counters.NewID()
 	err := c.run(ctx, "probe", func(batch *pgx.Batch) {
 		batch.Queue(begin, c.now(), fresh)
 		batch.Queue(read, c.now()).QueryRow(func(row pgx.Row) error { return row.Scan(&epoch.ID, &epoch.Began, &now) })

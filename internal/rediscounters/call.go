@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"encoding/hex"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -105,7 +104,7 @@ func (k *call) send(ctx context.Context) (string, error) {
 // head packs the epoch that is known, one that may begin, and in tests the time.
 func (c *Counters) head(epoch int64) string {
 	b := appendNumber(make([]byte, 0, 32), epoch, 6)
-	b = appendNumber(b, 1+rand.Int64N(1<<48-1), 6)
+	b = appendNumber(b, counters.NewID(), 6)
 	if c.options.now != nil {
 		now := c.options.now()
 		b = appendNumber(appendNumber(b, now/int64(time.Second), 6), now%int64(time.Second), 4)
