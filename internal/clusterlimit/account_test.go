@@ -153,6 +153,26 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestBudgetOfAnotherPlan: a budget changes with the plan, by this node's share of the
+// difference.
+func TestBudgetOfAnotherPlan(t *testing.T) {
+	const at = 20_000*24*int64(time.Hour) + int64(7*time.Second)
+	two := &Membership{ReadAt: at, Self: "a", Members: []counters.Member{{ID: "a", Joined: time.Hour}, {ID: "b", Joined: time.Hour}}}
+	for members, steps := range map[*Membership][][2]int64{
+		{}:  {{10, 5}, {300, 295}, {60, 55}, {6, 1}, {4, -1}},
+		two: {{10, 2}, {300, 147}, {60, 27}, {6, 0}, {4, -1}},
+	} {
+		a := told(at, petcat.Quota{PerMinute: 10, PerDay: 100}, 4, counters.Day{}) // 6 are left, of all nodes
+		v := view{state: state{mode: open}, mono: at, now: at, members: members}
+		a.take(v, 10)
+		for _, step := range steps {
+			if left := a.left(v, step[0]); left != step[1] {
+				t.Errorf("%d nodes: of %d a minute %d are left, want %d", max(1, len(members.Members)), step[0], left, step[1])
+			}
+		}
+	}
+}
+
 // TestDayIsRemembered: what a node knows of a day, from the counters and from its own leases.
 func TestDayIsRemembered(t *testing.T) {
 	const day = int64(24 * time.Hour)

@@ -58,7 +58,7 @@ func TestAuditHeadIsLogged(t *testing.T) {
 			return a
 		},
 	}))
-	checks := func(when string, wait time.Duration, want string) {
+	check := func(when string, wait time.Duration, want string) {
 		t.Helper()
 		w.check(t.Context())
 		if w.wait != wait {
@@ -71,18 +71,18 @@ func TestAuditHeadIsLogged(t *testing.T) {
 	}
 	told := func(head petcat.AuditHead) string { return "level=INFO head=" + head.String() }
 
-	checks("an empty log", auditInterval, told(petcat.AuditHead{}))
+	check("an empty log", auditInterval, told(petcat.AuditHead{}))
 	add(5)
-	checks("new entries", auditInterval, told(headOf(t, n)))
+	check("new entries", auditInterval, told(headOf(t, n)))
 	add(3)
 	kept := headOf(t, n)
-	checks("more of them", auditInterval, told(kept))
-	checks("nothing new", auditInterval, told(kept))
+	check("more of them", auditInterval, told(kept))
+	check("nothing new", auditInterval, told(kept))
 
 	w.store = unread{n.backend}
-	checks("the database does not answer", auditRetry, `level=WARN error="no answer"`)
+	check("the database does not answer", auditRetry, `level=WARN error="no answer"`)
 	w.store = n.backend
-	checks("it answers again", auditInterval, told(kept))
+	check("it answers again", auditInterval, told(kept))
 
 	alter := func(statement string) {
 		t.Helper()
@@ -92,18 +92,18 @@ func TestAuditHeadIsLogged(t *testing.T) {
 	alter(`DELETE FROM audit WHERE sequence > 6`)
 	add(4)
 	end := headOf(t, n)
-	checks("the tail was replaced", auditRetry,
+	check("the tail was replaced", auditRetry,
 		fmt.Sprintf(`level=ERROR first="audit entry 8 is not the one whose head was kept as %s: it, or one before it, was replaced" faults=1 head=%s`, kept, kept))
-	checks("what replaced it", auditInterval, told(end))
+	check("what replaced it", auditInterval, told(end))
 	alter(`DELETE FROM audit WHERE sequence > 5`)
 	cut := headOf(t, n)
-	checks("the tail was removed", auditRetry,
+	check("the tail was removed", auditRetry,
 		`level=ERROR first="audit entry 10 is missing: the head of entry 10 was kept" faults=1 head=`+end.String())
-	checks("what is left", auditInterval, told(cut))
+	check("what is left", auditInterval, told(cut))
 	add(2)
 	alter(`UPDATE audit SET actor = 'cli:eve' WHERE sequence = 6`)
-	checks("a new entry was altered", auditRetry,
+	check("a new entry was altered", auditRetry,
 		`level=ERROR first="audit entry 6 does not carry the hash that it must have: it was altered, or took the place of another" faults=1 head=`+cut.String())
-	checks("after it", auditInterval, told(headOf(t, n)))
+	check("after it", auditInterval, told(headOf(t, n)))
 	n.wantMetric(t, "petcat_audit_faults_total", 3)
 }

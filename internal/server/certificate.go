@@ -56,7 +56,7 @@ func (c *certificate) config() *tls.Config {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.check()
+	c.refresh()
 	return c.current, nil
 }
 
@@ -64,7 +64,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (c *certificate) expires() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.check()
+	c.refresh()
 	return c.current.Leaf.NotAfter
 }
 
@@ -72,14 +72,14 @@ func (c *certificate) expires() time.Time {
 func (c *certificate) names(host string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.check()
+	c.refresh()
 	return c.current.Leaf.VerifyHostname(host) == nil
 }
 
-// check reads the files again if they have changed, and logs each change once. Files that
+// refresh reads the files again if they have changed, and logs each change once. Files that
 // could not be used are read again at each check: their times do not show everything, such
 // as permissions. The caller holds mu.
-func (c *certificate) check() {
+func (c *certificate) refresh() {
 	now := c.clock.Read()
 	if now.Since(c.checked) < certificateInterval {
 		return

@@ -21,7 +21,7 @@ func TestReadyzTellsSinceWhen(t *testing.T) {
 	n.monitor.close() // it checks when the test says so
 	begun := manual.Read().Time()
 	b := n.backend.(*sqliteBackend)
-	checks := func(after time.Duration, unreadable bool) time.Time {
+	check := func(after time.Duration, unreadable bool) time.Time {
 		t.Helper()
 		manual.Advance(after)
 		b.unreadable.Store(unreadable)
@@ -52,12 +52,12 @@ func TestReadyzTellsSinceWhen(t *testing.T) {
 		}
 	}
 	const problem = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
-	checks(0, false)
+	check(0, false)
 	tells("at the start", Part{Healthy: true, Since: begun})
-	failed := checks(time.Second, true)
-	checks(time.Second, true)
+	failed := check(time.Second, true)
+	check(time.Second, true)
 	tells("two seconds later", Part{Since: failed, Problem: problem})
-	back := checks(time.Second, false)
-	checks(time.Second, false)
+	back := check(time.Second, false)
+	check(time.Second, false)
 	tells("when it is back", Part{Healthy: true, Since: back})
 }

@@ -43,6 +43,7 @@ func judging(t *testing.T) (c *Control, to *told, stall func(time.Duration)) {
 	t.Helper()
 	to = &told{TB: t}
 	c = Start(to)
+	c.unbounded = false // it judges under the race detector, too
 	t.Cleanup(to.end)
 	signal := func(s syscall.Signal) {
 		if err := c.process.Signal(s); err != nil {
@@ -80,6 +81,16 @@ func TestLateWithoutAStallIsAFault(t *testing.T) {
 	c.Judge("it", 2*time.Hour, time.Hour) // by more than any stall
 	if len(to.errors) != 1 || !strings.Contains(to.errors[0], "it took 2h0m0s, want 1h0m0s at most") {
 		t.Errorf("late: %q", to.errors)
+	}
+}
+
+func TestNothingIsLateUnderTheRaceDetector(t *testing.T) {
+	c, to, _ := judging(t)
+	c.unbounded = true
+	c.Judge("it", 2*time.Hour, time.Hour)
+	c.Try("it", func() string { return "it was late" })
+	if to.end(); to.Failed() || c.judged != 2 || c.void != 0 || len(to.logs) != 2 {
+		t.Errorf("%d judged, %d void: %q, %q", c.judged, c.void, to.errors, to.logs)
 	}
 }
 
