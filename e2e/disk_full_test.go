@@ -111,7 +111,7 @@ func fill(t *testing.T, volume string) (ballast string) {
 // its disk is full, and that it is no longer.
 func TestDiskFullIsToldWithoutTraffic(t *testing.T) {
 	t.Parallel()
-	const notice = 5 * time.Second // it looks each second
+	const notice = 5 * time.Second // it checks each second
 	volume := disk(t, 8<<20)
 	s := serve(t, filepath.Join(volume, "data"))
 	for range 2 {

@@ -176,7 +176,7 @@ func TestTLSCertificateIsRenewedWithoutARestart(t *testing.T) {
 		"another one's key": func() error { _, other := writeCertificate(t, t.TempDir(), "other"); return os.Rename(other, keyFile) },
 	} {
 		must(t, spoil())
-		// Longer than the pause between two looks at the files.
+		// Longer than the pause between two checks of the files.
 		if within(certificateInterval+200*time.Millisecond, func() bool { return served(t, s) != name }) {
 			t.Errorf("%s has replaced the certificate with %q", what, served(t, s))
 		}

@@ -43,7 +43,7 @@ type Options struct {
 	Logger     *slog.Logger
 }
 
-// Schedule makes the backups of one node. Use [New], and call Look again and again, each
+// Schedule makes the backups of one node. Use [New], and call Check again and again, each
 // time after what UntilCheck returns. Both are for one goroutine; Stats is for all.
 type Schedule struct {
 	options  Options
@@ -69,7 +69,7 @@ type Stats struct {
 	Last Backup
 }
 
-// Stats returns it, as far as this node has looked.
+// Stats returns it, as of this node's last check.
 func (s *Schedule) Stats() Stats {
 	stats := Stats{Failures: s.failures.Load()}
 	if last := s.last.Load(); last != nil {

@@ -16,7 +16,7 @@ type Record struct {
 	Claim *Claim  `json:"claim,omitempty"` // nil: nobody makes one
 }
 
-// Backup is one that was verified.
+// Backup is a verified backup.
 type Backup struct {
 	TakenAt time.Time `json:"taken_at"` // the moment of the copy
 	Host    string    `json:"host"`     // the machine that made it

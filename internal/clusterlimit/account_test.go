@@ -132,7 +132,7 @@ func TestBudget(t *testing.T) {
 		{"admitted by them in the next minute", does(func(a *account) { a.counted(at + int64(time.Minute)) }), false, 4, 3},
 		{"reported", does(func(a *account) { a.report(&reported) }), false, 4, 0},
 		{"not reported after all", does(func(a *account) { a.unreport(reported) }), false, 4, 3},
-		{"nor was that of another minute", does(func(a *account) { a.unreport(counters.Charge{Minute: before, Reported: 7}) }), false, 4, 3},
+		{"a report of another minute is not taken back", does(func(a *account) { a.unreport(counters.Charge{Minute: before, Reported: 7}) }), false, 4, 3},
 		{"given back", does(func(a *account) { a.release(minute, true) }), false, 3, 2},
 		{"given back before it was counted", does(func(a *account) { a.release(minute, false) }), false, 2, 2},
 		{"given back of another minute", does(func(a *account) { a.release(before, true) }), false, 2, 2},

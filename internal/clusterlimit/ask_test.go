@@ -29,15 +29,15 @@ func TestAnswersOfTheCounters(t *testing.T) {
 		byShare, leases bool
 		spent           int64
 	}{
-		"admitted":                     {60, false, 10, 500, true, ratelimit.Admitted, 50, false, false, 6},
-		"admitted, room is left":       {40, false, 10, 500, true, ratelimit.Admitted, 30, true, false, 6},
-		"admitted within a budget":     {60, true, 10, 500, true, ratelimit.Admitted, 15, true, false, 5},
-		"admitted, and a larger one":   {60, true, 50, 500, true, ratelimit.Admitted, 10, false, false, 5},
-		"the minute is spent":          {60, false, 60, 999, false, ratelimit.MinuteSpent, 0, false, false, 5},
-		"what no room is left for":     {40, false, 40, 999, false, ratelimit.MinuteSpent, 0, true, false, 5},
-		"the minute, within a budget":  {60, true, 60, 999, false, ratelimit.MinuteSpent, 0, false, false, 4},
-		"the day, of which some may":   {60, false, 10, 1_000, false, ratelimit.DaySpent, 50, false, true, 5},
-		"be given back, with too much": {60, false, 10, 1_001, false, ratelimit.DaySpent, 50, false, true, 5},
+		"admitted":                    {60, false, 10, 500, true, ratelimit.Admitted, 50, false, false, 6},
+		"admitted, room is left":      {40, false, 10, 500, true, ratelimit.Admitted, 30, true, false, 6},
+		"admitted within a budget":    {60, true, 10, 500, true, ratelimit.Admitted, 15, true, false, 5},
+		"admitted, and a larger one":  {60, true, 50, 500, true, ratelimit.Admitted, 10, false, false, 5},
+		"the minute is spent":         {60, false, 60, 999, false, ratelimit.MinuteSpent, 0, false, false, 5},
+		"what no room is left for":    {40, false, 40, 999, false, ratelimit.MinuteSpent, 0, true, false, 5},
+		"the minute, within a budget": {60, true, 60, 999, false, ratelimit.MinuteSpent, 0, false, false, 4},
+		"the day is spent":            {60, false, 10, 1_000, false, ratelimit.DaySpent, 50, false, true, 5},
+		"the day is overspent":        {60, false, 10, 1_001, false, ratelimit.DaySpent, 50, false, true, 5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			days := limittest.NewDays().Process()

@@ -126,7 +126,7 @@ func TestAwaited(t *testing.T) {
 	begin(1, 3)
 	begin(1, 1)
 	if first.waiters != 3 {
-		t.Errorf("%d wait, want the 3 of the last that shared a call", first.waiters)
+		t.Errorf("%d wait, want 3, the most that shared one call", first.waiters)
 	}
 	second, third := begin(2, 1), begin(3, 0)
 	want("others wait", first, second, nil)

@@ -19,8 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// In benchmarks: it closes connections to a cluster's former servers after a while, and asks
-	// for the present ones again after a second.
+	// In benchmarks: rueidis closes connections to a cluster's former servers after a while, and
+	// asks for the present ones again after a second.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))

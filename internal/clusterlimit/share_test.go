@@ -131,7 +131,8 @@ func TestShareOf(t *testing.T) {
 	}
 }
 
-// TestWhoHasAShare: nodes that were there before the minute, and were heard until then.
+// TestWhoHasAShare: the nodes that had joined early enough before the minute, and were heard
+// recently enough.
 func TestWhoHasAShare(t *testing.T) {
 	t.Parallel()
 	const (
@@ -139,24 +140,24 @@ func TestWhoHasAShare(t *testing.T) {
 		silent = 30 * time.Second
 	)
 	for name, tc := range map[string]struct {
-		read   time.Duration // after the minute began
-		joined time.Duration // b, before it was read
-		seen   time.Duration // b, before it was read
-		others time.Duration // how long before it was read a joined
-		want   map[string]share
+		read    time.Duration // after the minute began
+		joined  time.Duration // b, before it was read
+		seen    time.Duration // b, before it was read
+		aJoined time.Duration // before it was read
+		want    map[string]share
 	}{
-		"both":                               {10 * time.Second, time.Hour, 0, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
-		"b was heard before the minute":      {10 * time.Second, time.Hour, silent + 10*time.Second, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
-		"b was not heard for long":           {10 * time.Second, time.Hour, silent + 10*time.Second + 1, time.Hour, map[string]share{"a": {0, 1}}},
-		"what was read is old, b was heard":  {-10 * time.Second, time.Hour, silent, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
-		"it is old, and b was not":           {-10 * time.Second, time.Hour, silent + 1, time.Hour, map[string]share{"a": {0, 1}}},
-		"b came early enough":                {10 * time.Second, 10*time.Second + settleBefore, 0, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
-		"b came too late":                    {10 * time.Second, 10*time.Second + settleBefore - 1, 0, time.Hour, map[string]share{"a": {0, 1}}},
-		"b came too late, a just in time":    {10 * time.Second, 10*time.Second + settleBefore - 1, 0, 10*time.Second + settleBefore, map[string]share{"a": {0, 1}}},
-		"both came too late, one after both": {10 * time.Second, 10 * time.Second, 0, 12 * time.Second, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"both":                                            {10 * time.Second, time.Hour, 0, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"b was heard before the minute":                   {10 * time.Second, time.Hour, silent + 10*time.Second, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"b was not heard for long":                        {10 * time.Second, time.Hour, silent + 10*time.Second + 1, time.Hour, map[string]share{"a": {0, 1}}},
+		"what was read is old, b was heard":               {-10 * time.Second, time.Hour, silent, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"it is old, and b was not":                        {-10 * time.Second, time.Hour, silent + 1, time.Hour, map[string]share{"a": {0, 1}}},
+		"b came early enough":                             {10 * time.Second, 10*time.Second + settleBefore, 0, time.Hour, map[string]share{"a": {0, 2}, "b": {1, 2}}},
+		"b came too late":                                 {10 * time.Second, 10*time.Second + settleBefore - 1, 0, time.Hour, map[string]share{"a": {0, 1}}},
+		"b came too late, a just in time":                 {10 * time.Second, 10*time.Second + settleBefore - 1, 0, 10*time.Second + settleBefore, map[string]share{"a": {0, 1}}},
+		"both came too late, one shortly after the other": {10 * time.Second, 10 * time.Second, 0, 12 * time.Second, map[string]share{"a": {0, 2}, "b": {1, 2}}},
 	} {
 		m := &Membership{ReadAt: began + int64(tc.read), Self: "a", Members: []counters.Member{
-			{ID: "a", Joined: tc.others, Seen: time.Hour}, // a node does not wait to hear itself
+			{ID: "a", Joined: tc.aJoined, Seen: time.Hour}, // a node does not wait to hear itself
 			{ID: "b", Joined: tc.joined, Seen: tc.seen},
 		}}
 		if diff := cmp.Diff(tc.want, m.shares(began, silent), cmp.AllowUnexported(share{})); diff != "" {

@@ -29,7 +29,7 @@ func TestState(t *testing.T) {
 			state{closed, begun, 0, known, begun},
 			state{closed, begun, at, known, begun},
 		},
-		"so does no other": {
+		"another late call changes nothing": {
 			late,
 			state{closed, begun, ago(time.Second), known, begun},
 			state{closed, begun, ago(time.Second), known, begun},

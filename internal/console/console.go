@@ -40,7 +40,7 @@ type Limiter interface {
 	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
 
-// Part is a part of the node and what is wrong with it, "" while there is none.
+// Part is a part of the node and what is wrong with it, "" if nothing is wrong.
 type Part struct{ Name, Problem string }
 
 // Node is one of the nodes that serve.

@@ -67,8 +67,8 @@ func PartitionOf(account petcat.AccountID, partitions int) int {
 	return int(uint64(account) % uint64(partitions))
 }
 
-// idBits is how large the ids of epochs and series may be: Redis' scripts hold 53 bits, and
-// the calls of them carry 48.
+// idBits is how many bits an id of an epoch or a series has at most: Redis' scripts hold 53,
+// and calls carry 48.
 const idBits = 48
 
 // NewID returns an id of an epoch or a series: random, from 1, below 2^48.

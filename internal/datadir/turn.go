@@ -26,8 +26,8 @@ func (d *Dir) Turn() (*Turn, error) {
 	return &Turn{file: file}, nil
 }
 
-// Want says that this process waits, until it calls Release or ends. Wanting it again does
-// no harm; while others want it, they do so for this one, too.
+// Want announces that this process waits, until it calls Release or ends. Calling it again
+// does no harm. While another process announces that it waits, that stands for this one, too.
 func (t *Turn) Want() { _ = osfile.TryLock(t.file) }
 
 // Release says that this process waits no longer.

@@ -18,7 +18,7 @@ import (
 // each create: one round trip takes as long as a hundred creates in it.
 
 // createPlain creates the categories of a group without idempotency keys. It takes
-// the numbers from the counter's row, whose lock it then holds until the commit. It
+// ids and revisions from the counter's row, whose lock it then holds until the commit. It
 // is one statement, so that a node that dies while it sends it holds no lock, and
 // most often the whole transaction, which it makes durable itself: a separate
 // statement for settings takes a fifth of the time that a group takes. The writer makes
@@ -188,7 +188,7 @@ func queuePlain(batch *pgx.Batch, group []*store.Create, now time.Time) {
 	batch.Queue(createPlain, c.names, c.descriptions, c.accounts, int64(len(group)), now.UnixMilli()).QueryRow(func(row pgx.Row) error {
 		var before int64
 		if err := row.Scan(&before); err != nil {
-			return fmt.Errorf("take numbers from the table counter: %w", err)
+			return fmt.Errorf("advance the table counter: %w", err)
 		}
 		for i, o := range group {
 			o.Created = petcat.CreatedCategory{Category: o.New.As(petcat.CategoryID(before + int64(i) + 1))}

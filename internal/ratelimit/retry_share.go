@@ -36,7 +36,7 @@ func (m *Memory) EarlyRetries(now func(petcat.AccountID) int64) (keys []KeyRetri
 }
 
 // SetRemoteRetries sets how many early retries a key has made on other nodes. They count
-// until a second of the Unix clock.
+// until the second until of the Unix clock.
 func (m *Memory) SetRemoteRetries(k KeyRetries, until int64) {
 	s := m.shard(k.Account)
 	s.mu.Lock()

@@ -18,7 +18,7 @@ import (
 // limiter decides which requests are admitted, in memory or on shared counters.
 type limiter interface {
 	ratelimit.Limiter
-	// problem says what is wrong, "" while there is none.
+	// problem says what is wrong, "" if nothing is.
 	problem() string
 	registerMetrics(m *metrics.Metrics)
 }

@@ -18,7 +18,7 @@ type conn struct {
 	// not overlap, so they need no lock for it.
 	passed bool
 	// idling says that no byte of the next request has come. It belongs to the
-	// goroutine that serves the connection: while a connection rests, nobody
+	// goroutine that serves the connection: while a connection is idle, nobody
 	// else reads.
 	idling bool
 

@@ -82,8 +82,9 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, below(c))
 }
 
-// MarkAuthenticated notes that the client of a request, whose context this is, has shown who
-// it is: its connection is one that no limit of unauthenticated ones concerns any more.
+// MarkAuthenticated notes that the client of the request with this context has
+// authenticated: the limits of unauthenticated connections no longer apply to its
+// connection.
 func MarkAuthenticated(ctx context.Context) {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if !ok || c.authenticated.Load() {

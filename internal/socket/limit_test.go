@@ -17,7 +17,7 @@ import (
 	"petcat/internal/socket"
 )
 
-// limited is a server with limits. A request with a key proves its connection;
+// limited is a server with limits. A request with a key authenticates its connection;
 // one for /wait holds it in use until the test ends.
 type limited struct {
 	t        *testing.T
@@ -169,9 +169,10 @@ func TestTotalOfConnections(t *testing.T) {
 	if open(silent[:4]...) != 0 || open(silent[4], alone) != 2 || open(used...) != 4 {
 		t.Fatal("it is not the oldest of the largest crowd that went")
 	}
-	// Nobody else is in a crowd: what rests longest goes, and a request is none.
+	// Nobody else is in a crowd: the connection that has been idle longest goes, and one with
+	// a request does not.
 	for range 4 {
-		<-time.After(2 * socket.Tick) // so that they rest for different times
+		<-time.After(2 * socket.Tick) // so that they are idle for different times
 		used = append(used, s.hold("127.0.0.3"))
 	}
 	if n := open(used[:4]...); n != 0 {

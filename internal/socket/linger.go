@@ -68,7 +68,7 @@ func (c *conn) linger() bool {
 	if c.lingers {
 		return true
 	}
-	if c.timedOutAtRest() {
+	if c.timedOutWhileIdle() {
 		return false
 	}
 	c.listener.lingering.add(1) // before the client can know
@@ -85,10 +85,10 @@ func (c *conn) linger() bool {
 	return true
 }
 
-// timedOutAtRest reports whether the time for a request is over and nothing of it has
+// timedOutWhileIdle reports whether the time for a request is over and nothing of it has
 // come: the client waits for no answer that a reset could destroy. A TLS handshake
 // writes, too, and is no answer. The caller holds mu.
-func (c *conn) timedOutAtRest() bool {
+func (c *conn) timedOutWhileIdle() bool {
 	return (c.read.fired || c.phase.fired) && (!c.used || c.idleFrom != 0)
 }
 

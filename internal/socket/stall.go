@@ -12,7 +12,7 @@ const unsentBytes = 128 << 10
 
 // Config returns how to listen so that the system ends each connection whose client
 // takes nothing of what was written to it for so long, and keeps little for it. To
-// this process, what the system has taken is answered: such a connection seems to rest.
+// this process, what the system has taken is answered: such a connection seems idle.
 //
 // Only Linux can; elsewhere the other timeouts are what there is.
 func Config(stall time.Duration) *net.ListenConfig {

@@ -14,7 +14,7 @@ import (
 )
 
 // Who asks for many answers at once and takes none is let go in time, although the
-// system's buffers take them all and the connection seems to rest. Who takes a
+// system's buffers take them all and the connection seems idle. Who takes a
 // little now and then is not.
 func TestStall(t *testing.T) {
 	t.Parallel()

@@ -66,8 +66,8 @@ func TestBusyServerLetsOthersWrite(t *testing.T) {
 	busy.Wait()
 }
 
-// Who asks for its turn and never takes it is no more than slow.
-func TestWhoAsksAndDoesNotComeHoldsNobodyUp(t *testing.T) {
+// A process that wants its turn and never takes it only slows others down.
+func TestWantedTurnThatIsNeverTaken(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir, Options{Serving: true})
 	defer closeNow(t, s)

@@ -38,7 +38,7 @@ type writer struct {
 	db        *sql.DB
 	clock     clock.Clock
 	turn      *datadir.Turn
-	polite    bool                 // lets others go first who ask for their turn
+	polite    bool                 // lets others go first who want their turn
 	timeout   time.Duration        // how long the lock is waited for
 	conn      *sql.Conn            // nil: to be connected again
 	prepared  map[string]*sql.Stmt // on conn, by their text
@@ -120,14 +120,14 @@ const (
 	// lockPoll is how often the lock of the database is tried again.
 	lockPoll = time.Millisecond
 	// turnGap is how long a server keeps away from the lock at most, when others
-	// ask for it: many times as long as they need to see that, because a busy
+	// want it: many times as long as they need to see that, because a busy
 	// machine wakes them late.
 	turnGap = 25 * time.Millisecond
 )
 
 // lock begins a transaction, with the database's lock for writing. SQLite's own
 // way to wait sleeps longer and longer, and misses the gaps between the
-// transactions of a busy server. A server lets others go first when they ask for it.
+// transactions of a busy server. A server lets others go first when they want it.
 func (w *writer) lock() error {
 	if w.refused != nil {
 		return w.refused

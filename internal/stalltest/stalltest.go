@@ -6,8 +6,8 @@
 // runs is a fault. What is late because of a stall is void: it shows nothing, and is
 // counted. Where too much is void, or all of it, the test fails, because it would show
 // nothing. So a test that measures once does it with [Control.Try], [Control.InTime] or
-// [Control.Repeat], which measure again. Under the race detector nothing is late, see
-// [Race].
+// [Control.Repeat], which measure again. Under the race detector no bound of time
+// holds, so nothing is judged late: see [Race].
 //
 // The package processtest starts it.
 package stalltest

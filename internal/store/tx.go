@@ -19,6 +19,7 @@ type Tx struct {
 }
 
 // Sequences are the last revisions and ids that were assigned: the row of the table counter.
+// They are not SQL sequences.
 type Sequences struct {
 	Revision, Access petcat.Revision // Access: of the last change of an account, a key or a ban
 	Category         petcat.CategoryID
@@ -64,7 +65,7 @@ func (t *Tx) SetState(s State) {
 // transaction, by revision ascending.
 func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
 
-// Finish saves the sequences if any has gone on. Call it right before the commit.
+// Finish saves the sequences if any has advanced. Call it right before the commit.
 func (t *Tx) Finish() error {
 	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ? WHERE id = 1`
 	if t.sequences == t.before {
