@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,40 @@ func TestSlowLeases(t *testing.T) {
 			slow.Wait()
 		})
 	}
+}
+
+// counted is a [petcat.DayStore] that counts the calls of LeaseShared.
+type counted struct {
+	petcat.DayStore
+
+	calls atomic.Int64
+}
+
+func (s *counted) LeaseShared(ctx context.Context, leases []petcat.SharedLease) ([]petcat.SharedLeased, error) {
+	s.calls.Add(1)
+	return s.DayStore.LeaseShared(ctx, leases)
+}
+
+// TestIdleNodeLeasesNothing: the store is called when there is something to lease, and not
+// otherwise.
+func TestIdleNodeLeasesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &counted{DayStore: limittest.NewDays().Process()}
+		l := testNodeWith(t, Options{
+			Counters: counterstest.NewReference(1, func() int64 { return time.Now().UnixNano() }), Clock: clock.NewSystem(), Days: store,
+		})
+		if calls := store.calls.Load(); calls != 0 {
+			t.Errorf("%d calls before the first request", calls)
+		}
+		if _, err := l.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if calls := store.calls.Load(); calls != 1 {
+			t.Errorf("%d calls for one request, want 1", calls)
+		}
+	})
 }
 
 // testLeaser returns a leaser that nobody runs: what it begins stays under way.
