@@ -84,9 +84,10 @@ func (l limiterChange) rolls(t *testing.T) {
 	var routed atomic.Pointer[[]*server]
 	route := func(nodes []*server) { routed.Store(&nodes) }
 	route(c.nodes)
+	all := append(slices.Clone(keys), daily)
 	stop := stream(4, 10*time.Millisecond, func(random *rand.Rand) {
 		nodes := *routed.Load()
-		y.ask(nodes[random.IntN(len(nodes))], append(keys, daily)[random.IntN(len(keys)+1)])
+		y.ask(nodes[random.IntN(len(nodes))], all[random.IntN(len(all))])
 	})
 	for _, old := range slices.Clone(c.nodes) {
 		lapse(time.Second)

@@ -44,10 +44,10 @@ func floods() []flood {
 	)
 	anyKey := func(text string) func(string) []byte {
 		return func(key string) []byte {
-			if key != "" {
-				text = strings.Replace(text, "\r\n\r\n", "\r\nAuthorization: Bearer "+key+"\r\n\r\n", 1)
+			if key == "" {
+				return []byte(text)
 			}
-			return []byte(text)
+			return []byte(strings.Replace(text, "\r\n\r\n", "\r\nAuthorization: Bearer "+key+"\r\n\r\n", 1))
 		}
 	}
 	nothing := func(string) []byte { return nil }

@@ -165,11 +165,12 @@ func TestAwaited(t *testing.T) {
 	}
 	second, third := begin(2, 1), begin(3, 0)
 	want("others wait", first, second, nil)
-	le.finish([]*job{third}, make([]counters.Grant, 1), nil)
+	end := func(jobs ...*job) { le.finish(jobs, slices.Repeat([]counters.Grant{{Series: 1}}, len(jobs)), nil) }
+	end(third)
 	want("a job that nobody waits for ends", first, second, nil)
-	le.finish([]*job{first}, []counters.Grant{{Series: 1}}, nil)
+	end(first)
 	want("a job ends", nil, second, nil)
-	le.finish([]*job{second}, []counters.Grant{{Series: 1}}, nil)
+	end(second)
 	if n := le.waited.Load(); n != 0 {
 		t.Errorf("requests wait for %d jobs, want none", n)
 	}
