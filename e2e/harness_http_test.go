@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/stalltest"
 )
 
 func must(t testing.TB, err error) {
@@ -30,8 +31,12 @@ func eventually(t testing.TB, timeout time.Duration, what string, holds func() b
 	}
 }
 
-// within reports whether something comes to hold in time.
+// within reports whether something comes to hold in time: five times as long under the race
+// detector, see [stalltest.Race].
 func within(timeout time.Duration, holds func() bool) bool {
+	if stalltest.Race {
+		timeout *= 5
+	}
 	look := time.NewTicker(2 * time.Millisecond)
 	defer look.Stop()
 	for end := time.Now().Add(timeout); ; <-look.C {

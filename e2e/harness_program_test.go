@@ -51,9 +51,12 @@ func runTests(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer sharedPostgres.Remove()
-	// What is parallel here waits, and needs no processor of its own.
-	if err := flag.Set("test.parallel", strconv.Itoa(max(sideBySide, runtime.GOMAXPROCS(0)))); err != nil {
-		return 0, err
+	// What is parallel here waits, and needs no processor of its own: but for servers under
+	// the race detector.
+	if !stalltest.Race {
+		if err := flag.Set("test.parallel", strconv.Itoa(max(sideBySide, runtime.GOMAXPROCS(0)))); err != nil {
+			return 0, err
+		}
 	}
 	return m.Run(), nil
 }
