@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"petcat/internal/stalltest"
 )
 
 // balancer is a small proxy: it asks each node whether it is ready, and gives
@@ -76,14 +78,16 @@ type frontUse struct {
 	sent, failed atomic.Int64
 }
 
-// useFront lets clients list and create through a proxy. No request may fail.
+// useFront lets clients list and create through a proxy. No request may fail. Under the race
+// detector a node that has just started may get no answer from the counters in time, and has
+// no share of the minute.
 func useFront(t *testing.T, front *server, key string, clients int) *frontUse {
 	t.Helper()
 	x := &frontUse{t: t, key: key, book: newLedger()}
 	x.stop = stream(clients, 10*time.Millisecond, func(random *rand.Rand) {
 		n := x.sent.Add(1)
 		if random.IntN(2) == 0 {
-			if a, err := front.tryList(key); err != nil || a.StatusCode != http.StatusOK {
+			if a, err := front.tryList(key); err != nil || a.StatusCode != http.StatusOK && !(stalltest.Race && a.beyondShare()) {
 				x.failed.Add(1)
 				t.Errorf("list: %v %v", a, err)
 			}
@@ -92,6 +96,9 @@ func useFront(t *testing.T, front *server, key string, clients int) *frontUse {
 		name := fmt.Sprint("c", n)
 		x.book.send(name)
 		a, err := front.try(http.MethodPost, front.api+"/v1/categories", strings.NewReader(categoryBody(name)), withKey(key))
+		if err == nil && stalltest.Race && a.beyondShare() {
+			return
+		}
 		if err != nil || a.StatusCode != http.StatusCreated {
 			x.failed.Add(1)
 			t.Errorf("create: %v %v", a, err)

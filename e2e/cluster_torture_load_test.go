@@ -274,7 +274,7 @@ func (x *clusterTorture) outcome(a *tortureAccount, n *tortureNode, got *answer,
 	switch code := got.code(); {
 	case got.StatusCode == http.StatusOK:
 		return admitted
-	case code == petcat.CodeRateLimitExceeded && strings.Contains(string(got.body), "is kept for other nodes"):
+	case got.beyondShare():
 		return byShare
 	case code == petcat.CodeRateLimitExceeded:
 		return refused

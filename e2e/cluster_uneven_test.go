@@ -134,7 +134,7 @@ func TestClusterShareBansNobody(t *testing.T) {
 			switch {
 			case a.StatusCode == http.StatusOK:
 				admitted++
-			case a.code() == petcat.CodeRateLimitExceeded && strings.Contains(string(a.body), "is kept for other nodes"):
+			case a.beyondShare():
 				last = a
 				if refused++; refused == 1 {
 					lapse(petcat.EarlyRetryGrace) // those that follow would be early retries

@@ -220,6 +220,12 @@ func (a *answer) code() petcat.Code {
 	return e.Code
 }
 
+// beyondShare reports whether a node refused the request because its share of the minute is
+// spent, and not the whole minute.
+func (a *answer) beyondShare() bool {
+	return a.code() == petcat.CodeRateLimitExceeded && strings.Contains(string(a.body), "is kept for other nodes")
+}
+
 // number reads a header as a whole number.
 func (a *answer) number(t testing.TB, name string) int64 {
 	t.Helper()
