@@ -90,11 +90,11 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// fill takes all the room that a disk has left.
+// fill takes all the room that a disk has left, again if it is called again.
 func fill(t *testing.T, volume string) (ballast string) {
 	t.Helper()
 	ballast = filepath.Join(volume, "ballast")
-	f, err := os.Create(ballast)
+	f, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	must(t, err)
 	defer f.Close()
 	for size := 64 << 10; size > 0; {
