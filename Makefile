@@ -67,8 +67,8 @@ quick: need-go ## Run the tests that start no server, in their shortest forms: 4
 .PHONY: race
 race: need-go need-servers need-npm tools/clients/node_modules ## Run the same tests but two under the race detector, where no bound of time holds (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
-	@# One package at a time: the tests of the built program take an hour, and are late beside others. TestOverload
-	@# measures the pace of the store.
+	@# One package at a time: the tests of the built program are late beside others. TestOverload measures the pace
+	@# of the store.
 	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -count=1 -tags faults -p 1 -timeout 3h $(TEST_FLAGS) -skip $(APART)'|^TestMutants$$|^TestOverload$$' $(PKG)
 
 .PHONY: race-quick
