@@ -3,6 +3,7 @@ package pgtest
 import (
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -44,11 +45,16 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 func (p *process) signalMain(sig syscall.Signal) { _ = kill(p.pid, sig) }
 
 // signal reaches the main process and its children, which it returns.
-func (p *process) signal(sig syscall.Signal) []int {
-	p.signalMain(sigStop) // it would start new children in the place of lost ones
-	children := childrenOf(p.pid)
-	for _, pid := range children {
-		_ = kill(pid, sig)
+func (p *process) signal(sig syscall.Signal) (children []int) {
+	p.signalMain(sigStop)                             // it would start new children in the place of lost ones
+	for signalled := -1; signalled < len(children); { // it may have been about to start one
+		signalled = len(children)
+		for _, pid := range childrenOf(p.pid) {
+			if !slices.Contains(children, pid) {
+				_ = kill(pid, sig)
+				children = append(children, pid)
+			}
+		}
 	}
 	p.signalMain(sig)
 	return children
