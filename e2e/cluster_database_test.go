@@ -11,8 +11,8 @@ import (
 var inDatabase = []string{"--bans", "off", "--limiter", "database"}
 
 // databasePause is the pause of clients in bursts that PostgreSQL counts: 64 of them then
-// send some 750 requests a second, which leaves the machine CPU to spare.
-const databasePause = 80 * time.Millisecond
+// send some 1,500 requests a second.
+const databasePause = 40 * time.Millisecond
 
 // TestClusterLimitIsExactInDatabase: nodes that count in PostgreSQL admit exactly the
 // quota, too, however the load is spread, and also when one of them is killed or hangs.
