@@ -11,7 +11,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 
 # What the time limits are for: a hung test must say where it hangs before
 # whoever runs it loses patience.
-TEST_TIMEOUT ?= 25m
+TEST_TIMEOUT ?= 15m
 # More flags for go test, such as -v.
 TEST_FLAGS ?=
 

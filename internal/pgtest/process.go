@@ -46,8 +46,9 @@ func (p *process) signalMain(sig syscall.Signal) { _ = kill(p.pid, sig) }
 
 // signal reaches the main process and its children, which it returns.
 func (p *process) signal(sig syscall.Signal) (children []int) {
-	p.signalMain(sigStop)                             // it would start new children in the place of lost ones
-	for signalled := -1; signalled < len(children); { // it may have been about to start one
+	p.signalMain(sigStop) // it would start new children in the place of lost ones
+	// It may have been about to start one.
+	for signalled := -1; signalled < len(children); {
 		signalled = len(children)
 		for _, pid := range childrenOf(p.pid) {
 			if !slices.Contains(children, pid) {
