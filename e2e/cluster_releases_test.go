@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,21 +42,29 @@ func withEarlierReleases(t *testing.T, test func(*testing.T, release)) {
 	}
 }
 
-// buildRelease builds the program of a commit from git. A copy of the repository without its
-// history does not have it.
+// buildRelease builds the program of a commit from git, once for all tests. A copy of the
+// repository without its history does not have it.
 func buildRelease(t *testing.T, commit string) release {
 	t.Helper()
 	if exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run() != nil {
 		t.Skipf("this copy of the repository does not have commit %s: git fetch --unshallow", commit)
 	}
-	dir := t.TempDir()
+	dir := filepath.Join(filepath.Dir(programFile), commit)
 	program := filepath.Join(dir, "petcat")
-	build := exec.Command("sh", "-ec", `git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -o "$2" ./cmd/petcat`, commit, dir, program)
+	buildingRelease.Lock()
+	defer buildingRelease.Unlock()
+	if _, err := os.Stat(program); err == nil {
+		return release{program: program}
+	}
+	build := exec.Command("sh", "-ec", `mkdir "$1"; git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -o "$2" ./cmd/petcat`, commit, dir, program)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the earlier release %s: %v: %s", commit, err, out)
 	}
 	return release{program: program}
 }
+
+// buildingRelease is held while the program of an earlier release is built.
+var buildingRelease sync.Mutex
 
 // command returns the program with arguments.
 func (r release) command(args ...string) *exec.Cmd {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -246,11 +247,17 @@ func (a *answer) dayLeft(t testing.TB) int64 {
 	return n
 }
 
+// deployments are the places where openAccount has made sure that there is one: a process
+// for each account would be a tenth of what all tests cost.
+var deployments sync.Map
+
 // openAccount makes an account, and the deployment when there is none; plan is
 // what follows --plan.
 func openAccount(t testing.TB, data, name string, plan ...string) {
 	t.Helper()
-	petcatDoes(t, data, "init")
+	if _, known := deployments.LoadOrStore(data, true); !known {
+		petcatDoes(t, data, "init")
+	}
 	petcatDoes(t, data, append([]string{"account", "create", name, "--plan"}, plan...)...)
 }
 

@@ -266,6 +266,14 @@ func TestTransport(t *testing.T) {
 		{"a documented header is missing", "GET", list, right(200).set("ETag", ""), "interface document"},
 		{"a header of another answer", "GET", list, right(400).set("Link", next), `without the headers ["Link"]`},
 		{"a header of other answers, encoded", "GET", list, right(200).set("Content-Encoding", "gzip").set("Retry-After", "1"), `without the headers ["Retry-After"]`},
+		{"a header of another form", "GET", list, right(200).set("ETag", "d-1"), "the header ETag"},
+		{"a header of another value", "GET", list, right(200).set("X-Stability", "mature"), "the header X-Stability"},
+		{"a header too large", "GET", list, right(503).set("Retry-After", "2147483648"), "the header Retry-After"},
+		{"a documented header of an error is missing", "GET", list, right(503).set("Cache-Control", ""), "the header Cache-Control"},
+		{"an unchanged page without its tag", "GET", list, right(200).withStatus(304).saying("").set("ETag", ""), "the header ETag"},
+		{"an answer to HEAD without its tag", "HEAD", list, right(200).saying("").set("ETag", ""), "the header ETag"},
+		{"an id too large", "GET", list, right(200).saying(`[{"id":9223372036854775808,"name":"dog"}]`), "interface document"},
+		{"two bodies", "GET", list, right(200).saying(`[][]`), "interface document"},
 		{"a create without its place", "POST", list, right(201).set("Location", ""), "interface document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,144 @@
+package apicheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"petcat/api"
+)
+
+// document is the interface document with its schemas, each of which is compiled once:
+// compiled for each answer, they were half of what tests of clusters took of the processor.
+type document struct {
+	*openapi3.T
+
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema // by the names on the way to them; guarded by mu, as compiler is
+}
+
+// documentName is the address of the interface document among the schemas.
+const documentName = "openapi.json"
+
+var theDocument = sync.OnceValues(func() (*document, error) {
+	parsed, err := openapi3.NewLoader().LoadFromData(api.JSON(""))
+	if err != nil {
+		return nil, fmt.Errorf("load the interface document: %w", err)
+	}
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.JSON("")))
+	if err != nil {
+		return nil, fmt.Errorf("load the interface document: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	for _, bits := range []int{32, 64} {
+		compiler.RegisterFormat(&jsonschema.Format{Name: fmt.Sprint("int", bits), Validate: func(v any) error {
+			n, is := v.(json.Number)
+			if !is {
+				return nil // the type is another rule's
+			}
+			_, err := strconv.ParseInt(n.String(), 10, bits)
+			return err
+		}})
+	}
+	return &document{T: parsed, compiler: compiler, schemas: make(map[string]*jsonschema.Schema)}, compiler.AddResource(documentName, tree)
+})
+
+// place is where something is in the document: the names on the way to it.
+type place []string
+
+// or returns where a reference leads, or this place if there is none.
+func (p place) or(reference string) place {
+	if steps, is := strings.CutPrefix(reference, "#/"); is {
+		return strings.Split(steps, "/")
+	}
+	return p
+}
+
+func (p place) to(names ...string) place { return slices.Concat(p, names) }
+
+// address returns the place as a URL, relative to the document's folder.
+func (p place) address() string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var pointer strings.Builder
+	for _, name := range p {
+		pointer.WriteString("/" + escape.Replace(name))
+	}
+	return (&url.URL{Path: documentName, Fragment: pointer.String()}).String()
+}
+
+// validate checks a value against the schema at a place.
+func (d *document) validate(at place, value any) error {
+	schema, err := d.schema(at)
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
+}
+
+func (d *document) schema(at place) (schema *jsonschema.Schema, err error) {
+	name := strings.Join(at, " ")
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if schema = d.schemas[name]; schema == nil {
+		schema, err = d.compiler.Compile(at.address())
+		d.schemas[name] = schema
+	}
+	return schema, err
+}
+
+// answer checks an answer of the operation at a place.
+func (d *document) answer(o *openapi3.Operation, at place, res *http.Response, body []byte) error {
+	described := o.Responses.Status(res.StatusCode)
+	if described == nil {
+		return fmt.Errorf("the status %d is not described", res.StatusCode)
+	}
+	at = at.to("responses", strconv.Itoa(res.StatusCode)).or(described.Ref)
+	for name, h := range described.Value.Headers {
+		if err := d.header(h, at.to("headers", name).or(h.Ref), res.Header.Values(name)); err != nil {
+			return fmt.Errorf("the header %s: %w", name, err)
+		}
+	}
+	if len(described.Value.Content) == 0 || res.Request.Method == http.MethodHead {
+		return nil
+	}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if described.Value.Content[kind] == nil {
+		return fmt.Errorf("the Content-Type %q is not described", kind)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("the body: %w", err)
+	}
+	if err := d.validate(at.to("content", kind, "schema"), value); err != nil {
+		return fmt.Errorf("the body: %w", err)
+	}
+	return nil
+}
+
+// header checks the values of the header that is described at a place.
+func (d *document) header(h *openapi3.HeaderRef, at place, values []string) error {
+	if len(values) == 0 {
+		if h.Value.Required {
+			return errors.New("it is missing")
+		}
+		return nil
+	}
+	text := strings.Join(values, ", ")
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil && h.Value.Schema.Value.Type.Is(openapi3.TypeInteger) {
+		return d.validate(at.to("schema"), json.Number(text))
+	}
+	return d.validate(at.to("schema"), text)
+}
