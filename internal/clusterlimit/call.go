@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -57,10 +58,16 @@ func (p *partition) newCalls(partitions int) *groupcommit.Committer[*pendingChar
 // expired tells a request that has waited for half of its time: a call would have too
 // little left, and a request that is not answered may be charged all the same.
 func (p *partition) expired(o *pendingCharge, now clock.Reading) error {
-	if now.Since(o.since) > p.l.options.timeout/2 || p.state.Load().mode == open {
+	if now.Since(o.since) > p.wait()/2 || p.state.Load().mode == open {
 		return errNotSent
 	}
 	return nil
+}
+
+// wait returns how long a request waits for the counters now.
+func (p *partition) wait() time.Duration {
+	now := p.clock.Read()
+	return p.l.options.Membership().wait(now.Mono-now.Wall%int64(time.Minute), p.l.options.timeout)
 }
 
 // submit has the counters decide a request. The outcome is unknown after an error other
@@ -131,7 +138,7 @@ func (p *partition) begin(id petcat.AccountID) counters.Charge {
 // send sends charges once, and takes note of what comes of it.
 func (p *partition) send(ctx context.Context, since clock.Reading, charges []counters.Charge) ([]counters.Facts, error) {
 	asked := p.clock.Read().Mono
-	ctx, stop := p.l.stopwatch.within(ctx, since, p.l.options.timeout)
+	ctx, stop := p.l.stopwatch.within(ctx, since, p.wait())
 	defer stop()
 	facts, err := p.l.options.Counters.Charge(ctx, p.number, p.state.Load().epoch, charges)
 	if p.isOver(err) {

@@ -7,7 +7,7 @@
 //   - closed: the counters decide. Requests that arrive together are charged in one
 //     call, and the returned facts determine the response. Exactly the quota is
 //     admitted, on whichever nodes. A node decides the requests of a late call within
-//     its share, and probes the counters.
+//     its share, and probes the counters. One without a share waits longer for them.
 //   - open: no probe is answered. No request waits for the counters. A node admits
 //     its share of each minute: of what the counters last reported to be left, or of
 //     the part of the minute that was left when they were lost; later, of all of it.

@@ -61,8 +61,8 @@ type Limiter struct {
 
 var _ ratelimit.Limiter = (*Limiter)(nil)
 
-// timeout is how long a request waits for the counters: some fifty times what an answer
-// takes in a data centre.
+// timeout is how long a request waits for the counters, on a node with a share: some fifty
+// times what an answer takes in a data centre.
 const timeout = 50 * time.Millisecond
 
 // New returns a running limiter. Close stops it. Counters that do not answer are no
@@ -136,7 +136,7 @@ type request struct {
 	l     *Limiter
 	p     *partition
 	taken int64         // the minute of whose budget one was taken; 0: none was
-	since clock.Reading // of the stopwatch: its wait for the counters began, which lasts options.timeout at most
+	since clock.Reading // of the stopwatch: its wait for the counters began, which lasts as long as the partition says at most
 
 	timeout <-chan time.Time // of its wait for a block of the day; nil until it waits
 	overdue bool             // it has waited for so long

@@ -90,6 +90,24 @@ func (m *Membership) own(began int64) share {
 	return m.shares(began, silentFor)[m.Self]
 }
 
+// wait returns how long a request waits for the counters in the minute that began at a
+// moment, where it is the timeout usually. A node without a share waits longer: for one
+// answer that is late it would refuse callers until the minute ends.
+func (m *Membership) wait(began int64, timeout time.Duration) time.Duration {
+	for _, n := range m.Members {
+		if n.ID == m.Self && n.Joined >= time.Duration(m.ReadAt-began)+settleBefore { // as nearly always
+			return timeout
+		}
+	}
+	if m.own(began).nodes == 0 {
+		return timeoutsWithoutShare * timeout
+	}
+	return timeout
+}
+
+// timeoutsWithoutShare is how much longer a node without a share waits for the counters.
+const timeoutsWithoutShare = 4
+
 // room returns how much of a quota the counters are to leave to nodes that say that
 // they cannot reach a partition.
 func (m *Membership) room(partition int, quota, began, mono int64) (n int64) {

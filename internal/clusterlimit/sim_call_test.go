@@ -61,7 +61,7 @@ func (n *simNode) charge(since int64, charges []counters.Charge, done func([]cou
 			answer(facts, err)
 		}
 	})
-	n.w.timer(n, timeout-time.Duration(n.stopwatch()-since), func() {
+	n.w.timer(n, n.wait()-time.Duration(n.stopwatch()-since), func() {
 		if over {
 			return
 		}
@@ -78,6 +78,12 @@ func (n *simNode) charge(since int64, charges []counters.Charge, done func([]cou
 		n.late()
 		done(nil, errTimeout)
 	})
+}
+
+// wait returns how long a request waits for the counters now.
+func (n *simNode) wait() time.Duration {
+	now := n.clock.Read()
+	return n.members.wait(now.Mono-now.Wall%int64(time.Minute), timeout)
 }
 
 func (n *simNode) late() {

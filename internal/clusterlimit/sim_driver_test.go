@@ -99,7 +99,7 @@ type clusterNode struct {
 	members atomic.Pointer[Membership]
 
 	// Guarded by the cluster's mu.
-	seen              time.Time
+	joined, seen      time.Time
 	cutUntil, noStore time.Time
 	dead              bool
 }
@@ -150,8 +150,8 @@ func (c *cluster) run() {
 
 func (c *cluster) join(ago time.Duration) {
 	c.mu.Lock()
-	n := &clusterNode{c: c, id: fmt.Sprintf("%c%d", 'a'+rune(c.random.IntN(26)), len(c.nodes)), store: c.days.Process(), seen: time.Now()}
-	c.rows.join(n.id, n.seen.Add(-ago).UnixNano(), n.seen.UnixNano())
+	n := &clusterNode{c: c, id: fmt.Sprintf("%c%d", 'a'+rune(c.random.IntN(26)), len(c.nodes)), store: c.days.Process(), joined: time.Now().Add(-ago), seen: time.Now()}
+	c.rows.join(n.id, n.joined.UnixNano(), n.seen.UnixNano())
 	n.members.Store(&Membership{})
 	c.nodes = append(c.nodes, n)
 	c.mu.Unlock()
@@ -350,7 +350,11 @@ func (c *cluster) request(h happening, i int64) {
 		return
 	}
 	// It waits for charges, for a lease and its grant, and for charges again: see TestWaitInAll.
-	if waited := time.Since(asked); waited > 4*timeout && !c.storeTrouble && !c.schedule.smallDays && !n.dead {
+	wait := timeout
+	if asked.Sub(n.joined) < time.Minute+settleBefore || c.steps > 0 { // it may have no share yet
+		wait *= timeoutsWithoutShare
+	}
+	if waited := time.Since(asked); waited > 2*wait+2*timeout && !c.storeTrouble && !c.schedule.smallDays && !n.dead {
 		c.Errorf("%s: node %s answered after %s", time.Since(c.began), n.id, waited)
 	}
 	if d.Verdict == ratelimit.Admitted && !n.dead {

@@ -184,7 +184,7 @@ func (n *simNode) spend(r *simRequest) {
 
 // ask puts the request into the next call, if it has not waited for half of its time.
 func (n *simNode) ask(r *simRequest) {
-	if n.stopwatch()-r.since > int64(timeout/2) {
+	if n.stopwatch()-r.since > int64(n.wait()/2) {
 		n.decideLocally(r, false)
 		return
 	}
