@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,19 +25,23 @@ type release struct {
 	noWay   bool // back to it: its schema is older
 }
 
-// withEarlierReleases runs a test with each earlier release.
+// withEarlierReleases runs a test with each earlier release, beside other tests when they
+// are built.
 func withEarlierReleases(t *testing.T, test func(*testing.T, release)) {
 	t.Helper()
 	tooltest.NeedServer(t)
 	text, err := os.ReadFile(earlierReleases)
 	must(t, err)
+	releases := make(map[string]release)
 	for line := range strings.Lines(string(text)) {
 		commit, more, _ := strings.Cut(strings.TrimSpace(line), " ")
-		t.Run(commit[:7], func(t *testing.T) {
-			r := buildRelease(t, commit)
-			r.noWay = strings.HasPrefix(more, "back: no, ")
-			test(t, r)
-		})
+		r := buildRelease(t, commit)
+		r.noWay = strings.HasPrefix(more, "back: no, ")
+		releases[commit[:7]] = r
+	}
+	t.Parallel()
+	for name, r := range releases {
+		t.Run(name, func(t *testing.T) { test(t, r) })
 	}
 }
 
@@ -51,8 +54,6 @@ func buildRelease(t *testing.T, commit string) release {
 	}
 	dir := filepath.Join(filepath.Dir(programFile), commit)
 	program := filepath.Join(dir, "petcat")
-	buildingRelease.Lock()
-	defer buildingRelease.Unlock()
 	if _, err := os.Stat(program); err == nil {
 		return release{program: program}
 	}
@@ -62,9 +63,6 @@ func buildRelease(t *testing.T, commit string) release {
 	}
 	return release{program: program}
 }
-
-// buildingRelease is held while the program of an earlier release is built.
-var buildingRelease sync.Mutex
 
 // command returns the program with arguments.
 func (r release) command(args ...string) *exec.Cmd {
@@ -174,10 +172,7 @@ func replaceNodes(t *testing.T, earlier release) {
 
 // TestTwoReleasesOnOneFile: a deployment on SQLite goes to this release and back to the
 // earlier one, and has everything. A release that does not know the schema says so.
-func TestTwoReleasesOnOneFile(t *testing.T) {
-	t.Parallel()
-	withEarlierReleases(t, replaceOnOneFile)
-}
+func TestTwoReleasesOnOneFile(t *testing.T) { withEarlierReleases(t, replaceOnOneFile) }
 
 func replaceOnOneFile(t *testing.T, earlier release) {
 	t.Helper()
