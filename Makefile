@@ -33,6 +33,8 @@ SCHEDULES ?= 1000000
 GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
+# Where PostgreSQL has its files in tests: in memory if there is room, else on a disk.
+PGDATA_IN := PETCAT_TEST_POSTGRES_DATA=$(shell if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'END {print $$4 + 0}')" -gt 4000000 ]; then echo /dev/shm; else echo /tmp; fi)
 # The tests in a browser, those on a disk of their own, and all that have a command of
 # their own: make test does not skip them, it does not name them.
 BROWSER   := '^Test(ReferencePage|ConsoleInBrowser)$$'
@@ -55,8 +57,8 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 
 .PHONY: test
 test: need-go need-servers need-npm tools/clients/node_modules ## Run all tests in their short forms; one that misses a program fails
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) $$(go list ./... | grep -v '/e2e$$')
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) ./e2e # alone: it measures time
+	$(PGDATA_IN) PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) $$(go list ./... | grep -v '/e2e$$')
+	$(PGDATA_IN) PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) ./e2e # alone: it measures time
 	PETCAT_TEST_REQUIRE=1 PETCAT_POWER_CUTS=20 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run $(POWERCUT)
 	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
@@ -69,7 +71,7 @@ race: need-go need-servers need-npm tools/clients/node_modules ## Run the same t
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	@# One package at a time: the tests of the built program are late beside others. TestOverload measures the pace
 	@# of the store.
-	CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -count=1 -tags faults -p 1 -timeout 3h $(TEST_FLAGS) -skip $(APART)'|^TestMutants$$|^TestOverload$$' $(PKG)
+	$(PGDATA_IN) CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -count=1 -tags faults -p 1 -timeout 3h $(TEST_FLAGS) -skip $(APART)'|^TestMutants$$|^TestOverload$$' $(PKG)
 
 .PHONY: race-quick
 race-quick: need-go ## Run the tests that start no server under the race detector (needs a C compiler)

@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,8 +92,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Below /tmp and not in TMPDIR: the path of a Unix socket may have 107 bytes.
-	dir, err := os.MkdirTemp("/tmp", "pgtest")
+	dir, err := newFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +113,18 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	return s, s.Start(ctx)
 }
+
+// newFolder makes a folder for a server: below [FolderVariable], or else /tmp. It is not in
+// TMPDIR, because the path of a Unix socket may have 107 bytes.
+func newFolder() (string, error) {
+	return os.MkdirTemp(cmp.Or(os.Getenv(FolderVariable), "/tmp"), "pgtest")
+}
+
+// FolderVariable is the environment variable that says where servers keep their files:
+// "make test" says in memory. On a disk with ext4 it takes long to make databases after
+// others were dropped, because a new file passes over all inodes that were freed a moment
+// ago. Benchmarks and long runs leave the files on a disk.
+const FolderVariable = "PETCAT_TEST_POSTGRES_DATA"
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 

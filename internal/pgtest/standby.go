@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -15,7 +14,7 @@ import (
 // Standby makes a server that follows this one and takes no writes, and returns when it
 // does. Synchronous says that commits wait for it. [Server.Remove] ends it.
 func (s *Server) Standby(ctx context.Context, synchronous bool) (_ *Server, err error) {
-	dir, err := os.MkdirTemp("/tmp", "pgtest")
+	dir, err := newFolder()
 	if err != nil {
 		return nil, err
 	}
