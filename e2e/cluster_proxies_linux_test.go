@@ -62,7 +62,7 @@ func TestClusterProxies(t *testing.T) {
 // wantStopUnnoticed stops a node and starts it again, while requests come.
 func (f *front) wantStopUnnoticed(c *cluster, key string, flags []string) {
 	f.t.Helper()
-	use := useFront(c.t, f.server, key, 4)
+	use := useFront(c.t, f.server, key, 4, false)
 	if code := c.nodes[1].stop(); code != exitDone {
 		f.t.Errorf("a node ended with %d: %q", code, c.nodes[1].log.sentences())
 	}

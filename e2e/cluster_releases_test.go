@@ -16,13 +16,15 @@ import (
 )
 
 // earlierReleases names a commit in each line: a release that must be able to serve beside
-// this one. "back: no, ..." behind it says why nobody can return to it.
+// this one. Behind it, "back: no, ..." says why nobody can return to it, and "hasty" that a
+// node of it, when it has just started, refuses requests if the counters answer late.
 const earlierReleases = "testdata/earlier-releases"
 
 // release is the program of an earlier commit.
 type release struct {
 	program string
 	noWay   bool // back to it: its schema is older
+	hasty   bool
 }
 
 // withEarlierReleases runs a test with each earlier release, beside other tests when they
@@ -36,7 +38,7 @@ func withEarlierReleases(t *testing.T, test func(*testing.T, release)) {
 	for line := range strings.Lines(string(text)) {
 		commit, more, _ := strings.Cut(strings.TrimSpace(line), " ")
 		r := buildRelease(t, commit)
-		r.noWay = strings.HasPrefix(more, "back: no, ")
+		r.noWay, r.hasty = strings.Contains(more, "back: no, "), strings.HasPrefix(more, "hasty")
 		releases[commit[:7]] = r
 	}
 	t.Parallel()
@@ -124,7 +126,9 @@ func startHaproxy(t *testing.T, nodes []*server) *server {
 // on one database and one Redis. While they are replaced one by one, there and back unless
 // the schema has changed, behind the proxy that we ship, no request fails, limits are exact,
 // and nothing that was acknowledged is lost.
-func TestClusterTwoReleases(t *testing.T) { withEarlierReleases(t, replaceNodes) }
+func TestClusterTwoReleases(t *testing.T) { //nolint:tparallel // one release after the other
+	withEarlierReleases(t, replaceNodes)
+}
 
 func replaceNodes(t *testing.T, earlier release) {
 	t.Helper()
@@ -135,7 +139,7 @@ func replaceNodes(t *testing.T, earlier release) {
 	key := earlier.newCaller(t, c.database)
 	c.remember(key)
 	front := startHaproxy(t, c.nodes)
-	use := useFront(t, front, key, 4)
+	use := useFront(t, front, key, 4, earlier.hasty)
 	limitsHold := func(what string) {
 		t.Helper()
 		c.knowEachOther()
@@ -172,7 +176,9 @@ func replaceNodes(t *testing.T, earlier release) {
 
 // TestTwoReleasesOnOneFile: a deployment on SQLite goes to this release and back to the
 // earlier one, and has everything. A release that does not know the schema says so.
-func TestTwoReleasesOnOneFile(t *testing.T) { withEarlierReleases(t, replaceOnOneFile) }
+func TestTwoReleasesOnOneFile(t *testing.T) { //nolint:tparallel // one release after the other
+	withEarlierReleases(t, replaceOnOneFile)
+}
 
 func replaceOnOneFile(t *testing.T, earlier release) {
 	t.Helper()

@@ -10,7 +10,9 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"petcat/internal/stalltest"
 )
@@ -36,8 +38,35 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sideBySide is how many tests run at once that may.
-const sideBySide = 5
+// What is parallel here waits most of the time, so mostSideBySide tests run at once, or one
+// on each processor, on a machine that starts the program within quickStart. On a slower
+// one they would take the processors from each other, and what they measure would be void.
+const (
+	mostSideBySide = 5
+	quickStart     = 6 * time.Millisecond
+)
+
+// sideBySide returns how many tests are to run at once that may.
+func sideBySide() int {
+	const each = 20
+	processors := runtime.GOMAXPROCS(0)
+	begin := time.Now()
+	var all sync.WaitGroup
+	for range processors {
+		all.Go(func() {
+			for range each {
+				_ = processOf("version").Run() // if it does not run, no test passes
+			}
+		})
+	}
+	all.Wait()
+	start, tests := time.Since(begin)/time.Duration(each*processors), max(mostSideBySide, processors)
+	if start > quickStart {
+		tests = max(2, int(time.Duration(tests)*quickStart/start))
+	}
+	fmt.Printf("%d tests run side by side: the program starts in %s\n", tests, start.Round(10*time.Microsecond))
+	return tests
+}
 
 // runTests builds the program, runs all tests, and removes what they share.
 func runTests(m *testing.M) (code int, err error) {
@@ -51,10 +80,8 @@ func runTests(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer sharedPostgres.Remove()
-	// What is parallel here waits, and needs no processor of its own: but for servers under
-	// the race detector.
-	if !stalltest.Race {
-		if err := flag.Set("test.parallel", strconv.Itoa(max(sideBySide, runtime.GOMAXPROCS(0)))); err != nil {
+	if !stalltest.Race { // under the race detector servers need processors of their own
+		if err := flag.Set("test.parallel", strconv.Itoa(sideBySide())); err != nil {
 			return 0, err
 		}
 	}
