@@ -67,7 +67,7 @@ func (p *partition) expired(o *pendingCharge, now clock.Reading) error {
 // wait returns how long a request waits for the counters now.
 func (p *partition) wait() time.Duration {
 	now := p.clock.Read()
-	return p.l.options.Membership().wait(now.Mono-now.Wall%int64(time.Minute), p.l.options.timeout)
+	return p.l.options.Membership().wait(view{mono: now.Mono, now: now.Wall}.began(), p.l.options.timeout)
 }
 
 // submit has the counters decide a request. The outcome is unknown after an error other

@@ -48,6 +48,33 @@ func TestSharesOfNewNodes(t *testing.T) {
 	}
 }
 
+// TestWaitOfNewNodes: a node waits longer for the counters for as long as it has no share.
+func TestWaitOfNewNodes(t *testing.T) {
+	t.Parallel()
+	const began, timeout = int64(time.Hour), 50 * time.Millisecond
+	for name, tc := range map[string]struct {
+		joined, first time.Duration // before the minute began: this node, and the first of the others
+		want          time.Duration
+	}{
+		"of a cluster":         {time.Hour, 2 * time.Hour, timeout},
+		"for just long enough": {settleBefore, time.Hour, timeout},
+		"a moment too late":    {settleBefore - 1, time.Hour, 4 * timeout},
+		"in the minute":        {-10 * time.Second, time.Hour, 4 * timeout},
+		"with the others":      {-11 * time.Second, -10 * time.Second, timeout},
+		"long after them":      {-15 * time.Second, -5 * time.Second, 4 * timeout},
+		"alone":                {-10 * time.Second, 0, timeout},
+	} {
+		const later = 20 * time.Second // since the minute began
+		m := Membership{ReadAt: began + int64(later), Self: "b", Members: []counters.Member{{ID: "b", Joined: later + tc.joined}}}
+		if tc.first != 0 {
+			m.Members = append(m.Members, counters.Member{ID: "a", Joined: later + tc.first})
+		}
+		if got := m.wait(began, timeout); got != tc.want {
+			t.Errorf("a node that joined %s: it waits %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 // A call was late, and the counters have answered a probe since: who waited for the
 // call has a share all the same, and so has who is alone later in that minute.
 func TestShareAfterLateCall(t *testing.T) {

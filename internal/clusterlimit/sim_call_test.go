@@ -82,8 +82,7 @@ func (n *simNode) charge(since int64, charges []counters.Charge, done func([]cou
 
 // wait returns how long a request waits for the counters now.
 func (n *simNode) wait() time.Duration {
-	now := n.clock.Read()
-	return n.members.wait(now.Mono-now.Wall%int64(time.Minute), timeout)
+	return n.members.wait(n.view(0).began(), timeout)
 }
 
 func (n *simNode) late() {
