@@ -34,7 +34,7 @@ GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
 # Where PostgreSQL has its files in tests: in memory if there is room, else on a disk.
-PGDATA_IN := PETCAT_TEST_POSTGRES_DATA=$(shell if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'END {print $$4 + 0}')" -gt 4000000 ]; then echo /dev/shm; else echo /tmp; fi)
+PGDATA_IN  = PETCAT_TEST_POSTGRES_DATA=$(shell if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'END {print $$4 + 0}')" -gt 4000000 ]; then echo /dev/shm; else echo /tmp; fi)
 # The tests in a browser, those on a disk of their own, and all that have a command of
 # their own: make test does not skip them, it does not name them.
 BROWSER   := '^Test(ReferencePage|ConsoleInBrowser)$$'

@@ -36,18 +36,6 @@ type limiterChange struct{ from, to limiterName }
 // limiterName is a value of --limiter, or redis for the cluster's Redis.
 type limiterName string
 
-// decidedLocally returns how many requests nodes have decided locally instead of counters
-// that they share.
-func (l limiterName) decidedLocally(nodes ...*server) (count int) {
-	if l == "memory" {
-		return 0
-	}
-	for _, s := range nodes {
-		count += int(s.metric("petcat_limiter_local_total"))
-	}
-	return count
-}
-
 func (l limiterChange) String() string { return fmt.Sprintf("from %s to %s", l.from, l.to) }
 
 // places returns in how many places is counted while so many nodes are restarted.
@@ -95,12 +83,12 @@ func (l limiterChange) rolls(t *testing.T) {
 		c.forget(old)
 		route(c.nodes)
 		lapse(200 * time.Millisecond) // what it was asked before
-		twice += l.from.decidedLocally(old)
+		twice += old.decidedLocally()
 		old.mustStop()
 	}
 	lapse(time.Second)
 	stop()
-	twice += l.to.decidedLocally(c.nodes...)
+	twice += c.decidedLocally()
 	for _, key := range keys {
 		y.eachMinute(key, func(end int64, w window) {
 			t.Logf("%s: %d of %d were admitted in the minute until %d", l, w.admitted, limit, end)
@@ -122,7 +110,7 @@ func (l limiterChange) rolls(t *testing.T) {
 		nextMinute()
 		c.minuteIsExact(l.String(), even)
 	}
-	twice -= l.to.decidedLocally(c.nodes...)
+	twice -= c.decidedLocally()
 	spend := func() {
 		burst{nodes: c.nodes, keys: []string{daily}, each: day + 100, clients: 8, spread: even, pause: c.pause}.send(y.ask)
 	}
@@ -130,7 +118,7 @@ func (l limiterChange) rolls(t *testing.T) {
 		lapse(dayAskedAgain) // nodes have returned what they leased to decide locally
 		spend()
 	}
-	twice += l.to.decidedLocally(c.nodes...)
+	twice += c.decidedLocally()
 	admitted, least := y.admitted(daily), day*99/100-twice
 	t.Logf("%s: a day of %d admitted %d requests; %d were decided locally", l, day, admitted, twice)
 	if admitted > day || admitted < least {

@@ -22,6 +22,7 @@ const earlierReleases = "testdata/earlier-releases"
 
 // release is the program of an earlier commit.
 type release struct {
+	name    string
 	program string
 	noWay   bool // back to it: its schema is older
 	hasty   bool
@@ -34,16 +35,17 @@ func withEarlierReleases(t *testing.T, test func(*testing.T, release)) {
 	tooltest.NeedServer(t)
 	text, err := os.ReadFile(earlierReleases)
 	must(t, err)
-	releases := make(map[string]release)
+	var releases []release
 	for line := range strings.Lines(string(text)) {
 		commit, more, _ := strings.Cut(strings.TrimSpace(line), " ")
 		r := buildRelease(t, commit)
 		r.noWay, r.hasty = strings.Contains(more, "back: no, "), strings.HasPrefix(more, "hasty")
-		releases[commit[:7]] = r
+		r.name = commit[:7]
+		releases = append(releases, r)
 	}
 	t.Parallel()
-	for name, r := range releases {
-		t.Run(name, func(t *testing.T) { test(t, r) })
+	for _, r := range releases {
+		t.Run(r.name, func(t *testing.T) { test(t, r) })
 	}
 }
 
@@ -59,7 +61,7 @@ func buildRelease(t *testing.T, commit string) release {
 	if _, err := os.Stat(program); err == nil {
 		return release{program: program}
 	}
-	build := exec.Command("sh", "-ec", `mkdir "$1"; git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -o "$2" ./cmd/petcat`, commit, dir, program)
+	build := exec.Command("sh", "-ec", `mkdir -p "$1"; git -C .. archive "$0" | tar -x -C "$1"; cd "$1"; exec go build -buildvcs=false -o "$2" ./cmd/petcat`, commit, dir, program)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the earlier release %s: %v: %s", commit, err, out)
 	}

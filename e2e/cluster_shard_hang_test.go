@@ -35,9 +35,9 @@ func (c *cluster) shardHangs(shards *redistest.Cluster) (spoilt string) {
 	var on, beside []string
 	spend := func(keys []string) (y *tally, decidedLocally int) {
 		y = newTally(c.t)
-		before := limiterName("redis").decidedLocally(c.nodes...)
+		before := c.decidedLocally()
 		burst{nodes: c.nodes, keys: keys, each: each, clients: clients, spread: even}.send(y.ask)
-		return y, limiterName("redis").decidedLocally(c.nodes...) - before
+		return y, c.decidedLocally() - before
 	}
 	c.awaitWell(10 * time.Second)
 	var keys []string

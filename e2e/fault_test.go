@@ -206,13 +206,3 @@ func (x *faulty) check() (lost string) {
 	x.mustStop()
 	return lost
 }
-
-// decidedLocally returns how many requests the node has decided because its shared counters,
-// if it has any, were late: the day may count each of them twice.
-func (x *faulty) decidedLocally() int {
-	const series = "petcat_limiter_local_total"
-	if _, metrics := x.ask("/metrics"); !strings.Contains(metrics, "\n"+series+" ") {
-		return 0
-	}
-	return int(x.metric(series))
-}

@@ -173,6 +173,14 @@ func (c *cluster) all(holds func(*server) bool) bool {
 	return !slices.ContainsFunc(c.nodes, func(s *server) bool { return !holds(s) })
 }
 
+// decidedLocally returns how many requests all nodes have decided locally.
+func (c *cluster) decidedLocally() (count int) {
+	for _, s := range c.nodes {
+		count += s.decidedLocally()
+	}
+	return count
+}
+
 // each does something on all nodes at once.
 func (c *cluster) each(do func(*server)) {
 	var all sync.WaitGroup

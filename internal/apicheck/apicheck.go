@@ -47,8 +47,8 @@ func New(t testing.TB, base http.RoundTripper, now func() int64) *Transport {
 	return &Transport{t: t, base: base, now: now, document: d}
 }
 
-// Postpone has answers checked when the function that it returns is called: a check
-// takes as much of the processor as an answer does.
+// Postpone has answers checked when the function that it returns is called: what is
+// measured meanwhile does not wait for checks.
 func (c *Transport) Postpone() (check func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

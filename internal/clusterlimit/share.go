@@ -105,7 +105,7 @@ func (m *Membership) wait(began int64, timeout time.Duration) time.Duration {
 	return timeout
 }
 
-// timeoutsWithoutShare is how much longer a node without a share waits for the counters.
+// timeoutsWithoutShare is how many times as long a node without a share waits for the counters.
 const timeoutsWithoutShare = 4
 
 // room returns how much of a quota the counters are to leave to nodes that say that
