@@ -116,10 +116,6 @@ soak: need-go need-servers ## Use a cluster and a single node for HOURS=2 while 
 simulate: need-go ## Let SCHEDULES=1000000 simulated clusters count requests while servers fail; a quarter of an hour
 	PETCAT_SIMULATIONS=$(SCHEDULES) PETCAT_MIDNIGHT=long go test ./internal/clusterlimit -run '^Test(Simulations|Midnight)$$' -count=1 -v -timeout 3h
 
-.PHONY: mutants
-mutants: need-go ## Change one operator after the other in the packages of the rules, and see that a test notices (MUTANTS='keyring catalog'); more than an hour
-	scripts/mutants $(MUTANTS)
-
 .PHONY: hostile
 hostile: need-go ## Hold CONNECTIONS=2000 of every hostile kind open, with each sort of key; 15 minutes
 	PETCAT_HOSTILE_CONNECTIONS=$(CONNECTIONS) go test ./e2e -run '^TestFloods$$' -count=1 -v -parallel 8 -timeout 2h

@@ -1,0 +1,174 @@
+package archtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the generated files again")
+
+// module is the path of the module, and of the package at its root.
+const (
+	module   = "petcat"
+	internal = module + "/internal/"
+)
+
+// goPackage is a package as "go list" reports it.
+type goPackage struct {
+	ImportPath    string
+	Standard      bool
+	Imports, Deps []string
+	Module        *struct{ Path, Version string }
+}
+
+var packagesOnce = sync.OnceValues(listPackages)
+
+// packages returns every package that the module links, by path.
+func packages(t *testing.T) map[string]*goPackage {
+	t.Helper()
+	all, err := packagesOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// listPackages asks as if for the machine that releases are built for, so that the answers are
+// the same everywhere.
+func listPackages() (map[string]*goPackage, error) {
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps,Module", "./...")
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w\n%s", err, &stderr)
+	}
+	all := map[string]*goPackage{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg goPackage
+		if err := dec.Decode(&pkg); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all[pkg.ImportPath] = &pkg
+	}
+}
+
+// below reports whether a path is one of the names, or below one that ends in a slash.
+func below(path string, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return path == name || strings.HasSuffix(name, "/") && strings.HasPrefix(path, name)
+	})
+}
+
+// drivers reach a database.
+var drivers = []string{"database/sql", "modernc.org/", "github.com/jackc/", internal + "sqlite", internal + "postgres"}
+
+func TestRootAndSDKLinkTheStandardLibraryAlone(t *testing.T) {
+	all := packages(t)
+	for _, name := range []string{module, module + "/client"} {
+		for _, dep := range all[name].Deps {
+			if !all[dep].Standard {
+				t.Errorf("%s links %s, which is not in the standard library", name, dep)
+			}
+		}
+	}
+}
+
+// TestPackagesLinkNoneOfWhatTheyMustNotKnow follows indirect imports, too.
+func TestPackagesLinkNoneOfWhatTheyMustNotKnow(t *testing.T) {
+	all := packages(t)
+	for name, forbidden := range map[string][]string{
+		module:                {"net", "net/http", "database/sql", "log/slog"},
+		internal + "httpapi":  append([]string{internal + "console", "github.com/prometheus/"}, drivers...),
+		internal + "console":  append([]string{internal + "httpapi", "github.com/prometheus/"}, drivers...),
+		internal + "catalog":  append([]string{internal + "httpapi"}, drivers...),
+		internal + "keyring":  append([]string{internal + "httpapi"}, drivers...),
+		internal + "store":    append([]string{"net/http"}, drivers...),
+		internal + "sqlite":   {"net/http", "github.com/jackc/", "github.com/prometheus/", internal + "postgres"},
+		internal + "postgres": {"net/http", "modernc.org/", "github.com/prometheus/", internal + "sqlite"},
+	} {
+		for _, dep := range all[name].Deps {
+			if below(dep, forbidden...) {
+				t.Errorf("%s links %s", name, dep)
+			}
+		}
+	}
+}
+
+func TestBinaryLinksNothingForTests(t *testing.T) {
+	for _, dep := range packages(t)[module+"/cmd/petcat"].Deps {
+		forTests := strings.HasPrefix(dep, module+"/") && strings.HasSuffix(dep, "test")
+		if forTests || below(dep, "testing", "net/http/httptest", internal+"apicheck", "github.com/google/go-cmp/", "github.com/getkin/") {
+			t.Errorf("the binary links %s", dep)
+		}
+	}
+}
+
+// TestGeneratedBinaryDependencies keeps the list of the binary's modules beside it, so that a
+// new dependency shows in the review of the change that adds it.
+func TestGeneratedBinaryDependencies(t *testing.T) {
+	const golden = "../../cmd/petcat/deps.txt"
+	all, versions := packages(t), map[string]string{}
+	for _, dep := range all[module+"/cmd/petcat"].Deps {
+		if m := all[dep].Module; m != nil && m.Path != module {
+			versions[m.Path] = m.Version
+		}
+	}
+	var b strings.Builder
+	b.WriteString("# The modules that bin/petcat is built from. Made by: make gen\n")
+	for _, path := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(&b, "%s %s\n", path, versions[path])
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	committed, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(committed), b.String()); diff != "" {
+		t.Errorf("cmd/petcat/deps.txt is out of date: run make gen (-committed +now)\n%s", diff)
+	}
+}
+
+// TestSQLiteHasItsOwnRuntime: the driver is machine-translated C, and works with exactly the C
+// runtime that it was translated against. Another module can raise the runtime's version.
+func TestSQLiteHasItsOwnRuntime(t *testing.T) {
+	const runtimeModule = "modernc.org/libc"
+	list := func(format, of string) string {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", format, of).Output()
+		if err != nil {
+			t.Fatalf("go list -m %s: %v", of, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	wanted, err := os.ReadFile(list("{{.GoMod}}", "modernc.org/sqlite"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(runtimeModule + ` (v\S+)`).FindSubmatch(wanted)
+	if used := list("{{.Version}}", runtimeModule); m == nil || used != string(m[1]) {
+		t.Errorf("%s %s is used, the SQLite driver requires %q", runtimeModule, used, m)
+	}
+}

@@ -1,4 +1,0 @@
-package socket
-
-// Filter is filter, for tests.
-var Filter = filter
