@@ -27,9 +27,9 @@ func mask(address string) string {
 	if err != nil || u.Scheme == "" || u.Host == "" {
 		return masked
 	}
-	// A password with a /, ? or # that was not escaped ends the host's part too
-	// early, and what follows is still the password, up to the @.
-	if strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") || strings.Contains(u.Fragment, "@") {
+	// A password with an @ that was not escaped ends nobody knows where. One with a /, ? or #
+	// ends the host's part too early, and what follows is still the password, up to the @.
+	if strings.Count(address, "@") > 1 || strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") || strings.Contains(u.Fragment, "@") {
 		return masked
 	}
 	var b strings.Builder

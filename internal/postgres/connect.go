@@ -57,6 +57,11 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
 		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)
 	}
+	// With a second @ nobody can say where the password ends: what follows the first may be
+	// the rest of it, and must not be shown as the name of a host.
+	if strings.Count(address.Reveal(), "@") > 1 {
+		return nil, openerror.Errorf(openerror.BadAddress, nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
+	}
 	pool, err := pgxpool.ParseConfig(address.Reveal())
 	if err != nil {
 		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)

@@ -147,6 +147,7 @@ func TestRefusedAddresses(t *testing.T) {
 		{"no scheme", "petcat:hunter2@localhost/petcat", openerror.BadAddress},
 		{"a broken port", "postgres://petcat:hunter2@localhost:x/petcat", openerror.BadAddress},
 		{"an unknown sslmode", "postgres://petcat:hunter2@localhost/petcat?sslmode=perhaps", openerror.BadAddress},
+		{"an @ in the password", "postgres://petcat:a@hunter2!@localhost/petcat", openerror.BadAddress},
 		{"empty", "", openerror.BadAddress},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
