@@ -23,7 +23,8 @@ func (p *program) serveCommand() *cobra.Command {
 		Short:   "Run the service",
 		Long: `Run the service until it receives SIGTERM or SIGINT. Then it reports that it is not
 ready, stops accepting connections a second later, finishes the requests in flight
-and closes its store. A second signal ends it at once.
+and closes its store. A second signal ends it at once. SIGHUP stops it alike on a
+terminal; elsewhere it rereads the TLS certificate, and the service goes on.
 
 If there is no deployment where --data or --database points, serve creates one, for
 the environment that --environment names, except with --init=false.`,
@@ -43,7 +44,15 @@ the environment that --environment names, except with --init=false.`,
 // serve runs the service until the context of cmd ends, a signal comes, or the node cannot
 // go on. When the node is ready, serve calls ready, which may be nil.
 func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func(*server.Node) error) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
+	hangup := make(chan os.Signal, 1)
+	if p.isTerminal(p.stdin) || p.isTerminal(p.stdout) || p.isTerminal(p.stderr) {
+		ends = append(ends, syscall.SIGHUP) // the terminal was closed
+	} else {
+		signal.Notify(hangup, syscall.SIGHUP)
+		defer signal.Stop(hangup)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), ends...)
 	defer stop()
 
 	log := p.newLog(settings)
@@ -53,14 +62,16 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 		// A user who sets GOGC tunes the garbage collector.
 		TuneGC: !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }),
 	})
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
+		return nil // stopped during the start, as asked
+	} else if err != nil {
 		return err
 	}
 	if ready != nil {
 		err = ready(n)
 	}
 	if err == nil {
-		err = n.Run(ctx)
+		err = n.Run(ctx, hangup)
 	}
 	// A second signal must end the process: so no handler may be left for it by the time
 	// /readyz says that the node is draining. If the node stops without a signal, the

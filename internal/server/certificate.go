@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -20,10 +22,9 @@ type certificate struct {
 	logger            *slog.Logger
 
 	mu      sync.Mutex
-	checked clock.Reading    // guarded by mu: when the files were last checked
-	changed [2]time.Time     // guarded by mu: the files' modification times at the last check that saw a change
-	broken  bool             // guarded by mu: the files could not be used at the last read
-	current *tls.Certificate // guarded by mu
+	checked clock.Reading    // guarded by mu: when the files were last read
+	content [2][]byte        // guarded by mu: what they held then; nil for a file that could not be read
+	current *tls.Certificate // guarded by mu: of the last content that could be used
 }
 
 // certificateInterval is how often, at most, the files are checked for changes.
@@ -32,8 +33,7 @@ const certificateInterval = time.Second
 // loadCertificate reads the files. It returns a [config.Error] if they cannot be used.
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
 	pair := &certificate{certFile: certFile, keyFile: keyFile, clock: c, logger: logger, checked: c.Read()}
-	pair.changed = pair.times()
-	if err := pair.read(); err != nil {
+	if _, err := pair.read(); err != nil {
 		return nil, config.Errorf("the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	leaf := pair.current.Leaf
@@ -76,48 +76,50 @@ func (c *certificate) names(host string) bool {
 	return c.current.Leaf.VerifyHostname(host) == nil
 }
 
-// refresh reads the files again if they have changed, and logs each change once. Files that
-// could not be used are read again at each check: their times do not show everything, such
-// as permissions. The caller holds mu.
+// reload reads the files again without waiting for the interval.
+func (c *certificate) reload() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reread()
+}
+
+// refresh reads the files again if the last time was long enough ago. The caller holds mu.
 func (c *certificate) refresh() {
-	now := c.clock.Read()
-	if now.Since(c.checked) < certificateInterval {
-		return
+	if now := c.clock.Read(); now.Since(c.checked) >= certificateInterval {
+		c.checked = now
+		c.reread()
 	}
-	c.checked = now
-	times := c.times()
-	same := times == c.changed
-	if same && !c.broken {
-		return
-	}
-	c.changed = times
-	err := c.read()
-	c.broken = err != nil
-	if err != nil {
-		if !same {
-			c.logger.Warn("the changed certificate cannot be used; the one before is still served", "file", c.certFile, "error", err)
-		}
-		return
-	}
-	c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.current.Leaf.NotAfter)
 }
 
-// read loads the pair. The caller holds mu, except at start.
-func (c *certificate) read() error {
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	if err != nil {
-		return err
+// reread reads the files, and uses and logs what has changed. Their content decides: a renewal
+// may keep the time of modification. The caller holds mu.
+func (c *certificate) reread() {
+	switch changed, err := c.read(); {
+	case err != nil && changed:
+		c.logger.Warn("the changed certificate cannot be used; the one before is still served", "file", c.certFile, "error", err)
+	case changed:
+		c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.current.Leaf.NotAfter)
 	}
-	c.current = &pair
-	return nil
 }
 
-// times returns when the files were modified. A missing file has the zero time.
-func (c *certificate) times() (times [2]time.Time) {
+// read loads the pair if the content of a file differs from the last. The caller holds mu,
+// except at start.
+func (c *certificate) read() (changed bool, err error) {
+	var content [2][]byte
 	for i, name := range []string{c.certFile, c.keyFile} {
-		if info, err := os.Stat(name); err == nil {
-			times[i] = info.ModTime()
-		}
+		text, failed := os.ReadFile(name) // #nosec G304 -- the operator's setting
+		content[i], err = text, errors.Join(err, failed)
 	}
-	return times
+	if bytes.Equal(content[0], c.content[0]) && bytes.Equal(content[1], c.content[1]) {
+		return false, err
+	}
+	c.content = content
+	if err != nil {
+		return true, err
+	}
+	pair, err := tls.X509KeyPair(content[0], content[1])
+	if err == nil {
+		c.current = &pair
+	}
+	return true, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -105,28 +106,40 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 
 // Run logs that the node is ready, and serves until ctx ends, which is no error, or
 // until it cannot go on: a listener failed, or the program has to be started again before
-// the data can be written, or trusted.
-func (n *Node) Run(ctx context.Context) error {
+// the data can be written, or trusted. At each value of reload it rereads the certificate.
+func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 	n.log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
 		"listen", n.listeners.api.Addr().String(),
 		"environment", n.backend.Environment(), "categories", n.backend.list().Count(), "version", n.version)
 	n.log.Flush()
-	select {
-	case <-ctx.Done():
-		n.log.InfoContext(ctx, "stopping: finishing the requests in flight")
-		return nil
-	case err := <-n.failed:
-		return err
-	case <-n.backend.Failed():
-		err := n.backend.Err()
-		if errors.Is(err, postgres.ErrHistory) {
-			// The list in memory may contain writes that the database no longer has.
-			n.handler.set(httpapi.Starting(n.apiOptions))
-			n.log.ErrorContext(ctx, "the database does not continue what this node has read of it; petcat ends, and must be started again", "error", err)
+	for {
+		select {
+		case <-reload:
+			n.log.InfoContext(ctx, "SIGHUP received, rereading the certificate")
+			if c := n.listeners.certificate; c != nil {
+				c.reload()
+			}
+		case <-ctx.Done():
+			n.log.InfoContext(ctx, "stopping: finishing the requests in flight")
+			return nil
+		case err := <-n.failed:
 			return err
+		case <-n.backend.Failed():
+			return n.storeFailure(ctx)
 		}
-		return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", err)
 	}
+}
+
+// storeFailure says why the store cannot be used any more.
+func (n *Node) storeFailure(ctx context.Context) error {
+	err := n.backend.Err()
+	if errors.Is(err, postgres.ErrHistory) {
+		// The list in memory may contain writes that the database no longer has.
+		n.handler.set(httpapi.Starting(n.apiOptions))
+		n.log.ErrorContext(ctx, "the database does not continue what this node has read of it; petcat ends, and must be started again", "error", err)
+		return err
+	}
+	return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", err)
 }
 
 // PublicURL returns the address that clients use, without a slash at the end: the one
