@@ -40,7 +40,6 @@ type powercut struct {
 	plain  *http.Client
 	key    string
 	copies string // a backup of three categories, on another disk
-	older  []byte // the same as an older version has them
 
 	mu   sync.Mutex
 	sent int // creates; guarded by mu
@@ -312,17 +311,13 @@ func (p *powercut) prepare(data string) {
 	s.mustStop()
 	p.copies = filepath.Join(p.t.TempDir(), "backup")
 	petcatDoes(p.t, elsewhere, "backup", p.copies, "--quiet")
-	makeOlder(p.t, elsewhere)
-	older, err := os.ReadFile(filepath.Join(elsewhere, "petcat.db"))
-	must(p.t, err)
-	p.older = older
 	p.key = newCaller(p.t, data)
 }
 
 // TestPowerCuts cuts the power as often as it is asked for, at random operations of the disk:
 // of a server that starts, creates, checkpoints, backs up on schedule and recovers from the
-// last cut, and at least once each of init, migrate, restore and backup. Whatever was answered
-// with 201 is there afterwards; a new deployment, a migration, a backup and a restore are
+// last cut, and at least once each of init, restore and backup. Whatever was answered
+// with 201 is there afterwards; a new deployment, a backup and a restore are
 // whole, or not there. The long form has cut each kind of operation that keeps a create.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
@@ -355,7 +350,7 @@ func (p *powercut) report() {
 	}
 }
 
-// TestPowerCutsAnywhere cuts the power in one operation after the other of init, migrate,
+// TestPowerCutsAnywhere cuts the power in one operation after the other of init,
 // restore and backup, until the command ends before it comes to that. Its short form tries
 // some of them.
 func TestPowerCutsAnywhere(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // ways are what is cut besides a server that only serves.
-var ways = []string{"init", "migrate", "restore", "backup", onSchedule}
+var ways = []string{"init", "restore", "backup", onSchedule}
 
 // round has the power cut in one of the ways in which it can be: first in each of those until
 // that has happened, then by random. A command may end before it comes to that.
@@ -95,14 +95,6 @@ func (p *powercut) jobs(data string) []job {
 			p.initialised,
 		},
 		{
-			"migrate", 80, func(own string) {
-				must(p.t, os.Mkdir(own, 0o700))
-				p.writeSynced(filepath.Join(own, "petcat.db"), p.older)
-			},
-			func(own string) []string { return []string{"migrate", "--data", own} },
-			p.migrated,
-		},
-		{
 			"restore", 400, func(string) {},
 			func(own string) []string { return []string{"restore", p.copies, "--data", own} },
 			p.restored,
@@ -139,13 +131,6 @@ func (p *powercut) initialised(own string, done bool) {
 	}
 	s := serve(p.t, own)
 	p.mustStop(s)
-}
-
-// migrated: older data stays whole, and can be migrated again.
-func (p *powercut) migrated(own string, _ bool) {
-	p.t.Helper()
-	petcatDoes(p.t, own, "migrate")
-	p.wantThree(own)
 }
 
 // restored: all of the backup is there, or nothing, and then it can be restored again in the

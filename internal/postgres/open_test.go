@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,7 +50,6 @@ func TestRefusals(t *testing.T) {
 		want       openerror.Kind
 	}{
 		{"another environment", "", Options{Environment: petcat.Staging}, openerror.OtherEnvironment},
-		{"an older schema", "DELETE FROM petcat_schema WHERE version_id = (SELECT max(version_id) FROM petcat_schema)", Options{Serving: true}, openerror.OlderSchema},
 		{"a newer schema", "INSERT INTO petcat_schema (version_id, is_applied) VALUES (999, true)", Options{}, openerror.NewerSchema},
 		{"tables of another program", "DROP TABLE petcat_schema; DROP TABLE meta, counter", Options{}, openerror.Foreign},
 		{"read-only", "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$", Options{}, openerror.Unwritable},
@@ -66,48 +66,17 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestMigrationWaitsForReaders: a schema is changed when a backup has ended, and
-// nobody who writes waits for that.
-func TestMigrationWaitsForReaders(t *testing.T) {
-	url := filled(t)
-	older := pgtest.Connect(t, url)
-	pgtest.Execute(t, older, `ALTER TABLE day_count DROP COLUMN series, DROP COLUMN granted`)
-	pgtest.Execute(t, older, `ALTER TABLE node DROP COLUMN joined_at, DROP COLUMN cut_off`)
-	pgtest.Execute(t, older, `DROP TABLE shared_epoch, shared_count, shared_retry`)
-	pgtest.Execute(t, older, `ALTER TABLE category DROP COLUMN deleted_at`)
-	pgtest.Execute(t, older, `ALTER TABLE api_key DROP COLUMN read_only`)
-	pgtest.Execute(t, older, `DROP TABLE store_order, pet`)
-	pgtest.Execute(t, older, `ALTER TABLE counter DROP COLUMN pet_id, DROP COLUMN order_id`)
-	pgtest.Execute(t, older, `DROP TRIGGER audit_append_only ON audit`)
-	pgtest.Execute(t, older, `DROP FUNCTION audit_is_append_only`)
-	pgtest.Execute(t, older, `DROP TABLE usage_node, usage_batch, usage_hour, usage_day, key_use, recent_refusal`)
-	pgtest.Execute(t, older, `DROP TABLE operator_session, operator`)
-	pgtest.Execute(t, older, `DROP INDEX account_search, audit_subject, audit_actor`)
-	pgtest.Execute(t, older, `DELETE FROM petcat_schema WHERE version_id > 3`)
-	pgtest.Execute(t, older, `SET lock_timeout = '1s'`)
-	backup := pgtest.Connect(t, url)
-	pgtest.Execute(t, backup, `BEGIN`)
-	pgtest.Execute(t, backup, `LOCK TABLE day_count IN ACCESS SHARE MODE`)
-	opened := make(chan error, 1)
-	go func() {
-		s, err := tryOpen(t, url, Options{Serving: true, Migrate: true})
-		if err == nil {
-			err = s.Close()
-		}
-		opened <- err
-	}()
-	for day := range 12 {
-		pgtest.Execute(t, older, fmt.Sprintf(`INSERT INTO day_count (day, account_id, count) VALUES (%d, 1, 1)`, day))
-		select {
-		case err := <-opened:
-			t.Fatalf("opened during the backup: %v", err)
-		case <-time.After(100 * time.Millisecond):
+// TestOlderSchema: only who may migrates.
+func TestOlderSchema(t *testing.T) {
+	conn := pgtest.Connect(t, filled(t))
+	files := fstest.MapFS{"0001_initial.sql": {}, "0002_next.sql": {Data: []byte("-- +goose Up\nCREATE TABLE next (id int);")}}
+	wantOpenError(t, migrate(t.Context(), conn, files, conn.Config(), Options{}), openerror.OlderSchema)
+	for range 2 {
+		if err := migrate(t.Context(), conn, files, conn.Config(), Options{Migrate: true}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	pgtest.Execute(t, backup, `COMMIT`)
-	if err := <-opened; err != nil {
-		t.Fatal(err)
-	}
+	pgtest.Execute(t, conn, "INSERT INTO next VALUES (1)")
 }
 
 // A database without data is refused and left alone where data must exist, also

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,11 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options, h *history)
 	if err := pgpooler.ChooseMode(ctx, c, config, o.URL); err != nil {
 		return store.Meta{}, err
 	}
-	if err := migrate(ctx, c, config, o); err != nil {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return store.Meta{}, err
+	}
+	if err := migrate(ctx, c, files, config, o); err != nil {
 		return store.Meta{}, err
 	}
 	if err := h.check(ctx, c.PgConn()); err != nil {

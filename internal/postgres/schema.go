@@ -5,8 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"log/slog"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -29,11 +27,7 @@ const migrationLock = 0x706574636174
 // migrate makes the schema or brings it up to date, if that is allowed, forward
 // only, each file in a transaction of its own. Several nodes may start at once: one
 // does it, the others wait.
-func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Options) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
+func migrate(ctx context.Context, conn *pgx.Conn, files fs.FS, config *pgx.ConnConfig, o Options) error {
 	target, err := lastMigration(files)
 	if err != nil {
 		return err
@@ -56,19 +50,15 @@ func migrate(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, o Opti
 		return err
 	}
 	version, err = schemaVersion(ctx, tx, target, config)
-	empty := false // a process that made the schema was ended before it was done
-	if err == nil && version > 0 && !o.Migrate && !o.MustExist {
-		err = tx.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM meta)`).Scan(&empty)
-	}
 	switch {
 	case err != nil || version == target:
 		return err
 	case version <= 0 && o.MustExist:
 		return noData(config)
-	case version > 0 && !o.Migrate && !empty:
+	case version > 0 && !o.Migrate:
 		return openerror.Errorf(openerror.OlderSchema, nil, "the database at %s has an older schema (%d; this version needs %d); use the version that serves it", place(config), version, target)
 	}
-	return up(ctx, files, config, o.Logger)
+	return up(ctx, files, config)
 }
 
 // lastMigration returns the number of the newest migration.
@@ -122,15 +112,8 @@ func noData(config *pgx.ConnConfig) error {
 	return openerror.Errorf(openerror.NoData, nil, "the database at %s contains no petcat data; check its address", place(config))
 }
 
-// upAgain is how long a migration that met another user of its table waits before it
-// is tried again.
-const upAgain = time.Second
-
-// up runs the migrations. The caller holds the lock. A table that is read at length,
-// as by a backup, cannot be changed meanwhile, and whatever waits for it makes all others
-// wait behind it. So migrations of tables that nodes write to set a short lock_timeout,
-// and are tried again.
-func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig, logger *slog.Logger) error {
+// up runs the migrations. The caller holds the lock.
+func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig) error {
 	config = config.Copy()
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // each statement runs once
 	db := stdlib.OpenDB(*config)
@@ -140,20 +123,8 @@ func up(ctx context.Context, files fs.FS, config *pgx.ConnConfig, logger *slog.L
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	for first := true; ; first = false {
-		_, err := provider.Up(ctx)
-		switch {
-		case err == nil:
-			return nil
-		case sqlState(err) != "55P03":
-			return fmt.Errorf("change the schema: %w", err)
-		case first:
-			logger.WarnContext(ctx, "another transaction blocks the migration; waiting for it to end")
-		}
-		select {
-		case <-time.After(upAgain):
-		case <-ctx.Done():
-			return fmt.Errorf("change the schema: %w", ctx.Err())
-		}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("change the schema: %w", err)
 	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,21 +104,6 @@ func execute(t *testing.T, path, query string) {
 	}
 }
 
-// Who was killed while it made the schema leaves one without data: the next to open it
-// finishes it.
-func TestSchemaThatWasBegunIsFinished(t *testing.T) {
-	dir := t.TempDir()
-	closeNow(t, openAt(t, dir, Options{}))
-	execute(t, filepath.Join(dir, database), olderSchema+"; DELETE FROM meta")
-	s := openAt(t, dir, Options{})
-	create(t, s, "Dogs")
-	closeNow(t, s)
-}
-
-// olderSchema takes the last migration back.
-const olderSchema = "DROP TABLE operator_session; DROP TABLE operator; DROP INDEX account_search; DROP INDEX audit_subject; DROP INDEX audit_actor; " +
-	"DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"
-
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -126,9 +112,6 @@ func TestRefusals(t *testing.T) {
 		want    openerror.Kind
 	}{
 		{"another environment", func(*testing.T, string) {}, Options{Environment: petcat.Staging}, openerror.OtherEnvironment},
-		{"an older schema", func(t *testing.T, path string) {
-			execute(t, path, "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
-		}, Options{Serving: true}, openerror.OlderSchema},
 		{"a newer schema", func(t *testing.T, path string) {
 			execute(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
 		}, Options{}, openerror.NewerSchema},
@@ -322,6 +305,24 @@ func TestUnfinishedFirstStartIsFinished(t *testing.T) {
 			create(t, s, "Dogs")
 		})
 	}
+}
+
+// TestOlderSchema: only who may migrates.
+func TestOlderSchema(t *testing.T) {
+	path := filepath.Join(filled(t), database)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	files := fstest.MapFS{"0001_initial.sql": {}, "0002_next.sql": {Data: []byte("-- +goose Up\nCREATE TABLE next (id INTEGER);")}}
+	wantOpenError(t, migrate(t.Context(), db, files, path, false), openerror.OlderSchema)
+	for range 2 {
+		if err := migrate(t.Context(), db, files, path, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, path, "INSERT INTO next VALUES (1)")
 }
 
 func TestUnusualPath(t *testing.T) {

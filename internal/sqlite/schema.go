@@ -38,7 +38,11 @@ func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env 
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return store.Meta{}, err
 	}
-	if err := migrate(ctx, db, path, mayMigrate); err != nil {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return store.Meta{}, err
+	}
+	if err := migrate(ctx, db, files, path, mayMigrate); err != nil {
 		return store.Meta{}, err
 	}
 	return store.ReadMeta(conn{ctx, db}, env, now)
@@ -65,11 +69,7 @@ func identify(ctx context.Context, db *sql.DB, path string) error {
 
 // migrate brings the schema up to date if that is allowed: each file in a
 // transaction of its own, forward only.
-func migrate(ctx context.Context, db *sql.DB, path string, allowed bool) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
+func migrate(ctx context.Context, db *sql.DB, files fs.FS, path string, allowed bool) error {
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
@@ -91,13 +91,6 @@ func migrate(ctx context.Context, db *sql.DB, path string, allowed bool) error {
 	}
 	if current == target {
 		return nil
-	}
-	if current != 0 && !allowed {
-		// A process that made the schema was ended before it was done: nothing is in it.
-		err := db.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM meta)").Scan(&allowed)
-		if err != nil {
-			return fmt.Errorf("look for data: %w", err)
-		}
 	}
 	if current != 0 && !allowed {
 		return openerror.Errorf(openerror.OlderSchema, nil, "%s has an older schema (%d; this version needs %d); use the version that serves it", path, current, target)

@@ -18,18 +18,22 @@ CREATE TABLE counter (
 	access_revision bigint NOT NULL, -- the last one that changed an account, a key or a ban
 	category_id     bigint NOT NULL,
 	account_id      bigint NOT NULL,
-	key_id          bigint NOT NULL
+	key_id          bigint NOT NULL,
+	pet_id          bigint NOT NULL DEFAULT 0,
+	order_id        bigint NOT NULL DEFAULT 0
 );
 INSERT INTO counter (id, revision, access_revision, category_id, account_id, key_id)
 VALUES (1, 0, 0, 0, 0, 0);
 
+-- A deleted category keeps its row, without its texts, and its revision says since when.
 CREATE TABLE category (
 	id          bigint PRIMARY KEY,
 	name        text COLLATE "C" NOT NULL,
 	description text COLLATE "C",
 	revision    bigint NOT NULL,
 	account_id  bigint NOT NULL, -- who created it
-	created_at  bigint NOT NULL
+	created_at  bigint NOT NULL,
+	deleted_at  bigint
 );
 CREATE INDEX category_revision ON category (revision);
 
@@ -68,7 +72,8 @@ CREATE TABLE api_key (
 	disabled_at  bigint,
 	revoked_at   bigint,
 	successor_id bigint NOT NULL, -- 0: none
-	revision     bigint NOT NULL
+	revision     bigint NOT NULL,
+	read_only    boolean NOT NULL DEFAULT false
 );
 CREATE INDEX api_key_account ON api_key (account_id);
 CREATE INDEX api_key_revision ON api_key (revision);
@@ -93,6 +98,8 @@ CREATE TABLE day_count (
 	day        bigint NOT NULL,
 	account_id bigint NOT NULL,
 	count      bigint NOT NULL,
+	series     bigint NOT NULL DEFAULT 0, -- the last one that shared counters were granted; 0: none
+	granted    bigint NOT NULL DEFAULT 0, -- the sum in it
 	PRIMARY KEY (day, account_id)
 );
 
@@ -105,3 +112,166 @@ CREATE TABLE audit (
 	detail   text NOT NULL,
 	hash     bytea NOT NULL
 );
+
+-- Audit entries are only appended. The owner of the table can drop the trigger, a role
+-- with fewer rights cannot. The chain of hashes shows the rest.
+-- +goose StatementBegin
+CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION 'audit entries are never changed or deleted';
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+	FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
+
+CREATE TABLE pet (
+	id          bigint PRIMARY KEY,
+	name        text COLLATE "C" NOT NULL,
+	category_id bigint NOT NULL REFERENCES category (id),
+	account_id  bigint NOT NULL, -- who created it
+	created_at  bigint NOT NULL
+);
+CREATE INDEX pet_category ON pet (category_id, id);
+
+CREATE TABLE store_order (
+	id         bigint PRIMARY KEY,
+	account_id bigint NOT NULL, -- who placed it
+	pet_id     bigint NOT NULL REFERENCES pet (id),
+	quantity   bigint NOT NULL,
+	created_at bigint NOT NULL
+);
+CREATE INDEX store_order_account ON store_order (account_id, id);
+
+-- Which nodes serve, by the database's clock. Rows of nodes that stopped without
+-- saying so are deleted by the others.
+CREATE TABLE node (
+	id        text COLLATE "C" PRIMARY KEY,
+	seen_at   timestamptz NOT NULL,
+	joined_at timestamptz NOT NULL DEFAULT now(),
+	cut_off   bigint NOT NULL DEFAULT 0 -- bit p: it cannot reach partition p of the counters
+);
+
+-- The last call of each process that leased or returned requests of days, so that
+-- one whose outcome the process does not know is done once.
+CREATE TABLE day_call (
+	caller  text COLLATE "C" PRIMARY KEY,
+	number  bigint NOT NULL,
+	granted bigint[] NOT NULL, -- what it granted, in its order
+	made_at bigint NOT NULL
+);
+
+-- What several nodes count together (package pgcounters). The tables are unlogged:
+-- they cost no log, and a crash empties them, all at once.
+
+-- One row: the epoch, which ends when the tables are emptied.
+CREATE UNLOGGED TABLE shared_epoch (
+	id    integer PRIMARY KEY CHECK (id = 1),
+	epoch bigint NOT NULL,
+	began bigint NOT NULL -- nanoseconds since the Unix epoch
+);
+
+-- One row for each account. Its part is raised after some changes, so that the index
+-- leads past the versions of the row that a long snapshot, such as a backup's, keeps.
+-- The file is not made shorter, which would need a lock that nobody can wait for.
+CREATE UNLOGGED TABLE shared_count (
+	account_id       bigint NOT NULL,
+	part             bigint NOT NULL,
+	minute           bigint NOT NULL DEFAULT 0,
+	used             bigint NOT NULL DEFAULT 0,
+	epoch            bigint NOT NULL DEFAULT 0,
+	day              bigint NOT NULL DEFAULT 0,
+	series           bigint NOT NULL DEFAULT 0,
+	known            boolean NOT NULL DEFAULT false,
+	count            bigint NOT NULL DEFAULT 0,
+	granted          bigint NOT NULL DEFAULT 0,
+	free             bigint NOT NULL DEFAULT 0,
+	owed             bigint NOT NULL DEFAULT 0,
+	tomorrow_granted bigint NOT NULL DEFAULT 0,
+	tomorrow_count   bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (account_id, part)
+) WITH (fillfactor = 70, vacuum_truncate = false);
+CREATE INDEX shared_count_day ON shared_count (day);
+
+-- Each node's word on each key's early retries.
+CREATE UNLOGGED TABLE shared_retry (
+	key_id  bigint NOT NULL,
+	node    text COLLATE "C" NOT NULL,
+	retries bigint NOT NULL,
+	told_at bigint NOT NULL, -- nanoseconds since the Unix epoch
+	PRIMARY KEY (key_id, node)
+) WITH (fillfactor = 70, vacuum_truncate = false);
+
+-- Processes that count: what each wrote last, so that nothing is added twice, and whether
+-- it was killed.
+CREATE TABLE usage_node (
+	node       text COLLATE "C" PRIMARY KEY,
+	number     bigint NOT NULL, -- of its last batch
+	until_at   bigint NOT NULL, -- what it counted before is written
+	ended      boolean NOT NULL, -- with its last batch
+	noticed_at bigint            -- when somebody noticed that it was killed
+);
+
+-- What was counted and is not yet in hours and days, by the minute.
+CREATE TABLE usage_batch (
+	id     bigint PRIMARY KEY, -- random
+	part   bigint NOT NULL, -- of the accounts; -1: any account may be in it
+	minute bigint NOT NULL, -- the last one in it
+	data   bytea NOT NULL
+);
+CREATE INDEX usage_batch_part ON usage_batch (part, minute);
+
+-- Of the last month; after that, of days.
+CREATE TABLE usage_hour (
+	day        bigint NOT NULL,
+	account_id bigint NOT NULL, -- 0: all
+	hours      bytea NOT NULL,
+	PRIMARY KEY (day, account_id)
+);
+
+CREATE TABLE usage_day (
+	day            bigint NOT NULL,
+	account_id     bigint NOT NULL, -- 0: all
+	requests       bigint NOT NULL,
+	minute_refused bigint NOT NULL,
+	day_refused    bigint NOT NULL,
+	ban_refused    bigint NOT NULL,
+	key_refused    bigint NOT NULL,
+	failed         bigint NOT NULL,
+	bytes          bigint NOT NULL,
+	PRIMARY KEY (day, account_id)
+);
+
+CREATE TABLE key_use (
+	key_id  bigint PRIMARY KEY,
+	used_at bigint NOT NULL
+);
+
+CREATE TABLE recent_refusal (
+	account_id bigint PRIMARY KEY,
+	last_at    bigint NOT NULL,
+	refusals   text NOT NULL -- JSON, newest first
+);
+CREATE INDEX recent_refusal_last_at ON recent_refusal (last_at);
+
+-- Who may use the console. Of links and sessions only the SHA-256 is stored. An operator
+-- has one link at most.
+CREATE TABLE operator (
+	name         text COLLATE "C" PRIMARY KEY,
+	role         text NOT NULL,
+	created_at   bigint NOT NULL,
+	link_hash    bytea,
+	link_ends_at bigint
+);
+
+CREATE TABLE operator_session (
+	hash          bytea PRIMARY KEY,
+	operator_name text COLLATE "C" NOT NULL REFERENCES operator (name) ON DELETE CASCADE,
+	created_at    bigint NOT NULL,
+	seen_at       bigint NOT NULL
+);
+
+-- What people look for, page by page: accounts by the beginning of their name, whatever
+-- its case, and audit entries by whom and about whom.
+CREATE INDEX account_search ON account (lower(name), id);
+CREATE INDEX audit_subject ON audit (subject, sequence);
+CREATE INDEX audit_actor ON audit (actor, sequence);

@@ -16,18 +16,22 @@ CREATE TABLE counter (
 	access_revision INTEGER NOT NULL, -- the last one that changed an account, a key or a ban
 	category_id     INTEGER NOT NULL,
 	account_id      INTEGER NOT NULL,
-	key_id          INTEGER NOT NULL
+	key_id          INTEGER NOT NULL,
+	pet_id          INTEGER NOT NULL DEFAULT 0,
+	order_id        INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 INSERT INTO counter (id, revision, access_revision, category_id, account_id, key_id)
 VALUES (1, 0, 0, 0, 0, 0);
 
+-- A deleted category keeps its row, without its texts, and its revision says since when.
 CREATE TABLE category (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
 	description TEXT,
 	revision    INTEGER NOT NULL,
 	account_id  INTEGER NOT NULL, -- who created it
-	created_at  INTEGER NOT NULL
+	created_at  INTEGER NOT NULL,
+	deleted_at  INTEGER
 ) STRICT;
 
 CREATE TABLE idempotency (
@@ -65,7 +69,8 @@ CREATE TABLE api_key (
 	disabled_at  INTEGER,
 	revoked_at   INTEGER,
 	successor_id INTEGER NOT NULL, -- 0: none
-	revision     INTEGER NOT NULL
+	revision     INTEGER NOT NULL,
+	read_only    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX api_key_account ON api_key (account_id);
 CREATE INDEX api_key_revision ON api_key (revision);
@@ -90,6 +95,8 @@ CREATE TABLE day_count (
 	day        INTEGER NOT NULL,
 	account_id INTEGER NOT NULL,
 	count      INTEGER NOT NULL,
+	series     INTEGER NOT NULL DEFAULT 0, -- the last one that shared counters were granted; 0: none
+	granted    INTEGER NOT NULL DEFAULT 0, -- the sum in it
 	PRIMARY KEY (day, account_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -102,3 +109,120 @@ CREATE TABLE audit (
 	detail   TEXT NOT NULL,
 	hash     BLOB NOT NULL
 ) STRICT;
+
+-- Audit entries are only appended. Who owns the file can drop these triggers: they stop
+-- mistakes, and the chain of hashes shows the rest.
+-- +goose StatementBegin
+CREATE TRIGGER audit_not_updated BEFORE UPDATE ON audit
+BEGIN
+	SELECT RAISE(ABORT, 'audit entries are never changed');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER audit_not_deleted BEFORE DELETE ON audit
+BEGIN
+	SELECT RAISE(ABORT, 'audit entries are never deleted');
+END;
+-- +goose StatementEnd
+
+CREATE TABLE pet (
+	id          INTEGER PRIMARY KEY,
+	name        TEXT NOT NULL,
+	category_id INTEGER NOT NULL REFERENCES category (id),
+	account_id  INTEGER NOT NULL, -- who created it
+	created_at  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX pet_category ON pet (category_id, id);
+
+CREATE TABLE store_order (
+	id         INTEGER PRIMARY KEY,
+	account_id INTEGER NOT NULL, -- who placed it
+	pet_id     INTEGER NOT NULL REFERENCES pet (id),
+	quantity   INTEGER NOT NULL,
+	created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX store_order_account ON store_order (account_id, id);
+
+-- The last call of each process that leased or returned requests of days, so that
+-- one whose outcome the process does not know is done once.
+CREATE TABLE day_call (
+	caller  TEXT PRIMARY KEY,
+	number  INTEGER NOT NULL,
+	granted BLOB NOT NULL, -- what it granted, in its order: varints
+	made_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Processes that count: what each wrote last, so that nothing is added twice, and whether
+-- it was killed.
+CREATE TABLE usage_node (
+	node       TEXT PRIMARY KEY,
+	number     INTEGER NOT NULL, -- of its last batch
+	until_at   INTEGER NOT NULL, -- what it counted before is written
+	ended      INTEGER NOT NULL, -- 1: with its last batch
+	noticed_at INTEGER           -- when somebody noticed that it was killed
+) STRICT, WITHOUT ROWID;
+
+-- What was counted and is not yet in hours and days, by the minute.
+CREATE TABLE usage_batch (
+	id     INTEGER PRIMARY KEY, -- random
+	part   INTEGER NOT NULL, -- of the accounts; -1: any account may be in it
+	minute INTEGER NOT NULL, -- the last one in it
+	data   BLOB NOT NULL
+) STRICT;
+CREATE INDEX usage_batch_part ON usage_batch (part, minute);
+
+-- Of the last month; after that, of days.
+CREATE TABLE usage_hour (
+	day        INTEGER NOT NULL,
+	account_id INTEGER NOT NULL, -- 0: all
+	hours      BLOB NOT NULL,
+	PRIMARY KEY (day, account_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE usage_day (
+	day            INTEGER NOT NULL,
+	account_id     INTEGER NOT NULL, -- 0: all
+	requests       INTEGER NOT NULL,
+	minute_refused INTEGER NOT NULL,
+	day_refused    INTEGER NOT NULL,
+	ban_refused    INTEGER NOT NULL,
+	key_refused    INTEGER NOT NULL,
+	failed         INTEGER NOT NULL,
+	bytes          INTEGER NOT NULL,
+	PRIMARY KEY (day, account_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE key_use (
+	key_id  INTEGER PRIMARY KEY,
+	used_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE recent_refusal (
+	account_id INTEGER PRIMARY KEY,
+	last_at    INTEGER NOT NULL,
+	refusals   TEXT NOT NULL -- JSON, newest first
+) STRICT;
+CREATE INDEX recent_refusal_last_at ON recent_refusal (last_at);
+
+-- Who may use the console. Of links and sessions only the SHA-256 is stored. An operator
+-- has one link at most.
+CREATE TABLE operator (
+	name         TEXT PRIMARY KEY,
+	role         TEXT NOT NULL,
+	created_at   INTEGER NOT NULL,
+	link_hash    BLOB,
+	link_ends_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE operator_session (
+	hash          BLOB PRIMARY KEY,
+	operator_name TEXT NOT NULL REFERENCES operator (name) ON DELETE CASCADE,
+	created_at    INTEGER NOT NULL,
+	seen_at       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What people look for, page by page: accounts by the beginning of their name, whatever
+-- its case, and audit entries by whom and about whom.
+CREATE INDEX account_search ON account (lower(name), id);
+CREATE INDEX audit_subject ON audit (subject, sequence);
+CREATE INDEX audit_actor ON audit (actor, sequence);
