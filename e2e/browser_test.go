@@ -1,47 +1,259 @@
+//go:build browser
+
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"image/png"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
-	"petcat"
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestBrowsers: what a browser sends for a page of another origin, and what it looks at
-// before it hands the answer to the page.
-func TestBrowsers(t *testing.T) {
-	t.Parallel()
-	const site = "https://app.example.com"
-	data := filepath.Join(t.TempDir(), "data")
-	page := withHeader("Origin", site)
-	asks := withHeader("Access-Control-Request-Method", "POST")
+// runBrowser runs a script of testdata/browser, which drives Chromium, and returns what it
+// prints. The task tells it what to do.
+func runBrowser(t *testing.T, script, dir string, task map[string]any) string {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	must(t, err)
+	modules, err := filepath.Abs("../tools/clients/node_modules")
+	must(t, err)
+	task["executablePath"], task["netLog"] = chromium, filepath.Join(dir, "net.json")
+	text, err := json.Marshal(task)
+	must(t, err)
+	cmd := exec.Command("node", "testdata/browser/"+script, string(text))
+	// Chromium leaves files in HOME and TMPDIR.
+	cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "HOME="+dir, "TMPDIR="+dir)
+	out, err := cmd.Output()
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		t.Fatalf("%s: %v\n%s%s", script, err, out, exit.Stderr)
+	}
+	must(t, err)
+	return string(out)
+}
 
-	s := serve(t, data, "--cors-origins", "http://localhost:3000, "+site)
-	key := newCaller(t, data)
-	opened := func(a *answer, status int) {
-		t.Helper()
-		wantStatus(t, a, status)
-		if got := a.Header.Get("Access-Control-Allow-Origin"); got != site {
-			t.Errorf("%d: the answer is for %q, want %s", status, got, site)
+// screenshotsVariable names the folder that is to get the pictures of the pages.
+const screenshotsVariable = "PETCAT_SCREENSHOTS"
+
+// onPage is an operation as the reference page shows it, and the document has it.
+type onPage struct {
+	Method, Path, Summary string
+	Deprecated            bool
+}
+
+// TestReferencePage: an integrator opens the page, authorizes, sends a create and sees
+// that it went well; neither the page nor the browser asks another host for anything.
+func TestReferencePage(t *testing.T) {
+	s := serve(t, directory(t))
+	k := s.newKey("integrator", "free")
+	dir := t.TempDir()
+	const picture = "reference.png"
+	var saw struct {
+		Operations    []onPage
+		Status, Shown string
+		Messages      []string // of the console, and what failed
+	}
+	must(t, json.Unmarshal([]byte(runBrowser(t, "reference.js", dir, map[string]any{
+		"url": s.api + "/docs", "key": k.Key, "body": `{"name": "Ferrets", "description": "Domestic ferrets"}`, "screenshot": filepath.Join(dir, picture),
+	})), &saw))
+
+	if diff := cmp.Diff(s.documented(), sortedOperations(saw.Operations)); diff != "" {
+		t.Errorf("the page does not show the operations of the document, with their stability and deprecation (-document +page)\n%s", diff)
+	}
+	all := s.categories(k.Key)
+	if len(all) != 1 || all[0].Name != "Ferrets" {
+		t.Fatalf("the page has created %v", all)
+	}
+	var shown category
+	if err := json.Unmarshal([]byte(saw.Shown), &shown); err != nil || saw.Status != "201" || shown != all[0] {
+		t.Errorf("the page shows %q %q, want 201 and %v", saw.Status, saw.Shown, all[0])
+	}
+	if len(saw.Messages) > 0 {
+		t.Errorf("the console says %q", saw.Messages)
+	}
+	wantLocal(t, filepath.Join(dir, "net.json"), s.api)
+	keepPictures(t, dir, picture)
+}
+
+// documented returns the operations of the served document as the page is to show them.
+func (s *node) documented() (all []onPage) {
+	s.t.Helper()
+	var document struct {
+		Paths map[string]map[string]json.RawMessage // by path, then by method or other member
+	}
+	must(s.t, json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "").body, &document))
+	for path, members := range document.Paths {
+		for name, member := range members {
+			var operation struct {
+				OperationID, Summary string
+				Stability            string `json:"x-stability"`
+				Deprecated           bool
+			}
+			if json.Unmarshal(member, &operation) == nil && operation.OperationID != "" {
+				all = append(all, onPage{strings.ToUpper(name), path, operation.Summary + " (" + operation.Stability + ")", operation.Deprecated})
+			}
 		}
 	}
-	opened(s.do(http.MethodOptions, "/v1/categories", "", page, asks), http.StatusNoContent)
-	opened(s.create(key, "dog", page), http.StatusCreated)
-	opened(s.list(key, page), http.StatusOK)
-	opened(s.list("wrong", page), http.StatusUnauthorized)
-	evil := withHeader("Origin", site+".evil.example")
-	wantError(t, s.do(http.MethodOptions, "/v1/categories", "", evil, asks), http.StatusUnauthorized, petcat.CodeMissingAPIKey)
-	a := s.list(key, evil)
-	wantStatus(t, a, http.StatusOK)
-	if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" {
-		t.Errorf("an answer for another origin is for %q", got)
-	}
-	if n := s.metric(`petcat_requests_total{code="204",operation="none"}`); n != 1 {
-		t.Errorf("%v preflights are counted, want 1", n)
-	}
-	s.mustStop()
+	return sortedOperations(all)
+}
 
-	s = serve(t, data)
-	wantError(t, s.do(http.MethodOptions, "/v1/categories", "", page, asks, withKey(key)), http.StatusMethodNotAllowed, petcat.CodeMethodNotAllowed)
+func sortedOperations(all []onPage) []onPage {
+	return slices.SortedFunc(slices.Values(all), func(a, b onPage) int {
+		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
+	})
+}
+
+// wantLocal checks the log of all that a browser did in the network: the page may have
+// asked its server alone, and the browser have connected to nobody else.
+func wantLocal(t *testing.T, file, server string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	must(t, err)
+	var log struct {
+		Constants struct{ LogEventTypes map[string]int }
+		Events    []struct {
+			Type   int
+			Params json.RawMessage
+		}
+	}
+	must(t, json.Unmarshal(text, &log))
+	types := log.Constants.LogEventTypes
+	requests, connections := 0, 0
+	for _, event := range log.Events {
+		var what struct{ Initiator, URL, Address string }
+		if len(event.Params) > 0 && slices.Contains([]int{types["URL_REQUEST_START_JOB"], types["TCP_CONNECT_ATTEMPT"]}, event.Type) {
+			must(t, json.Unmarshal(event.Params, &what))
+		}
+		switch {
+		case what.Initiator == server && what.URL != "": // what the browser asks of its own accord has no initiator
+			requests++
+			if !strings.HasPrefix(what.URL, server+"/") {
+				t.Errorf("the page asks %s", what.URL)
+			}
+		case what.Address != "":
+			connections++
+			if "http://"+what.Address != server {
+				t.Errorf("the browser connects to %s", what.Address)
+			}
+		case event.Type == types["UDP_BYTES_SENT"]:
+			t.Errorf("the browser sends a datagram: %s", event.Params)
+		}
+	}
+	if requests == 0 || connections == 0 || types["UDP_BYTES_SENT"] == 0 {
+		t.Errorf("the log of the network tells of %d requests of the page and %d connections", requests, connections)
+	}
+}
+
+// keepPictures checks pictures of pages, and keeps them if somebody asks for them.
+func keepPictures(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		picture, err := os.ReadFile(filepath.Join(dir, name))
+		must(t, err)
+		if _, err := png.Decode(bytes.NewReader(picture)); err != nil || len(picture) > 300<<10 {
+			t.Errorf("%s has %d bytes: %v", name, len(picture), err)
+		}
+		if to := os.Getenv(screenshotsVariable); to != "" {
+			must(t, os.WriteFile(filepath.Join(to, name), picture, 0o644))
+		}
+	}
+}
+
+// chartLines are the patterns of the lines of one chart, as they are drawn and as its legend
+// shows them.
+type chartLines struct {
+	Drawn, Legend []string
+	Colours       bool // those of the colour scheme
+}
+
+// wantPatterns checks that nobody needs colours to tell the lines of a chart apart, in both
+// colour schemes.
+func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
+	t.Helper()
+	if len(lines) != 6 || len(patterns) != 4 {
+		t.Fatalf("there are %d charts in both schemes, and series for %d; want 6 and 4", len(lines), len(patterns))
+	}
+	for _, c := range lines {
+		if diff := cmp.Diff(c.Drawn, c.Legend); diff != "" || len(c.Drawn) == 0 || !c.Colours {
+			t.Errorf("%+v: the lines and the legend (-drawn +legend)\n%s", c, diff)
+		}
+		patterns = append(patterns, c.Drawn)
+	}
+	for _, all := range patterns {
+		if distinct := slices.Compact(slices.Sorted(slices.Values(all))); len(distinct) != len(all) {
+			t.Errorf("some lines have the same pattern: %q", all)
+		}
+	}
+}
+
+// TestConsoleInBrowser: an operator signs in with a link, creates an account and a key that
+// the API takes at once, changes the plan, sees the charts move, lifts a ban and signs out; axe finds nothing
+// serious on any page, nor on those of a viewer; and neither the pages nor the browser ask another host for anything.
+func TestConsoleInBrowser(t *testing.T) {
+	s := serve(t, directory(t))
+	dir, link, viewer := t.TempDir(), s.signInLink("ada", "admin"), s.signInLink("bob", "viewer")
+	minutes := 0 // of use
+	if os.Getenv(screenshotsVariable) != "" {
+		minutes = 5
+	}
+	var saw struct {
+		Address, FirstStop, Account, Key, Copied, Found, After string
+		Again, Drawn                                           bool
+		Stale                                                  []bool
+		Calls                                                  []any
+		Lines                                                  []chartLines
+		Patterns                                               [][]string // of all series of each chart
+		Messages, Serious                                      []string
+	}
+	must(t, json.Unmarshal([]byte(runBrowser(t, "console.js", dir, map[string]any{
+		"link": link, "viewer": viewer, "api": s.api, "pictures": dir, "minutes": minutes,
+	})), &saw))
+
+	if saw.Address != s.admin+"/console/sign-in" {
+		t.Errorf("the address of the link stays %s", saw.Address)
+	}
+	if saw.FirstStop != "Skip to the content" || saw.Account != "acct_1" || saw.After != "/console/sign-in" {
+		t.Errorf("the first stop is %q, the account %s, and who has signed out sees %s", saw.FirstStop, saw.Account, saw.After)
+	}
+	if saw.Copied != saw.Key || !regexp.MustCompile(`^pck_live_\w{38}$`).MatchString(saw.Key) || saw.Again {
+		t.Errorf("the key is %q, %q was copied, and it is shown again: %v", saw.Key, saw.Copied, saw.Again)
+	}
+	if len(saw.Calls) != 3 || saw.Calls[0] != 200.0 || saw.Calls[1] != "429 key_banned" || saw.Calls[2] != 200.0 && saw.Calls[2] != "429 rate_limit_exceeded" {
+		t.Errorf("the calls are answered %v, want 200, then a ban, then, a second after it was lifted at most, one without", saw.Calls)
+	}
+	if !saw.Drawn {
+		t.Error("the chart of requests does not show those that were refused")
+	}
+	wantPatterns(t, saw.Lines, saw.Patterns)
+	if saw.Found != "Accounts on this page: 0. yes" {
+		t.Errorf("the status region of the search says %q", saw.Found)
+	}
+	if diff := cmp.Diff([]bool{false, true}, saw.Stale); diff != "" {
+		t.Errorf("numbers are said to be old (-want +got)\n%s", diff)
+	}
+	for _, serious := range saw.Serious {
+		t.Error(serious)
+	}
+	if diff := cmp.Diff([]string{}, saw.Messages); diff != "" {
+		t.Errorf("the console says (-want +got)\n%s", diff)
+	}
+	wantLocal(t, filepath.Join(dir, "net.json"), s.admin)
+	keepPictures(t, dir, "console-light.png", "console-dark.png", "console-phone.png")
+	if token := link[strings.Index(link, "#")+1:]; strings.Contains(s.log.String(), token) || strings.Contains(s.log.String(), saw.Key) {
+		t.Error("the log has a secret")
+	}
+	for _, line := range []string{"operator.sign_in", "account.create", "key.create", "account.set_plan", "ban.lift", "category.create"} {
+		if audit := petcat(t, s.place, "audit", "list", "--actor", "operator ada"); !strings.Contains(audit, line) {
+			t.Errorf("the audit log lacks %s by the operator\n%s", line, audit)
+		}
+	}
 }

@@ -1,8 +1,11 @@
-// Package e2e tests the program as its users have it: it builds the binary, starts
-// servers, commands and clusters of it, and speaks to them by HTTP, signals, files and
-// exit codes. It looks at nothing inside: what it expects is what docs/ promises. Only
-// TestMoveBetweenStores opens stores by itself, because no package below knows both.
+// Package e2e tests the program as its users have it: it builds the binary, starts servers
+// and commands of it, and speaks to them by HTTP, signals, files and exit codes. It looks at
+// nothing inside, and mocks nothing: the databases are real.
 //
-// It refuses mocks: the databases, Redis, disks and proxies are real. Where one is not
-// installed, its tests are skipped, or fail when PETCAT_TEST_REQUIRE is set.
+// A test judges states, never durations: it waits until something holds, and fails after
+// [patience]. Quotas are judged by the windows that the answers tell of, see [spent], so no
+// test waits for a minute to end, or cares where one ends.
+//
+// What takes minutes, luck or root is behind the build tag long, what needs a browser behind
+// the build tag browser; the Makefile has a target for each.
 package e2e

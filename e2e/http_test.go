@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	rules "petcat"
+)
+
+// answer is a response with its body read.
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+// change changes a request before it is sent.
+type change func(*http.Request)
+
+func header(name, value string) change { return func(r *http.Request) { r.Header.Add(name, value) } }
+
+func by(secret string) change { return header("Authorization", "Bearer "+secret) }
+
+// try sends a request that may fail, because its server may be gone.
+func try(client *http.Client, method, url string, body io.Reader, changes ...change) (*answer, error) {
+	r, err := http.NewRequest(method, url, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, change := range changes {
+		change(r)
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	data, err := io.ReadAll(res.Body)
+	return &answer{res, data}, err
+}
+
+// do sends a request to the API.
+func (n *node) do(method, path, body string, changes ...change) *answer {
+	n.t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	a, err := try(n.client, method, n.api+path, reader, changes...)
+	must(n.t, err)
+	return a
+}
+
+func (n *node) list(secret string, changes ...change) *answer {
+	n.t.Helper()
+	return n.do(http.MethodGet, "/v1/categories", "", append(changes, by(secret))...)
+}
+
+func (n *node) create(secret, name string, changes ...change) *answer {
+	n.t.Helper()
+	return n.do(http.MethodPost, "/v1/categories", fmt.Sprintf(`{"name":%q}`, name), append(changes, by(secret))...)
+}
+
+// ask asks the admin listener.
+func (n *node) ask(path string) *answer {
+	n.t.Helper()
+	a, err := n.tryAdmin(path)
+	must(n.t, err)
+	return a
+}
+
+func (n *node) tryAdmin(path string) (*answer, error) {
+	return try(&http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}, http.MethodGet, n.admin+path, nil)
+}
+
+// ready reports whether a proxy may send requests to the node.
+func (n *node) ready() bool {
+	a, err := n.tryAdmin("/readyz")
+	return err == nil && a.StatusCode == http.StatusOK
+}
+
+// metric returns a value of /metrics: series is a name with its labels.
+func (n *node) metric(series string) float64 {
+	n.t.Helper()
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindSubmatch(n.ask("/metrics").body)
+	if found == nil {
+		n.t.Fatalf("there is no metric %s", series)
+	}
+	v, err := strconv.ParseFloat(string(found[1]), 64)
+	must(n.t, err)
+	return v
+}
+
+// newKey makes an account and a key, and waits until the node knows it.
+func (n *node) newKey(account string, plan ...string) key {
+	n.t.Helper()
+	k := newKey(n.t, n.place, account, plan...)
+	n.knows(k)
+	return k
+}
+
+// knows waits until the node accepts a key.
+func (n *node) knows(k key) {
+	n.t.Helper()
+	eventually(n.t, "the node knows the key", func() bool { return n.usage(k.Key).StatusCode == http.StatusOK })
+}
+
+// usage asks how much of the quotas is used, which is free of charge.
+func (n *node) usage(secret string) *answer {
+	n.t.Helper()
+	return n.do(http.MethodGet, "/v1/usage", "", by(secret))
+}
+
+// window is what is used of a quota, and when it ends, in Unix seconds.
+type window struct{ Limit, Used, Reset int64 }
+
+// windows returns the minute and the day of a key's account.
+func (n *node) windows(secret string) (minute, day window) {
+	n.t.Helper()
+	var usage struct{ Windows []window }
+	n.usage(secret).decode(n.t, &usage)
+	if len(usage.Windows) != 2 {
+		n.t.Fatalf("there are the windows %+v", usage.Windows)
+	}
+	return usage.Windows[0], usage.Windows[1]
+}
+
+// category is what the API tells of one.
+type category struct {
+	ID          int64
+	Name        string
+	Description string
+}
+
+// categories returns what a list shows.
+func (n *node) categories(secret string) (all []category) {
+	n.t.Helper()
+	n.list(secret).want(n.t, http.StatusOK).decode(n.t, &all)
+	return all
+}
+
+// want checks the status.
+func (a *answer) want(t testing.TB, status int) *answer {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Fatalf("%s %s: status %d, want %d; body %.300s", a.Request.Method, a.Request.URL, a.StatusCode, status, a.body)
+	}
+	return a
+}
+
+// wantError checks an error.
+func (a *answer) wantError(t testing.TB, status int, code rules.Code) *answer {
+	t.Helper()
+	if a.want(t, status); a.code() != code {
+		t.Fatalf("%s %s: code %q, want %q; body %s", a.Request.Method, a.Request.URL, a.code(), code, a.body)
+	}
+	return a
+}
+
+// code returns the code of an error, "" for anything else.
+func (a *answer) code() rules.Code {
+	var e struct{ Code rules.Code }
+	_ = json.Unmarshal(a.body, &e)
+	return e.Code
+}
+
+func (a *answer) decode(t testing.TB, document any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, document); err != nil {
+		t.Fatalf("%s %s: %v: %.300s", a.Request.Method, a.Request.URL, err, a.body)
+	}
+}
+
+// number reads a header as a whole number.
+func (a *answer) number(t testing.TB, name string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(a.Header.Get(name), 10, 64)
+	must(t, err)
+	return n
+}
+
+// spent counts what became of an account's requests in each window. Its quota is the one
+// of its two that is spent first, so each answer's X-RateLimit-Reset names the window.
+type spent struct {
+	quota int
+	code  rules.Code // of what is refused
+
+	mu                sync.Mutex
+	admitted, refused map[int64]int // by the end of the window; guarded by mu
+}
+
+func newSpent(quota int, code rules.Code) *spent {
+	return &spent{quota: quota, code: code, admitted: map[int64]int{}, refused: map[int64]int{}}
+}
+
+// add counts an answer, and reports whether the request was admitted.
+func (s *spent) add(t testing.TB, a *answer) bool {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch reset := a.number(t, "X-RateLimit-Reset"); {
+	case a.StatusCode == http.StatusOK:
+		s.admitted[reset]++
+		return true
+	case a.code() == s.code:
+		s.refused[reset]++
+	default:
+		t.Errorf("answered with %d %s", a.StatusCode, a.body)
+	}
+	return false
+}
+
+// wantExact checks that no window admitted more than the quota, and each that refused
+// somebody admitted all of it.
+func (s *spent) wantExact(t testing.TB) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for reset, admitted := range s.admitted {
+		if admitted > s.quota || s.refused[reset] > 0 && admitted != s.quota {
+			t.Errorf("the window until %d admitted %d requests and refused %d; the quota is %d", reset, admitted, s.refused[reset], s.quota)
+		}
+	}
+	for reset, refused := range s.refused {
+		if s.admitted[reset] == 0 {
+			t.Errorf("the window until %d refused %d requests and admitted none", reset, refused)
+		}
+	}
+}
+
+// atOnce does something from so many goroutines, each with its number, until all have
+// returned.
+func atOnce(count int, do func(i int)) {
+	var all sync.WaitGroup
+	for i := range count {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+}
