@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -100,4 +101,26 @@ func TestSecondSignal(t *testing.T) {
 	if got := n.categories(k.Key); len(got) != 0 {
 		t.Errorf("after the start it has %v", got)
 	}
+}
+
+// TestHangup: a node that has no terminal goes on when its session ends.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	n.signal(syscall.SIGHUP)
+	eventually(t, "the signal is in the log", func() bool { return strings.Contains(n.log.String(), "SIGHUP received") })
+	n.stop()
+}
+
+// TestStopDuringTheStart: whoever stops a node that waits for its database sees no failure.
+func TestStopDuringTheStart(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // a database that never answers
+	must(t, err)
+	defer func() { _ = silent.Close() }()
+	n := launch(t, "postgres://u@"+silent.Addr().String()+"/petcat")
+	conn, err := silent.Accept()
+	must(t, err)
+	defer func() { _ = conn.Close() }()
+	n.stop()
 }
