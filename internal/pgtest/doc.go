@@ -1,10 +1,9 @@
-// Package pgtest runs a PostgreSQL server for tests, from the binaries of the
-// machine or those in the folder that PETCAT_TEST_POSTGRES names, in a folder of its
-// own (see [FolderVariable]), and can kill, suspend and restart it. It listens on a Unix
-// socket and on a loopback port that was free.
+// Package pgtest gives tests a PostgreSQL: the one that all packages share, which
+// scripts/with-postgres starts, or one of the package's own. Each test has a database of
+// its own there, made from a template that has petcat's tables already.
 //
-// It never uses a server that runs on the machine, and removes everything when the
-// tests end. As root, who may not run PostgreSQL, it runs the server as the user
-// postgres or nobody. Without the binaries tests are skipped, or fail when
-// PETCAT_TEST_REQUIRE is set.
+// A test that kills, suspends or configures a server starts one for itself with [New], from
+// the binaries of the machine or those in the folder that PETCAT_TEST_POSTGRES names. As
+// root, who may not run PostgreSQL, it runs as the user postgres or nobody. It is removed
+// when the test ends.
 package pgtest

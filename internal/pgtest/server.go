@@ -37,29 +37,28 @@ const user = "petcat"
 // replays its log first.
 const startTimeout = 60 * time.Second
 
-// Server is a running PostgreSQL. Use [Start].
+// Server is a running PostgreSQL. Use [Start], [New] or [Shared].
 type Server struct {
+	admin   string // the URL of the database "postgres"
+	address string // on the loopback network
+
+	// Of a server that was started here, "" and nil else: then it can be neither stopped
+	// nor suspended.
 	bin, dir string
-	port     int
 	owner    *owner
 
-	mu        sync.Mutex
-	process   *process // guarded by mu; nil while it is stopped
-	databases int      // guarded by mu
+	mu      sync.Mutex
+	process *process // guarded by mu; nil while it is stopped
 }
 
-// ErrNoBinaries says that PostgreSQL is not installed.
-var ErrNoBinaries = errors.New("PostgreSQL's server is not installed; on Debian: apt-get install postgresql")
-
 // Binaries returns the directory of PostgreSQL's programs: the one that
-// PETCAT_TEST_POSTGRES names, or else of the newest version that is installed. It
-// returns [ErrNoBinaries].
+// PETCAT_TEST_POSTGRES names, or else of the newest version that is installed.
 func Binaries() (string, error) {
 	if dir := os.Getenv("PETCAT_TEST_POSTGRES"); dir != "" {
 		// Not some other version in its place: whoever names one wants to know
 		// about that one.
 		if _, err := exec.LookPath(filepath.Join(dir, "initdb")); err != nil {
-			return "", fmt.Errorf("PETCAT_TEST_POSTGRES is to name the folder of PostgreSQL's programs: %w", err)
+			return "", fmt.Errorf("pgtest: PETCAT_TEST_POSTGRES is to name the folder of PostgreSQL's programs: %w", err)
 		}
 		return dir, nil
 	}
@@ -82,7 +81,7 @@ func Binaries() (string, error) {
 	if name, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(name), nil
 	}
-	return "", ErrNoBinaries
+	return "", errors.New("tests need PostgreSQL: on Debian, as root, apt-get install postgresql; elsewhere, PETCAT_TEST_POSTGRES names the folder of its programs")
 }
 
 // Start makes a fresh server and returns when it answers. [Server.Remove] ends
@@ -114,8 +113,8 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, s.Start(ctx)
 }
 
-// newFolder makes a folder for a server: below [FolderVariable], or else /tmp. It is not in
-// TMPDIR, because the path of a Unix socket may have 107 bytes.
+// newFolder makes a folder for a server: below the one that [FolderVariable] names, or else
+// /tmp. It is not in TMPDIR, because the path of a Unix socket may have 107 bytes.
 func newFolder() (string, error) {
 	return os.MkdirTemp(cmp.Or(os.Getenv(FolderVariable), "/tmp"), "pgtest")
 }
@@ -139,15 +138,21 @@ func (s *Server) init(ctx context.Context, o Options) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("pgtest: initdb: %w: %s", err, out)
 	}
-	port, err := freePort(ctx)
+	return s.configure(ctx, o)
+}
+
+// configure gives the server a port that nobody listens on at the moment, and its settings.
+func (s *Server) configure(ctx context.Context, o Options) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	s.port = port
-	return s.configure(o)
-}
-
-func (s *Server) configure(o Options) error {
+	s.address = l.Addr().String()
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	if err := l.Close(); err != nil {
+		return err
+	}
+	s.admin = "postgres:///postgres?" + url.Values{"host": {s.dir}, "port": {port}, "user": {user}}.Encode()
 	on := "on"
 	if o.NoSync {
 		on = "off"
@@ -155,7 +160,7 @@ func (s *Server) configure(o Options) error {
 	var b strings.Builder
 	for _, line := range [][2]string{
 		{"listen_addresses", "127.0.0.1"},
-		{"port", strconv.Itoa(s.port)},
+		{"port", port},
 		{"unix_socket_directories", s.dir},
 		{"fsync", on},
 		{"shared_buffers", "64MB"},
@@ -177,16 +182,6 @@ func (s *Server) configure(o Options) error {
 	}
 	_, err = f.WriteString(b.String())
 	return errors.Join(err, f.Close())
-}
-
-// freePort returns a port that nobody listens on at the moment.
-func freePort(ctx context.Context) (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
 }
 
 // Start starts the server again after Stop or Kill, and returns when it
@@ -224,7 +219,7 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		conn, err := pgx.Connect(ctx, s.url("postgres"))
+		conn, err := pgx.Connect(ctx, s.admin)
 		if err == nil {
 			return conn.Close(ctx)
 		}
@@ -238,29 +233,36 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 	}
 }
 
-// url returns the address of a database on the Unix socket.
+// url returns the address of another database.
 func (s *Server) url(database string) string {
-	return (&url.URL{
-		Scheme: "postgres", Path: "/" + database,
-		RawQuery: url.Values{"host": {s.dir}, "port": {strconv.Itoa(s.port)}, "user": {user}}.Encode(),
-	}).String()
+	u, err := url.Parse(s.admin)
+	if err != nil {
+		panic(err) // it was parsed before
+	}
+	u.Path = "/" + database
+	return u.String()
 }
 
 // Address returns the host and port of the server on the loopback network.
-func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+func (s *Server) Address() string { return s.address }
 
 // ByTCP returns a database's URL for another address, such as that of a proxy.
 func ByTCP(database, address string) string {
-	u, err := url.Parse(database)
+	config, err := pgx.ParseConfig(database)
 	if err != nil {
 		panic(err) // it came from this package
 	}
-	return (&url.URL{Scheme: "postgres", User: url.User(user), Host: address, Path: u.Path, RawQuery: "sslmode=disable"}).String()
+	u := url.URL{Scheme: "postgres", User: url.User(config.User), Host: address, Path: "/" + config.Database, RawQuery: "sslmode=disable"}
+	if config.Password != "" {
+		u.User = url.UserPassword(config.User, config.Password)
+	}
+	return u.String()
 }
 
 // Signal sends a signal to the whole server: its main process and everything
 // that serves a connection.
 func (s *Server) Signal(sig syscall.Signal) {
+	s.mustBeOurs()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
@@ -282,7 +284,14 @@ func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 // Stop ends the server in order; connections are broken.
 func (s *Server) Stop() { s.end(syscall.SIGINT) }
 
+func (s *Server) mustBeOurs() {
+	if s.dir == "" {
+		panic("pgtest: all packages share this server; a test that hurts one calls New")
+	}
+}
+
 func (s *Server) end(sig syscall.Signal) {
+	s.mustBeOurs()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process == nil {
@@ -299,7 +308,7 @@ func (s *Server) end(sig syscall.Signal) {
 	s.process = nil
 }
 
-// Dir returns the server's folder.
+// Dir returns the server's folder; "" for one that all packages share.
 func (s *Server) Dir() string { return s.dir }
 
 // Remove ends the server and deletes everything.

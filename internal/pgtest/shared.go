@@ -2,80 +2,126 @@ package pgtest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
-
-	"petcat/internal/tooltest"
 )
 
-// Shared is one server for all tests of a package, started by the first that
-// needs it. The zero value is ready. A package has one in a variable of its
-// tests, and its TestMain calls Main, or Remove.
+// Shared is the server of all tests of a package that do not hurt it: that of
+// [DatabaseVariable], which all packages share, or else one of its own that the first
+// test starts. A package has one in a variable of its tests, and its TestMain calls
+// Main, or Remove.
 type Shared struct {
-	Options Options
+	// Migrate, when set, makes the tables that each database is to have.
+	Migrate func(ctx context.Context, url string) error
 
-	once   sync.Once
-	server *Server
-	err    error
+	once     sync.Once
+	server   *Server
+	template string
+	err      error
 }
 
-// Server returns the server, or skips the test when PostgreSQL is not installed.
+// DatabaseVariable is the environment variable with the URL of a server's database for
+// administration.
+const DatabaseVariable = "PETCAT_TEST_DATABASE"
+
+// Server returns the server.
 func (s *Shared) Server(t testing.TB) *Server {
 	t.Helper()
-	tooltest.NeedServer(t)
-	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(t.Context()), s.Options) })
-	NeedNoError(t, s.err)
+	needServers(t)
+	s.once.Do(func() { s.err = s.start(context.WithoutCancel(t.Context())) })
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
 	return s.server
 }
 
-// Main runs a package's tests, ends the server, and sees that no goroutine is left.
+// Database makes a database for a test, with the package's tables, and returns its URL.
+func (s *Shared) Database(t testing.TB) string {
+	t.Helper()
+	return s.Server(t).database(t, s.template)
+}
+
+func (s *Shared) start(ctx context.Context) (err error) {
+	if url := os.Getenv(DatabaseVariable); url != "" {
+		s.server, err = attach(url)
+	} else {
+		s.server, err = Start(ctx, Options{})
+	}
+	if err != nil || s.Migrate == nil {
+		return err
+	}
+	// Each database is a copy of this one: that is quicker.
+	name := newName()
+	if err := s.server.execute(ctx, s.server.admin, "CREATE DATABASE "+name); err != nil {
+		return err
+	}
+	s.template = name
+	return s.Migrate(ctx, s.server.url(name))
+}
+
+// attach returns the server of a URL, which is not ours to end.
+func attach(url string) (*Server, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{admin: url, address: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
+	if strings.HasPrefix(config.Host, "/") {
+		s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(int(config.Port)))
+	}
+	return s, nil
+}
+
+// Main runs a package's tests, and sees that no server and no goroutine is left.
 func (s *Shared) Main(m *testing.M) { goleak.VerifyTestMain(tests{m, s}) }
 
-// tests are those of a package. The server ends with them.
 type tests struct {
 	m      *testing.M
-	server *Shared
+	shared *Shared
 }
 
 func (t tests) Run() int {
 	code := t.m.Run()
-	t.server.Remove()
+	t.shared.Remove()
 	return code
 }
 
-// Remove ends the server if it was started.
+// Remove ends the server if it was started for this package, or removes what is left on
+// it.
 func (s *Shared) Remove() {
-	if s.server != nil {
+	if s.server != nil && s.server.dir != "" {
 		_ = s.server.Remove()
+	} else if s.template != "" {
+		_ = s.server.execute(context.Background(), s.server.admin, "DROP DATABASE IF EXISTS "+s.template+" WITH (FORCE)")
 	}
 }
 
-// New starts a server for one test alone.
+// New starts a server for one test alone, which may hurt it.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
-	tooltest.NeedServer(t)
+	needServers(t)
 	s, err := Start(t.Context(), o)
-	NeedNoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = s.Remove() })
 	return s
 }
 
-// NeedNoError skips the test when PostgreSQL is missing and may be missing, and
-// ends it for any other error.
-func NeedNoError(t testing.TB, err error) {
+func needServers(t testing.TB) {
 	t.Helper()
-	switch {
-	case err == nil:
-	case errors.Is(err, ErrNoBinaries):
-		tooltest.Missing(t, err.Error())
-	default:
-		t.Fatal(err)
+	if testing.Short() {
+		t.Skip("it needs a PostgreSQL; short tests do without")
 	}
 }
 
@@ -87,36 +133,63 @@ const dropTimeout = 10 * time.Second
 // when the test ends.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
-	s.mu.Lock()
-	s.databases++
-	name := fmt.Sprintf("test%d", s.databases)
-	s.mu.Unlock()
-	s.Execute(t, "postgres", "CREATE DATABASE "+name)
+	return s.database(t, "template1")
+}
+
+func (s *Server) database(t testing.TB, template string) string {
+	t.Helper()
+	if template == "" {
+		template = "template1"
+	}
+	name := newName()
+	s.Execute(t, s.admin, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), dropTimeout)
 		defer cancel()
-		conn, err := pgx.Connect(ctx, s.url("postgres"))
-		if err != nil {
-			return // the test ended the server
-		}
-		defer func() { _ = conn.Close(ctx) }()
-		_, _ = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+		// The test may have ended the server.
+		_ = s.execute(ctx, s.admin, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	})
 	return s.url(name)
 }
 
-// Execute runs statements in a database, named or by its URL.
+// newName returns the name of a database that no other test of any package has.
+func newName() string { return "test_" + strings.ToLower(rand.Text()[:16]) }
+
+// Execute runs statements in a database, named "postgres" or by its URL.
 func (s *Server) Execute(t testing.TB, database, statements string) {
 	t.Helper()
 	if database == "postgres" {
-		database = s.url(database)
+		database = s.admin
 	}
-	conn, err := pgx.Connect(t.Context(), database)
+	if err := s.execute(t.Context(), database, statements); err != nil {
+		t.Fatalf("%s: %v", statements, err)
+	}
+}
+
+func (s *Server) execute(ctx context.Context, url, statements string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.PgConn().Exec(ctx, statements).ReadAll()
+	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}
+
+// Connect connects to a database for as long as the test runs.
+func Connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	if _, err := conn.PgConn().Exec(t.Context(), statements).ReadAll(); err != nil {
-		t.Fatalf("%s: %v", statements, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
+}
+
+// Execute runs a statement on a connection, also when the test cleans up.
+func Execute(t testing.TB, conn *pgx.Conn, statement string) {
+	t.Helper()
+	if _, err := conn.Exec(context.WithoutCancel(t.Context()), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }

@@ -27,18 +27,14 @@ func (s *Server) Standby(ctx context.Context, synchronous bool) (_ *Server, err 
 	if err := s.owner.give(dir); err != nil {
 		return nil, err
 	}
-	from := fmt.Sprintf("host=%s port=%d user=%s", s.dir, s.port, user)
-	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_basebackup"), "--dbname="+from, "--pgdata="+follower.data(),
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_basebackup"), "--dbname="+s.admin, "--pgdata="+follower.data(),
 		"--wal-method=stream", "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	cmd.Dir = dir
 	s.owner.runs(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("pgtest: pg_basebackup: %w: %s", err, out)
 	}
-	if follower.port, err = freePort(ctx); err != nil {
-		return nil, err
-	}
-	if err := follower.configure(Options{}); err != nil {
+	if err := follower.configure(ctx, Options{}); err != nil {
 		return nil, err
 	}
 	if err := follower.Start(ctx); err != nil {
@@ -62,7 +58,7 @@ func (s *Server) StopFollowing(ctx context.Context) error {
 
 // awaitTrue asks again and again until the answer is true.
 func (s *Server) awaitTrue(ctx context.Context, query string, args ...any) error {
-	conn, err := pgx.Connect(ctx, s.url("postgres"))
+	conn, err := pgx.Connect(ctx, s.admin)
 	if err != nil {
 		return err
 	}
@@ -80,21 +76,11 @@ func (s *Server) awaitTrue(ctx context.Context, query string, args ...any) error
 
 // set changes a setting while the server runs.
 func (s *Server) set(ctx context.Context, name, value string) error {
-	return errors.Join(s.executeOn(ctx, "ALTER SYSTEM SET "+name+" = '"+value+"'"), s.executeOn(ctx, "SELECT pg_reload_conf()"))
+	return errors.Join(s.execute(ctx, s.admin, "ALTER SYSTEM SET "+name+" = '"+value+"'"), s.execute(ctx, s.admin, "SELECT pg_reload_conf()"))
 }
 
 // Promote makes a standby take writes, and returns when it does. Commits do not wait for
 // another standby.
 func (s *Server) Promote(ctx context.Context) error {
-	return errors.Join(s.set(ctx, "synchronous_standby_names", ""), s.executeOn(ctx, "SELECT pg_promote()"))
-}
-
-// executeOn runs a statement in a database of the server's own.
-func (s *Server) executeOn(ctx context.Context, statement string) error {
-	conn, err := pgx.Connect(ctx, s.url("postgres"))
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, statement)
-	return errors.Join(err, conn.Close(ctx))
+	return errors.Join(s.set(ctx, "synchronous_standby_names", ""), s.execute(ctx, s.admin, "SELECT pg_promote()"))
 }

@@ -119,7 +119,7 @@ func TestServerKilledDuringRestore(t *testing.T) {
 func TestBackupHasTimeForEachTable(t *testing.T) {
 	t.Parallel()
 	const hold = time.Second
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	s.silence = 3 * hold / 2

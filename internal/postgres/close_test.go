@@ -12,7 +12,7 @@ import (
 func TestAccountWithManyKeysIsClosed(t *testing.T) {
 	t.Parallel()
 	const keys = 20_000
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	subscription, err := petcat.ParseSubscription("free", 0, 0)

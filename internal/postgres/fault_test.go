@@ -223,7 +223,7 @@ func TestServerKeepsItsConnections(t *testing.T) {
 
 // A node that stops in the middle of a change does not hold up the others.
 func TestStoppedNodeLetsGo(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	control, attempts := stalltest.Start(t), 0
 	control.Repeat(func() {
 		attempts++
@@ -257,7 +257,7 @@ func TestStoppedNodeLetsGo(t *testing.T) {
 // A node whose connection is broken while it commits cannot know the outcome,
 // says so, and the repetition finds it.
 func TestBrokenConnectionsAreNoSuccess(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	var wg sync.WaitGroup

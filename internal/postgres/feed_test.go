@@ -30,7 +30,7 @@ const insertMany = `INSERT INTO category (id, name, revision, account_id, create
 
 func TestFeedHasPages(t *testing.T) {
 	t.Parallel()
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	conn, have := pgtest.Connect(t, url), int64(0)
@@ -55,7 +55,7 @@ func TestFeedHasPages(t *testing.T) {
 // kept: it must be right for a large one, too.
 func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	t.Parallel()
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{PoolSize: 1})
 	defer closeNow(t, s)
 	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE category SET (autovacuum_enabled = false)") // which would have it planned anew

@@ -3,8 +3,12 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -13,12 +17,21 @@ import (
 )
 
 // server is shared by the tests that do not hurt it.
-var server pgtest.Shared
+var server = pgtest.Shared{Migrate: func(ctx context.Context, url string) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	return errors.Join(migrate(ctx, conn, files, conn.Config(), Options{}), conn.Close(ctx))
+}}
 
 func TestMain(m *testing.M) { server.Main(m) }
 
 func TestStore(t *testing.T) {
-	pg := server.Server(t)
 	var mu sync.Mutex
 	databases := make(map[string]string) // by place
 	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) storetest.SharedStore {
@@ -26,7 +39,7 @@ func TestStore(t *testing.T) {
 		url := databases[place]
 		mu.Unlock()
 		if url == "" {
-			url = pg.Database(t)
+			url = server.Database(t)
 			mu.Lock()
 			databases[place] = url
 			mu.Unlock()

@@ -43,7 +43,7 @@ func TestRefusal(t *testing.T) {
 
 // TestClockAhead: how far this machine's clock is ahead of the database's, or behind it.
 func TestClockAhead(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	for _, by := range []time.Duration{time.Hour, 0, -time.Hour} {
 		c := clock.NewManual(time.Now())
 		s := openAt(t, url, Options{Clock: c})

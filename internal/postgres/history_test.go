@@ -28,7 +28,7 @@ func failed(t *testing.T, s *Store) bool {
 // TestHistoryGoesBack: a store notices that the database has fewer revisions than it has
 // read, and no longer uses it once its connections are new.
 func TestHistoryGoesBack(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	create(t, s, "cat")

@@ -97,7 +97,7 @@ func TestLinearizable(t *testing.T) {
 	const histories, clients, each = 12, 9, 16
 	for h := range histories {
 		t.Run(fmt.Sprint(h), func(t *testing.T) {
-			url := server.Server(t).Database(t)
+			url := server.Database(t)
 			var nodes []historytest.Subject
 			for range 3 {
 				nodes = append(nodes, client{openNode(t, url), t})

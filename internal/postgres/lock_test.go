@@ -18,7 +18,7 @@ import (
 // A transaction elsewhere that keeps the counter's row holds creates up for a
 // moment and not for ever.
 func TestLockedCounter(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	conn := pgtest.Connect(t, url)
@@ -43,7 +43,7 @@ func TestLockedCounter(t *testing.T) {
 // Another node that writes the same idempotency key, and has not committed yet
 // when the statement begins, is found all the same.
 func TestKeyConflict(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	first := create(t, s, "Dogs")
@@ -82,7 +82,7 @@ func TestKeyConflict(t *testing.T) {
 // before its caller gives up: it is certain that nothing happened, and nothing
 // happens later.
 func TestCreateWaitsForATable(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	address, _ := pgtest.StartPooler(t, url)
 	control := stalltest.Start(t)
 	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
@@ -121,7 +121,7 @@ func TestMigrationMeetsNoDeadlock(t *testing.T) {
 	if lock == nil {
 		t.Fatal("CONTRIBUTING.md tells no order of locks")
 	}
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	control := stalltest.Start(t)
@@ -161,7 +161,7 @@ func TestMigrationMeetsNoDeadlock(t *testing.T) {
 // order in which creates do: one of the two has to begin again, and it is not the
 // caller who does.
 func TestCreateSurvivesADeadlock(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	for i, key := range []petcat.IdempotencyKey{"", "k"} {

@@ -34,7 +34,7 @@ func wantMembers(t testing.TB, what string, got []counters.Member, want ...count
 }
 
 func TestBeat(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s, other := openAt(t, url, Options{}), openAt(t, url, Options{})
 	defer closeNow(t, s)
 	defer closeNow(t, other)
@@ -94,7 +94,7 @@ func TestBeat(t *testing.T) {
 // TestBeatsAtOnce: of nodes that start at the same time, each two know of each other
 // on one side at least, and whoever forgets the silent ones waits for nobody.
 func TestBeatsAtOnce(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	var stores [3]*Store
 	for i := range stores {
 		stores[i] = openAt(t, url, Options{})

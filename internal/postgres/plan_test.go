@@ -46,7 +46,7 @@ func (e explained) Query(ctx context.Context, query string, args ...any) (pgx.Ro
 func TestPagesComeFromIndexes(t *testing.T) {
 	t.Parallel()
 	// The tables are empty: the server would read them whole.
-	s := openAt(t, server.Server(t).Database(t)+"&options="+`-c%20enable_seqscan%3Doff%20-c%20enable_bitmapscan%3Doff`, Options{})
+	s := openAt(t, server.Database(t)+"&options="+`-c%20enable_seqscan%3Doff%20-c%20enable_bitmapscan%3Doff`, Options{})
 	defer closeNow(t, s)
 	var plan []string
 	seen := store.New(watched{engine{s}, &plan}, dialect(), store.Meta{}, clock.NewSystem())

@@ -11,7 +11,7 @@ import (
 )
 
 func TestBehindAPooler(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	address, p := pgtest.StartPooler(t, url)
 	pooled := pgtest.ByTCP(url, address)
 	var nodes [2]*Store

@@ -14,7 +14,7 @@ import (
 // of them.
 func TestUsageIsSmall(t *testing.T) {
 	const accounts = 2_000
-	url, c := server.Server(t).Database(t), clock.NewManual(storetest.UsageStart())
+	url, c := server.Database(t), clock.NewManual(storetest.UsageStart())
 	s := openAt(t, url, Options{Clock: c})
 	defer closeNow(t, s)
 	db := pgtest.Connect(t, url)
@@ -39,7 +39,7 @@ func TestUsageIsSmall(t *testing.T) {
 func TestKeyUsesOfManyKeys(t *testing.T) {
 	t.Parallel()
 	const batches, each = 5, 10_000 // uses, which take more bytes than the server keeps back
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	at := time.Now().Truncate(time.Second)

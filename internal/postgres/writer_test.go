@@ -16,7 +16,7 @@ import (
 )
 
 func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	// The domain lets nothing pass that the database would refuse.
@@ -53,7 +53,7 @@ func holdCounter(t *testing.T, url string) (release func()) {
 }
 
 func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	release := holdCounter(t, url)
@@ -77,7 +77,7 @@ func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
 func TestTrialOfWrites(t *testing.T) {
 	now := clock.NewManual(time.Now())
 	var groups atomic.Int64
-	s := openAt(t, server.Server(t).Database(t), Options{Clock: now, CommitObserved: func(int, time.Duration) { groups.Add(1) }})
+	s := openAt(t, server.Database(t), Options{Clock: now, CommitObserved: func(int, time.Duration) { groups.Add(1) }})
 	defer closeNow(t, s)
 	c := create(t, s, "Dogs")
 	before := groups.Load()
@@ -106,7 +106,7 @@ func TestTrialOfWrites(t *testing.T) {
 }
 
 func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{Queue: 1})
 	release := holdCounter(t, url)
 	gone, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
 }
 
 func TestCallerOfAReadThatGoesAway(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	for range 3 * defaultPoolSize { // each costs a connection at most
@@ -147,7 +147,7 @@ func TestCallerOfAReadThatGoesAway(t *testing.T) {
 
 // Callers who go away while they are waited for cost no connections.
 func TestCallersOfASlowReadThatGoAway(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url+"&pool_max_conns=3", Options{})
 	defer closeNow(t, s)
 	observer := pgtest.Connect(t, url)
@@ -190,7 +190,7 @@ func TestCallersOfASlowReadThatGoAway(t *testing.T) {
 // TestCleanOfSharedCounts: of what nodes count together, what is over goes. The rest is
 // the suite's.
 func TestCleanOfSharedCounts(t *testing.T) {
-	url := server.Server(t).Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	conn := pgtest.Connect(t, url)
