@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -131,19 +130,4 @@ func TestNamesAreTheDomains(t *testing.T) {
 			}
 		}
 	}
-}
-
-// planRow returns a plan's row of the table in the description.
-func planRow(p petcat.Plan, q petcat.Quota) string {
-	name := string(p[0]-'a'+'A') + string(p[1:])
-	return fmt.Sprintf("| %s | %s | %s |", name, grouped(q.PerMinute), grouped(q.PerDay))
-}
-
-// grouped writes a number with commas between its thousands.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

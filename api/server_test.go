@@ -53,11 +53,3 @@ func TestMarkdownNamesTheServer(t *testing.T) {
 		t.Errorf("it begins with %.200s", text)
 	}
 }
-
-func TestDefaultServerStandsOnce(t *testing.T) {
-	for format, document := range map[string][]byte{"YAML": api.YAML(""), "JSON": api.JSON(""), "Markdown": api.Markdown("")} {
-		if n := strings.Count(string(document), "http://localhost:8080/v1"); n != 1 {
-			t.Errorf("%s: the default server stands there %d times", format, n)
-		}
-	}
-}

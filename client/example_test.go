@@ -61,27 +61,6 @@ func ExampleCategories_All() {
 	// 3 rabbit
 }
 
-func ExampleCategories_Pages() {
-	c, stop := start()
-	defer stop()
-	ctx := context.Background()
-	for _, name := range []string{"dog", "cat", "rabbit"} {
-		if _, err := c.Categories.Create(ctx, client.NewCategory{Name: name}); err != nil {
-			log.Fatal(err)
-		}
-	}
-
-	for page, err := range c.Categories.Pages(ctx, client.Paging{Limit: 2}) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(len(page), "categories")
-	}
-	// Output:
-	// 2 categories
-	// 1 categories
-}
-
 func ExampleCategories_ListIfChanged() {
 	c, stop := start()
 	defer stop()
@@ -132,29 +111,6 @@ func ExampleCategories_Update() {
 	// true
 }
 
-func ExampleCategories_DeleteIfMatch() {
-	c, stop := start()
-	defer stop()
-	ctx := context.Background()
-	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	seen, err := c.Categories.Get(ctx, dog.ID)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := c.Categories.Update(ctx, dog.ID, client.CategoryChange{Name: new("hound")}); err != nil {
-		log.Fatal(err)
-	}
-
-	err = c.Categories.DeleteIfMatch(ctx, seen.ID, seen.ETag)
-	if errors.Is(err, client.CodePreconditionFailed) {
-		fmt.Println("it is not what it was")
-	}
-	// Output: it is not what it was
-}
-
 func ExampleError() {
 	c, stop := start()
 	defer stop()
@@ -192,18 +148,6 @@ func ExampleClient_Usage() {
 	// Output:
 	// 1 of 60 requests of the minute
 	// 1 of 1000 requests of the day
-}
-
-func ExampleClient_Limits() {
-	c, stop := start()
-	defer stop()
-	ctx := context.Background()
-
-	if _, err := c.Categories.List(ctx); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(c.Limits().Remaining, "of", c.Limits().Limit)
-	// Output: 59 of 60
 }
 
 // A test may answer for the service. This one takes a day, in no time inside a bubble of

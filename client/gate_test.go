@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -95,60 +94,6 @@ func TestGateHoldsAllBack(t *testing.T) {
 	})
 }
 
-// TestGateBacksOff: while others go on using up the account, each 429 in a row makes the
-// client wait longer than Retry-After, with jitter.
-func TestGateBacksOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(60, 10_000)
-		var refusedAt []time.Time
-		c := dial(t, client.WithRetries(20), client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
-			if len(refusedAt) < 8 {
-				s.use(60)
-				refusedAt = append(refusedAt, time.Now())
-			}
-			return s.RoundTrip(r)
-		})))
-		must(t, createAll(t.Context(), c, "cat", 1))
-		longest := time.Duration(0)
-		for i := 1; i < len(refusedAt); i++ {
-			minuteEnds := refusedAt[i-1].Truncate(time.Minute).Add(time.Minute)
-			extra := refusedAt[i].Sub(minuteEnds)
-			// Retry-After is in whole seconds, rounded up.
-			if limit := time.Second<<(i-1) + time.Second; extra < 0 || extra > limit {
-				t.Errorf("after %d refusals in a row it came back %s after the end of the minute, want up to %s", i, extra, limit)
-			}
-			longest = max(longest, extra)
-		}
-		if longest < time.Second {
-			t.Errorf("of 7 waits the longest was %s above Retry-After: that does not grow", longest)
-		}
-	})
-}
-
-// TestGateSharedAccount: several clients of one account, each with many goroutines, get
-// through without early retries.
-func TestGateSharedAccount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(60, 1000)
-		s.latency = 20 * time.Millisecond
-		begun := time.Now()
-		var all sync.WaitGroup
-		for i := range 3 {
-			c := newClient(t, s, client.WithRetries(50))
-			all.Go(func() {
-				if err := createAll(t.Context(), c, fmt.Sprint("client ", i), 100); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		wantEachOnce(t, s, 300)
-		// A client hears by a refusal of its own that others used the quota up: one for
-		// each minute.
-		s.wantPatience(t, 3*int(time.Since(begun)/time.Minute+1))
-	})
-}
-
 // TestGateLongWaits: what would take longer than the caller has is told at once, and
 // nothing is sent.
 func TestGateLongWaits(t *testing.T) {
@@ -209,22 +154,6 @@ func TestGateLongWaits(t *testing.T) {
 	}
 }
 
-// TestGateTurnsWaitersAway: calls that wait already are told, too, when the wait turns
-// out to be too long.
-func TestGateTurnsWaitersAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(1000, 1000)
-		s.latency = time.Second / 2
-		s.use(1000)
-		begun := time.Now()
-		err := createAll(t.Context(), newClient(t, s), "cat", 20)
-		wantCode(t, err, client.CodeDailyQuotaExceeded)
-		if requests := s.log(); len(requests) != 1 || time.Since(begun) != s.latency {
-			t.Errorf("%d requests in %s, want the first one only", len(requests), time.Since(begun))
-		}
-	})
-}
-
 // TestGateGivenUp: a call whose context ends while it waits leaves its place.
 func TestGateGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -244,34 +173,6 @@ func TestGateGivenUp(t *testing.T) {
 		}
 		must(t, createAll(t.Context(), c, "cat", 60))
 		wantEachOnce(t, s, 60)
-	})
-}
-
-// TestGateFirstComeFirstServed: calls are sent in their order.
-func TestGateFirstComeFirstServed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(10, 1000)
-		c := newClient(t, s)
-		var all sync.WaitGroup
-		var want []string
-		for i := range 35 {
-			name := fmt.Sprintf("cat %02d", i)
-			want = append(want, name)
-			all.Go(func() {
-				if _, err := c.Categories.Create(t.Context(), client.NewCategory{Name: name}); err != nil {
-					t.Error(err)
-				}
-			})
-			time.Sleep(time.Millisecond)
-		}
-		all.Wait()
-		got := s.names()
-		for minute := range slices.Chunk(got, 10) {
-			slices.Sort(minute) // those that pass together arrive in any order
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("created in the order %v, want as they were called", got)
-		}
 	})
 }
 
@@ -305,42 +206,6 @@ func TestGateHangingService(t *testing.T) {
 		cancel()
 		if err := <-hangs; !errors.Is(err, context.Canceled) {
 			t.Error(err)
-		}
-	})
-}
-
-// TestGateOutage: all calls of many goroutines outlast an outage, in which requests were
-// carried out and their answers lost.
-func TestGateOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(1000, 100_000)
-		s.latency = 10 * time.Millisecond
-		begun := time.Now()
-		c := dial(t, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
-			switch since := time.Since(begun); {
-			case since > 5*time.Millisecond && since < 15*time.Millisecond: // being killed
-				_, _ = s.RoundTrip(r)
-				return nil, io.ErrUnexpectedEOF
-			case since > 10*time.Millisecond && since < 20*time.Second: // gone
-				return nil, errors.New("connection refused")
-			default:
-				return s.RoundTrip(r)
-			}
-		})))
-		must(t, createAll(t.Context(), c, "cat", 200))
-		wantEachOnce(t, s, 200)
-		requests := s.log()
-		lost := 0
-		for _, r := range requests {
-			if r.at.Sub(begun) < time.Second && r.at.After(begun) {
-				lost++
-			}
-		}
-		if lost == 0 {
-			t.Error("no request was carried out without an answer: this was no test")
-		}
-		if took := time.Since(begun); took > 51*time.Second { // the longest delay, and a second
-			t.Errorf("it took %s to get over an outage of 20 seconds", took)
 		}
 	})
 }
@@ -400,6 +265,28 @@ func TestGateKnowsOnlyTheContract(t *testing.T) {
 		requests := s.log()
 		if took := time.Since(begun); refused(requests) != 0 || took < 2*time.Minute || took > 2*time.Minute+3*time.Second {
 			t.Errorf("%d requests were refused; it took %s, want 2 minutes", refused(requests), took)
+		}
+	})
+}
+
+// TestHeld: who waits can be told until when, and why.
+func TestHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, client.WithTransport(newService(2, 1000)))
+		if until, why := c.Held(); why != nil || !until.IsZero() {
+			t.Errorf("before the first call it waits until %s for %v", until, why)
+		}
+		for range 2 {
+			_, err := c.Categories.List(t.Context())
+			must(t, err)
+		}
+		until, why := c.Held()
+		if left := time.Until(until); why == nil || why.Code != client.CodeRateLimitExceeded || !why.NotSent || left <= 0 || left > 62*time.Second || why.RetryAfter < left {
+			t.Errorf("it waits for %s, for %v", left, why)
+		}
+		time.Sleep(time.Until(until))
+		if _, why := c.Held(); why != nil {
+			t.Errorf("then it waits for %v", why)
 		}
 	})
 }

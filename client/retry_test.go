@@ -171,18 +171,6 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestNoRetries: with none, a call sends one request.
-func TestNoRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){says(503, client.CodeServiceUnavailable, "Retry-After", "1")}}
-		_, err := dial(t, client.WithTransport(f), client.WithRetries(0)).Categories.List(t.Context())
-		wantCode(t, err, client.CodeServiceUnavailable)
-		if len(f.sent) != 1 {
-			t.Errorf("it was sent %d times", len(f.sent))
-		}
-	})
-}
-
 // TestRetriesWithinTheContext: no wait goes beyond the context.
 func TestRetriesWithinTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

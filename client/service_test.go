@@ -49,7 +49,6 @@ type service struct {
 	requests   []seen
 	early      int // early retries
 	bans       int // imposed for them
-	inFlight   int
 }
 
 // replay is what a create under an idempotency key was, and its answer.
@@ -57,12 +56,11 @@ type replay struct{ body, answer string }
 
 // seen is a request that came to the service.
 type seen struct {
-	at             time.Time
-	method, path   string
-	header         http.Header
-	body           string
-	status         int
-	beside, charge int // how many others were in flight; 1 if it was counted
+	at           time.Time
+	method, path string
+	header       http.Header
+	body         string
+	status       int
 }
 
 func newService(perMinute, perDay int64) *service {
@@ -75,16 +73,12 @@ func newService(perMinute, perDay int64) *service {
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.requests = append(s.requests, seen{at: time.Now(), method: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body), beside: s.inFlight})
+	s.requests = append(s.requests, seen{at: time.Now(), method: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body)})
 	n := len(s.requests) - 1
-	s.inFlight++
 	a := s.answer(r, body)
-	s.requests[n].status, s.requests[n].charge = a.status, a.charge
+	s.requests[n].status = a.status
 	s.mu.Unlock()
 	time.Sleep(s.latency)
-	s.mu.Lock()
-	s.inFlight--
-	s.mu.Unlock()
 	for name, value := range a.header {
 		w.Header().Set(name, value)
 	}
@@ -94,9 +88,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // reply is an answer before it is written.
 type reply struct {
-	status, charge int
-	header         map[string]string
-	body           string
+	status int
+	header map[string]string
+	body   string
 }
 
 // answer carries a request out. The caller holds mu.
@@ -118,7 +112,7 @@ func (s *service) answer(r *http.Request, body []byte) reply {
 		return s.limits(refusal, now)
 	}
 	a := s.operation(r, body)
-	a.charge, a.header["X-Stability"] = 1, "stable"
+	a.header["X-Stability"] = "stable"
 	return s.limits(a, now)
 }
 

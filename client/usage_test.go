@@ -1,8 +1,6 @@
 package client_test
 
 import (
-	"net/http"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,48 +86,6 @@ func TestLimits(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, c.Limits()); diff != "" {
 			t.Errorf("limits (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// TestLimitsOfUsage: who asks for the usage too often is told how often one may ask, which
-// is none of the account's windows.
-func TestLimitsOfUsage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(60, 1000)
-		c := dial(t, client.WithTransport(&faults{service: s, first: []func(*http.Request) (*http.Response, error){
-			s.RoundTrip, s.RoundTrip,
-			says(http.StatusTooManyRequests, client.CodeRateLimitExceeded, "Retry-After", "60", "X-RateLimit-Limit", "60",
-				"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", strconv.FormatInt(time.Now().Unix()+60, 10),
-				"RateLimit", `"usage";r=0;t=60`, "RateLimit-Policy", `"usage";q=60;w=60`),
-		}}), client.WithMaxWait(time.Second))
-		must(t, createAll(t.Context(), c, "cat", 1))
-		_, err := c.Usage(t.Context())
-		must(t, err)
-		want := c.Limits()
-		_, err = c.Usage(t.Context())
-		wantCode(t, err, client.CodeRateLimitExceeded)
-		if diff := cmp.Diff(want, c.Limits()); diff != "" || want.Remaining != 59 {
-			t.Errorf("limits (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// TestLimitsOfNoAccount: the headers of an answer to a wrong key are those of an address.
-func TestLimitsOfNoAccount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(60, 1000)
-		c, err := client.New("http://petcat.test/v1", "pck_test_wrong", client.WithTransport(s))
-		must(t, err)
-		for range 3 {
-			_, err = c.Categories.List(t.Context())
-			wantCode(t, err, client.CodeInvalidAPIKey)
-		}
-		if w := c.Limits().Windows; len(w) != 1 || w[0].Name != "address" || w[0].Limit != 600 {
-			t.Errorf("the windows are %+v", w)
-		}
-		if requests := s.log(); len(requests) != 3 {
-			t.Errorf("%d requests for 3 calls", len(requests))
 		}
 	})
 }
