@@ -60,7 +60,6 @@ test: need-go need-servers need-npm tools/clients/node_modules ## Run all tests 
 	$(PGDATA_IN) PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) $$(go list ./... | grep -v '/e2e$$')
 	$(PGDATA_IN) PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -skip $(APART) ./e2e # alone: it measures time
 	PETCAT_TEST_REQUIRE=1 PETCAT_POWER_CUTS=20 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run $(POWERCUT)
-	PETCAT_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -tags faults $$(grep -rl '^//go:build faults' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 .PHONY: quick
 quick: need-go ## Run the tests that start no server, in their shortest forms: 45 s from a warm cache
@@ -71,13 +70,13 @@ race: need-go need-servers need-npm tools/clients/node_modules ## Run the same t
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	@# One package at a time: the tests of the built program are late beside others. TestOverload measures the pace
 	@# of the store.
-	$(PGDATA_IN) CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -count=1 -tags faults -p 1 -timeout 3h $(TEST_FLAGS) -skip $(APART)'|^TestMutants$$|^TestOverload$$' $(PKG)
+	$(PGDATA_IN) CGO_ENABLED=1 PETCAT_TEST_REQUIRE=1 go test -race -count=1 -p 1 -timeout 3h $(TEST_FLAGS) -skip $(APART)'|^TestMutants$$|^TestOverload$$' $(PKG)
 
 .PHONY: race-quick
 race-quick: need-go ## Run the tests that start no server under the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race-quick: the race detector needs a C compiler; install one, on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
 	@# archtest reads files. TestMutants runs what TestSimulations does, with faults in it, for minutes.
-	CGO_ENABLED=1 go test -race -short -tags faults -timeout $(TEST_TIMEOUT) -skip '^TestMutants$$' $$(go list ./... | grep -v '/archtest$$')
+	CGO_ENABLED=1 go test -race -short -timeout $(TEST_TIMEOUT) -skip '^TestMutants$$' $$(go list ./... | grep -v '/archtest$$')
 
 .PHONY: browser
 browser: need-go need-npm tools/clients/node_modules ## Use the reference page and the console in headless Chromium (SCREENSHOTS=docs makes the pictures of the documents again)

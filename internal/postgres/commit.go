@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
-	"petcat/internal/fault"
 	"petcat/internal/store"
 )
 
@@ -150,22 +149,13 @@ func isKeyConflict(err error) bool {
 // create runs a group in one transaction. Results are in the operations only when
 // it returns nil.
 func (s *Store) create(group []*store.Create) error {
-	if err := fault.Hit(fault.BeforeCommit); err != nil {
-		return &lostError{err}
-	}
 	var batch pgx.Batch
 	if slices.ContainsFunc(group, func(o *store.Create) bool { return o.IdempotencyKey != "" }) {
 		queueKeyed(&batch, group, store.Now(s.clock))
 	} else {
 		queuePlain(&batch, group, store.Now(s.clock))
 	}
-	if err := s.writer.send(&batch); err != nil {
-		return err
-	}
-	if err := fault.Hit(fault.AfterCommitBeforeReply); err != nil {
-		return &lostError{err}
-	}
-	return nil
+	return s.writer.send(&batch)
 }
 
 // columns are what is stored of a group, as one array for each column.

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"petcat"
-	"petcat/internal/fault"
 	"petcat/internal/store"
 )
 
@@ -61,9 +60,6 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 		return nil, nil
 	}
 	if err := petcat.CheckDayLeases(leases); err != nil {
-		return nil, err
-	}
-	if err := fault.Hit(fault.LeaseWrite); err != nil {
 		return nil, err
 	}
 	order := rowOrder(len(leases), func(i int) dayKey { return dayKey{leases[i].Day, int64(leases[i].Account)} })

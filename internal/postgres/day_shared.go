@@ -6,7 +6,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"petcat"
-	"petcat/internal/fault"
 	"petcat/internal/store"
 )
 
@@ -29,9 +28,6 @@ func (s *Store) LeaseShared(ctx context.Context, leases []petcat.SharedLease) ([
 		return nil, nil
 	}
 	if err := petcat.CheckSharedLeases(leases); err != nil {
-		return nil, err
-	}
-	if err := fault.Hit(fault.LeaseWrite); err != nil {
 		return nil, err
 	}
 	order := rowOrder(len(leases), func(i int) dayKey { return dayKey{leases[i].Day, int64(leases[i].Account)} })

@@ -7,7 +7,6 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
-	"petcat/internal/fault"
 	"petcat/internal/groupcommit"
 	"petcat/internal/store"
 )
@@ -137,17 +136,11 @@ func (w *writer) transact(group []*op) (changed []petcat.RevisedCategory, err er
 	if err := w.checkFile(); err != nil {
 		return nil, err
 	}
-	if err := fault.Hit(fault.BeforeCommit); err != nil {
-		return nil, &commitError{err}
-	}
 	if err := w.exec("COMMIT"); err != nil {
 		err = fmt.Errorf("commit: %w", err)
 		if neverCommitted(err) {
 			return nil, err
 		}
-		return nil, &commitError{err}
-	}
-	if err := fault.Hit(fault.AfterCommitBeforeReply); err != nil {
 		return nil, &commitError{err}
 	}
 	return t.ChangedCategories(), nil

@@ -4,6 +4,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+	driversqlite "modernc.org/sqlite"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -36,37 +38,46 @@ func TestMain(m *testing.M) {
 }
 
 func roles() map[string]func(dir string) error {
-	return map[string]func(string) error{"disk error": diskError, "create": createOnce}
+	return map[string]func(string) error{
+		"disk error":          diskError,
+		"dies before commit":  func(dir string) error { return dies(dir, false) },
+		"dies after a commit": func(dir string) error { return dies(dir, true) },
+	}
 }
 
 // child runs the test binary in a role.
-func child(t *testing.T, role, dir string, environment ...string) (output string, err error) {
+func child(t *testing.T, role, dir string) (output string, err error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), append(environment, childVariable+"="+role+":"+dir)...)
+	command.Env = append(os.Environ(), childVariable+"="+role+":"+dir)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
 
-func childStore(dir string) (*Store, error) {
+func childStore(dir string, committed func([]petcat.RevisedCategory)) (*Store, error) {
 	d, err := datadir.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	return Open(context.Background(), Options{Dir: d, Environment: petcat.Production, Clock: clock.NewSystem(), Serving: true})
+	return Open(context.Background(), Options{Dir: d, Environment: petcat.Production, Clock: clock.NewSystem(), Serving: true, CategoriesCommitted: committed})
 }
 
-// createOnce creates one category under an idempotency key and says so.
-func createOnce(dir string) error {
-	s, err := childStore(dir)
+// dies creates a category under an idempotency key, and is killed when the commit begins,
+// or when it is done and nobody was told.
+func dies(dir string, committed bool) error {
+	kill := func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL); select {} }
+	s, err := childStore(dir, func([]petcat.RevisedCategory) { kill() })
 	if err != nil {
 		return err
 	}
-	if err := childCreate(s, "Dogs", "k"); err != nil {
-		return err
+	if !committed {
+		hook := func() int32 { kill(); return 0 }
+		if err := s.writer.conn.Raw(func(raw any) error { raw.(driversqlite.HookRegisterer).RegisterCommitHook(hook); return nil }); err != nil {
+			return err
+		}
 	}
-	fmt.Println("created")
-	return s.Close()
+	err = childCreate(s, "Dogs", "k")
+	return fmt.Errorf("it is alive: %w", err)
 }
 
 func childCreate(s *Store, name string, key petcat.IdempotencyKey) error {
@@ -78,10 +89,33 @@ func childCreate(s *Store, name string, key petcat.IdempotencyKey) error {
 	return err
 }
 
+// What was not committed is not there after a kill, what was committed is, and a
+// repetition with the same key makes it once.
+func TestKilledAroundTheCommit(t *testing.T) {
+	for role, want := range map[string][]string{"dies before commit": nil, "dies after a commit": {"Dogs"}} {
+		t.Run(role, func(t *testing.T) {
+			dir := t.TempDir()
+			out, err := child(t, role, dir)
+			exit, ok := errors.AsType[*exec.ExitError](err)
+			if !ok || exit.Sys().(interface{ Signal() unix.Signal }).Signal() != unix.SIGKILL {
+				t.Fatalf("the process was not killed: %v: %s", err, out)
+			}
+			s := openAt(t, dir, Options{Serving: true})
+			defer closeNow(t, s)
+			wantNames(t, s, want...)
+			repeated, err := tryCreate(t.Context(), t, s, "Dogs", "k")
+			if err != nil || repeated.Category.ID != 1 || repeated.Replayed != (want != nil) {
+				t.Errorf("the repetition: %+v, %v", repeated, err)
+			}
+			wantNames(t, s, "Dogs")
+		})
+	}
+}
+
 // diskError lets every write past the present size of the log fail with an I/O
 // error, by a limit on the size of this process's files.
 func diskError(dir string) error {
-	s, err := childStore(dir)
+	s, err := childStore(dir, nil)
 	if err != nil {
 		return err
 	}
@@ -93,9 +127,10 @@ func diskError(dir string) error {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	for range 2 {
-		if err := childCreate(s, "lost", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-			return fmt.Errorf("create on a broken disk: %w, want %s", err, petcat.CodeServiceUnavailable)
+	for attempt := range 2 {
+		err := childCreate(s, "lost", "k")
+		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || attempt == 0 && !errors.Is(err, petcat.ErrOutcomeUnknown) {
+			return fmt.Errorf("create on a broken disk: %w, want %s, and that the outcome is unknown", err, petcat.CodeServiceUnavailable)
 		}
 		select {
 		case <-s.Failed():

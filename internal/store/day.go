@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"petcat"
-	"petcat/internal/fault"
 )
 
 // LeaseDays implements [petcat.DayStore].
@@ -24,9 +23,6 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 }
 
 func (t *Tx) leaseDays(call petcat.DayCall, leases []petcat.DayLease) ([]petcat.DayLeased, error) {
-	if err := fault.Hit(fault.LeaseWrite); err != nil {
-		return nil, err
-	}
 	number, granted, err := t.lastDayCall(call.Caller)
 	switch {
 	case err != nil:
@@ -112,9 +108,6 @@ func (s *Store) LeaseShared(ctx context.Context, leases []petcat.SharedLease) ([
 	}
 	leases = slices.Clone(leases)
 	return change(ctx, s, "lease days for all nodes", func(t *Tx) ([]petcat.SharedLeased, error) {
-		if err := fault.Hit(fault.LeaseWrite); err != nil {
-			return nil, err
-		}
 		answers := make([]petcat.SharedLeased, len(leases))
 		for i, l := range leases {
 			var err error
