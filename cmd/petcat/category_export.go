@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
-
 	"github.com/spf13/cobra"
 
-	"petcat/client"
-	"petcat/internal/categoryfile"
+	"petcat/internal/importer"
 )
 
 func (p *program) categoryExportCommand() *cobra.Command {
@@ -33,7 +29,7 @@ the limits, which the command obeys.`,
 			args = []string{dash}
 		}
 		if args[0] == dash && format == "" {
-			format = string(categoryfile.CSV)
+			format = string(importer.CSV)
 		}
 		written, err := formatOf(args[0], format)
 		if err != nil {
@@ -50,7 +46,7 @@ the limits, which the command obeys.`,
 		defer out.discard()
 		bar := p.newProgress("exported", !*asJSON && !*quiet && args[0] != dash)
 		bar.begin(unknownTotal)
-		count, err := export(cmd.Context(), c, categoryfile.NewWriter(out, written), bar)
+		err = importer.Write(out, written, c.Categories.All(cmd.Context()), bar.step)
 		bar.end()
 		if err == nil {
 			err = out.keep()
@@ -62,27 +58,12 @@ the limits, which the command obeys.`,
 			return p.printJSON(struct {
 				File       string `json:"file"`
 				Categories int64  `json:"categories"`
-			}{args[0], count})
+			}{args[0], bar.done})
 		case *quiet || args[0] == dash:
 			return nil
 		default:
-			return p.say("%s exported to %s.", counted(count, "category", "categories"), args[0])
+			return p.say("%s exported to %s.", counted(bar.done, "category", "categories"), args[0])
 		}
 	}
 	return cmd
-}
-
-// export writes all categories, and returns how many it wrote.
-func export(ctx context.Context, c *client.Client, w *categoryfile.Writer, bar *progress) (count int64, err error) {
-	for category, err := range c.Categories.All(ctx) {
-		if err == nil {
-			err = w.Write(category.ID, category.Name, category.Description)
-		}
-		if err != nil {
-			return count, errors.Join(err, w.Close())
-		}
-		count++
-		bar.step()
-	}
-	return count, w.Close()
 }

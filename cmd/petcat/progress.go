@@ -34,6 +34,8 @@ type progress struct {
 	terminal bool
 	verb     string        // what was done to the rows, such as "copied"
 	note     func() string // the end of the text, with its comma; nil for none
+	// atLeast returns how long rows take at least; nil for no such bound.
+	atLeast func(rows int64) time.Duration
 
 	mu    sync.Mutex
 	total int64 // guarded by mu, like all fields below; may be unknownTotal
@@ -133,7 +135,12 @@ func (b *progress) left(rate float64) string {
 	if rate == 0 {
 		return "?"
 	}
-	return time.Duration(float64(max(b.total-b.done, 0)) / rate * float64(time.Second)).Round(time.Second).String()
+	rows := max(b.total-b.done, 0)
+	left := time.Duration(float64(rows) / rate * float64(time.Second))
+	if b.atLeast != nil {
+		left = max(left, b.atLeast(rows))
+	}
+	return left.Round(time.Second).String()
 }
 
 // say writes a line on stderr, above the bar.

@@ -4,170 +4,158 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petcat/client"
-	"petcat/internal/categoryfile"
 	"petcat/internal/importer"
 )
 
-// many returns names, each of which is there once.
-func many(n int) (names []string) {
-	for i := range n {
-		names = append(names, fmt.Sprint("category ", i))
-	}
-	return names
+// service is a list of categories. It refuses the name "bad".
+type service struct {
+	mu   sync.Mutex
+	list []client.Category // guarded by mu, like all below
+	keys map[string]bool
+	// fails, if it is not nil, is asked with the number of categories after each create:
+	// an error means that the response is lost.
+	fails func(count int) error
 }
 
-// TestImport: rows are created, equal ones as often as they are there, and bad ones do not
-// stop the others. The same file again creates nothing, and a longer one what is new.
-func TestImport(t *testing.T) {
-	s, journal := newService(), filepath.Join(t.TempDir(), "journal")
-	s.fate = func(n client.NewCategory) fate {
-		if n.Name == "bad" {
-			return fate{err: answer(400, client.CodeInvalidField)}
+func (s *service) create(ctx context.Context, n client.NewCategory) (client.Category, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return client.Category{}, ctx.Err()
+	}
+	if n.Name == "bad" {
+		return client.Category{}, fmt.Errorf("create: %w", &client.Error{Status: 400, Code: client.CodeInvalidField, Message: "no"})
+	}
+	if n.IdempotencyKey == "" || s.keys[n.IdempotencyKey] {
+		return client.Category{}, fmt.Errorf("the idempotency key %q was used before", n.IdempotencyKey)
+	}
+	s.keys[n.IdempotencyKey] = true
+	c := client.Category{ID: int64(len(s.keys)), Name: n.Name, Description: n.Description}
+	s.list = append(s.list, c)
+	if s.fails != nil {
+		if err := s.fails(len(s.list)); err != nil {
+			return client.Category{}, err
 		}
-		return fate{carriedOut: true}
 	}
-	names := append(many(500), "twin", "", "bad", "twin")
-	o := s.imports(t, journal, rowsOf(names...))
-	o.wantResult(t, importer.Result{Created: 502, Refused: 2}, nil)
-	slices.SortFunc(o.refused, func(a, b importer.Refusal) int { return a.Line - b.Line })
-	want := []importer.Refusal{{Line: 503, Code: importer.CodeInvalidRow, Message: "what is this?"}, {Line: 504, Code: client.CodeInvalidField, Message: "no"}}
-	if diff := cmp.Diff(want, o.refused); diff != "" {
-		t.Errorf("refused (-want +got):\n%s", diff)
-	}
-	s.now = s.now.Add(100 * 24 * time.Hour)
-	o = s.imports(t, journal, rowsOf(names...))
-	o.wantResult(t, importer.Result{Existing: 502, Refused: 2}, nil)
+	return c, nil
+}
 
-	names = append([]string{"twin", "new", "twin"}, names...) // four twins now
-	j, err := importer.OpenJournal(journal, here, false)
-	must(t, err)
-	if todo, err := importer.Count(rowsOf(names...), j); todo != 4 || err != nil {
-		t.Errorf("%d rows are to be sent, %v; want the bad one, the new one, and two twins", todo, err)
+// imports imports a CSV file. It returns how many rows were created and the lines of those
+// that were refused.
+func (s *service) imports(t *testing.T, ctx context.Context, text string) (created int, refused []int, err error) {
+	t.Helper()
+	rows, bad, err := importer.Read(strings.NewReader(text), importer.CSV)
+	if err != nil {
+		t.Fatal(err)
 	}
-	must(t, j.Close())
-	s.imports(t, journal, rowsOf(names...)).wantResult(t, importer.Result{Created: 3, Existing: 502, Refused: 2}, nil)
-	s.wantOnce(t, slices.DeleteFunc(names, func(name string) bool { return name == "bad" })...)
-	if n := len(s.list); n != 505 {
-		t.Errorf("%d categories exist, want 505", n)
+	for _, row := range bad {
+		refused = append(refused, row.Line)
+	}
+	im := importer.Import{Create: s.create, Created: func() { created++ }, Refused: func(row importer.BadRow) { refused = append(refused, row.Line) }}
+	err = im.Run(ctx, importer.Missing(rows, s.list))
+	slices.Sort(refused)
+	return created, refused, err
+}
+
+func (s *service) wantImport(t *testing.T, text string, created int, refused ...int) {
+	t.Helper()
+	gotCreated, gotRefused, err := s.imports(t, t.Context(), text)
+	if err != nil || gotCreated != created || !slices.Equal(gotRefused, refused) {
+		t.Errorf("%d rows were created and the lines %v refused, %v; want %d and %v", gotCreated, gotRefused, err, created, refused)
 	}
 }
 
-// TestImportEnds: what the others would get, too, ends an import, and the next one does
-// what is left.
-func TestImportEnds(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		fate fate
-		err  error
-	}{
-		{"401", fate{err: answer(401, client.CodeRevokedAPIKey)}, client.CodeRevokedAPIKey},
-		{"403", fate{err: answer(403, client.CodeForbidden)}, client.CodeForbidden},
-		{"404", fate{err: answer(404, client.CodeNotFound)}, client.CodeNotFound},
-		{"410", fate{err: answer(410, client.CodeOperationSunset)}, client.CodeOperationSunset},
-		{"429", fate{err: answer(429, client.CodeDailyQuotaExceeded)}, client.CodeDailyQuotaExceeded},
-		{"503", fate{err: fmt.Errorf("%w; %w", answer(503, client.CodeServiceUnavailable), client.ErrOutcomeUnknown)}, client.CodeServiceUnavailable},
-		{"lost", fate{carriedOut: true, err: errLost}, client.ErrOutcomeUnknown},
+// fileOf returns a file of n rows in the lines from 2 on. Two are equal, and two are bad.
+func fileOf(n int) string {
+	lines := []string{"name,description"}
+	for i := range n - 4 {
+		lines = append(lines, fmt.Sprintf("category %d,\"two\r\nlines\"", i))
+	}
+	return strings.Join(append(lines, "twin,", "bad,", "twin,", "too,many,fields", ""), "\n")
+}
+
+func newService() *service { return &service{keys: map[string]bool{}} }
+
+// TestImport: each row is created once, however often the file is imported, and created
+// again if its category was deleted. Bad rows are named by their line and stop nothing.
+func TestImport(t *testing.T) {
+	s, text := newService(), fileOf(1000)
+	badLines := []int{2*996 + 3, 2*996 + 5} // rows of two lines precede them
+	s.wantImport(t, text, 998, badLines...)
+	s.wantImport(t, text, 0, badLines...)
+
+	s.list = slices.DeleteFunc(s.list, func(c client.Category) bool { return c.Name == "category 7" || c.Name == "twin" })
+	edited := strings.ReplaceAll(strings.Replace(text, "category 8,", "category eight,", 1), "bad,", "good,") + "twin,\n"
+	s.wantImport(t, edited, 1+3+1+1, badLines[1])
+	if len(s.list) != 998+3 {
+		t.Errorf("there are %d categories", len(s.list))
+	}
+}
+
+// TestImportInterrupted: an import that ends in the middle, with responses lost or not, is
+// completed by the next one.
+func TestImportInterrupted(t *testing.T) {
+	lost := fmt.Errorf("connection reset; %w", client.ErrOutcomeUnknown)
+	for name, end := range map[string]error{
+		"response lost":    lost,
+		"quota of the day": fmt.Errorf("create: %w", &client.Error{Status: 429, Code: client.CodeDailyQuotaExceeded}),
+		"interrupted":      context.Canceled,
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, journal, names := newService(), filepath.Join(t.TempDir(), "journal"), many(1000)
-			s.fate = func(client.NewCategory) fate {
-				if len(s.list) >= 300 {
-					return c.fate
+		t.Run(name, func(t *testing.T) {
+			s, text := newService(), fileOf(1000)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s.fails = func(count int) error {
+				if count < 300 {
+					return nil
 				}
-				return fate{carriedOut: true}
+				if errors.Is(end, context.Canceled) {
+					cancel()
+					return nil
+				}
+				return end
 			}
-			o := s.imports(t, journal, rowsOf(names...))
-			if !errors.Is(o.err, c.err) || o.Created != 300 || o.Refused != 0 {
-				t.Errorf("the result is %+v, %v", o.Result, o.err)
+			created, _, err := s.imports(t, ctx, text)
+			if !errors.Is(err, end) || created > 300+64 || len(s.list) > 300+64 {
+				t.Errorf("%d rows were created, %v", created, err)
 			}
-			if len(s.received) > 500 {
-				t.Errorf("%d rows were sent", len(s.received))
+			s.fails = nil
+			s.wantImport(t, text, 998-len(s.list), 2*996+3, 2*996+5)
+			count := map[string]int{}
+			for _, c := range s.list {
+				count[c.Name]++
 			}
-			s.fate = nil
-			s.imports(t, journal, rowsOf(names...)).wantResult(t, importer.Result{Created: 700, Existing: 300}, nil)
-			s.wantOnce(t, names...)
-			if len(s.list) != 1000 {
-				t.Errorf("%d categories exist", len(s.list))
+			if len(s.list) != 998 || len(count) != 997 || count["twin"] != 2 {
+				t.Errorf("there are %d categories with %d names, %d of them twins", len(s.list), len(count), count["twin"])
 			}
 		})
 	}
 }
 
-// TestImportOfABrokenFile: what stands before the fault is created.
-func TestImportOfABrokenFile(t *testing.T) {
-	s, journal, broken := newService(), filepath.Join(t.TempDir(), "journal"), errors.New("input/output error")
-	rows := func(yield func(categoryfile.Row, error) bool) {
-		_ = yield(categoryfile.Row{Line: 1, Name: "a"}, nil) && yield(categoryfile.Row{}, broken)
+func TestFinish(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 30, 0, time.UTC)
+	minute := client.Window{Name: "minute", Limit: 60, Remaining: 20, Length: time.Minute, Reset: now.Add(30 * time.Second)}
+	day := client.Window{Name: "day", Limit: 1000, Remaining: 500, Length: 24 * time.Hour, Reset: now.Add(12*time.Hour - 30*time.Second)}
+	for n, want := range map[int64]string{
+		0: "0s today", 20: "0s today", 21: "30s today", 80: "30s today", 81: "1m30s today", 500: "7m30s today",
+		501: "11h59m30s later", 1500: "11h59m30s later", 1501: "35h59m30s later",
+	} {
+		at, later := importer.Finish(n, []client.Window{minute, day}, now)
+		got := at.Sub(now).String() + map[bool]string{false: " today", true: " later"}[later]
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d rows (-want +got):\n%s", n, diff)
+		}
 	}
-	s.imports(t, journal, rows).wantResult(t, importer.Result{Created: 1}, broken)
-	j, err := importer.OpenJournal(journal, here, false)
-	must(t, err)
-	if _, err := importer.Count(rows, j); !errors.Is(err, broken) {
-		t.Errorf("the rows of a broken file are counted: %v", err)
-	}
-	must(t, j.Close())
-}
-
-// TestImportIsCancelled: what is in flight gets two seconds, and what waits is not sent.
-func TestImportIsCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, journal, names := newService(), filepath.Join(t.TempDir(), "journal"), many(1000)
-		ctx, cancel := context.WithCancel(t.Context())
-		slow := slowService{service: s, takes: time.Second}
-		time.AfterFunc(1500*time.Millisecond, cancel)
-		begun := time.Now()
-		j, err := importer.OpenJournal(journal, here, false)
-		must(t, err)
-		im := importer.Import{Rows: rowsOf(names...), Journal: j, Service: slow, Now: s.time, Created: func() {}, Refused: func(importer.Refusal) {}}
-		result, err := im.Run(ctx)
-		must(t, j.Close())
-		if took := time.Since(begun); !errors.Is(err, context.Canceled) || took != 2*time.Second || result.Created != 128 {
-			t.Errorf("%+v, %v after %s; want what 64 workers do in two seconds", result, err, took)
-		}
-
-		ctx, cancel = context.WithCancel(t.Context())
-		slow.takes = time.Minute
-		time.AfterFunc(time.Second, cancel)
-		begun = time.Now()
-		j, err = importer.OpenJournal(journal, here, false)
-		must(t, err)
-		im.Journal, im.Service = j, slow
-		result, err = im.Run(ctx)
-		must(t, j.Close())
-		if took := time.Since(begun); !errors.Is(err, context.Canceled) || took != 3*time.Second || result.Created != 0 {
-			t.Errorf("%+v, %v after %s; want that nobody waits longer than 2 s", result, err, took)
-		}
-		s.imports(t, journal, rowsOf(names...))
-		if s.wantOnce(t, names...); len(s.list) != 1000 {
-			t.Errorf("%d categories exist", len(s.list))
-		}
-	})
-}
-
-// slowService takes time for each create, and carries it out in the end, even if its
-// caller waits no longer.
-type slowService struct {
-	*service
-	takes time.Duration
-}
-
-func (s slowService) Create(ctx context.Context, n client.NewCategory) (client.Category, error) {
-	select {
-	case <-time.After(s.takes):
-		return s.service.Create(ctx, n)
-	case <-ctx.Done():
-		if _, err := s.service.Create(context.WithoutCancel(ctx), n); err != nil {
-			return client.Category{}, err
-		}
-		return client.Category{}, fmt.Errorf("%w; %w", ctx.Err(), client.ErrOutcomeUnknown)
+	if at, later := importer.Finish(1e6, []client.Window{{Name: "day", Limit: 5, Reset: now}}, now); !at.Equal(now) || later {
+		t.Error("a window that has ended counts")
 	}
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"petcat/client"
+)
+
+// stubService is the categories of a service with a quota for the day.
+type stubService struct {
+	url string
+
+	mu      sync.Mutex
+	quota   int // guarded by mu, like all below
+	list    []client.Category
+	created func(count int) // after each create
+}
+
+func newStubService(t *testing.T) *stubService {
+	s := &stubService{quota: 1000, created: func(int) {}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status, answer := http.StatusOK, any(s.list)
+	switch {
+	case r.URL.Path == "/v1/usage":
+		answer = map[string]any{"plan": "free"}
+	case s.quota == 0:
+		w.Header().Set("Retry-After", "3600")
+		status, answer = http.StatusTooManyRequests, map[string]string{"code": "daily_quota_exceeded", "message": "all requests of the day are used"}
+	case r.Method == http.MethodPost:
+		s.quota--
+		c := client.Category{ID: int64(len(s.list) + 1)}
+		_ = json.NewDecoder(r.Body).Decode(&c)
+		s.list = append(s.list, c)
+		status, answer = http.StatusCreated, c
+		s.created(len(s.list))
+	case s.list == nil:
+		answer = []string{}
+	}
+	h := w.Header()
+	h.Set("X-RateLimit-Limit", "20")
+	h.Set("X-RateLimit-Remaining", fmt.Sprint(s.quota))
+	h.Set("X-RateLimit-Reset", "1795000000")
+	h.Set("RateLimit-Policy", `"day";q=20;w=86400`)
+	h.Set("RateLimit", fmt.Sprintf(`"day";r=%d;t=3600`, s.quota))
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// imports runs petcat category import.
+func (s *stubService) imports(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs strings.Builder
+	environ := []string{"PETCAT_API_KEY=pck_live_x", "PETCAT_URL=" + s.url}
+	code = run(ctx, append([]string{"category", "import"}, args...), environ, strings.NewReader("name\nhamster\n"), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// wantImport imports a file. stdout and stderr are patterns.
+func (s *stubService) wantImport(t *testing.T, ctx context.Context, code int, stdout, stderr string, args ...string) {
+	t.Helper()
+	gotCode, gotOut, gotErr := s.imports(ctx, args...)
+	if gotCode != code || !regexp.MustCompile("^"+stdout).MatchString(gotOut) || !regexp.MustCompile("^"+stderr+"$").MatchString(gotErr) {
+		t.Errorf("exit code %d, %q, %q; want %d, %q, %q", gotCode, gotOut, gotErr, code, stdout, stderr)
+	}
+}
+
+// TestImport: what an import says, whatever its end.
+func TestImport(t *testing.T) {
+	s, file := newStubService(t), filepath.Join(t.TempDir(), "pets.csv")
+	names := strings.Repeat("category\n", 90)
+	must(t, os.WriteFile(file, []byte("name\n"+names+"a,b\n"), 0o600))
+	bad := file + ":92: invalid_row: the first line has 1 fields, and this row 2\n"
+	again := "the same command creates what is left"
+
+	ctx, cancel := context.WithCancel(t.Context())
+	s.created = func(count int) {
+		if count == 20 {
+			cancel()
+		}
+	}
+	s.wantImport(t, ctx, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 refused`, bad+`petcat: interrupted; \d+ rows were created; `+again+"\n", file)
+
+	s.list, s.quota = s.list[:10], 21
+	s.wantImport(t, t.Context(), exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
+		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`, finished on \d{4}-\d\d-\d\d if it is run every day`+"\n", file)
+
+	s.quota = 1000
+	refused := "petcat: 1 row of " + file + " was refused; correct it and run the command again\n"
+	s.wantImport(t, t.Context(), exitData, ".*: 59 rows created, 31 existed already, 1 refused", bad+refused, file)
+	s.wantImport(t, t.Context(), exitData, ".*: 0 rows created, 90 existed already, 1 refused", bad+refused, file)
+
+	s.wantImport(t, t.Context(), exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
+	s.wantImport(t, t.Context(), exitDone, `(?s)\{.*"complete": true,\s+"created": 1,\s+"existing": 0,\s+"refused": \[\],`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
+	if len(s.list) != 92 {
+		t.Errorf("there are %d categories", len(s.list))
+	}
+	if beside, err := filepath.Glob(filepath.Dir(file) + "/*"); err != nil || len(beside) != 1 {
+		t.Errorf("beside the file is %v, %v", beside, err)
+	}
+}

@@ -1,0 +1,141 @@
+// Package importer reads and writes lists of categories as files, and creates the categories
+// of a file that a service does not have yet.
+//
+// A file is CSV with a header (RFC 4180), one JSON array, or JSON lines, in UTF-8. What this
+// package writes, it reads again without a change. A row that cannot be read is reported with
+// its line, and the rows after it are still read. The service checks names and descriptions.
+//
+// An import keeps no state of its own: the list of the service says which rows exist. So it
+// can be interrupted at any time and run again. Two imports of one file at the same time do
+// not see each other's rows.
+package importer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"petcat/client"
+)
+
+// Format is the format of a file.
+type Format string
+
+// The formats, by the endings of their files.
+const (
+	CSV       Format = "csv"
+	JSON      Format = "json"  // one array
+	JSONLines Format = "jsonl" // one object a line
+)
+
+// Formats returns all formats.
+func Formats() []Format { return []Format{CSV, JSON, JSONLines} }
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	if f := Format(strings.ToLower(name)); slices.Contains(Formats(), f) {
+		return f, nil
+	}
+	return "", fmt.Errorf("the formats are csv, json (one array) and jsonl (one object a line), not %q", name)
+}
+
+// FormatOf returns the format by the ending of a file's name, and whether it is known.
+func FormatOf(path string) (f Format, known bool) {
+	ending := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	if ending == "ndjson" {
+		return JSONLines, true
+	}
+	f, err := ParseFormat(ending)
+	return f, err == nil
+}
+
+// The fields of a row. The id is written, and ignored when it is read: the service assigns
+// another one.
+const (
+	fieldID          = "id"
+	fieldName        = "name"
+	fieldDescription = "description"
+	fields           = "name (required), description, and id, which is ignored"
+)
+
+// Row is a category in a file.
+type Row struct {
+	Line        int // of its beginning, from 1
+	Name        string
+	Description string // "" for none
+}
+
+// BadRow says why a row is not created.
+type BadRow struct {
+	Line int
+	// Code is the service's, or [CodeInvalidRow].
+	Code    client.Code
+	Message string
+}
+
+// CodeInvalidRow is the code of a row that cannot be read.
+const CodeInvalidRow client.Code = "invalid_row"
+
+// FormatError says why no row of a file can be read.
+type FormatError struct{ Message string }
+
+func (e *FormatError) Error() string { return e.Message }
+
+// file collects the rows of a file while it is read.
+type file struct {
+	rows []Row
+	bad  []BadRow
+}
+
+func (f *file) refuse(line int, format string, args ...any) {
+	f.bad = append(f.bad, BadRow{Line: line, Code: CodeInvalidRow, Message: fmt.Sprintf(format, args...)})
+}
+
+// Read reads a whole file into memory. The error is a [FormatError], or that of r.
+func Read(r io.Reader, format Format) ([]Row, []BadRow, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkEncoding(text); err != nil {
+		return nil, nil, err
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	f := &file{}
+	switch format {
+	case CSV:
+		err = f.readCSV(string(text))
+	case JSON:
+		err = f.readArray(text)
+	default:
+		f.readLines(text)
+	}
+	if err != nil {
+		return nil, nil, &FormatError{err.Error()}
+	}
+	return f.rows, f.bad, nil
+}
+
+// saveAs says what to choose in a spreadsheet program.
+const saveAs = `save it as "CSV UTF-8 (comma delimited)"`
+
+// checkEncoding returns an error for a file that is no text in UTF-8 at all.
+func checkEncoding(text []byte) error {
+	message := ""
+	switch begin := string(text[:min(len(text), 4)]); {
+	case strings.HasPrefix(begin, "\xff\xfe"), strings.HasPrefix(begin, "\xfe\xff"), strings.Contains(begin, "\x00"):
+		message = `the file is in UTF-16, as "Unicode Text" of Excel is; ` + saveAs
+	case begin == "PK\x03\x04":
+		message = "the file is a workbook or a ZIP archive; " + saveAs
+	default:
+		return nil
+	}
+	return &FormatError{message}
+}
+
+// errNotUTF8 is the message for text in another encoding.
+var errNotUTF8 = errors.New("the text is not in UTF-8; " + saveAs)

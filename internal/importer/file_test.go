@@ -1,0 +1,209 @@
+package importer_test
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat/client"
+	"petcat/internal/importer"
+)
+
+func TestRead(t *testing.T) {
+	const (
+		bom   = "\ufeff"
+		quote = "a field has a quote where none may be; a field with quotes stands in quotes, and each quote in it is doubled"
+		utf8  = `the text is not in UTF-8; save it as "CSV UTF-8 (comma delimited)"`
+		form  = "the row is not one well-formed JSON object in UTF-8"
+	)
+	for _, c := range []struct {
+		name   string
+		format importer.Format
+		text   string
+		rows   []importer.Row
+		bad    map[int]string // messages by line
+		end    string         // a part of the error
+	}{
+		{name: "csv", format: importer.CSV, text: bom + "Description,ID,\" name \"\r\nA,1,a\r\n\r\n\"two\r\nlines, \"\"quoted\"\"\",,b\r\n,3,c", rows: []importer.Row{
+			{Line: 2, Name: "a", Description: "A"}, {Line: 4, Name: "b", Description: "two\r\nlines, \"quoted\""}, {Line: 6, Name: "c"},
+		}},
+		{name: "csv of a spreadsheet", format: importer.CSV, text: "NAME,,\na,,\nb,\nc\nd,,x\n", rows: []importer.Row{
+			{Line: 2, Name: "a"}, {Line: 3, Name: "b"}, {Line: 4, Name: "c"},
+		}, bad: map[int]string{5: "the first line has 1 fields, and this row 3"}},
+		{
+			name: "csv bad rows", format: importer.CSV, text: "name,description\na,A,too many\nb\nc\"c,\nd,\xff\n\"e\"e,E\nf,F\n\"g\ng\"g,\nh,\r1\n\"i,never\nends\n",
+			rows: []importer.Row{{Line: 7, Name: "f", Description: "F"}},
+			bad: map[int]string{
+				2: "the first line has 2 fields, and this row 3", 3: "the first line has 2 fields, and this row 1", 4: quote, 5: utf8, 6: quote, 8: quote,
+				10: `lines end with CR alone, as in files of old Mac programs; save it as "CSV UTF-8 (comma delimited)"`,
+				11: "the quoted field that begins in line 11 has no end; no row after it was read",
+			},
+		},
+		{name: "csv unknown column", format: importer.CSV, text: "name;description\n", end: `the column "name;description" is unknown; the first line names the columns, separated by commas: name (required), description, and id, which is ignored`},
+		{name: "csv column twice", format: importer.CSV, text: "name,Name\n", end: `the column "Name" is there twice`},
+		{name: "csv no name", format: importer.CSV, text: "id,description\n", end: "there is no column name"},
+		{name: "csv empty", format: importer.CSV, end: "there is no column name"},
+		{name: "csv no header", format: importer.CSV, text: `"name` + "\n", end: "the first line, which must name the columns, cannot be read"},
+		{name: "csv in latin 1", format: importer.CSV, text: "name,\xe9\n", end: "the text is not in UTF-8"},
+		{name: "csv of a Mac", format: importer.CSV, text: "name,description\ra,A\r", end: `lines end with CR alone`},
+		{name: "utf-16", format: importer.CSV, text: "\xff\xfen\x00a\x00", end: `the file is in UTF-16, as "Unicode Text" of Excel is; save it as "CSV UTF-8 (comma delimited)"`},
+		{name: "utf-16 without bom", format: importer.JSON, text: "[\x00]\x00", end: "the file is in UTF-16"},
+		{name: "workbook", format: importer.CSV, text: "PK\x03\x04...", end: "the file is a workbook"},
+
+		{name: "jsonl", format: importer.JSONLines, text: bom + "{\"name\":\"a\"}\r\n\n{\"id\":5,\"name\":\"b\",\"description\":\"B\"}\n  {\"description\":null,\"name\":\"\\u00e9\"}", rows: []importer.Row{
+			{Line: 1, Name: "a"}, {Line: 3, Name: "b", Description: "B"}, {Line: 4, Name: "é"},
+		}},
+		{
+			name: "jsonl bad rows", format: importer.JSONLines,
+			text: "{\"name\":1}\n{\"name\":\"a\",\"title\":\"t\"}\n{\"description\":\"A\"}\n[]\n{\"name\":\"a\"\n{\"name\":\"a\",\"name\":\"b\"}\n{\"name\":\"\xff\"}\n{\"name\":\"a\"} x\n{\"name\":null}\n{\"name\":\"z\"}\n",
+			rows: []importer.Row{{Line: 10, Name: "z"}},
+			bad: map[int]string{
+				1: "name must be a string", 2: `the member "title" is unknown; the members are name (required), description, and id, which is ignored`, 3: "name is required",
+				4: `the row must be an object such as {"name": "dog"}`, 5: form, 6: "a member is there twice", 7: form, 8: form, 9: "name is required",
+			},
+		},
+		{name: "jsonl empty", format: importer.JSONLines},
+
+		{name: "json", format: importer.JSON, text: bom + "\n[{\"name\":\"a\"},\n {\n\"name\":\n\"b\"}\n,{\"name\":\"c\"}]\n", rows: []importer.Row{
+			{Line: 2, Name: "a"}, {Line: 3, Name: "b"}, {Line: 6, Name: "c"},
+		}},
+		{name: "json none", format: importer.JSON, text: "[ ]"},
+		{
+			name: "json bad rows", format: importer.JSON, text: "[{\"name\":[]},\n1,\n{\"name\":\"a\",\"name\":\"b\"},\n{\"name\":\"z\"}]",
+			rows: []importer.Row{{Line: 4, Name: "z"}},
+			bad:  map[int]string{1: "name must be a string", 2: `the row must be an object such as {"name": "dog"}`, 3: "a member is there twice"},
+		},
+		{name: "json cut", format: importer.JSON, text: "[{\"name\":\"a\"},\n{\"name\":\"b\"", end: "the file ends in the middle of the JSON array"},
+		{name: "json broken", format: importer.JSON, text: "[{\"name\":\"a\"},\n\n{name:\"b\"}]", end: "the file is not well-formed JSON in line 3"},
+		{name: "json and more", format: importer.JSON, text: "[] []", end: "something follows the array"},
+		{name: "json object", format: importer.JSON, text: "{\"name\":\"a\"}\n", end: "its format is jsonl"},
+		{name: "json no array", format: importer.JSON, text: "null", end: "no array of objects"},
+		{name: "json empty", format: importer.JSON, end: "the file is empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rows, bad, err := importer.Read(strings.NewReader(c.text), c.format)
+			if diff := cmp.Diff(c.rows, rows); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+			if len(bad) != len(c.bad) {
+				t.Errorf("%d rows are bad, want %d", len(bad), len(c.bad))
+			}
+			for _, row := range bad {
+				if row.Code != importer.CodeInvalidRow || row.Message != c.bad[row.Line] {
+					t.Errorf("%+v, want %q", row, c.bad[row.Line])
+				}
+			}
+			_, isFormat := errors.AsType[*importer.FormatError](err)
+			if isFormat != (c.end != "") || isFormat && !strings.Contains(err.Error(), c.end) {
+				t.Errorf("the error is %v, want %q", err, c.end)
+			}
+		})
+	}
+	broken := errors.New("input/output error")
+	if _, _, err := importer.Read(io.MultiReader(strings.NewReader("name\na\n"), iotest.ErrReader(broken)), importer.CSV); !errors.Is(err, broken) {
+		t.Errorf("a broken disk gives %v", err)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for path, want := range map[string]importer.Format{"a.csv": "csv", "b/A.CSV": "csv", "a.json": "json", "a.jsonl": "jsonl", "a.ndjson": "jsonl", "csv": "", "a.xlsx": ""} {
+		if f, known := importer.FormatOf(path); known != (want != "") || known && f != want {
+			t.Errorf("%s is %q, %t", path, f, known)
+		}
+	}
+}
+
+// listOf returns a list as the client does.
+func listOf(list []client.Category) iter.Seq2[client.Category, error] {
+	return func(yield func(client.Category, error) bool) {
+		for _, c := range list {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+func write(t testing.TB, f importer.Format, list []client.Category) string {
+	t.Helper()
+	var b strings.Builder
+	if err := importer.Write(&b, f, listOf(list), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWrite(t *testing.T) {
+	list := []client.Category{{ID: 1, Name: `a "b"`, Description: "<one>, two"}, {ID: 2, Name: "c"}}
+	for f, want := range map[importer.Format][2]string{
+		importer.CSV:       {"id,name,description\n1,\"a \"\"b\"\"\",\"<one>, two\"\n2,c,\n", "id,name,description\n"},
+		importer.JSON:      {"[\n{\"id\":1,\"name\":\"a \\\"b\\\"\",\"description\":\"<one>, two\"},\n{\"id\":2,\"name\":\"c\"}\n]\n", "[\n]\n"},
+		importer.JSONLines: {"{\"id\":1,\"name\":\"a \\\"b\\\"\",\"description\":\"<one>, two\"}\n{\"id\":2,\"name\":\"c\"}\n", ""},
+	} {
+		if diff := cmp.Diff(want, [2]string{write(t, f, list), write(t, f, nil)}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", f, diff)
+		}
+		r, full := io.Pipe()
+		_ = r.CloseWithError(io.ErrShortWrite)
+		if err := importer.Write(full, f, listOf(list), func() {}); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("%s on a full disk: %v", f, err)
+		}
+	}
+}
+
+// wantRoundTrip: a list is written and read without a change, in each format.
+func wantRoundTrip(t *testing.T, list []client.Category) {
+	t.Helper()
+	for _, f := range importer.Formats() {
+		rows, bad, err := importer.Read(strings.NewReader(write(t, f, list)), f)
+		if err != nil || len(bad) > 0 || len(rows) != len(list) {
+			t.Fatalf("%s: %d categories became %d rows, %v, %v", f, len(list), len(rows), bad, err)
+		}
+		for i, row := range rows {
+			if row.Name != list[i].Name || row.Description != list[i].Description {
+				t.Errorf("%s: %+v became %+v", f, list[i], row)
+			}
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	var list []client.Category
+	for _, text := range []string{"a\r\nb", "a\rb", "\r", "\n", "\r\n", "a\n", "a\r", `"`, `""`, `a"b`, `"a"`, "=1+1", "\ufeffa", " a ", "a,b", ",", `\.`, `\`, "\u2028", "\t", "id", "null", "'"} {
+		list = append(list, client.Category{ID: 1, Name: text}, client.Category{ID: 1, Name: "a", Description: text})
+	}
+	wantRoundTrip(t, list)
+}
+
+// FuzzRead: all lines of bad rows are in the file, and what was read is written and read
+// again.
+func FuzzRead(f *testing.F) {
+	f.Add("name,description\na,\"b\r\nc\"\n", "csv")
+	f.Add("[{\"name\":\"a\"},\n{\"name\":\"b\",\"description\":\"\\r\\n\"}]", "json")
+	f.Add("{\"name\":\"a\"}\n\n{", "jsonl")
+	f.Fuzz(func(t *testing.T, text, format string) {
+		from, err := importer.ParseFormat(format)
+		if err != nil {
+			return
+		}
+		rows, bad, _ := importer.Read(strings.NewReader(text), from)
+		list, lines := []client.Category(nil), strings.Count(text, "\n")+1
+		for _, row := range rows {
+			if row.Line < 1 || row.Line > lines {
+				t.Errorf("a row is in line %d of %d", row.Line, lines)
+			}
+			list = append(list, client.Category{ID: 1, Name: row.Name, Description: row.Description})
+		}
+		for _, row := range bad {
+			if row.Line < 1 || row.Line > lines {
+				t.Errorf("a bad row is in line %d of %d", row.Line, lines)
+			}
+		}
+		wantRoundTrip(t, list)
+	})
+}
