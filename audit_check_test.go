@@ -52,12 +52,11 @@ func rewrite(log []petcat.AuditEntry, from int) {
 	}
 }
 
-func TestAuditCheck(t *testing.T) {
-	const (
-		altered   = "audit entry %d does not carry the hash that it must have: it was altered, or took the place of another"
-		writtenAs = "audit entry %d was written as entry %d: entries were reordered"
-	)
+// TestAuditCheckSeesWhatAltersMoreThanOneEntry; FuzzAuditCheck alters one.
+func TestAuditCheckSeesWhatAltersMoreThanOneEntry(t *testing.T) {
+	const altered = "audit entry %d does not carry the hash that it must have: it was altered, or took the place of another"
 	_, head := auditLog(10)
+	replaced := "audit entry 10 is not the one whose head was kept as " + head.String() + ": it, or one before it, was replaced"
 	for _, c := range []struct {
 		name  string
 		alter func(log []petcat.AuditEntry) []petcat.AuditEntry
@@ -66,16 +65,6 @@ func TestAuditCheck(t *testing.T) {
 	}{
 		{"nothing", func(log []petcat.AuditEntry) []petcat.AuditEntry { return log }, []petcat.AuditHead{head, {}, head}, nil},
 		{"no entries", func([]petcat.AuditEntry) []petcat.AuditEntry { return nil }, nil, nil},
-		{"a field", func(log []petcat.AuditEntry) []petcat.AuditEntry { log[4].Actor = "cli:bob"; return log }, nil, []string{fmt.Sprintf(altered, 5)}},
-		{"a hash", func(log []petcat.AuditEntry) []petcat.AuditEntry { log[4].Hash[31]++; return log }, nil, []string{fmt.Sprintf(altered, 5)}},
-		{"two entries", func(log []petcat.AuditEntry) []petcat.AuditEntry {
-			log[4].Actor, log[5].Hash[0] = "cli:bob", 7
-			return log
-		}, nil, []string{fmt.Sprintf(altered, 5), fmt.Sprintf(altered, 6)}},
-		{
-			"the first is missing", func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[1:] }, nil,
-			[]string{"audit entry 1 is missing: the log continues with entry 2"},
-		},
 		{
 			"some are missing", func(log []petcat.AuditEntry) []petcat.AuditEntry { return slices.Delete(log, 4, 7) }, nil,
 			[]string{"audit entries 5 to 7 are missing: the log continues with entry 8"},
@@ -90,48 +79,16 @@ func TestAuditCheck(t *testing.T) {
 			[]petcat.AuditHead{head},
 			[]string{"audit entries 1 to 10 are missing: the head of entry 10 was kept"},
 		},
-		{
-			"two changed places", func(log []petcat.AuditEntry) []petcat.AuditEntry { swap(log, 3, 8); return log }, nil,
-			[]string{fmt.Sprintf(writtenAs, 3, 8), fmt.Sprintf(writtenAs, 8, 3)},
-		},
-		{
-			"neighbours changed places", func(log []petcat.AuditEntry) []petcat.AuditEntry { swap(log, 3, 4); return log }, nil,
-			[]string{fmt.Sprintf(writtenAs, 3, 4), fmt.Sprintf(writtenAs, 4, 3)},
-		},
-		{
-			"the first and the last changed places", func(log []petcat.AuditEntry) []petcat.AuditEntry { swap(log, 1, 10); return log },
-			[]petcat.AuditHead{head},
-			[]string{fmt.Sprintf(writtenAs, 1, 10), fmt.Sprintf(writtenAs, 10, 1), "audit entry 10 is not the one whose head was kept as " + head.String() + ": it, or one before it, was replaced"},
-		},
-		{
-			"one was moved to the end", func(log []petcat.AuditEntry) []petcat.AuditEntry { log[4].Sequence = 11; return log }, nil,
-			[]string{"audit entry 5 is missing: the log continues with entry 6", fmt.Sprintf(writtenAs, 11, 5)},
-		},
 		{"one was removed, and the others renumbered", func(log []petcat.AuditEntry) []petcat.AuditEntry {
 			log = slices.Delete(log, 7, 8)
 			log[7].Sequence, log[8].Sequence = 8, 9
 			return log
 		}, nil, []string{fmt.Sprintf(altered, 8), fmt.Sprintf(altered, 9)}},
-		{
-			"it was rewritten", func(log []petcat.AuditEntry) []petcat.AuditEntry {
-				log[4].Actor = "cli:bob"
-				rewrite(log, 5)
-				return log
-			},
-			[]petcat.AuditHead{head},
-			[]string{"audit entry 10 is not the one whose head was kept as " + head.String() + ": it, or one before it, was replaced"},
-		},
-		{"it was rewritten without a head that was kept", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+		{"it was rewritten", func(log []petcat.AuditEntry) []petcat.AuditEntry {
 			log[4].Actor = "cli:bob"
 			rewrite(log, 5)
 			return log
-		}, nil, nil},
-		{"it was rewritten from the middle of an entry", func(log []petcat.AuditEntry) []petcat.AuditEntry {
-			fork := slices.Clone(log)
-			fork[4].Actor = "cli:bob"
-			rewrite(fork, 5)
-			return append(fork[:6], log[6:]...)
-		}, nil, []string{fmt.Sprintf(altered, 7)}},
+		}, []petcat.AuditHead{head}, []string{replaced}},
 		{"one was replaced, and is there in another place", func(log []petcat.AuditEntry) []petcat.AuditEntry {
 			fork := slices.Clone(log)
 			fork[4].Actor = "cli:bob"
@@ -140,18 +97,10 @@ func TestAuditCheck(t *testing.T) {
 			return append(log, fork[4])
 		}, nil, []string{"audit entry 6 was not written after the entry 5 that is there, which was replaced", fmt.Sprintf(altered, 11)}},
 		{
-			"two heads are others", func(log []petcat.AuditEntry) []petcat.AuditEntry { return log },
-			[]petcat.AuditHead{{Sequence: 8}, head, {Sequence: 3}},
-			[]string{
-				"audit entry 3 is not the one whose head was kept as " + petcat.AuditHead{Sequence: 3}.String() + ": it, or one before it, was replaced",
-				"audit entry 8 is not the one whose head was kept as " + petcat.AuditHead{Sequence: 8}.String() + ": it, or one before it, was replaced",
-			},
-		},
-		{
 			"an entry comes twice", func(log []petcat.AuditEntry) []petcat.AuditEntry { return slices.Insert(log, 4, log[4]) }, nil,
 			[]string{"audit entry 5 comes after entry 5"},
 		},
-		{"every entry", func(log []petcat.AuditEntry) []petcat.AuditEntry {
+		{"more entries than are named", func(log []petcat.AuditEntry) []petcat.AuditEntry {
 			log = slices.Concat(log, log, log) // as long a log
 			for i := range log {
 				log[i].Sequence = int64(i + 1)
@@ -200,14 +149,6 @@ func TestAuditCheckStartsAtAHead(t *testing.T) {
 		{
 			"an entry since", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry { log[7].Action = "key.enable"; return log[5:] },
 			[]string{"audit entry 8 does not carry the hash that it must have: it was altered, or took the place of another"},
-		},
-		{
-			"the entry itself is missing", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[6:] },
-			[]string{"audit entry 6 is missing: the log continues with entry 7"},
-		},
-		{
-			"all since are missing", end, func([]petcat.AuditEntry) []petcat.AuditEntry { return nil },
-			[]string{"audit entry 10 is missing: the head of entry 10 was kept"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"petcat"
 )
 
@@ -96,37 +94,6 @@ func TestBanState(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Whatever a key does: levels go up one at a time and never past the top, no
-// ban is longer than six hours, and one that is forgotten can be treated as if
-// it had never been.
-func TestBanLadderProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var last petcat.Ban
-		at := noon
-		for range rapid.IntRange(1, 30).Draw(t, "bans") {
-			at = at.Add(time.Duration(rapid.Int64Range(0, int64(200*time.Hour)).Draw(t, "clean")))
-			forgotten := last.Forgotten(at)
-			next := ban(last, at)
-			if next.Level < 1 || next.Level > petcat.MaxBanLevel || next.Level > last.Level+1 {
-				t.Fatalf("level %d after %d", next.Level, last.Level)
-			}
-			if d := next.EndsAt.Sub(next.StartedAt); d < time.Minute || d > 6*time.Hour {
-				t.Fatalf("a ban of %s", d)
-			}
-			if next.Forgotten(next.EndsAt.Add(-1)) || !next.Forgotten(next.EndsAt.Add(time.Duration(next.Level)*24*time.Hour)) {
-				t.Fatalf("level %d is forgotten too early or too late", next.Level)
-			}
-			if forgotten && next.Level != (petcat.Ban{}).Next(at) {
-				t.Fatalf("a forgotten ban led to level %d", next.Level)
-			}
-			if longer := last.Next(at.Add(24 * time.Hour)); longer > last.Next(at) {
-				t.Fatalf("a day more brought level %d instead of %d", longer, last.Next(at))
-			}
-			last, at = next, next.EndsAt
-		}
-	})
 }
 
 func TestBanThreshold(t *testing.T) {

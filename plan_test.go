@@ -6,31 +6,6 @@ import (
 	"petcat"
 )
 
-// The numbers are the contract's, written out once more.
-func TestPublishedQuotas(t *testing.T) {
-	want := map[petcat.Plan]petcat.Quota{
-		petcat.Free:     {PerMinute: 60, PerDay: 1_000},
-		petcat.Pro:      {PerMinute: 300, PerDay: 10_000},
-		petcat.Business: {PerMinute: 1_000, PerDay: 100_000},
-	}
-	for _, plan := range petcat.Plans() {
-		quota, published := plan.Quota()
-		if expected, ok := want[plan]; quota != expected || published != ok {
-			t.Errorf("%s: %+v, published %v; want %+v, %v", plan, quota, published, expected, ok)
-		}
-	}
-	if n := len(petcat.Plans()); n != 4 {
-		t.Errorf("%d plans, want 4", n)
-	}
-}
-
-func TestQuotaIn(t *testing.T) {
-	q := petcat.Quota{PerMinute: 3, PerDay: 7}
-	if q.In(petcat.Minute) != 3 || q.In(petcat.Day) != 7 {
-		t.Errorf("minute %d, day %d", q.In(petcat.Minute), q.In(petcat.Day))
-	}
-}
-
 func TestParseSubscription(t *testing.T) {
 	const most = petcat.MaxQuota
 	for _, c := range []struct {

@@ -74,36 +74,6 @@ func hidesPlanted(t *testing.T, how, text string) {
 	}
 }
 
-func TestSecretSaysRedacted(t *testing.T) {
-	s := petcat.NewSecret(planted)
-	encoded, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for how, got := range map[string]string{
-		"%v": fmt.Sprintf("%v", s), "%d": fmt.Sprintf("%d", s), "%#v": fmt.Sprintf("%#v", s),
-		"String": s.String(), "GoString": s.GoString(), "json": strings.Trim(string(encoded), `"`),
-	} {
-		if got != "[redacted]" {
-			t.Errorf("%s: %q", how, got)
-		}
-	}
-}
-
-func TestSecretReveal(t *testing.T) {
-	if got := petcat.NewSecret(planted).Reveal(); got != planted {
-		t.Errorf("revealed %q", got)
-	}
-	for name, s := range map[string]petcat.Secret{"zero": {}, "empty": petcat.NewSecret("")} {
-		if !s.IsZero() || s.Reveal() != "" || s.String() != "[redacted]" {
-			t.Errorf("%s: %v, %q", name, s.IsZero(), s.Reveal())
-		}
-	}
-	if petcat.NewSecret("x").IsZero() {
-		t.Error("a secret with a text says that it has none")
-	}
-}
-
 // What is on its way to a store holds the fresh secret in unexported fields.
 func TestSecretStaysInsideNewKeyAndRotation(t *testing.T) {
 	g := generated(t, petcat.Production)
