@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -22,19 +21,9 @@ func TestCreateCategory(t *testing.T) {
 			{"both", `{"description":"d","name":"cat"}`, `{"id":2,"name":"cat","description":"d"}`},
 			{"an id that was sent is ignored", `{"id":77,"name":"n"}`, `{"id":3,"name":"n"}`},
 			{"unknown members are ignored", `{"a":{"b":[1,{}]},"name":"n","NAME":"m","name ":1}`, `{"id":4,"name":"n"}`},
-			{"white space around", " \t\r\n{ \"name\" : \" n \" }\n", `{"id":5,"name":" n "}`},
-			{"names need not be unique", `{"name":"dog"}`, `{"id":6,"name":"dog"}`},
-			{"escapes", `{"n\u0061me":"\u00e9\/\n"}`, ""},
-			{"escaped member name", `{"n\u0061me":"\u00e9\/"}`, `{"id":7,"name":"é/"}`},
-			{"longest name", `{"name":"` + strings.Repeat("🐕", 1000) + `"}`, `{"id":8,"name":"` + strings.Repeat("🐕", 1000) + `"}`},
-			{"longest description", `{"name":"n","description":"` + x(10_000) + `"}`, `{"id":9,"name":"n","description":"` + x(10_000) + `"}`},
-			{"empty description", `{"name":"n","description":""}`, `{"id":10,"name":"n","description":""}`},
-			{"lines in a description", `{"name":"n","description":"a\tb\r\nc"}`, `{"id":11,"name":"n","description":"a\tb\r\nc"}`},
+			{"names need not be unique", `{"name":"dog"}`, `{"id":5,"name":"dog"}`},
+			{"texts as they were sent", `{"n\u0061me":" \u00e9\/","description":"a\tb\r\nc"}`, `{"id":6,"name":" é/","description":"a\tb\r\nc"}`},
 		} {
-			if c.want == "" {
-				wantError(t, s.create(c.body, withKey(key)), 400, petcat.CodeInvalidField) // a line break in a name
-				continue
-			}
 			a := s.create(c.body, withKey(key))
 			if a.StatusCode != 201 || string(a.body) != c.want {
 				t.Errorf("%d %s: %d %s\nwant %s", i, c.name, a.StatusCode, a.body, c.want)
@@ -52,42 +41,18 @@ func TestCreateCategory(t *testing.T) {
 		message    string
 	}{
 		{"name missing", `{}`, petcat.CodeMissingField, "name is required"},
-		{"name missing beside others", `{"description":"d"}`, petcat.CodeMissingField, "name is required"},
-		{"name in other case", `{"Name":"dog"}`, petcat.CodeMissingField, "name is required"},
 		{"name null", `{"name":null}`, petcat.CodeInvalidField, "name must be a string"},
-		{"name a number", `{"name":5}`, petcat.CodeInvalidField, "name must be a string"},
-		{"name an object", `{"name":{"name":"x"}}`, petcat.CodeInvalidField, "name must be a string"},
-		{"name empty", `{"name":""}`, petcat.CodeInvalidField, "name must contain something"},
 		{"name blank", `{"name":" \u00a0\u2003"}`, petcat.CodeInvalidField, "name must contain something"},
 		{"name too long", `{"name":"` + x(1001) + `"}`, petcat.CodeInvalidField, "at most 1000"},
-		{"name with NUL", `{"name":"a\u0000"}`, petcat.CodeInvalidField, "U+0000"},
-		{"name with a line break", `{"name":"a\nb"}`, petcat.CodeInvalidField, "U+000A"},
-		{"name with DEL", `{"name":"a\u007f"}`, petcat.CodeInvalidField, "U+007F"},
 		{"description null", `{"name":"n","description":null}`, petcat.CodeInvalidField, "description must be a string"},
-		{"description too long", `{"name":"n","description":"` + x(10_001) + `"}`, petcat.CodeInvalidField, "at most 10000"},
-		{"description with ESC", `{"name":"n","description":"\u001b[31m"}`, petcat.CodeInvalidField, "U+001B"},
 		{"array", `[]`, petcat.CodeInvalidBody, "must be a JSON object"},
-		{"null", `null`, petcat.CodeInvalidBody, "must be a JSON object"},
-		{"text", `"name"`, petcat.CodeInvalidBody, "must be a JSON object"},
 		{"empty", ``, petcat.CodeMalformedJSON, "empty"},
-		{"blank", " \n", petcat.CodeMalformedJSON, "empty"},
 		{"cut off", `{"name":"dog"`, petcat.CodeMalformedJSON, "ends in the middle"},
 		{"two objects", `{"name":"a"}{"name":"b"}`, petcat.CodeMalformedJSON, "nothing after it"},
 		{"something after it", `{"name":"a"} x`, petcat.CodeMalformedJSON, "byte"},
 		{"member twice", `{"name":"a","name":"b"}`, petcat.CodeMalformedJSON, "twice"},
-		{"member twice, once escaped", `{"name":"a","n\u0061me":"b"}`, petcat.CodeMalformedJSON, "twice"},
-		{"member twice deep inside", `{"name":"a","z":[{"y":1,"y":2}]}`, petcat.CodeMalformedJSON, "twice"},
 		{"invalid UTF-8", "{\"name\":\"a\xff\"}", petcat.CodeMalformedJSON, "UTF-8"},
-		{"lone surrogate", `{"name":"\ud83d"}`, petcat.CodeMalformedJSON, "UTF-8"},
-		{"raw control character", "{\"name\":\"a\nb\"}", petcat.CodeMalformedJSON, "byte"},
-		{"byte order mark", "\ufeff{\"name\":\"a\"}", petcat.CodeMalformedJSON, "byte"},
-		{"comment", `{"name":"a"/**/}`, petcat.CodeMalformedJSON, "byte"},
-		{"trailing comma", `{"name":"a",}`, petcat.CodeMalformedJSON, "byte"},
-		{"single quotes", `{'name':'a'}`, petcat.CodeMalformedJSON, "byte"},
-		{"form", `name=dog`, petcat.CodeMalformedJSON, "byte"},
-		{"malformed before wrong", `{"name":5,}`, petcat.CodeMalformedJSON, "byte"},
 		{"too deep", `{"name":"a","z":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, petcat.CodeMalformedJSON, "more than 10000 deep"},
-		{"too deep in an array", strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), petcat.CodeMalformedJSON, "more than 10000 deep"},
 	} {
 		t.Run("400 "+c.name, func(t *testing.T) {
 			a := s.create(c.body, withKey(key))
@@ -109,7 +74,7 @@ func TestCreateCategory(t *testing.T) {
 	})
 
 	t.Run("415", func(t *testing.T) {
-		for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "application/jsonx", "json", "application/problem+json"} {
+		for _, kind := range []string{"text/plain", "application/jsonx", "json"} {
 			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), withHeader("Content-Type", kind))
 			wantError(t, a, 415, petcat.CodeUnsupportedMediaType)
 			wantMessage(t, a, "send the header Content-Type: application/json")
@@ -128,7 +93,7 @@ func TestCreateCategory(t *testing.T) {
 		twice := s.create(`{"name":"n"}`, withKey(key), withHeader("Content-Type", "application/json"))
 		wantError(t, twice, 415, petcat.CodeUnsupportedMediaType)
 		wantMessage(t, twice, "exactly one Content-Type")
-		for _, kind := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json;charset=latin1; x=y", "application/json; a=1; a=2", "application/json ;", ""} {
+		for _, kind := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json; a=1; a=2", ""} {
 			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), func(r *http.Request) {
 				r.Header.Set("Content-Type", kind)
 			})
@@ -260,24 +225,4 @@ func TestCreateCategoryIdempotency(t *testing.T) {
 			t.Errorf("%d answers say created, %d categories are in the list", created, in)
 		}
 	})
-}
-
-// Parallel creates get ids without gaps or repetitions.
-func TestCreateCategoryParallelIDs(t *testing.T) {
-	s := start(t)
-	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
-	const n = 200
-	ids := make(chan string, n)
-	for i := range n {
-		go func() { ids <- s.create(fmt.Sprintf(`{"name":"n%d"}`, i), withKey(key)).Header.Get("Location") }()
-	}
-	seen := map[string]bool{}
-	for range n {
-		seen[<-ids] = true
-	}
-	for i := 1; i <= n; i++ {
-		if !seen[fmt.Sprintf("/v1/categories/%d", i)] {
-			t.Errorf("no category got the id %d", i)
-		}
-	}
 }

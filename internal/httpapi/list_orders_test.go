@@ -54,27 +54,4 @@ func TestListOrders(t *testing.T) {
 			}
 		}
 	})
-	t.Run("400", func(t *testing.T) {
-		for _, query := range []string{"limit=0", "limit=1001", "after=-1", "after=x"} {
-			wantError(t, s.do("GET", path+"?"+query, nil, withKey(key)), 400, petcat.CodeInvalidField)
-		}
-	})
-	t.Run("401", func(t *testing.T) {
-		wantError(t, s.do("GET", path, nil), 401, petcat.CodeMissingAPIKey)
-	})
-	t.Run("404", func(t *testing.T) {
-		for _, path := range []string{"/v1/store", "/v1/store/", "/v1/store/orders/", "/v1/store/orders/1"} {
-			wantError(t, s.do("GET", path, nil, withKey(key)), 404, petcat.CodeNotFound)
-		}
-	})
-	t.Run("405", func(t *testing.T) {
-		a := s.do("DELETE", path, nil, withKey(key))
-		wantError(t, a, 405, petcat.CodeMethodNotAllowed)
-		wantHeader(t, a, "Allow", "GET, HEAD, POST")
-	})
-	t.Run("429", func(t *testing.T) {
-		few, _ := s.key(s.account("few", petcat.Enterprise, 1, 100))
-		wantStatus(t, s.do("GET", path, nil, withKey(few)), 200)
-		wantError(t, s.do("GET", path, nil, withKey(few)), 429, petcat.CodeRateLimitExceeded)
-	})
 }

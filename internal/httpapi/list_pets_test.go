@@ -83,17 +83,4 @@ func TestListPets(t *testing.T) {
 			wantMessage(t, a, "the query parameter "+name+" must be")
 		}
 	})
-	t.Run("401", func(t *testing.T) {
-		wantError(t, s.do("GET", "/v1/pets", nil), 401, petcat.CodeMissingAPIKey)
-	})
-	t.Run("405", func(t *testing.T) {
-		a := s.do("DELETE", "/v1/pets", nil, withKey(key))
-		wantError(t, a, 405, petcat.CodeMethodNotAllowed)
-		wantHeader(t, a, "Allow", "GET, HEAD, POST")
-	})
-	t.Run("429", func(t *testing.T) {
-		few, _ := s.key(s.account("few", petcat.Enterprise, 1, 100))
-		wantStatus(t, s.do("GET", "/v1/pets", nil, withKey(few)), 200)
-		wantError(t, s.do("GET", "/v1/pets", nil, withKey(few)), 429, petcat.CodeRateLimitExceeded)
-	})
 }

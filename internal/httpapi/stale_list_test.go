@@ -48,20 +48,6 @@ func TestAgeOfALastKnownList(t *testing.T) {
 	}
 }
 
-// A category that a stale list does not have may have been created since.
-func TestCategoryOfAStaleList(t *testing.T) {
-	var age time.Duration
-	s := start(t, func(o *httpapi.Options) { o.Catalog = agedList{o.Catalog.(*catalog.Catalog), &age} })
-	key, _ := s.key(s.account("acme", petcat.Pro))
-	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
-	wantError(t, s.do("GET", "/v1/categories/2", nil, withKey(key)), 404, petcat.CodeNotFound)
-	age = time.Second
-	known := s.do("GET", "/v1/categories/1", nil, withKey(key))
-	wantStatus(t, known, 200)
-	wantHeader(t, known, "Age", "1")
-	wantError(t, s.do("GET", "/v1/categories/2", nil, withKey(key)), 503, petcat.CodeServiceUnavailable)
-}
-
 // A request that would change something is not refused for good, nor carried out, because of
 // what a stale list has.
 func TestConditionsOnAStaleList(t *testing.T) {

@@ -17,9 +17,11 @@ import (
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	p := newInProcess(t)
-	server := httptest.NewUnstartedServer(p.handler)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		must(t, http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))) // the time is over
+		p.handler.ServeHTTP(w, r)
+	}))
 	server.EnableHTTP2 = true
-	server.Config.ReadTimeout = 200 * time.Millisecond
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)

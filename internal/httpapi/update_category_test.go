@@ -53,10 +53,7 @@ func TestUpdateCategory(t *testing.T) {
 	})
 	t.Run("400", func(t *testing.T) {
 		for body, code := range map[string]petcat.Code{
-			``: petcat.CodeMalformedJSON, `{"name":`: petcat.CodeMalformedJSON, `{"name":"a","name":"b"}`: petcat.CodeMalformedJSON,
-			`[]`: petcat.CodeInvalidBody, `null`: petcat.CodeInvalidBody,
-			`{"name":null}`: petcat.CodeInvalidField, `{"name":" "}`: petcat.CodeInvalidField, `{"name":1}`: petcat.CodeInvalidField,
-			`{"description":"\u0000"}`: petcat.CodeInvalidField, `{"description":{}}`: petcat.CodeInvalidField,
+			`{"name":`: petcat.CodeMalformedJSON, `[]`: petcat.CodeInvalidBody, `{"name":null}`: petcat.CodeInvalidField, `{"description":"\u0000"}`: petcat.CodeInvalidField,
 		} {
 			wantError(t, patch(body), 400, code)
 		}
@@ -87,38 +84,4 @@ func TestUpdateCategory(t *testing.T) {
 		wantHeader(t, a, "Accept-Patch", "application/merge-patch+json, application/json")
 		wantMessage(t, a, "Content-Type: application/merge-patch+json")
 	})
-}
-
-// Clients that each count in a name by If-Match lose no count.
-func TestUpdateCategoryConditions(t *testing.T) {
-	const clients, each = 8, 5
-	s := start(t)
-	key, _ := s.key(s.account("acme", petcat.Enterprise, 1_000_000, 100_000_000))
-	wantStatus(t, s.create(`{"name":"n"}`, withKey(key)), 201)
-	done := make(chan bool)
-	for range clients {
-		go func() {
-			defer func() { done <- true }()
-			for added := 0; added < each; {
-				now := s.do("GET", "/v1/categories/1", nil, withKey(key))
-				name := strings.TrimSuffix(strings.TrimPrefix(string(now.body), `{"id":1,"name":"`), `"}`)
-				a := s.do("PATCH", "/v1/categories/1", strings.NewReader(`{"name":"`+name+`n"}`), withKey(key), withHeader("If-Match", now.Header.Get("ETag")))
-				switch a.StatusCode {
-				case 200:
-					added++
-				case 412:
-				default:
-					t.Errorf("%d %s", a.StatusCode, a.body)
-					return
-				}
-			}
-		}()
-	}
-	for range clients {
-		<-done
-	}
-	a := s.do("GET", "/v1/categories/1", nil, withKey(key))
-	if want := `{"id":1,"name":"` + strings.Repeat("n", 1+clients*each) + `"}`; string(a.body) != want {
-		t.Errorf("%s, want %s", a.body, want)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -44,25 +43,6 @@ func (p *inProcess) stall(t *testing.T, key petcat.GeneratedKey, size int64, tex
 	}()
 	<-waiting
 	return func() { close(ended); <-done }
-}
-
-// An announced body takes no memory before it arrives.
-func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
-	const clients = 200
-	p := newInProcess(t)
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapInuse)
-	}
-	before := heap()
-	for range clients {
-		defer p.stall(t, p.key, 1<<20, `{"name":"`)()
-	}
-	if grown := heap() - before; grown > clients*16<<10 {
-		t.Errorf("%d announced bodies of 1 MiB take %d KiB each", clients, grown/clients>>10)
-	}
 }
 
 // All large bodies together have a bounded room, of which an account gets half.
