@@ -11,7 +11,6 @@ import (
 
 	"petcat"
 	"petcat/internal/ratelimit"
-	"petcat/internal/tooltest"
 )
 
 func TestAccounts(t *testing.T) {
@@ -163,18 +162,6 @@ func TestKeys(t *testing.T) {
 	b.get("keys/x").want(http.StatusNotFound)
 }
 
-func TestKeyPages(t *testing.T) {
-	s := start(t)
-	b := s.admin()
-	a := s.account("acme")
-	for range pageSize + 1 {
-		s.key(a.ID)
-	}
-	p := b.get("accounts/acct_1").want(http.StatusOK, "key_51", "key_2", "Older")
-	p.lacks("keys/key_1\"")
-	b.get("accounts/acct_1?before=key_2").want(http.StatusOK, "keys/key_1\"", "Newest").lacks("key_51", "Older")
-}
-
 func TestBans(t *testing.T) {
 	s := start(t)
 	b := s.admin()
@@ -204,21 +191,6 @@ func TestBans(t *testing.T) {
 	b.get("accounts/"+shop.ID.String()).want(http.StatusOK, k.ID.String()).lacks("banned")
 	s.clock.Advance(15 * time.Minute)
 	b.get("").want(http.StatusOK, `bans">0<`)
-}
-
-// TestNewestKeysOfManyBans: the keys that a page shows are known to be banned, however many
-// older ones are.
-func TestNewestKeysOfManyBans(t *testing.T) {
-	s := start(t)
-	a := s.account("acme")
-	for range pageSize + 2 {
-		k := s.key(a.ID)
-		must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}))
-	}
-	p := s.admin().get("accounts/acct_1").want(http.StatusOK, "50 or more of its keys are banned")
-	if banned := strings.Count(p.text, "badge banned"); banned != pageSize {
-		t.Errorf("%d keys of the page are banned", banned)
-	}
 }
 
 // versionOf returns the version that a category's form has.
@@ -346,18 +318,3 @@ func TestStoreAway(t *testing.T) {
 		t.Errorf("%d, %v", p.StatusCode, p.Cookies())
 	}
 }
-
-func TestFiles(t *testing.T) {
-	s := start(t)
-	b := s.browser()
-	page := b.get("sign-in")
-	for _, file := range regexp.MustCompile(`/console/(files/[^"]+)`).FindAllStringSubmatch(page.text, -1) {
-		b.get(file[1]).want(http.StatusOK)
-	}
-	b.get("files/frame.html").wantGoesTo("sign-in")
-	if outside := regexp.MustCompile(`(?:src|href|action)="(?:https?:)?//`).FindString(page.text); outside != "" {
-		t.Errorf("the page refers to %s", outside)
-	}
-}
-
-func TestAssetsAreUnchanged(t *testing.T) { tooltest.WantChecksums(t, embedded, "assets") }

@@ -49,12 +49,6 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-func TestSignInLink(t *testing.T) {
-	if got := SignInLink("https://console.example.com", petcat.NewSecret("abc")); got != "https://console.example.com/console/sign-in#abc" {
-		t.Error(got)
-	}
-}
-
 func TestCookieByTLS(t *testing.T) {
 	s := start(t, func(o *Options) { o.Secure = true })
 	p := s.browser().post("sign-in", "token", s.link("ada", petcat.RoleAdmin))
@@ -123,26 +117,6 @@ func TestFailedAttemptsAreSlow(t *testing.T) {
 			t.Errorf("it waits %s for nobody", took-failureDelay)
 		}
 	})
-}
-
-func TestFewFailedAttemptsWait(t *testing.T) {
-	s := start(t)
-	waiting, release := make(chan struct{}), make(chan struct{})
-	s.console.patience = func(context.Context) {
-		waiting <- struct{}{}
-		<-release
-	}
-	answers := make(chan *page, maxFailing)
-	for range maxFailing {
-		b := s.browser()
-		go func() { answers <- b.post("sign-in", "token", "x") }()
-		<-waiting
-	}
-	s.browser().post("sign-in", "token", "x").want(http.StatusTooManyRequests)
-	close(release)
-	for range maxFailing {
-		(<-answers).want(http.StatusForbidden)
-	}
 }
 
 func TestOtherOrigins(t *testing.T) {

