@@ -3,8 +3,6 @@ package main
 import (
 	"testing"
 	"time"
-
-	"petcat/internal/config"
 )
 
 // expiryNow is not a whole second, as no real moment is.
@@ -37,31 +35,4 @@ func TestParseExpiryRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzExpiry: what is read is in UTC, in whole seconds, and the same instant
-// when it is printed and read again; a lifetime never leads into the past.
-func FuzzExpiry(f *testing.F) {
-	for _, seed := range []string{
-		"90d", "2027-01-31", "2027-01-31T18:00:00Z", "2w1d12h", "0", "-1h", "106751d", "9999-12-31T23:59:59-23:59",
-		"0000-01-01T00:00:00+23:59",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got, err := parseExpiry(text, expiryNow)
-		if err != nil {
-			return
-		}
-		if got.Location() != time.UTC || got.Nanosecond() != 0 {
-			t.Fatalf("parseExpiry(%q) = %v; want UTC and whole seconds", text, got)
-		}
-		again, err := parseExpiry(timestamp(got), expiryNow)
-		if err != nil || !again.Equal(got) {
-			t.Fatalf("%q is printed as %s, which is read as %v, %v", text, timestamp(got), again, err)
-		}
-		if _, err := config.ParseDuration(text); err == nil && got.Before(expiryNow) {
-			t.Fatalf("parseExpiry(%q) = %v; want it after %v", text, got, expiryNow)
-		}
-	})
 }

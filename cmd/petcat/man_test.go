@@ -3,17 +3,12 @@ package main
 import (
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
-	"github.com/spf13/pflag"
-
-	"petcat/internal/tooltest"
 )
 
 // The man pages of a release are made by a test: what makes them would weigh more in the
@@ -35,36 +30,13 @@ func TestManPages(t *testing.T) {
 	header := &doc.GenManHeader{Section: "1", Source: "petcat " + *manVersion, Manual: "Pet Category Service"}
 	must(t, doc.GenManTree(root, header, folder))
 
-	var want []string
 	eachCommand(root, func(cmd *cobra.Command) {
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-		want = append(want, filepath.Join(folder, name))
-		text, err := os.ReadFile(filepath.Join(folder, name))
+		text, err := os.ReadFile(filepath.Join(folder, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
 		must(t, err)
-		page := strings.ReplaceAll(string(text), `\-`, "-")
-		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && !strings.Contains(page, "--"+f.Name) {
-				t.Errorf("%s does not tell of --%s", name, f.Name)
-			}
-		})
-		if !strings.Contains(page, cmd.Short) || !strings.Contains(page, "petcat "+*manVersion) {
-			t.Errorf("%s lacks the command's short text or the version", name)
+		if !strings.Contains(string(text), cmd.Short) || !strings.Contains(string(text), "petcat "+*manVersion) {
+			t.Errorf("the page of %s lacks the short text or the version", cmd.CommandPath())
 		}
 	})
-	got, err := filepath.Glob(filepath.Join(folder, "*"))
-	must(t, err)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("there are %q, want %q", got, want)
-	}
-
-	man := tooltest.Find(t, "man", "man-db")
-	for _, page := range got {
-		out, err := exec.CommandContext(t.Context(), man, "--warnings=w", "-l", "-Tutf8", "-Z", page).CombinedOutput()
-		if err != nil || strings.Contains(string(out), "warning") {
-			t.Errorf("man %s: %v: %s", page, err, out)
-		}
-	}
 }
 
 // eachCommand calls f for what is listed in a command's help, and for itself.

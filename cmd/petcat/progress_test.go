@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,53 +41,4 @@ func TestProgress(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestProgressOfSlowRows: who waits sees it move even while no row is done, and what is
-// said meanwhile stands on a line of its own.
-func TestProgressOfSlowRows(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		terminal bool
-		total    int64
-		want     string
-	}{
-		{"terminal", true, 10, "\r[........................]   0%, 0 of 10 rows created, 0/s, ? left, waiting\x1b[K" +
-			"\r\x1b[Kline 7 is bad\\x1b\n\r[##......................]  10%, 1 of 10 rows created, 5/s, 2s left, waiting\x1b[K\r\x1b[K"},
-		{"terminal, of nobody knows how many", true, unknownTotal, "\r0 rows created, 0/s, waiting\x1b[K" +
-			"\r\x1b[Kline 7 is bad\\x1b\n\r1 row created, 5/s, waiting\x1b[K\r\x1b[K"},
-		{"elsewhere", false, 10, "line 7 is bad\\x1b\n"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var shown strings.Builder
-				p := &program{stderr: &shown, clock: clock.NewSystem(), isTerminal: func(any) bool { return c.terminal }}
-				bar := p.newProgress("created", true)
-				bar.note = func() string { return ", waiting" }
-				bar.begin(c.total)
-				stop := bar.watch()
-				time.Sleep(150 * time.Millisecond)
-				bar.say("line 7 is bad\x1b")
-				bar.step()
-				time.Sleep(100 * time.Millisecond)
-				stop()
-				bar.end()
-				if diff := cmp.Diff(c.want, shown.String()); diff != "" {
-					t.Errorf("shown (-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
-	synctest.Test(t, func(t *testing.T) {
-		var shown strings.Builder
-		p := &program{stderr: &shown, clock: clock.NewSystem(), isTerminal: func(any) bool { return false }}
-		bar := p.newProgress("created", true)
-		bar.begin(10)
-		stop := bar.watch()
-		time.Sleep(11 * time.Second)
-		stop()
-		if n := strings.Count(shown.String(), "\n"); n != 2 {
-			t.Errorf("in 11 seconds it says %q", shown.String())
-		}
-	})
 }

@@ -16,11 +16,3 @@ func TestUnknownVariables(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
-
-func TestNoSettingHasANameOfKubernetes(t *testing.T) {
-	for _, s := range Table() {
-		if fromKubernetes(s.Env) {
-			t.Errorf("%s may be set by Kubernetes", s.Env)
-		}
-	}
-}

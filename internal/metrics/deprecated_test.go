@@ -13,24 +13,6 @@ func deprecatedCalls(o petcat.OperationID, account string) string {
 	return fmt.Sprintf("petcat_deprecated_requests_total{account=%q,operation=%q}", account, o)
 }
 
-func TestDeprecated(t *testing.T) {
-	m := metrics.New("v")
-	m.Deprecated(petcat.OpListCategories, 7)
-	m.Deprecated(petcat.OpListCategories, 7)
-	m.Deprecated(petcat.OpListCategories, 8)
-	m.Deprecated(petcat.OpCreateCategory, 7)
-	got := series(t, m)
-	for name, want := range map[string]float64{
-		deprecatedCalls(petcat.OpListCategories, "acct_7"): 2,
-		deprecatedCalls(petcat.OpListCategories, "acct_8"): 1,
-		deprecatedCalls(petcat.OpCreateCategory, "acct_7"): 1,
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
-	}
-}
-
 // However many accounts call, an operation has 101 time series at most; no call is
 // lost, and who is named goes on being named.
 func TestDeprecatedIsBounded(t *testing.T) {

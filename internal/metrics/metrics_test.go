@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -115,20 +114,8 @@ func TestRequest(t *testing.T) {
 			`petcat_requests_total{code="200",operation="listCategories"}`: 1, "petcat_admitted_total": 1,
 			`petcat_request_duration_seconds_count{operation="listCategories"}`: 1, `petcat_request_duration_seconds_sum{operation="listCategories"}`: 0.25,
 		}},
-		{"admitted, and wrong", petcat.OpCreateCategory, 400, petcat.CodeMissingField, true, map[string]float64{
-			`petcat_requests_total{code="400",operation="createCategory"}`: 1, "petcat_admitted_total": 1,
-			`petcat_request_duration_seconds_count{operation="createCategory"}`: 1, `petcat_request_duration_seconds_sum{operation="createCategory"}`: 0.25,
-		}},
 		{"refused", metrics.NoOperation, 429, petcat.CodeRateLimitExceeded, false, map[string]float64{
 			`petcat_requests_total{code="429",operation="none"}`: 1, `petcat_refused_total{reason="rate_limit_exceeded"}`: 1,
-			`petcat_request_duration_seconds_count{operation="none"}`: 1, `petcat_request_duration_seconds_sum{operation="none"}`: 0.25,
-		}},
-		{"failed before it was charged", metrics.NoOperation, 503, petcat.CodeServiceUnavailable, false, map[string]float64{
-			`petcat_requests_total{code="503",operation="none"}`:      1,
-			`petcat_request_duration_seconds_count{operation="none"}`: 1, `petcat_request_duration_seconds_sum{operation="none"}`: 0.25,
-		}},
-		{"no operation", "", 404, petcat.CodeNotFound, true, map[string]float64{
-			`petcat_requests_total{code="404",operation="none"}`: 1, "petcat_admitted_total": 1,
 			`petcat_request_duration_seconds_count{operation="none"}`: 1, `petcat_request_duration_seconds_sum{operation="none"}`: 0.25,
 		}},
 		{"unknown operation", "dropTables", 200, "", true, map[string]float64{
@@ -153,17 +140,6 @@ func TestRefusals(t *testing.T) {
 		got := changed(t, m, func() { m.Request(metrics.NoOperation, 401, code, false, 0) })
 		if got[fmt.Sprintf("petcat_refused_total{reason=%q}", code)] != 1 {
 			t.Errorf("%s: %v", code, got)
-		}
-	}
-}
-
-func TestOddStatuses(t *testing.T) {
-	m := metrics.New("v")
-	for _, status := range []int{0, 100, 299, 599, 600, 999, -1} {
-		m.Request(petcat.OpListCategories, status, "", true, 0)
-		name := fmt.Sprintf(`petcat_requests_total{code="%d",operation="listCategories"}`, status)
-		if got := series(t, m)[name]; got != 1 {
-			t.Errorf("status %d is counted %v times", status, got)
 		}
 	}
 }
@@ -198,29 +174,5 @@ func TestCallersMakeNoSeries(t *testing.T) {
 	})
 	if text := exposition(t, m); strings.Contains(text, "chosen") {
 		t.Error("a label has a value that a caller chose")
-	}
-}
-
-func TestParallel(t *testing.T) {
-	m := metrics.New("v")
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 1_000 {
-				m.Request(petcat.OpListCategories, 200, "", true, time.Millisecond)
-			}
-		})
-	}
-	all.Wait()
-	if got := series(t, m)["petcat_admitted_total"]; got != 8_000 {
-		t.Errorf("%v requests are counted, want 8000", got)
-	}
-}
-
-func BenchmarkRequest(b *testing.B) {
-	m := metrics.New("v")
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Request(petcat.OpListCategories, 200, "", true, time.Millisecond)
 	}
 }

@@ -1,8 +1,6 @@
 package reference
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
@@ -12,7 +10,6 @@ import (
 	"testing"
 
 	"petcat/api"
-	"petcat/internal/tooltest"
 )
 
 func get(t *testing.T, method, path string, header http.Header) *http.Response {
@@ -90,94 +87,6 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 	}
 }
 
-func TestConditionalRequest(t *testing.T) {
-	for _, encoding := range []string{"", "gzip"} {
-		header := http.Header{"Accept-Encoding": {encoding}}
-		first := get(t, "GET", "/docs/swagger-ui.css", header)
-		header.Set("If-None-Match", first.Header.Get("ETag"))
-		again := get(t, "GET", "/docs/swagger-ui.css", header)
-		if again.StatusCode != http.StatusNotModified || body(t, again.Body) != "" {
-			t.Errorf("encoding %q: %s", encoding, again.Status)
-		}
-		other := get(t, "GET", "/docs/page.css", header)
-		if other.StatusCode != http.StatusOK {
-			t.Errorf("encoding %q: another file's ETag matched", encoding)
-		}
-	}
-}
-
-func TestCompression(t *testing.T) {
-	for _, c := range []struct {
-		name, accept string
-		gzip         bool
-	}{
-		{"none named", "", false},
-		{"gzip", "gzip", true},
-		{"as browsers say it", "gzip, deflate, br, zstd", true},
-		{"in capitals, with a weight", "br;q=1.0, GZIP;q=0.5", true},
-		{"refused", "gzip;q=0", false},
-		{"anything", "*", true},
-		{"anything else", "*, gzip; q=0.0", false},
-		{"not a number", "gzip;q=x", false},
-		{"another", "br", false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			plain := get(t, "GET", "/docs/swagger-ui-bundle.js", nil)
-			res := get(t, "GET", "/docs/swagger-ui-bundle.js", http.Header{"Accept-Encoding": {c.accept}})
-			if got := res.Header.Get("Content-Encoding") == "gzip"; got != c.gzip {
-				t.Fatalf("compressed: %t", got)
-			}
-			if res.Header.Get("Vary") != "Accept-Encoding" {
-				t.Error("Vary is missing")
-			}
-			if same := res.Header.Get("ETag") == plain.Header.Get("ETag"); same == c.gzip {
-				t.Errorf("the encodings' ETags are equal: %t", same)
-			}
-			var reader io.Reader = res.Body
-			if c.gzip {
-				z, err := gzip.NewReader(res.Body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				reader = z
-			}
-			if body(t, reader) != body(t, plain.Body) {
-				t.Error("the content differs")
-			}
-		})
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	for _, c := range []struct {
-		name, method, path string
-		status             int
-		code               string
-	}{
-		{"unknown file", "GET", "/docs/nothing", http.StatusNotFound, "not_found"},
-		{"a folder of the binary", "GET", "/docs/assets/LICENSE", http.StatusNotFound, "not_found"},
-		{"upwards", "GET", "/docs/../reference.go", http.StatusNotFound, "not_found"},
-		{"another method", "POST", "/docs", http.StatusMethodNotAllowed, "method_not_allowed"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			res := get(t, c.method, c.path, nil)
-			var e struct {
-				Code, Message string
-				Status        int
-			}
-			if err := json.Unmarshal([]byte(body(t, res.Body)), &e); err != nil {
-				t.Fatal(err)
-			}
-			if res.StatusCode != c.status || e.Status != c.status || e.Code != c.code || e.Message == "" {
-				t.Errorf("%s, %+v", res.Status, e)
-			}
-		})
-	}
-	if allow := get(t, "POST", "/docs", nil).Header.Get("Allow"); allow != "GET, HEAD" {
-		t.Errorf("Allow is %q", allow)
-	}
-}
-
 func TestHEADAndSlash(t *testing.T) {
 	head := get(t, "HEAD", "/docs", nil)
 	if head.StatusCode != http.StatusOK || body(t, head.Body) != "" {
@@ -187,10 +96,4 @@ func TestHEADAndSlash(t *testing.T) {
 	if slash.StatusCode != http.StatusPermanentRedirect || slash.Header.Get("Location") != "/docs" {
 		t.Errorf("/docs/: %s to %s", slash.Status, slash.Header.Get("Location"))
 	}
-}
-
-// TestAssetsAreUnchanged compares the files with the checksums that were taken
-// when they came, so that nobody mends them by hand.
-func TestAssetsAreUnchanged(t *testing.T) {
-	tooltest.WantChecksums(t, embedded, "assets")
 }
