@@ -23,7 +23,7 @@ type tool struct {
 // findTools finds, installs or builds everything. What fails is absent, but
 // without petcat and the bare server there is nothing to measure.
 func (s *suite) findTools(ctx context.Context) error {
-	need := exec.CommandContext(ctx, filepath.Join(s.root, "scripts", "need-servers"), "wrk", "nginx")
+	need := exec.CommandContext(ctx, filepath.Join(s.root, "scripts", "need"), "wrk wrk", "nginx nginx")
 	if out, err := need.CombinedOutput(); err != nil {
 		s.say("%s", lastLine(string(out)))
 	}
@@ -110,7 +110,7 @@ func find(ctx context.Context, flag string, programs ...string) tool {
 			return tool{path: path, version: strings.TrimPrefix(line, "nginx version: ")}
 		}
 	}
-	return tool{absent: "not installed; as root on Debian, scripts/need-servers installs it"}
+	return tool{absent: "not installed; as root on Debian, scripts/need installs it"}
 }
 
 // findPostgres finds the newest PostgreSQL. Debian keeps its programs out of PATH, by
