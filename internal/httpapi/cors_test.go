@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -146,12 +145,10 @@ func TestCrossOriginRefused(t *testing.T) {
 // Whatever comes back, an allowed page can read it.
 func TestCrossOrigin(t *testing.T) {
 	var fail error
-	var options httpapi.Options
 	s := start(t, allowing(site, otherSite), func(o *httpapi.Options) {
 		o.Documents = map[string]http.Handler{
 			"/openapi.json": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }),
 		}
-		options = *o
 	})
 	broken := start(t, allowing(site), func(o *httpapi.Options) { o.Catalog = brokenList{fail: func() error { return fail }} })
 	key, _ := s.key(s.account("acme", petcat.Pro))
@@ -193,24 +190,6 @@ func TestCrossOrigin(t *testing.T) {
 			wantHeader(t, a, "Vary", "")
 		}
 		wantError(t, s.preflight("/openapi.json", site), 405, petcat.CodeMethodNotAllowed)
-	})
-	t.Run("while the service starts", func(t *testing.T) {
-		starting := httpapi.Starting(options)
-		ask := func(method string, headers ...request) *httptest.ResponseRecorder {
-			r := httptest.NewRequestWithContext(t.Context(), method, "/v1/categories", nil)
-			for _, change := range headers {
-				change(r)
-			}
-			w := httptest.NewRecorder()
-			starting.ServeHTTP(w, r)
-			return w
-		}
-		if w := ask("GET", page); w.Code != 503 || w.Header().Get(allow) != site {
-			t.Errorf("%d, allowed %q", w.Code, w.Header().Get(allow))
-		}
-		if w := ask("OPTIONS", page, withHeader(asksMethod, "GET")); w.Code != 204 || w.Header().Get(allow) != site {
-			t.Errorf("a preflight: %d, allowed %q", w.Code, w.Header().Get(allow))
-		}
 	})
 }
 

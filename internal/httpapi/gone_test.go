@@ -49,25 +49,22 @@ func TestClientsThatGoAway(t *testing.T) {
 		{"during a create", func(o *httpapi.Options) { o.Store = goneCreator{} }, http.MethodPost, 499, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var options httpapi.Options
-			s := start(t, c.change, func(o *httpapi.Options) { options = *o })
-			handler, err := httpapi.New(options)
-			must(t, err)
+			s := start(t, c.change)
 			key, _ := s.key(s.account("zoo", petcat.Free))
-			_, err = s.keyring.Identify(t.Context(), key, s.clock.Read()) // it is in memory
+			_, err := s.keyring.Identify(t.Context(), key, s.clock.Read()) // it is in memory
 			must(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			r := httptest.NewRequestWithContext(ctx, c.method, "/v1/categories", strings.NewReader(`{"name":"dog"}`))
 			r.Header.Set("Authorization", "Bearer "+key)
-			handler.ServeHTTP(httptest.NewRecorder(), r)
+			s.handler.ServeHTTP(httptest.NewRecorder(), r)
 			if last := s.records[len(s.records)-1]; last.Status != c.status {
 				t.Errorf("recorded as %d %s, want %d", last.Status, last.Code, c.status)
 			}
 			if s.log.Len() > 0 {
 				t.Errorf("the log says: %s", s.log)
 			}
-			state := options.Failures.Peek(netip.MustParseAddrPort(r.RemoteAddr).Addr()).Minute
+			state := s.options.Failures.Peek(netip.MustParseAddrPort(r.RemoteAddr).Addr()).Minute
 			if failed := state.Limit - state.Remaining; failed != c.failed {
 				t.Errorf("%d failed attempts of the address, want %d", failed, c.failed)
 			}

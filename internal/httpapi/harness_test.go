@@ -35,12 +35,14 @@ var noon = time.Date(2026, 3, 14, 12, 0, 18, 0, time.UTC)
 
 // service is the API with everything real behind it, but for the clock.
 type service struct {
-	t       *testing.T
+	t       testing.TB
 	clock   *clock.Manual
 	store   *sqlite.Store
 	catalog *catalog.Catalog
 	keyring *keyring.Keyring
 	limiter *ratelimit.Memory
+	options httpapi.Options
+	handler http.Handler
 	url     string
 	client  *http.Client
 	log     *bytes.Buffer
@@ -50,7 +52,7 @@ type service struct {
 }
 
 // start starts a service; change may replace parts of the options.
-func start(t *testing.T, change ...func(*httpapi.Options)) *service {
+func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	t.Helper()
 	s := &service{t: t, clock: clock.NewManual(noon), log: new(bytes.Buffer)}
 	dir, err := datadir.Open(t.TempDir())
@@ -88,9 +90,10 @@ func start(t *testing.T, change ...func(*httpapi.Options)) *service {
 	for _, f := range change {
 		f(&o)
 	}
-	handler, err := httpapi.New(o)
+	s.options = o
+	s.handler, err = httpapi.New(o)
 	must(t, err)
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(s.handler)
 	transport := &http.Transport{DisableCompression: true}
 	s.url = server.URL
 	s.client = &http.Client{Transport: apicheck.New(t, transport, func() int64 { return limits.Now() / int64(time.Second) })}
@@ -187,6 +190,22 @@ func (s *service) do(method, path string, body io.Reader, changes ...request) *a
 	data, err := io.ReadAll(res.Body)
 	must(s.t, err)
 	return &answer{Response: res, body: data}
+}
+
+// serve hands a request to the handler, without a network. Its header is not checked.
+func (s *service) serve(t testing.TB, method, path, key string, body io.Reader, size int64) *answer {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, body)
+	r.ContentLength = size
+	r.Header.Set("Authorization", "Bearer "+key)
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return &answer{Response: w.Result(), body: w.Body.Bytes()}
+}
+
+func (s *service) post(path, body string, changes ...request) *answer {
+	s.t.Helper()
+	return s.do(http.MethodPost, path, strings.NewReader(body), changes...)
 }
 
 func (s *service) list(changes ...request) *answer {

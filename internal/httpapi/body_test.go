@@ -1,0 +1,151 @@
+package httpapi_test
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/httpapi"
+)
+
+// malformed are bodies that are no JSON (RFC 8259), or JSON that readers understand in different ways.
+func malformed() []string {
+	all := []string{
+		``, " \t\r\n", `{`, `}`, `{"name":"x"]`, `{"name":"x"`, `{"name":"x`, `{"name":"x\"}`, `{"name":"x"}}`, `{"name":"x"} {}`, "{\"name\":\"x\"}\x00", `{"name":"x",}`, `{,"name":"x"}`,
+		`{"a":1,,"name":"x"}`, `{"a":1 "name":"x"}`, `{"name","x"}`, `{"name"::"x"}`, `{"name":}`, `{name:"x"}`, `{'name':"x"}`, `{1:1,"name":"x"}`, "{\"name\":\"x\"} // x", `{/* x */"name":"x"}`,
+		"{\"name\":\"a\tb\"}", `{"name":"\x41"}`, `{"name":"\u041"}`, `{"name":"\u{41}"}`, "{\u00a0\"name\":\"x\"}", "\f{\"name\":\"x\"}", `{“name”:“x”}`, `{"name":5,"z":tru}`, `[] x`, `name=x`,
+		// Members twice, halves of surrogate pairs, and what is not UTF-8.
+		`{"name":"a","nam\u0065":"b"}`, `{"z":1,"name":"a","z":1}`, `[{"a":1,"a":2}]`, `{"name":"\ud83d"}`, `{"name":"\udc15\ud83d"}`, `{"name":"\ud83d\u0041"}`, `{"\ud800":1,"name":"x"}`,
+		"\ufeff{\"name\":\"x\"}", "{\"name\":\"\xff\"}", "{\"name\":\"\xc0\xaf\"}", "{\"name\":\"\xed\xa0\x80\"}", "{\"name\":\"\xf4\x90\x80\x80\"}", "{\"z\":\"\xe2\x82\",\"name\":\"x\"}",
+	}
+	for _, value := range []string{
+		`[1,]`, `01`, `+1`, `-`, `.5`, `1.`, `1e`, `0x1F`, `1_000`, `NaN`, `-Infinity`, `True`, `nul`, `undefined`, `١`, `[[{"a":[{"b":1,"c":2,"b":3}]}]]`, `"\ud800"`,
+		strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
+	} {
+		all = append(all, `{"z":`+value+`,"name":"dog"}`)
+	}
+	return all
+}
+
+func TestMalformedJSONIsRefused(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+	for _, body := range malformed() {
+		if a := s.create(body, withKey(key)); a.StatusCode != 400 || a.code(t) != petcat.CodeMalformedJSON {
+			t.Errorf("%.60q: %d %.200s", body, a.StatusCode, a.body)
+		}
+	}
+	if list := s.list(withKey(key)); string(list.body) != "[]" {
+		t.Errorf("the list is %s", list.body)
+	}
+}
+
+// TestAnyOtherJSONIsUnderstood: the names are kept as they were sent.
+func TestAnyOtherJSONIsUnderstood(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+	for body, name := range map[string]string{
+		"\r\n\t {\t\"name\"\r:\n\"x\" } \n": `x`, `{"\u006eam\u0065":"a\"\\\/b"}`: `a\"\\/b`, `{"name":"\uD83D\udc15"}`: "🐕", `{"name":"\\u0041"}`: `\\u0041`,
+		"{\"name\":\"\ufeffx\"}": "\ufeffx", `{"":1,"name":"x"}`: `x`, `{"Name":"a","NAME":"b","name":"c"}`: `c`, `{"id":99999999999999999999,"name":"n"}`: `n`,
+		`{"z":[0,-0,-1.25,1e+1,1E-10,1e999,null,true,{},[{"a":1},{"a":2}]],"name":"n"}`: `n`, `{"z":` + strings.Repeat("7", 5_000) + `,"name":"n"}`: `n`,
+		`{"z":` + strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999) + `,"name":"n"}`: `n`,
+	} {
+		if a := s.create(body, withKey(key)); a.StatusCode != 201 || !strings.HasSuffix(string(a.body), `,"name":"`+name+`"}`) {
+			t.Errorf("%.60q: %d %s", body, a.StatusCode, a.body)
+		}
+	}
+}
+
+// FuzzBody: whatever the body, it is a category or a refusal, never a failure of ours.
+func FuzzBody(f *testing.F) {
+	f.Add(`{"name":"x","description":"\ud83d\udc15"}`)
+	for _, body := range malformed() {
+		f.Add(body)
+	}
+	s := start(f)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, petcat.MaxQuota, petcat.MaxQuota))
+	f.Fuzz(func(t *testing.T, body string) {
+		a := s.serve(t, "POST", "/v1/categories", key, strings.NewReader(body), int64(len(body)))
+		if a.StatusCode != 201 && a.StatusCode != 400 && a.StatusCode != 413 {
+			t.Errorf("%q: %d %s", body, a.StatusCode, a.body)
+		}
+	})
+}
+
+// reader is a body that is what a function says.
+type reader func(p []byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+func TestBodyThatDoesNotArriveInTimeGets408(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	late := reader(func([]byte) (int, error) { return 0, os.ErrDeadlineExceeded })
+	wantError(t, s.serve(t, "POST", "/v1/categories", key, late, 100), 408, petcat.CodeRequestTimeout)
+}
+
+// TestHeadersAreTrueWhenAnAnswerIsSent, not when its request came: 18 s into a minute.
+func TestHeadersAreTrueWhenAnAnswerIsSent(t *testing.T) {
+	for after, want := range map[time.Duration]string{
+		0:                `"minute";r=59;t=42, "day";r=999;t=43182`,
+		6 * time.Second:  `"minute";r=59;t=36, "day";r=999;t=43176`,
+		45 * time.Second: `"minute";r=60;t=57, "day";r=999;t=43137`,
+	} {
+		s := start(t)
+		key, _ := s.key(s.account("acme", petcat.Free))
+		body := strings.NewReader(`{"name":"dog"}`)
+		slow := reader(func(p []byte) (int, error) {
+			s.clock.Advance(after)
+			after = 0
+			return body.Read(p)
+		})
+		if got := s.serve(t, "POST", "/v1/categories", key, slow, -1).Response.Header["RateLimit"]; len(got) != 1 || got[0] != want {
+			t.Errorf("RateLimit is %q, want %s", got, want)
+		}
+	}
+}
+
+// TestBodiesShareABudget: all large bodies together have a bounded room, of which an account
+// gets half. Past it they are answered 503, and small ones are served as ever.
+func TestBodiesShareABudget(t *testing.T) {
+	s := start(t, func(o *httpapi.Options) { o.BodyBytes = 256 << 10 })
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	other, _ := s.key(s.account("other", petcat.Pro))
+	body := func(n int) string { return `{"name":"x","more":"` + strings.Repeat("y", n) + `"}` }
+	create := func(key string, n int) *answer {
+		return s.serve(t, "POST", "/v1/categories", key, strings.NewReader(body(n)), int64(len(body(n))))
+	}
+	wantRefused := func(a *answer) {
+		t.Helper()
+		wantError(t, a, 503, petcat.CodeServiceUnavailable)
+		wantHeader(t, a, "Retry-After", "1")
+	}
+	// stall sends a create whose body stops half-way, and returns when the server waits for more.
+	stall := func(key string) (end func()) {
+		waiting, ended, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
+		arrives := strings.NewReader(body(100 << 10))
+		go func() {
+			defer close(done)
+			s.serve(t, "POST", "/v1/categories", key, reader(func(p []byte) (int, error) {
+				if n, err := arrives.Read(p); err == nil {
+					return n, nil
+				}
+				waiting <- struct{}{}
+				<-ended
+				return 0, io.ErrUnexpectedEOF
+			}), 110<<10)
+		}()
+		<-waiting
+		return func() { close(ended); <-done }
+	}
+	wantRefused(create(key, 150<<10)) // more than an account's half
+	end := stall(key)
+	wantRefused(create(key, 50<<10))
+	wantStatus(t, create(key, 3<<10), 201)
+	wantStatus(t, create(other, 50<<10), 201)
+	end()
+	wantStatus(t, create(key, 50<<10), 201)
+}
