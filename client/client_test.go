@@ -22,16 +22,11 @@ func TestNew(t *testing.T) {
 	for _, c := range []struct{ name, url, key, fails string }{
 		{name: "with the version", url: "https://petcat.test/v1", key: validKey},
 		{name: "without", url: "https://petcat.test", key: validKey},
-		{name: "with a slash", url: "https://petcat.test/", key: validKey},
 		{name: "below a path", url: "http://petcat.test/pets/v1/", key: validKey},
 		{name: "no key", url: "https://petcat.test", fails: "the API key is empty"},
 		{name: "key with the end of its line", url: "https://petcat.test", key: validKey + "\n", fails: "white space"},
-		{name: "key with a letter that no key has", url: "https://petcat.test", key: validKey + "ü", fails: "characters that no key has"},
-		{name: "no URL", key: validKey, fails: "must be like https"},
 		{name: "no scheme", url: "petcat.test/v1", key: validKey, fails: "must be like https"},
-		{name: "other scheme", url: "ftp://petcat.test/v1", key: validKey, fails: "must be like https"},
 		{name: "key as the URL", url: validKey, key: "https://petcat.test", fails: "must be like https"},
-		{name: "not a URL", url: "http://petcat.test:" + validKey, key: validKey, fails: "must be like https"},
 		{name: "key in the URL", url: "https://" + validKey + "@petcat.test", key: validKey, fails: "must have no user"},
 		{name: "key in the query", url: "https://petcat.test/v1?key=" + validKey, key: validKey, fails: "must have no user, query"},
 	} {

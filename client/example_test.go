@@ -130,26 +130,6 @@ func ExampleError() {
 	// petcat: get category: 404 not_found: there is no such category (request TESTS001-1)
 }
 
-func ExampleClient_Usage() {
-	c, stop := start()
-	defer stop()
-	ctx := context.Background()
-	if _, err := c.Categories.List(ctx); err != nil {
-		log.Fatal(err)
-	}
-
-	usage, err := c.Usage(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, w := range usage.Windows {
-		fmt.Printf("%d of %d requests of the %s\n", w.Used, w.Limit, w.Window)
-	}
-	// Output:
-	// 1 of 60 requests of the minute
-	// 1 of 1000 requests of the day
-}
-
 // A test may answer for the service. This one takes a day, in no time inside a bubble of
 // testing/synctest.
 func ExampleWithTransport() {

@@ -35,36 +35,6 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// TestUsageReopens: who asks for the usage hears of a new plan, and so does whoever waits;
-// while the day is spent or the key is banned, nothing is sent.
-func TestUsageReopens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(60, 1000)
-		c := newClient(t, s, client.WithMaxWait(48*time.Hour))
-		s.use(1000)
-		begun := time.Now()
-		done := make(chan error)
-		go func() { done <- createAll(t.Context(), c, "cat", 20) }()
-		time.Sleep(time.Hour)
-		_, err := c.Usage(t.Context())
-		must(t, err)
-		synctest.Wait()
-		if requests := s.log(); len(requests) != 2 {
-			t.Fatalf("%d requests while the day is spent, want the first create and the usage", len(requests))
-		}
-		s.mu.Lock()
-		s.day.quota = 10_000
-		s.mu.Unlock()
-		_, err = c.Usage(t.Context())
-		must(t, err)
-		must(t, <-done)
-		if took := time.Since(begun); took > time.Hour+2*time.Minute {
-			t.Errorf("it took %s", took)
-		}
-		wantEachOnce(t, s, 20)
-	})
-}
-
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(60, 1000)
