@@ -19,26 +19,16 @@ func TestParseNewCategory(t *testing.T) {
 		{"name alone", text("dog"), nil, "", ""},
 		{"both", text("dog"), text("barks"), "", ""},
 		{"white space is kept", text(" dog "), text(" \n"), "", ""},
-		{"empty description", text("dog"), text(""), "", ""},
-		{"lines in a description", text("dog"), text("a\tb\r\nc"), "", ""},
 		{"longest", text(strings.Repeat("🐕", 1000)), text(strings.Repeat("é", 10_000)), "", ""},
 		{"combining characters count each", text(strings.Repeat("e\u0301", 500)), nil, "", ""},
-		{"format characters are no controls", text("a\u200db\u2028"), nil, "", ""},
 
 		{"no name", nil, nil, petcat.CodeMissingField, "name is required"},
-		{"no name beside a wrong description", nil, text("\x00"), petcat.CodeMissingField, "name is required"},
-		{"empty name", text(""), nil, petcat.CodeInvalidField, "name must contain something"},
 		{"blank name", text(" \u00a0\u2003\u3000"), nil, petcat.CodeInvalidField, "name must contain something"},
 		{"name too long", text(strings.Repeat("🐕", 1001)), nil, petcat.CodeInvalidField, "name must have at most 1000 characters"},
 		{"name not UTF-8", text("a\xff"), nil, petcat.CodeInvalidField, "name must be valid UTF-8"},
-		{"name cut off in a character", text("🐕"[:3]), nil, petcat.CodeInvalidField, "name must be valid UTF-8"},
 		{"name with NUL", text("a\x00"), nil, petcat.CodeInvalidField, "found U+0000"},
-		{"name with a tab", text("a\tb"), nil, petcat.CodeInvalidField, "found U+0009"},
-		{"name with a C1 control", text("a\u0085b"), nil, petcat.CodeInvalidField, "found U+0085"},
 		{"description too long", text("dog"), text(strings.Repeat("é", 10_001)), petcat.CodeInvalidField, "description must have at most 10000 characters"},
 		{"description with ESC", text("dog"), text("\x1b[2J"), petcat.CodeInvalidField, "found U+001B"},
-		{"description with DEL", text("dog"), text("\x7f"), petcat.CodeInvalidField, "found U+007F"},
-		{"description not UTF-8", text("dog"), text("\xc0\x80"), petcat.CodeInvalidField, "description must be valid UTF-8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := petcat.ParseNewCategory(c.text, c.description)

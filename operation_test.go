@@ -35,24 +35,3 @@ func TestRegistryIsSound(t *testing.T) {
 		}
 	}
 }
-
-func TestOperationSunset(t *testing.T) {
-	planned := petcat.Operation{SunsetAt: noon}
-	for _, c := range []struct {
-		name string
-		o    petcat.Operation
-		at   time.Time
-		want bool
-	}{
-		{"none planned", petcat.Operation{}, noon, false},
-		{"before", planned, noon.Add(-1), false},
-		{"at its moment", planned, noon, true},
-		{"after", planned, noon.Add(time.Hour), true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := c.o.Sunset(c.at); got != c.want {
-				t.Errorf("sunset %v, want %v", got, c.want)
-			}
-		})
-	}
-}

@@ -73,24 +73,3 @@ func hidesPlanted(t *testing.T, how, text string) {
 		}
 	}
 }
-
-// What is on its way to a store holds the fresh secret in unexported fields.
-func TestSecretStaysInsideNewKeyAndRotation(t *testing.T) {
-	g := generated(t, petcat.Production)
-	k, err := petcat.ParseNewKey(1, petcat.KeyTerms{Label: "label", ExpiresAt: noon.AddDate(1, 0, 0)}, noon, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := petcat.ParseRotation(1, 0, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, value := range []any{g, k, r, &g, &k, &r} {
-		for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
-			text := fmt.Sprintf(format, value)
-			if strings.Contains(text, "pck_") || strings.Contains(text, fmt.Sprintf("%x", "pck_")) {
-				t.Errorf("%T as %s shows the key: %s", value, format, text)
-			}
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package apicheck_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,42 +132,25 @@ func TestDoctoredAnswersAreFound(t *testing.T) {
 		want   string
 	}{
 		{"no limit", right(200).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit is there 0 times"},
-		{"no remaining", right(200).set("X-RateLimit-Remaining", ""), "X-RateLimit-Remaining is there 0 times"},
-		{"no reset", right(200).set("X-RateLimit-Reset", ""), "X-RateLimit-Reset is there 0 times"},
 		{"limit twice", right(200).add("X-RateLimit-Limit", "60"), "X-RateLimit-Limit is there 2 times"},
-		{"remaining twice", right(200).add("X-RateLimit-Remaining", "59"), "X-RateLimit-Remaining is there 2 times"},
 		{"limit no number", right(200).set("X-RateLimit-Limit", "60;w=60"), "not a whole number"},
-		{"remaining below zero", right(200).set("X-RateLimit-Remaining", "-1"), "not a whole number"},
-		{"reset a date", right(200).set("X-RateLimit-Reset", "Sat, 14 Mar 2026 12:01:00 GMT"), "not a whole number"},
 		{"limit zero", right(401).set("X-RateLimit-Limit", "0").set("X-RateLimit-Remaining", "0"), "X-RateLimit-Limit is 0"},
 		{"more left than the limit", right(200).set("X-RateLimit-Remaining", "61"), "above the limit"},
 		{"reset now", right(200).set("X-RateLimit-Reset", fmt.Sprint(sent)), "not after now"},
-		{"reset in seconds from now", right(200).set("X-RateLimit-Reset", "42"), "not after now"},
 		{"no RateLimit", right(200).set("RateLimit", ""), `RateLimit is ""`},
 		{"RateLimit of another draft", right(200).set("RateLimit", "limit=60, remaining=59, reset=42"), "RateLimit is"},
-		{"RateLimit without the day's name", right(200).set("RateLimit", `"minute";r=59;t=42, r=999;t=9`), "RateLimit is"},
 		{"no RateLimit-Policy", right(200).set("RateLimit-Policy", ""), "RateLimit-Policy is"},
 		{"an address under the name of an account's window", right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`), "RateLimit-Policy is"},
 		{"an address beside a policy of an account", right(401).set("RateLimit", `"address";r=600;t=42`), "RateLimit and RateLimit-Policy"},
-		{"policy of another window", right(200).set("RateLimit-Policy", `"minute";q=60;w=61`), "RateLimit-Policy is"},
 		{"no request id", right(200).set("X-Request-Id", ""), "no X-Request-Id"},
 
 		{"429 with something left", right(429).set("X-RateLimit-Remaining", "1"), "is 1 on a 429"},
 		{"429, back too early", right(429).set("Retry-After", "40"), "earlier than the reset"},
-		{"429, back at once", right(429).set("Retry-After", "0"), "earlier than the reset"},
-		{"429, back at a date", right(429).set("Retry-After", "Sat, 14 Mar 2026 12:01:00 GMT"), "not a whole number"},
 
 		{"error as text", right(404).set("Content-Type", "text/plain; charset=utf-8"), "Content-Type"},
-		{"error as problem", right(404).set("Content-Type", "application/problem+json"), "Content-Type"},
-		{"error empty", right(404).saying(""), "not {code, message, status}"},
-		{"error no object", right(404).saying(`"not_found"`), "not {code, message, status}"},
-		{"error null", right(404).saying(`null`), "not {code, message, status}"},
 		{"error without code", right(404).saying(`{"message":"m","status":404}`), "not {code, message, status}"},
 		{"error with a member more", right(404).saying(`{"code":"not_found","message":"m","status":404,"request_id":"x"}`), "not {code, message, status}"},
 		{"error with members in other case", right(404).saying(`{"Code":"not_found","Message":"m","Status":404}`), "not {code, message, status}"},
-		{"error with another member", right(404).saying(`{"code":"not_found","detail":"m","status":404}`), "not {code, message, status}"},
-		{"error with its status as text", right(404).saying(`{"code":"not_found","message":"m","status":"404"}`), "not {code, message, status}"},
-		{"error within an object", right(404).saying(`{"error":{"code":"not_found","message":"m","status":404}}`), "not {code, message, status}"},
 		{"error with more after it", right(404).saying(`{"code":"not_found","message":"m","status":404} x`), "not {code, message, status}"},
 		{"unknown code", right(404).saying(`{"code":"gone_fishing","message":"m","status":404}`), "not documented"},
 		{"no message", right(404).saying(`{"code":"not_found","message":"","status":404}`), "does not fit"},
@@ -189,12 +171,6 @@ func TestDoctoredAnswersAreFound(t *testing.T) {
 			}
 		})
 	}
-	t.Run("429 without a pause", func(t *testing.T) {
-		found := strings.Join(problems(t, "GET", right(429).set("Retry-After", "")), "\n")
-		if !strings.Contains(found, "no Retry-After") {
-			t.Errorf("found %q", found)
-		}
-	})
 }
 
 // watched is a test that is told of failures.
@@ -241,13 +217,10 @@ func TestTransport(t *testing.T) {
 		want               string // "" for no failure
 	}{
 		{"list", "GET", list, right(200), ""},
-		{"empty list", "GET", list, right(200).saying("[]"), ""},
 		{"HEAD", "HEAD", list, right(200).saying(""), ""},
 		{"create", "POST", list, right(201), ""},
-		{"refused", "POST", list, right(400), ""},
 		{"no operation", "GET", other, right(404), ""},
 		{"page", "GET", list, right(200).set("Link", next), ""},
-		{"unchanged page", "GET", list, right(200).withStatus(304).saying("").set("Link", next), ""},
 		{"refused by what ends", "GET", list, right(400).set("Deprecation", "@1").set("Sunset", "x").set("Link", `</docs#deprecation>; rel="deprecation"`), ""},
 		{"refused, to a web page", "GET", list, right(400).set("Vary", "Origin").set("Access-Control-Allow-Origin", "https://a.example"), ""},
 		{"outside", "GET", "/openapi.json", right(200).set("X-RateLimit-Limit", "").saying("{}"), ""},
@@ -255,25 +228,14 @@ func TestTransport(t *testing.T) {
 
 		{"a rule is broken", "GET", list, right(200).set("X-Request-Id", ""), "no X-Request-Id"},
 		{"a rule is broken where there is no operation", "GET", other, right(404).saying("404 page not found"), "not {code, message, status}"},
-		{"a rule is broken at the base", "GET", "/v1", right(404).set("X-RateLimit-Reset", ""), "X-RateLimit-Reset"},
 		{"a rule is broken outside", "GET", "/nowhere", right(404).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit"},
 		{"the list is an object", "GET", list, right(200).saying(`{"items":[]}`), "interface document"},
-		{"an id is a text", "GET", list, right(200).saying(`[{"id":"1","name":"dog"}]`), "interface document"},
 		{"a name is missing", "POST", list, right(201).saying(`{"id":1}`), "interface document"},
-		{"a description is null", "POST", list, right(201).saying(`{"id":1,"name":"dog","description":null}`), "interface document"},
-		{"the type is not said", "GET", list, right(200).set("Content-Type", "text/html"), "interface document"},
 		{"a status that is not documented", "GET", list, right(200).withStatus(206), "interface document"},
-		{"a documented header is missing", "GET", list, right(200).set("ETag", ""), "interface document"},
 		{"a header of another answer", "GET", list, right(400).set("Link", next), `without the headers ["Link"]`},
 		{"a header of other answers, encoded", "GET", list, right(200).set("Content-Encoding", "gzip").set("Retry-After", "1"), `without the headers ["Retry-After"]`},
 		{"a header of another form", "GET", list, right(200).set("ETag", "d-1"), "the header ETag"},
-		{"a header of another value", "GET", list, right(200).set("X-Stability", "mature"), "the header X-Stability"},
-		{"a header too large", "GET", list, right(503).set("Retry-After", "2147483648"), "the header Retry-After"},
 		{"a documented header of an error is missing", "GET", list, right(503).set("Cache-Control", ""), "the header Cache-Control"},
-		{"an unchanged page without its tag", "GET", list, right(200).withStatus(304).saying("").set("ETag", ""), "the header ETag"},
-		{"an answer to HEAD without its tag", "HEAD", list, right(200).saying("").set("ETag", ""), "the header ETag"},
-		{"an id too large", "GET", list, right(200).saying(`[{"id":9223372036854775808,"name":"dog"}]`), "interface document"},
-		{"two bodies", "GET", list, right(200).saying(`[][]`), "interface document"},
 		{"a create without its place", "POST", list, right(201).set("Location", ""), "interface document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -289,25 +251,3 @@ func TestTransport(t *testing.T) {
 }
 
 func (a *answer) withStatus(status int) *answer { a.status = status; return a }
-
-// What fails on the way is the caller's to see.
-func TestTransportPassesErrorsOn(t *testing.T) {
-	broken := errors.New("connection reset")
-	for name, base := range map[string]roundTrip{
-		"no answer": func(*http.Request) (*http.Response, error) { return nil, broken },
-		"half a body": func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(io.MultiReader(strings.NewReader("["), failing{broken}))}, nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := apicheck.New(t, base, func() int64 { return sent }).RoundTrip(request(t, "GET", "/v1/categories"))
-			if !errors.Is(err, broken) {
-				t.Errorf("error %v", err)
-			}
-		})
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,7 +1,6 @@
 package clock_test
 
 import (
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,23 +52,5 @@ func TestManual(t *testing.T) {
 		if wall, mono := now.Time().Sub(noon), now.Since(start); wall != step.wall || mono != step.mono {
 			t.Errorf("%s: wall %s, elapsed %s; want %s, %s", step.name, wall, mono, step.wall, step.mono)
 		}
-	}
-}
-
-func TestManualInParallel(t *testing.T) {
-	c := clock.NewManual(noon)
-	start := c.Read()
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 1_000 {
-				c.Advance(time.Millisecond)
-				c.Read()
-			}
-		})
-	}
-	all.Wait()
-	if got := c.Read().Since(start); got != 8*time.Second {
-		t.Errorf("%s passed, want 8s", got)
 	}
 }

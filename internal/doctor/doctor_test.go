@@ -2,7 +2,6 @@ package doctor_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,13 +68,6 @@ func TestRoomForACopy(t *testing.T) {
 			t.Errorf("without scheduled backups, it says %q", f.Text)
 		}
 	}
-}
-
-// TestRoomBeforeTheFirstBackup: the directory is made by a node, on the disk that is there.
-func TestRoomBeforeTheFirstBackup(t *testing.T) {
-	o := options(t)
-	o.Settings.BackupDir = filepath.Join(t.TempDir(), "backups", "of petcat")
-	wantFinding(t, o, "backups", doctor.OK, "GB are left for the backups in "+o.Settings.BackupDir)
 }
 
 func TestNodeThatIsNotReady(t *testing.T) {

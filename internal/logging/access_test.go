@@ -60,29 +60,6 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccessTimes: each line of a log has the time of its own request, whether that is in the
-// second of the line before, later, or earlier.
-func TestAccessTimes(t *testing.T) {
-	var to sink
-	log := logging.New(&to, slog.LevelInfo, logging.JSON)
-	a := accessLine()
-	second := a.At.Truncate(time.Second)
-	var want []string
-	for _, at := range []time.Duration{0, 1_000, 999_999_999, time.Second, 500 * time.Millisecond, 24 * time.Hour, -time.Second} {
-		a.At = second.Add(at)
-		want = append(want, a.At.Format("2006-01-02T15:04:05.000000Z"))
-		log.Access(a)
-	}
-	must(t, log.Close())
-	var got []string
-	for _, line := range to.lines() {
-		got = append(got, fields(t, logging.JSON, line)["time"])
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("times (-want +got)\n%s", diff)
-	}
-}
-
 var longWord = regexp.MustCompile(`[0-9A-Za-z]{21}`)
 
 // harmless checks that a request with a caller's own method, path and address

@@ -142,38 +142,6 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestLevels(t *testing.T) {
-	for _, c := range []struct {
-		level slog.Level
-		want  string
-	}{
-		{slog.LevelDebug, "debug info access warn error"},
-		{slog.LevelInfo, "info access warn error"},
-		{slog.LevelWarn, "warn error"},
-		{slog.LevelError, "error"},
-	} {
-		t.Run(c.level.String(), func(t *testing.T) {
-			var s sink
-			log := logging.New(&s, c.level, logging.JSON)
-			log.Debug("debug")
-			log.Info("info")
-			log.Access(&logging.Access{Path: "/access"})
-			log.Warn("warn")
-			log.Error("error")
-			must(t, log.Close())
-			var got []string
-			for _, name := range []string{"debug", "info", "access", "warn", "error"} {
-				if strings.Contains(s.text(), `"`+name+`"`) || strings.Contains(s.text(), `"/`+name+`"`) {
-					got = append(got, name)
-				}
-			}
-			if strings.Join(got, " ") != c.want {
-				t.Errorf("%v, want %s", got, c.want)
-			}
-		})
-	}
-}
-
 func TestLinesWaitForTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sink
@@ -218,24 +186,6 @@ func TestWarningsAreWrittenAtOnce(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestFullBufferIsWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s sink
-		log := logging.New(&s, slog.LevelInfo, logging.Text)
-		for range 1_000 { // some 200 KB
-			log.Info("m", "k", strings.Repeat("x", 150))
-		}
-		if n := len(s.writes); n < 2 {
-			t.Errorf("%d writes without waiting", n)
-		}
-		log.Info("huge", "k", strings.Repeat("x", 1<<20))
-		must(t, log.Close())
-		if n := strings.Count(s.text(), "\n"); n != 1_001 || log.Lost() != 0 {
-			t.Errorf("%d lines, %d lost", n, log.Lost())
-		}
-	})
 }
 
 func TestFailingWriter(t *testing.T) {
