@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	rules "petcat"
+)
+
+// otherKind returns an empty place of the other kind of database.
+func otherKind(t *testing.T, place string) string {
+	t.Helper()
+	if strings.Contains(place, "://") {
+		return directory(t)
+	}
+	return database(t)
+}
+
+// TestMove: a deployment moves from one kind of database to the other and back by backup and
+// restore, and its callers see that nothing changed.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		free, k := newKey(t, place, "small", "free"), newKey(t, place, "acme", unlimited...)
+		n := serve(t, place)
+		for _, name := range []string{"dog", "cat", "fish"} {
+			n.create(k.Key, name).want(t, http.StatusCreated)
+		}
+		n.do(http.MethodDelete, "/v1/categories/2", "", by(k.Key)).want(t, http.StatusNoContent)
+		once := header("Idempotency-Key", "once")
+		rabbit := n.create(k.Key, "rabbit", once).want(t, http.StatusCreated)
+		for range 7 {
+			n.list(free.Key).want(t, http.StatusOK)
+		}
+		_, day := n.windows(free.Key)
+		list := n.list(k.Key)
+		n.stop()
+
+		file := filepath.Join(t.TempDir(), "all of it")
+		for _, to := range []string{otherKind(t, place), otherKind(t, otherKind(t, place))} {
+			petcat(t, place, "backup", file, "--force", "--quiet")
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the backup has the mode %v: %v", info.Mode(), err)
+			}
+			petcat(t, place, "verify", file)
+			petcat(t, to, "restore", file)
+			if o := run(t, placed(to, "restore", file)...); o.code == exitDone {
+				t.Error("a backup was restored over data")
+			}
+			petcat(t, to, "verify")
+			petcat(t, to, "audit", "verify")
+			n = serve(t, to)
+			moved := n.list(k.Key, header("If-None-Match", list.Header.Get("ETag"))).want(t, http.StatusOK)
+			if diff := cmp.Diff(string(list.body), string(moved.body)); diff != "" {
+				t.Errorf("the list (-before +after):\n%s", diff)
+			}
+			if a := n.create(k.Key, "rabbit", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(a.body, rabbit.body) {
+				t.Errorf("the replay is %s", a.body)
+			}
+			if _, now := n.windows(free.Key); now.Reset == day.Reset && now.Used < day.Used {
+				t.Errorf("%d requests of the day were used, and then %d", day.Used, now.Used)
+			}
+			n.create(k.Key, "next").want(t, http.StatusCreated)
+			list = n.list(k.Key)
+			n.stop()
+			place = to
+		}
+		var all []category
+		list.decode(t, &all)
+		if last := all[len(all)-1]; last.ID != 6 {
+			t.Errorf("the last id is %d", last.ID)
+		}
+	})
+}
+
+// TestBackupOfABusyServer: a backup has everything that was acknowledged before it began.
+func TestBackupOfABusyServer(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		k := newKey(t, place, "acme", unlimited...)
+		n := serve(t, place)
+		known, done := newBook(), make(chan struct{})
+		var writers sync.WaitGroup
+		for w := range 4 {
+			writers.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-done:
+						return
+					default:
+						var c category
+						n.create(k.Key, fmt.Sprintf("writer %d, category %d", w, i)).want(t, http.StatusCreated).decode(t, &c)
+						known.acknowledge(c)
+					}
+				}
+			})
+		}
+		eventually(t, "there are some categories", func() bool { return known.size() > 50 })
+		before := newBook()
+		known.mu.Lock()
+		for name, id := range known.ids {
+			before.ids[name] = id
+		}
+		known.mu.Unlock()
+		file, restored := filepath.Join(t.TempDir(), "busy.backup"), directory(t)
+		petcat(t, place, "backup", file)
+		close(done)
+		writers.Wait()
+		if o := run(t, placed(place, "restore", file)...); o.code == exitDone {
+			t.Error("a backup was restored under a server")
+		}
+		n.stop()
+		petcat(t, restored, "restore", file)
+		n = serve(t, restored)
+		before.check(t, func() []category { return n.categories(k.Key) })
+		n.stop()
+	})
+}
+
+// TestDamagedBackup: one changed bit is found, before anything is restored.
+func TestDamagedBackup(t *testing.T) {
+	t.Parallel()
+	place, file := directory(t), filepath.Join(t.TempDir(), "a.backup")
+	k := newKey(t, place, "acme", unlimited...)
+	n := serve(t, place)
+	n.create(k.Key, "Ferrets").want(t, http.StatusCreated)
+	n.stop()
+	petcat(t, place, "backup", file)
+	data, err := os.ReadFile(file)
+	must(t, err)
+	at := bytes.Index(data, []byte("Ferrets"))
+	if at < 0 {
+		at = len(data) / 2
+	}
+	data[at] ^= 1
+	must(t, os.WriteFile(file, data, 0o600))
+	if o := run(t, "verify", file); o.code == exitDone {
+		t.Errorf("verify found nothing: %s", o.stdout)
+	}
+	to := directory(t)
+	if o := run(t, placed(to, "restore", file)...); o.code == exitDone {
+		t.Error("it was restored")
+	}
+	petcat(t, to, "init")
+	if n := serve(t, to); n.list(k.Key).code() != rules.CodeInvalidAPIKey {
+		t.Error("something was restored")
+	}
+}
+
+// TestKilledBackup: a backup that was killed is whole, or is not there.
+func TestKilledBackup(t *testing.T) {
+	t.Parallel()
+	place := directory(t)
+	newKey(t, place, "acme", "free")
+	for range 5 {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "a.backup")
+		cmd := command(placed(place, "backup", file)...)
+		must(t, cmd.Start())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = cmd.Wait()
+		}()
+		for begun := false; !begun; {
+			select {
+			case <-ended:
+				begun = true
+			default:
+				entries, err := os.ReadDir(dir)
+				must(t, err)
+				begun = len(entries) > 0
+			}
+		}
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
+		if _, err := os.Stat(file); err == nil {
+			petcat(t, place, "verify", file)
+		}
+	}
+}
+
+// TestScheduledBackups: they are made while the service runs, few are kept, and each is good.
+func TestScheduledBackups(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		folder := filepath.Join(t.TempDir(), "backups")
+		n := serve(t, place, "--backup-every", "1s", "--backup-keep", "2", "--backup-dir", folder)
+		made := map[string]bool{}
+		eventually(t, "three were made", func() bool {
+			entries, _ := os.ReadDir(folder) // it may not be there yet
+			for _, e := range entries {
+				if strings.HasPrefix(e.Name(), "petcat-production-") {
+					made[e.Name()] = true
+				}
+			}
+			return len(made) >= 3
+		})
+		n.stop()
+		entries, err := os.ReadDir(folder)
+		must(t, err)
+		if len(entries) == 0 || len(entries) > 2 {
+			t.Errorf("there are %v", entries)
+		}
+		for _, e := range entries {
+			petcat(t, place, "verify", filepath.Join(folder, e.Name()))
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// book remembers what creates were acknowledged.
+type book struct {
+	mu  sync.Mutex
+	ids map[string]int64 // by name; guarded by mu
+}
+
+func newBook() *book { return &book{ids: map[string]int64{}} }
+
+func (b *book) acknowledge(c category) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ids[c.Name] = c.ID
+}
+
+func (b *book) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.ids)
+}
+
+// check checks that a list has all that was acknowledged before it was asked for, under its
+// id, and nothing twice.
+func (b *book) check(t testing.TB, list func() []category) {
+	t.Helper()
+	b.mu.Lock()
+	want := make(map[string]int64, len(b.ids))
+	for name, id := range b.ids {
+		want[name] = id
+	}
+	b.mu.Unlock()
+	seen := map[string]int64{}
+	for _, c := range list() {
+		if seen[c.Name] != 0 {
+			t.Errorf("%s exists as %d and %d", c.Name, seen[c.Name], c.ID)
+		}
+		seen[c.Name] = c.ID
+	}
+	for name, id := range want {
+		if seen[name] != id {
+			t.Errorf("%s was acknowledged as %d, and is %d", name, id, seen[name])
+		}
+	}
+}
+
+// TestKills: what was acknowledged survives kill -9, and who repeats a create with its
+// Idempotency-Key until it is acknowledged has created one category.
+func TestKills(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		const writers, kills, between = 8, 4, 60
+		k := newKey(t, place, "acme", unlimited...)
+		n := serve(t, place)
+		front := newDoor(t, n)
+		client := newClient(t, &http.Transport{})
+		known := newBook()
+		var group sync.WaitGroup
+		for w := range writers {
+			group.Go(func() {
+				for i := 0; known.size() < (kills+1)*between; i++ {
+					name := fmt.Sprintf("writer %d, category %d", w, i)
+					eventually(t, "it is created", func() bool {
+						a, err := try(client, http.MethodPost, front.url()+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)),
+							by(k.Key), header("Idempotency-Key", strings.ReplaceAll(name, " ", "-")))
+						if err != nil || a.StatusCode != http.StatusCreated {
+							return false
+						}
+						var c category
+						a.decode(t, &c)
+						known.acknowledge(c)
+						return true
+					})
+				}
+			})
+		}
+		for kill := range kills {
+			eventually(t, "there are more categories", func() bool { return known.size() >= (kill+1)*between })
+			n.kill()
+			n = serve(t, place)
+			known.check(t, func() []category { return n.categories(k.Key) })
+			front.behind.Store(n)
+		}
+		group.Wait()
+		known.check(t, func() []category { return n.categories(k.Key) })
+		n.stop()
+	})
+}
+
+// TestDatabaseFileIsGone: nothing is acknowledged that went into a file that nobody will
+// find again.
+func TestDatabaseFileIsGone(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(file string) error{
+		"moved":   func(file string) error { return os.Rename(file, file+".old") },
+		"removed": os.Remove,
+		"replaced": func(file string) error {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+				return err
+			}
+			return os.Rename(file+".new", file)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place := directory(t)
+			k := newKey(t, place, "acme", unlimited...)
+			n := serve(t, place)
+			n.create(k.Key, "dog").want(t, http.StatusCreated)
+			must(t, lose(filepath.Join(place, "petcat.db")))
+			for range 20 {
+				a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(`{"name":"cat"}`), by(k.Key))
+				if err == nil && a.StatusCode < http.StatusInternalServerError {
+					t.Fatalf("a create is answered with %d", a.StatusCode)
+				}
+			}
+			if code := n.wait(); code != exitTryLater {
+				t.Errorf("it ended with %d: %q", code, n.sentences())
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// categoryCommand returns a command of petcat category, which uses the API.
+func categoryCommand(url string, k key, args ...string) *exec.Cmd {
+	cmd := command(append([]string{"category"}, args...)...)
+	cmd.Env = append(cmd.Env, "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key)
+	return cmd
+}
+
+// uses runs petcat category, which has to end with a code.
+func (n *node) uses(k key, code int, args ...string) outcome {
+	n.t.Helper()
+	o := finish(n.t, categoryCommand(n.api, k, args...))
+	if o.code != code {
+		n.t.Fatalf("petcat category %q ended with %d, want %d: %s%s", args, o.code, code, o.stdout, o.stderr)
+	}
+	return o
+}
+
+func writeFile(t testing.TB, name, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// TestCategoryCommands: one category by the command line, through the API.
+func TestCategoryCommands(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	k := n.newKey("acme", unlimited...)
+	n.uses(k, exitDone, "create", "Ferrets", "--description", "Domestic ferrets")
+	n.uses(k, exitDone, "update", "1", "--name", "Polecats")
+	var c category
+	must(t, json.Unmarshal([]byte(n.uses(k, exitDone, "get", "1", "--json").stdout), &c))
+	if c != (category{1, "Polecats", "Domestic ferrets"}) {
+		t.Errorf("it is %+v", c)
+	}
+	n.uses(k, exitDone, "delete", "1", "--yes")
+	if o := n.uses(k, exitFailed, "get", "1"); !strings.Contains(o.stderr, "404 not_found") {
+		t.Errorf("of a category that was deleted it says %q", o.stderr)
+	}
+	if o := n.uses(key{Key: "wrong"}, exitFailed, "list"); !strings.Contains(o.stderr, "401 invalid_api_key") {
+		t.Errorf("with a wrong key it says %q", o.stderr)
+	}
+}
+
+// TestImport: bad rows are named by their lines and stop nothing, the same file again creates
+// nothing, and what is exported can be imported elsewhere.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	k := n.newKey("acme", unlimited...)
+	csv := writeFile(t, "pets.csv", "name,description\nFerrets,\"Domestic\nferrets\"\n,nameless\nTwins,\nTwins,\na,b,c\n")
+	for range 2 {
+		o := n.uses(k, exitData, "import", csv)
+		for _, line := range []string{csv + ":4:", csv + ":7:"} {
+			if !strings.Contains(o.stderr, line) {
+				t.Errorf("%s is not in %q", line, o.stderr)
+			}
+		}
+		if diff := cmp.Diff([]string{"Ferrets: Domestic\nferrets", "Twins: ", "Twins: "}, n.sayings(k)); diff != "" {
+			t.Errorf("the list (-want +got):\n%s", diff)
+		}
+	}
+	for _, format := range []string{"csv", "json", "jsonl"} {
+		file := filepath.Join(t.TempDir(), "all."+format)
+		n.uses(k, exitDone, "export", file)
+		other := serve(t, directory(t))
+		to := other.newKey("acme", unlimited...)
+		other.uses(to, exitDone, "import", file)
+		if diff := cmp.Diff(n.sayings(k), other.sayings(to)); diff != "" {
+			t.Errorf("%s (-exported +imported):\n%s", format, diff)
+		}
+		other.stop()
+	}
+}
+
+// sayings returns what all categories say, whatever their ids are.
+func (n *node) sayings(k key) (all []string) {
+	n.t.Helper()
+	for _, c := range n.categories(k.Key) {
+		all = append(all, c.Name+": "+c.Description)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestInterruptedImport: whoever interrupts an import, by Ctrl-C, by kill -9 or by the
+// server's end, runs the same command again, and each row is there once.
+func TestInterruptedImport(t *testing.T) {
+	t.Parallel()
+	const rows = 600
+	place := directory(t)
+	k := newKey(t, place, "acme", unlimited...)
+	n := serve(t, place)
+	front := newDoor(t, n)
+	var text strings.Builder
+	text.WriteString("name\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "row %d\n", i)
+	}
+	csv := writeFile(t, "pets.csv", text.String())
+	for i, end := range []os.Signal{syscall.SIGINT, os.Kill} {
+		cmd := categoryCommand(front.url(), k, "import", csv)
+		must(t, cmd.Start())
+		eventually(t, "rows are created", func() bool { return len(n.categories(k.Key)) > (i+1)*100 })
+		must(t, cmd.Process.Signal(end))
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); end == syscall.SIGINT && code != exitInterrupted && code != exitDone {
+			t.Errorf("interrupted, it ended with %d", code)
+		}
+		// What the dead import had sent is carried out before the next begins.
+		n.stop()
+		n = serve(t, place)
+		front.behind.Store(n)
+	}
+	if o := finish(t, categoryCommand(front.url(), k, "import", csv)); o.code != exitDone {
+		t.Errorf("the last one ended with %d: %s", o.code, o.stderr)
+	}
+	names := map[string]int{}
+	for _, c := range n.categories(k.Key) {
+		names[c.Name]++
+	}
+	for i := range rows {
+		if name := fmt.Sprintf("row %d", i); names[name] != 1 {
+			t.Errorf("%s is there %d times", name, names[name])
+		}
+	}
+	n.stop()
+}

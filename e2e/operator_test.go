@@ -1,0 +1,190 @@
+package e2e
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// refusedStart is a server that cannot start: what is wrong, its exit code, and what the one
+// sentence says.
+type refusedStart struct {
+	flags []string
+	code  int
+	says  []string
+}
+
+// goism is what only a programmer understands.
+var goism = regexp.MustCompile(`goroutine|panic|runtime error|\.go:|%!|&\{|0x[0-9a-f]|context |sql:|sqlite:|tls: |x509: |asn1|goose|bind: |errno|<nil>`)
+
+// TestRefusedStarts: a server that cannot start says why in one sentence for people, which
+// names what to change.
+func TestRefusedStarts(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = taken.Close() })
+	dir := t.TempDir()
+	file, made, damaged := filepath.Join(dir, "file"), filepath.Join(dir, "made"), filepath.Join(dir, "damaged")
+	must(t, os.WriteFile(file, []byte("no certificate\n"), 0o600))
+	petcat(t, made, "init")
+	petcat(t, damaged, "init")
+	must(t, os.WriteFile(filepath.Join(damaged, "petcat.db"), []byte(strings.Repeat("damaged ", 1000)), 0o600))
+	busy := serve(t, directory(t))
+	cert, _ := writeCertificate(t, t.TempDir(), "petcat")
+	for _, c := range []refusedStart{
+		{[]string{"--port", "80"}, exitUsage, []string{"--port", "--help"}},
+		{[]string{"--bans", "maybe"}, exitConfig, []string{"--bans", "enforce, shadow or off"}},
+		{[]string{"--listen", taken.Addr().String()}, exitTryLater, []string{"--listen", taken.Addr().String()}},
+		{[]string{"--admin-listen", taken.Addr().String()}, exitTryLater, []string{"--admin-listen"}},
+		{[]string{"--data", busy.place}, exitTryLater, []string{"in use", busy.place, "--data"}},
+		{[]string{"--init=false"}, exitConfig, []string{"no data in", "petcat init"}},
+		{[]string{"--data", file}, exitConfig, []string{"not a directory", "--data"}},
+		{[]string{"--data", damaged}, exitConfig, []string{"damaged", "backup"}},
+		{[]string{"--data", made, "--environment", "staging"}, exitConfig, []string{"production", "--environment"}},
+		{[]string{"--tls-cert", file, "--tls-key", file}, exitConfig, []string{"--tls-cert"}},
+		{[]string{"--tls-cert", cert}, exitConfig, []string{"--tls-key"}},
+		{[]string{"--database", "postgres://nobody@127.0.0.1:1/petcat"}, exitTryLater, []string{"127.0.0.1:1"}},
+		{[]string{"--database", "postgres://nobody:a@secret!@127.0.0.1:1/petcat"}, exitConfig, []string{"%40"}},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			t.Parallel()
+			n := launch(t, directory(t), c.flags...)
+			code, said := n.wait(), n.sentences()
+			if code != c.code || len(said) != 1 || !strings.HasPrefix(said[0], "petcat: ") || goism.MatchString(said[0]) || strings.Contains(said[0], "secret!") {
+				t.Fatalf("it ended with %d, want %d, and said %q", code, c.code, said)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(said[0], says) {
+					t.Errorf("it does not say %q: %s", says, said[0])
+				}
+			}
+		})
+	}
+}
+
+// TestFirstUseAtOnce: a script that makes all its accounts in parallel, before there is a
+// deployment, makes one deployment, and an id for each account.
+func TestFirstUseAtOnce(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		const accounts = 5
+		atOnce(accounts, func(i int) {
+			for _, args := range [][]string{{"init"}, {"account", "create", fmt.Sprint("account ", i), "--plan", "free"}} {
+				if o := run(t, placed(place, args...)...); o.code != exitDone {
+					t.Errorf("petcat %q ended with %d: %s", args, o.code, o.stderr)
+				}
+			}
+		})
+		if list := petcat(t, place, "account", "list"); strings.Count(list, "acct_") != accounts || !strings.Contains(list, fmt.Sprint("acct_", accounts)) {
+			t.Errorf("the accounts are\n%s", list)
+		}
+	})
+}
+
+// TestUsage: the history is what the answers said, over a restart, and in CSV, too.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		const each = 20
+		k := newKey(t, place, "acme", unlimited...)
+		var bytes int64
+		for range 2 {
+			n := serve(t, place)
+			for range each {
+				bytes += int64(len(n.list(k.Key).want(t, http.StatusOK).body))
+			}
+			n.create(k.Key, "dog").want(t, http.StatusCreated)
+			n.stop()
+		}
+		type history struct {
+			Total struct{ Requests, Failed int64 }
+		}
+		if h := petcatJSON[history](t, place, "usage", "acme"); h.Total.Requests != 2*(each+1) || h.Total.Failed != 0 {
+			t.Errorf("the history has %+v", h)
+		}
+		rows, err := csv.NewReader(strings.NewReader(petcat(t, place, "usage", "acme", "--by", "hour", "--csv"))).ReadAll()
+		must(t, err)
+		var sum int64
+		for _, row := range rows[1:] {
+			n, err := strconv.ParseInt(row[1], 10, 64)
+			must(t, err)
+			sum += n
+		}
+		if sum != 2*(each+1) {
+			t.Errorf("in CSV there are %d requests: %v", sum, rows)
+		}
+	})
+}
+
+// TestAudit: the audit log has what the commands did, in order, and its chain holds.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		k := newKey(t, place, "acme", "free")
+		petcat(t, place, "account", "set-plan", "acme", "pro")
+		petcat(t, place, "key", "revoke", k.ID, "--yes")
+		type entry struct{ Action, Subject string }
+		var actions []string
+		for _, e := range petcatJSON[[]entry](t, place, "audit", "list") {
+			actions = append(actions, e.Action)
+		}
+		if got := strings.Join(actions, " "); got != "account.create key.create account.set_plan key.revoke" {
+			t.Errorf("the audit log has %s", got)
+		}
+		petcat(t, place, "audit", "verify")
+	})
+}
+
+// TestOperatorLooks: health, doctor, config and log-level of a running node, and version.
+func TestOperatorLooks(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(t *testing.T, place string) {
+		n := serve(t, place, "--bans", "shadow")
+		k := n.newKey("acme", unlimited...)
+		admin := []string{"--admin-listen", strings.TrimPrefix(n.admin, "http://")}
+		type health struct{ Status string }
+		var h health
+		if o := run(t, append([]string{"health", "--json"}, admin...)...); o.code != exitDone || json.Unmarshal([]byte(o.stdout), &h) != nil || h.Status != "ready" {
+			t.Errorf("health: %+v", o)
+		}
+		if o := run(t, append([]string{"config", "--running"}, admin...)...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
+			t.Errorf("config: %+v", o)
+		}
+		doctor := append(placed(place, "doctor", "--listen", strings.TrimPrefix(n.api, "http://")), admin...)
+		for _, finding := range []string{"it is ready", "the API takes connections at"} {
+			if o := run(t, doctor...); !strings.Contains(o.stdout, finding) {
+				t.Errorf("doctor does not say that %s: %+v", finding, o)
+			}
+		}
+		if o := run(t, "version"); o.code != exitDone || !strings.HasPrefix(o.stdout, "version ") {
+			t.Errorf("version: %+v", o)
+		}
+
+		lines := func() int { return strings.Count(n.log.String(), `"msg":"request"`) }
+		petcat(t, place, "log-level", "warn")
+		eventually(t, "the node follows", func() bool { return strings.Contains(n.log.String(), `"to":"WARN"`) })
+		before := lines()
+		n.list(k.Key).want(t, http.StatusOK)
+		petcat(t, place, "log-level", "reset")
+		eventually(t, "the node is back", func() bool { return strings.Contains(n.log.String(), `"to":"INFO"`) })
+		if now := lines(); now != before {
+			t.Errorf("%d requests are in the log that should not be", now-before)
+		}
+		n.list(k.Key).want(t, http.StatusOK)
+		eventually(t, "requests are logged again", func() bool { return lines() > before })
+
+		n.stop()
+		if o := run(t, append([]string{"health"}, admin...)...); o.code != exitFailed || !strings.Contains(o.stderr, "no node responds") {
+			t.Errorf("health of a node that has stopped: %+v", o)
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// door is an address that stays while the node behind it is replaced. It passes bytes on, so
+// what a node leaves unanswered its caller sees.
+type door struct {
+	listener net.Listener
+	behind   atomic.Pointer[node]
+}
+
+func newDoor(t testing.TB, n *node) *door {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	d := &door{listener: listener}
+	d.behind.Store(n)
+	go func() {
+		for {
+			caller, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go d.pass(caller)
+		}
+	}()
+	return d
+}
+
+func (d *door) url() string { return "http://" + d.listener.Addr().String() }
+
+func (d *door) pass(caller net.Conn) {
+	defer func() { _ = caller.Close() }()
+	server, err := net.Dial("tcp", strings.TrimPrefix(d.behind.Load().api, "http://"))
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	go func() {
+		_, _ = io.Copy(server, caller)
+		_ = server.Close()
+	}()
+	_, _ = io.Copy(caller, server)
+}
+
+// balancer is a small proxy as operators have one: it sends a request to a node that
+// /readyz says is ready, and to the next one where nobody takes the connection.
+type balancer struct {
+	mu    sync.Mutex
+	nodes []*node // guarded by mu
+	turn  int     // guarded by mu
+}
+
+// newBalancer returns a proxy before nodes, and its URL.
+func newBalancer(t testing.TB, nodes ...*node) (b *balancer, address string) {
+	t.Helper()
+	b = &balancer{nodes: nodes}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetXForwarded() },
+		Transport: b,
+		ErrorLog:  slog.NewLogLogger(slog.NewTextHandler(t.Output(), nil), slog.LevelError),
+	})
+	t.Cleanup(server.Close)
+	return b, server.URL
+}
+
+// replace puts a node in the place of another.
+func (b *balancer) replace(old, next *node) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, n := range b.nodes {
+		if n == old {
+			b.nodes[i] = next
+		}
+	}
+}
+
+// next returns the node whose turn it is.
+func (b *balancer) next() *node {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn++
+	return b.nodes[b.turn%len(b.nodes)]
+}
+
+// fresh opens a connection for each request: none is closed under one.
+var fresh = &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	for range 100 {
+		n := b.next()
+		if !n.ready() {
+			continue
+		}
+		u, err := url.Parse(n.api)
+		if err != nil {
+			return nil, err
+		}
+		r.URL.Scheme, r.URL.Host = u.Scheme, u.Host
+		res, err := fresh.RoundTrip(r)
+		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "dial" {
+			continue
+		}
+		return res, err
+	}
+	return nil, errors.New("no node is ready")
+}
