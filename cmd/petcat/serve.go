@@ -5,8 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -59,8 +57,6 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 	defer func() { _ = log.Close() }()
 	n, err := server.Start(ctx, server.Options{
 		Settings: settings, Values: config.Values(cmd.Flags(), p.environ), Clock: p.clock, Log: log, Version: build().Version,
-		// A user who sets GOGC tunes the garbage collector.
-		TuneGC: !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }),
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil // stopped during the start, as asked

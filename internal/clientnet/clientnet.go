@@ -1,7 +1,6 @@
 // Package clientnet tells which address the client of a request has, also behind trusted
 // proxies, and which addresses count as one client: an IPv4 address by itself, and IPv6
-// addresses by their /64, which is what one subscriber gets. It has no state and does no
-// I/O.
+// addresses by their /64, which is what one subscriber gets.
 package clientnet
 
 import (
@@ -25,7 +24,3 @@ func Of(a netip.Addr) Net {
 	v6 := a.As16()
 	return Net{bits: binary.BigEndian.Uint64(v6[:8])}
 }
-
-// Bits returns which client it is: all 32 bits of an IPv4 address, or the first 64
-// of an IPv6 address.
-func (n Net) Bits() (bits uint64, v4 bool) { return n.bits, n.v4 }

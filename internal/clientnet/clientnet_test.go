@@ -7,23 +7,6 @@ import (
 	"petcat/internal/clientnet"
 )
 
-func TestBits(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		address string
-		bits    uint64
-		v4      bool
-	}{
-		{"192.0.2.1", 0xc0000201, true},
-		{"::ffff:192.0.2.1", 0xc0000201, true},
-		{"2001:db8:0:7:1:2:3:4", 0x2001_0db8_0000_0007, false},
-	} {
-		if bits, v4 := clientnet.Of(netip.MustParseAddr(c.address)).Bits(); bits != c.bits || v4 != c.v4 {
-			t.Errorf("%s: %#x, %t", c.address, bits, v4)
-		}
-	}
-}
-
 func TestOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -75,8 +75,8 @@ type Options struct {
 	OwnName func(host string) bool
 	// Failures counts failed attempts to sign in, by address.
 	Failures *ratelimit.FailureBucket
-	// TrustedProxies are the addresses whose X-Forwarded-For is trusted. Optional.
-	TrustedProxies clientnet.Proxies
+	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
+	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock
 	Logger         *slog.Logger
 	Random         io.Reader // cryptographically secure

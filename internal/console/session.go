@@ -160,7 +160,7 @@ func errTooManyAttempts() error {
 
 // address returns the address of the client.
 func (x *exchange) address() netip.Addr {
-	return x.TrustedProxies.Client(x.r.RemoteAddr, x.r.Header.Values("X-Forwarded-For"))
+	return x.TrustedProxies.Client(x.r.RemoteAddr, x.r.Header)
 }
 
 func signOut(x *exchange) error {

@@ -81,7 +81,9 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	b.post("sign-in", "token", token).wantGoesTo("")
 
 	t.Run("of each address behind a proxy", func(t *testing.T) {
-		s := start(t, func(o *Options) { o.TrustedProxies = clientnet.Proxies{netip.MustParsePrefix("127.0.0.0/8")} })
+		s := start(t, func(o *Options) {
+			o.TrustedProxies = clientnet.NewProxies([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, o.Logger)
+		})
 		token := s.link("ada", petcat.RoleAdmin)
 		b := s.browser()
 		signIn := func(from, token string) *page {

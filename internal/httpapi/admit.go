@@ -29,9 +29,6 @@ func (s *Server) admit(next handler) handler {
 		e.Decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
-			if d.Verdict != ratelimit.MinuteSpent || !d.ByShare { // a refusal by the node's share is not the caller's fault
-				s.noteRefused(e, true)
-			}
 			return refusal(d)
 		}
 		e.Admitted = true
@@ -43,7 +40,6 @@ func (s *Server) admit(next handler) handler {
 // requests, so that they are no way around the limits.
 func (s *Server) admitFree(e *exchange, next handler) error {
 	if d := s.peeks.Take(e.caller.Account); d.Refused {
-		s.noteRefused(e, true)
 		e.setBucketRateLimit(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
@@ -62,7 +58,6 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 // refuseUnauthenticated refuses a request without a valid key. Only a wrong credential counts as a
 // failed attempt of the client's address; a missing one does not.
 func (s *Server) refuseUnauthenticated(e *exchange) error {
-	s.noteRefused(e, false)
 	if !credentialFailed(e.authError) {
 		return e.authError
 	}
@@ -74,14 +69,6 @@ func (s *Server) refuseUnauthenticated(e *exchange) error {
 			"too many requests with a wrong API key came from your address; check the key, and try again in %s", wait(d.RetryAfter))
 	}
 	return e.authError
-}
-
-// noteRefused counts a refused request for its connection: known says that its key is
-// valid. If the connection has too many, it is closed after the answer.
-func (s *Server) noteRefused(e *exchange, known bool) {
-	if s.refused(e.r.Context(), known) {
-		e.header()["Connection"] = connectionClose // over HTTP/2, net/http says GOAWAY instead
-	}
 }
 
 // refusal returns the error for a refused request: why it is refused, and what the caller

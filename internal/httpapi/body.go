@@ -6,10 +6,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"petcat"
+	"petcat/internal/clock"
 )
 
 // maxBody is the largest body in bytes.
@@ -75,24 +77,44 @@ func bodyTooLarge() error {
 // readBody reads the whole body into b.
 func (s *Server) readBody(e *exchange, b *bodyBuffer) error {
 	b.data = b.data[:0]
-	// MaxBytesReader also closes the connection after the answer if the body is larger.
-	reader := http.MaxBytesReader(e.w, e.r.Body, maxBody)
 	for {
 		if len(b.data) == cap(b.data) {
 			if err := s.growBody(e, b); err != nil {
 				return err
 			}
 		}
-		n, err := reader.Read(b.data[len(b.data):cap(b.data)])
+		n, err := e.r.Body.Read(b.data[len(b.data):cap(b.data)])
 		b.data = b.data[:len(b.data)+n]
-		if errors.Is(err, io.EOF) {
-			e.bodyRead = true
-			return nil
+		if len(b.data) > maxBody {
+			return bodyTooLarge()
 		}
 		if err != nil {
+			e.bodyOver = true
 			return readError(err)
 		}
 	}
+}
+
+// A body that is refused is read to its end before the answer, up to discardBytes and for
+// discardTime. Many clients send all of a body before they read, and would find that the
+// connection was reset.
+const (
+	discardBytes = 8 << 20
+	discardTime  = time.Second
+)
+
+// discardBody reads the rest of a body that nobody wants. A client that sent Expect waits
+// for 100 Continue, and does not send its body after an answer.
+func (e *exchange) discardBody() {
+	if e.r.ContentLength == 0 || e.bodyOver || e.r.Header["Expect"] != nil {
+		return
+	}
+	e.bodyOver = true
+	// A deadline of a socket follows the system's clock, not the service's. It fails only if
+	// the reader has no deadlines.
+	_ = http.NewResponseController(e.w).SetReadDeadline(clock.Deadline(discardTime))
+	// If that is not all of it, net/http closes the connection after the answer.
+	_, _ = io.CopyN(io.Discard, e.r.Body, discardBytes)
 }
 
 // growBody enlarges the buffer. If the budget does not allow it, the error is 503.
@@ -115,12 +137,14 @@ func (s *Server) growBody(e *exchange, b *bodyBuffer) error {
 	return nil
 }
 
+// readError returns the error for the one that ended a body; nil for its end.
 func readError(err error) error {
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return bodyTooLarge()
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return petcat.Errorf(petcat.CodeRequestTimeout, "the body did not arrive in time; send all of it at once").WithCause(err)
+	default:
+		return petcat.Errorf(petcat.CodeInvalidBody, "the body is incomplete; send it again").WithCause(err)
 	}
-	return petcat.Errorf(petcat.CodeInvalidBody, "the body is incomplete; send it again").WithCause(err)
 }

@@ -97,9 +97,8 @@ func isPreflight(r *http.Request) bool {
 }
 
 // preflight answers a preflight. A preflight has no key, so the answer is the same for every
-// path, and the request counts for its connection like any other without a key.
+// path.
 func (s *Server) preflight(e *exchange) {
-	s.noteRefused(e, false)
 	s.setAddressRateLimit(e)
 	h := e.header()
 	h["Access-Control-Allow-Methods"] = s.origins.methods

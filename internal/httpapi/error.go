@@ -48,6 +48,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	default:
 		s.setAddressRateLimit(e)
 	}
+	e.discardBody()
 	h := e.header()
 	h["Content-Type"] = contentTypeJSON
 	h["Cache-Control"] = cacheNoStore

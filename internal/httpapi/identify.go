@@ -19,8 +19,6 @@ func (s *Server) identify(next handler) handler {
 		}
 		if err != nil {
 			e.caller, e.authError = nil, err
-		} else {
-			s.authenticated(e.r.Context())
 		}
 		return next(e)
 	}

@@ -58,7 +58,7 @@ type exchange struct {
 	// variesByOrigin says that the answer depends on the Origin header.
 	variesByOrigin bool
 	answered       bool  // the status line was sent
-	bodyRead       bool  // the body was read to its end
+	bodyOver       bool  // the body was read to its end, or cannot be read
 	broken         bool  // the request failed after the status line was sent
 	expected       bool  // its error is not logged as a failure of the service
 	retryAfter     int64 // the Retry-After of an error in seconds; 0 for none
@@ -76,6 +76,11 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e.Method, e.Path = r.Method, requestPath(r.URL)
 	e.RequestID = s.requestID(r)
 	e.header()["Date"] = s.dates.of(e.start)
+	if len(r.TransferEncoding) > 0 {
+		// RFC 9112, section 6.1, requires this if the request also had a Content-Length,
+		// which net/http removes.
+		e.header()["Connection"] = connectionClose
+	}
 	return e
 }
 
@@ -98,7 +103,7 @@ func (s *Server) end(e *exchange) {
 // requestID returns the id that a trusted proxy gave the request, or a new one:
 // the process's random name and a number.
 func (s *Server) requestID(r *http.Request) string {
-	if len(s.proxies) > 0 {
+	if s.proxies != nil {
 		if id := r.Header.Get("X-Request-Id"); validRequestID(id) && s.proxies.Contain(clientnet.Remote(r.RemoteAddr)) {
 			return id
 		}
@@ -176,7 +181,7 @@ func (s *Server) recover(next handler) handler {
 // addressText returns the client's address for the record. Without trusted proxies it is
 // part of RemoteAddr, and no request has to parse it.
 func (s *Server) addressText(e *exchange) string {
-	if len(s.proxies) > 0 {
+	if s.proxies != nil {
 		return s.clientAddress(e).String()
 	}
 	host := e.r.RemoteAddr
@@ -189,7 +194,7 @@ func (s *Server) addressText(e *exchange) string {
 // clientAddress returns the address of the client; see [clientnet.Proxies.Client].
 func (s *Server) clientAddress(e *exchange) netip.Addr {
 	if !e.address.IsValid() {
-		e.address = s.proxies.Client(e.r.RemoteAddr, e.r.Header["X-Forwarded-For"])
+		e.address = s.proxies.Client(e.r.RemoteAddr, e.r.Header)
 	}
 	return e.address
 }

@@ -41,9 +41,8 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	for _, part := range parts {
 		total += int64(len(part))
 	}
-	if (e.Method == http.MethodHead || e.unread()) && !bodiless(status) {
-		// net/http cannot compute the length of a body that it is not given, nor of one
-		// that drain flushes.
+	if e.Method == http.MethodHead && !bodiless(status) {
+		// net/http cannot compute the length of a body that it is not given.
 		e.header()["Content-Length"] = []string{strconv.FormatInt(total, 10)}
 	}
 	if e.variesByOrigin {
@@ -135,6 +134,9 @@ type responseRecorder struct {
 func (r *responseRecorder) WriteHeader(status int) {
 	r.e.answered = true
 	r.e.Status = status
+	if r.e.variesByOrigin {
+		varyByOrigin(r.Header())
+	}
 	r.ResponseWriter.WriteHeader(status)
 }
 

@@ -38,7 +38,7 @@ func (s *Server) route(operations []petcat.Operation) {
 						s.dispatch))))) // 404, 405, 410, 403, then the operation: body (413, 415, 408, 400) and handler
 
 	// Outside /v1 there are only documents, which need no key, and 404.
-	s.outside = s.record(s.recover(s.document))
+	s.outside = s.record(s.recover(s.crossOrigin(s.document)))
 }
 
 // ServeHTTP answers a request.
@@ -52,12 +52,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// record has answered with the error, if there was one.
 	_ = chain(e)
-	e.drain()
 }
 
 // document serves the documents outside /v1. They need no key.
 func (s *Server) document(e *exchange) error {
-	s.noteRefused(e, false)
 	h, ok := s.documents[e.Path]
 	if !ok {
 		// A document whose path ends with a slash serves all paths below it.

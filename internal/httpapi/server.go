@@ -57,12 +57,6 @@ type Options struct {
 	// documents, after its answer was written. The record is reused afterwards: copy it
 	// to keep it. Optional.
 	Observe func(*Record)
-	// Authenticated is called with the context of each request with a valid key. Optional.
-	Authenticated func(context.Context)
-	// Refused is called with the context of each request without a valid key, those for
-	// documents included, and of each with a valid key that is refused (known). It
-	// reports whether the connection is to be closed after the answer. Optional.
-	Refused func(_ context.Context, known bool) (closes bool)
 	// Documents are the handlers of the paths outside /v1. One whose path ends with a
 	// slash serves all paths below it. Optional.
 	Documents map[string]http.Handler
@@ -72,9 +66,9 @@ type Options struct {
 	// Operations are the operations of the API; [petcat.Operations] by default. New
 	// panics if one of them has no handler.
 	Operations []petcat.Operation
-	// TrustedProxies are the addresses whose X-Forwarded-For and X-Request-Id are
-	// trusted. Optional.
-	TrustedProxies clientnet.Proxies
+	// TrustedProxies are the proxies whose X-Forwarded-For and X-Request-Id are trusted.
+	// Optional.
+	TrustedProxies *clientnet.Proxies
 	// CORSOrigins are the origins whose web pages may use the API, as browsers send
 	// them, such as https://app.example.com; or * for all. Optional.
 	CORSOrigins []string
@@ -82,22 +76,20 @@ type Options struct {
 
 // Server is the API as an http.Handler. Use [New].
 type Server struct {
-	catalog       categoryList
-	store         categoryStore
-	pets          petcat.PetStore
-	orders        petcat.OrderStore
-	keyring       identifier
-	limiter       limiter
-	failures      *ratelimit.FailureBucket
-	peeks         *ratelimit.PeekBucket
-	clock         clock.Clock
-	logger        *slog.Logger
-	observe       func(*Record)
-	authenticated func(context.Context)
-	refused       func(_ context.Context, known bool) (closes bool)
-	documents     map[string]http.Handler
-	proxies       clientnet.Proxies
-	origins       *origins // nil: web pages of other origins cannot use the API
+	catalog   categoryList
+	store     categoryStore
+	pets      petcat.PetStore
+	orders    petcat.OrderStore
+	keyring   identifier
+	limiter   limiter
+	failures  *ratelimit.FailureBucket
+	peeks     *ratelimit.PeekBucket
+	clock     clock.Clock
+	logger    *slog.Logger
+	observe   func(*Record)
+	documents map[string]http.Handler
+	proxies   *clientnet.Proxies
+	origins   *origins // nil: web pages of other origins cannot use the API
 
 	api, outside handler
 	routes       map[string]*route // by path below /v1
@@ -136,7 +128,7 @@ func newServer(o Options) *Server {
 	_, _ = rand.Read(random[:]) // never fails, by its documentation
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, peeks: o.Peeks,
-		clock: o.Clock, logger: o.Logger, observe: o.Observe, authenticated: o.Authenticated, refused: o.Refused, documents: o.Documents, proxies: o.TrustedProxies,
+		clock: o.Clock, logger: o.Logger, observe: o.Observe, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:      base32.HexEncoding.EncodeToString(random[:]),
 		addressPolicy: newBucketPolicy(addressWindow, o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy(usageWindow, o.Peeks.Limit()),
@@ -146,12 +138,6 @@ func newServer(o Options) *Server {
 	}
 	if s.observe == nil {
 		s.observe = func(*Record) {}
-	}
-	if s.authenticated == nil {
-		s.authenticated = func(context.Context) {}
-	}
-	if s.refused == nil {
-		s.refused = func(context.Context, bool) bool { return false }
 	}
 	if o.BodyBytes == 0 {
 		o.BodyBytes = 64 << 20

@@ -7,7 +7,8 @@ import (
 
 // Prefer returns the index of the offered content coding that Accept-Encoding prefers, -1 for
 // none of them (RFC 9110, section 12.5.3): the coding with the highest weight, on a tie the
-// first, and a coding rather than none.
+// first, and a coding rather than none. A client that accepts * gets gzip, which all clients
+// know, and zstd only if it names it.
 func Prefer(acceptEncoding []string, offered ...string) int {
 	if len(acceptEncoding) == 0 {
 		return -1
@@ -23,7 +24,7 @@ func Prefer(acceptEncoding []string, offered ...string) int {
 	best, bestWeight := -1, 0.0
 	for i, name := range offered {
 		q, named := weight[name]
-		if !named {
+		if !named && name == "gzip" {
 			q = weight["*"]
 		}
 		if q > bestWeight {

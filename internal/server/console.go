@@ -75,7 +75,7 @@ func (n *Node) loadConsole(ctx context.Context) {
 		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
 		Settings: consoleSettings(n.values), Secure: n.consoleByTLS(), OwnName: n.isConsoleName,
 		Failures:       ratelimit.NewFailureBucket(n.limitsClock, console.FailuresPerMinute),
-		TrustedProxies: n.settings.TrustedProxies,
+		TrustedProxies: n.apiOptions.TrustedProxies,
 		Clock:          n.clock, Logger: n.log.Logger, Random: rand.Reader,
 	}))
 }

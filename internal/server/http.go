@@ -1,43 +1,48 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"petcat/internal/httpapi"
 	"petcat/internal/logging"
-	"petcat/internal/socket"
 )
 
-// Timeouts and bounds of the sockets. With TLS and on the admin listener, net/http enforces
-// them, and bodyTimeout includes the headers. Each piece of a long answer extends
-// writeTimeout.
+// Timeouts and bounds of both servers.
 const (
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 10 * time.Second
-	writeTimeout  = 30 * time.Second
+	headerTimeout = 5 * time.Second  // for the headers of a request
+	bodyTimeout   = 10 * time.Second // for its body, after them
+	writeTimeout  = 30 * time.Second // for a response; httpapi extends it for each piece of a long one
 	idleTimeout   = time.Minute
-	lingerTimeout = bodyTimeout // for what is sent after the answer
-	// headerBytes is 4 KiB less than what net/http allows for a request line and
-	// its headers over HTTP/1.1, which is 16 KiB, and 320 bytes less than what it
-	// allows over HTTP/2, where 32 bytes count for each header besides its text.
-	headerBytes = 12 << 10
-	// tlsReadBytes is how much one read takes from a TLS connection: a request in one,
-	// and a full record in three.
-	tlsReadBytes = 8 << 10
-	// stallTimeout is how long a client may read nothing of what is written to its
-	// connection. On Linux that includes what the system has buffered; with HTTP/2,
-	// what net/http has not yet written.
-	stallTimeout = 15 * time.Second
-	http2Streams = 32
-	// http2Window is the smallest that HTTP/2 allows for a connection, bytes.
+	headerBytes   = 64 << 10
+	// http2StallTimeout ends connections whose clients read nothing at all. The timeouts above
+	// end single streams.
+	http2StallTimeout = 15 * time.Second
+	http2Streams      = 32
+	// http2Window is the smallest that HTTP/2 allows for a connection, in bytes: what a
+	// client sends before a handler reads it waits in memory.
 	http2Window = 65_535
 )
+
+// handler is a handler that can be replaced while it serves. It counts the requests in
+// flight.
+type handler struct {
+	current atomic.Pointer[http.Handler]
+	running atomic.Int64
+}
+
+func (h *handler) set(next http.Handler) { h.current.Store(&next) }
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.running.Add(1)
+	defer h.running.Add(-1)
+	(*h.current.Load()).ServeHTTP(w, r)
+}
 
 // serve starts both servers. If one of them fails, its error goes to n.failed.
 func (n *Node) serve() {
@@ -50,49 +55,23 @@ func (n *Node) serve() {
 	go serve(n.api, n.listeners.api)
 }
 
-// newAPIServer makes the API's server.
-func (n *Node) newAPIServer() *http.Server {
-	server := n.newHTTPServer(n.listeners.apiConns, n.listeners.api.Addr().String(), &n.handler)
-	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		// The API marks connections on which a valid key came.
-		return n.handler.streams.context(socket.Context(ctx, c), c)
-	}
-	if !n.listeners.apiTLS {
-		// The listener enforces the timeouts, at a lower cost.
-		server.ReadHeaderTimeout, server.ReadTimeout, server.WriteTimeout, server.IdleTimeout = 0, 0, 0, 0
-	}
-	return server
-}
-
-func (n *Node) newHTTPServer(conns *socket.Listener, address string, handler http.Handler) *http.Server {
+func newHTTPServer(address string, h http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
 		Addr:                         address,
-		Handler:                      handler,
+		Handler:                      h,
 		ReadHeaderTimeout:            headerTimeout,
-		ReadTimeout:                  bodyTimeout,
+		ReadTimeout:                  headerTimeout + bodyTimeout,
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               headerBytes,
 		DisableGeneralOptionsHandler: true,
 		// net/http logs what clients do wrong below HTTP, which is of no interest above debug.
-		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: http2Streams,
-			// What a client sends before we read it waits in memory.
+			MaxConcurrentStreams:          http2Streams,
 			MaxReceiveBufferPerConnection: http2Window,
 			MaxReceiveBufferPerStream:     http2Window,
-			// The timeouts above end streams. Only this one ends a connection whose
-			// client reads nothing at all, not even that the connection is to end.
-			WriteByteTimeout: stallTimeout,
-		},
-		ConnState: func(c net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateActive:
-				conns.Active(c)
-			case http.StateIdle:
-				conns.Idle(c)
-			default:
-			}
+			WriteByteTimeout:              http2StallTimeout,
 		},
 	}
 }

@@ -11,17 +11,14 @@ import (
 
 	"petcat/internal/clock"
 	"petcat/internal/config"
-	"petcat/internal/socket"
 )
 
 // listeners are the two sockets of a node.
 type listeners struct {
-	api, admin net.Listener
-	// apiConns and adminConns accept the connections of api and admin: they are the same
-	// listeners, or with TLS those below it. Without TLS, apiConns enforces the timeouts.
-	apiConns, adminConns *socket.Listener
-	apiTLS, adminTLS     bool
-	certificate          *certificate // nil without TLS
+	api, admin  net.Listener
+	apiConns    *limitedListener // the connections of api, below TLS
+	adminTLS    bool
+	certificate *certificate // nil without TLS
 }
 
 // listen opens both sockets.
@@ -33,41 +30,30 @@ func listen(ctx context.Context, settings config.Settings, c clock.Clock, logger
 			return nil, err
 		}
 	}
-	var err error
-	if l.api, err = listenOn(ctx, "listen", settings.Listen); err != nil {
+	api, err := listenOn(ctx, "listen", settings.Listen)
+	if err != nil {
 		return nil, err
 	}
-	if l.admin, err = listenOn(ctx, "admin-listen", settings.AdminListen); err != nil {
-		_ = l.api.Close()
+	admin, err := listenOn(ctx, "admin-listen", settings.AdminListen)
+	if err != nil {
+		_ = api.Close()
 		return nil, err
 	}
-	timeouts := socket.Timeouts{Header: headerTimeout, Body: bodyTimeout, Write: writeTimeout, Idle: idleTimeout}
-	if l.apiTLS = settings.TLS(); l.apiTLS {
-		timeouts = socket.Timeouts{} // net/http enforces them
-	}
-	l.apiConns, l.adminConns = socket.New(l.api, timeouts), socket.New(l.admin, socket.Timeouts{})
-	l.apiConns.Limit(socket.Limits{
-		Total: maxConnections(), Unauthenticated: maxUnauthenticated, Grace: unauthenticatedGrace, Refused: maxRefused,
-		Wasted: maxWasted, WastedPerSecond: wastedPerSecond, Exempt: settings.TrustedProxies,
-	})
-	l.apiConns.Linger(lingerTimeout)
-	if l.apiTLS {
-		l.apiConns.ReadAtMost(tlsReadBytes)
-	}
-	l.adminConns.Limit(socket.Limits{Total: maxAdminConnections})
-	l.api, l.admin = l.apiConns, l.adminConns
-	if l.apiTLS {
+	most, mostAdmin := connectionLimits(fileLimit())
+	l.apiConns = newLimitedListener(api, most)
+	l.api, l.admin = l.apiConns, newLimitedListener(admin, mostAdmin)
+	if settings.TLS() {
 		l.api = tls.NewListener(l.api, l.certificate.config())
 	}
-	l.adminTLS = settings.AdminTLS()
-	if l.adminTLS {
+	if l.adminTLS = settings.AdminTLS(); l.adminTLS {
 		l.admin = tls.NewListener(l.admin, l.certificate.config())
 	}
 	return l, nil
 }
 
-func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
-	l, err := socket.Config(stallTimeout).Listen(ctx, "tcp", address)
+func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, error) {
+	var listener net.ListenConfig
+	l, err := listener.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("another program already listens on %s; stop it, or choose another address with --%s: %w", address, flag, syscall.EADDRINUSE)
@@ -80,7 +66,7 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 		}
 		return nil, config.Errorf("cannot listen on %s; choose another address with --%s: %w", address, flag, err)
 	}
-	return l, nil
+	return l.(*net.TCPListener), nil
 }
 
 // publicURL returns the address that clients use, without a slash at the end:

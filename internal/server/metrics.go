@@ -6,7 +6,10 @@ func (n *Node) registerEarlyMetrics() {
 		_, ready := n.readiness()
 		return gauge(ready)
 	})
-	registerConnections(n.metrics, n.listeners.apiConns)
+	n.metrics.Gauge("petcat_connections", "Open connections of the API.", func() float64 { return float64(n.listeners.apiConns.open()) })
+	n.metrics.Gauge("petcat_connections_max", "How many connections of the API may be open; beyond them, new ones wait.", func() float64 {
+		return float64(cap(n.listeners.apiConns.slots))
+	})
 	if c := n.listeners.certificate; c != nil {
 		n.metrics.Gauge("petcat_tls_certificate_expiry_timestamp_seconds", "When the certificate that is served expires, in Unix time.", func() float64 {
 			return float64(c.expires().Unix())

@@ -13,6 +13,7 @@ import (
 	"petcat"
 	"petcat/internal/backupschedule"
 	"petcat/internal/changelog"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/config"
 	"petcat/internal/httpapi"
@@ -21,7 +22,6 @@ import (
 	"petcat/internal/metrics"
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
-	"petcat/internal/socket"
 	"petcat/internal/usage"
 )
 
@@ -34,9 +34,6 @@ type Options struct {
 	Log    *logging.Log
 	// Version is shown in the log, the metrics, the console and backups.
 	Version string
-	// TuneGC lets the node choose how much garbage may gather before it is collected,
-	// for the whole process and until the context of Start ends.
-	TuneGC bool
 }
 
 // Node is one running server, wired.
@@ -79,9 +76,8 @@ type Node struct {
 	failed     chan error      // gets an error when a listener fails
 }
 
-// Start opens the sockets and then the data, and returns a node that is ready. The warnings
-// of dropped connections and the tuning of the garbage collector end with ctx; all else
-// ends with Shutdown, which the caller must call.
+// Start opens the sockets and then the data, and returns a node that is ready. The caller
+// must call Shutdown.
 //
 // An error is a [config.Error] when a setting, or what it points to, cannot be used.
 func Start(ctx context.Context, o Options) (*Node, error) {
@@ -93,13 +89,9 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 	n := newNode(o, l)
 	n.serve()
-	go warnOfDroppedConnections(ctx, n.log.Logger, l.apiConns)
 	if err := n.load(ctx); err != nil {
 		n.abandon(ctx)
 		return nil, err
-	}
-	if o.TuneGC {
-		go tuneGC(ctx, n.clock)
 	}
 	return n, nil
 }
@@ -172,15 +164,14 @@ func newNode(o Options, l *listeners) *Node {
 	n.apiOptions = httpapi.Options{
 		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
 		Peeks:    ratelimit.NewPeekBucket(n.limitsClock),
-		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Authenticated: socket.MarkAuthenticated, Refused: socket.Refuse,
-		Documents: documents(n.PublicURL()), TrustedProxies: n.settings.TrustedProxies, CORSOrigins: n.settings.CORSOrigins,
+		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe,
+		Documents: documents(n.PublicURL()), TrustedProxies: clientnet.NewProxies(n.settings.TrustedProxies, n.log.Logger), CORSOrigins: n.settings.CORSOrigins,
 	}
 	n.health.clock = n.clock
 	n.registerEarlyMetrics()
-	n.handler.streams.clock = n.clock
 	n.handler.set(httpapi.Starting(n.apiOptions))
-	n.api = n.newAPIServer()
-	n.admin = n.newHTTPServer(l.adminConns, l.admin.Addr().String(), n.adminHandler())
+	n.api = newHTTPServer(l.api.Addr().String(), &n.handler, n.log.Logger)
+	n.admin = newHTTPServer(l.admin.Addr().String(), n.adminHandler(), n.log.Logger)
 	return n
 }
 

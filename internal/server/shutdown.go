@@ -3,20 +3,16 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
-
-	"petcat/internal/clock"
 )
 
 const (
 	// drainDelay is how long a node that stops still accepts connections after /readyz
-	// says that it drains, so that a proxy that asks every second notices first.
+	// says that it drains, so that a proxy that asks every second notices first. It is at
+	// most a tenth of the shutdown timeout.
 	drainDelay = time.Second
-	// shutdownReserve is how much of the shutdown timeout, a fifth of it at most, is kept
-	// for the steps after slow clients have been waited for: cutting them off, and
-	// closing the store.
-	shutdownReserve = 2 * time.Second
+	// adminTimeout is how long a scrape of the metrics may take to finish.
+	adminTimeout = time.Second
 	// closeTimeout bounds how long a node that stops writes what it still has in memory, and
 	// closes the store. It is not part of the shutdown timeout.
 	closeTimeout = 10 * time.Second
@@ -25,65 +21,31 @@ const (
 	storeReserve = 4 * time.Second
 )
 
-// Shutdown drains and stops the node, in the reverse order of the start, even if ctx has
-// ended. Clients cannot make it take longer than the shutdown timeout of the settings: a
-// client that does not send the rest of its request gets an error, and one that does not
-// read its response is cut off. Neither is an error of Shutdown. It returns an error if the
-// node had to abort a request that it had not finished, or if something could not be closed.
+// Shutdown drains and stops the node, even if ctx has ended: /readyz says that the node
+// drains, and after a beat no connections are accepted any more. Requests in flight may
+// finish within the shutdown timeout of the settings; then they are cut off. It returns an
+// error if something could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.phase.set(draining)
 	timeout := n.settings.ShutdownTimeout
-	end := clock.Deadline(timeout)
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+	ctx = context.WithoutCancel(ctx)
+	drained, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	delay := min(drainDelay, timeout/10)
-	<-time.After(delay)
-	// A client that connected at the end of the delay has as long to send a request.
-	defer time.AfterFunc(delay, func() { n.listeners.apiConns.CloseNew(); n.listeners.adminConns.CloseNew() }).Stop()
-
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = n.api.Shutdown(ctx) // closedBy and idleBy below find out whether it was in time
-	}()
-	step := min(shutdownReserve, timeout/5) / 4
-	var errs []error
-	if !closedBy(ctx, ended, end.Add(-4*step)) {
-		n.listeners.apiConns.StopReads()
-		if !closedBy(ctx, ended, end.Add(-3*step)) {
-			n.listeners.apiConns.CloseConns()
+	<-time.After(min(drainDelay, timeout/10))
+	if n.api.Shutdown(drained) != nil {
+		if left := n.handler.running.Load(); left > 0 {
+			n.log.WarnContext(ctx, "requests were cut off: --shutdown-timeout was over", "requests", left, "timeout", timeout)
 		}
+		_ = n.api.Close()
 	}
-	// With HTTP/2, the server does not wait for handlers.
-	if !n.handler.idleBy(ctx, end.Add(-2*step)) {
-		errs = append(errs, fmt.Errorf("requests were still in progress after --shutdown-timeout %s and were aborted", timeout))
-	}
-	_ = n.api.Close()
-	errs = append(errs, n.close(ctx))
-	// A scrape of the metrics may finish, but only within a short time.
-	ctx, cancel = context.WithTimeout(ctx, min(delay, step))
+	err := n.close(ctx)
+	scraped, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	if n.admin.Shutdown(ctx) != nil {
-		n.listeners.adminConns.CloseConns()
+	if n.admin.Shutdown(scraped) != nil {
 		_ = n.admin.Close()
 	}
-	// A client that is still sending has had its answer at least since the API's shutdown.
-	n.listeners.apiConns.Settle(ctx)
 	n.log.InfoContext(ctx, "stopped")
-	return errors.Join(errs...)
-}
-
-// closedBy waits until a channel is closed, or until the given moment. It reports whether
-// the channel was closed.
-func closedBy(ctx context.Context, closed <-chan struct{}, moment time.Time) bool {
-	ctx, cancel := context.WithDeadline(ctx, moment)
-	defer cancel()
-	select {
-	case <-closed:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return err
 }
 
 // abandon closes a node whose data could not be loaded. It drops its own errors, because

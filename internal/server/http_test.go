@@ -1,0 +1,109 @@
+package server
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// oneConn is a listener with one connection.
+type oneConn chan net.Conn
+
+func (l oneConn) Accept() (net.Conn, error) {
+	if c, open := <-l; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l oneConn) Close() error   { return nil }
+func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A client that sends nothing more is let go in time.
+func TestTimeouts(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent string
+		want time.Duration
+	}{
+		"nothing":          {"", headerTimeout},
+		"part of a header": {"GET / HT", headerTimeout},
+		"part of a body":   {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12", headerTimeout + bodyTimeout},
+		"a whole request":  {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", idleTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newHTTPServer("", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+				}), slog.New(slog.DiscardHandler))
+				client, conn := net.Pipe()
+				conns := make(oneConn, 1)
+				conns <- conn
+				close(conns)
+				begin := time.Now()
+				_ = server.Serve(conns)
+				go func() { _, _ = io.WriteString(client, c.sent) }()
+				if _, err := io.Copy(io.Discard, client); err != nil {
+					t.Error(err)
+				}
+				// net/http delays the end of a connection whose client may still send.
+				if took := time.Since(begin).Truncate(time.Second); took != c.want {
+					t.Errorf("it is closed after %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestConnectionLimits(t *testing.T) {
+	for _, c := range []struct {
+		files      int64
+		api, admin int
+	}{{64, 16, 16}, {1_024, 832, 128}, {4_096, 3_520, 512}, {1 << 32, 16_384, 1_024}} {
+		if api, admin := connectionLimits(c.files); api != c.api || admin != c.admin {
+			t.Errorf("%d files: %d and %d connections, want %d and %d", c.files, api, admin, c.api, c.admin)
+		}
+	}
+}
+
+// A connection beyond the limit waits until another one is closed.
+func TestLimitedListener(t *testing.T) {
+	t.Parallel()
+	l := newLimitedListener(must(listenOn(t.Context(), "listen", "127.0.0.1:0")), 1)
+	accepted := make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	for range 3 {
+		c := must(net.Dial("tcp", l.Addr().String()))
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	first := <-accepted
+	if l.open() != 1 {
+		t.Errorf("%d connections are open", l.open())
+	}
+	for range 2 { // closing twice makes no second slot
+		_ = first.Close()
+	}
+	<-accepted
+	if l.open() != 1 {
+		t.Errorf("%d connections are open", l.open())
+	}
+	_ = l.Close()
+	if c, open := <-accepted; open {
+		t.Errorf("%v was accepted beyond the limit", c)
+	}
+	if l.open() != 1 {
+		t.Errorf("%d connections are open", l.open())
+	}
+}
