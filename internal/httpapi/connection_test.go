@@ -2,8 +2,10 @@ package httpapi_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -12,6 +14,11 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/clock"
+	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
+	"petcat/internal/ratelimit"
 )
 
 // pipes is a listener whose connections have no buffers. In a synctest bubble, no time
@@ -28,11 +35,47 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
+// goodKey is the only key of an edge.
+const goodKey = "good"
+
+// edge is a service that knows one key, without limits, and needs no goroutine: nothing but
+// connections takes part in the tests of this file.
+type edge struct {
+	petcat.CategoryStore
+	petcat.PetStore
+	petcat.OrderStore
+
+	catalog *catalog.Catalog
+}
+
+func (edge) Identify(_ context.Context, credential string, _ clock.Reading) (*keyring.Caller, error) {
+	if credential != goodKey {
+		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey, "wrong")
+	}
+	return &keyring.Caller{Key: 1, Account: 1}, nil
+}
+
+func (edge) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Verdict: ratelimit.Admitted}, nil
+}
+
+func (e edge) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	return e.Spend(ctx, c)
+}
+
 // dial connects to a server whose responses must be written in 30 s.
-func (p *inProcess) dial(t *testing.T) net.Conn {
+func (e edge) dial(t *testing.T) net.Conn {
 	t.Helper()
+	now := clock.NewManual(noon)
+	limits := ratelimit.NewClock(now)
+	handler, err := httpapi.New(httpapi.Options{
+		Catalog: e.catalog, Store: e, Pets: e, Orders: e, Keyring: e, Limiter: e,
+		Failures: ratelimit.NewFailureBucket(limits, 600), Peeks: ratelimit.NewPeekBucket(limits),
+		Clock: now, Logger: slog.New(slog.DiscardHandler),
+	})
+	must(t, err)
 	conns := make(pipes, 1)
-	server := &http.Server{Handler: p.handler, WriteTimeout: 30 * time.Second}
+	server := &http.Server{Handler: handler, WriteTimeout: 30 * time.Second}
 	ended := make(chan error)
 	go func() { ended <- server.Serve(conns) }()
 	client, conn := net.Pipe()
@@ -67,16 +110,16 @@ func (r *slowly) Read(p []byte) (int, error) {
 func TestSlowReader(t *testing.T) {
 	const categories, description = 600, 10_000
 	synctest.Test(t, func(t *testing.T) {
-		p := newInProcess(t)
+		e := edge{catalog: catalog.New("d")}
 		for id := range categories {
 			text := strings.Repeat("d", description)
 			name := "dog"
 			fresh, err := petcat.ParseNewCategory(&name, &text)
 			must(t, err)
-			p.catalog.Apply([]petcat.RevisedCategory{{Category: fresh.As(petcat.CategoryID(id + 1)), Revision: petcat.Revision(id + 1)}})
+			e.catalog.Apply([]petcat.RevisedCategory{{Category: fresh.As(petcat.CategoryID(id + 1)), Revision: petcat.Revision(id + 1)}})
 		}
-		request := "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer " + p.key.Secret.Reveal() + "\r\n\r\n"
-		conn := p.dial(t)
+		request := "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer " + goodKey + "\r\n\r\n"
+		conn := e.dial(t)
 		_, _ = io.WriteString(conn, request)
 		res, err := http.ReadResponse(bufio.NewReader(&slowly{conn, 1 << 20}), nil)
 		must(t, err)
@@ -111,11 +154,10 @@ func TestRefusedBody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newInProcess(t)
-				conn := p.dial(t)
+				conn := edge{catalog: catalog.New("d")}.dial(t)
 				key := ""
 				if c.key {
-					key = p.key.Secret.Reveal()
+					key = goodKey
 				}
 				_, err := fmt.Fprintf(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, c.length)
 				must(t, err)
@@ -135,7 +177,7 @@ func TestRefusedBody(t *testing.T) {
 // the connection must be closed.
 func TestChunkedBodyEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := newInProcess(t).dial(t)
+		conn := edge{catalog: catalog.New("d")}.dial(t)
 		_, _ = io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		must(t, err)
