@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -12,9 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Pooler stands between clients and a server as a pooler in transaction mode does:
-// each transaction of a client runs on whatever connection to the server is free,
-// here on a random one.
+// Pooler stands between clients and a server as a pooler in transaction mode does: each
+// transaction of a client runs on whatever connection to the server is free, here on the
+// one that was free for longest. While there are more of them than clients, that is never
+// the client's last one.
 type Pooler struct {
 	t    testing.TB
 	free chan net.Conn
@@ -39,7 +39,7 @@ const (
 // test.
 func StartPooler(t testing.TB, database string) (address string, p *Pooler) {
 	t.Helper()
-	const connections = 12 // more than callers use at once: one who finds only his own cannot be moved
+	const connections = 24
 	p = &Pooler{t: t, free: make(chan net.Conn, connections)}
 	for range connections {
 		conn, err := pgx.Connect(t.Context(), database)
@@ -83,20 +83,6 @@ func (p *Pooler) Switches() int {
 	return p.switches
 }
 
-// take returns a random free connection.
-func (p *Pooler) take() net.Conn {
-	first := <-p.free
-	for range rand.IntN(3) {
-		select {
-		case other := <-p.free:
-			p.free <- first
-			first = other
-		default:
-		}
-	}
-	return first
-}
-
 func (p *Pooler) serve(client net.Conn) error {
 	if ok, err := greet(client); !ok || err != nil {
 		return err
@@ -113,7 +99,7 @@ func (p *Pooler) serve(client net.Conn) error {
 			return err
 		}
 		if current == nil {
-			current = p.take()
+			current = <-p.free
 			if last != nil && last != current {
 				p.mu.Lock()
 				p.switches++

@@ -29,7 +29,9 @@ type conn struct {
 	querier
 	texts *texts
 	once  bool        // each statement runs once: it is not prepared
-	timer *time.Timer // runs while the database is waited for; may be nil
+	timer *time.Timer // runs while the database is waited for, perRow long; may be nil
+
+	perRow time.Duration
 }
 
 // args puts what the driver is to know of a statement ahead of its arguments.
@@ -75,7 +77,7 @@ func (c conn) Query(row func(store.Scan) error, query string, args ...any) error
 			return err
 		}
 		if c.timer != nil {
-			c.timer.Reset(readTimeout)
+			c.timer.Reset(c.perRow)
 		}
 	}
 	return rows.Err()
@@ -155,7 +157,7 @@ func (e engine) Create(ctx context.Context, c *store.Create) error {
 // Exec runs a statement as one transaction in one round trip.
 func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
 	var batch pgx.Batch
-	batch.Queue(settings)
+	batch.Queue(e.s.pool.settings)
 	batch.Queue(e.s.pool.texts.numbered(query), args...).Exec(func(tag pgconn.CommandTag) error {
 		changed = tag.RowsAffected()
 		return nil
@@ -166,11 +168,11 @@ func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (cha
 
 // Write is not tried again. What it locks, nobody who creates waits for.
 func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, writeTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, e.s.pool.patience.write, errNoAnswer)
 	defer cancel()
 	return translate(e.s.pool.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, c, func(t pgx.Tx) error {
-			if _, err := t.Exec(ctx, settings); err != nil {
+			if _, err := t.Exec(ctx, e.s.pool.settings); err != nil {
 				return err
 			}
 			return fn(conn{ctx: ctx, querier: t, texts: &e.s.pool.texts})

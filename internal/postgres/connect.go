@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -17,31 +18,45 @@ import (
 	"petcat/internal/openerror"
 )
 
-// How long things may take before the database counts as away. They add up to
-// less than the 5 s within which everything must work again after it is back.
-const (
-	connectTimeout = 2 * time.Second
-	// readTimeout bounds a read of a few rows, with the wait for a connection,
-	// and the wait for the next row of a long one.
-	readTimeout = 1500 * time.Millisecond
-	// writeTimeout bounds a write, from its first byte to its commit.
-	writeTimeout = 3 * time.Second
-)
+// patience is how long things may take. Its zero value is none: see newPatience.
+type patience struct {
+	connect time.Duration
+	// read bounds a read of a few rows, with the wait for a connection, and the wait for
+	// the next row of a long one.
+	read time.Duration
+	// write bounds a write, from its first byte to its commit.
+	write time.Duration
+	// lock and statement are the server's own bounds of a statement that writes.
+	lock, statement time.Duration
+	// refill is how soon a server's pool makes the connections again that it has lost.
+	refill time.Duration
+}
 
-// What transactions that write set. Settings are the transaction's own, because
-// behind a pooler the next one may run on another connection.
-const (
-	// A commit is answered when it is on the disk; remote_apply is more, and stays.
-	durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
-	// settings begins a transaction. A statement gives up waiting for a lock before the
-	// caller gives up. A node that stops in the middle of one does not block the others.
-	settings = `SELECT ` + durably + `,
-	set_config('lock_timeout', '2000', true),
-	set_config('statement_timeout', '2500', true),
-	set_config('idle_in_transaction_session_timeout', '2000', true)`
-	// sessionSettings are a connection's: no pooler may be between.
-	sessionSettings = `SELECT set_config('lock_timeout', '2000', false), set_config('statement_timeout', '2500', false)`
-)
+// newPatience returns how long things may take before the database counts as away: all
+// in all less than the 5 s within which everything must work again after it is back. A
+// statement gives up waiting for a lock before the caller gives up.
+func newPatience() patience {
+	return patience{
+		connect: 2 * time.Second, read: 1500 * time.Millisecond, write: 3 * time.Second,
+		lock: 2 * time.Second, statement: 2500 * time.Millisecond, refill: 5 * time.Second,
+	}
+}
+
+// A commit is answered when it is on the disk; remote_apply is more, and stays.
+const durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
+
+// settings begins a transaction that writes, and is the transaction's own: behind a pooler
+// the next one may run on another connection. A node that stops in the middle of one does
+// not block the others.
+func (p patience) settings() string {
+	return fmt.Sprintf(`SELECT %s, set_config('lock_timeout', '%d', true), set_config('statement_timeout', '%d', true),
+		set_config('idle_in_transaction_session_timeout', '%[2]d', true)`, durably, p.lock.Milliseconds(), p.statement.Milliseconds())
+}
+
+// sessionSettings are a connection's: no pooler may be between.
+func (p patience) sessionSettings() string {
+	return fmt.Sprintf(`SELECT set_config('lock_timeout', '%d', false), set_config('statement_timeout', '%d', false)`, p.lock.Milliseconds(), p.statement.Milliseconds())
+}
 
 // Versions of the server: major * 10,000 + minor.
 const (
@@ -67,9 +82,6 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)
 	}
 	config := pool.ConnConfig
-	if config.ConnectTimeout == 0 || config.ConnectTimeout > connectTimeout {
-		config.ConnectTimeout = connectTimeout
-	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "petcat"
 	}

@@ -93,7 +93,7 @@ func (s *Store) LeaseDays(ctx context.Context, call petcat.DayCall, leases []pet
 // puts the number of the caller's last call.
 func (s *Store) beginDayCall(call petcat.DayCall) (number *int64, batch *pgx.Batch) {
 	number, batch = new(int64), &pgx.Batch{}
-	batch.Queue(settings)
+	batch.Queue(s.pool.settings)
 	batch.Queue(makeDayCall, call.Caller, store.Now(s.clock).UnixMilli())
 	batch.Queue(lockDayCall, call.Caller).QueryRow(func(row pgx.Row) error { return row.Scan(number) })
 	return number, batch
@@ -139,7 +139,7 @@ func (s *Store) ReturnDays(ctx context.Context, call petcat.DayCall, returns []p
 
 // write runs a batch as one transaction in one round trip.
 func (s *Store) write(ctx context.Context, doing string, batch *pgx.Batch) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, writeTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.patience.write, errNoAnswer)
 	defer cancel()
 	return translate(s.pool.write(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.SendBatch(ctx, batch).Close()

@@ -40,7 +40,7 @@ func (s *Store) LeaseShared(ctx context.Context, leases []petcat.SharedLease) ([
 	}
 	answers := make([]petcat.SharedLeased, len(leases))
 	var batch pgx.Batch
-	batch.Queue(settings)
+	batch.Queue(s.pool.settings)
 	batch.Queue(makeDays, columns[0], columns[1])
 	batch.Queue(lease, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]).Query(rowsOf(func(scan store.Scan) error {
 		var n int64

@@ -1,215 +1,206 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"petcat"
+	"petcat/internal/clock"
 	"petcat/internal/pgtest"
-	"petcat/internal/stalltest"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
 
-// A server that hangs makes everything fail within seconds, then at once, and
-// everything works again when it goes on.
-func TestHungServer(t *testing.T) {
-	pg := pgtest.New(t, pgtest.Options{})
-	s := openAt(t, pg.Database(t), Options{Serving: true})
-	defer closeNow(t, s)
-	create(t, s, "before")
-	pg.Suspend()
-	all := map[string]func() error{
-		"create": func() error { _, err := tryCreate(t.Context(), t, s, "during", ""); return err },
+// hasty gives up soon: a database that works may be too slow for it, so whoever uses it
+// tries again.
+func hasty() patience {
+	p := patient()
+	p.connect, p.read, p.write = time.Second, 200*time.Millisecond, 300*time.Millisecond
+	return p
+}
+
+// eventually calls something until it succeeds.
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Since(begun) > 30*time.Second {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// commit is how a change's transaction ends, and is in no other request.
+const commit = "commit\x00"
+
+// calls are one of each kind.
+func calls(t *testing.T, s *Store) map[string]func() error {
+	return map[string]func() error{
+		"create": func() error { _, err := tryCreate(t.Context(), t, s, "Dogs", ""); return err },
 		"feed": func() error {
 			_, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil })
 			return err
 		},
 		"changes": func() error { _, err := s.AccessChangesSince(t.Context(), 0); return err },
-		"keys":    func() error { _, err := s.FindCredentials(t.Context(), []petcat.KeyHash{{}}); return err },
-		"lease": func() error {
-			_, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1}})
-			return err
-		},
-		"change": func() error { return s.SaveBan(t.Context(), petcat.Ban{Key: 1}) },
-		"each":   func() error { return s.EachAccount(t.Context(), func(petcat.Account) error { return nil }) },
-		"ping":   func() error { return s.Check(t.Context()) },
+		"change":  func() error { return s.Change(t.Context(), "change", func(*store.Tx) error { return nil }) },
+		"each":    func() error { return s.EachAccount(t.Context(), func(petcat.Account) error { return nil }) },
+		"ping":    func() error { return s.Check(t.Context()) },
 	}
-	control := stalltest.Start(t)
-	control.Measure("everything at once", 5*time.Second, func() {
-		var wg sync.WaitGroup
-		for range 100 { // far more than there are connections
-			for name, fn := range all {
-				wg.Go(func() {
-					if err := fn(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-						t.Errorf("%s while the server hangs: %v", name, err)
-					}
-				})
-			}
-		}
-		wg.Wait()
-	})
-	stats := s.Stats()
-	if waiting := s.pool.waiting.Load(); stats.Readable || stats.Writable || stats.Waiting != 0 || waiting != 0 {
-		t.Errorf("stats %+v, and %d wait for a connection, while the server hangs", stats, waiting)
-	}
-	control.Measure("everything once more", 3*time.Second, func() {
-		for name, fn := range all {
-			if err := fn(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-				t.Errorf("%s while the server hangs: %v", name, err)
-			}
-		}
-	})
-	pg.Resume()
-	recovered(t, control, all)
 }
 
-// Commits that wait for a standby fail when they took too long. Reads do not
-// suffer for it, however many such commits there are.
-func TestReadsGoOnWhileCommitsHang(t *testing.T) {
-	t.Parallel()
-	pg := pgtest.New(t, pgtest.Options{})
-	url := pg.Database(t)
-	s := openAt(t, url, Options{Serving: true})
+// A server that hangs makes everything fail, and everything works again when it goes on.
+func TestHungServer(t *testing.T) {
+	network, url := newNetwork(t, server.Database(t))
+	impatient := hasty()
+	var s *Store
+	eventually(t, "open", func() (err error) { s, err = tryOpen(t, url, Options{Serving: true, patience: &impatient}); return err })
 	defer closeNow(t, s)
-	create(t, s, "before")
-	for s.Stats().Connections < defaultPoolSize { // a new one may take long on a busy machine
-		time.Sleep(10 * time.Millisecond)
+	all := calls(t, s)
+	for name, call := range all {
+		eventually(t, name, call)
 	}
-	admin := pgtest.Connect(t, url)
-	writes := map[string]func() error{
-		"create": func() error { _, err := tryCreate(t.Context(), t, s, "during", ""); return err },
-		"lease": func() error {
-			_, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1}})
-			return err
-		},
-	}
-	control := stalltest.Start(t)
-	control.Repeat(func() {
-		pgtest.Execute(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-		pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
-		end := time.Now().Add(writeTimeout + 500*time.Millisecond)
-		var wg sync.WaitGroup
-		for range 2 * defaultPoolSize {
-			for _, write := range writes {
-				wg.Go(func() {
-					for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-						if err := write(); err != nil && petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-							t.Errorf("a write: %v", err)
-						}
-					}
-				})
-			}
-		}
-		for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-			if _, err := s.DayCount(t.Context(), 1, 1); err != nil {
-				t.Fatalf("a read while commits hang: %v", err)
-			}
-			if stats := s.Stats(); !stats.Readable {
-				t.Fatalf("stats %+v while commits hang", stats)
-			}
-		}
-		if s.Stats().Writable {
-			t.Error("the database counts as writable while commits hang")
-		}
-		wg.Wait()
-		pgtest.Execute(t, admin, "ALTER SYSTEM RESET synchronous_standby_names")
-		pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
-		recovered(t, control, writes)
-	})
-}
-
-// recovered waits until everything works, within 5 s.
-func recovered(t *testing.T, control *stalltest.Control, all map[string]func() error) {
-	t.Helper()
-	control.Measure("the recovery", 5*time.Second, func() {
-		for name, fn := range all {
-			for tries := 0; petcat.CodeOf(fn()) == petcat.CodeServiceUnavailable; tries++ {
-				if tries > 1000 {
-					t.Fatalf("%s does not work again", name)
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-		}
-	})
-}
-
-// After a restart, no read fails because of connections that it broke.
-func TestRestartedServer(t *testing.T) {
-	pg := pgtest.New(t, pgtest.Options{})
-	s := openAt(t, pg.Database(t), Options{Serving: true})
-	defer closeNow(t, s)
-	create(t, s, "Dogs")
-	warm := func() {
-		var wg sync.WaitGroup
-		for range 2 * defaultPoolSize {
+	network.fail(func([]byte) fate { return hangs })
+	var wg sync.WaitGroup
+	for range 50 { // far more than there are connections
+		for name, call := range all {
 			wg.Go(func() {
-				if err := s.Check(t.Context()); err != nil {
-					t.Errorf("ping: %v", err)
-				}
-				if _, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil }); err != nil {
-					t.Errorf("feed: %v", err)
+				if err := call(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+					t.Errorf("%s while the server hangs: %v", name, err)
 				}
 			})
 		}
-		wg.Wait()
 	}
-	warm()
-	control := stalltest.Start(t)
-	for name, end := range map[string]func(){"stopped": pg.Stop, "killed": pg.Kill} {
-		end()
-		control.Measure("a refusal", time.Second, func() { wantUnavailable(t, s.Check(t.Context())) })
-		if err := pg.Start(t.Context()); err != nil {
-			t.Fatal(err)
+	wg.Wait()
+	if stats, waiting := s.Stats(), s.pool.waiting.Load(); stats.Readable || stats.Writable || stats.Waiting != 0 || waiting != 0 {
+		t.Errorf("stats %+v, and %d wait for a connection, while the server hangs", stats, waiting)
+	}
+	network.heal()
+	for name, call := range all {
+		eventually(t, name+" afterwards", call)
+	}
+}
+
+// Commits that hang, as those that wait for a standby, fail when they took too long. Reads
+// do not suffer for it, however many such commits there are.
+func TestReadsGoOnWhileCommitsHang(t *testing.T) {
+	network, url := newNetwork(t, server.Database(t))
+	p := patient()
+	p.write = 300 * time.Millisecond
+	s := openAt(t, url, Options{Serving: true, patience: &p})
+	defer closeNow(t, s)
+	all := calls(t, s)
+	writes := map[string]func() error{"create": all["create"], "change": all["change"]}
+	network.fail(func(request []byte) fate {
+		if bytes.Contains(request, []byte("Dogs")) || bytes.Contains(request, []byte(commit)) {
+			return hangs
 		}
-		recovered(t, control, map[string]func() error{"ping": func() error { return s.Check(t.Context()) }})
-		warm()
-		if err := s.ReturnDays(t.Context(), aDayCall(), []petcat.DayReturn{{Account: 1, Day: 1, Unused: 1}}); err != nil {
-			t.Errorf("%s: the first write: %v", name, err)
+		return passes
+	})
+	written := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 * defaultPoolSize {
+		for name, write := range writes {
+			wg.Go(func() {
+				for range 3 {
+					if err := write(); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+						t.Errorf("%s while commits hang: %v", name, err)
+					}
+				}
+			})
 		}
 	}
-	// Idle connections that were broken meanwhile do not cost a create either.
-	create(t, s, "Cats")
-	pg.Stop()
-	if err := pg.Start(t.Context()); err != nil {
+	go func() { wg.Wait(); close(written) }()
+	for done := false; !done; {
+		if err := all["feed"](); err != nil || !s.Stats().Readable {
+			t.Fatalf("a read while commits hang: %v, %+v", err, s.Stats())
+		}
+		select {
+		case <-written:
+			done = true
+		default:
+		}
+	}
+	if s.Stats().Writable {
+		t.Error("the database counts as writable while commits hang")
+	}
+	network.heal()
+	for name, write := range writes {
+		eventually(t, name+" afterwards", write)
+	}
+}
+
+// breakAll ends all connections of a database but our own, as a restart does.
+func breakAll(t *testing.T, url string) {
+	t.Helper()
+	conn := pgtest.Connect(t, url)
+	const others = " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	var pids []int32
+	if err := conn.QueryRow(t.Context(), "SELECT array_agg(pid), count(pg_terminate_backend(pid))"+others).Scan(&pids, nil); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(idle + 10*time.Millisecond)
-	create(t, s, "Birds")
+	eventually(t, "the end of all connections", func() error {
+		var left int
+		err := conn.QueryRow(t.Context(), "SELECT count(*)"+others+" AND pid = ANY($1)", pids).Scan(&left)
+		if err == nil && left > 0 {
+			err = errors.New("some are left")
+		}
+		return err
+	})
+}
+
+// After a restart, nothing fails because of connections that it broke while they were idle.
+func TestBrokenIdleConnections(t *testing.T) {
+	url, c := server.Database(t), clock.NewManual(time.Now())
+	s := openAt(t, url, Options{Serving: true, Clock: c})
+	defer closeNow(t, s)
+	for range 2 {
+		var wg sync.WaitGroup
+		for name, call := range calls(t, s) {
+			for range defaultPoolSize {
+				wg.Go(func() {
+					if err := call(); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		breakAll(t, url)
+		c.Advance(idle + 1)
+	}
+	for _, name := range []string{"change", "create", "ping"} {
+		if err := calls(t, s)[name](); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // A server has all connections of its pool before anybody needs them, and again
 // when it has lost them. Whoever serves nobody makes those that he needs.
 func TestServerKeepsItsConnections(t *testing.T) {
 	const size = 5
-	pg := pgtest.New(t, pgtest.Options{})
-	url := pg.Database(t)
+	url := server.Database(t)
 	s := openAt(t, url, Options{Serving: true, PoolSize: size})
 	defer closeNow(t, s)
-	all := func() {
-		t.Helper()
-		for end := time.Now().Add(2 * refillEvery); s.Stats().Connections != size; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("there are %d connections, want %d", s.Stats().Connections, size)
-			}
+	all := func() error {
+		if n := s.Stats().Connections; n != size {
+			return errors.New("not all are there")
 		}
+		return nil
 	}
-	all()
-	pg.Kill()
-	wantUnavailable(t, s.Check(t.Context())) // which notices
-	if n := s.Stats().Connections; n == size {
-		t.Errorf("%d connections are left to a server that was killed", n)
-	}
-	if err := pg.Start(t.Context()); err != nil {
+	eventually(t, "connections", all)
+	breakAll(t, url)
+	if err := s.Check(t.Context()); err != nil { // which notices
 		t.Fatal(err)
 	}
-	all()
+	eventually(t, "connections afterwards", all)
 
 	command := openAt(t, url, Options{PoolSize: size})
 	defer closeNow(t, command)
@@ -224,89 +215,93 @@ func TestServerKeepsItsConnections(t *testing.T) {
 // A node that stops in the middle of a change does not hold up the others.
 func TestStoppedNodeLetsGo(t *testing.T) {
 	url := server.Database(t)
-	control, attempts := stalltest.Start(t), 0
-	control.Repeat(func() {
-		attempts++
-		key := petcat.IdempotencyKey(fmt.Sprint("k", attempts))
-		stopping, other := openAt(t, url, Options{}), openAt(t, url, Options{})
-		defer closeNow(t, stopping)
-		defer closeNow(t, other)
-		entered, proceed := make(chan struct{}), make(chan struct{})
-		failed := make(chan error, 1)
-		go func() {
-			failed <- stopping.Change(t.Context(), "stop", func(*store.Tx) error { close(entered); <-proceed; return nil })
-		}()
-		<-entered
-		control.Measure("the other node's create", 5*time.Second, func() {
-			for start := time.Now(); ; {
-				_, err := tryCreate(t.Context(), t, other, "Dogs", key)
-				if err == nil {
-					return
-				}
-				wantUnavailable(t, err)
-				if time.Since(start) > time.Minute {
-					t.Fatal("the other node is still held up")
-				}
-			}
-		})
-		close(proceed)
-		wantUnavailable(t, <-failed)
-	})
+	p := patient()
+	p.lock = 100 * time.Millisecond
+	stopping, other := openAt(t, url, Options{patience: &p}), openAt(t, url, Options{})
+	defer closeNow(t, stopping)
+	defer closeNow(t, other)
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		failed <- stopping.Change(t.Context(), "stop", func(*store.Tx) error { close(entered); <-proceed; return nil })
+	}()
+	<-entered
+	create(t, other, "Dogs")
+	close(proceed)
+	wantUnavailable(t, <-failed)
 }
 
-// A node whose connection is broken while it commits cannot know the outcome,
-// says so, and the repetition finds it.
-func TestBrokenConnectionsAreNoSuccess(t *testing.T) {
-	url := server.Database(t)
+// Of a connection that breaks while a write is under way, nobody knows the outcome. The
+// store says so, and the repetition with the same key makes one category in any case.
+func TestUnknownOutcomes(t *testing.T) {
+	network, url := newNetwork(t, server.Database(t))
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	var wg sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	killer := pgtest.Connect(t, url)
-	var unknown atomic.Int64 // outcomes
-	for client := range 8 {
-		wg.Go(func() {
-			for n := range 150 {
-				name := fmt.Sprintf("%d/%d", client, n)
-				for {
-					created, err := tryCreate(t.Context(), t, s, name, petcat.IdempotencyKey(name))
-					if err == nil {
-						if created.Category.Name != name {
-							t.Errorf("%s became %+v", name, created)
-						}
-						break
-					}
-					if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-						t.Errorf("%s: %v", name, err)
-						return
-					}
-					if errors.Is(err, petcat.ErrOutcomeUnknown) {
-						unknown.Add(1)
-					}
-					time.Sleep(time.Millisecond) // else the machine has no time for new connections
-				}
-			}
-		})
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			_, err := killer.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-			if err != nil && !errors.Is(err, context.Canceled) {
-				t.Errorf("terminate: %v", err)
-				return
-			}
-			time.Sleep(rand.N(100 * time.Millisecond)) // a new connection takes some of it
+	for name, tt := range map[string]struct {
+		fate fate
+		done bool
+	}{"Dogs": {breaks, false}, "Cats": {breaksLate, true}} {
+		network.failOne(name, tt.fate)
+		_, err := tryCreate(t.Context(), t, s, name, petcat.IdempotencyKey(name))
+		wantUnavailable(t, err)
+		if !errors.Is(err, petcat.ErrOutcomeUnknown) {
+			t.Errorf("%s: %v, want that the outcome is unknown", name, err)
 		}
-	}()
-	wg.Wait()
-	cancel()
-	<-done
-	if got := len(storetest.Names(t, s)); got != 8*150 {
-		t.Errorf("%d categories, want %d", got, 8*150)
+		again, err := tryCreate(t.Context(), t, s, name, petcat.IdempotencyKey(name))
+		if err != nil || again.Replayed != tt.done || again.Category.Name != name {
+			t.Errorf("the repetition of %s: %+v, %v", name, again, err)
+		}
+
+		network.failOne(commit, tt.fate)
+		account, err := petcat.ParseNewAccount(name, mustSubscription(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = s.CreateAccount(t.Context(), "cli:ada", account); !errors.Is(err, petcat.ErrOutcomeUnknown) {
+			t.Errorf("the account %s: %v, want that the outcome is unknown", name, err)
+		}
+		if _, err := s.FindAccount(t.Context(), name); (err == nil) != tt.done {
+			t.Errorf("the account %s afterwards: %v", name, err)
+		}
 	}
-	if t.Logf("%d outcomes were unknown", unknown.Load()); unknown.Load() == 0 {
-		t.Error("no connection was broken while it committed: this shows nothing")
+	if got := storetest.Names(t, s); len(got) != 2 {
+		t.Errorf("categories %q, want each once", got)
+	}
+}
+
+// Callers who go away while a read is under way cost no connections.
+func TestCallersWhoGoAway(t *testing.T) {
+	const size = 3
+	url := server.Database(t)
+	s := openAt(t, url, Options{PoolSize: size})
+	defer closeNow(t, s)
+	observer, blocker := pgtest.Connect(t, url), pgtest.Connect(t, url)
+	block := func(leave bool) {
+		pgtest.Execute(t, blocker, "BEGIN; LOCK TABLE api_key")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all sync.WaitGroup
+		for range 5 * size {
+			all.Go(func() { _, _ = s.FindCredentials(ctx, []petcat.KeyHash{{}}) })
+		}
+		awaitLocks(t, url, size)
+		if leave {
+			cancel()
+		}
+		pgtest.Execute(t, blocker, "ROLLBACK")
+		all.Wait()
+	}
+	newest := func() (begun time.Time) {
+		const query = `SELECT max(backend_start) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petcat'`
+		if err := observer.QueryRow(t.Context(), query).Scan(&begun); err != nil {
+			t.Fatal(err)
+		}
+		return begun
+	}
+	block(false) // all connections are there now
+	before := newest()
+	block(true)
+	if after := newest(); after != before || s.Stats().Connections != size || !s.Stats().Readable {
+		t.Errorf("a new connection was made at %s, after %s: %+v", after, before, s.Stats())
 	}
 }

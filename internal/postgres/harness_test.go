@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,7 +68,17 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 	if o.Clock == nil {
 		o.Clock = clock.NewSystem()
 	}
+	if o.patience == nil {
+		p := patient()
+		o.patience = &p
+	}
 	return Open(t.Context(), o)
+}
+
+// patient waits for a busy machine: only what hangs takes so long.
+func patient() patience {
+	const long = 30 * time.Second
+	return patience{connect: long, read: long, write: long, lock: long, statement: long, refill: 100 * time.Millisecond}
 }
 
 func closeNow(t testing.TB, s *Store) {

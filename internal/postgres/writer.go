@@ -17,19 +17,23 @@ import (
 type writer struct {
 	// life never ends: a group is not given up half-way because one of its callers
 	// went away.
-	life    context.Context //nolint:containedctx // the store is its own request
-	config  *pgx.ConnConfig
-	clock   clock.Clock
-	circuit circuit  // of all writes
-	refusal *refusal // of all writes
+	life     context.Context //nolint:containedctx // the store is its own request
+	config   *pgx.ConnConfig
+	clock    clock.Clock
+	circuit  circuit  // of all writes
+	refusal  *refusal // of all writes
+	patience *patience
 
 	conn *pgx.Conn     // nil: to be connected again
 	own  bool          // the connection's settings are the writer's own: no pooler is between
 	used clock.Reading // when the connection last did something
 }
 
-func newWriter(ctx context.Context, config *pgx.ConnConfig, c clock.Clock, w circuit, r *refusal) *writer {
-	return &writer{life: context.WithoutCancel(ctx), config: config, clock: c, circuit: w, refusal: r}
+func newWriter(ctx context.Context, config *pgx.ConnConfig, o Options, p *pool) *writer {
+	return &writer{
+		life: context.WithoutCancel(ctx), config: config, clock: o.Clock,
+		circuit: p.writes, refusal: &p.refusal, patience: o.patience,
+	}
 }
 
 // idle is how long a connection may have been silent and still be trusted: longer
@@ -40,7 +44,7 @@ const idle = 50 * time.Millisecond
 
 // connect makes sure that there is a connection that works.
 func (w *writer) connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errNoConnection)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.patience.connect, errNoConnection)
 	defer cancel()
 	if w.conn != nil && w.clock.Read().Since(w.used) > idle && w.conn.Ping(ctx) != nil {
 		w.disconnect()
@@ -72,7 +76,7 @@ func (w *writer) prepare(ctx context.Context, conn *pgx.Conn) error {
 	}
 	var err error
 	if w.own, err = pgpooler.IsDirect(ctx, conn); err == nil && w.own {
-		_, err = conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec)
+		_, err = conn.Exec(ctx, w.patience.sessionSettings(), pgx.QueryExecModeExec)
 	}
 	return err
 }
@@ -116,11 +120,11 @@ func (w *writer) attempt(batch *pgx.Batch) error {
 	if err := w.connect(w.life); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(w.life, writeTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(w.life, w.patience.write, errNoAnswer)
 	defer cancel()
 	if !w.own {
 		// The lock of a table is waited for before anything in the statement runs.
-		batch.QueuedQueries = slices.Insert(batch.QueuedQueries, 0, &pgx.QueuedQuery{SQL: settings})
+		batch.QueuedQueries = slices.Insert(batch.QueuedQueries, 0, &pgx.QueuedQuery{SQL: w.patience.settings()})
 	}
 	// Closing reads the answers up to that to the commit.
 	err := w.conn.SendBatch(ctx, batch).Close()

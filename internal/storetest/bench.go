@@ -8,14 +8,11 @@ import (
 	"petcat"
 )
 
-// BenchDescription is the description of the categories of the benchmarks.
-const BenchDescription = "Domesticated descendants of the wolf, kept for company and for work"
-
 // BenchmarkCreates measures creates by 1, 64 and 256 writers at once, with and without
 // an idempotency key. Open opens an empty store, which it closes when b ends.
 func BenchmarkCreates(b *testing.B, open func(*testing.B) Store) {
 	b.Helper()
-	name, description := "Dogs", BenchDescription
+	name, description := "Dogs", "Domesticated descendants of the wolf, kept for company and for work"
 	category, err := petcat.ParseNewCategory(&name, &description)
 	if err != nil {
 		b.Fatal(err)

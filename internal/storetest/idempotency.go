@@ -110,7 +110,8 @@ func testParallelRepetitions(t *testing.T, open Open) {
 			for {
 				created, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: "k"})
 				if petcat.CodeOf(err) == petcat.CodeIdempotencyInProgress {
-					continue // as a caller would, who is told to retry
+					time.Sleep(time.Millisecond) // a caller who is told to retry waits, too
+					continue
 				}
 				mu.Lock()
 				defer mu.Unlock()

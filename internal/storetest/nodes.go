@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -175,6 +176,7 @@ func createUntilAnswered(t *testing.T, s Store, key petcat.IdempotencyKey, n pet
 		if petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {
 			return created, err
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -90,6 +90,7 @@ func (o once) persist(t *testing.T, s Store, key petcat.IdempotencyKey) (created
 		if created, replayed, err = o(t, s, 1, key); petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {
 			return created, replayed, err
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
