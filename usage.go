@@ -36,56 +36,42 @@ func (c UsageCounts) Refused() int64 {
 
 // How long the usage history is kept.
 const (
-	UsageMinutes = time.Hour                // by the minute; for less when there are very many
-	UsageHours   = 30 * 24 * time.Hour      // by the hour
-	UsageDays    = 2 * 366 * 24 * time.Hour // by the day
+	UsageHours = 30 * 24 * time.Hour      // by the hour
+	UsageDays  = 2 * 366 * 24 * time.Hour // by the day
 )
 
 // UsageStep is the length of the periods of a usage history.
 type UsageStep int
 
-// The steps, from short to long.
+// The steps.
 const (
-	UsageByMinute UsageStep = iota // of the last hour: UsageMinutes
-	UsageByHour                    // of the last thirty days: UsageHours
-	UsageByDay                     // of the last two years: UsageDays
+	UsageByHour UsageStep = iota // of the last thirty days: UsageHours
+	UsageByDay                   // of the last two years: UsageDays
 )
 
 // Length returns the step's length.
 func (s UsageStep) Length() time.Duration {
-	switch s {
-	case UsageByMinute:
-		return time.Minute
-	case UsageByHour:
+	if s == UsageByHour {
 		return time.Hour
-	default:
-		return 24 * time.Hour
 	}
+	return 24 * time.Hour
 }
 
 // String returns the name that commands and pages use.
 func (s UsageStep) String() string {
-	switch s {
-	case UsageByMinute:
-		return "minute"
-	case UsageByHour:
+	if s == UsageByHour {
 		return "hour"
-	default:
-		return "day"
 	}
+	return "day"
 }
 
-// KeptSince returns when the first period begins that is kept at a moment. Minutes are
-// forgotten by the hour, hours and days by the day.
+// KeptSince returns when the first period begins that is kept at a moment. Both are
+// forgotten by the day.
 func (s UsageStep) KeptSince(now time.Time) time.Time {
-	switch s {
-	case UsageByMinute:
-		return UsageByHour.Floor(now.Add(-UsageMinutes))
-	case UsageByHour:
+	if s == UsageByHour {
 		return UsageByDay.Floor(now.Add(-UsageHours))
-	default:
-		return UsageByDay.Floor(now.Add(-UsageDays))
 	}
+	return UsageByDay.Floor(now.Add(-UsageDays))
 }
 
 // Floor returns the beginning of the period that holds a moment, in UTC.
@@ -103,7 +89,7 @@ type UsageQuery struct {
 	Step     UsageStep
 }
 
-// UsagePeriod is the usage of one minute, hour or day.
+// UsagePeriod is the usage of one hour or day.
 type UsagePeriod struct {
 	Begin time.Time
 	UsageCounts
@@ -133,10 +119,10 @@ type UsageHistory struct {
 	Gaps    []UsageGap    // those that meet the time asked for, by From ascending
 }
 
-// UsageCount is the usage of an account in a minute, as one node counted it.
+// UsageCount is the usage of an account in an hour, as one node counted it.
 type UsageCount struct {
-	Account AccountID
-	Minute  int64 // [Minute].Index
+	Account AccountID // or AllAccounts
+	Hour    int64     // Unix time in hours
 	UsageCounts
 }
 
@@ -148,14 +134,15 @@ type KeyUse struct {
 
 // UsageBatch is what one node counted since its last batch. A node repeats a batch,
 // with the same number and contents, until it knows that it was written, and writes
-// no other before.
+// no other before. Its rows are sorted, so that nodes never wait for each other in a circle.
 type UsageBatch struct {
-	Node   string    // unique: one process
-	Number int64     // from 1, one more for each batch of the node
-	Until  time.Time // what the node counted before is in this batch, or in one before it
-	Ended  bool      // the node counts nothing any more
-	Counts []UsageCount
-	Keys   []KeyUse
+	Node     string    // unique: one process
+	Number   int64     // from 1, one more for each batch of the node
+	SeenAt   time.Time // what the node counted before is in this batch, or in one before it
+	Ended    bool      // the node counts nothing any more
+	Counts   []UsageCount
+	Keys     []KeyUse
+	Refusals []Refusal
 }
 
 // UsageStore keeps the usage history.
@@ -166,7 +153,13 @@ type UsageStore interface {
 	// Usage returns what was written so far and is still kept. Periods that begin before
 	// [UsageStep.KeptSince] may be missing.
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
+	// DayUsed returns how many requests of an account were admitted on a day, as far as
+	// they are written. Days are numbered by [Day].Index.
+	DayUsed(ctx context.Context, account AccountID, day int64) (int64, error)
 	// KeyUses returns when the keys of an account, or of AllAccounts, were last used. A
 	// key that was never used is not among them.
 	KeyUses(ctx context.Context, account AccountID) (map[KeyID]time.Time, error)
+	// Refusals returns the newest refusals and failures of an account, newest first,
+	// RecentRefusals at most.
+	Refusals(ctx context.Context, account AccountID) ([]Refusal, error)
 }

@@ -25,7 +25,6 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AuditStore
 	petcat.OperatorStore
 	petcat.UsageStore
-	petcat.RefusalStore
 	archive
 	// LogLevel and SetLogLevel read and set the log level of all nodes, and when it ends.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)

@@ -19,21 +19,19 @@ func (p *program) usageCommand() *cobra.Command {
 admitted requests, the refused ones by reason, failures, and the bytes of the
 response bodies. ACCOUNT is an account's name or its id (acct_12).
 
-Days are kept for two years, hours for 30 days, minutes for an hour, or for less if there
-are very many. An earlier --from is refused. All times are in UTC. Requests appear within
-two seconds. Periods without any request are not shown.
+Days are kept for two years, hours for 30 days. An earlier --from is refused. All times
+are in UTC. Requests appear within two seconds. Periods without any request are not shown.
 
 A server that was killed may have lost the requests of its last second. The periods
 in which that may have happened are marked as incomplete.`,
 		Example: `  petcat usage acme
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
-  petcat usage acme --by minute --from 10m
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv`,
 		Args: arguments("[ACCOUNT]"),
 	}
 	registerStoreFlags(cmd)
-	by := cmd.Flags().String("by", "day", "the `period` of each line: day, hour or minute")
-	from := cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days, one day or one hour ago by default")
+	by := cmd.Flags().String("by", "day", "the `period` of each line: day or hour")
+	from := cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days or one day ago by default")
 	to := cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
 	asCSV := cmd.Flags().Bool("csv", false, "print CSV and nothing else")
 	asJSON := jsonFlag(cmd)
@@ -78,10 +76,8 @@ func usageQuery(by, from, to string, now time.Time) (q petcat.UsageQuery, err er
 		q.Step, ago = petcat.UsageByDay, petcat.UsageHours
 	case petcat.UsageByHour.String():
 		q.Step, ago = petcat.UsageByHour, 24*time.Hour
-	case petcat.UsageByMinute.String():
-		q.Step, ago = petcat.UsageByMinute, petcat.UsageMinutes
 	default:
-		return q, usageErrorf("--by must be day, hour or minute (got %q)", by)
+		return q, usageErrorf("--by must be day or hour (got %q)", by)
 	}
 	q.From, q.To = q.Step.Floor(now.Add(-ago)), now
 	if from != "" {

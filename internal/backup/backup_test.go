@@ -48,8 +48,7 @@ func sample() (Header, []row) {
 		{Pets, []any{int64(2), "Tom", int64(2), int64(3), int64(5)}},
 		{Orders, []any{int64(1), int64(3), int64(1), int64(2), int64(5)}},
 		{UsageNodes, []any{"N", int64(7), int64(5), false, nil}},
-		{UsageBatches, []any{int64(9), int64(-1), int64(8), []byte{1}}},
-		{UsageHours, []any{int64(20_000), int64(0), []byte{2}}},
+		{UsageHours, []any{int64(480_000), int64(0), int64(1), int64(2), int64(3), int64(4), int64(5), int64(6), int64(7)}},
 		{UsageDays, []any{int64(20_000), int64(3), int64(1), int64(2), int64(3), int64(4), int64(5), int64(6), int64(7)}},
 		{KeyUses, []any{int64(1), int64(5)}},
 	}

@@ -88,7 +88,7 @@ func (c *Checker) Row(k Kind, v []any) error {
 		c.usage(k, v)
 	case KeyUses:
 		c.assert(c.keys.has(v[0].(int64)), func() string { return fmt.Sprintf("%s was used, and does not exist", petcat.KeyID(v[0].(int64))) })
-	case UsageNodes, UsageBatches: // nothing of them refers to anything else
+	case UsageNodes: // nothing of them refers to anything else
 	}
 	return nil
 }
@@ -192,11 +192,11 @@ func (c *Checker) day(v []any) {
 func (c *Checker) usage(k Kind, v []any) {
 	day, account := v[0], petcat.AccountID(v[1].(int64))
 	c.assert(account == petcat.AllAccounts || c.accounts.has(int64(account)), func() string {
-		return fmt.Sprintf("there is usage of %s on day %d, and it does not exist", account, day)
+		return fmt.Sprintf("there is usage of %s in the period %d, and it does not exist", account, day)
 	})
 	for i, column := range k.Columns() {
 		n, counted := v[i].(int64)
-		c.assert(!counted || i < 2 || n >= 0, func() string { return fmt.Sprintf("%s of %s on day %d is %d", column.Name, account, day, n) })
+		c.assert(!counted || i < 2 || n >= 0, func() string { return fmt.Sprintf("%s of %s in the period %d is %d", column.Name, account, day, n) })
 	}
 }
 

@@ -21,7 +21,6 @@ const (
 	Pets // since format 2, as all that follow
 	Orders
 	UsageNodes
-	UsageBatches
 	UsageHours
 	UsageDays
 	KeyUses
@@ -29,7 +28,7 @@ const (
 
 // Kinds returns the kinds in their order.
 func Kinds() []Kind {
-	return []Kind{Accounts, Keys, Bans, Categories, IdempotencyKeys, DayCounts, AuditEntries, Pets, Orders, UsageNodes, UsageBatches, UsageHours, UsageDays, KeyUses}
+	return []Kind{Accounts, Keys, Bans, Categories, IdempotencyKeys, DayCounts, AuditEntries, Pets, Orders, UsageNodes, UsageHours, UsageDays, KeyUses}
 }
 
 // kindNames are how people and the header call the kinds.
@@ -37,7 +36,7 @@ var kindNames = [...]string{ //nolint:gochecknoglobals // a table that nobody ch
 	Accounts: "accounts", Keys: "keys", Bans: "bans", Categories: "categories",
 	IdempotencyKeys: "idempotency_keys", DayCounts: "day_counts", AuditEntries: "audit_entries",
 	Pets: "pets", Orders: "orders",
-	UsageNodes: "usage_nodes", UsageBatches: "usage_batches", UsageHours: "usage_hours", UsageDays: "usage_days", KeyUses: "key_uses",
+	UsageNodes: "usage_nodes", UsageHours: "usage_hours", UsageDays: "usage_days", KeyUses: "key_uses",
 }
 
 // String returns the kind's name.
@@ -129,12 +128,12 @@ func (k Kind) Columns() []Column {
 	case Orders:
 		return []Column{integer("id"), integer("account_id"), integer("pet_id"), integer("quantity"), integer("created_at")}
 	case UsageNodes:
-		// The usage history is as package store encodes it.
-		return []Column{text("node"), integer("number"), integer("until_at"), {Name: "ended", Type: Boolean}, moment("noticed_at")}
-	case UsageBatches:
-		return []Column{integer("id"), integer("part"), integer("minute"), bytes("data")}
+		return []Column{text("node"), integer("number"), integer("seen_at"), {Name: "ended", Type: Boolean}, moment("killed_at")}
 	case UsageHours:
-		return []Column{integer("day"), integer("account_id"), bytes("hours")}
+		return []Column{
+			integer("hour"), integer("account_id"), integer("requests"), integer("minute_refused"), integer("day_refused"),
+			integer("ban_refused"), integer("key_refused"), integer("failed"), integer("bytes"),
+		}
 	case UsageDays:
 		return []Column{
 			integer("day"), integer("account_id"), integer("requests"), integer("minute_refused"), integer("day_refused"),

@@ -86,14 +86,14 @@ type accountView struct {
 	Refused []refusalView
 }
 
-// refusalView is a request that was refused or failed, with the reason for people.
+// refusalView is a group of requests that were refused or failed, with the reason for people.
 type refusalView struct {
 	petcat.Refusal
 
 	Why string
 }
 
-// why says in one sentence why a request was refused or failed.
+// why says in one sentence why requests were refused or failed.
 func why(r petcat.Refusal) string {
 	spent := func(window string, s petcat.Spent) string {
 		if s.Limit == 0 {
@@ -104,14 +104,12 @@ func why(r petcat.Refusal) string {
 	switch r.Reason() {
 	case petcat.Minute.String():
 		return spent("minute", r.Minute)
-	case petcat.RefusedByShare:
-		return "The rest of the quota was kept for other nodes, because the nodes could not count together"
 	case petcat.Day.String():
 		return spent("day", r.Day)
 	case petcat.RefusedByBan:
 		return "The key was banned"
 	default:
-		return "It failed on our side"
+		return "Failed on our side"
 	}
 }
 

@@ -27,7 +27,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.SessionStore
 	petcat.PageStore
 	petcat.UsageStore
-	petcat.RefusalStore
 }
 
 // List is what the API shows of the categories.

@@ -32,9 +32,8 @@ var usageSteps = map[string]struct { //nolint:gochecknoglobals // a table that n
 	step petcat.UsageStep
 	ago  time.Duration
 }{
-	petcat.UsageByMinute.String(): {petcat.UsageByMinute, petcat.UsageMinutes},
-	petcat.UsageByHour.String():   {petcat.UsageByHour, 24 * time.Hour},
-	petcat.UsageByDay.String():    {petcat.UsageByDay, petcat.UsageHours},
+	petcat.UsageByHour.String(): {petcat.UsageByHour, 24 * time.Hour},
+	petcat.UsageByDay.String():  {petcat.UsageByDay, petcat.UsageHours},
 }
 
 // usageQuery reads what is asked for, of the account that the path names, or of all. If

@@ -32,6 +32,7 @@ func (s *Server) admit(next handler) handler {
 			return refusal(d)
 		}
 		e.Admitted = true
+		s.admitted(e.caller.Account, d.Now)
 		return next(e)
 	}
 }

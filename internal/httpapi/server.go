@@ -57,6 +57,9 @@ type Options struct {
 	// documents, after its answer was written. The record is reused afterwards: copy it
 	// to keep it. Optional.
 	Observe func(*Record)
+	// Admitted is called when a request is charged to an account, with the time of the
+	// limiter's decision in nanoseconds since the Unix epoch. Optional.
+	Admitted func(_ petcat.AccountID, now int64)
 	// Documents are the handlers of the paths outside /v1. One whose path ends with a
 	// slash serves all paths below it. Optional.
 	Documents map[string]http.Handler
@@ -87,6 +90,7 @@ type Server struct {
 	clock     clock.Clock
 	logger    *slog.Logger
 	observe   func(*Record)
+	admitted  func(_ petcat.AccountID, now int64)
 	documents map[string]http.Handler
 	proxies   *clientnet.Proxies
 	origins   *origins // nil: web pages of other origins cannot use the API
@@ -128,7 +132,7 @@ func newServer(o Options) *Server {
 	_, _ = rand.Read(random[:]) // never fails, by its documentation
 	s := &Server{
 		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, peeks: o.Peeks,
-		clock: o.Clock, logger: o.Logger, observe: o.Observe, documents: o.Documents, proxies: o.TrustedProxies,
+		clock: o.Clock, logger: o.Logger, observe: o.Observe, admitted: o.Admitted, documents: o.Documents, proxies: o.TrustedProxies,
 		instance:      base32.HexEncoding.EncodeToString(random[:]),
 		addressPolicy: newBucketPolicy(addressWindow, o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy(usageWindow, o.Peeks.Limit()),
@@ -138,6 +142,9 @@ func newServer(o Options) *Server {
 	}
 	if s.observe == nil {
 		s.observe = func(*Record) {}
+	}
+	if s.admitted == nil {
+		s.admitted = func(petcat.AccountID, int64) {}
 	}
 	if o.BodyBytes == 0 {
 		o.BodyBytes = 64 << 20

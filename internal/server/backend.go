@@ -36,7 +36,6 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
-	petcat.RefusalStore
 	backupschedule.Store
 	// Created reports whether opening the backend created the data.
 	Created() bool

@@ -55,7 +55,7 @@ type Node struct {
 	monitor      *periodic
 	audit        *auditWatch
 	auditChecks  *periodic
-	usage        *usage.Recorder
+	usage        *usage.Meter
 	usageWrites  *periodic
 	seriesSteps  *periodic
 	console      consoleHandler
@@ -164,7 +164,7 @@ func newNode(o Options, l *listeners) *Node {
 	n.apiOptions = httpapi.Options{
 		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
 		Peeks:    ratelimit.NewPeekBucket(n.limitsClock),
-		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe,
+		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
 		Documents: documents(n.PublicURL()), TrustedProxies: clientnet.NewProxies(n.settings.TrustedProxies, n.log.Logger), CORSOrigins: n.settings.CORSOrigins,
 	}
 	n.health.clock = n.clock

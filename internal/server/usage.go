@@ -17,16 +17,12 @@ import (
 const usageTimeout = 3 * time.Second
 
 // startUsage starts to write what the node has counted since it opened its listeners. The
-// first write is immediate: only a node that the usage history knows leaves a gap in it
-// when it is killed.
+// first write is before any request is admitted: only a node that the usage history knows
+// leaves a gap in it when it is killed.
 func (n *Node) startUsage(ctx context.Context) {
 	n.usage.Open(n.backend)
-	var interval time.Duration
-	n.usageWrites = startPeriodic(ctx, func() time.Duration {
-		wait := interval
-		interval = usage.Interval
-		return wait
-	}, n.usage.Flush)
+	n.usage.Flush(ctx)
+	n.usageWrites = startPeriodic(ctx, n.usage.Wait, n.usage.Flush)
 }
 
 // closeUsage ends the periodic writes, and writes the last counts.
@@ -37,12 +33,11 @@ func (n *Node) closeUsage(ctx context.Context) {
 	n.usage.Close(ctx)
 }
 
+// countUsage counts the end of a request. That it was admitted is counted by then.
 func (n *Node) countUsage(r *httpapi.Record) {
-	n.usage.Count(usage.Request{
-		At: r.At, Account: r.Account, Key: r.Key, Admitted: r.Admitted, Status: r.Status, Code: r.Code, Bytes: r.Bytes,
-	})
+	n.usage.Done(usage.Response{At: r.At, Account: r.Account, Key: r.Key, Status: r.Status, Code: r.Code, Bytes: r.Bytes})
 	if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
-		n.usage.Refused(r.Account, refusalOf(r))
+		n.usage.Refused(refusalOf(r))
 	}
 }
 
@@ -50,12 +45,9 @@ func (n *Node) countUsage(r *httpapi.Record) {
 func refusalOf(r *httpapi.Record) petcat.Refusal {
 	d := r.Decision
 	refusal := petcat.Refusal{
-		At: r.At, RequestID: r.RequestID, Key: r.Key, Operation: r.Asked, Status: r.Status, Code: r.Code,
+		Account: r.Account, Key: r.Key, Operation: r.Asked, Code: r.Code, Last: r.At, RequestID: r.RequestID, Status: r.Status,
 		Minute: petcat.Spent{Used: d.Minute.Limit - d.Minute.Remaining, Limit: d.Minute.Limit},
 		Day:    petcat.Spent{Used: d.Day.Limit - d.Day.Remaining, Limit: d.Day.Limit},
-	}
-	if d.ByShare { // what remains is of the share, and does not tell what was used of the quota
-		refusal.ByShare, refusal.Minute.Used = true, 0
 	}
 	if d.Verdict != ratelimit.Admitted {
 		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()

@@ -105,8 +105,8 @@ func TestUsageComesFromIndexes(t *testing.T) {
 	defer closeNow(t, s)
 	var plan []string
 	seen := store.New(watched{engine{s}, &plan}, dialect(), store.Meta{}, clock.NewSystem())
-	small := []string{"SCAN CONSTANT ROW", "SCAN asked", "SCAN a", "SCAN usage_node"}
-	for _, step := range []petcat.UsageStep{petcat.UsageByMinute, petcat.UsageByHour, petcat.UsageByDay} {
+	small := []string{"SCAN CONSTANT ROW", "SCAN hours", "SCAN days", "SCAN h", "SCAN d", "SCAN usage_node"}
+	for _, step := range []petcat.UsageStep{petcat.UsageByHour, petcat.UsageByDay} {
 		plan = nil
 		if _, err := seen.Usage(t.Context(), petcat.UsageQuery{Account: 7, Step: step, To: time.Now()}); err != nil {
 			t.Fatal(err)

@@ -31,10 +31,8 @@ func table(k backup.Kind) (name, order string) {
 		return "store_order", "id"
 	case backup.UsageNodes:
 		return "usage_node", "node"
-	case backup.UsageBatches:
-		return "usage_batch", "id"
 	case backup.UsageHours:
-		return "usage_hour", "day, account_id"
+		return "usage", "hour, account_id"
 	case backup.UsageDays:
 		return "usage_day", "day, account_id"
 	case backup.KeyUses:
@@ -115,7 +113,7 @@ func (t *Tx) WantEmpty() error {
 	if data || t.sequences != (Sequences{}) {
 		return backup.ErrNotEmpty
 	}
-	for _, k := range []backup.Kind{backup.UsageNodes, backup.UsageBatches, backup.UsageHours, backup.UsageDays} {
+	for _, k := range []backup.Kind{backup.UsageNodes, backup.UsageHours, backup.UsageDays} {
 		name, _ := table(k)
 		if err := t.exec(`DELETE FROM ` + name); err != nil {
 			return err

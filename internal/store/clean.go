@@ -24,7 +24,8 @@ const (
 )
 
 // Clean deletes everything that has expired, some rows at a time so that other writes do not
-// wait for long. It also notes killed nodes, and folds the usage history into hours and days.
+// wait for long. It also notes killed nodes, and folds old hours of the usage
+// history into days.
 func (s *Store) Clean(ctx context.Context) error {
 	skip := s.dialect.SkipLocked
 	idempotency := `DELETE FROM idempotency WHERE (account_id, key) IN
@@ -36,13 +37,13 @@ func (s *Store) Clean(ctx context.Context) error {
 	daily := `DELETE FROM usage_day WHERE (day, account_id) IN
 		(SELECT day, account_id FROM usage_day WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
 	ended := `DELETE FROM usage_node WHERE node IN
-		(SELECT node FROM usage_node WHERE ended AND until_at <= ? LIMIT ?` + skip + `)`
+		(SELECT node FROM usage_node WHERE ended AND seen_at <= ? LIMIT ?` + skip + `)`
 	killed := `DELETE FROM usage_node WHERE node IN
-		(SELECT node FROM usage_node WHERE until_at <= ? LIMIT ?` + skip + `)`
+		(SELECT node FROM usage_node WHERE seen_at <= ? LIMIT ?` + skip + `)`
 	sessions := `DELETE FROM operator_session WHERE hash IN
 		(SELECT hash FROM operator_session WHERE created_at <= ? LIMIT ?` + skip + `)`
-	refusals := `DELETE FROM recent_refusal WHERE account_id IN
-		(SELECT account_id FROM recent_refusal WHERE last_at <= ? ORDER BY last_at LIMIT ?` + skip + `)`
+	refusals := `DELETE FROM recent_refusal WHERE (account_id, key_id, operation, code) IN
+		(SELECT account_id, key_id, operation, code FROM recent_refusal WHERE last_at <= ? ORDER BY last_at LIMIT ?` + skip + `)`
 	now := Now(s.clock)
 	forgotten := now.Add(-dayRetention)
 	for _, expired := range []struct {
@@ -65,7 +66,13 @@ func (s *Store) Clean(ctx context.Context) error {
 	if err := s.NoteKilledNodes(ctx, killedAfter); err != nil {
 		return err
 	}
-	return s.FoldUsage(ctx)
+	for folded := s.dialect.CleanRows; folded == s.dialect.CleanRows; {
+		var err error
+		if folded, err = s.foldHours(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DeleteAll repeats a query that deletes some rows until nothing is left. The query's

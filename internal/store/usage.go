@@ -1,59 +1,90 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"math/rand/v2"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"petcat"
 )
 
 const (
-	// anyPart is the part of a batch that a node wrote and that is not merged yet: it has
-	// counts of any account and key.
-	anyPart = -1
-	// partBits is how many low bits of an id do not matter for its part: 512 accounts
-	// are one part, and so are 512 keys.
-	partBits = 9
+	usageColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
+	addCounts    = ` DO UPDATE SET requests = u.requests + excluded.requests, minute_refused = u.minute_refused + excluded.minute_refused,
+		day_refused = u.day_refused + excluded.day_refused, ban_refused = u.ban_refused + excluded.ban_refused,
+		key_refused = u.key_refused + excluded.key_refused, failed = u.failed + excluded.failed, bytes = u.bytes + excluded.bytes`
 )
 
-// partOf returns the part of an account, from 0.
-func partOf(a petcat.AccountID) int64 { return int64(a) >> partBits }
+// usageFields returns pointers to the counts, in the order of usageColumns.
+func usageFields(c *petcat.UsageCounts) []any {
+	return []any{&c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
+}
 
-// partOfKey returns the part of a key, below anyPart.
-func partOfKey(k petcat.KeyID) int64 { return anyPart - 1 - int64(k)>>partBits }
+// usageRow returns a row of a table of counts: what identifies it, and the counts.
+func usageRow(c petcat.UsageCounts, id ...any) []any {
+	return append(id, c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes)
+}
 
 // AddUsage implements [petcat.UsageStore]. It does not hold the counter's row, which
 // creates on several nodes wait for.
 func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	const (
-		known  = `INSERT INTO usage_node (node, number, until_at, ended) VALUES (?, 0, ?, ?) ON CONFLICT (node) DO NOTHING`
-		number = `UPDATE usage_node SET number = ?, until_at = ?, ended = ?, noticed_at = NULL WHERE node = ? AND number < ?`
+		number = `INSERT INTO usage_node AS n (node, number, seen_at, ended) VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE
+			SET number = excluded.number, seen_at = excluded.seen_at, ended = excluded.ended, killed_at = NULL WHERE n.number < excluded.number`
+		count = `INSERT INTO usage AS u (account_id, hour, ` + usageColumns + `) VALUES`
+		use   = `INSERT INTO key_use AS u (key_id, used_at) VALUES`
+		later = ` ON CONFLICT (key_id) DO UPDATE SET used_at = CASE WHEN u.used_at > excluded.used_at THEN u.used_at ELSE excluded.used_at END`
 	)
-	batch := usageBatch{slices.Clone(b.Counts), slices.Clone(b.Keys)}
-	batch.sum()
-	last, data, id := batch.lastMinute(), batch.encode(), rand.Int64()
-	until := stored(b.Until).UnixMilli()
 	return s.db.Write(ctx, "add to the usage history", func(c Conn) error {
-		if _, err := c.Exec(known, b.Node, until, false); err != nil {
+		added, err := c.Exec(number, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
+		if err != nil || added == 0 {
 			return err
 		}
-		added, err := c.Exec(number, b.Number, until, b.Ended, b.Node, b.Number)
-		if err != nil || added == 0 || last == 0 {
+		var counts, uses [][]any
+		for _, u := range b.Counts {
+			counts = append(counts, usageRow(u.UsageCounts, int64(u.Account), u.Hour))
+		}
+		for _, k := range b.Keys {
+			uses = append(uses, []any{int64(k.Key), k.At.Unix()})
+		}
+		if err := execRows(c, count, ` ON CONFLICT (account_id, hour)`+addCounts, counts); err != nil {
 			return err
 		}
-		_, err = c.Exec(insertUsageBatch, id, anyPart, last, data)
-		return err
+		if err := execRows(c, use, later, uses); err != nil {
+			return err
+		}
+		return addRefusals(c, b.Refusals)
 	})
 }
 
-const insertUsageBatch = `INSERT INTO usage_batch (id, part, minute, data) VALUES (?, ?, ?, ?)`
+// rowsInStatement is how many rows execRows writes with one statement. With more, neither
+// database is faster.
+const rowsInStatement = 64
+
+// execRows writes rows in their order, by a statement that begins and ends as given.
+func execRows(c Conn, begin, end string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	row := ` (?` + strings.Repeat(`, ?`, len(rows[0])-1) + `)`
+	var full [][]any
+	for len(rows) >= rowsInStatement {
+		full = append(full, slices.Concat(rows[:rowsInStatement]...))
+		rows = rows[rowsInStatement:]
+	}
+	if err := c.ExecEach(begin+row+strings.Repeat(`,`+row, rowsInStatement-1)+end, full); err != nil {
+		return err
+	}
+	return c.ExecEach(begin+row+end, rows)
+}
 
 // NoteKilledNodes marks nodes as killed that have not ended, and that have written nothing
 // to the usage history for the duration silence.
 func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) error {
-	const note = `UPDATE usage_node SET noticed_at = ? WHERE NOT ended AND noticed_at IS NULL AND until_at <= ?`
+	const note = `UPDATE usage_node SET killed_at = ? WHERE NOT ended AND killed_at IS NULL AND seen_at <= ?`
 	now := Now(s.clock)
 	return s.db.Write(ctx, "look for nodes that were killed", func(c Conn) error {
 		_, err := c.Exec(note, now.UnixMilli(), now.Add(-silence).UnixMilli())
@@ -61,28 +92,41 @@ func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) erro
 	})
 }
 
+const (
+	secondsPerHour = 3600
+	hoursPerDay    = 24
+	// askedHours looks up each hour by itself: the primary key of SQLite begins with the
+	// hour. The CROSS JOIN makes SQLite read the tables in that order.
+	askedHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM hours WHERE at < ?)`
+	fromHours  = ` FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = ?`
+)
+
+// DayUsed implements [petcat.UsageStore].
+func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
+	const query = askedHours + ` SELECT CAST(coalesce(sum(u.requests), 0) AS bigint)` + fromHours
+	used, _, err := find(ctx, s, "read a day's usage", scanNumber[int64], query, day*hoursPerDay, day*hoursPerDay+hoursPerDay-1, int64(account))
+	return used, err
+}
+
 // Usage implements [petcat.UsageStore].
 func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error) {
-	periods := make(map[int64]petcat.UsageCounts) // by their index
-	length := int64(q.Step.Length() / time.Second)
-	from, to := ceil(q.From.Unix(), length), ceil(q.To.Unix(), length) // the indices of the first period, and of the one after the last
-	add := func(unix int64, c petcat.UsageCounts) {
-		if at := unix / length; from <= at && at < to {
-			sum := periods[at]
-			sum.Add(c)
-			periods[at] = sum
-		}
-	}
-	now := Now(s.clock)
-	oldest, today := petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix()), petcat.Day.Index(now.Unix())
-	asked := [2]int64{max(petcat.Day.Index(from*length), oldest), min(petcat.Day.Index(to*length-1), today+1)}
-	// Other transactions move counts from batches into hours and days. One statement reads
-	// one snapshot, so it sees each count once.
-	query, args := usageQuery(q, asked)
+	length := int64(q.Step.Length() / time.Hour)
+	from, to := ceilHours(q.From, length), ceilHours(q.To, length) // the first hour, and the one after the last
+	query, args := usageQuery(q, from, to, Now(s.clock))
 	var h petcat.UsageHistory
+	periods := make(map[int64]petcat.UsageCounts) // by their first hour
 	err := s.db.Read(ctx, "read the usage history", func(c Conn) error {
 		clear(periods)
-		err := c.Query(func(scan Scan) error { return scanUsage(scan, q.Account, add) }, query, args...)
+		err := c.Query(func(scan Scan) error {
+			var hour int64
+			var counts petcat.UsageCounts
+			err := scan(append([]any{&hour}, usageFields(&counts)...)...)
+			if from <= hour && hour < to {
+				counts.Add(periods[hour/length*length])
+				periods[hour/length*length] = counts
+			}
+			return err
+		}, query, args...)
 		if err != nil {
 			return err
 		}
@@ -92,76 +136,43 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 	if err != nil {
 		return petcat.UsageHistory{}, err
 	}
-	for at, counts := range periods {
-		p := petcat.UsagePeriod{Begin: time.Unix(at*length, 0).UTC(), UsageCounts: counts}
+	for _, hour := range slices.Sorted(maps.Keys(periods)) {
+		p := petcat.UsagePeriod{Begin: time.Unix(hour*secondsPerHour, 0).UTC(), UsageCounts: periods[hour]}
 		p.Incomplete = slices.ContainsFunc(h.Gaps, func(g petcat.UsageGap) bool { return g.Meets(p.Begin, q.Step) })
 		h.Periods = append(h.Periods, p)
 	}
-	slices.SortFunc(h.Periods, func(a, b petcat.UsagePeriod) int { return a.Begin.Compare(b.Begin) })
 	return h, nil
 }
 
-// ceil returns n/d, rounded up.
-func ceil(n, d int64) int64 { return (n + d - 1) / d }
+// ceilHours returns the first hour, at a moment or later, in which a period begins.
+func ceilHours(t time.Time, length int64) int64 {
+	seconds := length * secondsPerHour
+	return (t.Unix() + seconds - 1) / seconds * length
+}
 
-// usageQuery returns the statement that reads all counts of an account from the days asked
-// (first and last), and its arguments.
-func usageQuery(q petcat.UsageQuery, asked [2]int64) (query string, args []any) {
-	// The primary keys begin with the day, so that old rows lie together and are deleted
-	// together. So each day is looked up by itself. The CROSS JOIN makes SQLite read the
-	// tables in that order.
+// usageQuery returns the statement that reads an account's counts from the hours asked, and
+// its arguments. Other transactions move hours into days: one statement sees each count once.
+func usageQuery(q petcat.UsageQuery, from, to int64, now time.Time) (query string, args []any) {
 	const (
-		each    = `WITH RECURSIVE asked (day) AS (SELECT CAST(? AS bigint) UNION ALL SELECT day + 1 FROM asked WHERE day < ?) `
-		hours   = each + `SELECT u.day, u.hours, 0, 0, 0, 0, 0, 0, 0 FROM asked AS a CROSS JOIN usage_hour AS u WHERE u.day = a.day AND u.account_id = ? UNION ALL `
-		days    = `SELECT u.day, NULL, requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes FROM asked AS a CROSS JOIN usage_day AS u WHERE u.day = a.day AND u.account_id = ? UNION ALL `
-		batches = `SELECT -1, data, 0, 0, 0, 0, 0, 0, 0 FROM usage_batch WHERE part = -1 OR part = ?`
+		hours = ` SELECT u.hour, ` + usageColumns + fromHours
+		both  = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)` + hours +
+			` UNION ALL SELECT 24 * u.day, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_day AS u WHERE u.day = d.at AND u.account_id = ?`
 	)
-	from, to, account, part := asked[0], asked[1], int64(q.Account), partOf(q.Account)
-	switch q.Step {
-	case petcat.UsageByMinute:
-		return batches, []any{part}
-	case petcat.UsageByHour:
-		return hours + batches, []any{from, to, account, part}
-	default:
-		return hours + days + batches, []any{from, to, account, account, part}
+	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
+	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
+	account := int64(q.Account)
+	// A node that was away for long may still have added to older hours.
+	if q.Step == petcat.UsageByHour {
+		return askedHours + hours, []any{max(from, kept(petcat.UsageByHour)-hoursPerDay), last, account}
+	}
+	return both, []any{
+		max(from, kept(petcat.UsageByHour)-hoursPerDay), last,
+		max(from, kept(petcat.UsageByDay)) / hoursPerDay, last / hoursPerDay, account, account,
 	}
 }
-
-// scanUsage reads a row of usageQuery.
-func scanUsage(scan Scan, account petcat.AccountID, add func(unix int64, c petcat.UsageCounts)) error {
-	var day int64
-	var data []byte
-	var total petcat.UsageCounts
-	into := []any{&day, &data}
-	for _, n := range usageFields(&total) {
-		into = append(into, n)
-	}
-	if err := scan(into...); err != nil {
-		return err
-	}
-	switch {
-	case day < 0:
-		return eachUsage(data, func(c petcat.UsageCount) {
-			if c.Account == account {
-				add(c.Minute*petcat.Minute.Seconds(), c.UsageCounts)
-			}
-		}, func(petcat.KeyUse) {})
-	case data == nil:
-		add(day*petcat.Day.Seconds(), total)
-		return nil
-	}
-	hours := usageHours{}
-	err := hours.addEncoded(data)
-	for hour, c := range hours {
-		add((day*hoursPerDay+hour)*secondsPerHour, c)
-	}
-	return err
-}
-
-const secondsPerHour = 3600
 
 func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
-	const query = `SELECT node, until_at, noticed_at FROM usage_node WHERE noticed_at >= ? AND until_at < ? ORDER BY until_at, node`
+	const query = `SELECT node, seen_at, killed_at FROM usage_node WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
 	return all(c, func(scan Scan) (petcat.UsageGap, error) {
 		var g petcat.UsageGap
 		var from, until int64
@@ -171,46 +182,93 @@ func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
 	}, query, q.From.UnixMilli(), q.To.UnixMilli())
 }
 
-// KeyUses implements [petcat.UsageStore]. What is not merged yet has the uses of all keys:
-// of an account, only those of its own keys are kept.
-func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
-	const (
-		keys    = `SELECT id FROM api_key WHERE account_id = ?`
-		folded  = `SELECT key_id, used_at, NULL FROM key_use`
-		batches = ` UNION ALL SELECT -1, 0, data FROM usage_batch WHERE part < 0`
-	)
-	query, args := folded+batches, []any(nil)
-	own := make(map[petcat.KeyID]bool)
-	if account != petcat.AllAccounts {
-		query, args = folded+` WHERE key_id IN (`+keys+`)`+batches, []any{int64(account)}
-		err := each(ctx, s, "read the keys of an account", scanNumber[petcat.KeyID], func(k petcat.KeyID) error {
-			own[k] = true
-			return nil
-		}, keys, args...)
+// foldHours moves some hours that are older than [petcat.UsageHours] into days, and returns
+// how many. Any node may do it, and several at once.
+func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
+	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
+		RETURNING hour, account_id, ` + usageColumns
+	const add = `INSERT INTO usage_day AS u (day, account_id, ` + usageColumns + `) VALUES`
+	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
+	err = s.db.Write(ctx, "fold old hours of the usage history", func(c Conn) error {
+		type day struct{ day, account int64 }
+		days, taken := make(map[day]petcat.UsageCounts), 0
+		err := c.Query(func(scan Scan) error {
+			taken++
+			var d day
+			var counts petcat.UsageCounts
+			err := scan(append([]any{&d.day, &d.account}, usageFields(&counts)...)...)
+			d.day /= hoursPerDay
+			counts.Add(days[d])
+			days[d] = counts
+			return err
+		}, take, before, s.dialect.CleanRows)
 		if err != nil {
-			return nil, err
-		}
-	}
-	used := make(map[petcat.KeyID]time.Time)
-	use := func(k petcat.KeyUse) {
-		if (account == petcat.AllAccounts || own[k.Key]) && k.At.After(used[k.Key]) {
-			used[k.Key] = k.At
-		}
-	}
-	err := s.db.Each(ctx, "read when keys were used", func(scan Scan) error {
-		var key, at int64
-		var data []byte
-		if err := scan(&key, &at, &data); err != nil {
 			return err
 		}
-		if key < 0 {
-			return eachUsage(data, func(petcat.UsageCount) {}, use)
+		var rows [][]any
+		for _, d := range slices.SortedFunc(maps.Keys(days), func(a, b day) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.account, b.account)) }) {
+			rows = append(rows, usageRow(days[d], d.day, d.account))
 		}
-		use(petcat.KeyUse{Key: petcat.KeyID(key), At: time.Unix(at, 0).UTC()})
-		return nil
+		folded = taken
+		return execRows(c, add, ` ON CONFLICT (day, account_id)`+addCounts, rows)
+	})
+	if err != nil {
+		return 0, err // the transaction may still run, and write to folded
+	}
+	return folded, nil
+}
+
+// KeyUses implements [petcat.UsageStore].
+func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
+	query, args := `SELECT key_id, used_at FROM key_use`, []any(nil)
+	if account != petcat.AllAccounts {
+		query, args = query+` WHERE key_id IN (SELECT id FROM api_key WHERE account_id = ?)`, []any{int64(account)}
+	}
+	used := make(map[petcat.KeyID]time.Time)
+	err := s.db.Each(ctx, "read when keys were used", func(scan Scan) error {
+		var key, at int64
+		err := scan(&key, &at)
+		used[petcat.KeyID(key)] = time.Unix(at, 0).UTC()
+		return err
 	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	return used, nil
+}
+
+// refusalRetention is how long refusals are kept after the last one of their group.
+const refusalRetention = 30 * 24 * time.Hour
+
+const refusalColumns = `account_id, key_id, operation, code, count, first_at, last_at, request_id, status, minute_used, minute_limit, day_used, day_limit, until_at`
+
+func addRefusals(c Conn, refusals []petcat.Refusal) error {
+	const (
+		add   = `INSERT INTO recent_refusal AS r (` + refusalColumns + `) VALUES`
+		again = ` ON CONFLICT (account_id, key_id, operation, code) DO UPDATE SET count = r.count + excluded.count, last_at = excluded.last_at,
+			request_id = excluded.request_id, status = excluded.status, minute_used = excluded.minute_used, minute_limit = excluded.minute_limit,
+			day_used = excluded.day_used, day_limit = excluded.day_limit, until_at = excluded.until_at`
+	)
+	var rows [][]any
+	for _, r := range refusals {
+		rows = append(rows, []any{
+			int64(r.Account), int64(r.Key), string(r.Operation), string(r.Code), r.Count, r.First.UnixMilli(), r.Last.UnixMilli(), r.RequestID, int64(r.Status),
+			r.Minute.Used, r.Minute.Limit, r.Day.Used, r.Day.Limit, millis(r.Until),
+		})
+	}
+	return execRows(c, add, again, rows)
+}
+
+// Refusals implements [petcat.UsageStore].
+func (s *Store) Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error) {
+	const query = `SELECT ` + refusalColumns + ` FROM recent_refusal WHERE account_id = ? ORDER BY last_at DESC, key_id, operation, code LIMIT ?`
+	return list(ctx, s, "read recent refusals", func(scan Scan) (petcat.Refusal, error) {
+		var r petcat.Refusal
+		var first, last int64
+		var until *int64
+		err := scan((*int64)(&r.Account), (*int64)(&r.Key), (*string)(&r.Operation), (*string)(&r.Code), &r.Count, &first, &last, &r.RequestID, &r.Status,
+			&r.Minute.Used, &r.Minute.Limit, &r.Day.Used, &r.Day.Limit, &until)
+		r.First, r.Last, r.Until = time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC(), fromMillis(until)
+		return r, err
+	}, query, int64(account), petcat.RecentRefusals)
 }

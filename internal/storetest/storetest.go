@@ -35,7 +35,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
-	petcat.RefusalStore
 	backup.PacedSource
 	backup.Target
 	io.Closer
@@ -110,7 +109,6 @@ func run(t *testing.T, open Open) {
 		{"operators", testOperators},
 		{"changes by operators", testOperatorChanges},
 		{"pages", testPages},
-		{"refusals", testRefusals},
 		{"what is refused", testRefused},
 		{"clean", testClean},
 		{"notes", testNotes},

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -9,17 +8,13 @@ import (
 )
 
 func testUsage(t *testing.T, open Open) {
-	t.Run("by the minute, the hour and the day", func(t *testing.T) { testUsageSteps(t, open) })
+	t.Run("by the hour and the day", func(t *testing.T) { testUsageSteps(t, open) })
 	t.Run("a batch that is written again counts once", func(t *testing.T) { testUsageOnce(t, open) })
-	t.Run("nothing changes as time passes", func(t *testing.T) { testUsageOverTime(t, open) })
-	t.Run("is kept as long as promised", func(t *testing.T) { testUsageRetention(t, open) })
+	t.Run("hours become days, which are kept for two years", func(t *testing.T) { testUsageRetention(t, open) })
+	t.Run("two nodes add and clean up at once", func(t *testing.T) { testUsageOfTwoNodes(t, open) })
 	t.Run("killed nodes", func(t *testing.T) { testKilledNodes(t, open) })
 	t.Run("last uses of keys", func(t *testing.T) { testKeyUses(t, open) })
-	t.Run("two nodes clean up at once", func(t *testing.T) { testUsageOfTwoCleaners(t, open) })
-	t.Run("none", func(t *testing.T) {
-		f := start(t, open)
-		wantEqual(t, "the history", petcat.UsageHistory{}, f.usage(t, f.Store, petcat.UsageQuery{Step: petcat.UsageByDay, To: noon.AddDate(1, 0, 0)}))
-	})
+	t.Run("refusals", func(t *testing.T) { testRefusals(t, open) })
 }
 
 // usage asks a store, from the beginning of time if q does not say from when.
@@ -32,12 +27,12 @@ func (f *fixture) usage(t *testing.T, s Store, q petcat.UsageQuery) petcat.Usage
 	return must(t, h, err)
 }
 
-// batch is what a node counted in the minute of a moment, before it ended.
+// batch is what a node counted in the hour of a moment, before it ended.
 func batch(node string, number int64, at time.Time, counts ...petcat.UsageCount) petcat.UsageBatch {
 	for i := range counts {
-		counts[i].Minute = petcat.Minute.Index(at.Unix())
+		counts[i].Hour = at.Unix() / 3600
 	}
-	return petcat.UsageBatch{Node: node, Number: number, Until: at, Ended: true, Counts: counts}
+	return petcat.UsageBatch{Node: node, Number: number, SeenAt: at, Ended: true, Counts: counts}
 }
 
 func (f *fixture) addUsage(t *testing.T, b petcat.UsageBatch) {
@@ -61,46 +56,56 @@ func counted(n int64) petcat.UsageCounts {
 	}
 }
 
-// periods returns periods that nothing is missing from.
-func periods(at ...petcat.UsagePeriod) []petcat.UsagePeriod { return at }
+func countOf(account petcat.AccountID, n int64) petcat.UsageCount {
+	return petcat.UsageCount{Account: account, UsageCounts: counted(n)}
+}
+
+func period(begin time.Time, n int64) petcat.UsagePeriod {
+	return petcat.UsagePeriod{Begin: begin, UsageCounts: counted(n)}
+}
+
+func (f *fixture) wantDayUsed(t *testing.T, account petcat.AccountID, at time.Time, want int64) {
+	t.Helper()
+	used, err := f.DayUsed(t.Context(), account, petcat.Day.Index(at.Unix()))
+	wantEqual(t, "used of the day", want, must(t, used, err))
+}
 
 func testUsageSteps(t *testing.T, open Open) {
 	f := start(t, open)
-	late := noon.Add(11*time.Hour + 59*time.Minute)
-	f.clock.Advance(late.Sub(noon))
-	f.addUsage(t, batch("a", 1, late, petcat.UsageCount{Account: 7, UsageCounts: counted(1)}, petcat.UsageCount{Account: 8, UsageCounts: counted(5)}))
-	f.addUsage(t, batch("b", 1, late, petcat.UsageCount{Account: 7, UsageCounts: counted(2)}))
-	f.addUsage(t, batch("a", 2, late.Add(time.Minute), petcat.UsageCount{Account: 7, UsageCounts: counted(10)}))
-	f.addUsage(t, batch("a", 3, late.Add(2*time.Minute), petcat.UsageCount{Account: 600, UsageCounts: counted(3)}))
-	midnight := late.Add(time.Minute)
-	for range 2 { // out of batches, and out of what they became
-		for step, want := range map[petcat.UsageStep][]petcat.UsagePeriod{
-			petcat.UsageByHour: periods(petcat.UsagePeriod{Begin: noon.Add(11 * time.Hour), UsageCounts: counted(3)}, petcat.UsagePeriod{Begin: midnight, UsageCounts: counted(10)}),
-			petcat.UsageByDay:  periods(petcat.UsagePeriod{Begin: noon.Truncate(24 * time.Hour), UsageCounts: counted(3)}, petcat.UsagePeriod{Begin: midnight, UsageCounts: counted(10)}),
-		} {
-			wantEqual(t, "of all time", want, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step}).Periods)
-			wantEqual(t, "from midnight", want[1:], f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step, From: midnight}).Periods)
-			wantEqual(t, "from before midnight", want[1:], f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step, From: midnight.Add(-time.Second)}).Periods)
-			wantEqual(t, "to midnight", want[:1], f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step, To: midnight}).Periods)
-			wantEqual(t, "to past midnight", want, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step, To: midnight.Add(time.Second)}).Periods)
+	f.clock.Advance(12 * time.Hour)
+	midnight := f.now()
+	f.addUsage(t, batch("a", 1, noon, countOf(7, 4)))
+	f.addUsage(t, batch("a", 2, midnight.Add(-time.Minute), countOf(7, 1), countOf(8, 5)))
+	f.addUsage(t, batch("b", 1, midnight.Add(-time.Minute), countOf(7, 2)))
+	f.addUsage(t, batch("a", 3, midnight, countOf(7, 10), countOf(petcat.AllAccounts, 99)))
+	hours := []petcat.UsagePeriod{period(noon, 4), period(midnight.Add(-time.Hour), 3), period(midnight, 10)}
+	days := []petcat.UsagePeriod{period(noon.Truncate(24*time.Hour), 7), period(midnight, 10)}
+	for _, c := range []struct {
+		step petcat.UsageStep
+		all  []petcat.UsagePeriod
+		last int // periods from midnight on
+	}{{petcat.UsageByHour, hours, 2}, {petcat.UsageByDay, days, 1}} {
+		of := func(from, to time.Time) []petcat.UsagePeriod {
+			return f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: c.step, From: from, To: to}).Periods
 		}
-		minutes := f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByMinute}).Periods
-		wantEqual(t, "minutes", periods(petcat.UsagePeriod{Begin: late, UsageCounts: counted(3)}, petcat.UsagePeriod{Begin: midnight, UsageCounts: counted(10)}), minutes)
-		f.clock.Advance(11 * time.Minute)
-		f.clean(t)
+		wantEqual(t, "of all time", c.all, of(time.Time{}, time.Time{}))
+		wantEqual(t, "from midnight", c.all[c.last:], of(midnight, time.Time{}))
+		wantEqual(t, "from before midnight", c.all[c.last:], of(midnight.Add(-time.Second), time.Time{}))
+		wantEqual(t, "to midnight", c.all[:c.last], of(time.Time{}, midnight))
+		wantEqual(t, "to past midnight", c.all, of(time.Time{}, midnight.Add(time.Second)))
 	}
-	f.clock.Advance(3 * time.Hour)
-	f.clean(t)
-	wantEqual(t, "minutes of long ago", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByMinute}).Periods))
-	wantEqual(t, "hours", 2, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByHour}).Periods))
-	wantEqual(t, "days", 2, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay}).Periods))
+	wantEqual(t, "of all accounts", []petcat.UsagePeriod{period(midnight, 99)}, f.usage(t, f.Store, petcat.UsageQuery{}).Periods)
+	wantEqual(t, "of nobody", petcat.UsageHistory{}, f.usage(t, f.Store, petcat.UsageQuery{Account: 9, Step: petcat.UsageByDay}))
+	f.wantDayUsed(t, 7, noon, 7)
+	f.wantDayUsed(t, 7, midnight, 10)
+	f.wantDayUsed(t, 9, noon, 0)
 }
 
 func testUsageOnce(t *testing.T, open Open) {
 	f := start(t, open)
 	other := f.another(t)
-	first := batch("a", 1, noon, petcat.UsageCount{Account: 7, UsageCounts: counted(1)})
-	second := batch("a", 2, noon, petcat.UsageCount{Account: 7, UsageCounts: counted(10)})
+	first, second := batch("a", 1, noon, countOf(7, 1)), batch("a", 2, noon, countOf(7, 10))
+	first.Refusals = []petcat.Refusal{refusal(noon, 3)}
 	// 1 comes once more after 2: it was on its way for long.
 	for _, b := range []petcat.UsageBatch{first, first, second, first, second} {
 		f.addUsage(t, b)
@@ -108,86 +113,83 @@ func testUsageOnce(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 	}
-	f.clock.Advance(3 * time.Hour)
-	f.clean(t)
-	f.addUsage(t, second) // after it was folded
-	want := periods(petcat.UsagePeriod{Begin: noon, UsageCounts: counted(11)})
-	wantEqual(t, "hours", want, f.usage(t, other, petcat.UsageQuery{Account: 7, Step: petcat.UsageByHour}).Periods)
-}
-
-// testUsageOverTime: whatever is merged and folded meanwhile, nothing is lost or counted
-// twice.
-func testUsageOverTime(t *testing.T, open Open) {
-	f := start(t, open)
-	random := rand.New(rand.NewPCG(1, 2))
-	hours := make(map[petcat.AccountID]map[time.Time]petcat.UsageCounts)
-	accounts := []petcat.AccountID{petcat.AllAccounts, 1, 511, 512, 5_000}
-	for _, a := range accounts {
-		hours[a] = make(map[time.Time]petcat.UsageCounts)
-	}
-	for n := range int64(120) {
-		f.clock.Advance(time.Duration(random.IntN(600)) * time.Second)
-		at := f.now().Add(-time.Duration(random.IntN(100)) * time.Minute) // some were away
-		var counts []petcat.UsageCount
-		for _, a := range accounts {
-			c := counted(random.Int64N(1 << random.IntN(40)))
-			counts = append(counts, petcat.UsageCount{Account: a, UsageCounts: c})
-			hour := petcat.UsageByHour.Floor(at)
-			sum := hours[a][hour]
-			sum.Add(c)
-			hours[a][hour] = sum
-		}
-		f.addUsage(t, batch("a", n+1, at, counts...))
-		if random.IntN(3) == 0 {
-			f.clean(t)
-		}
-	}
-	for _, a := range accounts {
-		got := make(map[time.Time]petcat.UsageCounts)
-		var total, days petcat.UsageCounts
-		for _, p := range f.usage(t, f.Store, petcat.UsageQuery{Account: a, Step: petcat.UsageByHour}).Periods {
-			got[p.Begin] = p.UsageCounts
-			total.Add(p.UsageCounts)
-		}
-		wantEqual(t, a.String()+" by the hour", hours[a], got)
-		for _, p := range f.usage(t, f.Store, petcat.UsageQuery{Account: a, Step: petcat.UsageByDay}).Periods {
-			days.Add(p.UsageCounts)
-		}
-		wantEqual(t, a.String()+" by the day", total, days)
-	}
+	wantEqual(t, "hours", []petcat.UsagePeriod{period(noon, 11)}, f.usage(t, other, petcat.UsageQuery{Account: 7}).Periods)
+	f.wantRefusals(t, 7, refusal(noon, 3))
 }
 
 func testUsageRetention(t *testing.T, open Open) {
 	f := start(t, open)
-	count := func(step petcat.UsageStep) int {
-		return len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step}).Periods)
+	of := func(step petcat.UsageStep) []petcat.UsagePeriod {
+		return f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step}).Periods
 	}
-	f.addUsage(t, batch("a", 1, noon, petcat.UsageCount{Account: 7, UsageCounts: counted(1)}))
+	var counts []petcat.UsageCount // more than one statement adds or moves
+	for a := range petcat.AccountID(1_500) {
+		counts = append(counts, countOf(a, int64(a)))
+	}
+	f.addUsage(t, batch("a", 1, noon, counts...))
+	f.addUsage(t, batch("a", 2, noon.Add(time.Hour), counts...))
+	day := []petcat.UsagePeriod{period(noon.Truncate(24*time.Hour), 14)}
 	f.clock.Advance(petcat.UsageHours - 12*time.Hour)
 	f.clean(t)
-	wantEqual(t, "hours before the end", 1, count(petcat.UsageByHour))
+	wantEqual(t, "hours before the end", []petcat.UsagePeriod{period(noon, 7), period(noon.Add(time.Hour), 7)}, of(petcat.UsageByHour))
+	wantEqual(t, "the day before the end", day, of(petcat.UsageByDay))
+	f.clock.Advance(24 * time.Hour)
+	f.clean(t)
+	f.wantDayUsed(t, 7, noon, 0) // its hours are gone
+	wantEqual(t, "the day after it", day, of(petcat.UsageByDay))
+	f.clock.Advance(petcat.UsageDays - petcat.UsageHours - 24*time.Hour)
+	f.clean(t)
+	wantEqual(t, "the day after almost two years", day, of(petcat.UsageByDay))
 	f.clock.Advance(48 * time.Hour)
 	f.clean(t)
-	wantEqual(t, "hours after it", 0, count(petcat.UsageByHour))
-	f.clock.Advance(petcat.UsageDays - petcat.UsageHours - 48*time.Hour)
-	f.clean(t)
-	wantEqual(t, "days before the end", 1, count(petcat.UsageByDay))
-	f.clock.Advance(72 * time.Hour)
-	f.clean(t)
 	f.clock.Step(-72 * time.Hour) // else it would not even be asked for
-	wantEqual(t, "days after it", 0, count(petcat.UsageByDay))
+	wantEqual(t, "days after two years", 0, len(of(petcat.UsageByDay)))
+}
+
+// testUsageOfTwoNodes: nodes add to the same rows, and every node moves hours into days.
+func testUsageOfTwoNodes(t *testing.T, open Open) {
+	const batches, accounts = 20, 100
+	f := start(t, open)
+	stores := []Store{f.Store, f.another(t)}
+	at := noon.Add(-petcat.UsageHours - 48*time.Hour)
+	errs := make(chan error)
+	for node, s := range stores {
+		go func() {
+			for n := range int64(batches) {
+				var counts []petcat.UsageCount
+				for a := range petcat.AccountID(accounts) {
+					counts = append(counts, countOf(a+1, 1))
+				}
+				if err := s.AddUsage(t.Context(), batch(string(rune('a'+node)), n+1, at, append(counts, countOf(petcat.AllAccounts, accounts))...)); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- s.Clean(t.Context())
+		}()
+	}
+	for range stores {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.clean(t) // what one left to the other
+	wantEqual(t, "by the hour", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7}).Periods))
+	wantEqual(t, "by the day", []petcat.UsagePeriod{period(at.Truncate(24*time.Hour), 2*batches)}, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay}).Periods)
 }
 
 func testKilledNodes(t *testing.T, open Open) {
 	f := start(t, open)
 	silent := func(node string, at time.Time, number int64, ended bool) {
-		f.addUsage(t, petcat.UsageBatch{Node: node, Number: number, Until: at, Ended: ended, Counts: batch("", 0, at, petcat.UsageCount{Account: 7, UsageCounts: counted(1)}).Counts})
+		b := batch(node, number, at, countOf(7, 1))
+		b.Ended = ended
+		f.addUsage(t, b)
 	}
 	silent("killed", noon, 1, false)
 	silent("ended", noon, 1, true)
 	silent("serves", noon, 1, false)
 	f.clean(t)
-	query := petcat.UsageQuery{Account: 7, Step: petcat.UsageByHour}
+	query := petcat.UsageQuery{Account: 7}
 	if h := f.usage(t, f.Store, query); len(h.Gaps) > 0 || h.Periods[0].Incomplete {
 		t.Errorf("while all serve, there are the gaps %v", h)
 	}
@@ -204,7 +206,7 @@ func testKilledNodes(t *testing.T, open Open) {
 	h = f.usage(t, f.Store, query)
 	wantEqual(t, "the gaps later", []petcat.UsageGap{gap}, h.Gaps)
 	wantEqual(t, "incomplete an hour later", false, h.Periods[2].Incomplete)
-	wantEqual(t, "gaps of another time", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByHour, From: gap.Until.Add(time.Second)}).Gaps))
+	wantEqual(t, "gaps of another time", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, From: gap.Until.Add(time.Second)}).Gaps))
 	// It was only stopped, and goes on.
 	silent("killed", f.now(), 2, false)
 	wantEqual(t, "the gaps in the end", 0, len(f.usage(t, f.Store, query).Gaps))
@@ -217,48 +219,61 @@ func testKeyUses(t *testing.T, open Open) {
 	other, _ := f.key(t, b.ID, 2)
 	f.key(t, a.ID, 3) // never used
 	use := func(number int64, key petcat.KeyID, at time.Time) {
-		f.addUsage(t, petcat.UsageBatch{Node: "a", Number: number, Until: at, Keys: []petcat.KeyUse{{Key: key, At: at}}})
-	}
-	want := func(at time.Time) {
-		t.Helper()
-		got, err := f.KeyUses(t.Context(), a.ID)
-		wantEqual(t, "the last uses", map[petcat.KeyID]time.Time{used.ID: at}, must(t, got, err))
+		f.addUsage(t, petcat.UsageBatch{Node: "a", Number: number, SeenAt: at, Keys: []petcat.KeyUse{{Key: key, At: at}}})
 	}
 	use(1, used.ID, noon.Add(time.Second))
 	use(2, other.ID, noon.Add(time.Minute))
-	want(noon.Add(time.Second))
-	everybody, err := f.KeyUses(t.Context(), petcat.AllAccounts)
-	wantEqual(t, "the last uses of all accounts", map[petcat.KeyID]time.Time{used.ID: noon.Add(time.Second), other.ID: noon.Add(time.Minute)}, must(t, everybody, err))
-	f.clock.Advance(time.Hour)
-	f.clean(t)
-	want(noon.Add(time.Second))
-	use(3, used.ID, noon.Add(time.Hour))
-	want(noon.Add(time.Hour))
-	use(4, used.ID, noon) // told late
-	f.clock.Advance(time.Hour)
-	f.clean(t)
-	want(noon.Add(time.Hour))
+	use(3, used.ID, noon) // told late
+	want := map[petcat.KeyID]time.Time{used.ID: noon.Add(time.Second)}
+	got, err := f.KeyUses(t.Context(), a.ID)
+	wantEqual(t, "the last uses", want, must(t, got, err))
+	want[other.ID] = noon.Add(time.Minute)
+	got, err = f.KeyUses(t.Context(), petcat.AllAccounts)
+	wantEqual(t, "the last uses of all accounts", want, must(t, got, err))
 }
 
-// testUsageOfTwoCleaners: every node merges and folds.
-func testUsageOfTwoCleaners(t *testing.T, open Open) {
+// refusal is one of an account at a moment, with all that there can be.
+func refusal(at time.Time, key petcat.KeyID) petcat.Refusal {
+	return petcat.Refusal{
+		Account: 7, Key: key, Operation: petcat.OpListCategories, Code: petcat.CodeRateLimitExceeded, Count: 1, First: at, Last: at, RequestID: at.String(),
+		Status: 429, Minute: petcat.Spent{Used: 60, Limit: 60}, Day: petcat.Spent{Used: 61, Limit: 1_000}, Until: at.Add(time.Minute),
+	}
+}
+
+func (f *fixture) wantRefusals(t *testing.T, account petcat.AccountID, want ...petcat.Refusal) {
+	t.Helper()
+	got, err := f.Refusals(t.Context(), account)
+	wantEqual(t, "the refusals of "+account.String(), want, must(t, got, err))
+}
+
+func testRefusals(t *testing.T, open Open) {
 	f := start(t, open)
-	stores := []Store{f.Store, f.another(t)}
-	const batches = 30
-	for n := range int64(batches) {
-		f.addUsage(t, batch("a", n+1, noon, petcat.UsageCount{Account: 7, UsageCounts: counted(1)}, petcat.UsageCount{Account: petcat.AccountID(600 * n), UsageCounts: counted(2)}))
+	number := int64(0)
+	refuse := func(refusals ...petcat.Refusal) {
+		number++
+		f.addUsage(t, petcat.UsageBatch{Node: "a", Number: number, SeenAt: f.now(), Refusals: refusals})
 	}
-	f.clock.Advance(3 * time.Hour)
-	errs := make(chan error)
-	for _, s := range stores {
-		go func() { errs <- s.Clean(t.Context()) }()
+	bare := petcat.Refusal{Account: 7, Key: 3, Code: petcat.CodeServiceUnavailable, Count: 1, First: noon, Last: noon, RequestID: "x", Status: 503}
+	other := refusal(noon, 3)
+	other.Account = 8
+	refuse(refusal(noon.Add(time.Second), 3), bare, other)
+	f.wantRefusals(t, 7, refusal(noon.Add(time.Second), 3), bare)
+	f.wantRefusals(t, 8, other)
+	f.wantRefusals(t, 9)
+
+	again := refusal(noon.Add(time.Minute), 3)
+	again.Count, again.First = 4, noon.Add(50*time.Second)
+	refuse(again)
+	again.Count, again.First = 5, noon.Add(time.Second)
+	f.wantRefusals(t, 7, again, bare)
+
+	var many []petcat.Refusal
+	for n := range petcat.RecentRefusals {
+		many = append(many, refusal(noon.Add(time.Hour-time.Duration(n)*time.Second), petcat.KeyID(n+10)))
 	}
-	for range stores {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
-	want := periods(petcat.UsagePeriod{Begin: noon, UsageCounts: counted(batches)})
-	wantEqual(t, "by the hour", want, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByHour}).Periods)
-	wantEqual(t, "minutes that are left", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByMinute}).Periods))
+	refuse(many...)
+	f.wantRefusals(t, 7, many...)
+	f.clock.Advance(30*24*time.Hour + time.Hour - time.Second)
+	f.clean(t)
+	f.wantRefusals(t, 7, many[0])
 }

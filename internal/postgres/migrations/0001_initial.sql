@@ -204,33 +204,34 @@ CREATE UNLOGGED TABLE shared_retry (
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.
 CREATE TABLE usage_node (
-	node       text COLLATE "C" PRIMARY KEY,
-	number     bigint NOT NULL, -- of its last batch
-	until_at   bigint NOT NULL, -- what it counted before is written
-	ended      boolean NOT NULL, -- with its last batch
-	noticed_at bigint            -- when somebody noticed that it was killed
+	node      text COLLATE "C" PRIMARY KEY,
+	number    bigint NOT NULL, -- of its last batch
+	seen_at   bigint NOT NULL, -- what it counted before is written
+	ended     boolean NOT NULL, -- with its last batch
+	killed_at bigint           -- when somebody noticed that it was killed
 );
 
--- What was counted and is not yet in hours and days, by the minute.
-CREATE TABLE usage_batch (
-	id     bigint PRIMARY KEY, -- random
-	part   bigint NOT NULL, -- of the accounts; -1: any account may be in it
-	minute bigint NOT NULL, -- the last one in it
-	data   bytea NOT NULL
-);
-CREATE INDEX usage_batch_part ON usage_batch (part, minute);
+-- The account 0 stands for all requests. An hour is Unix time / 3600. There is room for
+-- new versions of rows on their pages, and the index on the hour alone is small and is not
+-- changed by them.
+CREATE TABLE usage (
+	account_id     bigint NOT NULL,
+	hour           bigint NOT NULL,
+	requests       bigint NOT NULL,
+	minute_refused bigint NOT NULL,
+	day_refused    bigint NOT NULL,
+	ban_refused    bigint NOT NULL,
+	key_refused    bigint NOT NULL,
+	failed         bigint NOT NULL,
+	bytes          bigint NOT NULL,
+	PRIMARY KEY (account_id, hour)
+) WITH (fillfactor = 70);
+CREATE INDEX usage_hour ON usage USING brin (hour);
 
--- Of the last month; after that, of days.
-CREATE TABLE usage_hour (
-	day        bigint NOT NULL,
-	account_id bigint NOT NULL, -- 0: all
-	hours      bytea NOT NULL,
-	PRIMARY KEY (day, account_id)
-);
-
+-- Hours of more than a month ago.
 CREATE TABLE usage_day (
 	day            bigint NOT NULL,
-	account_id     bigint NOT NULL, -- 0: all
+	account_id     bigint NOT NULL,
 	requests       bigint NOT NULL,
 	minute_refused bigint NOT NULL,
 	day_refused    bigint NOT NULL,
@@ -243,13 +244,26 @@ CREATE TABLE usage_day (
 
 CREATE TABLE key_use (
 	key_id  bigint PRIMARY KEY,
-	used_at bigint NOT NULL
+	used_at bigint NOT NULL -- Unix time in seconds
 );
 
+-- Requests that were refused or failed. All but the count and first_at is of the last one.
 CREATE TABLE recent_refusal (
-	account_id bigint PRIMARY KEY,
-	last_at    bigint NOT NULL,
-	refusals   text NOT NULL -- JSON, newest first
+	account_id   bigint NOT NULL,
+	key_id       bigint NOT NULL,
+	operation    text COLLATE "C" NOT NULL,
+	code         text COLLATE "C" NOT NULL,
+	count        bigint NOT NULL,
+	first_at     bigint NOT NULL,
+	last_at      bigint NOT NULL,
+	request_id   text COLLATE "C" NOT NULL,
+	status       bigint NOT NULL,
+	minute_used  bigint NOT NULL,
+	minute_limit bigint NOT NULL, -- 0: not known
+	day_used     bigint NOT NULL,
+	day_limit    bigint NOT NULL,
+	until_at     bigint,
+	PRIMARY KEY (account_id, key_id, operation, code)
 );
 CREATE INDEX recent_refusal_last_at ON recent_refusal (last_at);
 

@@ -155,33 +155,32 @@ CREATE TABLE day_call (
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.
 CREATE TABLE usage_node (
-	node       TEXT PRIMARY KEY,
-	number     INTEGER NOT NULL, -- of its last batch
-	until_at   INTEGER NOT NULL, -- what it counted before is written
-	ended      INTEGER NOT NULL, -- 1: with its last batch
-	noticed_at INTEGER           -- when somebody noticed that it was killed
+	node      TEXT PRIMARY KEY,
+	number    INTEGER NOT NULL, -- of its last batch
+	seen_at   INTEGER NOT NULL, -- what it counted before is written
+	ended     INTEGER NOT NULL, -- with its last batch
+	killed_at INTEGER           -- when somebody noticed that it was killed
 ) STRICT, WITHOUT ROWID;
 
--- What was counted and is not yet in hours and days, by the minute.
-CREATE TABLE usage_batch (
-	id     INTEGER PRIMARY KEY, -- random
-	part   INTEGER NOT NULL, -- of the accounts; -1: any account may be in it
-	minute INTEGER NOT NULL, -- the last one in it
-	data   BLOB NOT NULL
-) STRICT;
-CREATE INDEX usage_batch_part ON usage_batch (part, minute);
-
--- Of the last month; after that, of days.
-CREATE TABLE usage_hour (
-	day        INTEGER NOT NULL,
-	account_id INTEGER NOT NULL, -- 0: all
-	hours      BLOB NOT NULL,
-	PRIMARY KEY (day, account_id)
+-- The account 0 stands for all requests. An hour is Unix time / 3600. It comes first, so
+-- that the rows that change are few pages, and those of long ago one stretch of the table.
+CREATE TABLE usage (
+	hour           INTEGER NOT NULL,
+	account_id     INTEGER NOT NULL,
+	requests       INTEGER NOT NULL,
+	minute_refused INTEGER NOT NULL,
+	day_refused    INTEGER NOT NULL,
+	ban_refused    INTEGER NOT NULL,
+	key_refused    INTEGER NOT NULL,
+	failed         INTEGER NOT NULL,
+	bytes          INTEGER NOT NULL,
+	PRIMARY KEY (hour, account_id)
 ) STRICT, WITHOUT ROWID;
 
+-- Hours of more than a month ago.
 CREATE TABLE usage_day (
 	day            INTEGER NOT NULL,
-	account_id     INTEGER NOT NULL, -- 0: all
+	account_id     INTEGER NOT NULL,
 	requests       INTEGER NOT NULL,
 	minute_refused INTEGER NOT NULL,
 	day_refused    INTEGER NOT NULL,
@@ -194,14 +193,27 @@ CREATE TABLE usage_day (
 
 CREATE TABLE key_use (
 	key_id  INTEGER PRIMARY KEY,
-	used_at INTEGER NOT NULL
+	used_at INTEGER NOT NULL -- Unix time in seconds
 ) STRICT;
 
+-- Requests that were refused or failed. All but the count and first_at is of the last one.
 CREATE TABLE recent_refusal (
-	account_id INTEGER PRIMARY KEY,
-	last_at    INTEGER NOT NULL,
-	refusals   TEXT NOT NULL -- JSON, newest first
-) STRICT;
+	account_id   INTEGER NOT NULL,
+	key_id       INTEGER NOT NULL,
+	operation    TEXT NOT NULL,
+	code         TEXT NOT NULL,
+	count        INTEGER NOT NULL,
+	first_at     INTEGER NOT NULL,
+	last_at      INTEGER NOT NULL,
+	request_id   TEXT NOT NULL,
+	status       INTEGER NOT NULL,
+	minute_used  INTEGER NOT NULL,
+	minute_limit INTEGER NOT NULL, -- 0: not known
+	day_used     INTEGER NOT NULL,
+	day_limit    INTEGER NOT NULL,
+	until_at     INTEGER,
+	PRIMARY KEY (account_id, key_id, operation, code)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX recent_refusal_last_at ON recent_refusal (last_at);
 
 -- Who may use the console. Of links and sessions only the SHA-256 is stored. An operator

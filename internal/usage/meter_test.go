@@ -1,0 +1,290 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// memory keeps the batches that it is given while it is there.
+type memory struct {
+	away    bool
+	took    time.Duration // each write
+	batches []petcat.UsageBatch
+	offered []petcat.UsageBatch // those of failed writes, too
+}
+
+func (m *memory) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
+	m.offered = append(m.offered, b)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(m.took):
+	}
+	if m.away {
+		return errors.New("away")
+	}
+	m.batches = append(m.batches, b)
+	return nil
+}
+
+// total is the sum of what was written for an account.
+func (m *memory) total(account petcat.AccountID) (sum petcat.UsageCounts) {
+	for _, b := range m.batches {
+		for _, c := range b.Counts {
+			if c.Account == account {
+				sum.Add(c.UsageCounts)
+			}
+		}
+	}
+	return sum
+}
+
+func start(c clock.Clock) (*Meter, *memory) {
+	m := New(Options{Node: "a", Clock: c, Logger: slog.New(slog.DiscardHandler)})
+	s := &memory{}
+	m.Open(s)
+	return m, s
+}
+
+func TestDone(t *testing.T) {
+	for name, c := range map[string]struct {
+		response Response
+		want     petcat.UsageCounts
+	}{
+		"answered":  {Response{Account: 7, Key: 1, Status: 200, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
+		"wrong":     {Response{Account: 7, Key: 1, Status: 400, Code: petcat.CodeInvalidField, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
+		"failed":    {Response{Account: 7, Key: 1, Status: 503, Code: petcat.CodeServiceUnavailable}, petcat.UsageCounts{Failed: 1}},
+		"minute":    {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeRateLimitExceeded, Bytes: 9}, petcat.UsageCounts{MinuteRefused: 1, Bytes: 9}},
+		"day":       {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeDailyQuotaExceeded}, petcat.UsageCounts{DayRefused: 1}},
+		"ban":       {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeKeyBanned}, petcat.UsageCounts{BanRefused: 1}},
+		"wrong key": {Response{Status: 401, Code: petcat.CodeInvalidAPIKey}, petcat.UsageCounts{KeyRefused: 1}},
+		"guessing":  {Response{Status: 429, Code: petcat.CodeTooManyFailedAttempts}, petcat.UsageCounts{KeyRefused: 1}},
+	} {
+		m, s := start(clock.NewManual(noon))
+		c.response.At = noon
+		m.Done(c.response)
+		m.Flush(t.Context())
+		if diff := cmp.Diff(c.want, s.total(c.response.Account)); diff != "" {
+			t.Errorf("%s, of its account (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(c.want, s.total(petcat.AllAccounts)); diff != "" {
+			t.Errorf("%s, of all accounts (-want +got):\n%s", name, diff)
+		}
+		if keys := s.batches[0].Keys; c.response.Key != 0 != (len(keys) == 1 && keys[0] == petcat.KeyUse{Key: 1, At: noon}) {
+			t.Errorf("%s: the keys are %v", name, keys)
+		}
+	}
+}
+
+// TestBatchIsSorted: by account and hour, with the sums of all accounts at the end. A request
+// counts in the hour in which it was charged.
+func TestBatchIsSorted(t *testing.T) {
+	m, s := start(clock.NewManual(noon))
+	for _, a := range []petcat.AccountID{65, 2, 300, 1} {
+		m.Admitted(a, noon.Add(-1).UnixNano())
+		m.Admitted(a, noon.UnixNano())
+	}
+	m.Done(Response{At: noon, Status: 401, Code: petcat.CodeMissingAPIKey})
+	m.Flush(t.Context())
+	hour := noon.Unix() / 3600
+	var want []petcat.UsageCount
+	for _, a := range []petcat.AccountID{1, 2, 65, 300} {
+		for h := hour - 1; h <= hour; h++ {
+			want = append(want, petcat.UsageCount{Account: a, Hour: h, UsageCounts: petcat.UsageCounts{Requests: 1}})
+		}
+	}
+	want = append(want, petcat.UsageCount{Hour: hour - 1, UsageCounts: petcat.UsageCounts{Requests: 4}},
+		petcat.UsageCount{Hour: hour, UsageCounts: petcat.UsageCounts{Requests: 4, KeyRefused: 1}})
+	if diff := cmp.Diff(want, s.batches[0].Counts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestCountInParallel: no request is lost or counted twice while counts are taken.
+func TestCountInParallel(t *testing.T) {
+	const workers, each = 4, 2_000
+	m, s := start(clock.NewManual(noon))
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for n := range each {
+				m.Admitted(petcat.AccountID(1+(n+w)%70), noon.UnixNano())
+			}
+		})
+	}
+	for range 20 {
+		m.Flush(t.Context())
+	}
+	all.Wait()
+	m.Flush(t.Context())
+	if got := s.total(petcat.AllAccounts).Requests; got != workers*each {
+		t.Errorf("%d requests are written, want %d", got, workers*each)
+	}
+}
+
+func TestCountAllocatesNothing(t *testing.T) {
+	m, _ := start(clock.NewManual(noon))
+	count := func() {
+		m.Admitted(7, noon.UnixNano())
+		m.Done(Response{At: noon, Account: 7, Key: 1, Status: 200, Bytes: 5})
+	}
+	count()
+	if n := testing.AllocsPerRun(100, count); n != 0 {
+		t.Errorf("counting allocates %v times", n)
+	}
+}
+
+// TestBatchIsRepeatedUnchanged: until it is written, the same batch is sent, and new counts
+// go into the next one.
+func TestBatchIsRepeatedUnchanged(t *testing.T) {
+	c := clock.NewManual(noon)
+	m, s := start(c)
+	m.Flush(t.Context())
+	s.away = true
+	for range 3 {
+		c.Advance(time.Second)
+		m.Admitted(7, c.Read().Wall)
+		m.Flush(t.Context())
+	}
+	for _, again := range s.offered[2:] {
+		if diff := cmp.Diff(s.offered[1], again); diff != "" {
+			t.Errorf("another batch was sent (-want +got):\n%s", diff)
+		}
+	}
+	if behind := m.Unsaved(); behind != 3*time.Second {
+		t.Errorf("nothing is written for 3 s, and it says %s", behind)
+	}
+	s.away = false
+	m.Flush(t.Context())
+	if len(s.batches) != 3 || s.batches[1].Number != 2 || s.batches[2].Number != 3 || s.batches[2].SeenAt != noon.Add(3*time.Second) || s.total(7).Requests != 3 {
+		t.Errorf("written are %+v", s.batches)
+	}
+	if behind := m.Unsaved(); behind != 0 {
+		t.Errorf("everything is written, and it says not for %s", behind)
+	}
+}
+
+// TestLargeBatchesAreDivided: only after the last part everything is written.
+func TestLargeBatchesAreDivided(t *testing.T) {
+	c := clock.NewManual(noon)
+	m, s := start(c)
+	c.Advance(time.Second)
+	const accounts = 2*batchRows + 100
+	for a := range petcat.AccountID(accounts) {
+		m.Done(Response{At: noon, Account: a + 1, Key: petcat.KeyID(a + 1), Bytes: 1})
+	}
+	m.Flush(t.Context())
+	if len(s.batches) != 3 || s.total(petcat.AllAccounts).Bytes != accounts {
+		t.Fatalf("%d batches hold %d bytes", len(s.batches), s.total(petcat.AllAccounts).Bytes)
+	}
+	for i, b := range s.batches {
+		want := noon
+		if i == 2 {
+			want = noon.Add(time.Second)
+		}
+		if b.Number != int64(i+1) || !b.SeenAt.Equal(want) || len(b.Counts) > batchRows || len(b.Keys) > batchRows {
+			t.Errorf("batch %d has the number %d and %d counts until %s", i+1, b.Number, len(b.Counts), b.SeenAt)
+		}
+	}
+}
+
+// TestFlushesTakeATenthOfTheTime: while a write takes long, they are fewer.
+func TestFlushesTakeATenthOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, s := start(clock.NewSystem())
+		for _, c := range []struct{ took, want time.Duration }{{50 * time.Millisecond, time.Second}, {2 * time.Second, 20 * time.Second}, {0, time.Second}, {addTimeout + 1, time.Second}} {
+			s.took = c.took
+			m.Admitted(7, 0)
+			m.Flush(t.Context())
+			if got := m.Wait(); got != c.want {
+				t.Errorf("after a write of %s it waits for %s, want %s", c.took, got, c.want)
+			}
+		}
+	})
+}
+
+// TestSignsOfLife: a node that counts nothing says now and then that it is there, and
+// says when it ends.
+func TestSignsOfLife(t *testing.T) {
+	c := clock.NewManual(noon)
+	m, s := start(c)
+	for range 120 {
+		m.Flush(t.Context())
+		c.Advance(time.Second)
+	}
+	if len(s.batches) != 4 {
+		t.Errorf("in two minutes it said %d times that it is there, want 4", len(s.batches))
+	}
+	m.Close(t.Context())
+	if last := s.batches[len(s.batches)-1]; !last.Ended {
+		t.Errorf("in the end it wrote %+v", last)
+	}
+}
+
+// TestClose: it writes until it succeeds. A write that the end interrupts is no fault of the
+// store; what cannot be written in time is logged.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		s := &memory{away: true}
+		m := New(Options{Node: "a", Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		m.Close(t.Context()) // before there is a store
+		m.Open(s)
+		m.Admitted(7, 0)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		m.Flush(ended)
+		if log.Len() > 0 {
+			t.Errorf("an interrupted write is logged: %s", &log)
+		}
+		m.Close(ended)
+		if !strings.Contains(log.String(), "not written") {
+			t.Errorf("counts that could not be written are logged as %q", &log)
+		}
+		time.AfterFunc(time.Minute, func() { s.away = false })
+		m.Close(t.Context())
+		if got := s.total(7).Requests; got != 1 || !s.batches[len(s.batches)-1].Ended {
+			t.Errorf("Close wrote %d requests in %+v", got, s.batches)
+		}
+	})
+}
+
+// TestRefusalsAreGrouped: by account, key, operation and code; how many groups wait is
+// bounded.
+func TestRefusalsAreGrouped(t *testing.T) {
+	m, s := start(clock.NewManual(noon))
+	refused := func(key petcat.KeyID, code petcat.Code, after time.Duration) {
+		m.Refused(petcat.Refusal{Account: 7, Key: key, Code: code, Last: noon.Add(after), RequestID: after.String()})
+	}
+	refused(1, petcat.CodeRateLimitExceeded, 0)
+	refused(1, petcat.CodeKeyBanned, time.Second)
+	refused(1, petcat.CodeRateLimitExceeded, 2*time.Second)
+	m.Flush(t.Context())
+	want := []petcat.Refusal{
+		{Account: 7, Key: 1, Code: petcat.CodeKeyBanned, Count: 1, First: noon.Add(time.Second), Last: noon.Add(time.Second), RequestID: "1s"},
+		{Account: 7, Key: 1, Code: petcat.CodeRateLimitExceeded, Count: 2, First: noon, Last: noon.Add(2 * time.Second), RequestID: "2s"},
+	}
+	if diff := cmp.Diff(want, s.batches[0].Refusals); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for key := range petcat.KeyID(2 * shardRefusals) {
+		refused(key, petcat.CodeKeyBanned, 0)
+	}
+	m.Flush(t.Context())
+	if got := len(s.batches[1].Refusals); got != shardRefusals {
+		t.Errorf("%d groups waited, want %d", got, shardRefusals)
+	}
+}
