@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -18,9 +17,9 @@ func (p *program) configCommand() *cobra.Command {
 		GroupID: groupAbout,
 		Long: `Show the settings that petcat serve would run with, secrets masked, and where
 each came from: the flag, then the environment, then the default. An empty
-variable counts as unset. PETCAT_DATABASE_FILE and PETCAT_LIMITER_FILE can name
-files that contain the secrets. A node that already runs, such as a systemd unit, keeps
-the settings with which it was started: --running shows those.`,
+variable counts as unset. PETCAT_DATABASE_FILE can name a file with the URL of the
+database. A node that already runs, such as a systemd unit, keeps the settings with
+which it was started: --running shows those.`,
 		Example: `  petcat config
   petcat config --running --admin-listen 127.0.0.1:8081`,
 		Args: arguments(),
@@ -30,7 +29,7 @@ the settings with which it was started: --running shows those.`,
 	running := cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine, asked at --admin-listen")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !*running { // prints the settings even if one is wrong: that is when users look at them
-			if err := p.printSettings(config.Documents(config.Values(cmd.Flags(), p.environ)), *asJSON); err != nil {
+			if err := p.printSettings(config.Values(cmd.Flags(), p.environ), *asJSON); err != nil {
 				return err
 			}
 			_, err := p.loadSettings(cmd)
@@ -40,40 +39,36 @@ the settings with which it was started: --running shows those.`,
 		if err != nil {
 			return err
 		}
-		documents, err := askSettings(cmd.Context(), settings)
+		values, err := askSettings(cmd.Context(), settings)
 		if err != nil {
 			return err
 		}
-		return p.printSettings(documents, *asJSON)
+		return p.printSettings(values, *asJSON)
 	}
 	return cmd
 }
 
 // askSettings asks the node on this machine for its settings.
-func askSettings(ctx context.Context, settings config.Settings) (documents []config.Document, err error) {
+func askSettings(ctx context.Context, settings config.Settings) (values []config.Value, err error) {
 	url, err := settings.AdminURL()
 	if err != nil {
 		return nil, err
 	}
 	url += "/settings"
-	status, err := askNode(ctx, url, &documents)
-	if err == nil && (status != http.StatusOK || len(documents) == 0) {
+	status, err := askNode(ctx, url, &values)
+	if err == nil && (status != http.StatusOK || len(values) == 0) {
 		err = notAdminError(url)
 	}
-	return documents, err
+	return values, err
 }
 
-func (p *program) printSettings(documents []config.Document, asJSON bool) error {
+func (p *program) printSettings(values []config.Value, asJSON bool) error {
 	if asJSON {
-		return p.printJSON(documents)
-	}
-	whenEmpty := map[string]string{}
-	for _, s := range config.Table() {
-		whenEmpty["--"+s.Flag] = "(" + s.WhenEmpty + ")"
+		return p.printJSON(values)
 	}
 	var rows [][]string
-	for _, d := range documents {
-		rows = append(rows, []string{d.Flag, d.Environment, cmp.Or(d.Value, whenEmpty[d.Flag]), d.Origin})
+	for _, v := range values {
+		rows = append(rows, []string{v.Flag, v.Environment, v.Shown(), v.Origin})
 	}
 	return p.printTable([]string{"FLAG", "ENVIRONMENT", "VALUE", "FROM"}, rows)
 }

@@ -2,10 +2,11 @@ package config
 
 import (
 	"errors"
+	"flag"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,190 +17,308 @@ import (
 	"petcat"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // load returns what a command with all settings makes of flags and variables.
 func load(t *testing.T, variables []string, arguments ...string) (Settings, error) {
 	t.Helper()
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	Register(flags)
-	if err := flags.Parse(arguments); err != nil {
-		t.Fatal(err)
-	}
+	must(t, flags.Parse(arguments))
 	return Load(flags, variables)
 }
 
-func mustLoad(t *testing.T, variables []string, arguments ...string) Settings {
+func wantSettings(t *testing.T, want Settings, variables []string, arguments ...string) {
 	t.Helper()
-	s, err := load(t, variables, arguments...)
-	if err != nil {
-		t.Fatal(err)
+	got, err := load(t, variables, arguments...)
+	must(t, err)
+	secrets := cmp.Comparer(func(a, b petcat.Secret) bool { return a.Reveal() == b.Reveal() })
+	prefixes := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	if diff := cmp.Diff(want, got, secrets, prefixes); diff != "" {
+		t.Errorf("%q: settings (-want +got):\n%s", variables, diff)
 	}
-	return s
 }
 
-// wantRefused checks that settings are refused with a message that holds all of
-// parts.
+// wantRefused: settings are refused with one line that has all of parts, and no password.
 func wantRefused(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if _, ok := errors.AsType[*Error](err); !ok {
-		t.Fatalf("got %v; want the settings refused", err)
+		t.Fatalf("got %v; want the settings refused: %q", err, parts)
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the message %q does not say %q", err, part)
 		}
 	}
+	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the message shows a password, or is not one line: %q", err)
+	}
 }
 
-func TestDefaults(t *testing.T) {
-	got := mustLoad(t, nil)
-	want := Settings{
+// defaults returns the settings without flags and variables.
+func defaults() Settings {
+	return Settings{
 		Data: "./data", Database: petcat.NewSecret("sqlite"),
 		Listen: ":8080", AdminListen: "127.0.0.1:8081",
 		Environment: petcat.Production, Bans: petcat.EnforceBans,
 		KeysInMemory: 100_000, MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second, BackupKeep: 7,
 	}
-	if diff := cmp.Diff(want, got, compareSettings...); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
 }
 
-var compareSettings = []cmp.Option{
-	cmp.Comparer(func(a, b petcat.Secret) bool { return a.Reveal() == b.Reveal() }),
-	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
-}
+// TestLoad: the flag wins over the environment, and that over the default. White space around
+// values is no part of them.
+func TestLoad(t *testing.T) {
+	wantSettings(t, defaults(), nil)
 
-func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
-	variables := []string{"PETCAT_BANS=shadow", "PETCAT_ENVIRONMENT=staging", "PETCAT_DATA="}
-	got := mustLoad(t, variables, "--bans", "off")
-	if got.Bans != petcat.BansOff {
-		t.Errorf("bans are %s; want what the flag says", got.Bans)
-	}
-	if got.Environment != petcat.Staging || !got.EnvironmentGiven {
-		t.Errorf("the environment is %s, given %v; want what the variable says", got.Environment, got.EnvironmentGiven)
-	}
-	if got.Data != "./data" {
-		t.Errorf("data is %q; want the default, as the variable is empty", got.Data)
-	}
-}
+	want := defaults()
+	want.Bans, want.Environment, want.EnvironmentGiven = petcat.BansOff, petcat.Staging, true
+	wantSettings(t, want, []string{"PETCAT_BANS=shadow", "PETCAT_ENVIRONMENT=staging", "PETCAT_DATA=", "PETCAT_LISTEN= \r\n"}, "--bans", "off")
 
-func TestCommandsReadOnlyTheirSettings(t *testing.T) {
-	flags := pflag.NewFlagSet("list", pflag.ContinueOnError)
-	Register(flags, "data", "database")
-	got, err := Load(flags, []string{"PETCAT_DATA=/srv", "PETCAT_MAX_STALENESS=nonsense"})
-	if err != nil || got.Data != "/srv" {
-		t.Errorf("got %q, %v; want /srv and no complaint about a setting of serve", got.Data, err)
-	}
-}
-
-func TestGoodSettings(t *testing.T) {
-	got := mustLoad(t, []string{
-		"PETCAT_TRUSTED_PROXIES=10.1.2.3/8, 192.0.2.1,::ffff:192.0.2.2,2001:db8::/32",
-		"PETCAT_TLS_CERT=cert.pem", "PETCAT_TLS_KEY=key.pem",
-		"PETCAT_ADMIN_LISTEN=:8081", "PETCAT_PUBLIC_URL=https://api.example.com/pets/",
-		"PETCAT_CORS_ORIGINS=https://app.example.com, http://localhost:3000,http://[::1]:8000",
-		"PETCAT_MAX_STALENESS=0", "PETCAT_LOG_LEVEL=WARN", "PETCAT_LOG_FORMAT=json",
-	})
-	want := []netip.Prefix{
+	want = defaults()
+	want.Data, want.MustExist, want.AdminListen, want.AdminAllowPlaintext = "/srv/pet cat", true, ":8081", true
+	want.TLSCert, want.TLSKey, want.PublicURL, want.ConsoleURL = "cert.pem", "key.pem", "https://api.example.com/pets", "https://console.example.com"
+	want.Database = petcat.NewSecret("postgres://petcat:hunter2@db/petcat")
+	want.TrustedProxies = []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32"),
 		netip.MustParsePrefix("192.0.2.2/32"), netip.MustParsePrefix("2001:db8::/32"),
 	}
-	if diff := cmp.Diff(want, got.TrustedProxies, compareSettings...); diff != "" {
-		t.Errorf("trusted proxies, -want +got:\n%s", diff)
-	}
-	if want := []string{"https://app.example.com", "http://localhost:3000", "http://[::1]:8000"}; !slices.Equal(got.CORSOrigins, want) {
-		t.Errorf("origins %q, want %q", got.CORSOrigins, want)
-	}
-	if got := mustLoad(t, nil, "--cors-origins", "*").CORSOrigins; !slices.Equal(got, []string{"*"}) {
-		t.Errorf("origins %q, want all", got)
-	}
-	if got.PublicURL != "https://api.example.com/pets" || got.MaxStaleness != 0 || !got.TLS() {
-		t.Errorf("got %+v", got)
+	want.CORSOrigins = []string{"https://app.example.com", "http://localhost:3000", "http://[::1]", "https://xn--bcher-kva.example"}
+	want.MaxStaleness, want.BackupEvery, want.BackupKeep, want.BackupDir = 0, 36*time.Hour, 30, "/mnt/backups"
+	want.LogLevel, want.LogFormat = 4, "json"
+	wantSettings(t, want, []string{
+		"PETCAT_DATA=\t/srv/pet cat\r", "PETCAT_INIT=false", "PETCAT_ADMIN_LISTEN= :8081 ", "PETCAT_ADMIN_ALLOW_PLAINTEXT=1",
+		"PETCAT_TLS_CERT=cert.pem\n", "PETCAT_TLS_KEY=key.pem", "PETCAT_PUBLIC_URL=https://api.example.com/pets/", "PETCAT_CONSOLE_URL=https://Console.example.com:443/",
+		"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat\n", "PETCAT_TRUSTED_PROXIES=10.1.2.3/8, 192.0.2.1,::ffff:192.0.2.2,2001:db8::/32",
+		"PETCAT_CORS_ORIGINS=https://App.example.com/, http://localhost:3000,http://[::1]:80 https://xn--bcher-kva.example",
+		"PETCAT_MAX_STALENESS=0", "PETCAT_BACKUP_EVERY=1d12h", "PETCAT_BACKUP_DIR=/mnt/backups", "PETCAT_LOG_LEVEL=WARN", "PETCAT_LOG_FORMAT=json",
+	}, "--backup-keep", "30")
+
+	flags := pflag.NewFlagSet("list", pflag.ContinueOnError)
+	Register(flags, "data", "database")
+	got, err := Load(flags, []string{"PETCAT_DATA=/srv", "PETCAT_MAX_STALENESS=nonsense"})
+	if err != nil || got.Data != "/srv" || got.BackupFolder() != "/srv/backups" {
+		t.Errorf("got %q, %v; want no complaint about a setting of serve", got.Data, err)
 	}
 }
 
-func TestScheduledBackups(t *testing.T) {
-	got := mustLoad(t, []string{"PETCAT_DATA=/srv/data", "PETCAT_BACKUP_EVERY=1d12h"}, "--backup-keep", "30")
-	if got.BackupEvery != 36*time.Hour || got.BackupKeep != 30 || got.BackupFolder() != filepath.Join("/srv/data", "backups") {
-		t.Errorf("every %s, %d, in %s", got.BackupEvery, got.BackupKeep, got.BackupFolder())
-	}
-	got = mustLoad(t, []string{"PETCAT_BACKUP_DIR=/mnt/backups"}, "--backup-every", "0")
-	if got.BackupEvery != 0 || got.BackupFolder() != "/mnt/backups" {
-		t.Errorf("every %s, in %s", got.BackupEvery, got.BackupFolder())
-	}
-}
-
-func TestBadSettings(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		flags []string
-		want  []string
-	}{
-		{"data", []string{"--data", ""}, []string{"--data", "PETCAT_DATA", "directory"}},
-		{"listen", []string{"--listen", "8080"}, []string{"--listen", "PETCAT_LISTEN", ":8080"}},
-		{"port", []string{"--listen", ":65536"}, []string{"--listen"}},
-		{"admin in the open", []string{"--admin-listen", ":8081"}, []string{"--admin-listen", "PETCAT_ADMIN_LISTEN", "--admin-allow-plaintext"}},
-		{"same port", []string{"--listen", "127.0.0.1:8081"}, []string{"--listen", "--admin-listen", "differ"}},
-		{"environment", []string{"--environment", "prod"}, []string{"--environment", "PETCAT_ENVIRONMENT", `"prod"`}},
-		{"public URL", []string{"--public-url", "api.example.com"}, []string{"--public-url", "https://api.example.com"}},
-		{"public URL with version", []string{"--public-url", "https://api.example.com/v1/"}, []string{"--public-url", "/v1"}},
-		{"half of TLS", []string{"--tls-key", "k.pem"}, []string{"--tls-cert", "--tls-key", "together"}},
-		{"proxies", []string{"--trusted-proxies", "10.0.0.0/33"}, []string{"--trusted-proxies", "10.0.0.0/8"}},
-		{"origins", []string{"--cors-origins", "app.example.com"}, []string{"--cors-origins", "PETCAT_CORS_ORIGINS", "https://app.example.com"}},
-		{"bans", []string{"--bans", "on"}, []string{"--bans", "shadow"}},
-		{"keys in memory", []string{"--keys-in-memory", "1"}, []string{"--keys-in-memory", "1000"}},
-		{"staleness", []string{"--max-staleness", "-1s"}, []string{"--max-staleness", "30s"}},
-		{"shutdown", []string{"--shutdown-timeout", "20"}, []string{"--shutdown-timeout", "30s"}},
-		{"backups too often", []string{"--backup-every", "1ms"}, []string{"--backup-every", "PETCAT_BACKUP_EVERY", "at least 1s"}},
-		{"interval", []string{"--backup-every", "24"}, []string{"--backup-every", "24h"}},
-		{"no backups", []string{"--backup-keep", "0"}, []string{"--backup-keep", "1 to 10000"}},
-		{"level", []string{"--log-level", "loud"}, []string{"--log-level", "debug"}},
-		{"format", []string{"--log-format", "xml"}, []string{"--log-format", "json"}},
-		{"database", []string{"--database", "mysql://u:secret@h/db"}, []string{"--database", "PETCAT_DATABASE", "sqlite", "postgres://"}},
-		{"limiter", []string{"--limiter", "memcached://:secret@h"}, []string{"--limiter", "PETCAT_LIMITER", "memory", "redis://"}},
-		{"another database", []string{"--database", "host=h password=secret"}, []string{"--database", "sqlite"}},
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"data", "", "--data (PETCAT_DATA) must not be empty"},
+		{"data", `"./data"`, "--data (PETCAT_DATA) is in quotes; leave them out"},
+		{"data", `'./data'`, "in quotes"},
+		{"data", "./da\nta", "--data (PETCAT_DATA) has a control character"},
+		{"data", "\ufeff./data", "has a control character"},
+		{"data", "~/data", "--data (PETCAT_DATA) begins with ~, which petcat does not expand"},
+		{"listen", "8080", `--listen (PETCAT_LISTEN) must be an address such as :8080, 127.0.0.1:8080 or [::1]:8080 (got "8080")`},
+		{"listen", ":65536", "--listen"},
+		{"listen", "127.0.0.1:8081", "must differ"},
+		{"admin-listen", ":8081", "--admin-allow-plaintext (PETCAT_ADMIN_ALLOW_PLAINTEXT)"},
+		{"environment", "prod", `must be production or staging (got "prod")`},
+		{"public-url", "api.example.com", "such as https://api.example.com"},
+		{"public-url", "https://u:hunter2@api.example.com", `(got "https://u:***@api.example.com")`},
+		{"public-url", "https://api.example.com/v1/", "/v1"},
+		{"console-url", "http://console.example.com", "must be an https URL"},
+		{"console-url", "https://console.example.com/console", "without a path"},
+		{"tls-key", "k.pem", "--tls-cert (PETCAT_TLS_CERT) and --tls-key (PETCAT_TLS_KEY) must be given together"},
+		{"trusted-proxies", "10.0.0.0/33", "such as 10.0.0.0/8"},
+		{"cors-origins", "app.example.com", "such as https://app.example.com"},
+		{"cors-origins", "https://*.example.com", "such as https://app.example.com"},
+		{"cors-origins", "https://app.example.com/page", "such as https://app.example.com"},
+		{"cors-origins", "https://bücher.example", "such as https://app.example.com"},
+		{"cors-origins", "*,https://app.example.com", "* alone"},
+		{"bans", "on", "must be enforce, shadow or off"},
+		{"keys-in-memory", "1", "1000"},
+		{"max-staleness", "-1s", `must be a duration such as 30s, 24h or 90d (got "-1s")`},
+		{"backup-every", "1ms", "at least 1s"},
+		{"backup-keep", "0", "from 1 to 10000"},
+		{"log-level", "loud", "must be debug, info, warn or error"},
+		{"log-format", "xml", "must be text or json"},
+		{"database", "mysql://u:hunter2@h/db", "this value is no URL that begins with postgres://"},
+		{"database", "host=h password=hunter2", "this value is no URL"},
+		{"database", "postgres://u:hunter2%@h/db", "this value is no URL"},
+		{"database", "postgres://u:hun@ter2@h/db", "write them as %40"},
+		{"database", "postgres://u:1/hunter2@h/db", "write them as %40"},
+		{"limiter", "memcached://:hunter2@h", "redis://"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := load(t, nil, c.flags...)
-			wantRefused(t, err, c.want...)
-			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("the message shows a password: %v", err)
-			}
-		})
+		_, err := load(t, nil, "--"+c.flag, c.value)
+		wantRefused(t, err, c.want)
+	}
+	_, err := load(t, []string{"PETCAT_INIT=maybe", "PETCAT_TLS_CERT=c.pem"}, "--listen", "nowhere")
+	wantRefused(t, err, "--listen", "--init (PETCAT_INIT) must be true or false", "--tls-key")
+}
+
+func TestSecretFiles(t *testing.T) {
+	const url = "postgres://petcat:hunter2@db/petcat"
+	file := filepath.Join(t.TempDir(), "secret")
+	write := func(text string) { must(t, os.WriteFile(file, []byte(text), 0o600)) }
+	want := defaults()
+	want.Database = petcat.NewSecret(url)
+	for _, text := range []string{url, url + "\n", "\ufeff" + url + "\r\n\n"} {
+		write(text)
+		wantSettings(t, want, []string{"PETCAT_DATABASE_FILE=" + file + " "})
+	}
+	wantSettings(t, defaults(), []string{"PETCAT_DATABASE_FILE=" + file + ".absent"}, "--database", "sqlite")
+
+	for text, part := range map[string]string{"\n": "is empty", "'" + url + "'": "in quotes", url + "\n" + url: "control character"} {
+		write(text)
+		_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file})
+		wantRefused(t, err, "PETCAT_DATABASE", part)
+	}
+	_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file + ".absent"})
+	wantRefused(t, err, "the file that PETCAT_DATABASE_FILE names", file+".absent")
+	_, err = load(t, []string{"PETCAT_DATABASE_FILE=" + file, "PETCAT_DATABASE=sqlite"})
+	wantRefused(t, err, "--database (PETCAT_DATABASE) and PETCAT_DATABASE_FILE are both set; unset one")
+}
+
+func TestService(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	must(t, os.WriteFile(file, []byte("\ufeffk\n"), 0o600))
+	for _, c := range []struct {
+		flag    string
+		environ []string
+		url     string
+	}{
+		{"", []string{"PETCAT_API_KEY=k"}, DefaultServiceURL},
+		{"", []string{"PETCAT_URL=https://a.example ", "PETCAT_API_KEY= k\n"}, "https://a.example"},
+		{"https://b.example/petcat/v1/", []string{"PETCAT_URL=https://a.example", "PETCAT_API_KEY_FILE=" + file}, "https://b.example/petcat"},
+	} {
+		s, err := LoadService(c.flag, c.environ)
+		if err != nil || s.URL != c.url || s.Key.Reveal() != "k" {
+			t.Errorf("%q: %q, %q, %v", c.environ, s.URL, s.Key.Reveal(), err)
+		}
+	}
+	for part, environ := range map[string][]string{
+		"put it into the environment variable PETCAT_API_KEY": nil,
+		"unset one":                {"PETCAT_API_KEY=k", "PETCAT_API_KEY_FILE=" + file},
+		"PETCAT_API_KEY_FILE":      {"PETCAT_API_KEY_FILE=" + file + ".absent"},
+		"--url (PETCAT_URL) is in": {"PETCAT_API_KEY=k", "PETCAT_URL='https://a.example'"},
+	} {
+		_, err := LoadService("", environ)
+		wantRefused(t, err, part)
 	}
 }
 
-func TestAllMistakesAtOnce(t *testing.T) {
-	_, err := load(t, []string{"PETCAT_BANS=maybe", "PETCAT_TLS_CERT=c.pem"}, "--listen", "nowhere")
-	wantRefused(t, err, "--listen", "--bans", "--tls-key")
+func TestUnknownVariables(t *testing.T) {
+	got := UnknownVariables([]string{
+		"HOME=/root", "PETCAT_LISEN=:80", "PETCAT_DATA=x", "PETCAT_DATABASE_FILE=x", "PETCAT_DATA_FILE=x", "PETCAT_API_KEY=x", "PETCAT_API_KEY_FILE=x", "PETCAT_URL=x",
+		"PETCAT_PORT=tcp://10.0.0.1:80", "PETCAT_PORT_8080_TCP_ADDR=10.0.0.1", "PETCAT_SERVICE_HOST=10.0.0.1",
+		"PETCAT_SERVICE_PORT_HTTP=80", "PETCAT_ADMIN_PORT=tcp://10.0.0.1:80", "PETCAT_TCP_PORT=1", "PETCAT_=",
+	})
+	if diff := cmp.Diff([]string{"PETCAT_", "PETCAT_DATA_FILE", "PETCAT_LISEN"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, s := range Table() {
+		if fromKubernetes(s.Env) {
+			t.Errorf("%s may be set by Kubernetes", s.Env)
+		}
+	}
 }
 
-func TestSecretFromFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "database")
-	if err := os.WriteFile(file, []byte("sqlite\n"), 0o600); err != nil {
-		t.Fatal(err)
+func TestValues(t *testing.T) {
+	flags := pflag.NewFlagSet("config", pflag.ContinueOnError)
+	Register(flags)
+	must(t, flags.Parse([]string{"--bans", "off"}))
+	values := Values(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat", "PGPASSWORD=hunter2", "PGSSLMODE=require"})
+	if len(values) != len(Table())+2 {
+		t.Fatalf("%d values of %d settings", len(values), len(Table()))
 	}
-	t.Run("used", func(t *testing.T) {
-		got := mustLoad(t, []string{"PETCAT_DATABASE_FILE=" + file})
-		if got.Database.Reveal() != "sqlite" {
-			t.Errorf("the database is %q", got.Database.Reveal())
+	for _, want := range []Value{
+		{"--database", "PETCAT_DATABASE", "postgres://petcat:***@db/petcat", "sqlite", "", "environment PETCAT_DATABASE"},
+		{"--bans", "PETCAT_BANS", "off", "enforce", "", "flag --bans"},
+		{"--tls-cert", "PETCAT_TLS_CERT", "", "", "off", "default"},
+		{"", "PGPASSWORD", "***", "", "", "environment PGPASSWORD"},
+		{"", "PGSSLMODE", "require", "", "", "environment PGSSLMODE"},
+	} {
+		found := false
+		for _, v := range values {
+			found = found || v == want
+		}
+		if !found {
+			t.Errorf("%+v is not among the values", want)
+		}
+	}
+}
+
+// FuzzMask: however a password is spelled, escaped or not, it is not shown.
+func FuzzMask(f *testing.F) {
+	for _, seed := range []string{"hunter2", "1/hunter2", "1?hunter2", "1#hunter2", "hun@ter2", "hunter2%", "%41bcd", "a:b:c:d", "[::1]", "1/x?y=z&sslmode="} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, password string) {
+		const around = "postgres://petcat:***@db.example:5432/pets?sslmode=require&password="
+		if len(password) < 4 || strings.Contains(around, password) {
+			return
+		}
+		got := mask(strings.Replace(around, "***", password, 1) + password)
+		if strings.Contains(got, password) {
+			t.Fatalf("mask shows %q: %s", password, got)
 		}
 	})
-	t.Run("the flag wins", func(t *testing.T) {
-		mustLoad(t, []string{"PETCAT_DATABASE_FILE=" + file + ".absent"}, "--database", "sqlite")
-	})
-	t.Run("absent", func(t *testing.T) {
-		_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file + ".absent"})
-		wantRefused(t, err, "PETCAT_DATABASE_FILE", file+".absent")
-	})
-	t.Run("given twice", func(t *testing.T) {
-		_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file, "PETCAT_DATABASE=sqlite"})
-		wantRefused(t, err, "PETCAT_DATABASE_FILE", "unset one")
-	})
-	t.Run("too long", func(t *testing.T) {
-		if err := os.WriteFile(file, make([]byte, maxSecretFile+1), 0o600); err != nil {
-			t.Fatal(err)
+}
+
+func TestParseDuration(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"0": 0, "30s": 30 * time.Second, "24h": day, "7d": 7 * day, "2w": 14 * day, "1w2d": 9 * day, "1d12h30m": day + 12*time.Hour + 30*time.Minute, "1.5h": 90 * time.Minute, "106751d": 106751 * day,
+	} {
+		if got, err := ParseDuration(text); err != nil || got != want {
+			t.Errorf("ParseDuration(%q) = %v, %v; want %v", text, got, err, want)
 		}
-		_, err := load(t, []string{"PETCAT_LIMITER_FILE=" + file})
-		wantRefused(t, err, "PETCAT_LIMITER_FILE", "longer")
-	})
+	}
+	for _, text := range []string{"", "d", "7", "-1d", "+1d", "1.5d", "-1h", "1d-2h", "12h1d", "1d 2h", "106752d", "18446744073709551615w", "106751d24h", "week", "1y", "١d"} {
+		if got, err := ParseDuration(text); err == nil {
+			t.Errorf("ParseDuration(%q) = %v; want an error", text, got)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write docs/settings.md")
+
+// TestDocument: docs/settings.md is what the table says; go generate writes it.
+func TestDocument(t *testing.T) {
+	const name = "../../docs/settings.md"
+	var text strings.Builder
+	text.WriteString(`# Settings
+
+For operators: every setting of ` + "`petcat serve`" + `. Management commands know ` + "`--data` and `--database`" + `. This file is generated from the program's table.
+
+A flag overrides its environment variable, which overrides the default. An empty variable counts as unset, and white space around a value is no part of it. A value in quotes, with a control
+character or with ` + "`~`" + ` at its beginning is refused: petcat expands nothing. ` + "`petcat config`" + ` shows the effective values and where each came from, with secrets masked;
+` + "`petcat config --running`" + ` asks the server on this machine for its own. petcat warns about variables that begin with ` + "`PETCAT_`" + ` and are not settings.
+
+| flag | environment | default | meaning |
+|---|---|---|---|
+`)
+	for _, s := range Table() {
+		meaning := strings.ReplaceAll(s.Usage, "`", "")
+		if s.More != "" {
+			meaning += ". " + s.More
+		}
+		if s.Secret {
+			meaning += fmt.Sprintf(" `%s_FILE` names a file with the value.", s.Env)
+		}
+		shown := s.WhenEmpty
+		if s.Default != "" {
+			shown = "`" + s.Default + "`"
+		}
+		fmt.Fprintf(&text, "| `--%s` | `%s` | %s | %s |\n", s.Flag, s.Env, shown, meaning)
+	}
+	text.WriteString(`
+The variables of libpq (` + "`PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE`" + ` and so on) complete the URL of a PostgreSQL database; ` + "`petcat config`" + ` shows them, too.
+
+` + "`petcat category`" + ` reads the service's URL from ` + "`--url` or `PETCAT_URL` (`" + DefaultServiceURL + "`)" + `, and the key from ` + "`PETCAT_API_KEY` or the file that `PETCAT_API_KEY_FILE`" + ` names.
+`)
+	if *update {
+		must(t, os.WriteFile(name, []byte(text.String()), 0o644))
+	}
+	got, err := os.ReadFile(name)
+	must(t, err)
+	if diff := cmp.Diff(text.String(), string(got)); diff != "" {
+		t.Errorf("run go generate ./internal/config (-table +document):\n%s", diff)
+	}
 }

@@ -1,22 +1,51 @@
+// Package config reads the settings of petcat: from a command's flags, then from the
+// environment, then from their defaults. One table describes all of them. It reports all
+// mistakes at once. Secrets may come from files, and are masked when they are shown.
+//
+// It reads only its arguments and the files of secrets. It opens no database and no
+// socket, and does not check whether a directory or server that a setting names exists.
+// It knows no command: the caller decides which command has which flags. A file of a
+// secret that cannot be read is a mistake like any other.
 package config
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"petcat"
 )
 
+//go:generate go test . -run=TestDocument -update
+
+// Error says that a setting, or a file or server that it names, cannot be used: the same
+// command would fail again. Its text is one sentence that names the setting and says what
+// to do.
+type Error struct {
+	text  string
+	cause error
+}
+
+// Errorf makes an [Error] like [fmt.Errorf]; format may contain %w.
+func Errorf(format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{text: err.Error(), cause: errors.Unwrap(err)}
+}
+
+func (e *Error) Error() string { return e.text }
+func (e *Error) Unwrap() error { return e.cause }
+
 // Settings are the settings of a node, checked and typed.
 type Settings struct {
 	// Data is the data directory.
 	Data string
-	// Database is where accounts, keys and categories are kept: "sqlite" for
-	// the file in Data, or the address of a PostgreSQL database. Secret, because
-	// the address holds a password.
+	// Database is where accounts, keys and categories are kept: "sqlite" for the file in
+	// Data, or the URL of a PostgreSQL database, which may have a password.
 	Database petcat.Secret
 	// MustExist keeps a server from creating a new deployment where there is none.
 	MustExist bool
@@ -34,8 +63,8 @@ type Settings struct {
 	// EnvironmentGiven is false if Environment is only the default. Then management
 	// commands accept data of any environment.
 	EnvironmentGiven bool
-	// PublicURL is the address that clients use, without the /v1 and without a
-	// slash at the end; "" for that of the listener.
+	// PublicURL is the address that clients use, without the /v1 and without a slash at
+	// the end; "" for that of the listener.
 	PublicURL string
 	// ConsoleURL is where browsers find the console, as an origin; "" for the admin
 	// listener's address.
@@ -124,4 +153,31 @@ func LocalURL(address string, secure bool) string {
 		host = "localhost"
 	}
 	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// isLoopback reports whether only this machine can reach an address. A name other than
+// localhost does not count, because its address may change.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip, _ := netip.ParseAddr(host) // the zero address is no loopback
+	return err == nil && (strings.EqualFold(host, "localhost") || ip.Unmap().IsLoopback())
+}
+
+// contradictions returns the mistakes that show only in several settings together. A
+// setting that was already refused is empty here, so it is not reported twice.
+func (s Settings) contradictions() (mistakes []string) {
+	if (s.TLSCert == "") != (s.TLSKey == "") {
+		mistakes = append(mistakes, "--tls-cert (PETCAT_TLS_CERT) and --tls-key (PETCAT_TLS_KEY) must be given together")
+	}
+	if !s.TLS() && !s.AdminAllowPlaintext && s.AdminListen != "" && !s.AdminIsLocal() {
+		mistakes = append(mistakes, fmt.Sprintf("--admin-listen (PETCAT_ADMIN_LISTEN) is reachable from other machines (%s); "+
+			"use a loopback address or TLS, or allow it with --admin-allow-plaintext (PETCAT_ADMIN_ALLOW_PLAINTEXT)", s.AdminListen))
+	}
+	if s.Listen != "" && s.Listen == s.AdminListen && !strings.HasSuffix(s.Listen, ":0") {
+		mistakes = append(mistakes, fmt.Sprintf("--listen (PETCAT_LISTEN) and --admin-listen (PETCAT_ADMIN_LISTEN) must differ (both are %s)", s.Listen))
+	}
+	if s.Limiter.Reveal() == databaseLimiter && s.UsesSQLite() {
+		mistakes = append(mistakes, "--limiter (PETCAT_LIMITER) database counts in PostgreSQL, but --database (PETCAT_DATABASE) is sqlite: leave --limiter out, or give --database the address of a PostgreSQL database")
+	}
+	return mistakes
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -78,8 +79,14 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 		return nil, openerror.Errorf(openerror.BadAddress, nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
 	}
 	pool, err := pgxpool.ParseConfig(address.Reveal())
-	if err != nil {
+	if _, notURL := url.Parse(address.Reveal()); notURL != nil {
 		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)
+	} else if err != nil {
+		// What is wrong is a parameter, a variable or a file that one of them names. Behind
+		// the URL, the error names it.
+		text := err.Error()
+		return nil, openerror.Errorf(openerror.BadAddress, nil, "a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
+			text[strings.LastIndex(text, "`: ")+len("`: "):])
 	}
 	config := pool.ConnConfig
 	if config.RuntimeParams["application_name"] == "" {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"petcat/api"
-	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/reference"
 	"petcat/internal/representation"
@@ -29,7 +28,7 @@ func (n *Node) adminHandler() http.Handler {
 func (n *Node) showSettings(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(config.Documents(n.values)) // fails only when the client has gone
+	_ = json.NewEncoder(w).Encode(n.values) // fails only when the client has gone
 }
 
 // isOwnName reports whether a host names this admin listener: an address, localhost, what

@@ -22,11 +22,11 @@ func TestSettings(t *testing.T) {
 	if strings.Contains(answer.Body.String(), "hunter2") {
 		t.Errorf("the password is shown: %s", answer.Body)
 	}
-	var documents []config.Document
+	var documents []config.Value
 	if err := json.Unmarshal(answer.Body.Bytes(), &documents); err != nil || len(documents) != len(config.Table()) {
 		t.Fatalf("%d settings of %d (%v): %s", len(documents), len(config.Table()), err, answer.Body)
 	}
-	want := config.Document{
+	want := config.Value{
 		Flag: "--database", Environment: "PETCAT_DATABASE", Value: "postgres://petcat:***@db.internal/petcat", Default: "sqlite", Origin: "environment PETCAT_DATABASE",
 	}
 	if documents[1] != want {

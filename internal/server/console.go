@@ -129,11 +129,7 @@ func (n *Node) nodes() []console.Node {
 // consoleSettings returns settings as the console shows them.
 func consoleSettings(values []config.Value) (all []console.Setting) {
 	for _, v := range values {
-		shown := v.Shown()
-		if shown == "" {
-			shown = v.WhenEmpty
-		}
-		all = append(all, console.Setting{Flag: "--" + v.Flag, Variable: v.Env, Value: shown, Origin: v.Origin})
+		all = append(all, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
 	return all
 }

@@ -1,0 +1,198 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"petcat"
+)
+
+// The values of --database and --limiter beside addresses.
+const (
+	sqliteDatabase = "sqlite"
+	memoryLimiter  = "memory"
+	// databaseLimiter counts where the data is.
+	databaseLimiter = "database"
+)
+
+// errNot is for settings whose must says all.
+var errNot = errors.New("another value")
+
+// database never repeats the value, which may have a password.
+func database(value string) (petcat.Secret, error) {
+	u, err := url.Parse(value)
+	switch {
+	case ambiguous(value):
+		return petcat.Secret{}, errors.New("has an @, /, ? or # in the user, the password or a parameter; write them as %40, %2F, %3F and %23")
+	case value != sqliteDatabase && (err != nil || !strings.Contains(value, "://") || u.Scheme != "postgres" && u.Scheme != "postgresql"):
+		return petcat.Secret{}, errors.New("must be sqlite, which is the file in the data directory (--data), or the URL of a PostgreSQL database; this value is no URL that begins with postgres://")
+	default:
+		return petcat.NewSecret(value), nil
+	}
+}
+
+// ambiguous reports whether a URL may have parts of a password behind its host: with an @ that
+// was not escaped nobody can say where the password ends, and an unescaped /, ? or # ends the
+// host too early.
+func ambiguous(address string) bool {
+	_, rest, _ := strings.Cut(address, "://")
+	before, _, at := strings.Cut(rest, "@")
+	return strings.Count(rest, "@") > 1 || at && strings.ContainsAny(before, "/?#")
+}
+
+// limiter never repeats the value, which may have a password.
+func limiter(value string) (petcat.Secret, error) {
+	switch scheme, _, _ := strings.Cut(value, "://"); strings.ToLower(scheme) {
+	case memoryLimiter, databaseLimiter, "redis", "rediss", "redis-sentinel", "redis-cluster":
+		return petcat.NewSecret(value), nil
+	default:
+		return petcat.Secret{}, errors.New("must be memory, which counts requests in this process, database, which counts them in the PostgreSQL database that holds the data, or the address of a Redis or Valkey server: redis://…, rediss://…, redis-sentinel://… or redis-cluster://…")
+	}
+}
+
+// address checks host:port. The port is a number, because the names of ports differ between
+// machines; 0 lets the system choose one.
+func address(value string) (string, error) {
+	_, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return value, err
+}
+
+// number returns a function that reads a number. The bounds refuse typing mistakes.
+func number(least, most int) func(string) (int, error) {
+	return func(value string) (int, error) {
+		n, err := strconv.Atoi(value)
+		if n < least || n > most {
+			err = errNot
+		}
+		return n, err
+	}
+}
+
+// interval reads the time between backups. The bound refuses typing mistakes such as 24ms.
+func interval(value string) (time.Duration, error) {
+	every, err := ParseDuration(value)
+	if every != 0 && every < time.Second {
+		err = errNot
+	}
+	return every, err
+}
+
+var weeksAndDays = regexp.MustCompile(`^(?:([0-9]{1,6})w)?(?:([0-9]{1,6})d)?`)
+
+// ParseDuration reads a duration: weeks, days (24 hours) and then the form of
+// [time.ParseDuration], as in 90d, 2w, 1d12h or 30s. A negative duration is an error.
+func ParseDuration(value string) (time.Duration, error) {
+	hours := value
+	if found := weeksAndDays.FindStringSubmatch(value); found[0] != "" {
+		weeks, _ := strconv.Atoi("0" + found[1])
+		days, _ := strconv.Atoi("0" + found[2])
+		hours = fmt.Sprintf("%dh%s", 24*(7*weeks+days), value[len(found[0]):])
+	}
+	d, err := time.ParseDuration(hours)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("must be a duration such as 30s, 24h or 90d (got %q)", value)
+	}
+	return d, nil
+}
+
+// ParseLogLevel reads a level of the log.
+func ParseLogLevel(value string) (level slog.Level, err error) {
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, strings.ToLower(value)) {
+		return 0, fmt.Errorf("must be debug, info, warn or error (got %q)", value)
+	}
+	return level, level.UnmarshalText([]byte(value))
+}
+
+func logFormat(value string) (string, error) {
+	if value != "text" && value != "json" {
+		return "", errNot
+	}
+	return value, nil
+}
+
+// listed returns the parts of a list.
+func listed(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func networks(value string) (all []netip.Prefix, err error) {
+	for _, field := range listed(value) {
+		network, err := netip.ParsePrefix(field)
+		if address, addressErr := netip.ParseAddr(field); addressErr == nil {
+			network, err = address.Unmap().Prefix(address.Unmap().BitLen())
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, network.Masked())
+	}
+	return all, nil
+}
+
+var publicForm = regexp.MustCompile(`^https?://[^/?#@\s]+(/[^?#@\s]*)?$`)
+
+func publicURL(value string) (string, error) {
+	value = strings.TrimRight(value, "/")
+	if _, err := url.Parse(value); err != nil || !publicForm.MatchString(value) || strings.HasSuffix(value, "/v1") {
+		return "", errNot
+	}
+	return value, nil
+}
+
+// consoleURL allows http only on this machine, because a sign-in sends a secret.
+func consoleURL(value string) (string, error) {
+	sent, err := origin(value)
+	address, plain := strings.CutPrefix(sent, "http://")
+	if plain && !isLoopback(address) && !isLoopback(address+":80") {
+		return "", errNot
+	}
+	return sent, err
+}
+
+// anyOrigin allows the web pages of all origins. That is safe: unlike a cookie, a browser
+// adds no key to a request by itself, so a web page can do only what its own key allows.
+const anyOrigin = "*"
+
+func origins(value string) (all []string, err error) {
+	for _, field := range listed(value) {
+		if field != anyOrigin {
+			if field, err = origin(field); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, field)
+	}
+	if len(all) > 1 && slices.Contains(all, anyOrigin) {
+		return nil, errNot
+	}
+	return all, nil
+}
+
+var originForm = regexp.MustCompile(`^(https?)://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?/*$`)
+
+// origin returns an origin as browsers send it (RFC 6454, section 6.2): in lower case, without
+// a path, and with a port only if it is not the scheme's own. They send xn--bcher-kva.example
+// for bücher.example.
+func origin(value string) (string, error) {
+	found := originForm.FindStringSubmatch(strings.ToLower(value))
+	if found == nil {
+		return "", errNot
+	}
+	scheme, host, port := found[1], found[2], found[3]
+	if scheme+port == "http:80" || scheme+port == "https:443" {
+		port = ""
+	}
+	return scheme + "://" + host + port, nil
+}
