@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/pprof" // its own registration is with a mux that nothing serves
 	"strings"
 	"time"
 
@@ -151,6 +152,14 @@ func (c *Console) routes() {
 		"POST categories/{category}/delete": deleteCategory,
 	} {
 		c.handle(pattern, signedIn(mayChange(change)))
+	}
+	for path, profile := range map[string]http.HandlerFunc{
+		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
+		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+	} {
+		c.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			c.serve(w, r, signedIn(func(*exchange) error { profile(w, r); return nil }))
+		})
 	}
 	c.handle("GET sign-in", signInPage)
 	c.handle("POST sign-in", signIn)

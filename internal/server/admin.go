@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"petcat/api"
+	"petcat/internal/clientnet"
 	"petcat/internal/console"
 	"petcat/internal/reference"
 	"petcat/internal/representation"
@@ -18,7 +20,8 @@ func (n *Node) adminHandler() http.Handler {
 	mux.Handle("GET /metrics", n.metrics.Handler())
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", n.readyz)
-	mux.Handle("/console/", n.consoleAnswers())
+	mux.Handle("/console/", n.onlyPrivate(&n.console))
+	mux.Handle("GET /debug/pprof/", n.onlyPrivate(&n.console))
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	mux.HandleFunc("GET /settings", n.showSettings)
 	return n.onlyOwnNames(mux)
@@ -43,8 +46,27 @@ func (n *Node) isOwnName(host string) bool {
 
 // isConsoleName reports whether a host names the console: as this listener, or as
 // --console-url does.
-func (n *Node) isConsoleName(host string) bool {
-	return n.isOwnName(host) || host != "" && host == console.HostOf(strings.TrimPrefix(n.settings.ConsoleURL, "https://"))
+func (n *Node) isConsoleName(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) }
+
+// isConsoleURL reports whether a host is that of --console-url.
+func (n *Node) isConsoleURL(host string) bool {
+	u, err := url.Parse(n.settings.ConsoleURL)
+	return err == nil && host != "" && host == strings.ToLower(u.Hostname())
+}
+
+// onlyPrivate refuses requests that somebody in the network could read, and with them the
+// cookie of a session: without TLS, only this machine may ask, on which port forwards and
+// the proxy of --console-url also run.
+func (n *Node) onlyPrivate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := console.HostOf(r.Host)
+		address, _ := netip.ParseAddr(host)
+		if r.TLS != nil || clientnet.Remote(r.RemoteAddr).IsLoopback() && (host == "localhost" || address.IsLoopback() || n.isConsoleURL(host)) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		http.Error(w, "without TLS, the console can be reached only from its own machine: set --tls-cert and --tls-key, forward a port to localhost, or set --console-url to the https address of a proxy on that machine", http.StatusForbidden)
+	})
 }
 
 // answersTo reports whether this listener serves a path by a host. On the loopback it serves
@@ -58,7 +80,7 @@ func (n *Node) answersTo(host, path string) bool {
 	case n.isConsoleName(host):
 		// Such a request comes through a proxy, perhaps from anybody: only the console asks
 		// who it is.
-		return path == "/" || strings.HasPrefix(path, "/console/")
+		return path == "/" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/debug/pprof/")
 	default:
 		return !n.settings.AdminIsLocal()
 	}

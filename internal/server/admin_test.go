@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,44 @@ func TestSettings(t *testing.T) {
 	}
 	if documents[1] != want {
 		t.Errorf("got %+v; want %+v", documents[1], want)
+	}
+}
+
+// TestPrivate: over plaintext, the console and profiles are for this machine alone, whatever
+// address the listener has; the rest of an open listener is for all.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	n := startTestNode(t, func(o *Options) {
+		o.Settings.AdminListen, o.Settings.ConsoleURL = "0.0.0.0:0", "https://console.example.com:8443"
+	})
+	for _, c := range []struct {
+		peer, host string
+		tls        bool
+		private    int // the status of what is private
+	}{
+		{"127.0.0.1:1", "localhost:8081", false, http.StatusSeeOther},
+		{"[::1]:1", "[::1]:8081", false, http.StatusSeeOther},
+		{"127.0.0.1:1", "console.example.com", false, http.StatusSeeOther},
+		{"127.0.0.1:1", "192.0.2.1:8081", false, http.StatusForbidden},
+		{"192.0.2.9:1", "localhost:8081", false, http.StatusForbidden},
+		{"192.0.2.9:1", "console.example.com", false, http.StatusForbidden},
+		{"192.0.2.9:1", "192.0.2.1:8081", true, http.StatusSeeOther},
+	} {
+		for path, want := range map[string]int{"/console/": c.private, "/debug/pprof/": c.private, "/livez": http.StatusOK} {
+			if c.host == "console.example.com" && path == "/livez" {
+				want = http.StatusForbidden // from outside there is only the console
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.RemoteAddr, r.Host = c.peer, c.host
+			if c.tls {
+				r.TLS = &tls.ConnectionState{}
+			}
+			w := httptest.NewRecorder()
+			n.admin.Handler.ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("%s from %s as %s: %d, want %d", path, c.peer, c.host, w.Code, want)
+			}
+		}
 	}
 }
 

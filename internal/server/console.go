@@ -29,20 +29,6 @@ func (h *consoleHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "petcat is starting; load the page again in a moment", http.StatusServiceUnavailable)
 }
 
-// withoutConsole responds that there is no console: without TLS, the cookie of a session
-// could be read in the network.
-func withoutConsole(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "the console needs TLS where other machines can reach it: set --tls-cert and --tls-key, or --console-url to the https address of the proxy in front", http.StatusForbidden)
-}
-
-// consoleAnswers returns the handler of /console/.
-func (n *Node) consoleAnswers() http.Handler {
-	if !n.consoleByTLS() && !n.settings.AdminIsLocal() {
-		return http.HandlerFunc(withoutConsole)
-	}
-	return &n.console
-}
-
 // consoleByTLS reports whether browsers reach the console over TLS.
 func (n *Node) consoleByTLS() bool {
 	return n.settings.AdminTLS() || strings.HasPrefix(n.settings.ConsoleURL, "https://")
