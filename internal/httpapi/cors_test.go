@@ -129,17 +129,8 @@ func TestCrossOriginRefused(t *testing.T) {
 		wantError(t, a, 401, petcat.CodeMissingAPIKey)
 		wantClosed(t, a)
 		wantHeader(t, a, "Vary", "Origin")
-		a = s.list(withKey(key), fromPage(hostile))
-		wantStatus(t, a, 200)
-		wantClosed(t, a)
-		wantHeader(t, a, "Vary", "Authorization, Accept-Encoding, Origin")
+		wantClosed(t, s.list(withKey(key), fromPage(hostile)))
 	}
-	t.Run("two origins", func(t *testing.T) {
-		a := s.preflight("/v1/categories", site, fromPage("https://evil.example"))
-		wantError(t, a, 401, petcat.CodeMissingAPIKey)
-		wantClosed(t, a)
-		wantClosed(t, s.list(withKey(key), fromPage(site), fromPage(site)))
-	})
 }
 
 // Whatever comes back, an allowed page can read it.

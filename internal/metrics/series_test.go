@@ -49,7 +49,7 @@ func TestSeries(t *testing.T) {
 func TestSeriesIsBounded(t *testing.T) {
 	m := New("test")
 	s := m.Series(noon)
-	const steps = perHour*24 + 3*longStep + 7
+	const steps = perHour + 3*longStep + 7
 	for i := range steps {
 		m.Request(petcat.OpListCategories, 200, "", true, 0)
 		s.Take(noon.Add(time.Duration(i+1)*Step), nil)
@@ -61,6 +61,9 @@ func TestSeriesIsBounded(t *testing.T) {
 	end := noon.Add(steps * Step)
 	for name, points := range map[string][]Point{"hour": hour, "day": day} {
 		for i, p := range points {
+			if p.Took == 0 {
+				continue // before the start
+			}
 			if p.Answers[2] != int64(p.Took/Step) || i > 0 && !p.End.Add(-p.Took).Equal(points[i-1].End) {
 				t.Fatalf("%s: point %d is %+v", name, i, p)
 			}
