@@ -55,7 +55,7 @@ func TestKeysAreMasked(t *testing.T) {
 					}
 					for _, line := range s.lines() {
 						if format == logging.JSON {
-							jsonFields(t, line)
+							fields(t, line)
 						}
 					}
 				})
