@@ -3,7 +3,6 @@ package petcat_test
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"petcat"
 )
@@ -48,57 +47,6 @@ func TestParseNewCategory(t *testing.T) {
 			}
 		})
 	}
-}
-
-// acceptable is a second implementation of the rule for texts.
-func acceptable(s string, longest int, allowed string, blank bool) bool {
-	const white = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-	length, visible := 0, false
-	for rest := []byte(s); len(rest) > 0; length++ {
-		r, size := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && size == 1 {
-			return false
-		}
-		if (r < 0x20 || r >= 0x7f && r < 0xa0) && !strings.ContainsRune(allowed, r) {
-			return false
-		}
-		visible = visible || !strings.ContainsRune(white, r)
-		rest = rest[size:]
-	}
-	return length <= longest && (blank || visible)
-}
-
-// FuzzParseNewCategory: exactly the texts that are valid UTF-8, within their
-// bounds and free of control characters are taken, and they are kept as they
-// were sent; everything else is an invalid field.
-func FuzzParseNewCategory(f *testing.F) {
-	f.Add("dog", "barks", true)
-	f.Add("dog", "", false)
-	f.Add("", "", true)
-	f.Add(" \u0085", "a\r\n\tb", true)
-	f.Add("a\x00b", "c", true)
-	f.Add("a\xed\xa0\x80", "a surrogate in UTF-8", true)
-	f.Add(strings.Repeat("é", 1000), strings.Repeat("\u2028", 10_001), true)
-	f.Add("dog", "\x1b[2J", true)
-	f.Fuzz(func(t *testing.T, name, description string, sent bool) {
-		var d *string
-		if sent {
-			d = &description
-		}
-		want := acceptable(name, petcat.MaxCategoryName, "", false) &&
-			(!sent || acceptable(description, petcat.MaxCategoryDescription, "\t\n\r", true))
-		n, err := petcat.ParseNewCategory(&name, d)
-		if want != (err == nil) {
-			t.Fatalf("%q, %q: taken %v, want %v; %v", name, description, err == nil, want, err)
-		}
-		if err != nil {
-			wantCode(t, err, petcat.CodeInvalidField)
-			return
-		}
-		if n.Name() != name || n.Description() != d {
-			t.Errorf("%q, %q became %q, %v", name, description, n.Name(), n.Description())
-		}
-	})
 }
 
 func newCategory(t testing.TB, name string, description *string) petcat.NewCategory {

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -64,27 +63,6 @@ func TestHeaderAndParameterExamplesFitTheirSchemas(t *testing.T) {
 	eachAnswer(t, func(_ *testing.T, operationID, status string, r *openapi3.Response) {
 		for name, h := range r.Headers {
 			check(operationID+" "+status+" "+name, &h.Value.Parameter)
-		}
-	})
-}
-
-func TestErrorExamplesRepeatTheirStatus(t *testing.T) {
-	known := map[petcat.Code]bool{}
-	for _, c := range petcat.Codes() {
-		known[c] = true
-	}
-	eachAnswer(t, func(t *testing.T, _, status string, r *openapi3.Response) {
-		if status < "400" {
-			return
-		}
-		for name, e := range r.Content["application/json"].Examples {
-			body := e.Value.Value.(map[string]any)
-			if got := fmt.Sprint(body["status"]); got != status {
-				t.Errorf("%s: status %s in the body of a %s", name, got, status)
-			}
-			if code := petcat.Code(body["code"].(string)); !known[code] {
-				t.Errorf("%s: there is no code %s", name, code)
-			}
 		}
 	})
 }

@@ -61,29 +61,6 @@ func ExampleCategories_All() {
 	// 3 rabbit
 }
 
-func ExampleCategories_ListIfChanged() {
-	c, stop := start()
-	defer stop()
-	ctx := context.Background()
-
-	list, etag, err := c.Categories.ListIfChanged(ctx, "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(len(list), "categories")
-	list, etag, err = c.Categories.ListIfChanged(ctx, etag)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if list == nil {
-		fmt.Println("unchanged")
-	}
-	_ = etag // for the next time
-	// Output:
-	// 0 categories
-	// unchanged
-}
-
 func ExampleCategories_Update() {
 	c, stop := start()
 	defer stop()

@@ -13,7 +13,7 @@ import (
 
 // banKey makes an account with a key in fresh data, and bans the key until end,
 // as a server would.
-func banKey(t *testing.T, start, end time.Time, shadow bool) (data string) {
+func banKey(t *testing.T, start, end time.Time) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
 	openAccount(t, data, "acme")
@@ -23,7 +23,7 @@ func banKey(t *testing.T, start, end time.Time, shadow bool) (data string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ban := petcat.Ban{Key: 1, Account: 1, Level: 2, StartedAt: start, EndsAt: end, EarlyRetries: 31, Shadow: shadow}
+	ban := petcat.Ban{Key: 1, Account: 1, Level: 2, StartedAt: start, EndsAt: end, EarlyRetries: 31}
 	if err := st.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ var (
 )
 
 func TestBanListAndLift(t *testing.T) {
-	data := banKey(t, longAgo, farOff, false)
+	data := banKey(t, longAgo, farOff)
 	list := mustRun(t, "ban", "list", "--data", data)
 	for _, want := range []string{"key_1", "acct_1", "active", "2020-01-31T12:00:00Z", "2999-01-31T12:00:00Z", "31"} {
 		if !strings.Contains(list, want) {
@@ -59,22 +59,5 @@ func TestBanListAndLift(t *testing.T) {
 	}
 	if code, _, stderr := petcatRuns(t, "ban", "lift", "key_1", "--data", data); code != exitFailed {
 		t.Errorf("lifting twice: exit code %d: %s", code, stderr)
-	}
-}
-
-func TestShadowBanIsListedAsOne(t *testing.T) {
-	data := banKey(t, longAgo, farOff, true)
-	if list := mustRun(t, "ban", "list", "--data", data); !strings.Contains(list, "shadow") {
-		t.Errorf("ban list shows %q", list)
-	}
-}
-
-func TestEndedBanIsListedOnlyWhenAsked(t *testing.T) {
-	data := banKey(t, longAgo, longAgo.Add(time.Minute), false)
-	if list := mustRun(t, "ban", "list", "--data", data); strings.Contains(list, "key_1") {
-		t.Errorf("ban list shows %q", list)
-	}
-	if list := mustRun(t, "ban", "list", "--all", "--data", data); !strings.Contains(list, "ended") {
-		t.Errorf("ban list --all shows %q", list)
 	}
 }

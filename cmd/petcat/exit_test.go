@@ -22,23 +22,16 @@ func TestExitCode(t *testing.T) {
 		want int
 	}{
 		{"done", nil, exitDone},
-		{"anything", errors.New("broken"), exitFailed},
 		{"not found", petcat.Errorf(petcat.CodeNotFound, "no such account"), exitFailed},
-		{"refused by the domain", petcat.Errorf(petcat.CodeInvalidField, "taken"), exitFailed},
 		{"wrong use", fmt.Errorf("wrapped: %w", usageErrorf("bad")), exitUsage},
-		{"wrong use by the domain's rules", usage(petcat.Errorf(petcat.CodeInvalidField, "bad")), exitUsage},
 		{"bad setting", config.Errorf("bad"), exitConfig},
-		{"data not usable", fmt.Errorf("wrapped: %w", openerror.Errorf(openerror.Unwritable, nil, "no")), exitConfig},
 		{"data in use", openerror.Errorf(openerror.InUse, nil, "busy"), exitTryLater},
 		{"in use", tryLaterf("busy: %w", errors.New("held")), exitTryLater},
 		{"the store is away", petcat.Errorf(petcat.CodeServiceUnavailable, "away"), exitTryLater},
 		{"perhaps created", unsure(fmt.Errorf("%w: no answer", petcat.ErrOutcomeUnknown), exitFailed, "look"), exitFailed},
-		{"refused for now", unsure(petcat.Errorf(petcat.CodeServiceUnavailable, "away"), exitFailed, "look"), exitTryLater},
 		{"port taken", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitTryLater},
 		{"port not allowed", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)}, exitConfig},
-		{"file not allowed", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitConfig},
 		{"disk full", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, exitTryLater},
-		{"disk read-only", &fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}, exitConfig},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := exitCode(c.err); got != c.want {

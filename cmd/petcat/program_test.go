@@ -16,8 +16,6 @@ func TestConfirm(t *testing.T) {
 		asked    bool
 	}{
 		{name: "y", terminal: true, answer: "y\n", asked: true},
-		{name: "yes with blanks", terminal: true, answer: " yes \r\n", asked: true},
-		{name: "n", terminal: true, answer: "n\n", want: errNotConfirmed, asked: true},
 		{name: "just enter", terminal: true, answer: "\n", want: errNotConfirmed, asked: true},
 		{name: "end of input", terminal: true, want: errNotConfirmed, asked: true},
 		{name: "--yes", yes: true, terminal: true},

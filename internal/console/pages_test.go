@@ -27,7 +27,6 @@ func TestAccounts(t *testing.T) {
 
 	b.post("accounts/acct_1/plan", "plan", "pro").wantGoesTo("accounts/acct_1?done=plan")
 	s.wantAudited("operator ada", "account.set_plan", "acct_1")
-	b.post("accounts/acct_1/plan", "plan", "pro", "per_minute", "5").want(http.StatusBadRequest, "published quotas")
 	b.post("accounts/acct_1/plan", "plan", "enterprise", "per_minute", "lots", "per_day", "70").want(http.StatusBadRequest, `value="enterprise" selected`, `value="lots"`, `value="70"`)
 	b.get("accounts/acct_1").want(http.StatusOK, "10,000")
 	for _, path := range []string{"accounts/acct_2", "accounts/x", "accounts/acct_1/x"} {
