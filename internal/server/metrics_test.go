@@ -3,90 +3,16 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
-	"petcat/internal/config"
 	"petcat/internal/httpapi"
-	"petcat/internal/logging"
-	"petcat/internal/metrics"
 	"petcat/internal/pgtest"
 )
-
-// TestMain sees that nodes leave no goroutine behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// metric returns the value of a series.
-func metric(t *testing.T, m *metrics.Metrics, series string) float64 {
-	t.Helper()
-	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
-	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(w.Body.String())
-	if found == nil {
-		t.Fatalf("there is no %s", series)
-	}
-	return must(strconv.ParseFloat(found[1], 64))
-}
-
-func (n *Node) wantMetric(t *testing.T, series string, want float64) {
-	t.Helper()
-	if got := metric(t, n.metrics, series); got != want {
-		t.Errorf("%s is %v, want %v", series, got, want)
-	}
-}
-
-// awaitMetric waits until a series has reached a value.
-func (n *Node) awaitMetric(t *testing.T, series string, least float64) {
-	t.Helper()
-	for begin := time.Now(); ; <-time.After(2 * time.Millisecond) {
-		if got := metric(t, n.metrics, series); got >= least {
-			return
-		} else if time.Since(begin) > 30*time.Second {
-			t.Fatalf("%s is %v, want %v at least", series, got, least)
-		}
-	}
-}
-
-// startTestNode starts a node that serves its own data unless it is told otherwise, and
-// stops it when the test ends.
-func startTestNode(t *testing.T, change func(*Options)) *Node {
-	t.Helper()
-	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
-	change(&o)
-	n := must(Start(t.Context(), o))
-	t.Cleanup(func() {
-		if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
-}
-
-// testOptions returns the options of a node on loopback.
-func testOptions(t *testing.T, data string, log io.Writer) Options {
-	t.Helper()
-	l := logging.New(log, slog.LevelInfo, logging.Text)
-	t.Cleanup(func() { _ = l.Close() })
-	return Options{
-		Settings: config.Settings{
-			Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
-			KeysInMemory: 1_000, ShutdownTimeout: 2 * time.Second,
-		},
-		Clock: clock.NewSystem(), Log: l, Version: "test",
-	}
-}
 
 // The clock that was set back is told by how much.
 func TestMetricsOfAClockThatWasSetBack(t *testing.T) {
