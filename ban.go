@@ -113,19 +113,13 @@ func ParseBanMode(s string) (BanMode, error) {
 	}
 }
 
-// Early retries: refused requests that arrive later than the grace after the
-// first refusal of their window, so that requests which were under way when the
-// quota ran out are nobody's fault.
-const (
-	EarlyRetryGrace = 2 * time.Second
-	// EarlyRetrySpan is how far back early retries count, in whole seconds of
-	// the clock.
-	EarlyRetrySpan = time.Minute
-)
+// EarlyRetryGrace is how long after the first refusal of their minute refused requests are
+// not early retries: they were under way when the quota ran out.
+const EarlyRetryGrace = 2 * time.Second
 
-// BanThreshold returns how many early retries within [EarlyRetrySpan] are tolerated; one more
-// bans the key. Slow clients with small quotas get 30.
-func BanThreshold(q Quota) int64 { return max(30, q.PerMinute/2) }
+// BanThreshold returns how many early retries of a key are tolerated in a minute of the
+// clock; one more bans the key. A hundred polite processes may share a key of any quota.
+func BanThreshold(q Quota) int64 { return max(100, q.PerMinute) }
 
 // BanStore keeps bans: the last one of each key. Every change commits together
 // with its audit entry, and reaches the servers as an [AccessChange].

@@ -94,7 +94,7 @@ func TestBanState(t *testing.T) {
 }
 
 func TestBanThreshold(t *testing.T) {
-	for perMinute, want := range map[int64]int64{1: 30, 60: 30, 61: 30, 62: 31, 300: 150, 1_000: 500, petcat.MaxQuota: petcat.MaxQuota / 2} {
+	for perMinute, want := range map[int64]int64{1: 100, 60: 100, 101: 101, 1_000: 1_000, petcat.MaxQuota: petcat.MaxQuota} {
 		if got := petcat.BanThreshold(petcat.Quota{PerMinute: perMinute}); got != want {
 			t.Errorf("%d a minute: %d, want %d", perMinute, got, want)
 		}

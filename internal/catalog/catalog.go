@@ -47,7 +47,7 @@ func New(dataset string) *Catalog {
 
 // Current returns the list as it is now, which is never out of date: the age is
 // 0.
-func (c *Catalog) Current(context.Context) (list *Snapshot, age time.Duration, err error) {
+func (c *Catalog) Current(context.Context, petcat.Revision) (list *Snapshot, age time.Duration, err error) {
 	return c.current.Load(), 0, nil
 }
 

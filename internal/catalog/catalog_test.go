@@ -367,7 +367,7 @@ func TestReadersWithAWriter(t *testing.T) {
 					finished = true // and look once more
 				default:
 				}
-				s, _, err := c.Current(t.Context())
+				s, _, err := c.Current(t.Context(), 0)
 				if err != nil {
 					t.Error(err)
 					return

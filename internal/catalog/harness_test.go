@@ -48,7 +48,7 @@ func many(first, last, size int) []petcat.RevisedCategory {
 
 func current(t rapid.TB, c *catalog.Catalog) *catalog.Snapshot {
 	t.Helper()
-	s, _, err := c.Current(context.Background())
+	s, _, err := c.Current(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ type ReplicaOptions struct {
 // A list waits for a freshness query that is sent after the list was requested: it reads
 // what has changed since the last change that the replica knows. All waiting lists share
 // one query, and the next one is sent when the last was answered. So the store gets one
-// small query per round trip, however many lists there are.
+// small query per round trip, however many lists there are. A list that knows the newest
+// revision of the store already, from its charge, asks nothing if the catalog has it.
 //
 // If a query fails, all waiting lists are answered from memory, with their age, if
 // MaxStaleness allows that. After that, lists still ask, but none waits long: a store that
@@ -50,6 +51,8 @@ type Replica struct {
 	asked   clock.Reading   // guarded by mu; when the query in flight was sent
 	next    *query          // guarded by mu; the query that lists wait for; nil if none waits
 	seen    petcat.Revision // guarded by mu; nothing is missing up to it
+	newest  petcat.Revision // guarded by mu; of the store, the newest that a list knew
+	current petcat.Revision // guarded by mu; of the store: the catalog has all changes up to it
 	seenAt  clock.Reading   // guarded by mu; when the last query that succeeded was sent
 	queries uint64          // guarded by mu; sent so far
 	stale   uint64          // guarded by mu; lists that were out of date
@@ -127,10 +130,14 @@ func (r *Replica) Check(ctx context.Context) {
 }
 
 // Current returns a list that contains every write that any node answered before the call;
-// its age is 0. While the store is unavailable, it returns the list in memory, and how long
-// ago that was complete. If that is longer than MaxStaleness, it returns a [petcat.Error]
-// with [petcat.CodeServiceUnavailable].
-func (r *Replica) Current(ctx context.Context) (list *Snapshot, age time.Duration, err error) {
+// its age is 0. newest is the newest revision of the store, if that was read after the call
+// was asked for, or 0. While the store is unavailable, it returns the list in memory, and how
+// long ago that was complete. If that is longer than MaxStaleness, it returns a
+// [petcat.Error] with [petcat.CodeServiceUnavailable].
+func (r *Replica) Current(ctx context.Context, newest petcat.Revision) (list *Snapshot, age time.Duration, err error) {
+	if r.has(newest) {
+		return r.catalog.current.Load(), 0, nil
+	}
 	q, limit := r.join()
 	if q == nil {
 		return r.lastKnown()
@@ -152,6 +159,14 @@ func (r *Replica) Current(ctx context.Context) (list *Snapshot, age time.Duratio
 	case <-ctx.Done():
 		return nil, 0, fmt.Errorf("catalog: wait for what is new: %w", context.Cause(ctx))
 	}
+}
+
+// has reports whether the catalog has all changes up to a revision of the store.
+func (r *Replica) has(newest petcat.Revision) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.newest = max(r.newest, newest)
+	return newest != 0 && newest <= r.current
 }
 
 // join returns the query to wait for, and for how long; 0 means until it is answered. It
@@ -202,10 +217,15 @@ func (r *Replica) ask() {
 		}
 		r.asked = r.o.Clock.Read()
 		r.queries++
-		after, asked := r.seen, r.asked
+		after, asked, newest := r.seen, r.asked, r.newest
 		r.mu.Unlock()
 
 		seen, err := r.askOnce(after)
+		if err == nil { // it was sent after newest was read, and so it read all changes up to that
+			r.mu.Lock()
+			r.current = max(r.current, newest)
+			r.mu.Unlock()
+		}
 		r.answer(q, t, seen, asked, err)
 	}
 }

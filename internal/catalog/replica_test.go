@@ -98,7 +98,7 @@ func withReplica(t *testing.T, maxStaleness time.Duration, test func(t *testing.
 
 func wantList(t *testing.T, c *catalog.Replica, count int64, age time.Duration) {
 	t.Helper()
-	s, got, err := c.Current(t.Context())
+	s, got, err := c.Current(t.Context(), 0)
 	if err != nil {
 		t.Errorf("no list: %v", err)
 		return
@@ -110,7 +110,7 @@ func wantList(t *testing.T, c *catalog.Replica, count int64, age time.Duration) 
 
 func wantNoList(t *testing.T, c *catalog.Replica) {
 	t.Helper()
-	_, _, err := c.Current(t.Context())
+	_, _, err := c.Current(t.Context(), 0)
 	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 		t.Errorf("error %v, want %s", err, petcat.CodeServiceUnavailable)
 	}
@@ -194,7 +194,7 @@ func TestCatchingUpWithASlowFeed(t *testing.T) {
 			f.create()
 		}
 		for range 3 {
-			_, _, _ = c.Current(t.Context())
+			_, _, _ = c.Current(t.Context(), 0)
 			time.Sleep(2 * time.Second)
 		}
 		wantList(t, c, many, 0)
@@ -214,7 +214,7 @@ func TestHalfOfTheChangesIsNotShown(t *testing.T) {
 			f.create()
 		}
 		for range 2 { // the second begins the query that reads the rest
-			s, age, err := c.Current(t.Context())
+			s, age, err := c.Current(t.Context(), 0)
 			if err != nil || age == 0 || s.Count() != 1 {
 				t.Errorf("%d categories, %s old, %v; want the one of before", s.Count(), age, err)
 			}
@@ -325,7 +325,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 		f.set(nil, true)
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := c.Current(gone); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := c.Current(gone, 0); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want the context's", err)
 		}
 	})
@@ -353,7 +353,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		for range 2 {
 			f.set(errAway, false)
 			for range 10 {
-				_, _, _ = c.Current(t.Context())
+				_, _, _ = c.Current(t.Context(), 0)
 				time.Sleep(time.Second)
 			}
 			f.set(nil, false)

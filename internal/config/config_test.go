@@ -143,7 +143,6 @@ func TestMistakes(t *testing.T) {
 		{"database", "postgres://u:hunter2%@h/db", "this value is no URL"},
 		{"database", "postgres://u:hun@ter2@h/db", "write them as %40"},
 		{"database", "postgres://u:1/hunter2@h/db", "write them as %40"},
-		{"limiter", "memcached://:hunter2@h", "redis://"},
 	} {
 		_, err := load(t, nil, "--"+c.flag, c.value)
 		wantRefused(t, err, c.want)

@@ -16,13 +16,8 @@ import (
 	"petcat"
 )
 
-// The values of --database and --limiter beside addresses.
-const (
-	sqliteDatabase = "sqlite"
-	memoryLimiter  = "memory"
-	// databaseLimiter counts where the data is.
-	databaseLimiter = "database"
-)
+// sqliteDatabase is the value of --database beside addresses.
+const sqliteDatabase = "sqlite"
 
 // errNot is for settings whose must says all.
 var errNot = errors.New("another value")
@@ -47,16 +42,6 @@ func ambiguous(address string) bool {
 	_, rest, _ := strings.Cut(address, "://")
 	before, _, at := strings.Cut(rest, "@")
 	return strings.Count(rest, "@") > 1 || at && strings.ContainsAny(before, "/?#")
-}
-
-// limiter never repeats the value, which may have a password.
-func limiter(value string) (petcat.Secret, error) {
-	switch scheme, _, _ := strings.Cut(value, "://"); strings.ToLower(scheme) {
-	case memoryLimiter, databaseLimiter, "redis", "rediss", "redis-sentinel", "redis-cluster":
-		return petcat.NewSecret(value), nil
-	default:
-		return petcat.Secret{}, errors.New("must be memory, which counts requests in this process, database, which counts them in the PostgreSQL database that holds the data, or the address of a Redis or Valkey server: redis://…, rediss://…, redis-sentinel://… or redis-cluster://…")
-	}
 }
 
 // address checks host:port. The port is a number, because the names of ports differ between

@@ -49,12 +49,6 @@ type Settings struct {
 	Database petcat.Secret
 	// MustExist keeps a server from creating a new deployment where there is none.
 	MustExist bool
-	// Limiter is where requests are counted: "memory" for this process, "database" for
-	// the PostgreSQL database of the data, or the address of a Redis or Valkey server.
-	// If it is empty, it is memory with SQLite and database with PostgreSQL.
-	Limiter petcat.Secret
-	// LimiterAllowEviction accepts a server that may evict counts.
-	LimiterAllowEviction bool
 	// Listen and AdminListen are host:port; an empty host is every address.
 	Listen, AdminListen string
 	// AdminAllowPlaintext lets the admin listener serve other machines without TLS.
@@ -99,16 +93,6 @@ type Settings struct {
 // UsesSQLite reports whether the data is the file in the data directory.
 func (s Settings) UsesSQLite() bool {
 	return s.Database.IsZero() || s.Database.Reveal() == sqliteDatabase
-}
-
-// CountsInMemory reports whether requests are counted in this process.
-func (s Settings) CountsInMemory() bool {
-	return s.Limiter.Reveal() == memoryLimiter || s.Limiter.IsZero() && s.UsesSQLite()
-}
-
-// CountsInDatabase reports whether requests are counted where the data is.
-func (s Settings) CountsInDatabase() bool {
-	return s.Limiter.Reveal() == databaseLimiter || s.Limiter.IsZero() && !s.UsesSQLite()
 }
 
 // BackupFolder returns the folder of the scheduled backups.
@@ -175,9 +159,6 @@ func (s Settings) contradictions() (mistakes []string) {
 	}
 	if s.Listen != "" && s.Listen == s.AdminListen && !strings.HasSuffix(s.Listen, ":0") {
 		mistakes = append(mistakes, fmt.Sprintf("--listen (PETCAT_LISTEN) and --admin-listen (PETCAT_ADMIN_LISTEN) must differ (both are %s)", s.Listen))
-	}
-	if s.Limiter.Reveal() == databaseLimiter && s.UsesSQLite() {
-		mistakes = append(mistakes, "--limiter (PETCAT_LIMITER) database counts in PostgreSQL, but --database (PETCAT_DATABASE) is sqlite: leave --limiter out, or give --database the address of a PostgreSQL database")
 	}
 	return mistakes
 }

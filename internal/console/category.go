@@ -38,7 +38,7 @@ const (
 )
 
 func categories(x *exchange) error {
-	list, _, err := x.List.Current(x.r.Context())
+	list, _, err := x.List.Current(x.r.Context(), 0)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func searchCategories(list *catalog.Snapshot, text string, after petcat.Category
 // findCategory returns the category that the path names.
 func (x *exchange) findCategory() (categoryView, error) {
 	var c categoryView
-	list, _, err := x.List.Current(x.r.Context())
+	list, _, err := x.List.Current(x.r.Context(), 0)
 	if err != nil {
 		return c, err
 	}

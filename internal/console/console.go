@@ -32,7 +32,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 
 // List is what the API shows of the categories.
 type List interface {
-	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
+	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
 // Limiter reports how much of its quotas an account has used, without charging it.
@@ -45,11 +45,10 @@ type Part struct{ Name, Problem string }
 
 // Node is one of the nodes that serve.
 type Node struct {
-	ID      string
-	Self    bool
-	Joined  time.Time
-	Seen    time.Duration // how long ago its last beat was
-	Reaches bool          // it reaches the shared counters, or needs none
+	ID     string
+	Self   bool
+	Joined time.Time
+	Seen   time.Duration // how long ago its last beat was
 }
 
 // Setting is a setting in force, as people may see it.
@@ -74,7 +73,7 @@ type Options struct {
 	// console. Other web sites can let their names resolve to its address (DNS rebinding).
 	OwnName func(host string) bool
 	// Failures counts failed attempts to sign in, by address.
-	Failures *ratelimit.FailureBucket
+	Failures *ratelimit.Bucket[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock

@@ -21,6 +21,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/ratelimit"
@@ -42,7 +43,7 @@ type service struct {
 	console *Console
 	url     string
 	log     *lockedBuffer
-	limiter *ratelimit.Memory
+	limiter *ratelimit.Limiter
 	steps   []Step
 	parts   []Part
 }
@@ -79,17 +80,18 @@ func start(t *testing.T, change ...func(*Options)) *service {
 	t.Cleanup(func() { must(t, s.store.Close()) })
 	list = catalog.New(s.store.Dataset())
 	must(t, list.Load(t.Context(), s.store))
-	limits := ratelimit.NewClock(s.clock)
-	s.limiter = ratelimit.NewMemory(ratelimit.Options{Clock: limits, Days: s.store, Bans: petcat.EnforceBans, Banned: func(petcat.Ban) {}, Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(func() { must(t, s.limiter.Close(context.WithoutCancel(t.Context()))) })
+	s.limiter = ratelimit.New(ratelimit.Options{
+		Clock: s.clock, Bans: petcat.EnforceBans, Banned: func(petcat.Ban) {},
+		DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil },
+	})
 	o := Options{
 		Store: s.store, List: list, Limiter: s.limiter, Environment: petcat.Production, Version: "1.2.3",
 		Parts:    func() []Part { return s.parts },
-		Nodes:    func() []Node { return []Node{{ID: "N1", Self: true, Joined: noon, Reaches: true}} },
+		Nodes:    func() []Node { return []Node{{ID: "N1", Self: true, Joined: noon}} },
 		History:  func(Span) []Step { return s.steps },
 		Settings: []Setting{{"--bans", "PETCAT_BANS", "shadow", "flag --bans"}},
 		OwnName:  func(host string) bool { return host == "127.0.0.1" || host == "console.example.com" },
-		Failures: ratelimit.NewFailureBucket(limits, FailuresPerMinute),
+		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, FailuresPerMinute),
 		Clock:    s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Random: rand.Reader,
 	}
 	for _, c := range change {

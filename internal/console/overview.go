@@ -71,7 +71,7 @@ func overview(x *exchange) error {
 			v.Bans += "+"
 		}
 	}
-	if list, _, err := x.List.Current(x.r.Context()); err == nil {
+	if list, _, err := x.List.Current(x.r.Context(), 0); err == nil {
 		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
 	}
 	return x.render("overview", view{Title: "Overview", Section: "overview", Data: v})

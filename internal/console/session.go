@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/clientnet"
 )
 
 // SignInLink returns the link that an operator signs in with. The token is in the
@@ -115,7 +116,7 @@ func signInPage(x *exchange) error {
 // signIn uses up the token of a link, and begins a session.
 func signIn(x *exchange) error {
 	from := x.address()
-	if x.Failures.Peek(from).Minute.Remaining <= 0 {
+	if x.Failures.Peek(clientnet.Of(from)).Minute.Remaining <= 0 {
 		return errTooManyAttempts()
 	}
 	link, err := petcat.ParseToken(x.form("token"))
@@ -141,7 +142,7 @@ func signIn(x *exchange) error {
 
 // signInFailed counts a failed attempt, and answers it slowly.
 func (x *exchange) signInFailed(from netip.Addr, err error) error {
-	x.Failures.Fail(from)
+	x.Failures.Take(clientnet.Of(from))
 	x.Logger.WarnContext(x.r.Context(), "an attempt to sign in to the console failed", "address", from)
 	select {
 	case x.failing <- struct{}{}:

@@ -87,7 +87,7 @@ func TestFailedAttemptsAreSlow(t *testing.T) {
 		began, c := time.Now(), clock.NewManual(noon)
 		console := New(Options{
 			OwnName:  func(string) bool { return true },
-			Failures: ratelimit.NewFailureBucket(ratelimit.NewClock(c), FailuresPerMinute),
+			Failures: ratelimit.NewBucket[clientnet.Net](c, FailuresPerMinute),
 			Clock:    c, Logger: slog.New(slog.DiscardHandler),
 		})
 		try := func(ctx context.Context) {

@@ -77,7 +77,7 @@ type examination struct {
 func Examine(ctx context.Context, o Options) []Finding {
 	x := &examination{Options: o}
 	for _, part := range []func(context.Context){
-		x.data, x.disk, x.clock, x.counters, x.node, x.listeners, x.certificate, x.backups,
+		x.data, x.disk, x.clock, x.node, x.listeners, x.certificate, x.backups,
 	} {
 		limited, cancel := context.WithTimeout(ctx, partTimeout)
 		part(limited)

@@ -14,22 +14,6 @@ import (
 // expiresSoon is the threshold of the alert for certificates.
 const expiresSoon = 7 * 24 * time.Hour
 
-// counters asks the shared counters.
-func (x *examination) counters(ctx context.Context) {
-	switch {
-	case x.Settings.CountsInMemory() || x.store == nil && x.Settings.CountsInDatabase():
-		return
-	case x.store == nil: // which names the keys of this deployment
-		x.found("counters", Warning, "the shared counters were not asked, because that needs the database; see above what is wrong with it, and run petcat doctor again")
-		return
-	}
-	if err := server.CheckCounters(ctx, x.Settings, x.store.Dataset()); err != nil {
-		x.found("counters", Problem, "the shared counters cannot be used (%v); restore them, or correct --limiter: until then each node enforces its share of each quota", err)
-		return
-	}
-	x.found("counters", OK, "the shared counters answer")
-}
-
 // node asks the node on this machine, if there is one.
 func (x *examination) node(ctx context.Context) {
 	r, err := x.Ask(ctx)
@@ -43,6 +27,8 @@ func (x *examination) node(ctx context.Context) {
 		x.found("node", OK, "it is ready")
 	case "degraded":
 		x.degraded(r)
+	case "unavailable":
+		x.found("node", Problem, "it refuses all requests, because the database has not answered for 30 seconds; bring the database back, petcat recovers by itself")
 	case "failed":
 		x.found("node", Problem, "it can no longer write (%s); start it again, and check the disk", r.Checks["store"])
 	default:
@@ -54,7 +40,7 @@ func (x *examination) node(ctx context.Context) {
 func (x *examination) degraded(r server.Readiness) {
 	remedies := map[string]string{
 		"store":   "bring the database back or free some space; petcat recovers by itself",
-		"limiter": "bring back what keeps the counts; petcat recovers by itself",
+		"limiter": "check the connection to the database; petcat recovers by itself",
 		"keyring": "check the connection to the database",
 	}
 	for _, part := range slices.Sorted(maps.Keys(r.Checks)) {

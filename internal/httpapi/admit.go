@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/clientnet"
 	"petcat/internal/ratelimit"
 )
 
@@ -62,7 +63,7 @@ func (s *Server) refuseUnauthenticated(e *exchange) error {
 	if !credentialFailed(e.authError) {
 		return e.authError
 	}
-	d := s.failures.Fail(s.clientAddress(e))
+	d := s.failures.Take(clientnet.Of(s.clientAddress(e)))
 	e.setBucketRateLimit(s.addressPolicy, d)
 	if d.Refused {
 		e.retryAfter = d.RetryAfter
@@ -88,10 +89,6 @@ func refusal(d ratelimit.Decision) error {
 		return &petcat.Error{Code: petcat.CodeDailyQuotaExceeded, Message: "all " + number(d.Day.Limit) +
 			" requests of the day are used; the next day begins at " + moment(d.Day.Reset) + warning(d)}
 	default:
-		if d.ByShare {
-			return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "the rest of the minute's " + number(d.Minute.Limit) +
-				" requests is kept for other nodes, because the nodes cannot count together at the moment; the next minute begins in " + wait(d.RetryAfter)}
-		}
 		return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "all " + number(d.Minute.Limit) +
 			" requests of the minute are used; the next minute begins in " + wait(d.RetryAfter) + warning(d)}
 	}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -20,7 +19,7 @@ func (s *Server) listCategories(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	list, age, err := s.catalog.Current(e.r.Context())
+	list, age, err := s.catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (s *Server) listCategories(e *exchange) error {
 
 // getCategory answers GET /categories/{categoryId}.
 func (s *Server) getCategory(e *exchange) error {
-	list, age, err := s.catalog.Current(e.r.Context())
+	list, age, err := s.catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 	if !representation.Conditional(e.r) {
 		return nil, nil
 	}
-	list, err := s.freshList(e.r.Context())
+	list, err := s.freshList(e)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +155,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	if !representation.Conditional(e.r) {
 		return nil, nil
 	}
-	list, err := s.freshList(e.r.Context())
+	list, err := s.freshList(e)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +176,8 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 
 // freshList returns the list for a condition of a request that would change something. A stale
 // list is an error: the category may be there, and meet the condition.
-func (s *Server) freshList(ctx context.Context) (*catalog.Snapshot, error) {
-	list, age, err := s.catalog.Current(ctx)
+func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
+	list, age, err := s.catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err == nil && age > 0 {
 		err = petcat.Errorf(petcat.CodeServiceUnavailable, "If-Match and If-None-Match cannot be compared with an up-to-date list at the moment; retry later")
 	}

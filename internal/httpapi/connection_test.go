@@ -15,6 +15,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
@@ -67,10 +68,9 @@ func (e edge) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision,
 func (e edge) dial(t *testing.T) net.Conn {
 	t.Helper()
 	now := clock.NewManual(noon)
-	limits := ratelimit.NewClock(now)
 	handler, err := httpapi.New(httpapi.Options{
 		Catalog: e.catalog, Store: e, Pets: e, Orders: e, Keyring: e, Limiter: e,
-		Failures: ratelimit.NewFailureBucket(limits, 600), Peeks: ratelimit.NewPeekBucket(limits),
+		Failures: ratelimit.NewBucket[clientnet.Net](now, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60),
 		Clock: now, Logger: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)

@@ -82,7 +82,7 @@ func TestHeadersOnTheWire(t *testing.T) {
 // brokenList fails in a way of the test's choice.
 type brokenList struct{ fail func() error }
 
-func (b brokenList) Current(context.Context) (*catalog.Snapshot, time.Duration, error) {
+func (b brokenList) Current(context.Context, petcat.Revision) (*catalog.Snapshot, time.Duration, error) {
 	return nil, 0, b.fail()
 }
 

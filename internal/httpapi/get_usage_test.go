@@ -77,7 +77,7 @@ func TestGetUsage(t *testing.T) {
 		wantError(t, a, 429, petcat.CodeRateLimitExceeded)
 		wantHeadline(t, a, 60, 0, minute)
 		wantHeader(t, a, "RateLimit-Policy", `"usage";q=60;w=60`)
-		wantHeader(t, a, "Retry-After", "42")
+		wantHeader(t, a, "Retry-After", "43")
 		wantHeadline(t, s.list(withKey(key)), 60, 59, minute)
 		wantStatus(t, s.do("GET", "/v1/usage", nil, withKey(neighbour)), 200)
 		s.clock.Advance(42 * time.Second)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
@@ -64,7 +65,7 @@ func TestClientsThatGoAway(t *testing.T) {
 			if s.log.Len() > 0 {
 				t.Errorf("the log says: %s", s.log)
 			}
-			state := s.options.Failures.Peek(netip.MustParseAddrPort(r.RemoteAddr).Addr()).Minute
+			state := s.options.Failures.Peek(clientnet.Of(netip.MustParseAddrPort(r.RemoteAddr).Addr())).Minute
 			if failed := state.Limit - state.Remaining; failed != c.failed {
 				t.Errorf("%d failed attempts of the address, want %d", failed, c.failed)
 			}

@@ -20,6 +20,7 @@ import (
 	"petcat"
 	"petcat/internal/apicheck"
 	"petcat/internal/catalog"
+	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/httpapi"
@@ -40,7 +41,7 @@ type service struct {
 	store   *sqlite.Store
 	catalog *catalog.Catalog
 	keyring *keyring.Keyring
-	limiter *ratelimit.Memory
+	limiter *ratelimit.Limiter
 	options httpapi.Options
 	handler http.Handler
 	url     string
@@ -50,6 +51,9 @@ type service struct {
 	mu      sync.Mutex
 	records []httpapi.Record // guarded by mu
 }
+
+// nothingUsed is the use of a day before a test.
+func nothingUsed(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil }
 
 // start starts a service; change may replace parts of the options.
 func start(t testing.TB, change ...func(*httpapi.Options)) *service {
@@ -64,9 +68,8 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	must(t, err)
 	s.catalog = catalog.New(s.store.Dataset())
 	must(t, s.catalog.Load(t.Context(), s.store))
-	limits := ratelimit.NewClock(s.clock)
-	s.limiter = ratelimit.NewMemory(ratelimit.Options{
-		Clock: limits, Days: s.store, Bans: petcat.EnforceBans,
+	s.limiter = ratelimit.New(ratelimit.Options{
+		Clock: s.clock, DayUsed: nothingUsed, Bans: petcat.EnforceBans,
 		Banned: func(b petcat.Ban) {
 			if err := s.store.SaveBan(context.WithoutCancel(t.Context()), b); err != nil {
 				t.Errorf("save a ban: %v", err)
@@ -84,7 +87,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	s.keyring.LoadHashes(t.Context())
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Pets: s.store, Orders: s.store, Keyring: s.keyring, Limiter: s.limiter,
-		Failures: ratelimit.NewFailureBucket(limits, 600), Peeks: ratelimit.NewPeekBucket(limits),
+		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, ratelimit.PeeksPerMinute),
 		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe,
 	}
 	for _, f := range change {
@@ -96,12 +99,12 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	server := httptest.NewServer(s.handler)
 	transport := &http.Transport{DisableCompression: true}
 	s.url = server.URL
-	s.client = &http.Client{Transport: apicheck.New(t, transport, func() int64 { return limits.Now() / int64(time.Second) })}
+	s.client = &http.Client{Transport: apicheck.New(t, transport, func() int64 { return s.clock.Read().Time().Unix() })}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		server.Close()
 		s.keyring.Close()
-		must(t, s.limiter.Close(context.WithoutCancel(t.Context())))
+		s.limiter.Close()
 		must(t, s.store.Close())
 	})
 	return s

@@ -26,7 +26,7 @@ func AppendRateLimit(dst []byte, d ratelimit.Decision) []byte {
 	return appendRateLimitItem(dst, petcat.Day.String(), d.Day, d.Now)
 }
 
-// The names of the windows of a [ratelimit.FailureBucket] and of a [ratelimit.PeekBucket].
+// The names of the windows of a failed credentials and of free requests.
 // They are not "minute": that is the name of an account's minute quota, and clients tell
 // quotas apart by their names.
 const (

@@ -167,7 +167,7 @@ func TestFailedCredentials(t *testing.T) {
 		}
 		a := s.list(wrong, from("192.0.2.1"))
 		wantError(t, a, 429, petcat.CodeTooManyFailedAttempts)
-		wantHeader(t, a, "Retry-After", "42")
+		wantHeader(t, a, "Retry-After", "43")
 		wantStatus(t, s.list(withKey(key), from("192.0.2.1")), 200)
 		wantError(t, s.list(from("192.0.2.1")), 401, petcat.CodeMissingAPIKey)
 	})

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"petcat"
+	"petcat/internal/clientnet"
 	"petcat/internal/ratelimit"
 )
 
@@ -81,7 +82,7 @@ func (s *Server) setRateLimit(e *exchange, d ratelimit.Decision) {
 // setAddressRateLimit sets the headers of the client's address, for answers without a
 // caller.
 func (s *Server) setAddressRateLimit(e *exchange) {
-	e.setBucketRateLimit(s.addressPolicy, s.failures.Peek(s.clientAddress(e)))
+	e.setBucketRateLimit(s.addressPolicy, s.failures.Peek(clientnet.Of(s.clientAddress(e))))
 }
 
 // setBucketRateLimit sets the headers of a bucket.
@@ -98,7 +99,7 @@ func (e *exchange) setBucketRateLimit(p *policy, d ratelimit.BucketDecision) {
 // quota, of which nothing remains for now. They do not mention the day.
 func (s *Server) setUnknownRateLimit(e *exchange) {
 	p := s.policies.of(e.caller.Quota)
-	bucket := s.failures.Peek(s.clientAddress(e)) // only for its time and the end of its minute, which is that of every minute
+	bucket := s.failures.Peek(clientnet.Of(s.clientAddress(e))) // only for its time and the end of its minute, which is that of every minute
 	state := ratelimit.WindowState{Limit: p.quota.PerMinute, Remaining: 0, Reset: bucket.Minute.Reset}
 	text, ends := appendRemainingReset(nil, state)
 	e.setChanging(string(appendMinuteRateLimit(text, state, bucket.Now)), ends)

@@ -22,8 +22,9 @@ import (
 type categoryList interface {
 	// Current returns a list that contains every create that was answered before the
 	// call; its age is 0. While the store is unavailable, it returns a stale list: age is
-	// how long ago it was complete.
-	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
+	// how long ago it was complete. newest is the newest revision of the store, if that was
+	// read since the request arrived, or 0.
+	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
 type categoryStore interface {
@@ -49,8 +50,8 @@ type Options struct {
 	Orders   petcat.OrderStore
 	Keyring  identifier
 	Limiter  limiter
-	Failures *ratelimit.FailureBucket
-	Peeks    *ratelimit.PeekBucket
+	Failures *ratelimit.Bucket[clientnet.Net]
+	Peeks    *ratelimit.Bucket[petcat.AccountID]
 	Clock    clock.Clock
 	Logger   *slog.Logger // for failures of the service
 	// Observe is called once with the record of every request, also of those for
@@ -85,8 +86,8 @@ type Server struct {
 	orders    petcat.OrderStore
 	keyring   identifier
 	limiter   limiter
-	failures  *ratelimit.FailureBucket
-	peeks     *ratelimit.PeekBucket
+	failures  *ratelimit.Bucket[clientnet.Net]
+	peeks     *ratelimit.Bucket[petcat.AccountID]
 	clock     clock.Clock
 	logger    *slog.Logger
 	observe   func(*Record)

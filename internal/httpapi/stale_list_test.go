@@ -16,8 +16,8 @@ type agedList struct {
 	age  *time.Duration
 }
 
-func (l agedList) Current(ctx context.Context) (*catalog.Snapshot, time.Duration, error) {
-	snapshot, _, err := l.list.Current(ctx)
+func (l agedList) Current(ctx context.Context, newest petcat.Revision) (*catalog.Snapshot, time.Duration, error) {
+	snapshot, _, err := l.list.Current(ctx, newest)
 	return snapshot, *l.age, err
 }
 

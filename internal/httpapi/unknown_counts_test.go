@@ -2,7 +2,6 @@ package httpapi_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -21,7 +20,7 @@ func (b blind) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision
 }
 
 func (blind) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
-	return ratelimit.Decision{}, ratelimit.Unavailable(errors.New("no database"))
+	return ratelimit.Decision{}, petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now")
 }
 
 // closed is a keyring that cannot check any key.

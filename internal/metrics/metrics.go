@@ -90,7 +90,7 @@ func New(version string) *Metrics {
 		}),
 		charges: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "petcat_limiter_duration_seconds",
-			Help:    "Time that requests waited for the shared counters, which decided them. If a request needed a lease, only the wait after it counts. Empty if requests are counted in memory.",
+			Help:    "Time that the database took to count up to 64 requests. Empty if requests are counted in memory.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 10), // 0.1 ms to 51 ms
 		}),
 		operations: make(map[petcat.OperationID]*operation),
@@ -178,8 +178,8 @@ func (m *Metrics) Commit(writes int, took time.Duration) {
 	m.commits.Observe(took.Seconds())
 }
 
-// Limiter notes how long the shared counters took to decide one charge.
-func (m *Metrics) Limiter(took time.Duration) { m.charges.Observe(took.Seconds()) }
+// Charge notes how long the database took to count a group of requests.
+func (m *Metrics) Charge(_ int, took time.Duration) { m.charges.Observe(took.Seconds()) }
 
 // Gauge adds a value that is read when the metrics are asked for.
 func (m *Metrics) Gauge(name, help string, read func() float64) {

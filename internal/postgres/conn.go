@@ -189,3 +189,12 @@ func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) erro
 func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
 	return e.s.pool.each(ctx, doing, row, query, args...)
 }
+
+// write runs a batch as one transaction in one round trip.
+func (s *Store) write(ctx context.Context, doing string, batch *pgx.Batch) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.patience.write, errNoAnswer)
+	defer cancel()
+	return translate(s.pool.write(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.SendBatch(ctx, batch).Close()
+	}), doing)
+}

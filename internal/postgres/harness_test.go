@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"sync"
@@ -117,6 +116,3 @@ func wantUnavailable(t testing.TB, err error) {
 		t.Fatalf("got %v, want %s", err, petcat.CodeServiceUnavailable)
 	}
 }
-
-// aDayCall returns the first call of a caller of its own.
-func aDayCall() petcat.DayCall { return petcat.DayCall{Caller: rand.Text(), Number: 1} }

@@ -83,10 +83,10 @@ func (c client) List() (all []historytest.Item) {
 }
 
 func (c client) current() *catalog.Snapshot {
-	snapshot, age, err := c.Current(c.t.Context())
+	snapshot, age, err := c.Current(c.t.Context(), 0)
 	if err != nil || age != 0 {
 		c.t.Errorf("list: %s old, %v", age, err)
-		snapshot, _, _ = catalog.New("").Current(c.t.Context())
+		snapshot, _, _ = catalog.New("").Current(c.t.Context(), 0)
 	}
 	return snapshot
 }

@@ -45,6 +45,9 @@ func TestBehindAPooler(t *testing.T) {
 				if _, err := s.AccessChangesSince(t.Context(), 0); err != nil {
 					t.Errorf("changes: %v", err)
 				}
+				if _, _, err := s.Charge(t.Context(), []petcat.QuotaCharge{{Account: 1, Quota: petcat.Quota{PerMinute: 1, PerDay: 1}}}); err != nil {
+					t.Errorf("charge: %v", err)
+				}
 			}
 			if client == 0 {
 				created, err := s.CreateAccount(t.Context(), "cli:ada", a)

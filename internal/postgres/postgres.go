@@ -58,6 +58,10 @@ type Store struct {
 	writer *writer
 	group  *groupcommit.Committer[*store.Create]
 	pool   *pool
+	// charges has the connections of Charge.
+	charges *pool
+	// spentCleaned is when old counts were deleted last. Clean alone uses it.
+	spentCleaned clock.Reading
 	// history is that of the database as it was opened.
 	history *history
 	// clockAhead is how far our clock was ahead of the database's when it was last asked,
@@ -103,11 +107,19 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 		return nil, err
 	}
 	config.AfterConnect = h.check
+	counting := pool.Copy()
+	counting.MinConns = 0 // unless newPool raises it
 	p, err := newPool(ctx, pool, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, history: h, silence: copySilence, writer: newWriter(ctx, config, o, p)}
+	o.PoolSize = chargeConnections
+	charges, err := newPool(ctx, counting, o)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, charges: charges, history: h, silence: copySilence, writer: newWriter(ctx, config, o, p)}
 	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(ctx, o)
 	return s, nil
@@ -174,6 +186,7 @@ func (s *Store) shut() {
 	s.background.Wait()
 	s.group.Close()
 	s.writer.close()
+	s.charges.close()
 	s.pool.close()
 }
 

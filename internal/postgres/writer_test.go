@@ -7,7 +7,6 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/pgtest"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
@@ -69,28 +68,5 @@ func TestTrialOfWrites(t *testing.T) {
 	}
 	if err := s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestCleanOfSharedCounts: of what nodes count together, what is over goes. The rest is
-// the suite's.
-func TestCleanOfSharedCounts(t *testing.T) {
-	url := server.Database(t)
-	s := openAt(t, url, Options{})
-	defer closeNow(t, s)
-	conn := pgtest.Connect(t, url)
-	pgtest.Execute(t, conn, `INSERT INTO shared_count (account_id, part, day)
-		SELECT n, 7, extract(epoch FROM now())::int8 / 86400 - n FROM generate_series(0, 3) AS n`)
-	pgtest.Execute(t, conn, `INSERT INTO shared_retry (key_id, node, retries, told_at)
-		SELECT n, 'a', 1, (extract(epoch FROM now())::int8 - 120 * n) * 1000000000 FROM generate_series(0, 3) AS n`)
-	if err := s.Clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var counts, retries int
-	if err := conn.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM shared_count), (SELECT count(*) FROM shared_retry)").Scan(&counts, &retries); err != nil {
-		t.Fatal(err)
-	}
-	if counts != 2 || retries != 1 {
-		t.Errorf("%d accounts and %d keys are left, want those of today and yesterday, and of this minute", counts, retries)
 	}
 }

@@ -8,33 +8,58 @@ import (
 
 const nanosPerSecond = int64(time.Second)
 
-// Usage is what an account has used of its quota at one moment. The functions
-// of this file are pure: every limiter answers alike because it answers by them.
+// Verdict is what becomes of a request.
+type Verdict uint8
+
+// The verdicts. A refused request is charged to no window.
+const (
+	Admitted    Verdict = iota
+	MinuteSpent         // the minute's quota is used up; the day's is not
+	DaySpent            // the day's quota is used up
+	Banned              // the key is banned
+)
+
+// Usage is what an account has used of its quota at one moment.
 type Usage struct {
-	Now        int64 // the limiter's clock, nanoseconds
+	// Now is the moment, by the clock that decided, in nanoseconds since the Unix epoch.
+	Now        int64
 	Quota      petcat.Quota
-	Part       Part
 	MinuteUsed int64
 	DayUsed    int64
+	// Newest is the newest revision of the store that was committed after the request
+	// arrived; 0: the store was not asked.
+	Newest petcat.Revision
 }
 
-// Part is how much of a minute's quota is to be had from one limiter: less than
-// all of it while several cannot count together and each enforces its share.
-// The zero Part is all of it.
-type Part struct {
-	limited bool
-	most    int64
+// WindowState is the state of one window of an account.
+type WindowState struct {
+	Limit     int64
+	Remaining int64 // from 0 to Limit
+	Reset     int64 // Unix second at which the window ends; always after Usage.Now
 }
 
-// PartOf returns a part of at most n requests.
-func PartOf(n int64) Part { return Part{limited: true, most: max(0, n)} }
+// SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
+// ends, in whole seconds, rounded up, at least 1.
+func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-unixOf(now)) }
 
-// Of returns how many requests of a minute's quota the part admits.
-func (p Part) Of(perMinute int64) int64 {
-	if p.limited {
-		return min(p.most, perMinute)
-	}
-	return perMinute
+// Decision is the answer to a [Charge]. All of it describes one moment.
+type Decision struct {
+	Usage // after the request
+
+	Verdict     Verdict
+	Minute, Day WindowState
+	// Effective is what X-RateLimit-Limit, -Remaining and -Reset show: the most
+	// restrictive window, or the end of the ban, whichever refuses for longer.
+	Effective WindowState
+	// RetryAfter is in whole seconds, at least 1, and never earlier than
+	// Effective.Reset; 0 when the request was admitted.
+	RetryAfter int64
+	// Warn says that EarlyRetriesLeft more early retries are tolerated, and the next one
+	// bans the key. It is never set where bans are not enforced.
+	Warn             bool
+	EarlyRetriesLeft int64
+	// BanEnds is the Unix second at which the key's ban ends; 0: it is not banned.
+	BanEnds int64
 }
 
 // Verdict says what becomes of a request that arrives now. When both windows
@@ -43,81 +68,65 @@ func (u Usage) Verdict() Verdict {
 	switch {
 	case u.DayUsed >= u.Quota.PerDay:
 		return DaySpent
-	case u.MinuteUsed >= u.Part.Of(u.Quota.PerMinute):
+	case u.MinuteUsed >= u.Quota.PerMinute:
 		return MinuteSpent
 	default:
 		return Admitted
 	}
 }
 
-// state returns the state of one window.
-func (u Usage) state(w petcat.Window) WindowState {
-	limit := u.Quota.In(w)
-	left := limit - u.DayUsed
-	if w == petcat.Minute {
-		left = u.Part.Of(limit) - u.MinuteUsed
-	}
-	return WindowState{
-		Limit:     limit,
-		Remaining: max(0, left),
-		Reset:     w.Reset(w.Index(unixOf(u.Now))),
-	}
-}
-
-// Answer describes the usage to the caller: u is as it is after the request.
+// Answer describes the usage to the caller: u is as it is after the request. Admitted
+// requests are shown the window with the least left; on a tie the longer one, which takes
+// longer to refill.
 func (u Usage) Answer(v Verdict, key petcat.KeyID) Decision {
-	d := Decision{Verdict: v, Now: u.Now, Minute: u.state(petcat.Minute), Day: u.state(petcat.Day), ByShare: u.Part.limited}
-	switch v {
-	case MinuteSpent:
+	d := Decision{
+		Usage: u, Verdict: v,
+		Minute: state(u.Quota.PerMinute, u.MinuteUsed, petcat.Minute.Reset(minuteOf(u.Now))),
+		Day:    state(u.Quota.PerDay, u.DayUsed, petcat.Day.Reset(dayOf(u.Now))),
+	}
+	switch {
+	case v == MinuteSpent:
+		d.Effective, d.RetryAfter = d.Minute, retryAfter(u.Now, d.Minute.Reset)
+	case v == DaySpent:
+		d.Effective, d.RetryAfter = d.Day, retryAfter(u.Now, d.Day.Reset)+dayJitter(key, dayOf(u.Now))
+	case d.Minute.Remaining < d.Day.Remaining:
 		d.Effective = d.Minute
-		d.RetryAfter = secondsUntil(u.Now, d.Minute.Reset)
-	case DaySpent:
-		d.Effective = d.Day
-		d.RetryAfter = secondsUntil(u.Now, d.Day.Reset) + dayJitter(key, petcat.Day.Index(unixOf(u.Now)))
 	default:
-		d.Effective = d.tighter()
+		d.Effective = d.Day
 	}
 	return d
 }
 
-// tighter returns the window with the least left, of windows that allow; on a tie
-// the longer one, which takes longer to refill.
-func (d Decision) tighter() WindowState {
-	if d.Minute.Remaining < d.Day.Remaining {
-		return d.Minute
-	}
-	return d.Day
+func state(limit, used, reset int64) WindowState {
+	return WindowState{Limit: limit, Remaining: max(0, limit-used), Reset: reset}
 }
 
-// At describes an admitted request to a caller who is told at a later moment (now,
-// nanoseconds on the limiter's clock): seconds have passed, and of a window that
-// began meanwhile this request has used nothing.
+// At describes an admitted request to a caller who is answered at a later moment (now, in
+// nanoseconds, by the clock that decided): seconds have passed, and of a window that began
+// since, the request has used nothing.
 func (d Decision) At(now int64) Decision {
-	if now <= d.Now {
+	u := d.Usage
+	if now <= u.Now {
 		return d
 	}
-	d.Now = now
-	d.Minute, d.Day = d.Minute.at(petcat.Minute, now), d.Day.at(petcat.Day, now)
-	d.Effective = d.tighter()
-	return d
-}
-
-func (s WindowState) at(w petcat.Window, now int64) WindowState {
-	if second := unixOf(now); s.Reset <= second {
-		s.Remaining, s.Reset = s.Limit, w.Reset(w.Index(second))
+	if minuteOf(now) != minuteOf(u.Now) {
+		u.MinuteUsed = 0
 	}
-	return s
+	if dayOf(now) != dayOf(u.Now) {
+		u.DayUsed = 0
+	}
+	u.Now = now
+	return u.Answer(Admitted, 0)
 }
 
-// Banned describes a ban's end (a whole Unix second, after now) to the caller,
-// or the end of a window that is spent, if that is no earlier: a client that comes back
-// then is not refused once more. The limit shown with a ban's end is the minute's, for
-// want of one that fits a ban.
+// Banned describes a ban's end (a whole Unix second) to the caller, or the end of a window
+// that is spent, if that is no earlier: a client that returns then is not refused once
+// more. The limit shown with a ban's end is the minute's, for want of one that fits a ban.
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 	d := u.Answer(u.Verdict(), key)
 	if d.Verdict == Admitted || d.Effective.Reset < end {
-		d.Effective = WindowState{Limit: u.Quota.PerMinute, Remaining: 0, Reset: end}
-		d.RetryAfter = secondsUntil(u.Now, end)
+		d.Effective = state(u.Quota.PerMinute, u.Quota.PerMinute, end)
+		d.RetryAfter = retryAfter(u.Now, end)
 	}
 	d.Verdict, d.BanEnds = Banned, end
 	return d
@@ -128,7 +137,7 @@ func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 const maxDayJitter = 60
 
 // dayJitter returns how many seconds later than the day's end a key is asked to
-// come back. It is a hash, not a random number, so that a key is told the same
+// come back. It is a hash, not a random number, so that a key gets the same
 // moment however often it asks, on every node.
 func dayJitter(key petcat.KeyID, day int64) int64 {
 	// The finaliser of splitmix64: neighbouring keys land far apart.
@@ -138,17 +147,15 @@ func dayJitter(key petcat.KeyID, day int64) int64 {
 	return int64((x ^ x>>31) % (maxDayJitter + 1))
 }
 
-// secondsUntil returns the whole seconds from now (nanoseconds) to a Unix
-// second, rounded up, at least 1: a client that waits that long is never early.
-func secondsUntil(now, unix int64) int64 {
-	return max(1, unix-unixOf(now))
+// retryAfter returns the seconds from now (nanoseconds) to a Unix second, rounded up from
+// 50 ms more: the clock of a caller may run fast.
+func retryAfter(now, unix int64) int64 {
+	return max(1, unix-unixOf(now-int64(50*time.Millisecond)))
 }
 
-// unixOf returns the Unix second that holds a moment, rounded down.
-func unixOf(now int64) int64 {
-	s := now / nanosPerSecond
-	if now%nanosPerSecond < 0 {
-		s--
-	}
-	return s
-}
+// unixOf returns the Unix second that holds a moment.
+func unixOf(now int64) int64 { return now / nanosPerSecond }
+
+func minuteOf(now int64) int64 { return now / int64(petcat.Minute.Length()) }
+
+func dayOf(now int64) int64 { return now / int64(petcat.Day.Length()) }

@@ -10,9 +10,11 @@ import (
 
 func TestDecisionAt(t *testing.T) {
 	begin := noon.Add(18 * time.Second)
-	quota := petcat.Quota{PerMinute: 60, PerDay: 1_000}
-	d := ratelimit.Usage{Now: begin.UnixNano(), Quota: quota, MinuteUsed: 10, DayUsed: 970}.Answer(ratelimit.Admitted, 1)
+	d := ratelimit.Usage{Now: begin.UnixNano(), Quota: free, MinuteUsed: 10, DayUsed: 970}.Answer(ratelimit.Admitted, 1)
 	minute, day := noon.Unix()+60, noon.Unix()+12*3600
+	fresh := func(limit, reset int64) ratelimit.WindowState {
+		return ratelimit.WindowState{Limit: limit, Remaining: limit, Reset: reset}
+	}
 	for _, c := range []struct {
 		name        string
 		later       time.Duration
@@ -20,39 +22,64 @@ func TestDecisionAt(t *testing.T) {
 	}{
 		{"earlier", -time.Second, d.Minute, d.Day},
 		{"in the same window", 41 * time.Second, d.Minute, d.Day},
-		{"in the next minute", 42 * time.Second, ratelimit.WindowState{Limit: 60, Remaining: 60, Reset: minute + 60}, d.Day},
-		{
-			"on the next day", 12 * time.Hour,
-			ratelimit.WindowState{Limit: 60, Remaining: 60, Reset: day + 60},
-			ratelimit.WindowState{Limit: 1_000, Remaining: 1_000, Reset: day + 24*3600},
-		},
+		{"in the next minute", 42 * time.Second, fresh(60, minute+60), d.Day},
+		{"on the next day", 12 * time.Hour, fresh(60, day+60), fresh(1_000, day+24*3600)},
 	} {
 		got := d.At(begin.Add(c.later).UnixNano())
+		want(t, c.name+": the minute", got.Minute, c.minute)
+		want(t, c.name+": the day", got.Day, c.day)
 		effective := c.day
 		if c.minute.Remaining < c.day.Remaining {
 			effective = c.minute
 		}
-		want(t, c.name, got, ratelimit.Decision{
-			Now: begin.Add(max(0, c.later)).UnixNano(), Minute: c.minute, Day: c.day, Effective: effective,
-		})
+		want(t, c.name+": the effective window", got.Effective, effective)
 	}
 }
 
-// A ban is shown with the window that is spent when that ends no earlier: who comes back
-// at the end of the ban would be refused once more.
+// A ban is shown with the window that is spent when that ends no earlier: a client that
+// returns at the end of the ban would be refused once more.
 func TestBannedUntilAWindowEnds(t *testing.T) {
-	u := ratelimit.Usage{Now: noon.UnixNano(), Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}, DayUsed: 1_000}
+	u := ratelimit.Usage{Now: noon.UnixNano() + 1e9/2, Quota: free, DayUsed: 1_000}
 	day := u.Answer(ratelimit.DaySpent, 1)
 	for end, limit := range map[int64]int64{day.Day.Reset - 1: 1_000, day.Day.Reset: 1_000, day.Day.Reset + 1: 60} {
 		d := u.Banned(end, 1)
-		want(t, "Verdict", d.Verdict, ratelimit.Banned)
-		want(t, "BanEnds", d.BanEnds, end)
-		want(t, "Reset", d.Effective.Reset, max(end, day.Day.Reset))
-		want(t, "Limit", d.Effective.Limit, limit)
-		if limit == 1_000 {
-			want(t, "RetryAfter", d.RetryAfter, day.RetryAfter)
-		} else {
-			want(t, "RetryAfter", d.RetryAfter, end-noon.Unix())
+		want(t, "the verdict", d.Verdict, ratelimit.Banned)
+		want(t, "the ban's end", d.BanEnds, end)
+		want(t, "the reset", d.Effective.Reset, max(end, day.Day.Reset))
+		want(t, "the limit", d.Effective.Limit, limit)
+		retryAfter := day.RetryAfter
+		if limit != 1_000 {
+			retryAfter = end - noon.Unix()
+		}
+		want(t, "Retry-After", d.RetryAfter, retryAfter)
+	}
+}
+
+// Retry-After is never too short, even for a caller whose clock runs fast.
+func TestRetryAfter(t *testing.T) {
+	for after, seconds := range map[time.Duration]int64{
+		0: 61, 49 * time.Millisecond: 61, 50 * time.Millisecond: 60, time.Second: 60, 1100 * time.Millisecond: 59,
+		59*time.Second + 900*time.Millisecond: 1, time.Minute - 1: 1,
+	} {
+		u := ratelimit.Usage{Now: noon.Add(after).UnixNano(), Quota: petcat.Quota{PerMinute: 1, PerDay: 10}, MinuteUsed: 1, DayUsed: 1}
+		want(t, "Retry-After after "+after.String(), u.Answer(u.Verdict(), 1).RetryAfter, seconds)
+	}
+}
+
+// All days end at once, so keys are spread over the first minute of the next one, and each
+// key gets the same moment however often it asks.
+func TestDayJitter(t *testing.T) {
+	u := ratelimit.Usage{Now: noon.UnixNano() + 1e9/2, Quota: free, DayUsed: 1_000}
+	seen := make(map[int64]int)
+	for key := range petcat.KeyID(6_100) {
+		d := u.Answer(ratelimit.DaySpent, key)
+		seen[d.RetryAfter-12*3600]++
+		want(t, "asked again", u.Answer(ratelimit.DaySpent, key).RetryAfter, d.RetryAfter)
+	}
+	for second := range int64(61) {
+		if n := seen[second]; n < 50 || n > 200 {
+			t.Errorf("%d of 6,100 keys are asked to return %d s after midnight", n, second)
 		}
 	}
+	want(t, "moments", len(seen), 61)
 }

@@ -1,9 +1,33 @@
+// Package ratelimit decides, for every authenticated request, whether it is admitted, and
+// what the caller is told about it.
+//
+// A request is charged to two fixed windows of the UTC clock, the minute and the day, in
+// one step: to both or to neither. A refused request is charged to neither. The headers
+// come from the same moment as the decision.
+//
+// A node that serves alone counts in memory. Where several nodes serve, the database
+// decides ([petcat.QuotaStore]), and memory keeps its last answers: they refuse a quota
+// that is known to be spent without a call, and decide while the database does not answer.
+// Every admitted request is in the usage history about a second later; after a start, the
+// use of the day is read there.
+//
+// A key that goes on sending after refusals is banned for a while; see [petcat.Ban]. A
+// banned key is refused from memory.
+//
+// Wrong credentials are limited by address; see [Bucket].
 package ratelimit
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/groupcommit"
 )
 
 // Charge is one authenticated request that asks to be admitted.
@@ -11,79 +35,254 @@ type Charge struct {
 	Account petcat.AccountID
 	Key     petcat.KeyID
 	Quota   petcat.Quota // the account's, as it is now
-	// DayOnly charges the day alone: the minute is counted elsewhere.
-	DayOnly bool
-
-	peek bool // charge nothing; see Limiter.Peek
 }
 
-// Verdict is what becomes of a request.
-type Verdict uint8
-
-// The verdicts. A refused request is charged to no window.
-const (
-	Admitted    Verdict = iota
-	MinuteSpent         // the minute's quota is used up; the day's is not
-	DaySpent            // the day's quota is used up
-	Banned              // the key is banned
-)
-
-// WindowState is the state of one window of an account after a request.
-type WindowState struct {
-	Limit     int64
-	Remaining int64 // from 0 to Limit
-	Reset     int64 // Unix second at which the window ends; always after Decision.Now
+// Options of a [Limiter].
+type Options struct {
+	Clock clock.Clock
+	// Counters count for all nodes; nil: this node serves alone.
+	Counters petcat.QuotaStore
+	// DayUsed reads from the usage history how many requests an account was admitted on a
+	// day. Only a limiter without Counters needs it.
+	DayUsed func(ctx context.Context, account petcat.AccountID, day int64) (int64, error)
+	Bans    petcat.BanMode
+	// Banned is called with each ban that this limiter imposes, shadow bans included. It
+	// must not block.
+	Banned func(petcat.Ban)
+	// Observe, if set, is called with the size and the duration of each call of the
+	// counters.
+	Observe func(requests int, took time.Duration)
 }
 
-// SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
-// ends, in whole seconds, rounded up, at least 1: a client that waits that long is never early.
-func (s WindowState) SecondsLeft(now int64) int64 { return secondsUntil(now, s.Reset) }
+// Limiter decides who is admitted. It is safe for concurrent use. Use [New].
+type Limiter struct {
+	Options
 
-// Decision is the answer to a [Charge]. All of it describes one moment.
-type Decision struct {
-	Verdict Verdict
-	// Now is the limiter's time in nanoseconds since the Unix epoch. It never
-	// runs backwards.
-	Now         int64
-	Minute, Day WindowState
-	// Effective is what X-RateLimit-Limit, -Remaining and -Reset show: the most
-	// restrictive window, or the end of the ban, whichever refuses for longer.
-	Effective WindowState
-	// RetryAfter is in whole seconds, at least 1, and never earlier than
-	// Effective.Reset; 0 when the request was admitted.
-	RetryAfter int64
-	// ByShare says that the node decided by its share of the minute, because the nodes
-	// cannot count together at the moment: Minute.Remaining is what is left of the share.
-	// If the minute refuses, the quota is not used up, and the rest of it is kept for other
-	// nodes.
-	ByShare bool
-	// Warn says that EarlyRetriesLeft is to be told: so many more early retries
-	// are tolerated, and the next one bans the key. It is never set where bans are
-	// not enforced.
-	Warn             bool
-	EarlyRetriesLeft int64
-	// BanEnds is the Unix second at which the key's ban ends; 0: it is not banned.
-	BanEnds int64
+	bans  bans
+	began int64                            // the day in which this node began to count
+	calls *groupcommit.Committer[*pending] // of the counters; nil without them
+	pulse pulse                            // of the counters
+	swept int64                            // monotonic; of Check alone
+
+	// Local is how many requests were decided in memory because the counters were silent,
+	// and Overloaded how many were refused because they could not be counted in time.
+	Local, Overloaded atomic.Uint64
+
+	shards [256]shard
 }
 
-// Limiter decides who is admitted. Implementations are safe for concurrent use
-// and pass the suite in package limittest.
-type Limiter interface {
-	// Spend charges a request to both windows or to neither, in one atomic
-	// step: of N parallel requests against a limit of L it admits exactly
-	// min(N, L). It returns an error, with [petcat.CodeServiceUnavailable], only
-	// when it cannot know how much is left; the request is then neither admitted
-	// nor charged.
-	Spend(ctx context.Context, c Charge) (Decision, error)
+// shard has some of the accounts that were served lately.
+type shard struct {
+	mu       sync.Mutex
+	accounts map[petcat.AccountID]*account // guarded by mu
+	_        [48]byte                      // a cache line each
+}
 
-	// Peek tells where an account and its key stand, and charges nothing: the verdict
-	// is that of a request that would come now. Its error is that of Spend.
-	Peek(ctx context.Context, c Charge) (Decision, error)
+// account is what this node knows to be used by an account.
+type account struct {
+	minute     int64 // index
+	minuteUsed int64
+	dayUsed    int64
+	dayKnown   bool // without counters: dayUsed was read from the history
 
-	// ApplyBan makes a ban that was imposed, lifted or loaded elsewhere hold
-	// here.
-	ApplyBan(b petcat.Ban)
+	// The counters' clock in their last answer, and this node's when that call was sent
+	// and when it was answered. at is 0 before the first answer.
+	at          int64
+	sent, heard clock.Reading
+}
 
-	// Close gives back what was leased and not used. No Spend may follow.
-	Close(ctx context.Context) error
+// sweepEvery is how often accounts and keys are dropped that no longer matter.
+const sweepEvery = 10 * time.Minute
+
+const minutesPerDay = 24 * 60
+
+// New returns a running limiter. Close ends it.
+func New(o Options) *Limiter {
+	now := o.Clock.Read()
+	l := &Limiter{Options: o, bans: newBans(o.Bans, o.Banned), began: dayOf(now.Wall), swept: now.Mono}
+	for i := range l.shards {
+		l.shards[i].accounts = make(map[petcat.AccountID]*account)
+	}
+	if o.Counters != nil {
+		l.pulse.heard(now.Mono)
+		l.calls = groupcommit.New(groupcommit.Options[*pending]{
+			Commit: l.charge, Expired: expired, Clock: o.Clock, Observe: o.Observe,
+			Concurrent: callsAtOnce, MaxGroup: requestsInCall, Queue: maxWaiting,
+		})
+	}
+	return l
+}
+
+// Close ends the calls of the counters. No Spend may follow.
+func (l *Limiter) Close() {
+	if l.calls != nil {
+		l.calls.Close()
+	}
+}
+
+// Spend charges a request to both windows or to neither, in one atomic step: N parallel
+// requests within a quota of L admit exactly min(N, L). Its error is a [petcat.Error] with
+// [petcat.CodeServiceUnavailable]: the use of the quota cannot be read, or not in time.
+func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
+	if end := l.bans.end(c.Key, l.Clock.Read().Wall); end != 0 {
+		u, _ := l.countInMemory(c, petcat.Quota{})
+		return u.Banned(end, c.Key), nil
+	}
+	u, admitted, err := l.count(ctx, c, c.Quota)
+	switch {
+	case err != nil:
+		return Decision{}, err
+	case admitted:
+		return u.Answer(Admitted, c.Key), nil
+	default:
+		return l.bans.refuse(c, u), nil
+	}
+}
+
+// Peek returns the state of an account and a key, and charges nothing: the verdict is that
+// of a request that would arrive now. Its error is that of Spend.
+func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
+	u, _, err := l.count(ctx, c, petcat.Quota{PerDay: c.Quota.PerDay})
+	if err != nil {
+		return Decision{}, err
+	}
+	if end := l.bans.end(c.Key, u.Now); end != 0 {
+		return u.Banned(end, c.Key), nil
+	}
+	return u.Answer(u.Verdict(), c.Key), nil
+}
+
+// ApplyBan makes a ban hold here that was imposed, lifted or loaded elsewhere.
+func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
+
+// count counts a request within a quota: in memory if this node serves alone, if the quota
+// is known to be spent, or if the counters are silent.
+func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u Usage, admitted bool, err error) {
+	if l.calls == nil {
+		if err := l.learnDay(ctx, c.Account); err != nil {
+			return u, false, unavailable(err)
+		}
+		u, admitted = l.countInMemory(c, within)
+		return u, admitted, nil
+	}
+	if u, spent := l.spent(c); spent {
+		return u, false, nil
+	}
+	r, err := l.ask(petcat.QuotaCharge{Account: c.Account, Quota: within})
+	switch {
+	case err == nil:
+		return Usage{r.got.Now, c.Quota, r.got.MinuteUsed, r.got.DayUsed, r.newest}, r.got.Admitted, nil
+	case errors.Is(err, ErrSilent):
+		l.Local.Add(1)
+		u, admitted = l.countInMemory(c, within)
+		return u, admitted, nil
+	case errors.Is(err, errOverloaded):
+		l.Overloaded.Add(1)
+	}
+	return u, false, unavailable(err)
+}
+
+func unavailable(cause error) error {
+	return petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(cause)
+}
+
+// countInMemory counts a request within a quota by what this node knows, and by its clock.
+func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage, admitted bool) {
+	l.now(c.Account, func(a *account, now int64) {
+		if admitted = a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay; admitted {
+			a.minuteUsed++
+			a.dayUsed++
+		}
+		u = Usage{Now: now, Quota: c.Quota, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}
+	})
+	return u, admitted
+}
+
+// now calls fn with an account in its current windows, under its lock, and with the time
+// by this node's clock. The clock is read under the lock, so time does not run backwards
+// for an account unless the clock is set back. This clock may be a little behind the
+// counters' clock: the minute before the counters' minute counts as theirs.
+func (l *Limiter) now(id petcat.AccountID, fn func(a *account, now int64)) {
+	l.with(id, func(a *account) {
+		now := l.Clock.Read().Wall
+		if minute := minuteOf(now); l.calls != nil && a.minute == minute+1 {
+			now = a.minute * int64(time.Minute)
+		} else {
+			l.turn(a, minute)
+		}
+		fn(a, now)
+	})
+}
+
+// turn begins a minute of an account, and its day if that is another one. Of a day that
+// began while this node counted, nothing was used before.
+func (l *Limiter) turn(a *account, minute int64) {
+	if a.minute == minute {
+		return
+	}
+	if day := minute / minutesPerDay; a.minute/minutesPerDay != day {
+		a.dayUsed, a.dayKnown = 0, day > l.began
+	}
+	a.minute, a.minuteUsed = minute, 0
+}
+
+// with calls fn with an account under its lock.
+func (l *Limiter) with(id petcat.AccountID, fn func(a *account)) {
+	// Fibonacci hashing: ids are handed out in sequence.
+	s := &l.shards[uint64(id)*0x9e3779b97f4a7c15>>56]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[id]
+	if a == nil {
+		a = &account{}
+		s.accounts[id] = a
+	}
+	fn(a)
+}
+
+// learnDay reads from the usage history how much of an account's day is used, unless that
+// is known.
+func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID) error {
+	var known bool
+	var day int64
+	l.now(id, func(a *account, now int64) { known, day = a.dayKnown, dayOf(now) })
+	if known {
+		return nil
+	}
+	used, err := l.DayUsed(ctx, id, day)
+	if err != nil {
+		return err
+	}
+	l.now(id, func(a *account, now int64) {
+		if dayOf(now) == day {
+			a.dayUsed, a.dayKnown = max(a.dayUsed, used), true
+		}
+	})
+	return nil
+}
+
+// sweep drops the accounts of past days, and the keys that behave.
+func (l *Limiter) sweep() {
+	now := l.Clock.Read().Wall
+	// The counters' clock may be behind this one.
+	today := dayOf(now - int64(time.Hour))
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		maps.DeleteFunc(s.accounts, func(_ petcat.AccountID, a *account) bool { return a.minute/minutesPerDay < today })
+		s.mu.Unlock()
+	}
+	l.bans.sweep(now)
+}
+
+// Check is to be called about once a second. It finds out whether silent counters answer
+// again when no request does, and sweeps from time to time.
+func (l *Limiter) Check() {
+	if l.Err() != nil {
+		_, _ = l.ask(petcat.QuotaCharge{}) // the answer is noted
+	}
+	if now := l.Clock.Read().Mono; now-l.swept > int64(sweepEvery) {
+		l.swept = now
+		l.sweep()
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"petcat"
 	"petcat/internal/backupschedule"
 	"petcat/internal/catalog"
-	"petcat/internal/counters"
 	"petcat/internal/metrics"
 )
 
@@ -17,8 +16,10 @@ type backend interface {
 	monitored
 	// list returns the categories that the API lists.
 	list() categoryList
-	// registry returns where nodes find each other, or nil if there can be only one node.
+	// registry returns where nodes find each other, and counters where they count together;
+	// nil if there can be only one node.
 	registry() registry
+	counters() petcat.QuotaStore
 	Close() error
 }
 
@@ -30,7 +31,6 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.CategoryStore
 	petcat.PetStore
 	petcat.OrderStore
-	petcat.DayStore
 	petcat.AccessStore
 	petcat.UsageStore
 	petcat.OperatorStore
@@ -74,17 +74,17 @@ type storeStatus struct {
 
 // categoryList is the list of categories that a node serves.
 type categoryList interface {
-	// Current returns the list, and how old it may be.
-	Current(ctx context.Context) (list *catalog.Snapshot, age time.Duration, err error)
+	// Current returns the list, and how old it may be. newest is the newest revision of the
+	// store, if that was read since the list was asked for, or 0.
+	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 	// Count returns how many categories are in memory, without a query.
 	Count() int64
 }
 
 // registry is where nodes find each other.
 type registry interface {
-	// Beat records that a node serves, and which partitions of the counters it cannot
-	// reach (bit p stands for partition p). It returns all nodes that were seen lately.
-	Beat(ctx context.Context, node string, cutOff uint64) ([]counters.Member, error)
+	// Beat records that a node serves. It returns all nodes that do.
+	Beat(ctx context.Context, node string) ([]petcat.Node, error)
 	// Leave records that a node no longer serves.
 	Leave(ctx context.Context, node string) error
 }

@@ -42,6 +42,8 @@ func (b *postgresBackend) place() string { return postgres.Place(b.address) }
 
 func (b *postgresBackend) registry() registry { return b.Store }
 
+func (b *postgresBackend) counters() petcat.QuotaStore { return b.Store }
+
 func (b *postgresBackend) check(ctx context.Context) {
 	_ = b.Check(ctx) // Stats reports the outcome
 	b.categories.Check(ctx)

@@ -71,6 +71,8 @@ func (b *sqliteBackend) place() string { return b.dir.Path() }
 
 func (b *sqliteBackend) registry() registry { return nil }
 
+func (b *sqliteBackend) counters() petcat.QuotaStore { return nil }
+
 func (b *sqliteBackend) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, checkInterval)
 	defer cancel()

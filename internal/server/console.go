@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"petcat/internal/clientnet"
 	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/metrics"
@@ -60,7 +61,7 @@ func (n *Node) loadConsole(ctx context.Context) {
 		Store: n.backend, List: n.backend.list(), Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
 		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
 		Settings: consoleSettings(n.values), Secure: n.consoleByTLS(), OwnName: n.isConsoleName,
-		Failures:       ratelimit.NewFailureBucket(n.limitsClock, console.FailuresPerMinute),
+		Failures:       ratelimit.NewBucket[clientnet.Net](n.clock, console.FailuresPerMinute),
 		TrustedProxies: n.apiOptions.TrustedProxies,
 		Clock:          n.clock, Logger: n.log.Logger, Random: rand.Reader,
 	}))
@@ -95,19 +96,11 @@ func (n *Node) parts() []console.Part {
 
 // nodes returns the nodes that serve, as far as this one knows.
 func (n *Node) nodes() []console.Node {
-	now := n.clock.Read()
-	told := n.membership.current()
-	since := time.Duration(now.Mono - told.ReadAt)
-	var all []console.Node
-	for _, m := range told.Members {
-		if m.ID != "" && m.Seen <= serves {
-			all = append(all, console.Node{
-				ID: m.ID, Self: m.ID == n.id, Joined: now.Time().Add(-m.Joined - since), Seen: m.Seen + since, Reaches: m.CutOff == 0,
-			})
-		}
-	}
-	if len(all) == 0 { // without a registry there is only this node
-		all = []console.Node{{ID: n.id, Self: true, Joined: n.began, Reaches: true}}
+	nodes, readAt := n.membership.current()
+	since := n.clock.Read().Since(readAt)
+	all := make([]console.Node, len(nodes))
+	for i, m := range nodes {
+		all[i] = console.Node{ID: m.ID, Self: m.ID == n.id, Joined: readAt.Time().Add(-m.Joined), Seen: m.Seen + since}
 	}
 	return all
 }

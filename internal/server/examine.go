@@ -38,19 +38,3 @@ func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires ti
 	}
 	return leaf.NotAfter, err
 }
-
-// CheckCounters probes each partition of the shared counters that the settings name, for
-// the data with this dataset name.
-func CheckCounters(ctx context.Context, s config.Settings, dataset string) error {
-	c, err := openCounters(ctx, s, dataset, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for partition := range c.Partitions() {
-		if _, _, err := c.Probe(ctx, partition); err != nil {
-			return err
-		}
-	}
-	return nil
-}

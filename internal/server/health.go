@@ -2,9 +2,12 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"petcat/internal/ratelimit"
 )
 
 // phase is where a node is in its life.
@@ -22,8 +25,9 @@ func (p *phase) is(at int32) bool { return p.current.Load() == at }
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	// Status is "ready", "degraded" (the node serves requests, but something that it
-	// depends on is unavailable), "starting", "draining" or "failed". With the last
-	// three, no requests should be sent to this node.
+	// depends on is unavailable), "unavailable" (it has been for so long that the node
+	// refuses all requests), "starting", "draining" or "failed". With the last four, no
+	// requests should be sent to this node.
 	Status string `json:"status"`
 	// Checks has, for each part of the node, "ok" or what is wrong.
 	Checks map[string]string `json:"checks"`
@@ -43,6 +47,7 @@ type Part struct {
 type condition struct {
 	store, limiter, keyring string
 	failed                  bool // nothing can be written until the program is started again
+	away                    bool // every request is refused, because the database has not answered for 30 s
 }
 
 // problems returns what is wrong with each part, by its name.
@@ -60,12 +65,14 @@ func (n *Node) condition() (c condition) {
 	case !status.writable:
 		c.store = "the database cannot be written; creates fail"
 	}
-	c.limiter = n.limiter.problem()
-	if c.limiter == "" && c.store != "" {
-		c.limiter = cannotSave // the limiter itself notices only at the next request
+	if err := n.limiter.Err(); err != nil {
+		c.limiter, c.away = "the database does not count requests; this node counts in memory", errors.Is(err, ratelimit.ErrAway)
 	}
 	if !n.keyring.Stats().Trusted {
-		c.keyring = "the change log cannot be read; every key is looked up in the store"
+		c.keyring, c.away = "the change log cannot be read; no key is trusted", true
+	}
+	if c.away && c.limiter != "" {
+		c.limiter = "the database has not counted requests for 30 seconds; all requests are refused"
 	}
 	return c
 }
@@ -89,6 +96,10 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 	}
 	if n.phase.is(draining) {
 		r.Status = "draining"
+		return r, false
+	}
+	if c.away {
+		r.Status = "unavailable"
 		return r, false
 	}
 	return r, true

@@ -37,6 +37,7 @@ func (h *healthHistory) note(c condition) map[string]Part {
 func (n *Node) check(ctx context.Context) {
 	n.backend.check(ctx)
 	if !n.phase.is(starting) {
+		n.limiter.Check()
 		_ = n.health.note(n.condition())
 	}
 }

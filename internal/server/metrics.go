@@ -24,12 +24,14 @@ func (n *Node) registerMetrics() {
 	m.Gauge("petcat_store_queue", "Queued writes.", func() float64 { return float64(n.backend.status().waiting) })
 	m.Counter("petcat_store_shed_total", "Writes refused because too many were queued, in total or for their account.", func() float64 { return float64(n.backend.status().shed) })
 	m.Gauge("petcat_store_up", "1 while the store can be read and written; the same as in /readyz.", func() float64 { return gauge(n.condition().store == "") })
-	m.Gauge("petcat_limiter_degraded", "1 while day counts cannot be saved or the shared counters are unavailable; the same as in /readyz.", func() float64 {
-		return gauge(n.condition().limiter != "")
+	m.Gauge("petcat_limiter_silent", "1 while the database does not count requests and this node counts in memory; the same as in /readyz.", func() float64 {
+		return gauge(n.limiter.Err() != nil)
 	})
-	m.Gauge("petcat_nodes", "Nodes that serve, this one included.", func() float64 { return float64(n.membership.count()) })
-	m.Gauge("petcat_limiter_clock_ahead_seconds", "How far the limits' clock is ahead of the wall clock, which was set back.", func() float64 {
-		return n.limitsClock.Ahead().Seconds()
+	m.Counter("petcat_limiter_local_total", "Requests that this node decided from memory because the database did not count them.", func() float64 { return float64(n.limiter.Local.Load()) })
+	m.Counter("petcat_limiter_overloaded_total", "Requests answered with 503 because the database could not count them in time.", func() float64 { return float64(n.limiter.Overloaded.Load()) })
+	m.Gauge("petcat_nodes", "Nodes that serve, this one included.", func() float64 {
+		nodes, _ := n.membership.current()
+		return float64(len(nodes))
 	})
 	m.Gauge("petcat_keyring_keys", "Keys in memory.", func() float64 { return float64(n.keyring.Stats().Known) })
 	m.Gauge("petcat_keyring_trusted", "1 while the keys in memory are trusted, because the change log is up to date.", func() float64 {
@@ -40,7 +42,6 @@ func (n *Node) registerMetrics() {
 	m.Gauge("petcat_usage_unsaved_seconds", "For how long not everything that was counted has been written to the usage history.", func() float64 { return n.usage.Unsaved().Seconds() })
 	m.Counter("petcat_log_writes_lost_total", "Log writes that failed, and log lines dropped because a write hung.", func() float64 { return float64(n.log.Lost()) })
 	n.backend.registerMetrics(m)
-	n.limiter.registerMetrics(m)
 	n.registerBackupMetrics()
 }
 

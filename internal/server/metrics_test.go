@@ -14,18 +14,6 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// The clock that was set back is told by how much.
-func TestMetricsOfAClockThatWasSetBack(t *testing.T) {
-	t.Parallel()
-	manual := clock.NewManual(time.Now())
-	n := startTestNode(t, func(o *Options) { o.Clock = manual })
-	n.wantMetric(t, "petcat_limiter_clock_ahead_seconds", 0)
-	manual.Step(-time.Hour)
-	n.wantMetric(t, "petcat_limiter_clock_ahead_seconds", 3600)
-	manual.Step(time.Hour)
-	n.wantMetric(t, "petcat_limiter_clock_ahead_seconds", 0)
-}
-
 // failingWriter is a log whose disk is full.
 type failingWriter struct{}
 
@@ -42,7 +30,7 @@ func TestMetricsOfALogThatIsLost(t *testing.T) {
 // mistakenList is a list with a mistake of ours.
 type mistakenList struct{}
 
-func (mistakenList) Current(context.Context) (*catalog.Snapshot, time.Duration, error) {
+func (mistakenList) Current(context.Context, petcat.Revision) (*catalog.Snapshot, time.Duration, error) {
 	panic("boom")
 }
 

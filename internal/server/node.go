@@ -63,8 +63,7 @@ type Node struct {
 	backups      *backupschedule.Schedule // nil without scheduled backups
 	backupChecks *periodic
 	keyring      *keyring.Keyring
-	limitsClock  *ratelimit.Clock
-	limiter      limiter
+	limiter      *ratelimit.Limiter
 	bans         *ratelimit.BanWriter
 
 	follow    context.CancelFunc // ends the goroutines of following
@@ -158,12 +157,12 @@ func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
 func newNode(o Options, l *listeners) *Node {
 	n := &Node{
 		settings: o.Settings, values: o.Values, began: o.Clock.Read().Time(), clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
-		metrics: metrics.New(o.Version), limitsClock: ratelimit.NewClock(o.Clock), failed: make(chan error, 2),
+		metrics: metrics.New(o.Version), failed: make(chan error, 2),
 	}
 	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
 	n.apiOptions = httpapi.Options{
-		Failures: ratelimit.NewFailureBucket(n.limitsClock, ratelimit.FailuresPerMinute),
-		Peeks:    ratelimit.NewPeekBucket(n.limitsClock),
+		Failures: ratelimit.NewBucket[clientnet.Net](n.clock, ratelimit.FailuresPerMinute),
+		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.clock, ratelimit.PeeksPerMinute),
 		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
 		Documents: documents(n.PublicURL()), TrustedProxies: clientnet.NewProxies(n.settings.TrustedProxies, n.log.Logger), CORSOrigins: n.settings.CORSOrigins,
 	}
@@ -184,18 +183,14 @@ func (n *Node) load(ctx context.Context) (err error) {
 	if n.backend.Created() {
 		n.log.InfoContext(ctx, "there was no data, so a new deployment was created: it knows no keys yet", "place", n.backend.place(), "environment", n.backend.Environment())
 	}
-	n.membership = startMembership(ctx, n.backend.registry(), membershipOptions{
-		id: n.id, clock: n.clock, logger: n.log.Logger, countsAlone: n.settings.CountsInMemory(),
-	})
+	n.membership = startMembership(ctx, n.backend.registry(), n.id, n.clock, n.log.Logger)
 	n.monitor = startPeriodic(ctx, untilCheck, n.check)
 	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
 	n.auditChecks = startPeriodic(ctx, n.audit.untilCheck, n.audit.check)
 	n.startUsage(ctx)
 	levels := &levelWatch{store: n.backend, clock: n.clock, log: n.log, setting: n.settings.LogLevel}
 	n.levelChecks = startPeriodic(ctx, untilLevelCheck, levels.check)
-	if err := n.loadLimits(ctx); err != nil {
-		return err
-	}
+	n.startLimiter()
 	if err := n.followChanges(ctx); err != nil {
 		return err
 	}
@@ -214,18 +209,6 @@ func (n *Node) load(ctx context.Context) (err error) {
 	n.loadConsole(ctx)
 	n.phase.set(serving)
 	return nil
-}
-
-// loadLimits opens the limiter. Each ban that it declares is counted, logged and saved.
-func (n *Node) loadLimits(ctx context.Context) (err error) {
-	n.bans = ratelimit.NewBanWriter(n.backend, n.log.Logger)
-	n.limiter, err = n.openLimiter(ctx, func(b petcat.Ban) {
-		n.metrics.Banned(b.Shadow)
-		n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
-			"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
-		n.bans.Banned(b)
-	})
-	return err
 }
 
 // followChanges gives the limiter the current bans, and starts to give it and the keyring

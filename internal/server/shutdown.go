@@ -68,7 +68,7 @@ func (n *Node) close(ctx context.Context) error {
 		n.keyring.Close()
 	}
 	if n.limiter != nil {
-		errs = append(errs, n.limiter.Close(ctx))
+		n.limiter.Close()
 	}
 	if n.bans != nil {
 		n.bans.Close()

@@ -11,10 +11,6 @@ import (
 const (
 	// cleanEvery is how often expired rows are deleted.
 	cleanEvery = time.Minute
-	// dayRetention is how long day counts are kept after the end of their day, so that
-	// operators can look at the last month. The last call of each limiter that leased
-	// days is kept as long.
-	dayRetention = 35 * 24 * time.Hour
 	// endedRetention is how long the number of the last batch is kept of a node that has
 	// ended. After that, no batch of it can still arrive a second time.
 	endedRetention = 24 * time.Hour
@@ -30,10 +26,6 @@ func (s *Store) Clean(ctx context.Context) error {
 	skip := s.dialect.SkipLocked
 	idempotency := `DELETE FROM idempotency WHERE (account_id, key) IN
 		(SELECT account_id, key FROM idempotency WHERE created_at <= ? ORDER BY created_at LIMIT ?` + skip + `)`
-	days := `DELETE FROM day_count WHERE (day, account_id) IN
-		(SELECT day, account_id FROM day_count WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
-	calls := `DELETE FROM day_call WHERE caller IN
-		(SELECT caller FROM day_call WHERE made_at <= ? LIMIT ?` + skip + `)`
 	daily := `DELETE FROM usage_day WHERE (day, account_id) IN
 		(SELECT day, account_id FROM usage_day WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
 	ended := `DELETE FROM usage_node WHERE node IN
@@ -45,14 +37,11 @@ func (s *Store) Clean(ctx context.Context) error {
 	refusals := `DELETE FROM recent_refusal WHERE (account_id, key_id, operation, code) IN
 		(SELECT account_id, key_id, operation, code FROM recent_refusal WHERE last_at <= ? ORDER BY last_at LIMIT ?` + skip + `)`
 	now := Now(s.clock)
-	forgotten := now.Add(-dayRetention)
 	for _, expired := range []struct {
 		query  string
 		before int64
 	}{
 		{idempotency, now.Add(-petcat.IdempotencyRetention).UnixMilli()},
-		{days, petcat.Day.Index(forgotten.Unix())},
-		{calls, forgotten.UnixMilli()},
 		{daily, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
 		{ended, now.Add(-endedRetention).UnixMilli()},
 		{refusals, now.Add(-refusalRetention).UnixMilli()},

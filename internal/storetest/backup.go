@@ -111,7 +111,6 @@ type contents struct {
 	Pets        []petcat.Pet
 	Orders      map[petcat.AccountID][]petcat.Order
 	Audit       []petcat.AuditEntry
-	Days        map[string]int64
 	Credentials []petcat.Credential
 	Access      petcat.AccessChange
 	Usage       map[petcat.AccountID][]petcat.UsageHistory
@@ -170,12 +169,6 @@ func furnish(t *testing.T, open Open) *household {
 	h.kept = h.createOne(t, h.keep, "keep")
 	h.furnishPets(t, shop)
 	h.furnishUsage(t, keys)
-	must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{
-		{Account: h.free.ID, Day: today(f), Want: 900, Quota: 1_000},
-		{Account: shop.ID, Day: today(f), Want: 5, Quota: 10},
-		{Account: h.free.ID, Day: today(f) - 1, Want: 1_000, Quota: 1_000},
-	}))
-	must2(t)(f.LeaseShared(t.Context(), []petcat.SharedLease{{Account: shop.ID, Day: today(f), Want: 3, Quota: 10, Series: 7}}))
 	return h
 }
 
@@ -190,7 +183,7 @@ func (h *household) createOne(t *testing.T, n petcat.NewCategory, key petcat.Ide
 // everything reads all that a store can be asked for.
 func (h *household) everything(t *testing.T, s Store) contents {
 	t.Helper()
-	c := contents{Days: map[string]int64{}, Orders: map[petcat.AccountID][]petcat.Order{}, Usage: map[petcat.AccountID][]petcat.UsageHistory{}, KeyUses: map[petcat.KeyID]time.Time{}}
+	c := contents{Orders: map[petcat.AccountID][]petcat.Order{}, Usage: map[petcat.AccountID][]petcat.UsageHistory{}, KeyUses: map[petcat.KeyID]time.Time{}}
 	c.Accounts = collect(t, func(fn func(petcat.Account) error) error { return s.EachAccount(t.Context(), fn) })
 	c.Keys = collect(t, func(fn func(petcat.Key) error) error { return s.EachKey(t.Context(), 0, fn) })
 	c.Bans = collect(t, func(fn func(petcat.Ban) error) error { return s.EachBan(t.Context(), fn) })
@@ -204,10 +197,6 @@ func (h *household) everything(t *testing.T, s Store) contents {
 		orders, err := s.ListOrders(t.Context(), petcat.OrderQuery{Account: a.ID, Limit: 1_000})
 		c.Orders[a.ID] = must(t, orders, err)
 		h.addUsageOf(t, s, a.ID, &c)
-		for _, day := range []int64{today(h.fixture), today(h.fixture) - 1} {
-			n, err := s.DayCount(t.Context(), a.ID, day)
-			c.Days[fmt.Sprintf("%s on %d", a.ID, day)] = must(t, n, err)
-		}
 	}
 	for _, hash := range h.hashes {
 		found, err := s.FindCredentials(t.Context(), []petcat.KeyHash{hash})
@@ -259,15 +248,6 @@ func (h *household) wantLifeGoesOn(t *testing.T, moved *fixture, before contents
 	_, err = moved.CreateCategory(t.Context(), petcat.CreateCategory{Account: h.free.ID, New: category(t, "other", nil), IdempotencyKey: "keep"})
 	wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 	h.wantPetsGoOn(t, moved, before)
-	leases, err := moved.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: h.free.ID, Day: today(h.fixture), Want: 200, Quota: 1_000}})
-	wantEqual(t, "the rest of the day", []petcat.DayLeased{{Granted: 100, Count: 1_000}}, must(t, leases, err))
-
-	// No counters know of grants that the backup does not know of: a series of
-	// before is another one now.
-	shop := before.Accounts[1].ID
-	shared, err := moved.LeaseShared(t.Context(), []petcat.SharedLease{{Account: shop, Day: today(h.fixture), Want: 1, Quota: 10, Series: 7}})
-	wantEqual(t, "the rest of the shared day", []petcat.SharedLeased{{Granted: 1, Count: 9}}, must(t, shared, err))
-
 	last := before.Categories[len(before.Categories)-1]
 	revision, err := moved.Revision(t.Context())
 	must(t, revision, err)

@@ -50,10 +50,6 @@ func testClean(t *testing.T, open Open) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	today := petcat.Day.Index(noon.Unix())
-	for _, day := range []int64{today - 36, today - 35, today} {
-		must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: 1, Day: day, Want: 1, Quota: 10}}))
-	}
 	f.clock.Advance(petcat.IdempotencyRetention - time.Millisecond)
 	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "young", nil), IdempotencyKey: "young"}))
 	clean()
@@ -61,9 +57,4 @@ func testClean(t *testing.T, open Open) {
 	f.clock.Advance(time.Millisecond)
 	clean()
 	wantRows("idempotency", 1)
-	wantRows("day_count", 1) // a day has passed
-	wantRows("day_call", 3)
-	f.clock.Advance(35 * 24 * time.Hour)
-	clean()
-	wantRows("day_call", 0)
 }

@@ -31,8 +31,6 @@ func testNodes(t *testing.T, open OpenShared) {
 	t.Run("the feed skips nothing", func(t *testing.T) { testFeedUnderLoad(t, open) })
 	t.Run("one idempotency key on all nodes at once", func(t *testing.T) { testKeyOnNodes(t, open) })
 	t.Run("different requests with one idempotency key", func(t *testing.T) { testKeyReusedOnNodes(t, open) })
-	t.Run("day counts of many accounts", func(t *testing.T) { testDaysOnNodes(t, open) })
-	t.Run("shared day counts of many accounts", func(t *testing.T) { testSharedDaysOnNodes(t, open) })
 }
 
 // testCreatesOnNodes: ids are unique and ascend with the revisions, whichever
@@ -248,55 +246,6 @@ func testKeyReusedOnNodes(t *testing.T, open OpenShared) {
 		wg.Wait()
 		if made != 1 || refused != len(all)-1 {
 			t.Fatalf("key %d: %d were made and %d refused", k, made, refused)
-		}
-	}
-}
-
-// testDaysOnNodes: nodes that lease for the same accounts in different orders do
-// not wait for each other for ever, and together never pass a quota.
-func testDaysOnNodes(t *testing.T, open OpenShared) {
-	all := nodes(t, open)
-	const accounts, quota, rounds = 40, 500, 30
-	today := petcat.Day.Index(noon.Unix())
-	var mu sync.Mutex
-	held := make(map[petcat.AccountID]int64)
-	var wg sync.WaitGroup
-	for i, store := range all {
-		for worker := range 2 {
-			wg.Go(func() {
-				for r := range rounds {
-					var leases []petcat.DayLease
-					for a := range accounts {
-						id := petcat.AccountID(1 + (a*(2*worker+1)+i*13+r)%accounts)
-						leases = append(leases, petcat.DayLease{Account: id, Day: today, Want: 7, Quota: quota})
-					}
-					answers, err := store.LeaseDays(t.Context(), aDayCall(), leases)
-					if err != nil {
-						t.Errorf("lease: %v", err)
-						return
-					}
-					var returns []petcat.DayReturn
-					mu.Lock()
-					for n, a := range answers {
-						kept := a.Granted - a.Granted/3
-						held[leases[n].Account] += kept
-						returns = append(returns, petcat.DayReturn{Account: leases[n].Account, Day: today, Unused: a.Granted / 3})
-					}
-					mu.Unlock()
-					if err := store.ReturnDays(t.Context(), aDayCall(), returns); err != nil {
-						t.Errorf("return: %v", err)
-						return
-					}
-				}
-			})
-		}
-	}
-	wg.Wait()
-	for a := range petcat.AccountID(accounts) {
-		count, err := all[0].DayCount(t.Context(), a+1, today)
-		must(t, count, err)
-		if count != held[a+1] || count > quota {
-			t.Errorf("account %d: counted %d, held %d, quota %d", a+1, count, held[a+1], quota)
 		}
 	}
 }

@@ -15,7 +15,6 @@ type everything struct {
 	Accounts   []petcat.Account
 	Keys       []petcat.Key
 	Bans       []petcat.Ban
-	Day        int64
 	Access     petcat.AccessChange
 	Audit      []petcat.AuditEntry
 }
@@ -29,7 +28,6 @@ func (f *fixture) everything(t *testing.T) everything {
 		Accounts:   collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }),
 		Keys:       f.keys(t, 0),
 		Bans:       f.bans(t),
-		Day:        f.dayCount(t, 1, petcat.Day.Index(noon.Unix())),
 		Access:     changes(t, f, 0),
 		Audit:      f.audit(t),
 	}
@@ -46,7 +44,6 @@ func testReopen(t *testing.T, open Open) {
 	if err := f.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: noon, EndsAt: noon.Add(time.Hour), EarlyRetries: 31}); err != nil {
 		t.Fatal(err)
 	}
-	must2(t)(f.LeaseDays(t.Context(), aDayCall(), []petcat.DayLease{{Account: a.ID, Day: petcat.Day.Index(noon.Unix()), Want: 7, Quota: 10}}))
 	for _, name := range []string{"Dogs", "Cats"} {
 		must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, name, nil)}))
 	}

@@ -28,7 +28,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccountStore
 	petcat.KeyStore
 	petcat.BanStore
-	petcat.DayStore
 	petcat.AccessStore
 	petcat.AuditStore
 	petcat.UsageStore
@@ -101,8 +100,6 @@ func run(t *testing.T, open Open) {
 		{"accounts", testAccounts},
 		{"keys", testKeys},
 		{"bans", testBans},
-		{"days", testDays},
-		{"shared days", testSharedDays},
 		{"access", testAccess},
 		{"audit", testAudit},
 		{"usage", testUsage},

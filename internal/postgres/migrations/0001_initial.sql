@@ -98,8 +98,6 @@ CREATE TABLE day_count (
 	day        bigint NOT NULL,
 	account_id bigint NOT NULL,
 	count      bigint NOT NULL,
-	series     bigint NOT NULL DEFAULT 0, -- the last one that shared counters were granted; 0: none
-	granted    bigint NOT NULL DEFAULT 0, -- the sum in it
 	PRIMARY KEY (day, account_id)
 );
 
@@ -146,60 +144,83 @@ CREATE INDEX store_order_account ON store_order (account_id, id);
 -- saying so are deleted by the others.
 CREATE TABLE node (
 	id        text COLLATE "C" PRIMARY KEY,
-	seen_at   timestamptz NOT NULL,
-	joined_at timestamptz NOT NULL DEFAULT now(),
-	cut_off   bigint NOT NULL DEFAULT 0 -- bit p: it cannot reach partition p of the counters
+	joined_at timestamptz NOT NULL,
+	seen_at   timestamptz NOT NULL
 );
 
--- The last call of each process that leased or returned requests of days, so that
--- one whose outcome the process does not know is done once.
-CREATE TABLE day_call (
-	caller  text COLLATE "C" PRIMARY KEY,
-	number  bigint NOT NULL,
-	granted bigint[] NOT NULL, -- what it granted, in its order
-	made_at bigint NOT NULL
-);
+-- What each account has used of its last minute, and of that minute's day. A crash empties
+-- an unlogged table; the day is then read from the table usage. There is one row for each
+-- account. Its step changes every 64 requests, so that the index leads past the versions of
+-- the row that a long snapshot, such as a backup's, keeps.
+CREATE UNLOGGED TABLE spent (
+	account_id  bigint NOT NULL,
+	minute      bigint NOT NULL, -- Unix time / 60
+	step        bigint NOT NULL DEFAULT 0, -- minute_used / 64
+	minute_used bigint NOT NULL DEFAULT 0,
+	day_used    bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (account_id, minute, step)
+) WITH (fillfactor = 50);
 
--- What several nodes count together (package pgcounters). The tables are unlogged:
--- they cost no log, and a crash empties them, all at once.
-
--- One row: the epoch, which ends when the tables are emptied.
-CREATE UNLOGGED TABLE shared_epoch (
-	id    integer PRIMARY KEY CHECK (id = 1),
-	epoch bigint NOT NULL,
-	began bigint NOT NULL -- nanoseconds since the Unix epoch
-);
-
--- One row for each account. Its part is raised after some changes, so that the index
--- leads past the versions of the row that a long snapshot, such as a backup's, keeps.
--- The file is not made shorter, which would need a lock that nobody can wait for.
-CREATE UNLOGGED TABLE shared_count (
-	account_id       bigint NOT NULL,
-	part             bigint NOT NULL,
-	minute           bigint NOT NULL DEFAULT 0,
-	used             bigint NOT NULL DEFAULT 0,
-	epoch            bigint NOT NULL DEFAULT 0,
-	day              bigint NOT NULL DEFAULT 0,
-	series           bigint NOT NULL DEFAULT 0,
-	known            boolean NOT NULL DEFAULT false,
-	count            bigint NOT NULL DEFAULT 0,
-	granted          bigint NOT NULL DEFAULT 0,
-	free             bigint NOT NULL DEFAULT 0,
-	owed             bigint NOT NULL DEFAULT 0,
-	tomorrow_granted bigint NOT NULL DEFAULT 0,
-	tomorrow_count   bigint NOT NULL DEFAULT 0,
-	PRIMARY KEY (account_id, part)
-) WITH (fillfactor = 70, vacuum_truncate = false);
-CREATE INDEX shared_count_day ON shared_count (day);
-
--- Each node's word on each key's early retries.
-CREATE UNLOGGED TABLE shared_retry (
-	key_id  bigint NOT NULL,
-	node    text COLLATE "C" NOT NULL,
-	retries bigint NOT NULL,
-	told_at bigint NOT NULL, -- nanoseconds since the Unix epoch
-	PRIMARY KEY (key_id, node)
-) WITH (fillfactor = 70, vacuum_truncate = false);
+-- charge_quota charges one request to each of the accounts, which must be in ascending
+-- order: to both windows or to neither. A changed signature needs a new name, because nodes
+-- of the version before call this one.
+--
+-- Tables without statistics, as on a new day, must not be scanned: hence the settings.
+-- +goose StatementBegin
+CREATE FUNCTION charge_quota(accounts bigint[], per_minute bigint[], per_day bigint[])
+RETURNS TABLE (now bigint, admitted boolean, minute_used bigint, day_used bigint) -- now in microseconds
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '200ms' AS $$
+DECLARE
+	s record;
+	this_minute bigint;
+	changed boolean;
+	n int := cardinality(accounts);
+BEGIN
+	-- Nothing here has to last, and a standby that is away must not delay it. A SET of the
+	-- function would end before the commit.
+	PERFORM set_config('synchronous_commit', 'off', true);
+	FOR i IN 1 .. n LOOP
+		IF i > 1 AND accounts[i] < accounts[i - 1] THEN
+			RAISE EXCEPTION 'charge_quota: the accounts are not in order'; -- two calls could wait for each other
+		END IF;
+		IF i = 1 OR accounts[i] <> accounts[i - 1] THEN
+			-- A queue in order of arrival; those who wait for a row overtake each other. Whoever
+			-- writes the row holds this lock, so a refusal locks no row and writes nothing.
+			PERFORM pg_advisory_xact_lock(4611686018427387904 + accounts[i]);
+			SELECT t.ctid, t.* INTO s FROM spent AS t WHERE t.account_id = accounts[i] ORDER BY t.minute DESC, t.step DESC LIMIT 1;
+			IF NOT FOUND THEN
+				INSERT INTO spent AS t (account_id, minute) VALUES (accounts[i], 0) RETURNING t.ctid, t.* INTO s;
+			END IF;
+			now := extract(epoch FROM clock_timestamp()) * 1000000; -- after the wait for the account
+			this_minute := now / 60000000;
+			IF s.minute <> this_minute THEN
+				-- The history knows what was admitted when this row was lost, or another one decided.
+				s.day_used := greatest(CASE WHEN s.minute / 1440 = this_minute / 1440 THEN s.day_used END,
+					(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = s.account_id
+						AND u.hour BETWEEN this_minute / 1440 * 24 AND this_minute / 1440 * 24 + 23));
+				s.minute_used := 0;
+			END IF;
+			changed := false;
+		END IF;
+		admitted := s.minute_used < per_minute[i] AND s.day_used < per_day[i];
+		IF admitted THEN
+			s.minute_used := s.minute_used + 1;
+			s.day_used := s.day_used + 1;
+			changed := true;
+		END IF;
+		IF changed AND (i = n OR accounts[i + 1] <> accounts[i]) THEN
+			UPDATE spent AS t SET minute = this_minute, step = s.minute_used / 64, minute_used = s.minute_used, day_used = s.day_used
+			WHERE t.ctid = s.ctid;
+			IF NOT FOUND THEN
+				RAISE EXCEPTION 'charge_quota: the row of account % was written without its lock', accounts[i];
+			END IF;
+		END IF;
+		minute_used := s.minute_used;
+		day_used := s.day_used;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+-- +goose StatementEnd
 
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.

@@ -95,8 +95,6 @@ CREATE TABLE day_count (
 	day        INTEGER NOT NULL,
 	account_id INTEGER NOT NULL,
 	count      INTEGER NOT NULL,
-	series     INTEGER NOT NULL DEFAULT 0, -- the last one that shared counters were granted; 0: none
-	granted    INTEGER NOT NULL DEFAULT 0, -- the sum in it
 	PRIMARY KEY (day, account_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -142,15 +140,6 @@ CREATE TABLE store_order (
 	created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX store_order_account ON store_order (account_id, id);
-
--- The last call of each process that leased or returned requests of days, so that
--- one whose outcome the process does not know is done once.
-CREATE TABLE day_call (
-	caller  TEXT PRIMARY KEY,
-	number  INTEGER NOT NULL,
-	granted BLOB NOT NULL, -- what it granted, in its order: varints
-	made_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.

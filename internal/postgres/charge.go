@@ -1,0 +1,64 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat"
+)
+
+// chargeConnections is how many calls of charge_quota a node has under way at most. They have
+// connections that nothing else uses, so that no slow read delays them.
+const chargeConnections = 2
+
+// Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The
+// revision is read by the same statement, whose snapshot is taken after the call arrived.
+func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, newest petcat.Revision, err error) {
+	const query = `SELECT now, admitted, minute_used, day_used, (SELECT revision FROM counter)
+		FROM charge_quota($1::int8[], $2::int8[], $3::int8[])`
+	accounts, perMinute, perDay := make([]int64, len(charges)), make([]int64, len(charges)), make([]int64, len(charges))
+	for i, c := range charges {
+		accounts[i], perMinute[i], perDay[i] = int64(c.Account), c.Quota.PerMinute, c.Quota.PerDay
+	}
+	before := s.history.read(0)
+	err = s.charges.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, query, accounts, perMinute, perDay)
+		if err != nil {
+			return err
+		}
+		counts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c petcat.QuotaCount, err error) {
+			err = row.Scan(&c.Now, &c.Admitted, &c.MinuteUsed, &c.DayUsed, &newest)
+			c.Now *= int64(time.Microsecond)
+			return c, err
+		})
+		return err
+	})
+	if err == nil && len(counts) != len(charges) {
+		err = fmt.Errorf("charge_quota answered %d of %d charges", len(counts), len(charges))
+	}
+	if err != nil {
+		return nil, 0, translate(err, "charge quotas")
+	}
+	s.history.reached(newest, before)
+	return counts, newest, nil
+}
+
+// cleanSpent deletes the counts of accounts that were not charged for two days, some at a
+// time. Whoever writes a row must hold its account's lock, so it passes over accounts that
+// are being charged.
+func (s *Store) cleanSpent(ctx context.Context) error {
+	const rows = 500
+	const query = `DELETE FROM spent AS s
+		USING (SELECT account_id FROM spent WHERE minute < extract(epoch FROM clock_timestamp()) / 60 - 2880 LIMIT ?) AS old
+		WHERE s.account_id = old.account_id AND s.minute < extract(epoch FROM clock_timestamp()) / 60 - 2880
+			AND pg_try_advisory_xact_lock(4611686018427387904 + old.account_id)`
+	for {
+		deleted, err := engine{s}.Exec(ctx, "delete counts of past days", query, rows)
+		if err != nil || deleted < rows {
+			return err
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package ratelimit
+
+import (
+	"sync"
+
+	"petcat"
+	"petcat/internal/clock"
+)
+
+const (
+	// FailuresPerMinute is how many failed credentials an address may send in a minute: a
+	// busy office behind one address with a wrong key in a script stays below it, guessing
+	// at keys does not.
+	FailuresPerMinute = 600
+	// PeeksPerMinute is how often an account may ask one node for its usage in a minute: it
+	// costs the account nothing.
+	PeeksPerMinute = 60
+	// maxCounts bounds the memory of a bucket to about 2 MB. Past it, newcomers of that
+	// minute share one count.
+	maxCounts = 65_536
+)
+
+// Bucket limits what each of many may do in each UTC minute, on this node alone: failed
+// credentials of an address, or requests of an account that are not charged. Use
+// [NewBucket].
+type Bucket[K comparable] struct {
+	clock clock.Clock
+	limit int64
+
+	mu     sync.Mutex
+	minute int64       // index of the minute that counts holds; guarded by mu
+	counts map[K]int64 // that of the zero K is shared; guarded by mu
+}
+
+// NewBucket returns a bucket that allows limit a minute for each K.
+func NewBucket[K comparable](c clock.Clock, limit int64) *Bucket[K] {
+	return &Bucket[K]{clock: c, limit: limit, counts: make(map[K]int64)}
+}
+
+// BucketDecision is the answer of a [Bucket].
+type BucketDecision struct {
+	Refused    bool
+	Now        int64 // nanoseconds since the Unix epoch
+	Minute     WindowState
+	RetryAfter int64 // as in [Decision]
+}
+
+// Limit returns how much each may do in a minute.
+func (b *Bucket[K]) Limit() int64 { return b.limit }
+
+// Peek returns the state of k, and counts nothing.
+func (b *Bucket[K]) Peek(k K) BucketDecision { return b.take(k, 0) }
+
+// Take counts one of k, or refuses it.
+func (b *Bucket[K]) Take(k K) BucketDecision { return b.take(k, 1) }
+
+func (b *Bucket[K]) take(k K, n int64) BucketDecision {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Read().Wall
+	if minute := minuteOf(now); minute != b.minute {
+		b.minute, b.counts = minute, make(map[K]int64)
+	}
+	if _, known := b.counts[k]; !known && len(b.counts) >= maxCounts {
+		var shared K
+		k = shared
+	}
+	d := BucketDecision{Now: now, Refused: b.counts[k]+n > b.limit}
+	if !d.Refused && n > 0 {
+		b.counts[k] += n
+	}
+	d.Minute = state(b.limit, b.counts[k], petcat.Minute.Reset(b.minute))
+	if d.Refused {
+		d.RetryAfter = retryAfter(now, d.Minute.Reset)
+	}
+	return d
+}

@@ -1,0 +1,64 @@
+package ratelimit_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+func TestBucket(t *testing.T) {
+	c := clock.NewManual(noon)
+	b := ratelimit.NewBucket[string](c, 600)
+	c.Advance(18*time.Second + time.Second/2)
+	now, reset := c.Read().Wall, noon.Unix()+60
+	want(t, "before anything", b.Peek("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600, Reset: reset}})
+	for n := int64(1); n <= 600; n++ {
+		want(t, "within the limit", b.Take("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600 - n, Reset: reset}})
+	}
+	for range 3 {
+		want(t, "past the limit", b.Take("a"), ratelimit.BucketDecision{
+			Refused: true, Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 0, Reset: reset}, RetryAfter: 42,
+		})
+	}
+	want(t, "a look past the limit", b.Peek("a").Refused, false)
+	want(t, "another", b.Take("b").Minute.Remaining, 599)
+	c.Advance(42 * time.Second)
+	want(t, "the next minute", b.Take("a").Minute.Remaining, 599)
+}
+
+// Past 65,536 in a minute, newcomers share one count.
+func TestBucketIsBounded(t *testing.T) {
+	c := clock.NewManual(noon)
+	b := ratelimit.NewBucket[int](c, 10)
+	for n := 1; n <= 65_536; n++ {
+		want(t, "its own count", b.Take(n).Minute.Remaining, 9)
+	}
+	for n := range int64(10) {
+		want(t, "the shared count", b.Take(100_000+int(n)).Minute.Remaining, 9-n)
+	}
+	want(t, "whether the shared count is spent", b.Take(200_000).Refused, true)
+	want(t, "an early one", b.Take(5).Minute.Remaining, 8)
+	c.Advance(time.Minute)
+	want(t, "the next minute", b.Take(200_000).Minute.Remaining, 9)
+}
+
+func TestBucketInParallel(t *testing.T) {
+	b := ratelimit.NewBucket[string](clock.NewManual(noon), 100)
+	var allowed atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 50 {
+				if !b.Take("a").Refused {
+					allowed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	want(t, "allowed", allowed.Load(), 100)
+}

@@ -1,0 +1,295 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+// exhaust spends the minute of a charge, and one request more.
+func (s *service) exhaust(c ratelimit.Charge) {
+	s.t.Helper()
+	for s.spend(c).Verdict == ratelimit.Admitted {
+	}
+}
+
+// untilBanned sends early retries until the key is banned, and returns how many it took.
+func (s *service) untilBanned(c ratelimit.Charge, most int) (early int) {
+	s.t.Helper()
+	s.exhaust(c)
+	s.clock.Advance(petcat.EarlyRetryGrace + 1)
+	for early < most {
+		early++
+		if s.spend(c).Verdict == ratelimit.Banned {
+			break
+		}
+	}
+	return early
+}
+
+func TestBanAfterEarlyRetries(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		s.exhaust(c)
+		s.clock.Advance(petcat.EarlyRetryGrace)
+		for range 500 { // were under way
+			want(t, "within the grace", s.spend(c).Verdict, ratelimit.MinuteSpent)
+		}
+		s.clock.Advance(1)
+		for n := int64(1); n <= 100; n++ {
+			d := s.spend(c)
+			want(t, "an early retry", d.Verdict, ratelimit.MinuteSpent)
+			want(t, "the warning", d.Warn, n >= 50)
+			if d.Warn {
+				want(t, "how many are left", d.EarlyRetriesLeft, 100-n)
+			}
+		}
+		d := s.spend(c)
+		end := noon.Add(63 * time.Second)
+		want(t, "the verdict", d.Verdict, ratelimit.Banned)
+		want(t, "the end", d.BanEnds, end.Unix())
+		want(t, "Retry-After", d.RetryAfter, 62)
+		want(t, "the bans", s.bans, []petcat.Ban{{Key: 1, Account: 1, Level: 1, StartedAt: noon.Add(2 * time.Second), EndsAt: end, EarlyRetries: 101}})
+		want(t, "another key of the account", s.spend(ratelimit.Charge{Account: 1, Key: 2, Quota: free}).Verdict, ratelimit.MinuteSpent)
+
+		calls := s.calls()
+		for range 1_000 {
+			want(t, "during the ban", s.spend(c).BanEnds, end.Unix())
+		}
+		want(t, "calls of the counters for a banned key", s.calls()-calls, 0)
+		s.clock.Advance(end.Sub(s.clock.Read().Time()) - 1)
+		want(t, "just before the end", s.spend(c).Verdict, ratelimit.Banned)
+		s.clock.Advance(1)
+		want(t, "at the end", s.spend(c).Verdict, ratelimit.Admitted)
+	})
+}
+
+func (s *service) calls() int {
+	if c, ok := s.Options.Counters.(*counters); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.calls
+	}
+	return 0
+}
+
+// A caller who waits as told is never early, however many its processes are.
+func TestPoliteCallersAreNotBanned(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000_000}}
+		waits := make([]time.Duration, 90) // a fleet of processes, and when each may come again
+		for range 3 * 60 * 10 {
+			for i := range waits {
+				if waits[i] -= 100 * time.Millisecond; waits[i] <= 0 {
+					if d := s.spend(c); d.Verdict != ratelimit.Admitted {
+						waits[i] = time.Duration(d.RetryAfter) * time.Second
+					}
+				}
+			}
+			s.clock.Advance(100 * time.Millisecond)
+		}
+		want(t, "bans", len(s.bans), 0)
+	})
+}
+
+// The ladder, and one level down for each clean day.
+func TestLadder(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 2, PerDay: 1_000_000}}
+		for i, length := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 6 * time.Hour} {
+			want(t, "early retries", s.untilBanned(c, 1_000), 101)
+			b := s.bans[i]
+			if got := b.EndsAt.Sub(b.StartedAt); got < length || got > length+time.Second {
+				t.Errorf("ban %d lasts %s, want %s", i+1, got, length)
+			}
+			s.clock.Advance(b.EndsAt.Sub(s.clock.Read().Time()))
+		}
+		s.clock.Advance(2 * 24 * time.Hour)
+		s.untilBanned(c, 1_000)
+		want(t, "the level after two clean days", s.bans[len(s.bans)-1].Level, 4)
+	})
+}
+
+func TestBanModes(t *testing.T) {
+	c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+	for mode, bans := range map[petcat.BanMode]int{petcat.ShadowBans: 1, petcat.BansOff: 0} {
+		eachLimiter(t, func(t *testing.T, s *service) {
+			want(t, "early retries", s.untilBanned(c, 1_000), 1_000)
+			want(t, "bans", len(s.bans), bans)
+			if bans > 0 {
+				want(t, "whether it is a shadow ban", s.bans[0].Shadow, true)
+			}
+			want(t, "whether a warning is given", s.spend(c).Warn, false)
+			s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon.Add(time.Hour), EndsAt: noon.Add(61 * time.Minute)})
+			s.clock.Advance(time.Hour)
+			want(t, "the verdict during another node's ban", s.spend(c).Verdict, ratelimit.Admitted)
+		}, func(o *ratelimit.Options) { o.Bans = mode })
+	}
+}
+
+// Bans that were imposed, lifted or loaded elsewhere.
+func TestApplyBan(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		ban := petcat.Ban{Key: 1, Account: 1, Level: 2, StartedAt: noon, EndsAt: noon.Add(5 * time.Minute)}
+		shadow, lifted, older := ban, ban, ban
+		shadow.Shadow = true
+		lifted.LiftedAt = noon.Add(time.Second)
+		older.StartedAt, older.EndsAt = noon.Add(-time.Hour), noon.Add(-time.Hour).Add(5*time.Minute)
+		for _, step := range []struct {
+			what    string
+			ban     petcat.Ban
+			verdict ratelimit.Verdict
+		}{
+			{"a shadow ban does not matter", shadow, ratelimit.Admitted},
+			{"a ban", ban, ratelimit.Banned},
+			{"an older ban changes nothing", older, ratelimit.Banned},
+			{"lifted", lifted, ratelimit.Admitted},
+			{"old news of the ban", ban, ratelimit.Admitted},
+		} {
+			s.ApplyBan(step.ban)
+			want(t, step.what, s.spend(c).Verdict, step.verdict)
+		}
+		s.clock.Advance(time.Minute)
+		s.untilBanned(c, 1_000)
+		want(t, "the level after a lifted ban", s.bans[0].Level, 3)
+	})
+}
+
+// A ban that was imposed before the clock was set back shuts nobody out for longer.
+func TestBanAndAClockThatIsSet(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		s.untilBanned(c, 1_000)
+		s.clock.Step(-365 * 24 * time.Hour)
+		s.clock.Advance(time.Minute + time.Second)
+		want(t, "a minute after the clock was set back", s.spend(c).Verdict, ratelimit.Admitted)
+	})
+}
+
+// banStore saves bans, or fails.
+type banStore struct {
+	petcat.BanStore // nil: nothing else is called
+
+	mu    sync.Mutex
+	fail  func(ctx context.Context, b petcat.Ban) error // guarded by mu; nil: it saves
+	asked int                                           // guarded by mu
+	saved []petcat.KeyID                                // guarded by mu
+}
+
+func (s *banStore) SaveBan(ctx context.Context, b petcat.Ban) error {
+	s.mu.Lock()
+	s.asked++
+	fail := s.fail
+	s.mu.Unlock()
+	if fail != nil {
+		if err := fail(ctx, b); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.saved = append(s.saved, b.Key)
+	return nil
+}
+
+func (s *banStore) set(fail func(ctx context.Context, b petcat.Ban) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = fail
+}
+
+func TestBanWriter(t *testing.T) {
+	away := func(context.Context, petcat.Ban) error { return errors.New("away") }
+	type run struct {
+		*banStore
+		*ratelimit.BanWriter
+		log *strings.Builder
+	}
+	// wantSaved checks what was saved and how often the store was asked since the last look.
+	wantSaved := func(t *testing.T, s run, asked int, keys ...petcat.KeyID) {
+		t.Helper()
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		slices.Sort(s.saved)
+		if !slices.Equal(s.saved, keys) || s.asked != asked {
+			t.Errorf("saved %v with %d calls, want %v with %d", s.saved, s.asked, keys, asked)
+		}
+		s.saved, s.asked = nil, 0
+	}
+	ban := func(key petcat.KeyID) petcat.Ban {
+		return petcat.Ban{Key: key, Account: 1, Level: 1, StartedAt: time.Now(), EndsAt: time.Now().Add(time.Minute)}
+	}
+	for name, test := range map[string]func(t *testing.T, s run){
+		"at once": func(t *testing.T, s run) {
+			s.Banned(ban(1))
+			s.Banned(ban(2))
+			wantSaved(t, s, 2, 1, 2)
+		},
+		"repeated until it stands": func(t *testing.T, s run) {
+			s.set(away)
+			s.Banned(ban(1))
+			time.Sleep(9*time.Second + time.Millisecond)
+			wantSaved(t, s, 10)
+			s.set(nil)
+			time.Sleep(time.Second)
+			wantSaved(t, s, 1, 1)
+			if n := strings.Count(s.log.String(), "level=ERROR"); n != 1 {
+				t.Errorf("%d errors were logged, want 1: %s", n, s.log)
+			}
+		},
+		"until it ends": func(t *testing.T, s run) {
+			s.set(away)
+			s.Banned(ban(1))
+			time.Sleep(time.Hour)
+			wantSaved(t, s, 61)
+		},
+		"one that is stuck delays no other": func(t *testing.T, s run) {
+			s.set(func(ctx context.Context, b petcat.Ban) error {
+				if b.Key == 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
+			})
+			s.Banned(ban(1))
+			s.Banned(ban(2))
+			wantSaved(t, s, 2, 2)
+		},
+		"of a key that is gone": func(t *testing.T, s run) {
+			s.set(func(context.Context, petcat.Ban) error { return petcat.Errorf(petcat.CodeNotFound, "no such key") })
+			s.Banned(ban(1))
+			time.Sleep(time.Minute)
+			wantSaved(t, s, 1)
+		},
+		"once more at the end": func(t *testing.T, s run) {
+			s.set(away)
+			s.Banned(ban(1))
+			wantSaved(t, s, 1)
+			s.set(nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := run{banStore: &banStore{}, log: new(strings.Builder)}
+				s.BanWriter = ratelimit.NewBanWriter(s.banStore, clock.NewSystem(), slog.New(slog.NewTextHandler(s.log, nil)))
+				test(t, s)
+				s.BanWriter.Close()
+				if name == "once more at the end" {
+					wantSaved(t, s, 1, 1)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,310 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// counters count as the function charge_quota does, by the clock of the test.
+type counters struct {
+	clock clock.Clock
+
+	mu    sync.Mutex
+	used  map[petcat.AccountID]petcat.QuotaCount // guarded by mu
+	calls int                                    // guarded by mu
+}
+
+func (c *counters) Charge(_ context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, newest petcat.Revision, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls++
+	now := c.clock.Read().Wall
+	for _, q := range charges {
+		u := c.used[q.Account]
+		charge(&u, q.Quota, now, 0)
+		c.used[q.Account] = u
+		counts = append(counts, u)
+	}
+	return counts, 7, nil
+}
+
+// charge is the rule in one place: a request counts in both windows or in neither.
+func charge(u *petcat.QuotaCount, q petcat.Quota, now, dayUsed int64) {
+	was, is := time.Unix(0, u.Now).UTC(), time.Unix(0, now).UTC()
+	if !was.Truncate(time.Minute).Equal(is.Truncate(time.Minute)) {
+		u.MinuteUsed = 0
+		if !was.Truncate(24 * time.Hour).Equal(is.Truncate(24 * time.Hour)) {
+			u.DayUsed = 0
+		}
+		u.DayUsed = max(u.DayUsed, dayUsed)
+	}
+	u.Now, u.Admitted = now, u.MinuteUsed < q.PerMinute && u.DayUsed < q.PerDay
+	if u.Admitted {
+		u.MinuteUsed++
+		u.DayUsed++
+	}
+}
+
+// service is a limiter, with what it said.
+type service struct {
+	*ratelimit.Limiter
+
+	t       *testing.T
+	clock   *clock.Manual
+	history map[petcat.AccountID]int64 // of the day, before this process
+	bans    []petcat.Ban
+}
+
+// eachLimiter runs a test with a limiter that serves alone, and with one of several nodes.
+func eachLimiter(t *testing.T, test func(t *testing.T, s *service), change ...func(*ratelimit.Options)) {
+	t.Helper()
+	for _, shared := range []bool{false, true} {
+		name := "memory"
+		if shared {
+			name = "counters"
+		}
+		t.Run(name, func(t *testing.T) {
+			s := &service{t: t, clock: clock.NewManual(noon), history: make(map[petcat.AccountID]int64)}
+			o := ratelimit.Options{Clock: s.clock, Bans: petcat.EnforceBans, Banned: func(b petcat.Ban) { s.bans = append(s.bans, b) }}
+			o.DayUsed = func(_ context.Context, id petcat.AccountID, day int64) (int64, error) {
+				if day > petcat.Day.Index(noon.Unix()) {
+					t.Errorf("the history of day %d is read, which began while the node counted", day)
+				}
+				return s.history[id], nil
+			}
+			if shared {
+				o.Counters = &counters{clock: s.clock, used: make(map[petcat.AccountID]petcat.QuotaCount)}
+			}
+			for _, c := range change {
+				c(&o)
+			}
+			s.Limiter = ratelimit.New(o)
+			t.Cleanup(s.Close)
+			test(t, s)
+		})
+	}
+}
+
+func (s *service) spend(c ratelimit.Charge) ratelimit.Decision {
+	s.t.Helper()
+	d, err := s.Spend(s.t.Context(), c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func want[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+var free = petcat.Quota{PerMinute: 60, PerDay: 1_000}
+
+func TestWindows(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		s.clock.Advance(18*time.Second + time.Second/2)
+		minute, midnight := noon.Unix()+60, noon.Unix()+12*3600
+		for n := int64(1); n <= 60; n++ {
+			d := s.spend(c)
+			want(t, "the verdict", d.Verdict, ratelimit.Admitted)
+			want(t, "the minute", d.Minute, ratelimit.WindowState{Limit: 60, Remaining: 60 - n, Reset: minute})
+			want(t, "the day", d.Day, ratelimit.WindowState{Limit: 1_000, Remaining: 1_000 - n, Reset: midnight})
+			want(t, "the effective window", d.Effective, d.Minute)
+		}
+		for range 3 {
+			d := s.spend(c)
+			want(t, "the verdict", d.Verdict, ratelimit.MinuteSpent)
+			want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 60, Remaining: 0, Reset: minute})
+			want(t, "the day after refusals", d.Day.Remaining, 940)
+			want(t, "Retry-After", d.RetryAfter, 42)
+		}
+		want(t, "another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining, 59)
+
+		c.Quota.PerMinute = 300
+		want(t, "another plan: what is used stays used", s.spend(c).Minute.Remaining, 239)
+		c.Quota.PerMinute = 60
+		want(t, "the smaller plan again", s.spend(c).Verdict, ratelimit.MinuteSpent)
+
+		s.clock.Advance(42 * time.Second)
+		want(t, "the next minute", s.spend(c).Minute.Remaining, 59)
+		for {
+			d := s.spend(c)
+			if d.Verdict == ratelimit.MinuteSpent {
+				s.clock.Advance(time.Duration(d.RetryAfter) * time.Second)
+				continue
+			}
+			if d.Verdict == ratelimit.DaySpent {
+				break
+			}
+			if d.Day.Remaining < d.Minute.Remaining {
+				want(t, "the effective window", d.Effective, d.Day)
+			}
+		}
+		d := s.spend(c)
+		want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 1_000, Remaining: 0, Reset: midnight})
+		toMidnight := midnight - s.clock.Read().Time().Unix()
+		if d.RetryAfter < toMidnight || d.RetryAfter > toMidnight+61 {
+			t.Errorf("Retry-After is %d, and it is %d to midnight", d.RetryAfter, toMidnight)
+		}
+		s.clock.Advance(time.Duration(toMidnight) * time.Second)
+		want(t, "the next day", s.spend(c).Day.Remaining, 999)
+	})
+}
+
+func TestPeek(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 2, PerDay: 10}}
+		for n := range int64(3) {
+			for range 3 {
+				d, err := s.Peek(t.Context(), c)
+				want(t, "the error", err, nil)
+				want(t, "what is left", d.Minute.Remaining, 2-n)
+				want(t, "whether it is spent", d.Verdict == ratelimit.MinuteSpent, n == 2)
+			}
+			s.spend(c)
+		}
+		s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
+		d, err := s.Peek(t.Context(), c)
+		want(t, "the error", err, nil)
+		want(t, "the ban's end", d.BanEnds, noon.Unix()+60)
+	})
+}
+
+// Of N parallel requests, exactly the quota is admitted.
+func TestParallel(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		var admitted [3]atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 600 {
+			wg.Go(func() {
+				d, err := s.Spend(t.Context(), ratelimit.Charge{Account: petcat.AccountID(i % 3), Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 61 - int64(i%3)}})
+				if err != nil {
+					t.Error(err)
+				} else if d.Verdict == ratelimit.Admitted {
+					admitted[i%3].Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		for i, wanted := range []int64{60, 60, 59} {
+			want(t, "admitted", admitted[i].Load(), wanted)
+		}
+	})
+}
+
+// A node that serves alone reads the day of an account it has not seen; a node of several
+// leaves that to the counters.
+func TestDayBeforeTheStart(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		s.history[1] = 998
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		left := int64(1)
+		if s.Options.Counters != nil {
+			left = 999
+		}
+		want(t, "what is left of the day", s.spend(c).Day.Remaining, left)
+		s.clock.Advance(24 * time.Hour)
+		want(t, "what is left of the next day", s.spend(c).Day.Remaining, 999)
+		want(t, "of the next day for another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining, 999)
+	})
+}
+
+func TestHistoryThatCannotBeRead(t *testing.T) {
+	var failure error
+	o := ratelimit.Options{Clock: clock.NewManual(noon), DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 5, failure }}
+	l := ratelimit.New(o)
+	defer l.Close()
+	c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+	failure = errors.New("away")
+	_, err := l.Spend(t.Context(), c)
+	want(t, "the code", petcat.CodeOf(err), petcat.CodeServiceUnavailable)
+	failure = nil
+	d, err := l.Spend(t.Context(), c)
+	want(t, "the error", err, nil)
+	want(t, "what is left of the day", d.Day.Remaining, 994)
+	failure = errors.New("away")
+	_, err = l.Spend(t.Context(), c) // is known
+	want(t, "the error", err, nil)
+}
+
+// What nobody needs any more is dropped, and nothing else.
+func TestSweep(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		s.spend(c)
+		for range 30 * 60 {
+			s.clock.Advance(time.Minute)
+			s.Check()
+		}
+		s.history[1] = 500 // is not read again: the day began while the node counted
+		want(t, "what is left of the day", s.spend(c).Day.Remaining, 999)
+		s.clock.Advance(time.Hour)
+		s.Check()
+		want(t, "what is left of the day after a sweep", s.spend(c).Day.Remaining, 998)
+	})
+}
+
+// After a step of the clock, nobody is refused for longer than a window.
+func TestClockThatIsSet(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
+		for _, step := range []time.Duration{time.Second, -time.Second, time.Hour, -time.Hour, 48 * time.Hour, -48 * time.Hour} {
+			for s.spend(c).Verdict == ratelimit.Admitted {
+			}
+			s.clock.Step(step)
+			s.clock.Advance(time.Minute + time.Second)
+			want(t, "a minute after a step of "+step.String(), s.spend(c).Verdict, ratelimit.Admitted)
+		}
+	})
+}
+
+// Whatever is asked in whatever order, both kinds of limiters answer by one simple rule.
+func TestModel(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		r := rand.New(rand.NewPCG(1, 2))
+		model := make(map[petcat.AccountID]petcat.QuotaCount)
+		for range 20_000 {
+			s.clock.Advance(time.Duration(r.ExpFloat64() * float64(time.Second)))
+			if r.IntN(500) == 0 {
+				s.clock.Advance(time.Duration(r.IntN(20)) * time.Hour)
+			}
+			id := petcat.AccountID(r.IntN(4))
+			q := petcat.Quota{PerMinute: 1 + r.Int64N(12), PerDay: 100 + r.Int64N(300)}
+			u := model[id]
+			now := s.clock.Read().Wall
+			c := ratelimit.Charge{Account: id, Key: petcat.KeyID(id), Quota: q}
+			within, decide := q, s.Spend
+			if r.IntN(10) == 0 {
+				within, decide = petcat.Quota{}, s.Peek
+			}
+			charge(&u, within, now, 0)
+			d, err := decide(t.Context(), c)
+			model[id] = u
+			want(t, "the error", err, nil)
+			usage := ratelimit.Usage{Now: d.Now, Quota: q, MinuteUsed: u.MinuteUsed, DayUsed: u.DayUsed, Newest: d.Newest}
+			want(t, "what is used", d.Usage, usage)
+			verdict := ratelimit.Admitted
+			if !u.Admitted {
+				verdict = usage.Verdict()
+			}
+			want(t, "the answer", d, usage.Answer(verdict, c.Key))
+		}
+	}, func(o *ratelimit.Options) { o.Bans = petcat.BansOff })
+}

@@ -1,7 +1,0 @@
-//go:build unix && !linux
-
-package redistest
-
-import "syscall"
-
-func dieWithParent(*syscall.SysProcAttr) {}
