@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log"
 	"net/http/httptest"
-	"time"
 
 	"petcat/client"
 )
@@ -86,38 +85,4 @@ func ExampleCategories_Update() {
 	// Output:
 	// dog
 	// true
-}
-
-func ExampleError() {
-	c, stop := start()
-	defer stop()
-	ctx := context.Background()
-
-	_, err := c.Categories.Get(ctx, 7)
-	if errors.Is(err, client.CodeNotFound) {
-		fmt.Println("there is no category 7")
-	}
-	if e, ok := errors.AsType[*client.Error](err); ok {
-		fmt.Println(e.Status, e.Code, e.RequestID)
-	}
-	fmt.Println(err)
-	// Output:
-	// there is no category 7
-	// 404 not_found TESTS001-1
-	// petcat: get category: 404 not_found: there is no such category (request TESTS001-1)
-}
-
-// A test may answer for the service. This one takes a day, in no time inside a bubble of
-// testing/synctest.
-func ExampleWithTransport() {
-	fake := newService(60, 1000) // an http.RoundTripper
-
-	c, err := client.New("http://petcat.test", "pck_test_key-of-the-tests",
-		client.WithTransport(fake), client.WithMaxWait(24*time.Hour), client.WithRetries(3))
-	if err != nil {
-		log.Fatal(err)
-	}
-	list, err := c.Categories.List(context.Background())
-	fmt.Println(list, err)
-	// Output: [] <nil>
 }

@@ -171,31 +171,6 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestRetriesWithinTheContext: no wait goes beyond the context.
-func TestRetriesWithinTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		away := says(503, client.CodeServiceUnavailable, "Retry-After", "20")
-		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){away, away}}
-		c := dial(t, client.WithTransport(f))
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-		defer cancel()
-		begun := time.Now()
-		_, err := c.Categories.List(ctx)
-		wantCode(t, err, client.CodeServiceUnavailable)
-		if time.Since(begun) > 0 {
-			t.Errorf("it took %s to say that there is no time", time.Since(begun))
-		}
-		ctx, cancel = context.WithCancel(t.Context())
-		time.AfterFunc(5*time.Second, cancel)
-		if _, err = c.Categories.List(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, client.CodeServiceUnavailable) {
-			t.Errorf("the error is %v, want that the context was cancelled, and what the service said", err)
-		}
-		if took := time.Since(begun); took != 5*time.Second || len(f.sent) != 2 {
-			t.Errorf("it took %s and %d requests", took, len(f.sent))
-		}
-	})
-}
-
 // TestIdempotencyKeys: all requests of a create have one key, and other creates others.
 func TestIdempotencyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

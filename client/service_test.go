@@ -26,11 +26,9 @@ const validKey = "pck_test_key-of-the-tests"
 
 // window counts one window of the account.
 type window struct {
-	of           petcat.Window
-	quota, used  int64
-	index        int64
-	firstRefusal time.Time // zero: none in this window
-	early        int64     // early retries in it
+	of          petcat.Window
+	quota, used int64
+	index       int64
 }
 
 // service is a small Pet Category Service in memory, written to api/openapi.yaml and
@@ -47,8 +45,6 @@ type service struct {
 	lastID     int64
 	replays    map[string]replay // by idempotency key
 	requests   []seen
-	early      int // early retries
-	bans       int // imposed for them
 }
 
 // replay is what a create under an idempotency key was, and its answer.
@@ -137,17 +133,6 @@ func (s *service) admit(now time.Time) (reply, bool) {
 	for _, w := range []*window{&s.day, &s.minute} {
 		if w.used < w.quota {
 			continue
-		}
-		if w.firstRefusal.IsZero() {
-			w.firstRefusal = now
-		}
-		if now.Sub(w.firstRefusal) > 2*time.Second {
-			s.early++
-			w.early++
-		}
-		if w.early > max(30, s.minute.quota/2) {
-			s.bans++
-			s.bannedTill = now.Add(time.Minute)
 		}
 		code := petcat.CodeRateLimitExceeded
 		if w.of == petcat.Day {
@@ -349,17 +334,6 @@ func (s *service) log() []seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
-}
-
-// wantPatience checks that nobody was banned, and that there were at most so many early
-// retries.
-func (s *service) wantPatience(t *testing.T, most int) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.early > most || s.bans > 0 {
-		t.Errorf("%d early retries, want at most %d; %d bans", s.early, most, s.bans)
-	}
 }
 
 // refused counts the requests that got 429.
