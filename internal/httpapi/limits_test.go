@@ -98,29 +98,6 @@ func TestLimits(t *testing.T) {
 			t.Errorf("RateLimit is %s", state)
 		}
 	})
-
-}
-
-// 64 parallel clients on one Free key: exactly 60 are admitted.
-func TestLimitsParallel(t *testing.T) {
-	s := start(t)
-	key, _ := s.key(s.account("free", petcat.Free))
-	const n = 256
-	statuses := make(chan int, n)
-	for range 64 {
-		go func() {
-			for range n / 64 {
-				statuses <- s.list(withKey(key)).StatusCode
-			}
-		}()
-	}
-	count := map[int]int{}
-	for range n {
-		count[<-statuses]++
-	}
-	if count[200] != 60 || count[429] != n-60 {
-		t.Errorf("answers by status: %v, want 60 of 200 and the rest 429", count)
-	}
 }
 
 func TestBan(t *testing.T) {
