@@ -221,7 +221,10 @@ func serveArguments(name, place string, flags []string) []string {
 func launchCommand(t testing.TB, place string, cmd *exec.Cmd) *node {
 	t.Helper()
 	n := &node{t: t, place: place, ended: make(chan struct{}), client: newClient(t, &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100})}
-	cmd.Stdout, cmd.Stderr = &n.stdout, &n.log
+	cmd.Stdout = &n.stdout
+	if cmd.Stderr == nil {
+		cmd.Stderr = &n.log
+	}
 	must(t, cmd.Start())
 	n.process = cmd.Process
 	go func() {

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -107,4 +109,27 @@ func TestEveryAnswer(t *testing.T) {
 	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs", "/docs/getting-started", "/livez"} {
 		get(path).want(t, http.StatusOK)
 	}
+}
+
+// TestClosedLog: when nobody reads the log any more, the server goes on, counts what is lost
+// and ends as usual.
+func TestClosedLog(t *testing.T) {
+	t.Parallel()
+	place := directory(t)
+	cmd := command(serveArguments("serve", place, nil)...)
+	reader, log, err := os.Pipe()
+	must(t, err)
+	cmd.Stderr = log
+	n := launchCommand(t, place, cmd)
+	must(t, log.Close())
+	go func() { _, _ = io.Copy(&n.log, reader) }() // ends with the reader
+	n.awaitReady()
+	must(t, reader.Close())
+	k := n.newKey("acme", unlimited...)
+	eventually(t, "a write of the log fails", func() bool {
+		n.list(k.Key).want(t, http.StatusOK)
+		return n.metric("petcat_log_writes_lost_total") > 0
+	})
+	n.list(k.Key).want(t, http.StatusOK)
+	n.stop()
 }

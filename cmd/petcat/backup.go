@@ -84,8 +84,9 @@ to stdout.`,
 }
 
 // interruptible lets SIGINT and SIGTERM end the context of a command, so that it can clean
-// up. A second signal ends the process at once.
+// up, and go on when nobody reads its progress any more. A second signal ends the process at once.
 func interruptible(cmd *cobra.Command) (done func()) {
+	outliveReaders()
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop)
 	cmd.SetContext(ctx)

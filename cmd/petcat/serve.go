@@ -42,6 +42,7 @@ the environment that --environment names, except with --init=false.`,
 // serve runs the service until the context of cmd ends, a signal comes, or the node cannot
 // go on. When the node is ready, serve calls ready, which may be nil.
 func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func(*server.Node) error) error {
+	outliveReaders()
 	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
 	hangup := make(chan os.Signal, 1)
 	if p.isTerminal(p.stdin) || p.isTerminal(p.stdout) || p.isTerminal(p.stderr) {
@@ -78,6 +79,10 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 	context.AfterFunc(ctx, stop)
 	return errors.Join(err, n.Shutdown(ctx))
 }
+
+// outliveReaders lets a write to stdout or stderr fail when nobody reads it any more. Otherwise
+// SIGPIPE would end the process without a shutdown.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // newLog returns the log of a server, on the error stream.
 func (p *program) newLog(settings config.Settings) *logging.Log {

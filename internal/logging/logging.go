@@ -1,16 +1,13 @@
-// Package logging writes the service's log: structured lines, as text for
-// people or as JSON for machines, through a buffer that is written at least
-// every [FlushInterval].
+// Package logging writes the service's log by slog: structured lines, as text for people or as
+// JSON for machines.
 //
-// It refuses to write a key: whatever looks like one is masked in the finished line,
-// wherever it came from. That is the second defence after [petcat.Secret], which
-// already prints as [redacted]. When what it writes to fails, or hangs for so long
-// that the buffer is full, lines are lost and counted; at most one caller at a time
-// waits for a write.
+// Lines are buffered, and written by a goroutine at least every [FlushInterval]; warnings and
+// errors at once. So nobody waits for a write. If the writer fails, or hangs for so long that
+// the buffer is full, lines are lost and counted. A process that is killed loses up to
+// FlushInterval of lines.
 //
-// The price of the buffer is that a process that is killed, or a machine that loses
-// power, loses up to FlushInterval of lines. Warnings and errors are written at
-// once, and so is everything when the process ends normally.
+// The log does not search for secrets: they are values of [petcat.Secret], which prints as
+// [redacted]. Of a request, the access log shows nothing that could hold a key.
 package logging
 
 import (
@@ -18,6 +15,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Format is how lines look.
@@ -29,13 +29,11 @@ const (
 	JSON Format = "json" // one object per line, for machines
 )
 
-// Log is the destination of all lines of a process. Use [New], and Close it at
-// the end.
+// Log is the destination of all lines of a process. Use [New], and Close it at the end.
 type Log struct {
 	*slog.Logger
 	buffer *buffer
 	format Format
-	stamp  stamp // guarded by buffer.mu
 	level  *slog.LevelVar
 }
 
@@ -48,7 +46,7 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 	if format == JSON {
 		handler = slog.NewJSONHandler(b, options)
 	}
-	return &Log{Logger: slog.New(urgent{Handler: handler, buffer: b}), buffer: b, format: format, level: least}
+	return &Log{Logger: slog.New(urgent{handler, b}), buffer: b, format: format, level: least}
 }
 
 // Level returns the least level that is logged.
@@ -57,31 +55,38 @@ func (l *Log) Level() slog.Level { return l.level.Level() }
 // SetLevel changes it, while others log.
 func (l *Log) SetLevel(level slog.Level) { l.level.Set(level) }
 
-// named shows what has a text of its own by that text in either format, such as
-// the ids of accounts and keys: the JSON handler alone would show their numbers.
-func named(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() != slog.KindAny {
-		return a
+// Lost returns how often lines were lost: writes that failed, each of one line or many, and
+// lines for which there was no room.
+func (l *Log) Lost() uint64 { return l.buffer.lost.Load() }
+
+// Flush writes what is buffered before it returns.
+func (l *Log) Flush() { l.buffer.flush() }
+
+// Close writes what is buffered, and waits for that at most for a second.
+func (l *Log) Close() error {
+	done := make(chan struct{})
+	go func() {
+		l.buffer.flush()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
 	}
-	if v, ok := a.Value.Any().(fmt.Stringer); ok {
+	return nil
+}
+
+// named shows values that have a text of their own by that text in either format, such as the
+// ids of accounts and keys: the JSON handler alone would show their numbers.
+func named(_ []string, a slog.Attr) slog.Attr {
+	if v, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(v.String())
 	}
 	return a
 }
 
-// Lost returns how often lines were lost: writes that failed, each of one line or
-// many, and lines for which there was no room.
-func (l *Log) Lost() uint64 { return l.buffer.lost.Load() }
-
-// Flush writes what is buffered, for a line that somebody waits for.
-func (l *Log) Flush() { l.buffer.flush() }
-
-// Close writes what is buffered. Lines that are logged later are written at
-// once.
-func (l *Log) Close() error { return l.buffer.close() }
-
-// urgent writes the buffer through after every warning and error: the lines
-// that tell why a process died must not die with it.
+// urgent has the buffer written after every warning and error: the lines that tell why a
+// process died must not die with it.
 type urgent struct {
 	slog.Handler
 	buffer *buffer
@@ -90,15 +95,106 @@ type urgent struct {
 func (u urgent) Handle(ctx context.Context, r slog.Record) error {
 	err := u.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
-		u.buffer.flush()
+		u.buffer.timer.Reset(0)
 	}
 	return err
 }
 
 func (u urgent) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return urgent{Handler: u.Handler.WithAttrs(attrs), buffer: u.buffer}
+	return urgent{u.Handler.WithAttrs(attrs), u.buffer}
 }
 
 func (u urgent) WithGroup(name string) slog.Handler {
-	return urgent{Handler: u.Handler.WithGroup(name), buffer: u.buffer}
+	return urgent{u.Handler.WithGroup(name), u.buffer}
+}
+
+const (
+	// FlushInterval is how long a line may wait in the buffer.
+	FlushInterval = 200 * time.Millisecond
+	// bufferSize makes a write worth a system call: at 200 bytes a line, one for 300
+	// requests.
+	bufferSize = 64 << 10
+	// maxWaiting is how much may wait while a write hangs: some 5,000 lines.
+	maxWaiting = 16 * bufferSize
+)
+
+// buffer collects lines, which its timer writes.
+type buffer struct {
+	w    io.Writer
+	lost atomic.Uint64
+
+	mu    sync.Mutex
+	lines []byte // guarded by mu
+	timer *time.Timer
+
+	writing sync.Mutex // held during a write, so that pieces are written in order
+	spare   []byte     // guarded by writing
+}
+
+func newBuffer(w io.Writer) *buffer {
+	b := &buffer{w: w}
+	// If a write hangs, what comes next is left to it.
+	b.timer = time.AfterFunc(time.Hour, func() {
+		for b.waiting() && b.writing.TryLock() {
+			b.write()
+			b.writing.Unlock()
+		}
+	})
+	b.timer.Stop()
+	return b
+}
+
+// Write takes one line. It does not fail: lines are lost rather than waited for.
+func (b *buffer) Write(line []byte) (int, error) {
+	b.add(func(lines []byte) []byte { return append(lines, line...) })
+	return len(line), nil
+}
+
+// add lets appendLine append a line to the others.
+func (b *buffer) add(appendLine func(lines []byte) []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := len(b.lines)
+	if before >= maxWaiting {
+		b.lost.Add(1)
+		return
+	}
+	b.lines = appendLine(b.lines)
+	switch {
+	case before < bufferSize && len(b.lines) >= bufferSize:
+		b.timer.Reset(0)
+	case before == 0:
+		b.timer.Reset(FlushInterval)
+	}
+}
+
+func (b *buffer) waiting() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.lines) > 0
+}
+
+// flush writes what waits, after a write that is under way.
+func (b *buffer) flush() {
+	b.writing.Lock()
+	b.write()
+	b.writing.Unlock()
+	if b.waiting() { // the timer may have left it to this write
+		b.timer.Reset(0)
+	}
+}
+
+// write writes what waits. The caller holds writing.
+func (b *buffer) write() {
+	b.mu.Lock()
+	out := b.lines
+	b.lines = b.spare[:0]
+	b.mu.Unlock()
+	b.spare = out
+	if len(out) == 0 {
+		return
+	}
+	if _, err := b.w.Write(out); err != nil {
+		b.lost.Add(1)
+	}
 }

@@ -7,21 +7,22 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"petcat"
 	"petcat/internal/logging"
 )
 
-// sink is where the log goes. Each write is kept apart.
+// sink is where the log goes.
 type sink struct {
-	mu     sync.Mutex
-	writes []string      // guarded by mu
-	err    error         // guarded by mu
-	hang   chan struct{} // a write waits until it is closed; nil: none does
+	mu   sync.Mutex
+	text string        // guarded by mu
+	err  error         // guarded by mu
+	hang chan struct{} // a write waits until it is closed; nil: none does
 }
 
 func (s *sink) Write(p []byte) (int, error) {
@@ -30,209 +31,188 @@ func (s *sink) Write(p []byte) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return 0, s.err
+	if s.err == nil {
+		s.text += string(p)
 	}
-	s.writes = append(s.writes, string(p))
-	return len(p), nil
+	return len(p), s.err
 }
 
-func (s *sink) setErr(err error) {
+func (s *sink) written() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.err = err
+	return s.text
 }
 
-func (s *sink) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Join(s.writes, "")
+// written returns what a log writes.
+func written(format logging.Format, write func(*logging.Log)) string {
+	var s sink
+	log := logging.New(&s, slog.LevelInfo, format)
+	write(log)
+	_ = log.Close()
+	return s.written()
 }
 
-func (s *sink) lines() []string {
-	return strings.Split(strings.TrimSuffix(s.text(), "\n"), "\n")
-}
-
-func formats() []logging.Format { return []logging.Format{logging.Text, logging.JSON} }
-
-// fields parses a line in JSON, strictly. Values are texts.
-func fields(t testing.TB, line string) map[string]string {
-	t.Helper()
-	var raw map[string]any
-	d := json.NewDecoder(strings.NewReader(line))
-	d.UseNumber()
-	if err := d.Decode(&raw); err != nil || d.More() {
-		t.Fatalf("not one JSON object: %v: %q", err, line)
+// TestLines: messages and values are one line each, whatever is in them, and secrets are
+// not shown.
+func TestLines(t *testing.T) {
+	secret := petcat.NewSecret("hunter2")
+	write := func(l *logging.Log) {
+		l.Debug("hidden")
+		l.With("with", "x").Error("failed", "error", errors.New("line\r\ntwo \x1b[31m"), "account", petcat.AccountID(7), "database", secret, "all", []any{secret})
 	}
-	out := map[string]string{}
-	for k, v := range raw {
-		out[k] = fmt.Sprint(v)
+	if got := written(logging.Text, write); !strings.HasSuffix(got, ` level=ERROR msg=failed with=x error="line\r\ntwo \x1b[31m" account=acct_7 database=[redacted] all=[[redacted]]`+"\n") {
+		t.Errorf("text: %s", got)
 	}
-	return out
-}
-
-func TestLineCannotBeForged(t *testing.T) {
-	for _, format := range formats() {
-		var s sink
-		log := logging.New(&s, slog.LevelInfo, format)
-		log.With("with", "x").Error("forged\nlevel=INFO msg=fine", "error", errors.New("line\r\ntwo \x1b[31m"), "key", petcat.KeyID(2)) //nolint:sloglint // it is hostile
-		log.Debug("not wanted")
-		must(t, log.Close())
-		lines := s.lines()
-		if len(lines) != 1 || strings.ContainsAny(s.text(), "\x1b\r") {
-			t.Fatalf("%s: %q", format, lines)
-		}
-		if format == logging.JSON {
-			if got := fields(t, lines[0]); got["msg"] != "forged\nlevel=INFO msg=fine" || got["level"] != "ERROR" || got["error"] != "line\r\ntwo \x1b[31m" || got["with"] != "x" || got["key"] != "key_2" {
-				t.Errorf("the line is %v", got)
-			}
-		}
+	got := written(logging.JSON, write)
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(got), &fields); err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "\x1b") {
+		t.Errorf("json: %v, %s", err, got)
+	}
+	if fields["msg"] != "failed" || fields["account"] != "acct_7" || fields["database"] != "[redacted]" || fields["error"] != "line\r\ntwo \x1b[31m" {
+		t.Errorf("json: %v", fields)
 	}
 }
 
-func TestLinesWaitForTheInterval(t *testing.T) {
+// TestFlushing: a line waits for the interval, and a warning is written at once with what
+// waited.
+func TestFlushing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sink
 		log := logging.New(&s, slog.LevelInfo, logging.Text)
-		for round := 1; round <= 3; round++ {
-			log.Info("slow", "round", round)
+		for round := range 3 {
+			log.Info("slow")
 			log.Access(&logging.Access{Path: "/v1"})
 			time.Sleep(logging.FlushInterval - 1)
 			synctest.Wait()
-			if n := strings.Count(s.text(), "slow"); n != round-1 {
-				t.Fatalf("%d lines before the interval has passed, want %d", n, round-1)
-			}
+			before := strings.Count(s.written(), "\n")
 			time.Sleep(time.Nanosecond)
 			synctest.Wait()
-			if n := strings.Count(s.text(), "slow"); n != round || len(s.writes) != round {
-				t.Fatalf("%d lines in %d writes after the interval, want %d", n, len(s.writes), round)
+			if after := strings.Count(s.written(), "\n"); before != 2*round || after != before+2 {
+				t.Errorf("%d lines before the interval has passed, and %d after it", before, after)
 			}
-			time.Sleep(time.Hour)
 		}
-		must(t, log.Close())
+		log.Info("slow")
+		log.With("a", 1).WithGroup("g").Warn("urgent")
+		synctest.Wait()
+		if n := strings.Count(s.written(), "\n"); n != 8 {
+			t.Errorf("%d lines after a warning", n)
+		}
+		for range 1000 {
+			log.Info(strings.Repeat("x", 100)) //nolint:sloglint // only its length matters
+		}
+		synctest.Wait()
+		if n := strings.Count(s.written(), "\n"); n < 400 {
+			t.Errorf("%d lines after a full buffer", n)
+		}
+		_ = log.Close()
 	})
 }
 
-func TestWarningsAreWrittenAtOnce(t *testing.T) {
-	for name, warn := range map[string]func(*logging.Log){
-		"warning":      func(l *logging.Log) { l.Warn("now") },
-		"error":        func(l *logging.Log) { l.Error("now") },
-		"of a child":   func(l *logging.Log) { l.With("a", 1).Warn("now") },
-		"in a group":   func(l *logging.Log) { l.WithGroup("g").Error("now", "a", 1) },
-		"info, closed": func(l *logging.Log) { _ = l.Close(); l.Info("now") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var s sink
-				log := logging.New(&s, slog.LevelInfo, logging.Text)
-				log.Info("before")
-				warn(log)
-				if text := s.text(); !strings.Contains(text, "before") || !strings.Contains(text, "now") {
-					t.Errorf("written: %q", text)
-				}
-				must(t, log.Close())
-			})
-		})
-	}
-}
-
-func TestFailingWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := sink{err: errors.New("no space left")}
-		log := logging.New(&s, slog.LevelInfo, logging.Text)
-		for i := 1; i <= 3; i++ {
-			log.Warn("lost")
-			if got := log.Lost(); got != uint64(i) {
-				t.Errorf("%d writes lost, want %d", got, i)
-			}
-		}
-		s.setErr(nil)
-		log.Warn("found")
-		must(t, log.Close())
-		if text := s.text(); strings.Contains(text, "lost") || !strings.Contains(text, "found") || log.Lost() != 3 {
-			t.Errorf("written %q, %d lost", text, log.Lost())
-		}
-	})
-}
-
-// While a write hangs, all but the one who writes go on, memory is bounded, and
-// every line is either written later or counted.
-func TestHangingWriter(t *testing.T) {
+// TestLost: nobody waits for a write that hangs or fails, memory is bounded, and every line
+// is written later or counted.
+func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sink{hang: make(chan struct{})}
 		log := logging.New(&s, slog.LevelInfo, logging.Text)
-		const loggers, each = 10, 10_000
-		var finished atomic.Int64
-		for i := range loggers {
-			go func() {
-				for j := range each {
-					if j%1_000 == 999 {
-						log.Warn("w", "k", strings.Repeat("x", 50))
-					} else {
-						log.Access(&logging.Access{RequestID: fmt.Sprintf("%d-%d", i, j), Path: "/v1/categories"})
-					}
-				}
-				finished.Add(1)
-			}()
+		const lines = 50_000
+		for i := range lines {
+			if i%1_000 == 0 {
+				log.Warn("urgent")
+			} else {
+				log.Access(&logging.Access{Path: "/v1/categories"})
+			}
 		}
-		synctest.Wait()
-		if n := finished.Load(); n < loggers-1 {
-			t.Errorf("%d of %d wait for a write that hangs", loggers-n, loggers)
+		begun := time.Now()
+		_ = log.Close()
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("a write that hangs delays the end by %s", took)
 		}
 		close(s.hang)
 		synctest.Wait()
-		must(t, log.Close())
-		if finished.Load() != loggers {
-			t.Error("one of them still waits")
+		if n, lost := strings.Count(s.written(), "\n"), int(log.Lost()); n+lost != lines || lost == 0 || len(s.written()) > 3<<20 {
+			t.Errorf("%d lines are written and %d lost of %d", n, lost, lines)
 		}
-		written, lost := strings.Count(s.text(), "\n"), int(log.Lost())
-		if written+lost != loggers*each || lost == 0 {
-			t.Errorf("%d written and %d lost of %d", written, lost, loggers*each)
-		}
-		if n := len(s.text()); n > 3<<20 {
-			t.Errorf("%d bytes were held in memory", n)
+
+		before := log.Lost()
+		s.err = errors.New("broken pipe")
+		log.Warn("lost")
+		synctest.Wait()
+		s.err = nil
+		log.Warn("found")
+		synctest.Wait()
+		if text := s.written(); strings.Contains(text, "lost") || !strings.Contains(text, "found") || log.Lost() != before+1 {
+			t.Errorf("%d lines are lost", log.Lost()-before)
 		}
 	})
 }
 
-func TestConcurrentLinesStayWholeAndInOrder(t *testing.T) {
-	var s sink
-	log := logging.New(&s, slog.LevelInfo, logging.JSON)
-	const loggers, each = 8, 1_000
-	var all sync.WaitGroup
-	for i := range loggers {
-		all.Go(func() {
-			for j := range each {
-				id := fmt.Sprintf("%d-%d", i, j)
-				switch j % 10 {
-				case 0:
-					log.Info("m", "request_id", id)
-				case 1:
-					log.Warn("m", "request_id", id)
-				default:
-					log.Access(&logging.Access{RequestID: id, Method: "GET", Path: "/v1/\n" + id})
-				}
-			}
-		})
-	}
-	all.Wait()
-	must(t, log.Close())
-	next := [loggers]int{}
-	for _, line := range s.lines() {
-		var i, j int
-		if _, err := fmt.Sscanf(fields(t, line)["request_id"], "%d-%d", &i, &j); err != nil || next[i] != j {
-			t.Fatalf("%q comes where line %d of logger %d was next: %v", line, next[i], i, err)
-		}
-		next[i]++
-	}
-	if len(s.lines()) != loggers*each {
-		t.Errorf("%d lines, want %d", len(s.lines()), loggers*each)
+func access() *logging.Access {
+	return &logging.Access{
+		At: time.Date(2026, 3, 14, 12, 0, 18, 123_456_000, time.FixedZone("east", 3600)), RequestID: "0A1B2C3D-7", Method: "POST", Path: "/v1/categories",
+		Operation: "createCategory", Deprecated: true, Status: 429, Code: "rate_limit_exceeded", Account: 12, Key: 34,
+		Address: "2001:db8::7", Duration: 1234567 * time.Nanosecond, Bytes: 99,
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+func TestAccess(t *testing.T) {
+	stranger := logging.Access{At: access().At, RequestID: "1-2", Method: "GET", Path: "/v1", Status: 404, Address: "192.0.2.7"}
+	for _, c := range []struct {
+		format logging.Format
+		line   *logging.Access
+		want   string
+	}{
+		{logging.JSON, access(), `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request","request_id":"0A1B2C3D-7",` +
+			`"method":"POST","path":"/v1/categories","operation":"createCategory","deprecated":true,"status":429,"code":"rate_limit_exceeded",` +
+			`"account":"acct_12","key":"key_34","address":"2001:db8::7","duration_us":1234,"bytes":99}`},
+		{logging.Text, access(), `time=2026-03-14T11:00:18.123456Z level=INFO msg=request request_id=0A1B2C3D-7 method=POST path=/v1/categories ` +
+			`operation=createCategory deprecated=true status=429 code=rate_limit_exceeded account=acct_12 key=key_34 address=2001:db8::7 duration_us=1234 bytes=99`},
+		{logging.JSON, &stranger, `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request","request_id":"1-2","method":"GET","path":"/v1","status":404,"address":"192.0.2.7","duration_us":0,"bytes":0}`},
+	} {
+		if diff := cmp.Diff(c.want+"\n", written(c.format, func(l *logging.Log) { l.Access(c.line) })); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.format, diff)
+		}
+	}
+	if got := written(logging.Text, func(l *logging.Log) { l.SetLevel(slog.LevelWarn); l.Access(access()) }); got != "" {
+		t.Errorf("at the level warn there is %s", got)
+	}
+}
+
+// TestShown: what a caller sent is bounded, in plain ASCII, and shows no key.
+func TestShown(t *testing.T) {
+	key := "pck_live_" + strings.Repeat("Ab3", 12) + "Zz"
+	for path, want := range map[string]string{
+		"/v1/categories/9007199254740991": "/v1/categories/9007199254740991",
+		"/" + strings.Repeat("a/", 5_000): "/" + strings.Repeat("a/", 127) + "a...",
+		"/v1/" + key + "/x":               "/v1/pck_live_...",
+		"/v1/" + key[9:]:                  "/v1/...",
+		"/v1/%70ck_live_abc":              "/v1/...",
+		"/v1/" + key[9:20] + "%41":        "/v1/" + key[9:20] + "...",
+		"/v1/\",\"status\":200":           "/v1/...",
+		"/v1/\\":                          "/v1/...",
+		"/v1/a b":                         "/v1/a...",
+		"/v1/x.\x1b]0;title\x07":          "/v1/x....",
+		"/v1/\u202egnp.exe":               "/v1/...",
+		"/v1/\xff":                        "/v1/...",
+		"/v1/\n{}":                        "/v1/...",
+	} {
+		a := access()
+		a.Path, a.Method, a.Address = path, path, path
+		for format, name := range map[logging.Format]string{logging.Text: ` %s=%s `, logging.JSON: `"%s":"%s"`} {
+			line := written(format, func(l *logging.Log) { l.Access(a) })
+			for _, field := range []string{"path", "method", "address"} {
+				if !strings.Contains(line, fmt.Sprintf(name, field, want)) || strings.Count(line, "\n") != 1 {
+					t.Errorf("%q: want %s=%s in %s", path, field, want, line)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkAccess(b *testing.B) {
+	log := logging.New(&sink{err: errors.New("away")}, slog.LevelInfo, logging.JSON)
+	a := access()
+	b.ReportAllocs()
+	for b.Loop() {
+		log.Access(a)
 	}
 }
