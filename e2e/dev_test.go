@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// startDev starts petcat dev, and returns what it shows.
+func startDev(t *testing.T, place string) (n *node, shown string) {
+	t.Helper()
+	n = launchCommand(t, place, command(serveArguments("dev", place, nil)...))
+	n.awaitReady()
+	eventually(t, "everything is shown", func() bool {
+		shown = n.stdout.String()
+		return strings.Contains(shown, "Ctrl-C")
+	})
+	return n, shown
+}
+
+// TestDev: what petcat dev shows works, and a second start shows the same key.
+func TestDev(t *testing.T) {
+	t.Parallel()
+	place := directory(t)
+	n, text := startDev(t, place)
+	commands := regexp.MustCompile(`(?m)^ *(curl (?:.*\\\n)*.*)$`).FindAllStringSubmatch(text, -1)
+	if len(commands) != 2 {
+		t.Fatalf("it offers %q", commands)
+	}
+	for i, status := range []string{"200 OK", "201 Created"} {
+		out, err := exec.Command("sh", "-c", commands[i][1]).Output()
+		if err != nil || !strings.HasPrefix(string(out), "HTTP/1.1 "+status) {
+			t.Errorf("%s\nanswers %s %v", commands[i][1], out, err)
+		}
+	}
+	for _, link := range regexp.MustCompile(`http://\S+/(?:docs|metrics)`).FindAllString(text, -1) {
+		a, err := try(http.DefaultClient, http.MethodGet, link, nil)
+		must(t, err)
+		a.want(t, http.StatusOK)
+	}
+	secret := regexp.MustCompile(`pck_live_\w{38}`).FindString(text)
+	if all := n.categories(secret); len(all) != 1 {
+		t.Errorf("there are %v", all)
+	}
+	if info, err := os.Stat(filepath.Join(place, "dev-key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of the key: %v %v", info, err)
+	}
+	n.stop()
+	if strings.Contains(n.log.String(), secret) {
+		t.Error("the log has the key")
+	}
+	n, text = startDev(t, place)
+	if !strings.Contains(text, secret) {
+		t.Errorf("the second start does not show the same key: %s", text)
+	}
+	n.stop()
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat/docs"
+)
+
+// example is a block of commands in a guide, and of what they print, if that is shown.
+type example struct{ kind, text string }
+
+func examplesIn(markdown string) (all []example) {
+	for _, m := range regexp.MustCompile("(?ms)^( *)```(sh|console)\n(.*?)^ *```$").FindAllStringSubmatch(markdown, -1) {
+		all = append(all, example{m[2], regexp.MustCompile("(?m)^"+m[1]).ReplaceAllString(m[3], "")})
+	}
+	return all
+}
+
+// otherTool finds commands that need what the tests do not have to have.
+var otherTool = regexp.MustCompile(`\b(python3|node|jq)\b`)
+
+// shownCommand is a command and what it prints. The command's further lines are indented.
+var shownCommand = regexp.MustCompile(`(?m)^\$ (.*\n(?: +[^ ].*\n)*)((?:[^$].*\n|\n)*)`)
+
+// TestGuides follows all guides, one after the other, in one directory and with one key, and
+// compares what comes back with what they show.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	k := n.newKey("reader", "free")
+	dir := t.TempDir()
+	shell := func(text string) string {
+		t.Helper()
+		text = strings.ReplaceAll(text, "http://localhost:8080", n.api)
+		cmd := exec.Command("sh", "-ec", regexp.MustCompile(`pck_live_\w+`).ReplaceAllString(text, k.Key))
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + dir, "PETCAT_URL=" + n.api, "PETCAT_API_KEY=" + k.Key}
+		o := finish(t, cmd)
+		if o.code != exitDone {
+			t.Errorf("%s\nended with %d: %s%s", text, o.code, o.stdout, o.stderr)
+		}
+		return o.stdout
+	}
+	followed := 0
+	for _, guide := range docs.Guides() {
+		for _, x := range examplesIn(guide.Text) {
+			if x.kind == "sh" && !otherTool.MatchString(x.text) {
+				shell(x.text)
+				followed++
+			}
+			for _, m := range shownCommand.FindAllStringSubmatch(x.text, -1) {
+				if x.kind == "console" && !otherTool.MatchString(m[1]) {
+					wantShown(t, guide.Name, m[2], shell(m[1]))
+					followed++
+				}
+			}
+		}
+	}
+	if followed < 10 {
+		t.Errorf("only %d commands were followed", followed)
+	}
+}
+
+// wantShown compares what a command prints with what a guide shows, in which "..." stands for
+// anything.
+func wantShown(t *testing.T, guide, text, printed string) {
+	t.Helper()
+	want, got := shapes(text), shapes(printed)
+	if !slices.Contains(want, "...") {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-document +server):\n%s", guide, diff)
+		}
+		return
+	}
+	for _, line := range want {
+		if line != "..." && !slices.Contains(got, line) {
+			t.Errorf("%s shows %q, and the server answers\n%s", guide, line, printed)
+		}
+	}
+}
+
+// shapes returns the lines of a text without what differs each time. A line that is only a
+// number, and that of the status, stay.
+func shapes(text string) (lines []string) {
+	opaque := regexp.MustCompile(`^((?i:Date|ETag|X-Request-Id)): .*`)
+	exact := regexp.MustCompile(`^(HTTP/\S+ .*|\d+)$`)
+	for line := range strings.Lines(strings.TrimSpace(strings.ReplaceAll(text, "\r", ""))) {
+		line = strings.TrimSuffix(line, "\n")
+		if !exact.MatchString(line) {
+			line = regexp.MustCompile(`\d+`).ReplaceAllString(opaque.ReplaceAllString(line, "$1"), "N")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSecretsAreNowhere sends a key in every way that a client may get wrong, and looks for
+// it everywhere but where it was printed once; and for the database's password.
+func TestSecretsAreNowhere(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2hunter2"
+	onBothDatabases(t, func(t *testing.T, place string) {
+		files := place
+		if strings.Contains(place, "://") {
+			place += "&password=" + password
+			files = ""
+		}
+		k := newKey(t, place, "acme", unlimited...)
+		revoked := petcatJSON[key](t, place, "key", "create", "acme")
+		petcat(t, place, "key", "revoke", revoked.ID, "--yes")
+		n := serve(t, place, "--log-level", "debug")
+		secrets := []string{randomOf(k), randomOf(revoked), password}
+		clean := func(where, text string) {
+			t.Helper()
+			for _, secret := range secrets {
+				if i := strings.Index(text, secret); i >= 0 {
+					t.Errorf("a secret is in %s: %.200q", where, text[max(0, i-100):])
+				}
+			}
+		}
+		get := func(path string, changes ...change) *answer { return n.do(http.MethodGet, path, "", changes...) }
+		post := func(body string) *answer { return n.do(http.MethodPost, "/v1/categories", body, by(k.Key)) }
+		authorization := func(value string) change { return header("Authorization", value) }
+		for _, a := range []*answer{
+			n.create(k.Key, "dog"), n.list(k.Key), n.list(revoked.Key), n.list(k.Key + "x"), n.list(k.Key[:46] + "!"),
+			get("/v1/categories", authorization("Basic "+k.Key)), get("/v1/categories", authorization(k.Key)), get("/v1/categories", by(k.Key), by(k.Key)),
+			get("/v1/categories/"+k.Key, by(k.Key)), get("/" + k.Key), get("/v1/pck%5Flive%5F"+randomOf(k), by(k.Key)), get("/v1/"+randomOf(k), by(k.Key)),
+			get("/v1/categories?api_key=" + k.Key), get("/v1/categories?after="+k.Key, by(k.Key)),
+			post(k.Key), post(`"` + k.Key + `"`), post(`{"` + k.Key + `":1}`), post(`{"name":["` + k.Key + `"]}`),
+			n.create(k.Key, "dog", header("Idempotency-Key", k.Key+" "+k.Key)), n.list(k.Key, header("X-Request-Id", k.Key)),
+			n.list(k.Key, header("User-Agent", k.Key), header("Referer", "https://x/?k="+k.Key), header("Cookie", k.Key)),
+			n.list(k.Key, header("If-None-Match", `"`+k.Key+`"`)),
+		} {
+			clean("the answer to "+a.Request.Method, string(a.body))
+			for name, values := range a.Header {
+				clean(name, strings.Join(values, ","))
+			}
+		}
+		clean("the metrics", string(n.ask("/metrics").body))
+		ada := n.signIn("ada", "admin")
+		for _, path := range []string{"/console/", "/console/accounts", "/console/keys/" + k.ID, "/console/settings", "/console/audit"} {
+			clean(path, ada.get(path))
+		}
+		admin, err := url.Parse(n.admin)
+		must(t, err)
+		secrets = append(secrets, ada.client.Jar.Cookies(admin)[0].Value)
+		for _, args := range [][]string{{"config"}, {"doctor"}, {"key", "list", "--json"}, {"account", "show", "acme", "--json"}, {"audit", "list", "--json"}} {
+			o := run(t, placed(place, args...)...)
+			clean(strings.Join(args, " "), o.stdout+o.stderr)
+		}
+		inFiles := func(dir string) {
+			must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || !entry.Type().IsRegular() {
+					return err
+				}
+				data, err := os.ReadFile(path)
+				clean(path, string(data))
+				return err
+			}))
+		}
+		backups := t.TempDir()
+		petcat(t, place, "backup", filepath.Join(backups, "a.backup"))
+		inFiles(backups)
+		if files != "" {
+			inFiles(files) // while the log of writes is there, and after it is gone
+		}
+		n.stop()
+		if files != "" {
+			inFiles(files)
+		}
+		clean("the log", n.log.String()+n.stdout.String())
+	})
+}
+
+// randomOf returns the part of a key that nobody can guess. Its last characters are the hint
+// by which operators tell keys apart.
+func randomOf(k key) string { return strings.TrimPrefix(k.Key, "pck_live_")[:28] }
