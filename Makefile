@@ -57,7 +57,7 @@ quick: need-go ## Run the tests that start no server: under 45 s
 	go test -short -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v -e /e2e$$ -e /internal/postgres$$ -e /internal/pgtest$$)
 
 .PHONY: browser
-browser: need-go ## Use the pages in headless Chromium (SCREENSHOTS=docs makes the pictures of the documents again)
+browser: need-go need-npm tools/browser/node_modules ## Use the pages in headless Chromium (SCREENSHOTS=docs makes the pictures of the documents again)
 	@scripts/need "chromium chromium"
 	PETCAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -tags browser -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestBrowser' -count=1
 

@@ -25,7 +25,7 @@ func runBrowser(t *testing.T, script, dir string, task map[string]any) string {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	must(t, err)
-	modules, err := filepath.Abs("../tools/clients/node_modules")
+	modules, err := filepath.Abs("../tools/browser/node_modules")
 	must(t, err)
 	task["executablePath"], task["netLog"] = chromium, filepath.Join(dir, "net.json")
 	text, err := json.Marshal(task)
@@ -50,9 +50,9 @@ type onPage struct {
 	Deprecated            bool
 }
 
-// TestReferencePage: an integrator opens the page, authorizes, sends a create and sees
+// TestBrowserReference: an integrator opens the page, authorizes, sends a create and sees
 // that it went well; neither the page nor the browser asks another host for anything.
-func TestReferencePage(t *testing.T) {
+func TestBrowserReference(t *testing.T) {
 	s := serve(t, directory(t))
 	k := s.newKey("integrator", "free")
 	dir := t.TempDir()
@@ -195,10 +195,10 @@ func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 	}
 }
 
-// TestConsoleInBrowser: an operator signs in with a link, creates an account and a key that
+// TestBrowserConsole: an operator signs in with a link, creates an account and a key that
 // the API takes at once, changes the plan, sees the charts move, lifts a ban and signs out; axe finds nothing
 // serious on any page, nor on those of a viewer; and neither the pages nor the browser ask another host for anything.
-func TestConsoleInBrowser(t *testing.T) {
+func TestBrowserConsole(t *testing.T) {
 	s := serve(t, directory(t))
 	dir, link, viewer := t.TempDir(), s.signInLink("ada", "admin"), s.signInLink("bob", "viewer")
 	minutes := 0 // of use
