@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
+	"os"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
@@ -16,6 +19,14 @@ import (
 	"petcat"
 	"petcat/internal/catalog"
 )
+
+// TestMain has the random tests draw the same each time; -rapid.seed draws others.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.seed", "1"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // block is how many bytes of JSON a block holds before the next one is begun.
 const block = 128 << 10

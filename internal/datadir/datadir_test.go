@@ -40,7 +40,7 @@ func TestUnusable(t *testing.T) {
 	for _, tt := range []struct{ name, path string }{
 		{"a file", file},
 		{"below a file", filepath.Join(file, "data")},
-		{"where nothing can be made", cannotBeMade(t)},
+		{"where nothing can be made", "/proc/petcat"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Open(tt.path)
@@ -106,7 +106,7 @@ func TestMigrationLockWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the lock was free and nobody got it")
 	}
 }
@@ -207,5 +207,42 @@ func TestFreeBytes(t *testing.T) {
 	free, err := d.FreeBytes()
 	if err != nil || free <= 0 {
 		t.Errorf("there are %d bytes free, %v", free, err)
+	}
+}
+
+func TestHasDataMakesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	if has, err := HasData(path); has || err != nil {
+		t.Errorf("HasData of nothing = %v, %v", has, err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory was made: %v", err)
+	}
+}
+
+func TestHasData(t *testing.T) {
+	d, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has, err := HasData(d.path); has || err != nil {
+		t.Errorf("HasData of an empty directory = %v, %v", has, err)
+	}
+	if _, err := d.Database(); err != nil {
+		t.Fatal(err)
+	}
+	if has, err := HasData(d.path); !has || err != nil {
+		t.Errorf("HasData = %v, %v; want true", has, err)
+	}
+}
+
+func TestHasDataOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := HasData(path)
+	if _, ok := errors.AsType[*openerror.Error](err); !ok {
+		t.Errorf("HasData of a file: %v; want an openerror.Error", err)
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"petcat"
 	"petcat/internal/openerror"
@@ -69,22 +67,32 @@ func TestStartEmptiesTheLogOfACrash(t *testing.T) {
 	}
 }
 
-// Commits of a server whose sync failed may be in its log and in no more than
-// memory: while somebody keeps the log from being written anew, nothing may be
-// appended.
+// Commits of a server whose sync failed may be in its log and in no more than memory: while
+// somebody keeps the log from being written anew, nothing may be appended. Even without a
+// query under way, a process that has the database open knows which pages were moved, and
+// takes them for safe: only who is alone moves them all.
 func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
-	dir := left(t)
-	path := filepath.Join(dir, database)
-	other := reader(t, path)
-	before := logSize(t, dir)
-	wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), openerror.Locked)
-	if after := logSize(t, dir); after != before {
-		t.Fatalf("the log has %d bytes, and had %d", after, before)
+	for name, end := range map[string]string{"reading": "SELECT 1", "idle": "COMMIT"} {
+		t.Run(name, func(t *testing.T) {
+			dir := left(t)
+			path := filepath.Join(dir, database)
+			other := reader(t, path)
+			if _, err := other.ExecContext(t.Context(), end); err != nil {
+				t.Fatal(err)
+			}
+			before := logSize(t, dir)
+			wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), openerror.Locked)
+			if after := logSize(t, dir); after != before {
+				t.Fatalf("the log has %d bytes, and had %d", after, before)
+			}
+			if err := other.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s := openAt(t, dir, Options{Serving: true})
+			defer closeNow(t, s)
+			wantNames(t, s, "Dogs")
+		})
 	}
-	time.AfterFunc(5*settlePoll, func() { _ = other.Close() })
-	s := openAt(t, dir, Options{Serving: true})
-	defer closeNow(t, s)
-	wantNames(t, s, "Dogs")
 }
 
 func TestCommandsDoNotWaitForReaders(t *testing.T) {
@@ -96,45 +104,34 @@ func TestCommandsDoNotWaitForReaders(t *testing.T) {
 	wantNames(t, s, "Dogs", "Cats")
 }
 
-// A process that has the database open, and no query under way, knows which
-// pages were moved, and takes them for safe: only who is alone moves them all.
-func TestIdleReaderKeepsAServerFromStarting(t *testing.T) {
-	dir := left(t)
-	path := filepath.Join(dir, database)
-	other := reader(t, path)
-	if _, err := other.ExecContext(t.Context(), "COMMIT"); err != nil {
-		t.Fatal(err)
-	}
-	wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), openerror.Locked)
-}
-
-func TestWriteAheadLogStaysSmallBesideReaders(t *testing.T) {
+// The log is moved into the database when it has become long, and written from its begin
+// again, unless a reader keeps it: then as soon as that has gone.
+func TestLogStaysSmall(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Serving: true})
 	defer closeNow(t, s)
-	description := strings.Repeat("d", petcat.MaxCategoryDescription)
-	fill := func(pages int) {
-		t.Helper()
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range pages / 8 / 3 {
-					name := "Dogs"
-					n, err := petcat.ParseNewCategory(&name, &description)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if _, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n}); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
+	name, description := "Dogs", strings.Repeat("d", petcat.MaxCategoryDescription)
+	n, err := petcat.ParseNewCategory(&name, &description)
+	if err != nil {
+		t.Fatal(err)
 	}
 	const page = 4096
-	create(t, s, "Dogs")
+	// fill writes so many pages or more, in groups of a hundredth of what the log may have.
+	fill := func(pages int) {
+		t.Helper()
+		for range pages * 100 / logPages {
+			group := make([]*op, logPages/100)
+			for i := range group {
+				group[i] = &op{create: &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
+			}
+			if err := s.commit(group); err != nil { // the committer's goroutine has nothing to do
+				t.Fatal(err)
+			}
+		}
+	}
+	fill(3 * logPages)
+	if size := s.WALBytes(); size == 0 || size > logBytes {
+		t.Errorf("the log has %d bytes, want at most %d", size, logBytes)
+	}
 	other := reader(t, s.path)
 	fill(5 * logPages)
 	grown := s.WALBytes()

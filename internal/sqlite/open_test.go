@@ -12,13 +12,11 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
 	"petcat/internal/openerror"
-	"petcat/internal/stalltest"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
@@ -333,16 +331,4 @@ func TestUnusualPath(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, database+"-wal")); err != nil {
 		t.Errorf("the data is somewhere else: %v", err)
 	}
-}
-
-func TestStartIsQuick(t *testing.T) {
-	if stalltest.Race {
-		t.Skip("the race detector makes a start several times as slow")
-	}
-	stalltest.Start(t).InTime("an empty start", 200*time.Millisecond, func() time.Duration {
-		start := time.Now()
-		s := openAt(t, t.TempDir(), Options{Serving: true})
-		defer closeNow(t, s)
-		return time.Since(start)
-	})
 }

@@ -1,81 +1,66 @@
 package sqlite
 
 import (
-	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"petcat/internal/stalltest"
 	"petcat/internal/store"
 )
 
 // A server that always has something to write lets others in between two of its
-// transactions, however long those take.
+// transactions.
 func TestBusyServerLetsOthersWrite(t *testing.T) {
 	dir := t.TempDir()
-	s := openAt(t, dir, Options{Serving: true})
+	s, other := openAt(t, dir, Options{Serving: true}), openAt(t, dir, Options{})
 	defer closeNow(t, s)
-	other := openAt(t, dir, Options{})
 	defer closeNow(t, other)
-	const transaction = 5 * time.Millisecond
-	var transactions atomic.Int64
-	var busy sync.WaitGroup
-	stop := make(chan struct{})
-	for range 2 { // so that one always waits
-		busy.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				err := s.Change(t.Context(), "be busy", func(*store.Tx) error {
-					transactions.Add(1)
-					<-time.After(transaction)
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
-					return
-				}
+	var mu sync.Mutex
+	var order []string
+	write := func(s *Store, name string, before func()) func() {
+		return func() {
+			err := s.Change(t.Context(), name, func(*store.Tx) error {
+				before()
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, name)
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
-		})
+		}
 	}
-	control := stalltest.Start(t)
-	for range 20 {
-		control.Try("to get in", func() (late string) {
-			before := transactions.Load()
-			for transactions.Load() < before+2 {
-				<-time.After(time.Millisecond)
-			}
-			before = transactions.Load()
-			if err := other.Change(t.Context(), "get in", func(*store.Tx) error { return nil }); err != nil {
-				t.Error(err)
-			}
-			// The one that runs, one that has not seen it waiting, and one that begins
-			// while it looks.
-			if waited := transactions.Load() - before; waited > 3 {
-				return fmt.Sprintf("it waited for %d transactions", waited)
-			}
-			return ""
-		})
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(write(s, "server", func() {
+		s.writer.gap = 30 * time.Second // a busy machine wakes others late
+		close(entered)
+		<-proceed
+	}))
+	<-entered
+	all.Go(write(s, "server again", func() {}))
+	all.Go(write(other, "other", func() {}))
+	for begun := time.Now(); !s.writer.turn.Wanted(); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatal("the other does not say that it waits")
+		}
 	}
-	close(stop)
-	busy.Wait()
+	close(proceed)
+	all.Wait()
+	if len(order) != 3 || order[1] != "other" {
+		t.Errorf("the order was %q", order)
+	}
 }
 
 // A process that wants its turn and never takes it only slows others down.
 func TestWantedTurnThatIsNeverTaken(t *testing.T) {
 	dir := t.TempDir()
-	s := openAt(t, dir, Options{Serving: true})
+	s, other := openAt(t, dir, Options{Serving: true}), openAt(t, dir, Options{})
 	defer closeNow(t, s)
-	other := openAt(t, dir, Options{})
 	defer closeNow(t, other)
 	other.writer.turn.Want()
-	for range 10 {
-		create(t, s, "Dogs")
-	}
-	other.writer.turn.Release()
+	defer other.writer.turn.Release()
+	create(t, s, "Dogs")
+	create(t, s, "Cats")
 }

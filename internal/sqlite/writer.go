@@ -39,6 +39,7 @@ type writer struct {
 	clock     clock.Clock
 	turn      *datadir.Turn
 	polite    bool                 // lets others go first who want their turn
+	gap       time.Duration        // how long it lets others go first at most
 	timeout   time.Duration        // how long the lock is waited for
 	conn      *sql.Conn            // nil: to be connected again
 	prepared  map[string]*sql.Stmt // on conn, by their text
@@ -63,7 +64,7 @@ func newWriter(ctx context.Context, path string, o Options) (*writer, error) {
 	}
 	return &writer{
 		life: context.WithoutCancel(ctx), path: path, file: file, db: db,
-		clock: o.Clock, turn: turn, polite: o.Serving, timeout: timeout,
+		clock: o.Clock, turn: turn, polite: o.Serving, gap: turnGap, timeout: timeout,
 	}, nil
 }
 
@@ -133,7 +134,7 @@ func (w *writer) lock() error {
 		return w.refused
 	}
 	if w.polite {
-		w.poll(turnGap, func() bool { return !w.turn.Wanted() })
+		w.poll(w.gap, func() bool { return !w.turn.Wanted() })
 	}
 	err := w.tryLock()
 	if !isBusy(err) {

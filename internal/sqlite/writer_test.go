@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"petcat"
 	"petcat/internal/store"
@@ -19,28 +18,6 @@ func wantUnavailable(t *testing.T, err error) {
 	t.Helper()
 	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 		t.Fatalf("got %v, want %s", err, petcat.CodeServiceUnavailable)
-	}
-}
-
-func TestWriteAheadLogStaysSmall(t *testing.T) {
-	s := openAt(t, t.TempDir(), Options{Serving: true})
-	defer closeNow(t, s)
-	name := strings.Repeat("Dogs", 200)
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for range 1000 {
-				if _, err := tryCreate(t.Context(), t, s, name, ""); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	// 1,000 pages of 4 KiB and one group more; twice that is generous.
-	if size := s.WALBytes(); size == 0 || size > 8<<20 {
-		t.Errorf("the write-ahead log has %d bytes after 4,000 creates, want at most 8 MiB", size)
 	}
 }
 
@@ -259,60 +236,4 @@ func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
 	again := openAt(t, dir, Options{})
 	defer closeNow(t, again)
 	wantNames(t, again, "fills the queue")
-}
-
-// An account that floods the writer leaves room for the others, and for changes.
-func TestNobodyFillsTheQueueAlone(t *testing.T) {
-	const queue = 16
-	s := openAt(t, t.TempDir(), Options{Queue: queue})
-	defer closeNow(t, s)
-	begun, proceed := make(chan struct{}), make(chan struct{})
-	var all sync.WaitGroup
-	all.Go(func() {
-		_ = s.Change(t.Context(), "hold the writer up", func(*store.Tx) error { close(begun); <-proceed; return nil })
-	})
-	<-begun
-	name := "dog"
-	fresh, err := petcat.ParseNewCategory(&name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	category := petcat.CategoryID(1)
-	pet, err := petcat.ParseNewPet(&name, &category)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 4 * queue {
-		all.Go(func() {
-			switch i % 3 {
-			case 0:
-				_, _ = s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: fresh})
-			case 1:
-				_, _ = s.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: pet})
-			default:
-				_ = s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: category, Account: 1})
-			}
-		})
-	}
-	for s.Stats().Waiting+int(s.Stats().Shed) < 4*queue {
-		time.Sleep(time.Millisecond)
-	}
-	all.Go(func() {
-		if _, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 2, New: fresh}); err != nil {
-			t.Errorf("another account's create: %v", err)
-		}
-	})
-	all.Go(func() {
-		if err := s.Change(t.Context(), "change", func(*store.Tx) error { return nil }); err != nil {
-			t.Errorf("a change: %v", err)
-		}
-	})
-	for s.Stats().Waiting < queue/2+2 && s.Stats().Shed == 4*queue-queue/2 {
-		time.Sleep(time.Millisecond)
-	}
-	if stats := s.Stats(); stats.Shed != 4*queue-queue/2 {
-		t.Errorf("%d were refused, want %d", stats.Shed, 4*queue-queue/2)
-	}
-	close(proceed)
-	all.Wait()
 }
