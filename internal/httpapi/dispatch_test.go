@@ -145,3 +145,23 @@ func TestRecord(t *testing.T) {
 		t.Errorf("request ids %q and %q", created.RequestID, refused.RequestID)
 	}
 }
+
+// TestHostIsReflectedNowhere: a caller's Host may be another one's, and caches may keep answers.
+func TestHostIsReflectedNowhere(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	elsewhere := func(r *http.Request) { r.Host = "evil.example" }
+	for range 2 {
+		a := s.create(`{"name":"dog"}`, withKey(key), elsewhere)
+		wantStatus(t, a, 201)
+		if location := a.Header.Get("Location"); strings.Contains(location, "evil") {
+			t.Errorf("Location: %s", location)
+		}
+	}
+	for _, path := range []string{"/v1/categories?limit=1", "/v1/categories/3", "/v1/pets/1", "/v1/nothing", "/nothing", "/v1/usage"} {
+		a := s.do("GET", path, nil, withKey(key), elsewhere)
+		if text := fmt.Sprint(a.Header, string(a.body)); strings.Contains(text, "evil") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+}
