@@ -33,16 +33,3 @@ func TestParseNewAccount(t *testing.T) {
 		})
 	}
 }
-
-func TestParseAccountRef(t *testing.T) {
-	for _, id := range []petcat.AccountID{1, 12, 1<<63 - 1} {
-		if got, isID := petcat.ParseAccountRef(id.String()); !isID || got != id {
-			t.Errorf("%s became %d, %v", id, got, isID)
-		}
-	}
-	for _, name := range []string{"", "acme", "12", "acct_", "acct_0", "acct_-1", "acct_1x", "ACCT_1", "acct_9223372036854775808"} {
-		if got, isID := petcat.ParseAccountRef(name); isID {
-			t.Errorf("%q is taken for the id %d", name, got)
-		}
-	}
-}

@@ -125,43 +125,6 @@ func TestAuditCheckSeesWhatAltersMoreThanOneEntry(t *testing.T) {
 	}
 }
 
-// What was written since a head is checked without what was before.
-func TestAuditCheckStartsAtAHead(t *testing.T) {
-	log, end := auditLog(10)
-	middle := petcat.AuditHead{Sequence: 6, Hash: log[5].Hash}
-	for _, c := range []struct {
-		name  string
-		start petcat.AuditHead
-		alter func(log []petcat.AuditEntry) []petcat.AuditEntry
-		want  []string
-	}{
-		{"nothing", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[5:] }, nil},
-		{"nothing new", end, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log[9:] }, nil},
-		{"the log was empty", petcat.AuditHead{}, func(log []petcat.AuditEntry) []petcat.AuditEntry { return log }, nil},
-		{
-			"an entry before", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry {
-				log[2].Actor = "cli:bob"
-				rewrite(log, 3)
-				return log[5:]
-			},
-			[]string{"audit entry 6 is not the one whose head was kept as " + middle.String() + ": it, or one before it, was replaced"},
-		},
-		{
-			"an entry since", middle, func(log []petcat.AuditEntry) []petcat.AuditEntry { log[7].Action = "key.enable"; return log[5:] },
-			[]string{"audit entry 8 does not carry the hash that it must have: it was altered, or took the place of another"},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			log, _ := auditLog(10)
-			var check petcat.AuditCheck
-			check.StartAt(c.start)
-			if diff := cmp.Diff(c.want, auditFaults(check, c.alter(log))); diff != "" {
-				t.Errorf("faults (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // FuzzAuditCheck alters one thing in a log: it is found, and the entry is named.
 func FuzzAuditCheck(f *testing.F) {
 	for kind := range byte(9) {

@@ -1,10 +1,8 @@
 package petcat_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -70,25 +68,6 @@ func TestGenerateKey(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestGenerateKeyRandomSource(t *testing.T) {
-	t.Run("the unfair values of a byte are thrown away", func(t *testing.T) {
-		unfair := bytes.Repeat([]byte{248, 249, 250, 251, 252, 253, 254, 255}, 4)
-		g, err := petcat.GenerateKey(petcat.Production, io.MultiReader(bytes.NewReader(unfair), bytes.NewReader(make([]byte, 32))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := g.Secret.Reveal()[9:41], strings.Repeat("0", 32); got != want {
-			t.Errorf("random part %s, want %s", got, want)
-		}
-	})
-	t.Run("its failure is no key", func(t *testing.T) {
-		g, err := petcat.GenerateKey(petcat.Production, bytes.NewReader(make([]byte, 31)))
-		if err == nil || !g.Secret.IsZero() {
-			t.Errorf("key %v, error %v", g, err)
-		}
-	})
 }
 
 // No typo passes: not one changed character, not two neighbours swapped.

@@ -9,28 +9,6 @@ import (
 	"petcat"
 )
 
-func TestParseNewOperator(t *testing.T) {
-	for _, name := range []string{"a", "ada", "ada.lovelace", "ada@example.com", "7-of_9", strings.Repeat("x", petcat.MaxOperatorName)} {
-		o, err := petcat.ParseNewOperator(name, "admin")
-		if err != nil || string(o.Name()) != name || o.Role() != petcat.RoleAdmin {
-			t.Errorf("%q: %v, %v", name, o, err)
-		}
-	}
-	for _, name := range []string{"", "Ada", "ada lovelace", ".ada", "@", "ädä", "ada\n", strings.Repeat("x", petcat.MaxOperatorName+1)} {
-		if _, err := petcat.ParseNewOperator(name, "admin"); petcat.CodeOf(err) != petcat.CodeInvalidField {
-			t.Errorf("%q: %v, want invalid_field", name, err)
-		}
-	}
-	for _, role := range []string{"", "Admin", "root"} {
-		if _, err := petcat.ParseNewOperator("ada", role); petcat.CodeOf(err) != petcat.CodeInvalidField {
-			t.Errorf("role %q: %v, want invalid_field", role, err)
-		}
-	}
-	if !petcat.RoleAdmin.Changes() || petcat.RoleViewer.Changes() {
-		t.Error("an admin may change things, and a viewer may not")
-	}
-}
-
 func TestTokens(t *testing.T) {
 	g, err := petcat.GenerateToken(bytes.NewReader(bytes.Repeat([]byte{0xA5}, 40)))
 	if err != nil {

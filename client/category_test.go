@@ -56,29 +56,6 @@ func TestCategories(t *testing.T) {
 	wantCode(t, err, client.CodeMissingField)
 }
 
-// TestDeleteIfMatch: a category is deleted only as it was seen.
-func TestDeleteIfMatch(t *testing.T) {
-	s := newService(1000, 1000)
-	c := newClient(t, s)
-	ctx := t.Context()
-	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dog"})
-	must(t, err)
-	seen, err := c.Categories.Get(ctx, dog.ID)
-	must(t, err)
-	changed, err := c.Categories.Update(ctx, dog.ID, client.CategoryChange{Name: new("hound")})
-	must(t, err)
-	wantCode(t, c.Categories.DeleteIfMatch(ctx, dog.ID, seen.ETag), client.CodePreconditionFailed)
-	before := len(s.log())
-	if err := c.Categories.DeleteIfMatch(ctx, dog.ID, dog.ETag); err == nil || len(s.log()) != before {
-		t.Errorf("without an ETag it was sent %d times; the error is %v", len(s.log())-before, err)
-	}
-	if names := s.names(); len(names) != 1 {
-		t.Errorf("there are %v, want the hound", names)
-	}
-	must(t, c.Categories.DeleteIfMatch(ctx, dog.ID, changed.ETag))
-	wantCode(t, c.Categories.DeleteIfMatch(ctx, dog.ID, changed.ETag), client.CodeNotFound)
-}
-
 // last returns the last request that came.
 func last(s *service) seen {
 	requests := s.log()
@@ -142,18 +119,6 @@ func TestAll(t *testing.T) {
 	wantCode(t, failure, client.CodeForbidden)
 	if n != 1000 {
 		t.Errorf("%d categories before the error, want the first page", n)
-	}
-}
-
-func TestPagesFromAnIDOn(t *testing.T) {
-	s := many(7)
-	var sizes []int
-	for page, err := range newClient(t, s).Categories.Pages(t.Context(), client.Paging{Limit: 2, After: 4}) {
-		must(t, err)
-		sizes = append(sizes, len(page))
-	}
-	if diff := cmp.Diff([]int{2, 1}, sizes); diff != "" || s.log()[0].path != "/v1/categories?after=4&limit=2" {
-		t.Errorf("%+v: sizes of the pages (-want +got):\n%s", s.log(), diff)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -128,46 +127,6 @@ func TestRedirect(t *testing.T) {
 	if n := elsewhere.Load(); n != 0 {
 		t.Errorf("%d requests went elsewhere", n)
 	}
-}
-
-// TestAnswersThatAreNot: answers that no such service gives are errors, and bounded.
-func TestAnswersThatAreNot(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		status int
-		body   io.Reader
-		want   string
-	}{
-		{"not JSON", 200, strings.NewReader("<html>"), "not what the service answers"},
-		{"empty", 200, strings.NewReader(""), "not what the service answers"},
-		{"another JSON", 200, strings.NewReader("[]"), "not what the service answers"},
-		{"endless", 200, io.LimitReader(spaces{}, 2<<20), "longer than any"},
-		{"endless error", 400, io.LimitReader(spaces{}, 2<<20), "400: Bad Request"},
-		{"an error of a proxy", 418, strings.NewReader("<html>"), "418: I'm a teapot"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(c.status)
-				_, _ = io.Copy(w, c.body)
-			}))
-			defer server.Close()
-			api, err := client.New(server.URL, validKey)
-			must(t, err)
-			got, err := api.Categories.Get(t.Context(), 1)
-			if err == nil || !strings.Contains(err.Error(), c.want) || got != (client.Category{}) {
-				t.Errorf("got %+v, the error is %v, want %q", got, err, c.want)
-			}
-		})
-	}
-}
-
-type spaces struct{}
-
-func (spaces) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
 }
 
 // TestConnectionCutInTheMiddleOfAnAnswer: the create is repeated with its key, and happens once.

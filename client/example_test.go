@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"net/http/httptest"
@@ -58,31 +57,4 @@ func ExampleCategories_All() {
 	// 1 dog
 	// 2 cat
 	// 3 rabbit
-}
-
-func ExampleCategories_Update() {
-	c, stop := start()
-	defer stop()
-	ctx := context.Background()
-	dog, err := c.Categories.Create(ctx, client.NewCategory{Name: "dgo"})
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	seen, err := c.Categories.Get(ctx, dog.ID)
-	if err != nil {
-		log.Fatal(err)
-	}
-	change := client.CategoryChange{Name: new("dog"), IfMatch: seen.ETag}
-	changed, err := c.Categories.Update(ctx, seen.ID, change)
-	if errors.Is(err, client.CodePreconditionFailed) {
-		fmt.Println("somebody else was faster")
-	}
-	fmt.Println(changed.Name)
-
-	_, err = c.Categories.Update(ctx, seen.ID, change)
-	fmt.Println(errors.Is(err, client.CodePreconditionFailed))
-	// Output:
-	// dog
-	// true
 }

@@ -153,28 +153,6 @@ func TestGateLongWaits(t *testing.T) {
 	}
 }
 
-// TestGateGivenUp: a call whose context ends while it waits leaves its place.
-func TestGateGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(60, 1000)
-		c := newClient(t, s)
-		s.use(60)
-		ctx, cancel := context.WithCancel(t.Context())
-		ends := make(chan error)
-		go func() {
-			_, err := c.Categories.List(ctx)
-			ends <- err
-		}()
-		time.Sleep(10 * time.Second)
-		cancel()
-		if err := <-ends; !errors.Is(err, context.Canceled) || !errors.Is(err, client.CodeRateLimitExceeded) {
-			t.Errorf("the error is %v, want that the context was cancelled, and what the service said", err)
-		}
-		must(t, createAll(t.Context(), c, "cat", 60))
-		wantEachOnce(t, s, 60)
-	})
-}
-
 // TestGateKnowsOnlyTheContract: a service without RateLimit, whose clock is another, is
 // understood by the three headers of the contract.
 func TestGateKnowsOnlyTheContract(t *testing.T) {
@@ -196,28 +174,6 @@ func TestGateKnowsOnlyTheContract(t *testing.T) {
 		requests := s.log()
 		if took := time.Since(begun); refused(requests) != 0 || took < 2*time.Minute || took > 2*time.Minute+3*time.Second {
 			t.Errorf("%d requests were refused; it took %s, want 2 minutes", refused(requests), took)
-		}
-	})
-}
-
-// TestHeld: who waits can be told until when, and why.
-func TestHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := dial(t, client.WithTransport(newService(2, 1000)))
-		if until, why := c.Held(); why != nil || !until.IsZero() {
-			t.Errorf("before the first call it waits until %s for %v", until, why)
-		}
-		for range 2 {
-			_, err := c.Categories.List(t.Context())
-			must(t, err)
-		}
-		until, why := c.Held()
-		if left := time.Until(until); why == nil || why.Code != client.CodeRateLimitExceeded || !why.NotSent || left <= 0 || left > 62*time.Second || why.RetryAfter < left {
-			t.Errorf("it waits for %s, for %v", left, why)
-		}
-		time.Sleep(time.Until(until))
-		if _, why := c.Held(); why != nil {
-			t.Errorf("then it waits for %v", why)
 		}
 	})
 }

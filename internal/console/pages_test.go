@@ -38,28 +38,6 @@ func TestAccounts(t *testing.T) {
 	b.get("accounts/acct_1").want(http.StatusOK, "closed").lacks("New key", "Change the plan")
 }
 
-func TestAccountPages(t *testing.T) {
-	s := start(t)
-	b := s.admin()
-	for i := range pageSize + 3 {
-		s.account(fmt.Sprintf("Shop %03d", i))
-	}
-	s.account("zoo")
-	next := regexp.MustCompile(`accounts(\?[^"]*after=[^"]*)`)
-	first := b.get("accounts?q=sHop").want(http.StatusOK, "Shop 000", "Shop 049", "Next page", "Accounts on this page: 50.")
-	first.lacks("Shop 050", "zoo")
-	link := next.FindStringSubmatch(first.text)
-	if link == nil {
-		t.Fatal("there is no next page")
-	}
-	b.get("accounts"+link[1]).want(http.StatusOK, "Shop 050", "Shop 052", "First page").lacks("Shop 049", "zoo", "Next page")
-	b.get("find?q=Zo").want(http.StatusOK, "zoo").lacks("Shop")
-	b.get("find?q=acct_3").wantGoesTo("accounts/acct_3")
-	b.do(http.MethodGet, "find?q=acct_1", "", "HX-Request", "true").want(http.StatusOK, "No account’s name begins with “acct_1”.") // acct_12 may be on its way
-	b.get("find?q=key_7").wantGoesTo("keys/key_7")
-	b.get("accounts?q=nobody").want(http.StatusOK, "No account’s name begins with “nobody”.")
-}
-
 // secretOf returns the key that a page shows.
 func secretOf(t *testing.T, p *page) string {
 	t.Helper()

@@ -1,23 +1,17 @@
 package console
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"petcat"
 	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/ratelimit"
 )
 
 func TestSignIn(t *testing.T) {
@@ -79,30 +73,6 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 		}
 		signIn("192.0.2.1", token).want(http.StatusTooManyRequests)
 		signIn("192.0.2.2", token).wantGoesTo("")
-	})
-}
-
-func TestFailedAttemptsAreSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began, c := time.Now(), clock.NewManual(noon)
-		console := New(Options{
-			OwnName:  func(string) bool { return true },
-			Failures: ratelimit.NewBucket[clientnet.Net](c, FailuresPerMinute),
-			Clock:    c, Logger: slog.New(slog.DiscardHandler),
-		})
-		try := func(ctx context.Context) {
-			console.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, base+"sign-in?token=x", nil))
-		}
-		try(t.Context())
-		if took := time.Since(began); took != failureDelay {
-			t.Errorf("it waits %s, want %s", took, failureDelay)
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		try(ended) // who has gone away is not waited for
-		if took := time.Since(began); took != failureDelay {
-			t.Errorf("it waits %s for nobody", took-failureDelay)
-		}
 	})
 }
 

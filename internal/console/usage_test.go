@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -60,31 +59,5 @@ func TestUsage(t *testing.T) {
 	b.get("usage?by=day").want(http.StatusOK, "Usage of all accounts")
 	if p := s.browser().get("accounts/acct_1/usage.csv"); strings.Contains(p.text, "1002") {
 		t.Error("a stranger gets the usage of an account")
-	}
-}
-
-func TestRecentRefusals(t *testing.T) {
-	s := start(t)
-	b := s.admin()
-	a := s.account("acme")
-	s.key(a.ID)
-	b.get("accounts/acct_1").want(http.StatusOK, "None in the last 30 days.")
-	refusal := func(n int, code petcat.Code, status int, until time.Time) petcat.Refusal {
-		at := noon.Add(time.Duration(n) * time.Second)
-		return petcat.Refusal{
-			Account: a.ID, Key: 1, Operation: petcat.OpListCategories, Code: code, Count: int64(1_000 + n), First: noon.Add(-time.Hour), Last: at, RequestID: fmt.Sprint("r", n),
-			Status: status, Minute: petcat.Spent{Used: 60, Limit: 60}, Day: petcat.Spent{Used: 1_000, Limit: 1_000}, Until: until,
-		}
-	}
-	must(t, s.store.AddUsage(t.Context(), petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: noon, Refusals: []petcat.Refusal{
-		refusal(0, petcat.CodeRateLimitExceeded, 429, noon.Add(42*time.Second)),
-		refusal(1, petcat.CodeDailyQuotaExceeded, 429, noon.Add(12*time.Hour)),
-		refusal(2, petcat.CodeKeyBanned, 429, noon.Add(time.Minute)),
-		refusal(3, petcat.CodeServiceUnavailable, 503, time.Time{}),
-	}}))
-	p := b.get("accounts/acct_1").want(http.StatusOK, "The quota of the minute was used up: 60 of 60", "14 Mar 2027, 12:01:00", "r0", "listCategories",
-		"The quota of the day was used up: 1,000 of 1,000", "The key was banned", "14 Mar 2027, 12:01:18", "429", "key_banned", "1,002", "Failed on our side", "503", "r3")
-	if strings.Index(p.text, "r3") > strings.Index(p.text, "r0") {
-		t.Error("the newest is not first")
 	}
 }
