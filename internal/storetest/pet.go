@@ -15,7 +15,6 @@ func testPets(t *testing.T, open Open) {
 	t.Run("a category with pets stays", func(t *testing.T) { testCategoryInUse(t, open) })
 	t.Run("creates against deletions of their category", func(t *testing.T) { testPetsAgainstDeletions(t, open) })
 	t.Run("pages", func(t *testing.T) { testPetPages(t, open) })
-	t.Run("parallel creates", func(t *testing.T) { testParallelPets(t, open) })
 }
 
 func newPet(t *testing.T, name string, category petcat.CategoryID) petcat.NewPet {
@@ -105,10 +104,9 @@ func testCategoryInUse(t *testing.T, open Open) {
 // testPetsAgainstDeletions has two processes create pets of a category while one of
 // them deletes it: there is never a pet whose category is gone.
 func testPetsAgainstDeletions(t *testing.T, open Open) {
-	const rounds, clients = 25, 4
+	const rounds, clients = 10, 4
 	f := start(t, open)
 	stores := []Store{f.Store, f.another(t)}
-	deleted, kept := 0, 0
 	for round := range rounds {
 		category := f.create(t, "Dogs", nil).ID
 		n := newPet(t, fmt.Sprint("Rex ", round), category)
@@ -134,16 +132,10 @@ func testPetsAgainstDeletions(t *testing.T, open Open) {
 		all.Wait()
 		there := len(f.pets(t, petcat.PetQuery{Category: category, Limit: 10}))
 		wantEqual(t, "pets that are there", created, there)
-		switch code := petcat.CodeOf(deletion); {
-		case code == "" && there == 0:
-			deleted++
-		case code == petcat.CodeCategoryInUse && there > 0:
-			kept++
-		default:
+		if code := petcat.CodeOf(deletion); (code != "" || there > 0) && (code != petcat.CodeCategoryInUse || there == 0) {
 			t.Fatalf("the deletion ended with %v, and there are %d pets", deletion, there)
 		}
 	}
-	t.Logf("%d categories were deleted, %d kept", deleted, kept)
 	f.account(t, "zoo")
 	take(t, f) // it looks whether each pet's category is there
 }
@@ -185,37 +177,4 @@ func testPetPages(t *testing.T, open Open) {
 		}
 	}
 	wantEqual(t, "behind all", 0, len(f.pets(t, petcat.PetQuery{After: 1<<53 - 1, Limit: 10})))
-}
-
-func testParallelPets(t *testing.T, open Open) {
-	const clients, each = 16, 10
-	f := start(t, open)
-	category := f.create(t, "Dogs", nil).ID
-	var mu sync.Mutex
-	acknowledged := make(map[petcat.PetID]petcat.Pet)
-	var all sync.WaitGroup
-	for client := range clients {
-		n := newPet(t, fmt.Sprint(client), category)
-		all.Go(func() {
-			for range each {
-				created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: n})
-				if err != nil {
-					t.Errorf("create: %v", err)
-					return
-				}
-				mu.Lock()
-				acknowledged[created.Pet.ID] = created.Pet
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	pets := f.pets(t, petcat.PetQuery{Category: category, Limit: 1_000})
-	wantEqual(t, "the number of pets", clients*each, len(pets))
-	for i, p := range pets {
-		if p.ID != petcat.PetID(i+1) {
-			t.Fatalf("row %d has the id %d", i, p.ID)
-		}
-		wantEqual(t, "what was acknowledged", acknowledged[p.ID], p)
-	}
 }
