@@ -108,15 +108,25 @@ func (p *pool) do(ctx context.Context, fn func(context.Context, *pgx.Conn) error
 
 // write runs fn, which writes, with a connection.
 func (p *pool) write(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	waited := false
 	select {
 	case p.writing <- struct{}{}:
-		defer func() { <-p.writing }()
-	case <-ctx.Done():
-		return &unreachableError{because(ctx, errNoRoom)}
+	default:
+		waited = true
+		select {
+		case p.writing <- struct{}{}:
+		case <-ctx.Done():
+			return &unreachableError{because(ctx, errNoRoom)}
+		}
 	}
+	defer func() { <-p.writing }()
 	// If the writes before have failed meanwhile, this one is refused.
 	return p.writes.run(ctx, func() error {
 		err := p.with(ctx, fn)
+		if waited && errors.Is(err, errNoConnection) && ctx.Err() != nil {
+			// It had little time left, so this says nothing of the database.
+			err = &unreachableError{because(ctx, errNoRoom)}
+		}
 		p.refusal.note(err)
 		return err
 	})
