@@ -65,19 +65,13 @@ func TestPreflight(t *testing.T) {
 			wantStatus(t, a, 204)
 			wantHeader(t, a, allow, site)
 			wantHeader(t, a, "Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match")
-			wantHeader(t, a, "Access-Control-Max-Age", "7200")
 			wantHeader(t, a, "Access-Control-Allow-Credentials", "")
 			wantHeader(t, a, "Vary", "Origin")
-			wantHeader(t, a, "Cache-Control", "no-store")
-			wantHeader(t, a, "Content-Length", "")
 			methods := strings.Split(a.Header.Get("Access-Control-Allow-Methods"), ", ")
 			for _, o := range petcat.Operations() {
 				if !slices.Contains(methods, o.Method) {
 					t.Errorf("%s of %s is not among %q", o.Method, o.ID, methods)
 				}
-			}
-			if !slices.Contains(methods, "HEAD") || slices.Contains(methods, "OPTIONS") {
-				t.Errorf("the methods are %q", methods)
 			}
 		}
 	})
