@@ -1,17 +1,15 @@
 // Package logging writes the service's log by slog: structured lines, as text for people or as
 // JSON for machines.
 //
-// Lines are buffered, and written by a goroutine at least every [FlushInterval]; warnings and
-// errors at once. So nobody waits for a write. If the writer fails, or hangs for so long that
-// the buffer is full, lines are lost and counted. A process that is killed loses up to
-// FlushInterval of lines.
+// A goroutine writes the lines: those of the access log at least every [FlushInterval], others at
+// once. So nobody waits for a write. If the writer fails, or hangs for so long that the buffer is
+// full, lines are lost and counted.
 //
 // The log does not search for secrets: they are values of [petcat.Secret], which prints as
 // [redacted]. Of a request, the access log shows nothing that could hold a key.
 package logging
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,7 +31,7 @@ const (
 type Log struct {
 	*slog.Logger
 	buffer *buffer
-	format Format
+	style  style
 	level  *slog.LevelVar
 }
 
@@ -46,7 +44,7 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 	if format == JSON {
 		handler = slog.NewJSONHandler(b, options)
 	}
-	return &Log{Logger: slog.New(urgent{handler, b}), buffer: b, format: format, level: least}
+	return &Log{Logger: slog.New(handler), buffer: b, style: format.style(), level: least}
 }
 
 // Level returns the least level that is logged.
@@ -65,10 +63,7 @@ func (l *Log) Flush() { l.buffer.flush() }
 // Close writes what is buffered, and waits for that at most for a second.
 func (l *Log) Close() error {
 	done := make(chan struct{})
-	go func() {
-		l.buffer.flush()
-		close(done)
-	}()
+	go func() { l.Flush(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(time.Second):
@@ -83,29 +78,6 @@ func named(_ []string, a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(v.String())
 	}
 	return a
-}
-
-// urgent has the buffer written after every warning and error: the lines that tell why a
-// process died must not die with it.
-type urgent struct {
-	slog.Handler
-	buffer *buffer
-}
-
-func (u urgent) Handle(ctx context.Context, r slog.Record) error {
-	err := u.Handler.Handle(ctx, r)
-	if r.Level >= slog.LevelWarn {
-		u.buffer.timer.Reset(0)
-	}
-	return err
-}
-
-func (u urgent) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return urgent{u.Handler.WithAttrs(attrs), u.buffer}
-}
-
-func (u urgent) WithGroup(name string) slog.Handler {
-	return urgent{u.Handler.WithGroup(name), u.buffer}
 }
 
 const (
@@ -144,9 +116,11 @@ func newBuffer(w io.Writer) *buffer {
 	return b
 }
 
-// Write takes one line. It does not fail: lines are lost rather than waited for.
+// Write takes one line of slog's handlers, and has it written at once. It does not fail: lines
+// are lost rather than waited for.
 func (b *buffer) Write(line []byte) (int, error) {
 	b.add(func(lines []byte) []byte { return append(lines, line...) })
+	b.timer.Reset(0)
 	return len(line), nil
 }
 

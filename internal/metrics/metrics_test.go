@@ -1,15 +1,18 @@
 package metrics_test
 
 import (
+	"flag"
 	"fmt"
-	"math"
 	"net/http/httptest"
+	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"petcat"
@@ -27,138 +30,155 @@ func exposition(t testing.TB, m *metrics.Metrics) string {
 	return w.Body.String()
 }
 
-var sample = regexp.MustCompile(`(?m)^([a-z_]+)(\{[^}]*\})? (\S+)$`)
+var sample = regexp.MustCompile(`(?m)^(petcat_[a-z_]+(?:\{[^}]*\})?) (\S+)$`)
 
-// series returns the values of the product's own time series by name and labels.
+// series returns the values of the product's own time series that are not zero and no buckets,
+// by name and labels.
 func series(t testing.TB, m *metrics.Metrics) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
 	for _, line := range sample.FindAllStringSubmatch(exposition(t, m), -1) {
-		if !strings.HasPrefix(line[1], "petcat_") {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[3], 64)
-		if err != nil {
+		if value, err := strconv.ParseFloat(line[2], 64); err != nil {
 			t.Fatalf("%s: %v", line[0], err)
-		}
-		out[line[1]+line[2]] = value
-	}
-	return out
-}
-
-// changed returns what f added to which time series, and fails when it made new
-// ones.
-func changed(t testing.TB, m *metrics.Metrics, f func()) map[string]float64 {
-	t.Helper()
-	before := series(t, m)
-	f()
-	out := map[string]float64{}
-	for name, value := range series(t, m) {
-		was, known := before[name]
-		if !known {
-			t.Errorf("%s is new", name)
-		}
-		if value != was && !strings.Contains(name, "_bucket{") {
-			out[name] = math.Round((value-was)*1e6) / 1e6
+		} else if value != 0 && !strings.Contains(line[1], "_bucket{") && !strings.HasPrefix(line[1], "petcat_build_info") {
+			out[line[1]] = value
 		}
 	}
 	return out
 }
 
-func wantChanged(t testing.TB, got map[string]float64, want map[string]float64) {
-	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("changed: %v\nwant     %v", got, want)
+func TestCounts(t *testing.T) {
+	m := metrics.New("1.2.3", "abc")
+	m.Request(petcat.OpListCategories, 200, "", true, 250*time.Millisecond)
+	m.Request(petcat.OpListCategories, 429, petcat.CodeRateLimitExceeded, false, 0)
+	m.Request("", 404, petcat.CodeNotFound, true, 0)
+	for _, code := range []petcat.Code{petcat.CodeMissingAPIKey, petcat.CodeKeyBanned, petcat.CodeServiceUnavailable} {
+		m.Request("", 401, code, false, 0)
+	}
+	m.Banned(false)
+	m.Banned(true)
+	m.Commit(3, time.Millisecond)
+	m.Commit(5, 2*time.Millisecond)
+	m.Charge(1, time.Second)
+	for i := range petcat.AccountID(250) {
+		m.Deprecated(petcat.OpListCategories, i%125+1)
+	}
+	m.Gauge("petcat_categories", func() float64 { return 7 })
+	m.Counter("petcat_keyring_lookups_total", func() float64 { return 8 })
+	got := series(t, m)
+	named := 0
+	for name := range got {
+		if strings.HasPrefix(name, `petcat_deprecated_requests_total{account="acct_`) {
+			named++
+			delete(got, name)
+		}
+	}
+	if named != 100 {
+		t.Errorf("%d accounts are named", named)
+	}
+	want := map[string]float64{
+		`petcat_requests_total{code="200",operation="listCategories"}`: 1, `petcat_requests_total{code="429",operation="listCategories"}`: 1,
+		`petcat_requests_total{code="404",operation="none"}`: 1, `petcat_requests_total{code="401",operation="none"}`: 3,
+		`petcat_request_duration_seconds_count{operation="listCategories"}`: 2, `petcat_request_duration_seconds_sum{operation="listCategories"}`: 0.25,
+		`petcat_request_duration_seconds_count{operation="none"}`: 4,
+		`petcat_admitted_total`:                                   2, `petcat_refused_total{reason="rate_limit_exceeded"}`: 1, `petcat_refused_total{reason="missing_api_key"}`: 1, `petcat_refused_total{reason="key_banned"}`: 1,
+		`petcat_bans_total{mode="enforce"}`: 1, `petcat_bans_total{mode="shadow"}`: 1,
+		`petcat_commit_group_size_count`: 2, `petcat_commit_group_size_sum`: 8, `petcat_commit_duration_seconds_count`: 2, `petcat_commit_duration_seconds_sum`: 0.003,
+		`petcat_limiter_duration_seconds_count`: 1, `petcat_limiter_duration_seconds_sum`: 1,
+		`petcat_deprecated_requests_total{account="other",operation="listCategories"}`: 50,
+		`petcat_categories`: 7, `petcat_keyring_lookups_total`: 8,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("series (-want +got):\n%s", diff)
 	}
 }
 
-func TestLint(t *testing.T) {
-	m := metrics.New("v1.2.3")
-	m.Gauge("petcat_catalog_categories", "Categories in the list.", func() float64 { return 7 })
-	m.Counter("petcat_keyring_lookups_total", "Questions to the store.", func() float64 { return 8 })
-	text := exposition(t, m)
+func TestExposition(t *testing.T) {
+	text := exposition(t, metrics.New("1.2.3", "abc"))
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
 	}
-	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
-	}
-	for _, want := range []string{
-		`petcat_build_info{version="v1.2.3"} 1`, "petcat_catalog_categories 7", "petcat_keyring_lookups_total 8",
-		"go_goroutines ", "process_open_fds ", "promhttp_metric_handler_errors_total",
-	} {
+	for _, want := range []string{`revision="abc",version="1.2.3"} 1`, "go_goroutines ", "process_open_fds ", "promhttp_metric_handler_errors_total"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s", want)
 		}
 	}
-	for line := range strings.SplitSeq(text, "\n") {
-		name, isHelp := strings.CutPrefix(line, "# HELP petcat_")
-		if isHelp && !strings.HasSuffix(name, ".") {
-			t.Errorf("the help is no sentence: %s", line)
+}
+
+func TestSeries(t *testing.T) {
+	noon := time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
+	m := metrics.New("test", "")
+	m.Request(petcat.OpListCategories, 200, "", true, time.Millisecond) // before the series
+	s := m.Series(noon)
+	for range 99 {
+		m.Request(petcat.OpListCategories, 200, "", true, time.Millisecond)
+	}
+	m.Request(petcat.OpCreateCategory, 429, petcat.CodeRateLimitExceeded, false, time.Second)
+	m.Request("", 503, petcat.CodeServiceUnavailable, false, 0)
+	s.Take(noon.Add(metrics.Step), []string{"store"})
+	s.Take(noon.Add(2*metrics.Step), nil)
+
+	points := s.Last(360, 1)
+	p, last := points[358], points[359]
+	if len(points) != 360 || points[357].Took != 0 || p.Took != metrics.Step || p.Answers != [6]int64{2: 99, 4: 1, 5: 1} ||
+		!cmp.Equal(p.Refused, map[petcat.Code]int64{petcat.CodeRateLimitExceeded: 1}) || !slices.Equal(p.Unhealthy, []string{"store"}) {
+		t.Errorf("the step: %+v", p)
+	}
+	if last.Answers != [6]int64{} || last.Unhealthy != nil || !last.End.Equal(noon.Add(2*metrics.Step)) || !points[0].End.Equal(last.End.Add(-359*metrics.Step)) {
+		t.Errorf("the last step: %+v", last)
+	}
+	for share, want := range map[float64]time.Duration{0.001: 100 * time.Microsecond, 0.5: time.Millisecond, 0.999: time.Second} {
+		if got := p.Quantile(share); got != want {
+			t.Errorf("the quantile %v is %s, want %s", share, got, want)
 		}
+	}
+	if got := last.Quantile(0.5); got != 0 {
+		t.Errorf("half of no requests take %s", got)
+	}
+
+	for i := 3; i <= 9000; i++ { // a day has 8,640
+		m.Request("", 200, "", true, 0)
+		s.Take(noon.Add(time.Duration(i)*metrics.Step), nil)
+	}
+	day := s.Last(289, 30)
+	for i, p := range day[1:] {
+		if p.Took != 30*metrics.Step || p.Answers[2] != 30 || !p.End.Equal(noon.Add(time.Duration(360+30*(i+1))*metrics.Step)) {
+			t.Fatalf("point %d of the day: %+v", i, p)
+		}
+	}
+	if day[0].Took != 0 {
+		t.Errorf("before the day: %+v", day[0])
 	}
 }
 
-func TestRequest(t *testing.T) {
-	const duration = 250 * time.Millisecond
-	for _, c := range []struct {
-		name      string
-		operation petcat.OperationID
-		status    int
-		code      petcat.Code
-		admitted  bool
-		want      map[string]float64
-	}{
-		{"admitted", petcat.OpListCategories, 200, "", true, map[string]float64{
-			`petcat_requests_total{code="200",operation="listCategories"}`: 1, "petcat_admitted_total": 1,
-			`petcat_request_duration_seconds_count{operation="listCategories"}`: 1, `petcat_request_duration_seconds_sum{operation="listCategories"}`: 0.25,
-		}},
-		{"refused", metrics.NoOperation, 429, petcat.CodeRateLimitExceeded, false, map[string]float64{
-			`petcat_requests_total{code="429",operation="none"}`: 1, `petcat_refused_total{reason="rate_limit_exceeded"}`: 1,
-			`petcat_request_duration_seconds_count{operation="none"}`: 1, `petcat_request_duration_seconds_sum{operation="none"}`: 0.25,
-		}},
-		{"unknown operation", "dropTables", 200, "", true, map[string]float64{
-			`petcat_requests_total{code="200",operation="none"}`: 1, "petcat_admitted_total": 1,
-			`petcat_request_duration_seconds_count{operation="none"}`: 1, `petcat_request_duration_seconds_sum{operation="none"}`: 0.25,
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := metrics.New("v")
-			wantChanged(t, changed(t, m, func() { m.Request(c.operation, c.status, c.code, c.admitted, duration) }), c.want)
-		})
+var update = flag.Bool("update", false, "write docs/metrics.md")
+
+// TestDocument: docs/metrics.md is what the table says; go generate writes it.
+func TestDocument(t *testing.T) {
+	const name = "../../docs/metrics.md"
+	var text strings.Builder
+	text.WriteString(`# Metrics
+
+For operators: what ` + "`/metrics` of the admin listener shows, beside the metrics of the Go runtime and the process" + `. This file is generated from the program's table. No label contains a key, a path
+or an address; only ` + "`petcat_deprecated_requests_total`" + ` names accounts, at most 100.
+
+| metric | meaning |
+|---|---|
+`)
+	for _, row := range metrics.Table() {
+		fmt.Fprintf(&text, "| `%s` | %s |\n", row[0], row[1])
 	}
-}
-
-func TestBansAndCommits(t *testing.T) {
-	m := metrics.New("v")
-	wantChanged(t, changed(t, m, func() { m.Banned(false); m.Banned(false); m.Banned(true) }), map[string]float64{
-		`petcat_bans_total{mode="enforce"}`: 2, `petcat_bans_total{mode="shadow"}`: 1,
-	})
-	wantChanged(t, changed(t, m, func() { m.Commit(3, time.Millisecond); m.Commit(5, 2*time.Millisecond) }), map[string]float64{
-		"petcat_commit_group_size_count": 2, "petcat_commit_group_size_sum": 8,
-		"petcat_commit_duration_seconds_count": 2, "petcat_commit_duration_seconds_sum": 0.003,
-	})
-}
-
-// However callers behave, no time series comes into being: all are there from
-// the start, and no label has a value that a caller chose.
-func TestCallersMakeNoSeries(t *testing.T) {
-	m := metrics.New("v")
-	operations := []petcat.OperationID{metrics.NoOperation, petcat.OpListCategories, petcat.OpCreateCategory, "", "chosen-by-a-caller"}
-	statuses := []int{200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 499, 500, 503}
-	codes := append(petcat.Codes(), "", "chosen-by-a-caller")
-	changed(t, m, func() {
-		for _, o := range operations {
-			for _, status := range statuses {
-				for _, code := range codes {
-					m.Request(o, status, code, true, time.Second)
-					m.Request(o, status, code, false, time.Hour)
-				}
-			}
+	if *update {
+		if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
 		}
-	})
-	if text := exposition(t, m); strings.Contains(text, "chosen") {
-		t.Error("a label has a value that a caller chose")
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text.String(), string(got)); diff != "" {
+		t.Errorf("run go generate ./internal/metrics (-table +document):\n%s", diff)
 	}
 }

@@ -55,14 +55,14 @@ func (b *postgresBackend) status() storeStatus {
 }
 
 func (b *postgresBackend) registerMetrics(m *metrics.Metrics) {
-	m.Gauge("petcat_store_connections", "Connections to the database.", func() float64 { return float64(b.Stats().Connections) })
-	m.Gauge("petcat_store_connections_in_use", "Connections to the database that are in use.", func() float64 { return float64(b.Stats().InUse) })
-	m.Gauge("petcat_clock_ahead_of_database_seconds", "How far this node's clock is ahead of the database's; negative: behind.", func() float64 {
+	m.Gauge("petcat_store_connections", func() float64 { return float64(b.Stats().Connections) })
+	m.Gauge("petcat_store_connections_in_use", func() float64 { return float64(b.Stats().InUse) })
+	m.Gauge("petcat_clock_ahead_of_database_seconds", func() float64 {
 		return b.Stats().ClockAhead.Seconds()
 	})
-	m.Gauge("petcat_catalog_age_seconds", "Seconds since the list of categories was last known to be complete.", func() float64 { return b.categories.Stats().Age.Seconds() })
-	m.Counter("petcat_catalog_freshness_queries_total", "Freshness queries to the database.", func() float64 { return float64(b.categories.Stats().Queries) })
-	m.Counter("petcat_catalog_stale_total", "Stale lists of categories served while the database was unavailable.", func() float64 { return float64(b.categories.Stats().Stale) })
+	m.Gauge("petcat_catalog_age_seconds", func() float64 { return b.categories.Stats().Age.Seconds() })
+	m.Counter("petcat_catalog_freshness_queries_total", func() float64 { return float64(b.categories.Stats().Queries) })
+	m.Counter("petcat_catalog_stale_total", func() float64 { return float64(b.categories.Stats().Stale) })
 }
 
 // Close ends the freshness queries, and then closes the store.

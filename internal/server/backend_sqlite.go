@@ -90,8 +90,8 @@ func (b *sqliteBackend) status() storeStatus {
 }
 
 func (b *sqliteBackend) registerMetrics(m *metrics.Metrics) {
-	m.Gauge("petcat_store_free_bytes", "Room on the disk of the embedded database.", func() float64 { return freeBytes(b.dir) })
-	m.Gauge("petcat_store_wal_bytes", "Size of the write-ahead log of the embedded database.", func() float64 { return float64(b.WALBytes()) })
+	m.Gauge("petcat_store_free_bytes", func() float64 { return freeBytes(b.dir) })
+	m.Gauge("petcat_store_wal_bytes", func() float64 { return float64(b.WALBytes()) })
 }
 
 // Close closes the store, and then unlocks the data directory for other servers.

@@ -41,14 +41,14 @@ func (n *Node) registerBackupMetrics() {
 		return
 	}
 	m, stats := n.metrics, n.backups.Stats
-	m.Gauge("petcat_backup_interval_seconds", "Seconds from one scheduled backup to the next.", n.settings.BackupEvery.Seconds)
-	m.Gauge("petcat_backup_last_success_timestamp_seconds", "When the data of the last verified backup was copied, by whichever node, in Unix time; 0 before the first.", func() float64 {
+	m.Gauge("petcat_backup_interval_seconds", n.settings.BackupEvery.Seconds)
+	m.Gauge("petcat_backup_last_success_timestamp_seconds", func() float64 {
 		if last := stats().Last; !last.TakenAt.IsZero() {
 			return float64(last.TakenAt.Unix())
 		}
 		return 0
 	})
-	m.Gauge("petcat_backup_duration_seconds", "Seconds that the last verified backup took, with its verification.", func() float64 { return stats().Last.Seconds })
-	m.Gauge("petcat_backup_size_bytes", "Size of the last verified backup.", func() float64 { return float64(stats().Last.Size) })
-	m.Counter("petcat_backup_failures_total", "Scheduled backups of this node that failed.", func() float64 { return float64(stats().Failures) })
+	m.Gauge("petcat_backup_duration_seconds", func() float64 { return stats().Last.Seconds })
+	m.Gauge("petcat_backup_size_bytes", func() float64 { return float64(stats().Last.Size) })
+	m.Counter("petcat_backup_failures_total", func() float64 { return float64(stats().Failures) })
 }

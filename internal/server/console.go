@@ -69,9 +69,9 @@ func (n *Node) loadConsole(ctx context.Context) {
 
 // steps returns the series as the console shows it.
 func steps(series *metrics.Series, span console.Span) []console.Step {
-	points := series.Hour()
+	points := series.Last(360, 1) // an hour by 10 s
 	if span == console.Day {
-		points = series.Day()
+		points = series.Last(288, 30) // by 5 min
 	}
 	all := make([]console.Step, len(points))
 	for i, p := range points {

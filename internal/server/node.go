@@ -32,8 +32,9 @@ type Options struct {
 	Values []config.Value
 	Clock  clock.Clock
 	Log    *logging.Log
-	// Version is shown in the log, the metrics, the console and backups.
-	Version string
+	// Version is shown in the log, the metrics, the console and backups, and Revision in the
+	// metrics.
+	Version, Revision string
 }
 
 // Node is one running server, wired.
@@ -157,7 +158,7 @@ func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
 func newNode(o Options, l *listeners) *Node {
 	n := &Node{
 		settings: o.Settings, values: o.Values, began: o.Clock.Read().Time(), clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
-		metrics: metrics.New(o.Version), failed: make(chan error, 2),
+		metrics: metrics.New(o.Version, o.Revision), failed: make(chan error, 2),
 	}
 	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
 	n.apiOptions = httpapi.Options{
