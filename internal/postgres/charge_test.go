@@ -1,16 +1,379 @@
 package postgres
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
+	"petcat/internal/pgtest"
 )
 
-func TestChargeSmoke(t *testing.T) {
-	s := openAt(t, server.Database(t), Options{Serving: true})
+// charging is a database whose function charge_quota goes by the clock of the test.
+type charging struct {
+	t    *testing.T
+	url  string
+	conn *pgx.Conn
+}
+
+// newCharging sets the clock to a function of the test's: PostgreSQL finds it before its
+// own, because its schema comes first in the search path.
+func newCharging(t *testing.T) *charging {
+	t.Helper()
+	url := server.Database(t)
+	c := &charging{t: t, url: url + "&search_path=fake,pg_catalog,public", conn: pgtest.Connect(t, url)}
+	c.exec(`CREATE SCHEMA fake`)
+	c.exec(`CREATE TABLE fake.time (id bigint PRIMARY KEY, micros bigint)`) // the function scans no table
+	c.exec(`INSERT INTO fake.time VALUES (1, 0)`)
+	c.exec(`CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
+		$$ SELECT to_timestamp(micros / 1000000) + micros % 1000000 * interval '1 microsecond' FROM fake.time WHERE id = 1 $$`)
+	return c
+}
+
+func (c *charging) exec(statement string, args ...any) {
+	c.t.Helper()
+	if _, err := c.conn.Exec(c.t.Context(), statement, args...); err != nil {
+		c.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func (c *charging) query(into any, query string, args ...any) {
+	c.t.Helper()
+	if err := c.conn.QueryRow(c.t.Context(), query, args...).Scan(into); err != nil {
+		c.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// accountQuota is what the reference remembers of an account.
+type accountQuota struct {
+	now, minuteUsed, dayUsed int64
+}
+
+// charge is the rule that charge_quota follows, in Go.
+func (a *accountQuota) charge(q petcat.Quota, now, history int64) petcat.QuotaCount {
+	const minute, day = 60_000_000, 86_400_000_000
+	if a.now/minute != now/minute {
+		if a.now/day != now/day {
+			a.dayUsed = 0
+		}
+		a.minuteUsed, a.dayUsed = 0, max(a.dayUsed, history)
+	}
+	a.now = now
+	c := petcat.QuotaCount{Now: now * 1000, Admitted: a.minuteUsed < q.PerMinute && a.dayUsed < q.PerDay}
+	if c.Admitted {
+		a.minuteUsed++
+		a.dayUsed++
+	}
+	c.MinuteUsed, c.DayUsed = a.minuteUsed, a.dayUsed
+	return c
+}
+
+// TestChargeAgainstTheRule compares the function with its rule, over minutes and days, with
+// a history that knows more, and with counters that a crash emptied.
+func TestChargeAgainstTheRule(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			c := newCharging(t)
+			s := openAt(t, c.url, Options{})
+			defer closeNow(t, s)
+			r := rand.New(rand.NewPCG(seed, 1))
+			now := time.Date(2026, 3, 14, 23, 50, 0, 0, time.UTC).UnixMicro()
+			all := make(map[petcat.AccountID]accountQuota)
+			history := make(map[petcat.AccountID]map[int64]int64) // by day
+			for id := range petcat.AccountID(4) {
+				history[id] = make(map[int64]int64)
+			}
+			for step := range 400 {
+				now += r.Int64N(20_000_000)
+				if r.IntN(20) == 0 {
+					now += r.Int64N(20_000) * 1_000_000
+				}
+				if r.IntN(30) == 0 { // the clock is set back
+					now -= r.Int64N(5_000) * 1_000_000
+				}
+				if r.IntN(40) == 0 { // a crash
+					c.exec(`DELETE FROM spent`)
+					clear(all)
+				}
+				if id := petcat.AccountID(r.IntN(4)); r.IntN(10) == 0 { // a flush
+					hour, n := now/3_600_000_000, r.Int64N(40)
+					c.exec(`INSERT INTO usage VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0) ON CONFLICT (account_id, hour) DO UPDATE SET requests = usage.requests + $3`, int64(id), hour, n)
+					history[id][hour/24] += n
+				}
+				c.exec(`UPDATE fake.time SET micros = $1`, now)
+				charges := make([]petcat.QuotaCharge, 1+r.IntN(100))
+				for i := range charges {
+					charges[i] = petcat.QuotaCharge{Account: petcat.AccountID(r.IntN(4)), Quota: petcat.Quota{PerMinute: r.Int64N(150), PerDay: 200 + r.Int64N(900)}}
+				}
+				slices.SortStableFunc(charges, func(a, b petcat.QuotaCharge) int { return cmp.Compare(a.Account, b.Account) })
+				got, _, err := s.Charge(t.Context(), charges)
+				if err != nil {
+					t.Fatal(err)
+				}
+				called := make(map[petcat.AccountID]accountQuota)
+				for i, q := range charges {
+					a, ok := called[q.Account]
+					if !ok {
+						a = all[q.Account]
+					}
+					want := a.charge(q.Quota, now, history[q.Account][now/86_400_000_000])
+					if got[i] != want {
+						t.Fatalf("step %d, charge %d of %+v: %+v, want %+v", step, i, q, got[i], want)
+					}
+					called[q.Account] = a
+					if want.Admitted { // a refusal writes nothing
+						all[q.Account] = a
+					}
+				}
+			}
+			var rows, accounts int
+			c.query(&rows, `SELECT count(*) FROM spent`)
+			c.query(&accounts, `SELECT count(DISTINCT account_id) FROM spent`)
+			if rows != accounts || rows == 0 {
+				t.Errorf("%d rows of %d accounts, want one for each", rows, accounts)
+			}
+		})
+	}
+}
+
+// during runs a statement in the middle of each call of charge_quota: after it has read an
+// account's row, when it reads the clock.
+func (c *charging) during(statement string) {
+	c.t.Helper()
+	c.exec(`CREATE OR REPLACE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS
+		$$ BEGIN ` + statement + `; RETURN pg_catalog.clock_timestamp(); END $$`)
+}
+
+func oneCharge(account petcat.AccountID) []petcat.QuotaCharge {
+	return []petcat.QuotaCharge{{Account: account, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}}}
+}
+
+func isState(err error, state string) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == state
+}
+
+func wantState(t *testing.T, err error, state string) {
+	t.Helper()
+	if !isState(err, state) {
+		t.Errorf("the error is %v, want SQLSTATE %s", err, state)
+	}
+}
+
+// Two calls with the same accounts in another order would wait for each other for ever.
+func TestChargeRefusesAccountsOutOfOrder(t *testing.T) {
+	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)
-	for range 3 {
-		c, n, err := s.Charge(t.Context(), []petcat.QuotaCharge{{Account: 1, Quota: petcat.Quota{PerMinute: 2, PerDay: 10}}, {Account: 1, Quota: petcat.Quota{PerMinute: 2, PerDay: 10}}, {Account: 5, Quota: petcat.Quota{PerMinute: 2, PerDay: 10}}})
-		t.Log(c, n, err)
+	_, _, err := s.Charge(t.Context(), append(oneCharge(2), oneCharge(1)...))
+	wantState(t, err, "P0001")
+}
+
+// Whoever writes the row of an account without its lock makes the call fail; else a charge
+// would be lost.
+func TestChargeNoticesAnotherWriter(t *testing.T) {
+	c := newCharging(t)
+	s := openAt(t, c.url, Options{})
+	defer closeNow(t, s)
+	charge := func() error {
+		_, _, err := s.Charge(t.Context(), oneCharge(1))
+		return err
+	}
+	if err := charge(); err != nil {
+		t.Fatal(err)
+	}
+	c.during(`UPDATE public.spent SET day_used = day_used + 1`)
+	wantState(t, charge(), "P0001")
+}
+
+// What the function sets is in force while it runs, and synchronous_commit until the
+// transaction has committed.
+func TestChargeSettings(t *testing.T) {
+	c := newCharging(t)
+	c.exec(`CREATE TABLE fake.seen (text text)`)
+	c.during(`INSERT INTO fake.seen SELECT concat_ws(' ', current_setting('enable_seqscan'), current_setting('enable_bitmapscan'), current_setting('lock_timeout'))`)
+	c.exec(`SET search_path = fake, pg_catalog, public`)
+	c.exec(`BEGIN`)
+	c.exec(`SELECT charge_quota('{1}', '{60}', '{1000}')`)
+	var seen, commit string
+	c.query(&seen, `SELECT text FROM fake.seen`)
+	c.query(&commit, `SELECT current_setting('synchronous_commit')`)
+	c.exec(`ROLLBACK`)
+	if seen != "off off 200ms" || commit != "off" {
+		t.Errorf("enable_seqscan, enable_bitmapscan and lock_timeout are %s, and synchronous_commit is %s", seen, commit)
+	}
+}
+
+// A call takes the lock of each account, and a refusal takes no transaction id.
+func TestChargeLocks(t *testing.T) {
+	conn := pgtest.Connect(t, server.Database(t))
+	scan := func(query string) (n int64) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	pgtest.Execute(t, conn, `SELECT charge_quota('{1,2}', '{1,1}', '{10,10}')`)
+	pgtest.Execute(t, conn, `BEGIN`)
+	pgtest.Execute(t, conn, `SELECT charge_quota('{1,1,2}', '{1,1,1}', '{10,10,10}')`)
+	locks := scan(`SELECT count(DISTINCT (classid, objid)) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()`)
+	written := scan(`SELECT count(pg_current_xact_id_if_assigned())`)
+	pgtest.Execute(t, conn, `ROLLBACK`)
+	if locks != 2 || written != 0 {
+		t.Errorf("a call for two accounts, whose quotas are spent, took %d locks and wrote %d times, want 2 and 0", locks, written)
+	}
+}
+
+// While somebody holds an account's lock, its charges fail, and those of others go on.
+func TestChargeOfAnAccountThatIsHeld(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, `BEGIN`)
+	pgtest.Execute(t, conn, `SELECT charge_quota('{1}', '{60}', '{1000}')`)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only what hangs takes so long
+	defer cancel()
+	_, _, err := s.Charge(ctx, oneCharge(1))
+	wantState(t, err, "55P03")
+	if _, _, err := s.Charge(ctx, oneCharge(2)); err != nil {
+		t.Error(err)
+	}
+	pgtest.Execute(t, conn, `ROLLBACK`)
+	if counts, _, err := s.Charge(ctx, oneCharge(1)); err != nil || counts[0].MinuteUsed != 1 {
+		t.Errorf("after the lock: %+v, %v; want the first charge", counts, err)
+	}
+}
+
+// An account has one row. Its key moves on every 64 requests, past the dead versions that
+// a long snapshot keeps.
+func TestChargeMovesTheRow(t *testing.T) {
+	c := newCharging(t)
+	s := openAt(t, c.url, Options{})
+	defer closeNow(t, s)
+	charges := slices.Repeat([]petcat.QuotaCharge{{Account: 1, Quota: petcat.Quota{PerMinute: 1_000, PerDay: 1_000}}}, 50)
+	for calls := range int64(6) {
+		if _, _, err := s.Charge(t.Context(), charges); err != nil {
+			t.Fatal(err)
+		}
+		var rows, step int64
+		c.query(&rows, `SELECT count(*) FROM spent`)
+		c.query(&step, `SELECT max(step) FROM spent`)
+		if used := 50 * (calls + 1); rows != 1 || step != used/64 {
+			t.Errorf("after %d requests: %d rows, step %d; want 1 and %d", used, rows, step, used/64)
+		}
+	}
+}
+
+// On all nodes together, an account is admitted exactly its quota, and no call fails.
+func TestChargeInParallel(t *testing.T) {
+	c := newCharging(t)
+	c.exec(`UPDATE fake.time SET micros = 1800000000000000`)
+	const accounts, quota, senders, calls = 20, 60, 8, 40
+	var admitted [accounts]atomic.Int64
+	var wg sync.WaitGroup
+	for sender := range senders {
+		s := openAt(t, c.url, Options{})
+		defer closeNow(t, s)
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(sender), 1))
+			for range calls {
+				charges := make([]petcat.QuotaCharge, 1+r.IntN(64))
+				for i := range charges {
+					charges[i] = petcat.QuotaCharge{Account: petcat.AccountID(r.IntN(accounts)), Quota: petcat.Quota{PerMinute: quota, PerDay: 1_000}}
+				}
+				slices.SortFunc(charges, func(a, b petcat.QuotaCharge) int { return cmp.Compare(a.Account, b.Account) })
+				counts, _, err := s.Charge(t.Context(), charges)
+				for isState(err, "55P03") { // on a busy machine, a turn comes later than the lock's timeout
+					counts, _, err = s.Charge(t.Context(), charges)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				for i, count := range counts {
+					if count.Admitted {
+						admitted[charges[i].Account].Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for id := range admitted {
+		if n := admitted[id].Load(); n != quota {
+			t.Errorf("account %d was admitted %d times, want %d", id, n, quota)
+		}
+	}
+}
+
+// The revision of a charge is never older than a create that was acknowledged before the
+// charge was asked for.
+func TestChargeCarriesTheNewestRevision(t *testing.T) {
+	url := server.Database(t)
+	s, other := openAt(t, url, Options{}), openAt(t, url, Options{})
+	defer closeNow(t, s)
+	defer closeNow(t, other)
+	var acknowledged atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for range 50 {
+				_, err := tryCreate(t.Context(), t, other, "Dogs", "")
+				if err != nil {
+					t.Error(err)
+				}
+				acknowledged.Add(1) // a create is a revision at least
+			}
+		})
+	}
+	for charging := range 4 {
+		wg.Go(func() {
+			for range 100 {
+				before := acknowledged.Load()
+				_, newest, err := s.Charge(t.Context(), oneCharge(petcat.AccountID(charging)))
+				if err != nil || int64(newest) < before {
+					t.Errorf("the newest revision is %d, %v, after %d creates", newest, err, before)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Counts of past days are deleted, but not of accounts that are being charged.
+func TestCleanSpent(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, `INSERT INTO spent (account_id, minute) SELECT n, extract(epoch FROM now()) / 60 - 1000 * n FROM generate_series(0, 5) AS n`)
+	left := func() (n int) {
+		t.Helper()
+		if err := s.cleanSpent(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM spent`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	pgtest.Execute(t, conn, `BEGIN`)
+	pgtest.Execute(t, conn, `SELECT pg_advisory_xact_lock(4611686018427387904 + 5)`)
+	if n := left(); n != 4 {
+		t.Errorf("%d rows are left, want those of three accounts and of the one that is held", n)
+	}
+	pgtest.Execute(t, conn, `ROLLBACK`)
+	if n := left(); n != 3 {
+		t.Errorf("%d rows are left, want 3", n)
 	}
 }
