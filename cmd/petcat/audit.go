@@ -104,9 +104,7 @@ can change them, and give their heads with --head.`,
 			if err != nil {
 				return err
 			}
-			var findings backup.Findings
-			findings.AddAudit(&check)
-			r.Findings = append(r.Findings, findings.All()...)
+			r.Findings = append(r.Findings, backup.AuditFindings(&check)...)
 			return p.printAuditReport(r, check.Head(), *asJSON)
 		})
 	}

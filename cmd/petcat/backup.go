@@ -5,36 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"petcat/internal/backup"
+	"petcat/internal/openerror"
 )
 
 // dash stands for stdin or stdout instead of a file name.
 const dash = "-"
-
-// backupFile describes the argument of restore and verify in messages.
-const backupFile = "a file written by petcat backup"
 
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "backup FILE",
 		Short:   "Back up everything into a file while the service runs",
 		GroupID: groupKeep,
-		Long: `Back up the data into a file while the service runs: accounts, hashes of keys, bans,
-categories, pets, orders, idempotency keys, day counts, the audit log and the usage
-history, all from the same moment. Operators, their sessions and recent refusals are
-not in it. The file contains no keys, but it contains customers' names, so only its
-owner can read it.
+		Long: `Back up the data into a file while the service runs, as of one moment: everything but
+the operators' sessions and sign-in links. The file contains no keys, but it contains
+customers' names, so only its owner can read it.
 
-petcat restore restores it on SQLite or on PostgreSQL. With - the backup is written
-to stdout.`,
+The file is a SQLite database, whichever database the data is in: sqlite3 reads it, and
+petcat restore restores it on SQLite or on PostgreSQL. With - it is written to stdout.`,
 		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
-  petcat backup - | ssh vault 'cat > petcat.backup'`,
+  petcat backup - | ssh vault 'cat > petcat.backup'
+  sqlite3 petcat.backup 'SELECT count(*) FROM category'`,
 		Args: arguments("FILE"),
 	}
 	completeFiles(cmd)
@@ -52,19 +53,13 @@ to stdout.`,
 		}
 		defer out.discard()
 		r := report{File: args[0], verb: "Backed up", done: "to " + args[0]}
+		to := p.stdout
 		if args[0] == dash {
-			r.done = "to stdout"
+			r.done, to = "to stdout", p.stderr
 		}
 		begun := p.clock.Read()
-		bar := p.newProgress("copied", !*asJSON && !*quiet)
 		err = p.withStore(cmd, func(ctx context.Context, st store) error {
-			w := backup.NewWriter(out, build().Version)
-			err := st.Backup(ctx, &progressSink{Sink: w, bar: bar})
-			bar.end()
-			if err != nil {
-				return err
-			}
-			r.Header, r.Size, err = w.Finish()
+			r.Info, err = p.backUp(ctx, st, out)
 			return err
 		})
 		if err == nil {
@@ -74,13 +69,38 @@ to stdout.`,
 			return err
 		}
 		r.Seconds = p.clock.Read().Since(begun).Seconds()
-		to := p.stdout
-		if args[0] == dash {
-			to = p.stderr
-		}
 		return p.printReport(to, r, *asJSON, *quiet)
 	}
 	return cmd
+}
+
+// backUp writes a backup to an output. One that is no file gets it in the end, from a
+// temporary file.
+func (p *program) backUp(ctx context.Context, st store, out *output) (backup.Info, error) {
+	if out.draft != nil {
+		i, err := backup.Create(ctx, out.draft.Name(), st, build().Version, p.clock.Read().Time())
+		if noRoom(err) {
+			err = out.failed(err)
+		}
+		return i, err
+	}
+	temporary, err := os.CreateTemp("", ".petcat-*.backup")
+	if err != nil {
+		return backup.Info{}, noTemporary(err)
+	}
+	defer func() { _ = errors.Join(temporary.Close(), os.Remove(temporary.Name())) }()
+	i, err := backup.Create(ctx, temporary.Name(), st, build().Version, p.clock.Read().Time())
+	if noRoom(err) {
+		return i, noTemporary(err)
+	}
+	if err == nil {
+		_, err = io.Copy(out, temporary)
+	}
+	return i, err
+}
+
+func noTemporary(err error) error {
+	return tryLaterf("no temporary file can be written to %s (%w); free some space there, or name another directory in the environment variable TMPDIR", os.TempDir(), reason(err))
 }
 
 // interruptible lets SIGINT and SIGTERM end the context of a command, so that it can clean
@@ -105,40 +125,79 @@ func closing(st io.Closer, err error) error {
 	return err
 }
 
-// progressSink shows the progress of a copy.
-type progressSink struct {
-	backup.Sink
-	bar *progress
-}
-
-func (s *progressSink) Begin(h backup.Header) error {
-	s.bar.begin(h.Total())
-	return s.Sink.Begin(h)
-}
-
-func (s *progressSink) Row(k backup.Kind, values []any) error {
-	s.bar.step()
-	return s.Sink.Row(k, values)
-}
-
-// fileError adds the name of the file, a hint and an exit code to a [backup.Error].
-func fileError(name string, err error) error {
-	e, ok := errors.AsType[*backup.Error](err)
-	if !ok {
-		return err
+// openBackup returns the path of a regular file with a backup. What can be read only once,
+// such as a pipe or stdin, is copied to a temporary file, which done removes.
+func (p *program) openBackup(ctx context.Context, path string) (regular string, done func(), err error) {
+	in, err := p.openInput(path, "a file written by petcat backup")
+	if err != nil {
+		return "", nil, err
 	}
+	defer func() { _ = in.done() }()
+	if in.file != nil {
+		return path, func() {}, nil
+	}
+	temporary, err := os.CreateTemp("", ".petcat-*.backup")
+	if err != nil {
+		return "", nil, noTemporary(err)
+	}
+	done = func() { _ = os.Remove(temporary.Name()) }
+	_, err = io.Copy(temporary, in)
+	if err = errors.Join(err, temporary.Close()); err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		done()
+		return "", nil, noTemporary(err)
+	}
+	return temporary.Name(), done, nil
+}
+
+// backupError adds the name of the file to the error of a backup, and its exit code.
+func backupError(name string, err error) error {
+	e, ok := errors.AsType[*openerror.Error](err)
 	if name == dash {
 		name = "what comes from stdin"
 	}
-	code, hint := exitFailed, ""
-	switch e.Kind {
-	case backup.Newer:
-		code = exitConfig
-	case backup.Foreign:
-		hint = "; name a file that petcat backup wrote"
-	case backup.Faulty:
-		hint = ", or see all faults with petcat verify"
-	case backup.Damaged:
+	switch {
+	case ok && e.Kind == openerror.Foreign:
+		return &failure{code: exitFailed, text: name + ": " + e.Message + "; name a file that petcat backup wrote", cause: err}
+	case ok && e.Kind == openerror.NewerSchema:
+		return &failure{code: exitConfig, text: name + ": " + e.Message, cause: err}
+	default:
+		return err
 	}
-	return &failure{code: code, text: name + " " + e.Message + hint, cause: err}
+}
+
+// report is the result of backup, restore and verify.
+type report struct {
+	backup.Info
+
+	File     string    `json:"file,omitempty"`
+	Place    string    `json:"place,omitempty"` // where the backup was restored
+	Seconds  float64   `json:"seconds"`
+	Findings *[]string `json:"findings,omitempty"` // only from verify
+
+	verb, done string // parts of the sentence without --json
+}
+
+// printReport prints a report, and the numbers of rows.
+func (p *program) printReport(to io.Writer, r report, asJSON, quiet bool) error {
+	switch {
+	case asJSON:
+		return p.printJSON(r)
+	case quiet:
+		return nil
+	}
+	people := *p
+	people.stdout = to
+	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
+	if err := people.say("%s %s data of %s, revision %s, %s, %s bytes, in %s.", r.verb, r.Environment,
+		timestamp(r.TakenAt), humanize.Comma(r.Revision), r.done, humanize.Comma(r.Size), took); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, table := range slices.Sorted(maps.Keys(r.Rows)) {
+		rows = append(rows, []string{table, fmt.Sprintf("%13s", humanize.Comma(r.Rows[table]))})
+	}
+	return people.printColumns(rows)
 }

@@ -12,13 +12,14 @@ import (
 	"petcat/internal/osfile"
 )
 
-// output is the file or stdout to which a command writes its result. A file appears under
-// its name only when it is complete and on disk.
+// output is the file or stdout to which a command writes its result. A regular file appears
+// under its name only when it is complete and on disk. A device or a pipe is written to.
 type output struct {
 	io.Writer
 	path    string        // "" for stdout
 	replace bool          // an existing file with this name
-	draft   *osfile.Draft // nil for stdout
+	draft   *osfile.Draft // nil for stdout, a device or a pipe
+	stream  *os.File      // the device or pipe
 }
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
@@ -28,8 +29,27 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 		}
 		return &output{Writer: p.stdout}, nil
 	}
-	if err := checkNew(path, force); err != nil {
-		return nil, err
+	if path, err := filepath.EvalSymlinks(path); err == nil { // a link stays; its target is replaced
+		return openFile(path, force)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, usageErrorf("%s is a link to a file that does not exist; name the file itself", path)
+	}
+	return openFile(path, force)
+}
+
+func openFile(path string, force bool) (*output, error) {
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return nil, usageErrorf("%s is a directory; name a file in it", path)
+	case err == nil && !info.Mode().IsRegular():
+		stream, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, config.Errorf("%s cannot be written (%w); give this user write permission, or choose another file", path, reason(err))
+		}
+		return &output{Writer: stream, path: path, stream: stream}, nil
+	case err == nil && !force:
+		return nil, existsError(path)
 	}
 	draft, err := osfile.NewDraft(path)
 	switch {
@@ -41,18 +61,6 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 		return nil, config.Errorf("cannot create a file in %s (%w); give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
 	return &output{Writer: draft, path: path, replace: force, draft: draft}, nil
-}
-
-// checkNew returns an error if path is a directory, or an existing file without --force.
-func checkNew(path string, force bool) error {
-	switch info, err := os.Stat(path); {
-	case err == nil && info.IsDir():
-		return usageErrorf("%s is a directory; name a file in it", path)
-	case err == nil && !force:
-		return existsError(path)
-	default:
-		return nil // creating the file reports other errors
-	}
 }
 
 func existsError(path string) error {
@@ -77,8 +85,11 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 func (o *output) failed(err error) error {
-	if o.path == "" {
+	switch {
+	case o.path == "":
 		return fmt.Errorf("stdout cannot be written: %w", reason(err))
+	case o.draft == nil:
+		return fmt.Errorf("%s cannot be written: %w", o.path, reason(err))
 	}
 	if noRoom(err) {
 		return tryLaterf("cannot write %s; the partial file was removed: %w; free some space, or choose another directory", o.path, reason(err))
@@ -88,7 +99,10 @@ func (o *output) failed(err error) error {
 
 // keep makes the file durable and gives it its name.
 func (o *output) keep() error {
-	if o.draft == nil {
+	switch {
+	case o.stream != nil:
+		return o.stream.Close()
+	case o.draft == nil:
 		return nil
 	}
 	switch err := o.draft.Keep(o.replace); {
@@ -105,6 +119,9 @@ func (o *output) keep() error {
 func (o *output) discard() {
 	if o.draft != nil {
 		o.draft.Discard()
+	}
+	if o.stream != nil {
+		_ = o.stream.Close()
 	}
 }
 

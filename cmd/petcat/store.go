@@ -25,7 +25,9 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AuditStore
 	petcat.OperatorStore
 	petcat.UsageStore
-	archive
+	backup.Source
+	// Integrity returns one sentence for each damage that the database finds.
+	Integrity(ctx context.Context) (findings []string, err error)
 	// LogLevel and SetLogLevel read and set the log level of all nodes, and when it ends.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
@@ -38,14 +40,6 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Note(ctx context.Context, name string) (string, error)
 	SwapNote(ctx context.Context, name, was, to string) (bool, error)
 	Close() error
-}
-
-// archive is a store for the commands that copy, restore or check all of its data.
-type archive interface {
-	backup.Source
-	backup.Target
-	// Integrity returns one sentence for each damage that the database finds.
-	Integrity(ctx context.Context) (findings []string, err error)
 }
 
 // openMode says what a command may do to a deployment as a whole. Only init may create one:

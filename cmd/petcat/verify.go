@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petcat"
 	"petcat/internal/backup"
 )
 
@@ -14,10 +15,10 @@ func (p *program) verifyCommand() *cobra.Command {
 		Use:     "verify [FILE]",
 		Short:   "Check the data, or a backup, for damage",
 		GroupID: groupKeep,
-		Long: `Check the data, while the service runs, or a backup for damage: a file that is
-truncated or altered, ids that would be assigned twice, rows that refer to nothing,
-audit log entries that were changed, removed or moved, and, for an embedded database,
-damage to the file itself. Every row is read. With - the backup is read from stdin.
+		Long: `Check a backup for damage: rows that have changed since it was made, damage to the
+file, rows that refer to nothing, and audit log entries that were changed, removed or
+moved. Without FILE, check the data while the service runs: the audit log and, on
+SQLite, the file and its references. With - the backup is read from stdin.
 
 Prints one line per fault, and then exits with 1.`,
 		Args: arguments("[FILE]"),
@@ -27,71 +28,66 @@ Prints one line per fault, and then exits with 1.`,
 	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		defer interruptible(cmd)()
-		bar := p.newProgress("checked", !*asJSON && !*quiet)
-		begun := p.clock.Read()
-		r := report{verb: "Checked", done: "in place"}
-		var err error
-		if len(args) == 1 {
-			r.File, r.done = args[0], "from "+args[0]
-			err = p.verifyFile(cmd.Context(), args[0], bar, &r)
-		} else {
-			err = p.withStore(cmd, func(ctx context.Context, st store) error { return verifyStore(ctx, st, bar, &r) })
+		if len(args) == 0 {
+			return p.withStore(cmd, func(ctx context.Context, st store) error {
+				findings, err := verifyStore(ctx, st)
+				if err != nil {
+					return err
+				}
+				if *asJSON {
+					err = p.printJSON(inPlace{st.Environment(), st.Dataset(), findings})
+				}
+				if err != nil {
+					return err
+				}
+				return p.printFindings(findings, *asJSON, *quiet)
+			})
 		}
+		begun := p.clock.Read()
+		path, done, err := p.openBackup(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		r.Seconds = p.clock.Read().Since(begun).Seconds()
-		if err := p.printReport(p.stdout, r, *asJSON, *quiet); err != nil {
+		defer done()
+		i, findings, err := backup.Verify(cmd.Context(), path)
+		if err != nil {
+			return backupError(args[0], err)
+		}
+		findings = append([]string{}, findings...)
+		r := report{
+			Info: i, File: args[0], Findings: &findings, Seconds: p.clock.Read().Since(begun).Seconds(),
+			verb: "Checked", done: "from " + args[0],
+		}
+		if err := p.printReport(p.stdout, r, *asJSON, *quiet || i.TakenAt.IsZero()); err != nil {
 			return err
 		}
-		return p.printFindings(*r.Findings, *asJSON, *quiet)
+		return p.printFindings(findings, *asJSON, *quiet)
 	}
 	return cmd
 }
 
-func (p *program) verifyFile(ctx context.Context, path string, bar *progress, r *report) error {
-	in, err := p.openInput(path, backupFile)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.done() }()
-	var c backup.Checker
-	if r.Size, err = p.readInto(ctx, in, bar, &c, false); err != nil {
-		return fileError(path, err)
-	}
-	r.found(c.Header(), c.Findings())
-	return nil
+// inPlace is the result of a check of the data in place.
+type inPlace struct {
+	Environment petcat.Environment `json:"environment"`
+	Dataset     string             `json:"dataset"`
+	Findings    []string           `json:"findings"`
 }
 
-// verifyStore checks every row that a backup would contain, and has the database check
-// itself.
-func verifyStore(ctx context.Context, st archive, bar *progress, r *report) error {
-	damage, err := st.Integrity(ctx)
+// verifyStore checks the data in place.
+func verifyStore(ctx context.Context, st store) (findings []string, err error) {
+	findings, err = st.Integrity(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var c backup.Checker
-	err = st.Backup(ctx, &progressSink{Sink: &c, bar: bar})
-	bar.end()
-	switch {
-	case err == nil:
-		r.found(c.Header(), append(damage, c.Findings()...))
+	var check petcat.AuditCheck
+	err = st.EachAuditEntry(ctx, petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
+		check.Add(e)
 		return nil
-	case len(damage) > 0: // the damage is the reason for err
-		r.found(c.Header(), append(damage, "not every row can be read: "+explain(err)))
-		return nil
-	default:
-		return err
+	})
+	if err != nil && len(findings) == 0 {
+		return nil, err
 	}
-}
-
-// found adds the header and the findings of a check to the report.
-func (r *report) found(h backup.Header, findings []string) {
-	r.Header = h
-	if findings == nil {
-		findings = []string{}
-	}
-	r.Findings = &findings
+	return append(append([]string{}, findings...), backup.AuditFindings(&check)...), nil
 }
 
 // printFindings prints the findings, and returns an error if there are any.
@@ -100,7 +96,7 @@ func (p *program) printFindings(findings []string, asJSON, quiet bool) error {
 		if asJSON || quiet {
 			return nil
 		}
-		return p.sayParagraph("No faults.")
+		return p.say("No faults.")
 	}
 	for _, finding := range findings {
 		if asJSON {

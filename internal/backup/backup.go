@@ -1,130 +1,178 @@
+// Package backup makes, checks and schedules backups. A backup is a SQLite file with the
+// tables of a deployment, whichever database the deployment is on, and one table more:
+//
+//	checksum(table_name, rows, sha256)
+//
+// It is written last, so a file without it is no finished backup. It has a row for each other
+// table: the SHA-256 of all of its rows, by primary key, each as SQLite's quote() writes its
+// columns, with commas between them and a line feed at the end.
 package backup
 
 import (
 	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
-// Format is the number of the format that is written. A change that an older
-// program would misread gets the next one; older formats stay readable.
-const Format = 2
+// Source is a store that can be backed up.
+type Source interface {
+	// Backup copies all tables into an empty file, as of one moment, while others go on
+	// writing.
+	Backup(ctx context.Context, to store.Copy) error
+}
 
-// Header says what is in a backup.
-type Header struct {
-	// Program is the version of petcat that wrote it.
-	Program     string             `json:"petcat"`
+// Info describes a backup.
+type Info struct {
+	Program     string             `json:"petcat"` // the version that made it
 	TakenAt     time.Time          `json:"taken_at"`
 	Environment petcat.Environment `json:"environment"`
-	// Dataset is the random name of the data that was copied. A restored copy
-	// gets a name of its own, because that is what keeps the validators of its
-	// lists apart from those of the original, which may have gone on.
-	Dataset Dataset `json:"dataset"`
-	// Revision is the moment of the copy in the order of writes.
-	Revision       petcat.Revision `json:"revision"`
-	AccessRevision petcat.Revision `json:"access_revision"` // the last one that changed an account, a key or a ban
-	// The last numbers given out, which are never given again.
-	LastCategory petcat.CategoryID `json:"last_category"`
-	LastAccount  petcat.AccountID  `json:"last_account"`
-	LastKey      petcat.KeyID      `json:"last_key"`
-	LastPet      petcat.PetID      `json:"last_pet"`   // since format 2
-	LastOrder    petcat.OrderID    `json:"last_order"` // since format 2
-	// Rows is how many rows there are of each kind.
-	Rows map[Kind]int64 `json:"rows"`
+	Dataset     string             `json:"dataset"`  // the dataset name of the data that was copied
+	Revision    int64              `json:"revision"` // the last one
+	Rows        map[string]int64   `json:"rows"`     // of each table
+	Size        int64              `json:"size"`     // in bytes
 }
 
-// Dataset names a set of data.
-type Dataset string
-
-// String returns the name.
-func (d Dataset) String() string { return string(d) }
-
-// Total returns how many rows there are of all kinds.
-func (h Header) Total() (total int64) {
-	for _, n := range h.Rows {
-		total += n
+// Create makes a backup in an empty file. After an error the file is worth nothing. Syncing
+// it is up to the caller.
+func Create(ctx context.Context, path string, from Source, program string, now time.Time) (Info, error) {
+	f := &File{path: path}
+	err := from.Backup(ctx, f)
+	if err == nil {
+		err = f.finish(ctx, program, now)
 	}
-	return total
-}
-
-// AuditRestore is the action of the audit entry that a restore leaves. Its subject
-// is the dataset that the backup was made of.
-const AuditRestore = "data.restore"
-
-// Detail is what that entry tells.
-func (h Header) Detail() map[string]any {
-	return map[string]any{
-		"taken_at": h.TakenAt.UTC().Format(time.RFC3339), "petcat": h.Program, "revision": h.Revision,
-		"accounts": h.Rows[Accounts], "keys": h.Rows[Keys], "categories": h.Rows[Categories],
+	var i Info
+	if err == nil {
+		i, err = f.info(ctx)
 	}
+	return i, errors.Join(err, f.Close())
 }
 
-// Source is a store that can be copied.
-type Source interface {
-	// Backup tells everything as of one moment, while others may go on writing.
-	// It stops at the first error of the sink.
-	Backup(ctx context.Context, to Sink) error
+// finish writes what a backup has beside the copied tables.
+func (f *File) finish(ctx context.Context, program string, now time.Time) error {
+	tables, err := f.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	exec := func(query string, args ...any) error { return f.exec(ctx, query, args...) }
+	if err := store.Strip(exec, tables, now, program); err != nil {
+		return err
+	}
+	// When the schema was made says nothing about the data.
+	if err := exec(`UPDATE goose_db_version SET tstamp = '1970-01-01 00:00:00'`); err != nil {
+		return err
+	}
+	sums, err := f.computed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := exec(`CREATE TABLE checksum (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) STRICT`); err != nil {
+		return err
+	}
+	for _, table := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[table]
+		if err := exec(`INSERT INTO checksum (table_name, rows, sha256) VALUES (?, ?, ?)`, table, s.rows, s.sha256); err != nil {
+			return err
+		}
+	}
+	return exec("COMMIT")
 }
 
-// PacedSource is a store that can also be copied beside requests, which hardly notice.
-type PacedSource interface {
-	Source
-	// BackupPaced is Backup, but it calls rest after each few milliseconds of work, and
-	// stops at the first error of it. file is the path of the file that the caller
-	// writes: a copy of the data may lie beside it meanwhile, as another draft of it.
-	BackupPaced(ctx context.Context, file string, rest func() error, to Sink) error
+// sum is what the table checksum says of a table.
+type sum struct {
+	rows   int64
+	sha256 string
 }
 
-// Sink takes what a [Source] tells: first the header, then every row, in the order
-// of [Kinds] and, within a kind, of the row's own key. The values belong to the
-// caller again when Row returns.
-type Sink interface {
-	Begin(h Header) error
-	Row(k Kind, values []any) error
+// schemaTable is the name under which the table checksum has the schema.
+const schemaTable = "sqlite_schema"
+
+// computed returns the sums of all tables and of the schema, by table.
+func (f *File) computed(ctx context.Context) (map[string]sum, error) {
+	tables, err := f.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tables = append(tables, store.Table{Name: schemaTable, Key: []string{"name"}, Columns: []string{"type", "name", "tbl_name", "sql"}})
+	sums := make(map[string]sum)
+	for _, t := range tables {
+		if sums[t.Name], err = f.sumOf(ctx, t); err != nil {
+			return nil, fmt.Errorf("read the table %s: %w", t.Name, err)
+		}
+	}
+	return sums, nil
 }
 
-// Target is a store that can be filled.
-type Target interface {
-	// Restore fills an empty store with everything that a reader has, in one
-	// transaction that commits only after the reader found the file whole, and
-	// appends an audit entry. It returns [ErrNotEmpty], [ErrInUse], an error of the
-	// reader, or the store's; after any of them but [ErrUnknown], nothing was
-	// written.
-	Restore(ctx context.Context, by petcat.Actor, from *Reader) error
+func (f *File) sumOf(ctx context.Context, t store.Table) (s sum, err error) {
+	query := `SELECT quote(` + strings.Join(t.Columns, `) || ',' || quote(`) + `) FROM ` + t.Name
+	if t.Name == schemaTable {
+		query += ` WHERE tbl_name <> 'checksum'`
+	}
+	hash := sha256.New()
+	var row sql.RawBytes
+	err = f.each(ctx, func(rows *sql.Rows) error {
+		if err := rows.Scan(&row); err != nil {
+			return err
+		}
+		s.rows++
+		_, _ = hash.Write(row)
+		_, _ = hash.Write([]byte{'\n'})
+		return nil
+	}, query+` ORDER BY `+strings.Join(t.Key, ", "))
+	s.sha256 = hex.EncodeToString(hash.Sum(nil))
+	return s, err
 }
 
-// Why a restore failed.
-var (
-	ErrNotEmpty = errors.New("there is data already")
-	ErrInUse    = errors.New("a server uses the data")
-	// ErrUnknown says that the commit was sent and its answer lost.
-	ErrUnknown = errors.New("it is unknown whether the restore was committed")
-)
-
-// ErrorKind says what is wrong with a file.
-type ErrorKind string
-
-// The kinds of errors.
-const (
-	Foreign ErrorKind = "foreign" // not a backup of petcat
-	Newer   ErrorKind = "newer"   // of a newer format
-	Damaged ErrorKind = "damaged" // cut or altered
-	Faulty  ErrorKind = "faulty"  // whole, and yet it holds what a store never writes
-)
-
-// Error says that a file cannot be used.
-type Error struct {
-	Kind ErrorKind
-	// Message completes a sentence that begins with the file's name.
-	Message string
+// written returns the rows of the table checksum, by table.
+func (f *File) written(ctx context.Context) (map[string]sum, error) {
+	sums := make(map[string]sum)
+	err := f.each(ctx, func(rows *sql.Rows) error {
+		var table string
+		var s sum
+		err := rows.Scan(&table, &s.rows, &s.sha256)
+		sums[table] = s
+		return err
+	}, `SELECT table_name, rows, sha256 FROM checksum`)
+	return sums, err
 }
 
-// Error returns the message.
-func (e *Error) Error() string { return "the backup " + e.Message }
-
-func damagedf(format string, args ...any) error {
-	return &Error{Kind: Damaged, Message: "is cut or damaged (" + fmt.Sprintf(format, args...) + "); use another copy"}
+// info reads what a backup says about itself.
+func (f *File) info(ctx context.Context) (Info, error) {
+	const query = `SELECT e.value, d.value, t.value, p.value, c.revision
+		FROM meta AS e, meta AS d, meta AS t, meta AS p, counter AS c
+		WHERE e.name = 'environment' AND d.name = 'dataset' AND t.name = ? AND p.name = ?`
+	i := Info{Rows: make(map[string]int64)}
+	var takenAt string
+	into := []any{(*string)(&i.Environment), &i.Dataset, &takenAt, &i.Program, &i.Revision}
+	if err := f.conn.QueryRowContext(ctx, query, store.MetaTakenAt, store.MetaProgram).Scan(into...); err != nil {
+		return i, err
+	}
+	sums, err := f.written(ctx)
+	for table, s := range sums {
+		if isData(table) && table != "meta" && table != "counter" {
+			i.Rows[table] = s.rows
+		}
+	}
+	if err == nil {
+		i.TakenAt, err = time.Parse(time.RFC3339, takenAt)
+	}
+	if err != nil {
+		return i, err
+	}
+	file, err := os.Stat(f.path)
+	if err != nil {
+		return i, err
+	}
+	i.Size = file.Size()
+	return i, nil
 }

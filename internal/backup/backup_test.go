@@ -1,266 +1,404 @@
 package backup
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/openerror"
+	"petcat/internal/pgtest"
+	"petcat/internal/postgres"
+	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
 
-// row is a row of any kind.
-type row struct {
-	Kind   Kind
-	Values []any
-}
+var server pgtest.Shared
 
-// sample is a small deployment without faults.
-func sample() (Header, []row) {
-	hash := func(b byte) []byte { return bytes.Repeat([]byte{b}, sha256.Size) }
-	entry := petcat.AuditEntry{Sequence: 1, At: time.UnixMilli(5).UTC(), Actor: "cli:ada", Action: "account.create", Subject: "acct_1", Detail: "{}"}
-	first := entry.Seal([sha256.Size]byte{})
-	next := petcat.AuditEntry{Sequence: 2, At: time.UnixMilli(6).UTC(), Actor: "petcat", Action: "ban.impose", Subject: "key_1", Detail: "{}"}
-	second := next.Seal(first)
-	rows := []row{
-		{Accounts, []any{int64(1), "zoo", "free", int64(60), int64(1_000), int64(5), nil, int64(1)}},
-		{Accounts, []any{int64(3), "shop — 犬", "enterprise", int64(7), int64(8), int64(5), int64(9), int64(2)}},
-		{Keys, []any{int64(1), int64(1), hash(1), "", "hint", int64(5), nil, int64(7), nil, int64(0), int64(3), true}},
-		{Bans, []any{int64(1), int64(1), int64(5), int64(6), int64(1 << 50), int64(31), true, nil, "", int64(4)}},
-		{Categories, []any{int64(1), "dog", nil, int64(5), int64(1), int64(5)}},
-		{Categories, []any{int64(2), "cat", "", int64(6), int64(1), int64(5)}},
-		{IdempotencyKeys, []any{int64(1), "a", hash(2), int64(2), int64(5)}},
-		{DayCounts, []any{int64(20_000), int64(1), int64(17)}},
-		{AuditEntries, []any{int64(1), int64(5), "cli:ada", "account.create", "acct_1", "{}", first[:]}},
-		{AuditEntries, []any{int64(2), int64(6), "petcat", "ban.impose", "key_1", "{}", second[:]}},
-		{Pets, []any{int64(1), "Rex", int64(1), int64(1), int64(5)}},
-		{Pets, []any{int64(2), "Tom", int64(2), int64(3), int64(5)}},
-		{Orders, []any{int64(1), int64(3), int64(1), int64(2), int64(5)}},
-		{UsageNodes, []any{"N", int64(7), int64(5), false, nil}},
-		{UsageHours, []any{int64(480_000), int64(0), int64(1), int64(2), int64(3), int64(4), int64(5), int64(6), int64(7)}},
-		{UsageDays, []any{int64(20_000), int64(3), int64(1), int64(2), int64(3), int64(4), int64(5), int64(6), int64(7)}},
-		{KeyUses, []any{int64(1), int64(5)}},
-	}
-	h := Header{
-		TakenAt: time.UnixMilli(1).UTC(), Environment: petcat.Staging, Dataset: "D", Revision: 6, AccessRevision: 4,
-		LastCategory: 2, LastAccount: 3, LastKey: 1, LastPet: 2, LastOrder: 1, Rows: map[Kind]int64{},
-	}
-	for _, k := range Kinds() {
-		h.Rows[k] = 0
-	}
-	for _, r := range rows {
-		h.Rows[r.Kind]++
-	}
-	return h, rows
-}
+func TestMain(m *testing.M) { server.Main(m) }
 
-// write returns a file.
-func write(t *testing.T, h Header, rows []row) []byte {
+const operator petcat.Actor = "cli:ada"
+
+var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func must(t testing.TB, err error) {
 	t.Helper()
-	var file bytes.Buffer
-	w := NewWriter(&file, "1.2.3")
-	if err := w.Begin(h); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range rows {
-		if err := w.Row(r.Kind, r.Values); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	return file.Bytes()
-}
-
-// recorder is a sink that keeps everything.
-type recorder struct {
-	header Header
-	rows   []row
-}
-
-func (r *recorder) Begin(h Header) error { r.header = h; return nil }
-
-func (r *recorder) Row(k Kind, values []any) error {
-	r.rows = append(r.rows, row{k, append([]any(nil), values...)})
-	return nil
-}
-
-func tell(from io.Reader, to Sink) error {
-	r, err := NewReader(from)
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// database is a store of either kind.
+type database interface {
+	Store
+	petcat.AccountStore
+	petcat.CategoryStore
+	Close() error
+}
+
+func openSQLite(t testing.TB, data string) *sqlite.Store {
+	t.Helper()
+	dir, err := datadir.Open(data)
+	must(t, err)
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Clock: clock.NewManual(noon)})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func openPostgres(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: petcat.NewSecret(url), Clock: clock.NewManual(noon)})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func createAccount(t testing.TB, s database, name string) petcat.AccountID {
+	t.Helper()
+	free, err := petcat.ParseSubscription("free", 0, 0)
+	must(t, err)
+	n, err := petcat.ParseNewAccount(name, free)
+	must(t, err)
+	a, err := s.CreateAccount(t.Context(), operator, n)
+	must(t, err)
+	return a.ID
+}
+
+// leftOut are the tables that are not filled: what has a fixed row, and what no backup has.
+const leftOut = `'meta', 'counter', 'audit', 'operator_session', 'goose_db_version', 'sqlite_sequence'`
+
+// fill adds rows to every table, whatever its columns are.
+func fill(t testing.TB, s *sqlite.Store, rows int) {
+	t.Helper()
+	createAccount(t, s, "zoo") // with an audit entry
+	must(t, s.Change(t.Context(), "fill", func(tx *store.Tx) error {
+		statements := make(map[string][2]string) // by table: its columns, its values
+		var tables []string
+		err := tx.Query(func(scan store.Scan) error {
+			var table, column, kind string
+			var key, required int64
+			if err := scan(&table, &column, &kind, &key, &required); err != nil {
+				return err
+			}
+			value := "1"
+			switch {
+			case kind == "TEXT":
+				value = `'犬 '' "' || char(10, 13, 9) || '\ ' || n`
+			case kind == "BLOB":
+				value = `CAST(char(0, 39, n) AS BLOB)`
+			case key > 0:
+				value = "n"
+			}
+			if required == 0 && key == 0 {
+				value = "CASE n WHEN 2 THEN NULL ELSE " + value + " END"
+			}
+			s, found := statements[table]
+			if !found {
+				tables = append(tables, table)
+			}
+			statements[table] = [2]string{s[0] + ", " + column, s[1] + ", " + value}
+			return nil
+		}, `SELECT t.name, c.name, c.type, c.pk, c."notnull" FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+			WHERE t.type = 'table' AND t.name NOT IN (`+leftOut+`) ORDER BY t.rowid, c.cid`)
+		if err != nil {
+			return err
+		}
+		for _, table := range tables {
+			s := statements[table]
+			_, err := tx.Exec(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT ?)
+				INSERT OR IGNORE INTO `+table+` (`+s[0][2:]+`) SELECT `+s[1][2:]+` FROM numbers`, rows)
+			if err != nil {
+				return fmt.Errorf("fill %s: %w", table, err)
+			}
+		}
+		_, err = tx.Exec(`UPDATE counter SET revision = ?, access_revision = 1, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ?`, rows, rows, rows, rows, rows, rows)
 		return err
-	}
-	defer r.Close()
-	return r.CopyTo(to)
+	}))
 }
 
-func TestEverythingComesBack(t *testing.T) {
-	h, rows := sample()
-	file := write(t, h, rows)
-	h.Program = "1.2.3"
-	for name, from := range map[string]io.Reader{
-		"at once": bytes.NewReader(file), "byte by byte": iotest.OneByteReader(bytes.NewReader(file)), "data with the end": iotest.DataErrReader(bytes.NewReader(file)),
-	} {
-		var got recorder
-		if err := tell(from, &got); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(h, got.header); diff != "" {
-			t.Errorf("%s: header (-want +got):\n%s", name, diff)
-		}
-		if diff := cmp.Diff(rows, got.rows); diff != "" {
-			t.Errorf("%s: rows (-want +got):\n%s", name, diff)
-		}
-	}
-	if lines := strings.SplitN(string(file), "\n", 3); lines[0] != "petcat backup 2" || !json.Valid([]byte(lines[1])) {
-		t.Errorf("the file begins %q", lines[:2])
-	}
-}
-
-// TestFileOfFormat1: the sample as the last program of that format wrote it. Who could
-// be read-only then was not, and there were no pets and orders, and no usage history.
-func TestFileOfFormat1(t *testing.T) {
-	file, err := os.ReadFile("testdata/format-1.backup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, rows := sample()
-	h.Program, h.LastPet, h.LastOrder = "1.2.3", 0, 0
-	maps.DeleteFunc(h.Rows, func(k Kind, _ int64) bool { return k >= Pets })
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Kind >= Pets })
-	for _, r := range rows {
-		if r.Kind == Keys {
-			r.Values[len(r.Values)-1] = false
-		}
-	}
-	var got recorder
-	var checker Checker
-	for _, to := range []Sink{&got, &checker} {
-		if err := tell(bytes.NewReader(file), to); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if found := checker.Findings(); len(found) > 0 {
-		t.Errorf("found %q", found)
-	}
-	if diff := cmp.Diff(recorder{h, rows}, got, cmp.AllowUnexported(recorder{})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func wantError(t *testing.T, what string, err error, kinds ...ErrorKind) {
+// take makes a sound backup.
+func take(t testing.TB, from Source) (string, Info) {
 	t.Helper()
-	e, ok := errors.AsType[*Error](err)
-	for _, k := range kinds {
-		if ok && e.Kind == k {
-			return
-		}
+	path := filepath.Join(t.TempDir(), "a.backup")
+	must(t, os.WriteFile(path, nil, 0o600))
+	_, err := Create(t.Context(), path, from, "test", noon)
+	must(t, err)
+	i, findings, err := Verify(t.Context(), path)
+	must(t, err)
+	if len(findings) > 0 || i.Program != "test" || !i.TakenAt.Equal(noon) {
+		t.Fatalf("the backup is %+v, with the faults %q", i, findings)
 	}
-	t.Errorf("%s: got %v, want an error of the kind %v", what, err, kinds)
+	return path, i
 }
 
-func TestEveryCutAndEveryAlteredBitIsRefused(t *testing.T) {
-	file := write(t, first(sample()), second(sample()))
-	for at := range file {
-		wantError(t, "cut", tell(bytes.NewReader(file[:at]), &recorder{}), Foreign, Damaged)
-		for bit := range 8 {
-			altered := bytes.Clone(file)
-			altered[at] ^= 1 << bit
-			wantError(t, "altered", tell(bytes.NewReader(altered), &recorder{}), Foreign, Newer, Damaged)
-		}
-	}
-	wantError(t, "longer", tell(io.MultiReader(bytes.NewReader(file), strings.NewReader("x")), &recorder{}), Damaged)
-	wantError(t, "twice", tell(io.MultiReader(bytes.NewReader(file), bytes.NewReader(file)), &recorder{}), Damaged)
+func openFile(t testing.TB, path string) *File {
+	t.Helper()
+	f, err := Open(t.Context(), path)
+	must(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	return f
 }
 
-func first(h Header, _ []row) Header    { return h }
-func second(_ Header, rows []row) []row { return rows }
+func restoreSQLite(t testing.TB, data, path string) error {
+	t.Helper()
+	dir, err := datadir.Open(data)
+	must(t, err)
+	return sqlite.Restore(t.Context(), dir, operator, path, clock.NewManual(noon))
+}
 
-func TestOtherFiles(t *testing.T) {
-	for name, c := range map[string]struct {
-		text string
-		want ErrorKind
-	}{
-		"empty":      {"", Foreign},
-		"short":      {"petcat", Foreign},
-		"a database": {"SQLite format 3\x00" + strings.Repeat("\x00", 4_000), Foreign},
-		"no number":  {"petcat backup \n" + strings.Repeat("x", 100), Foreign},
-		"zero":       {"petcat backup 0\n" + strings.Repeat("x", 100), Foreign},
-		"newer":      {fmt.Sprintf("petcat backup %d\n", Format+1) + strings.Repeat("x", 100), Newer},
-		"no header":  {"petcat backup 2\n" + strings.Repeat("x", 100), Damaged},
-		"no rows":    {"petcat backup 2\n{}\n" + strings.Repeat("x", 100), Damaged},
+// TestMove: all rows of all tables are the same on the other database, and back again.
+func TestMove(t *testing.T) {
+	const rows = 3
+	path, first := take(t, filled(t, rows))
+	for table, n := range first.Rows {
+		if n < rows && !strings.Contains(leftOut, table) {
+			t.Errorf("the test has %d rows of %s", n, table)
+		}
+	}
+	sums := func(path string) map[string]sum {
+		s, err := openFile(t, path).written(t.Context())
+		must(t, err)
+		return s
+	}
+	for name, parameter := range map[string]string{"": "", ", behind a pooler": "default_query_exec_mode=exec"} {
+		t.Run("SQLite to PostgreSQL to SQLite"+name, func(t *testing.T) {
+			url := server.Server(t).Database(t)
+			if parameter != "" {
+				url += map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")] + parameter
+			}
+			there := openPostgres(t, url)
+			must(t, there.Restore(t.Context(), operator, openFile(t, path)))
+			second, of := take(t, there)
+			data := t.TempDir()
+			must(t, restoreSQLite(t, data, second))
+			back := openSQLite(t, data)
+			third, again := take(t, back)
+			want, got := sums(path), sums(third)
+			if n := got["audit"].rows; n != want["audit"].rows+2 {
+				t.Errorf("the audit log has %d entries", n)
+			}
+			if of.Dataset == first.Dataset || again.Dataset == of.Dataset {
+				t.Error("a restore kept the dataset name")
+			}
+			for _, sums := range []map[string]sum{want, got} {
+				delete(sums, "audit")
+				delete(sums, "meta")
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(sum{})); diff != "" {
+				t.Errorf("the checksums differ (-want +got):\n%s", diff)
+			}
+			if id := createAccount(t, back, "next"); id != rows+1 {
+				t.Errorf("the next account is %s", id)
+			}
+		})
+	}
+}
+
+func filled(t testing.TB, rows int) *sqlite.Store {
+	t.Helper()
+	s := openSQLite(t, t.TempDir())
+	fill(t, s, rows)
+	return s
+}
+
+// TestLeftOut: nobody can sign in with what a backup contains, and nothing of it is left in
+// the file.
+func TestLeftOut(t *testing.T) {
+	s := filled(t, 1)
+	secret := strings.Repeat("sign me in", 4)
+	must(t, s.Change(t.Context(), "sign in", func(tx *store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO operator_session (hash, operator_name, created_at, seen_at) SELECT CAST(? AS BLOB), name, 1, 1 FROM operator`, secret)
+		if err == nil {
+			_, err = tx.Exec(`UPDATE operator SET link_hash = CAST(? AS BLOB)`, secret)
+		}
+		return err
+	}))
+	path, i := take(t, s)
+	text, err := os.ReadFile(path)
+	must(t, err)
+	if i.Rows["operator"] != 1 || i.Rows["operator_session"] != 0 || strings.Contains(string(text), secret[:10]) {
+		t.Errorf("the backup has %v, or the hash of a session", i.Rows)
+	}
+}
+
+// TestUnderLoad: a backup is of one moment, whatever is written meanwhile.
+func TestUnderLoad(t *testing.T) {
+	for name, open := range map[string]func() database{
+		"SQLite":     func() database { return openSQLite(t, t.TempDir()) },
+		"PostgreSQL": func() database { return openPostgres(t, server.Server(t).Database(t)) },
 	} {
-		wantError(t, name, tell(strings.NewReader(c.text), &recorder{}), c.want)
-	}
-	gone := errors.New("the disk is gone")
-	if err := tell(iotest.ErrReader(gone), &recorder{}); !errors.Is(err, gone) {
-		t.Errorf("got %v, want the stream's error", err)
+		t.Run(name, func(t *testing.T) {
+			s := open()
+			account := createAccount(t, s, "zoo")
+			ctx, cancel := context.WithCancel(t.Context())
+			var writer sync.WaitGroup
+			writer.Go(func() {
+				dog := "dog"
+				dogs, err := petcat.ParseNewCategory(&dog, nil)
+				for n := 0; ctx.Err() == nil && err == nil; n++ {
+					_, err = s.CreateCategory(t.Context(), petcat.CreateCategory{Account: account, New: dogs, IdempotencyKey: petcat.IdempotencyKey(fmt.Sprint(n))})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			for taken, seen := 0, int64(0); (taken < 3 || seen < 10) && !t.Failed(); taken++ {
+				_, i := take(t, s)
+				if seen = i.Rows["category"]; i.Rows["idempotency"] != seen || i.Revision < seen {
+					t.Errorf("the backup is not of one moment: %+v", i)
+				}
+			}
+			cancel()
+			writer.Wait()
+		})
 	}
 }
 
-// TestWriterKeepsTheFormat: what a store must not do fails when it is written, not
-// when it is needed.
-func TestWriterKeepsTheFormat(t *testing.T) {
-	h, rows := sample()
-	for name, wrong := range map[string]row{
-		"a value is missing": {Accounts, rows[0].Values[1:]},
-		"another type":       {DayCounts, []any{int64(1), int64(1), "17"}},
-		"nil":                {DayCounts, []any{int64(1), nil, int64(1)}},
-		"a Go int":           {DayCounts, []any{1, int64(1), int64(1)}},
-		"no such kind":       {10, []any{int64(1)}},
-	} {
-		w := NewWriter(io.Discard, "")
-		if err := w.Begin(h); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Row(wrong.Kind, wrong.Values); err == nil {
-			t.Errorf("%s: no error", name)
+// TestRestoreNeedsAnEmptyPlace: data is never replaced, and a fresh disk is empty.
+func TestRestoreNeedsAnEmptyPlace(t *testing.T) {
+	path, _ := take(t, filled(t, 1))
+	wantKind := func(err error, want openerror.Kind) {
+		t.Helper()
+		if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Kind != want {
+			t.Errorf("the restore ended with %v, want the kind %s", err, want)
 		}
 	}
-	w := NewWriter(io.Discard, "")
-	if err := errors.Join(w.Begin(h), w.Row(Keys, rows[2].Values)); err != nil {
+	data := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(data, "lost+found"), 0o700))
+	killed := filepath.Join(data, ".petcat.db.123")
+	must(t, os.WriteFile(killed, nil, 0o600))
+	must(t, restoreSQLite(t, data, path))
+	if _, err := os.Stat(killed); !os.IsNotExist(err) {
+		t.Errorf("what a killed restore left: %v", err)
+	}
+	wantKind(restoreSQLite(t, data, path), openerror.NotEmpty)
+	other := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(other, "photo.jpg"), nil, 0o600))
+	wantKind(restoreSQLite(t, other, path), openerror.NotEmpty)
+
+	url := server.Server(t).Database(t)
+	s := openPostgres(t, url)
+	if _, err := s.Beat(t.Context(), "a node"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Row(Accounts, rows[0].Values); err == nil {
-		t.Error("kinds out of order: no error")
-	}
-	if _, _, err := w.Finish(); err == nil {
-		t.Error("fewer rows than the header says: no error")
+	wantKind(s.Restore(t.Context(), operator, openFile(t, path)), openerror.InUse)
+	must(t, s.Leave(t.Context(), "a node"))
+	must(t, s.Restore(t.Context(), operator, openFile(t, path)))
+	wantKind(s.Restore(t.Context(), operator, openFile(t, path)), openerror.NotEmpty)
+}
+
+// TestRefused: what is no finished backup of this or an earlier version.
+func TestRefused(t *testing.T) {
+	path, _ := take(t, filled(t, 1))
+	good, err := os.ReadFile(path)
+	must(t, err)
+	for name, c := range map[string]struct{ statement, want string }{
+		"unfinished":  {`DROP TABLE checksum`, "it is not a finished backup"},
+		"newer":       {`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`, "it was written by a newer petcat"},
+		"foreign":     {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
+		"fewer rows":  {`DELETE FROM ban`, "ban: it has 0 rows, and had 1"},
+		"changed":     {`UPDATE category SET name = name || '!'`, "category: a row has changed since the backup was made"},
+		"less":        {`DROP TABLE key_use`, "key_use: the table is missing"},
+		"more":        {`CREATE TABLE other (id INTEGER)`, "other: the table checksum does not have it"},
+		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not carry the hash"},
+		"reference":   {`UPDATE pet SET category_id = 99`, "pet: row 1 refers to a row of category that does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.backup")
+			must(t, os.WriteFile(path, good, 0o600))
+			db, err := sqlite.EditFile(t.Context(), path)
+			must(t, err)
+			_, err = db.ExecContext(t.Context(), c.statement)
+			must(t, errors.Join(err, db.Close()))
+			_, findings, err := Verify(t.Context(), path)
+			if got := strings.Join(findings, "\n") + fmt.Sprint(err); !strings.Contains(got, c.want) {
+				t.Errorf("verify says %s, want %s", got, c.want)
+			}
+		})
 	}
 }
 
-func FuzzReader(f *testing.F) {
-	var file bytes.Buffer
-	h, rows := sample()
-	w := NewWriter(&file, "")
-	err := w.Begin(h)
-	for _, r := range rows {
-		err = errors.Join(err, w.Row(r.Kind, r.Values))
-	}
-	if _, _, err := w.Finish(); err != nil {
-		f.Fatal(err)
-	}
+// dump returns all rows of a file as text.
+func dump(t testing.TB, path string) (string, error) {
+	t.Helper()
+	f, err := Open(t.Context(), path)
 	if err != nil {
-		f.Fatal(err)
+		return "", err
 	}
-	f.Add(file.Bytes())
-	f.Add([]byte("petcat backup 2\n{}\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var c Checker
-		if err := tell(bytes.NewReader(text), &c); err == nil && !bytes.HasPrefix(text, []byte(magic)) {
-			t.Error("a file of another program was taken")
+	defer func() { _ = f.Close() }()
+	if damage, err := sqlite.Integrity(t.Context(), f.conn); err != nil || len(damage) > 0 {
+		return "", fmt.Errorf("%q, %w", damage, err) // reading it might never end
+	}
+	sums, err := f.written(t.Context())
+	if err != nil {
+		return "", err
+	}
+	tables, err := f.tables(t.Context())
+	var text strings.Builder
+	_, _ = fmt.Fprintln(&text, sums, tables)
+	for _, table := range tables {
+		for row, err := range f.Rows(t.Context(), table) {
+			if err != nil {
+				return "", err
+			}
+			_, _ = fmt.Fprintf(&text, "%s %q\n", table.Name, row)
 		}
-	})
+	}
+	return text.String(), err
+}
+
+// wantNamed flips the bit at a place of a backup, and checks that verify finds it if any row
+// reads differently or the file cannot be read. It reports whether that is so.
+func wantNamed(t testing.TB, good []byte, want string, place int) (altered bool) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.backup")
+	bad := append([]byte{}, good...)
+	bad[place/8] ^= 1 << (place % 8)
+	must(t, os.WriteFile(path, bad, 0o600))
+	got, err := dump(t, path)
+	if err == nil && got == want {
+		return false
+	}
+	if _, findings, err := Verify(t.Context(), path); err == nil && len(findings) == 0 {
+		t.Errorf("bit %d of byte %d was flipped, and verify found nothing", place%8, place/8)
+	}
+	return true
+}
+
+// TestFlippedBits: a changed bit that alters a row is found. Ten places are tried, of which
+// some are in rows.
+func TestFlippedBits(t *testing.T) {
+	path, _ := take(t, filled(t, 50))
+	good, err := os.ReadFile(path)
+	must(t, err)
+	want, err := dump(t, path)
+	must(t, err)
+	text := string(good)
+	places := []int{
+		strings.Index(text, "犬") * 8, strings.LastIndex(text, "犬")*8 + 3, strings.Index(text, "account.create")*8 + 1,
+		strings.Index(text, "CREATE TABLE category")*8 + 2, strings.Index(text, "dataset")*8 + 5, strings.Index(text, "production") * 8,
+	}
+	for i := range 4 {
+		places = append(places, len(good)*8/4*i+7)
+	}
+	altered := 0
+	for _, place := range places {
+		if wantNamed(t, good, want, place) {
+			altered++
+		}
+	}
+	if altered < 6 {
+		t.Errorf("%d of %d places altered anything", altered, len(places))
+	}
 }

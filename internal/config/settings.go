@@ -85,7 +85,10 @@ type Settings struct {
 	// BackupDir is the directory of scheduled backups; "" for one in Data. See
 	// BackupFolder.
 	BackupDir string
-	LogLevel  slog.Level
+	// BackupCommand is a program that gets the path of each scheduled backup; "" for none.
+	BackupCommand string
+
+	LogLevel slog.Level
 	// LogFormat is "text", "json", or "" for text on a terminal and JSON elsewhere.
 	LogFormat string
 }

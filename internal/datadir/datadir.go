@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"petcat/internal/openerror"
 	"petcat/internal/osfile"
@@ -108,30 +109,53 @@ func prepareNew(file *os.File) error {
 // after a power cut the one or the other is there, whole. It returns an
 // [openerror.Error].
 func (d *Dir) WriteFile(name, text string) error {
-	if err := d.writeFile(name, text); err != nil {
+	draft, err := d.draft(name)
+	if err == nil {
+		defer draft.Discard()
+		if _, err = draft.WriteString(text); err == nil {
+			err = draft.Keep(true)
+		}
+	}
+	if err != nil {
 		return unusable(d.path, err)
 	}
 	return nil
 }
 
-func (d *Dir) writeFile(name, text string) (err error) {
-	file, err := os.CreateTemp(d.path, "."+name+"-*")
+// DraftDatabase returns the draft of the database file, for a restore. It returns an
+// [openerror.Error] unless the directory is empty, but for locks, and lost+found of a fresh
+// file system.
+func (d *Dir) DraftDatabase() (*osfile.Draft, error) {
+	entries, err := os.ReadDir(d.path)
 	if err != nil {
-		return err
+		return nil, unusable(d.path, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
+	for _, entry := range entries {
+		name := entry.Name()
+		if left, _ := filepath.Match(osfile.DraftPattern(databaseName), name); left { // by a restore that was killed
+			_ = os.Remove(d.File(name))
+		} else if !slices.Contains([]string{serverLockName, migrationLockName, turnLockName, "lost+found"}, name) {
+			return nil, openerror.Errorf(openerror.NotEmpty, nil, "the data directory %s already contains %s", d.path, name)
 		}
-	}()
-	_, err = file.WriteString(text)
-	if err = errors.Join(err, prepareNew(file), file.Sync(), file.Close()); err != nil {
-		return err
 	}
-	if err := os.Rename(file.Name(), d.File(name)); err != nil {
-		return err
+	draft, err := d.draft(databaseName)
+	if err != nil {
+		return nil, unusable(d.path, err)
 	}
-	return osfile.SyncDirectory(d.path)
+	return draft, nil
+}
+
+// draft makes the draft of a file that belongs to the directory's owner.
+func (d *Dir) draft(name string) (*osfile.Draft, error) {
+	draft, err := osfile.NewDraft(d.File(name))
+	if err != nil {
+		return nil, err
+	}
+	if err := prepareNew(draft.File); err != nil {
+		draft.Discard()
+		return nil, err
+	}
+	return draft, nil
 }
 
 // FreeBytes returns how much room there is for the data on its disk.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"petcat/internal/backupschedule"
+	"petcat/internal/backup"
 )
 
 // backups looks at the directory of scheduled backups, and at the record of the last one.
@@ -20,22 +20,22 @@ func (x *examination) backups(ctx context.Context) {
 	if x.store == nil {
 		return
 	}
-	r, _, err := backupschedule.Read(ctx, x.store)
+	last, err := backup.LastMade(ctx, x.store)
 	switch {
 	case err != nil:
 		x.found("backups", Problem, "the record of the last one cannot be read (%v); see above what is wrong with the database", err)
-	case r.Last == nil && every == 0:
+	case last.File == "" && every == 0:
 		x.found("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or make sure that another program makes backups")
-	case r.Last == nil:
+	case last.File == "":
 		x.found("backups", Warning, "none has been made yet; a node makes the first when it starts, and its log says why if it fails")
 	default:
-		x.lastBackup(*r.Last, every)
+		x.lastBackup(last, every)
 	}
 }
 
 // lastBackup looks at the last good one. The command may lack the settings of the nodes:
 // without an interval, it only reports the age.
-func (x *examination) lastBackup(last backupschedule.Backup, every time.Duration) {
+func (x *examination) lastBackup(last backup.Made, every time.Duration) {
 	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
 	if every > 0 && age > every*3/2 {
 		x.found("backups", Problem, "the last good one is %s old and one is due each %s; find \"a scheduled backup failed\" in the logs of the nodes", age, every)
@@ -56,22 +56,16 @@ func (x *examination) backupFolder(folder string) {
 		return
 	}
 	if err == nil {
-		err = backupschedule.PrepareFolder(folder)
+		err = backup.PrepareFolder(folder)
 	}
 	if err != nil {
 		x.found("backups", Problem, "they cannot be written to %s (%v); give this user write permission, or choose another directory with --backup-dir", folder, err)
 		return
 	}
-	if backupschedule.IsOpen(folder) {
+	if backup.IsOpen(folder) {
 		x.found("backups", Warning, "users other than the owner have access to %s; remove it: chmod 0700 %s", folder, folder)
 	}
 	x.backupRoom(folder)
-}
-
-// copied is a store whose scheduled backups are made from a copy of the database, beside them.
-type copied interface {
-	// CopyBytes returns how much room that takes.
-	CopyBytes() (int64, error)
 }
 
 // backupRoom looks at the free space of the directory, which may be on another disk than the
@@ -81,15 +75,5 @@ func (x *examination) backupRoom(folder string) {
 	for _, err := os.Stat(existing); errors.Is(err, fs.ErrNotExist) && existing != filepath.Dir(existing); _, err = os.Stat(existing) {
 		existing = filepath.Dir(existing)
 	}
-	s := space{
-		part: "backups", directory: existing, use: "the backups in " + folder, without: "none can be made",
-		lacking: "each reads the database itself, and creates are slower meanwhile",
-	}
-	if st, ok := x.store.(copied); ok {
-		var err error
-		if s.needed, err = st.CopyBytes(); err != nil {
-			x.found("backups", Warning, "it is unknown how much room they need (%v); see above what is wrong with the database", err)
-		}
-	}
-	x.room(s)
+	x.room(space{part: "backups", directory: existing, use: "the backups in " + folder, without: "none can be made"})
 }

@@ -84,8 +84,6 @@ type space struct {
 	part, directory string
 	use             string // what needs it
 	without         string // what happens without any
-	needed          int64  // bytes that are used at times, 0 for none
-	lacking         string // what happens then, if they are missing
 }
 
 // room looks at the free space of a directory's disk.
@@ -96,8 +94,6 @@ func (x *examination) room(s space) {
 		x.found(s.part, Warning, "the free space of %s cannot be read (%v); look with df", s.directory, err)
 	case free < noRoom:
 		x.found(s.part, Problem, "%.2f GB are left for %s; free some space now: without any, %s", left, s.use, s.without)
-	case free < s.needed:
-		x.found(s.part, Warning, "%.2f GB are left for %s, and %.2f GB are needed at times; free some space: with less, %s", left, s.use, gigabytes(s.needed), s.lacking)
 	case free < littleRoom:
 		x.found(s.part, Warning, "%.2f GB are left for %s; free some space: without any, %s", left, s.use, s.without)
 	default:

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"time"
 
-	"petcat/internal/backupschedule"
+	"petcat/internal/backup"
 	"petcat/internal/clock"
 	"petcat/internal/config"
 	"petcat/internal/server"
@@ -41,7 +41,7 @@ type Finding struct {
 
 // Store is an open deployment.
 type Store interface {
-	backupschedule.Notes
+	backup.Notes
 	Dataset() string
 	// Check reports whether the database answers.
 	Check(ctx context.Context) error

@@ -2,110 +2,187 @@ package postgres
 
 import (
 	"context"
-	"time"
+	"errors"
+	"iter"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
-	"petcat/internal/backup"
+	"petcat"
+	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
-// copySilence is how long the database may be silent during a copy: it may have to
-// count or to sort a whole table before the first row, or to check the references
-// of restoreChunk rows.
-const copySilence = time.Minute
+// unlimited lifts the limits of a role, which are meant for requests.
+const unlimited = `SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)`
 
-// Backup implements [backup.Source].
-func (s *Store) Backup(ctx context.Context, to backup.Sink) error {
-	watched, watch := newWatchdog(ctx, s.silence)
-	defer watch.end()
-	var stopped error // by the sink
-	err := s.pool.do(watched, func(ctx context.Context, c *pgx.Conn) error {
-		// One snapshot for all statements.
-		return readOnly(ctx, c, func(tx pgx.Tx) error {
-			h, err := s.BackupHeader(conn{ctx: ctx, querier: tx, texts: &s.pool.texts}, watch.wait)
-			if err != nil {
-				return err
-			}
-			stopped = to.Begin(h)
-			for _, k := range backup.Kinds() {
-				if err == nil && stopped == nil {
-					stopped, err = backupRows(ctx, tx, watch, k, to)
-				}
-			}
+// Backup copies all tables, as of one moment. It delays no request.
+func (s *Store) Backup(ctx context.Context, to store.Copy) error {
+	tables, err := to.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	var stopped error // by the file
+	err = s.pool.do(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+		if err != nil {
 			return err
-		})
+		}
+		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing was written
+		_, err = tx.Exec(ctx, unlimited)
+		for _, t := range tables {
+			if err == nil && stopped == nil {
+				stopped, err = copyTable(ctx, tx, t, to)
+			}
+		}
+		return err
 	})
 	if stopped != nil {
 		return stopped
 	}
-	return translate(because(watched, err), "back up")
+	return translate(because(ctx, err), "back up")
 }
 
-// BackupPaced implements [backup.PacedSource]. The copy delays no request.
-func (s *Store) BackupPaced(ctx context.Context, _ string, rest func() error, to backup.Sink) error {
-	return s.Backup(ctx, backup.Paced(to, rest))
-}
-
-// readOnly runs fn in a transaction that sees one moment.
-func readOnly(ctx context.Context, conn *pgx.Conn, fn func(pgx.Tx) error) error {
-	// A role may have limits that are meant for requests.
-	const unlimited = `SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)`
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing was written
-	if _, err := tx.Exec(ctx, unlimited); err != nil {
-		return err
-	}
-	return fn(tx)
-}
-
-// backupRows tells the rows of one kind, as they come from the server: neither
-// side keeps them.
-func backupRows(ctx context.Context, tx pgx.Tx, watch *watchdog, k backup.Kind, to backup.Sink) (stopped, err error) {
-	watch.wait()
-	rows, err := tx.Query(ctx, store.SelectRows(k))
+func copyTable(ctx context.Context, tx pgx.Tx, t store.Table, to store.Copy) (stopped, err error) {
+	rows, err := tx.Query(ctx, `SELECT `+strings.Join(t.Columns, ", ")+` FROM `+t.Name)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		values, err := rows.Values()
+		row, err := rows.Values()
 		if err != nil {
 			return nil, err
 		}
-		watch.pause()
-		if err := to.Row(k, values); err != nil {
+		if err := to.Insert(ctx, t, row); err != nil {
 			return err, nil
 		}
-		watch.wait()
 	}
 	return nil, rows.Err()
 }
 
-// watchdog ends a context when the database is waited for too long. The other end of
-// a copy, which may be a person at a terminal or a tape, may take its time.
-type watchdog struct {
-	silence time.Duration // that is allowed
-	timer   *time.Timer
-	cancel  context.CancelCauseFunc
+// Restore fills an empty database with a backup, in one transaction. It returns an
+// [openerror.Error] if there is data, or a node serves.
+func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) error {
+	tables, err := from.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.pool.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		t, err := s.begin(ctx, c)
+		if err != nil {
+			return err
+		}
+		return t.run(func(*store.Tx) error { return t.restore(by, tables, from) })
+	})
+	if maybeCommitted(err) {
+		return store.Unavailable("the database did not respond, and the restore may have been committed", errors.Join(petcat.ErrOutcomeUnknown, err))
+	}
+	return translate(because(ctx, err), "restore")
 }
 
-func newWatchdog(ctx context.Context, silence time.Duration) (context.Context, *watchdog) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &watchdog{silence: silence, cancel: cancel, timer: time.AfterFunc(silence, func() { cancel(errNoAnswer) })}
+// restore does all of a restore but the commit. The transaction holds the counter's row, so
+// nobody else can write.
+func (t *tx) restore(by petcat.Actor, tables []store.Table, from store.Copy) error {
+	// A restore takes longer than a change, and no server waits for it.
+	if _, err := t.Exec(unlimited); err != nil {
+		return err
+	}
+	empty, err := t.IsEmpty()
+	if err != nil {
+		return err
+	}
+	if !empty {
+		return openerror.Errorf(openerror.NotEmpty, nil, "the database already contains data")
+	}
+	if err := t.wantUnused(); err != nil {
+		return err
+	}
+	names := make([]string, len(tables))
+	for i, table := range tables {
+		names[i] = table.Name
+		if err := t.fill(table, from); err != nil {
+			return err
+		}
+	}
+	if err := t.Restored(by); err != nil {
+		return err
+	}
+	// Until the server looks by itself, it would take the tables for empty.
+	if _, err := t.Exec(`ANALYZE ` + strings.Join(names, ", ")); err != nil {
+		return err
+	}
+	// A node that began to serve meanwhile has seen an empty database.
+	return t.wantUnused()
 }
 
-func (w *watchdog) wait()  { w.timer.Reset(w.silence) }
-func (w *watchdog) pause() { w.timer.Stop() }
-
-func (w *watchdog) end() {
-	w.timer.Stop()
-	w.cancel(nil)
+// wantUnused returns an error if a node serves.
+func (t *tx) wantUnused() error {
+	// By the database's clock, as in Beat.
+	const query = `SELECT EXISTS (SELECT 1 FROM node WHERE seen_at > clock_timestamp() - interval '10 seconds')`
+	var serves bool
+	_, err := t.QueryRow(query, nil, &serves)
+	if err == nil && serves {
+		return openerror.Errorf(openerror.InUse, nil, "a server uses the database; stop it, and restore again (one that was killed counts for 10 s)")
+	}
+	return err
 }
 
-// Integrity returns nothing: what SQL cannot see, the server's own checksums
-// guard.
+// fill replaces the rows of a table, in which there is only what makes an empty deployment.
+func (t *tx) fill(table store.Table, from store.Copy) error {
+	if table.Name != "audit" { // which is empty, and from which nothing can be deleted
+		if _, err := t.tx.Exec(t.ctx, `DELETE FROM `+table.Name); err != nil {
+			return err
+		}
+	}
+	none, err := t.tx.Query(t.ctx, `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name+` LIMIT 0`)
+	if err != nil {
+		return err
+	}
+	columns := none.FieldDescriptions()
+	none.Close()
+	next, stop := iter.Pull2(from.Rows(t.ctx, table))
+	defer stop()
+	_, err = t.tx.CopyFrom(t.ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(func() ([]any, error) {
+		row, err, _ := next() // nil, nil after the last
+		for i := range row {
+			if n, ok := row[i].(int64); ok && columns[i].DataTypeOID == pgtype.BoolOID {
+				row[i] = n != 0
+			}
+		}
+		return row, err
+	}))
+	return err
+}
+
+// Integrity returns nothing: the server's own checksums and constraints guard the data.
 func (s *Store) Integrity(context.Context) (findings []string, err error) { return nil, nil }
+
+// backupLock is the number of the advisory lock of the node that makes a scheduled backup.
+const backupLock = migrationLock + 1
+
+// Alone runs fn unless another node runs one, and reports whether it did. The lock is a
+// transaction's: behind a pooler, nobody can hold a session.
+func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error) {
+	var failed error // of fn
+	err = s.pool.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		tx, err := c.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+		if _, err := tx.Exec(ctx, unlimited); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(backupLock)).Scan(&ran); err != nil || !ran {
+			return err
+		}
+		failed = fn(ctx)
+		return nil
+	})
+	if err != nil {
+		return false, translate(because(ctx, err), "lock the scheduled backups")
+	}
+	return ran, failed
+}

@@ -67,8 +67,6 @@ type Store struct {
 	// clockAhead is how far our clock was ahead of the database's when it was last asked,
 	// in nanoseconds.
 	clockAhead atomic.Int64
-	// silence is how long the database may be silent during a copy.
-	silence time.Duration
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
@@ -119,7 +117,7 @@ func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, er
 		p.close()
 		return nil, err
 	}
-	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, charges: charges, history: h, silence: copySilence, writer: newWriter(ctx, config, o, p)}
+	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, charges: charges, history: h, writer: newWriter(ctx, config, o, p)}
 	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(ctx, o)
 	return s, nil

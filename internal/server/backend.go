@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/backupschedule"
+	"petcat/internal/backup"
 	"petcat/internal/catalog"
 	"petcat/internal/metrics"
 )
@@ -36,7 +36,7 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
-	backupschedule.Store
+	backup.Store
 	// Created reports whether opening the backend created the data.
 	Created() bool
 	// place says where the data is, for log messages.

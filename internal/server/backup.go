@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"petcat/internal/backupschedule"
+	"petcat/internal/backup"
 	"petcat/internal/config"
 )
 
@@ -16,21 +16,21 @@ func (n *Node) startBackups(ctx context.Context) error {
 	}
 	folder, err := filepath.Abs(n.settings.BackupFolder())
 	if err == nil {
-		err = backupschedule.PrepareFolder(folder)
+		err = backup.PrepareFolder(folder)
 	}
 	if err != nil {
 		return config.Errorf("scheduled backups cannot be written to %s (%w); give this user write permission, or choose another directory with --backup-dir", folder, err)
 	}
-	if backupschedule.IsOpen(folder) {
+	if backup.IsOpen(folder) {
 		n.log.WarnContext(ctx, "users other than the owner have access to the directory of the backups; chmod 0700 removes it", "folder", folder)
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		host = n.id // without a host name, each start counts as another machine
+		host = "unknown"
 	}
-	n.backups = backupschedule.New(backupschedule.Options{
+	n.backups = backup.NewSchedule(backup.ScheduleOptions{
 		Store: n.backend, Folder: folder, Every: n.settings.BackupEvery, Keep: n.settings.BackupKeep,
-		Node: n.id, Host: host, Version: n.version, Clock: n.clock, Logger: n.log.Logger,
+		Command: n.settings.BackupCommand, Host: host, Version: n.version, Clock: n.clock, Logger: n.log.Logger,
 	})
 	n.backupChecks = startPeriodic(ctx, n.backups.UntilCheck, n.backups.Check)
 	return nil
@@ -40,15 +40,15 @@ func (n *Node) registerBackupMetrics() {
 	if n.backups == nil {
 		return
 	}
-	m, stats := n.metrics, n.backups.Stats
+	m, last := n.metrics, n.backups.Last
 	m.Gauge("petcat_backup_interval_seconds", n.settings.BackupEvery.Seconds)
 	m.Gauge("petcat_backup_last_success_timestamp_seconds", func() float64 {
-		if last := stats().Last; !last.TakenAt.IsZero() {
-			return float64(last.TakenAt.Unix())
+		if at := last().TakenAt; !at.IsZero() {
+			return float64(at.Unix())
 		}
 		return 0
 	})
-	m.Gauge("petcat_backup_duration_seconds", func() float64 { return stats().Last.Seconds })
-	m.Gauge("petcat_backup_size_bytes", func() float64 { return float64(stats().Last.Size) })
-	m.Counter("petcat_backup_failures_total", func() float64 { return float64(stats().Failures) })
+	m.Gauge("petcat_backup_duration_seconds", func() float64 { return last().Seconds })
+	m.Gauge("petcat_backup_size_bytes", func() float64 { return float64(last().Size) })
+	m.Counter("petcat_backup_failures_total", func() float64 { return float64(n.backups.Failures()) })
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/backupschedule"
+	"petcat/internal/backup"
 	"petcat/internal/changelog"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
@@ -61,7 +61,7 @@ type Node struct {
 	seriesSteps  *periodic
 	console      consoleHandler
 	levelChecks  *periodic
-	backups      *backupschedule.Schedule // nil without scheduled backups
+	backups      *backup.Schedule // nil without scheduled backups
 	backupChecks *periodic
 	keyring      *keyring.Keyring
 	limiter      *ratelimit.Limiter

@@ -57,10 +57,6 @@ func dsn(path, mode string, pragmas []string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
 
-// dsnOfCopy returns the name to open a database by that nobody writes to: it needs no
-// lock, and no log beside it.
-func dsnOfCopy(path string) string { return dsn(path, "ro", readerPragmas()) + "&immutable=1" }
-
 // open returns a pool of at most n connections, none of which is closed for being
 // idle: a new one costs a read of the schema.
 func open(name string, n int) (*sql.DB, error) {

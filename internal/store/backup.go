@@ -1,134 +1,99 @@
 package store
 
 import (
-	"strings"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
 
 	"petcat"
-	"petcat/internal/backup"
 )
 
-// table returns the table of a kind of rows, and the columns that order them.
-// All its columns are named as in the format.
-func table(k backup.Kind) (name, order string) {
-	switch k {
-	case backup.Accounts:
-		return "account", "id"
-	case backup.Keys:
-		return "api_key", "id"
-	case backup.Bans:
-		return "ban", "key_id"
-	case backup.Categories:
-		return "category", "id"
-	case backup.IdempotencyKeys:
-		return "idempotency", "account_id, key"
-	case backup.DayCounts:
-		return "day_count", "day, account_id"
-	case backup.AuditEntries:
-		return "audit", "sequence"
-	case backup.Pets:
-		return "pet", "id"
-	case backup.Orders:
-		return "store_order", "id"
-	case backup.UsageNodes:
-		return "usage_node", "node"
-	case backup.UsageHours:
-		return "usage", "hour, account_id"
-	case backup.UsageDays:
-		return "usage_day", "day, account_id"
-	case backup.KeyUses:
-		return "key_use", "key_id"
-	default:
-		return "", ""
-	}
+// Table is a table of a backup.
+type Table struct {
+	Name    string
+	Columns []string
+	Key     []string // the columns of its primary key
 }
 
-// Table returns the table of a kind of rows, and its columns as in the format.
-func Table(k backup.Kind) (name string, columns []string) {
-	name, _ = table(k)
-	for _, c := range k.Columns() {
-		columns = append(columns, c.Name)
-	}
-	return name, columns
+// Copy is a SQLite file with a copy of the data: a backup, or one in the making.
+type Copy interface {
+	// Path is the path of the file. SQLite copies itself to it.
+	Path() string
+	// Tables returns the tables of the data, parents first. In an empty file it creates
+	// them.
+	Tables(ctx context.Context) ([]Table, error)
+	// Insert adds a row: int64, string, bool, []byte or nil for each column.
+	Insert(ctx context.Context, t Table, row []any) error
+	// Rows returns all rows, by key: int64, string, []byte or nil for each column.
+	Rows(ctx context.Context, t Table) iter.Seq2[[]any, error]
 }
 
-// SelectRows returns the statement that reads all rows of a kind, in the order and
-// with the columns of the format.
-func SelectRows(k backup.Kind) string {
-	name, order := table(k)
-	_, columns := Table(k)
-	return `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + name + kept(k) + ` ORDER BY ` + order
-}
+// AuditRestore is the action of the audit entry that a restore leaves. Its subject is the
+// dataset name of the backup.
+const AuditRestore = "data.restore"
 
-// kept returns the condition for rows of a kind to be in a backup. Deleted categories are not:
-// their rows only tell nodes and clients that know an earlier list, and restored data has none.
-func kept(k backup.Kind) string {
-	if k == backup.Categories {
-		return ` WHERE deleted_at IS NULL`
-	}
-	return ""
-}
+// Names of the rows of the table meta that only a backup has.
+const (
+	MetaTakenAt = "taken_at" // the moment of the copy, RFC 3339
+	MetaProgram = "petcat"   // the version that made the backup
+)
 
-// InsertRow returns the statement that writes one row of a kind.
-func InsertRow(k backup.Kind) string {
-	name, columns := Table(k)
-	return `INSERT INTO ` + name + ` (` + strings.Join(columns, ", ") + `) VALUES (?` + strings.Repeat(", ?", len(columns)-1) + `)`
-}
-
-// BackupHeader returns the header of a backup. All statements on c must see the same
-// snapshot of the data. It calls before ahead of each statement, some of which read a whole
-// table.
-func (s *Store) BackupHeader(c Conn, before func()) (backup.Header, error) {
-	h := backup.Header{
-		TakenAt: Now(s.clock), Environment: s.meta.Environment, Dataset: backup.Dataset(s.meta.Dataset),
-		Rows: make(map[backup.Kind]int64),
+// Strip makes a copy of the tables a backup: it deletes what a backup must not have, and
+// notes when and by which version of petcat it was made.
+func Strip(exec func(query string, args ...any) error, tables []Table, takenAt time.Time, program string) error {
+	statements := []struct{ table, query string }{
+		{"operator_session", `DELETE FROM operator_session`},
+		{"operator", `UPDATE operator SET link_hash = NULL, link_ends_at = NULL`},
+		// Notes are of the running deployment.
+		{"meta", `DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`},
 	}
-	var n Sequences
-	before()
-	if _, err := c.QueryRow(SelectSequences, nil, n.Into()...); err != nil {
-		return h, err
-	}
-	h.Revision, h.AccessRevision, h.LastCategory, h.LastAccount, h.LastKey = n.Revision, n.Access, n.Category, n.Account, n.Key
-	h.LastPet, h.LastOrder = n.Pet, n.Order
-	for _, k := range backup.Kinds() {
-		name, _ := table(k)
-		var rows int64
-		before()
-		if _, err := c.QueryRow(`SELECT count(*) FROM `+name+kept(k), nil, &rows); err != nil {
-			return h, err
+	for _, s := range statements {
+		if !slices.ContainsFunc(tables, func(t Table) bool { return t.Name == s.table }) {
+			continue
 		}
-		h.Rows[k] = rows
+		if err := exec(s.query); err != nil {
+			return fmt.Errorf("leave out rows of %s: %w", s.table, err)
+		}
 	}
-	return h, nil
+	const note = `INSERT INTO meta (name, value) VALUES (?, ?), (?, ?)`
+	return exec(note, MetaTakenAt, takenAt.UTC().Format(time.RFC3339Nano), MetaProgram, program)
 }
 
-// WantEmpty returns [backup.ErrNotEmpty] if anything was ever written. It ignores and
-// deletes the usage history: a server writes one even if there is no account yet.
-func (t *Tx) WantEmpty() error {
-	const query = `SELECT EXISTS (SELECT 1 FROM account) OR EXISTS (SELECT 1 FROM api_key) OR EXISTS (SELECT 1 FROM category)
-		OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM day_count) OR EXISTS (SELECT 1 FROM audit)`
-	var data bool
-	if _, err := t.QueryRow(query, nil, &data); err != nil {
+// IsEmpty reports whether nothing was ever written to the data. What a server writes by
+// itself does not count.
+func (t *Tx) IsEmpty() (bool, error) {
+	var entries bool
+	_, err := t.QueryRow(`SELECT EXISTS (SELECT 1 FROM audit)`, nil, &entries)
+	return !entries && t.sequences == (Sequences{}), err
+}
+
+// Restored ends a restore, when all rows are there. The data gets a new dataset name:
+// otherwise an ETag of the original would match a list of the restored data.
+func (t *Tx) Restored(by petcat.Actor) error {
+	const (
+		values = `SELECT d.value, t.value, p.value, c.revision FROM meta AS d, meta AS t, meta AS p, counter AS c
+			WHERE d.name = 'dataset' AND t.name = ? AND p.name = ?`
+		rename = `UPDATE meta SET value = ? WHERE name = 'dataset'`
+		forget = `DELETE FROM meta WHERE name IN (?, ?)`
+	)
+	var dataset, takenAt, program string
+	var revision int64
+	found, err := t.QueryRow(values, []any{MetaTakenAt, MetaProgram}, &dataset, &takenAt, &program, &revision)
+	if err == nil && !found {
+		err = errors.New("the backup does not say what it is: the table meta lacks rows")
+	}
+	if err != nil {
 		return err
 	}
-	if data || t.sequences != (Sequences{}) {
-		return backup.ErrNotEmpty
+	if err := t.exec(rename, rand.Text()); err != nil {
+		return err
 	}
-	for _, k := range []backup.Kind{backup.UsageNodes, backup.UsageHours, backup.UsageDays} {
-		name, _ := table(k)
-		if err := t.exec(`DELETE FROM ` + name); err != nil {
-			return err
-		}
+	if err := t.exec(forget, MetaTakenAt, MetaProgram); err != nil {
+		return err
 	}
-	return nil
-}
-
-// Restored ends a restore, after all rows were written: ids and revisions continue from
-// those of the backup.
-func (t *Tx) Restored(by petcat.Actor, h backup.Header) error {
-	t.sequences = Sequences{
-		Revision: h.Revision, Access: h.AccessRevision,
-		Category: h.LastCategory, Account: h.LastAccount, Key: h.LastKey,
-		Pet: h.LastPet, Order: h.LastOrder,
-	}
-	return t.record(by, backup.AuditRestore, h.Dataset, h.Detail())
+	return t.recordEach(by, AuditRestore, []string{dataset}, detail{"taken_at": takenAt, "petcat": program, "revision": revision})
 }

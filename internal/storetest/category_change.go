@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -15,7 +14,6 @@ func testCategoryChanges(t *testing.T, open Open) {
 	t.Run("a deleted category is gone for good", func(t *testing.T) { testDeletions(t, open) })
 	t.Run("nobody overwrites what he did not see", func(t *testing.T) { testExpected(t, open) })
 	t.Run("a replay answers what was created", func(t *testing.T) { testReplayOfChanged(t, open) })
-	t.Run("deleted categories are in no backup", func(t *testing.T) { testBackupOfDeleted(t, open) })
 }
 
 func patch(t *testing.T, name, description *string, undescribed bool) petcat.CategoryPatch {
@@ -185,33 +183,6 @@ func testReplayOfChanged(t *testing.T, open Open) {
 	}
 	again, err = f.CreateCategory(t.Context(), create)
 	wantEqual(t, "after a deletion", want, must(t, again, err))
-	wantSound(t, take(t, f))
-}
-
-func testBackupOfDeleted(t *testing.T, open Open) {
-	f, target := start(t, open), start(t, open)
-	f.account(t, "zoo")
-	for _, name := range []string{"Dogs", "Cats", "Birds"} {
-		f.create(t, name, nil)
-	}
-	name := "Wolves"
-	f.update(t, petcat.UpdateCategory{ID: 1, Account: 1, Patch: patch(t, &name, nil, false)})
-	for _, id := range []petcat.CategoryID{2, 3} {
-		if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: id, Account: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := read(t, take(t, f))
-	defer r.Close()
-	if err := target.Restore(t.Context(), operator, r); err != nil {
-		t.Fatal(err)
-	}
-	alive := slices.DeleteFunc(categories(t, f), func(c petcat.RevisedCategory) bool { return c.Deleted })
-	wantEqual(t, "the restored categories", alive, categories(t, target))
-	wantEqual(t, "the next id", petcat.CategoryID(4), target.create(t, "Fish", nil).ID)
-	if again := target.byID(t)[4]; again.Revision <= f.byID(t)[3].Revision {
-		t.Errorf("the next revision is %d after %d", again.Revision, f.byID(t)[3].Revision)
-	}
 }
 
 // testChangesHandedOver: what one process changes is handed over before the answer.
@@ -286,6 +257,4 @@ func testOperatorChanges(t *testing.T, open Open) {
 		`operator ada category.create category_1 {"name":"Dogs"}`, `operator ada category.update category_2 {"from":"Cats","name":"Kittens"}`,
 		`operator ada category.delete category_1 {"name":"Dogs"}`,
 	}, f.auditLines(t)[1:])
-	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{By: ada, New: category(t, "Birds", nil)}))
-	take(t, f) // and an operator's category is no fault
 }

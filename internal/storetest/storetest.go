@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
-	"petcat/internal/backup"
 	"petcat/internal/clock"
 	"petcat/internal/store"
 )
@@ -34,8 +33,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.PageStore
-	backup.PacedSource
-	backup.Target
 	io.Closer
 	// Clean deletes what has expired.
 	Clean(ctx context.Context) error
@@ -111,7 +108,6 @@ func run(t *testing.T, open Open) {
 		{"notes", testNotes},
 		{"log level", testLogLevel},
 		{"reopen", testReopen},
-		{"backup", testBackup},
 	} {
 		t.Run(suite.name, func(t *testing.T) { suite.run(t, open) })
 	}

@@ -1,0 +1,284 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/osfile"
+)
+
+const (
+	// checkEvery is how often a node checks whether a backup is due: another node may have
+	// made one.
+	checkEvery = time.Minute
+	// retryAfter is how long a node waits after a failure, at most an interval.
+	retryAfter = 10 * time.Minute
+	// lastNote is the name of the note about the last good backup.
+	lastNote = "scheduled_backup"
+	ending   = ".backup"
+	nameTime = "20060102T150405Z" // names sort by it
+)
+
+// Notes are short texts that all nodes share.
+type Notes interface {
+	Note(ctx context.Context, name string) (string, error)
+	SwapNote(ctx context.Context, name, was, to string) (bool, error)
+}
+
+// Store is the data that a [Schedule] backs up.
+type Store interface {
+	Source
+	Notes
+	Environment() petcat.Environment
+	Dataset() string
+	// Alone runs fn unless another node runs one, and reports whether it did.
+	Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error)
+}
+
+// Made is a scheduled backup that was verified, and that the command took.
+type Made struct {
+	TakenAt time.Time `json:"taken_at"` // the moment of the copy
+	Host    string    `json:"host"`     // the machine that made it
+	File    string    `json:"file"`     // its path there
+	Size    int64     `json:"size"`     // in bytes
+	Seconds float64   `json:"seconds"`  // that it took, with the verification
+}
+
+// LastMade returns the last good backup of any node, the zero value before the first.
+func LastMade(ctx context.Context, notes Notes) (last Made, err error) {
+	text, err := notes.Note(ctx, lastNote)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &last)
+	}
+	return last, err
+}
+
+// ScheduleOptions are the options of a [Schedule].
+type ScheduleOptions struct {
+	Store   Store
+	Folder  string        // an absolute path, which [PrepareFolder] accepted
+	Every   time.Duration // from one backup to the next
+	Keep    int           // how many are kept in the folder, at least 1
+	Command string        // a program that gets the path of each backup; "" for none
+	Host    string        // the name of this machine
+	Version string        // of petcat
+	Clock   clock.Clock
+	Logger  *slog.Logger
+}
+
+// Schedule makes backups at intervals: on one node at a time, while the service runs. A
+// backup counts when it was verified and the command took it; only then are older ones
+// removed. Call Check repeatedly, each time after what UntilCheck returns; both are for one
+// goroutine.
+type Schedule struct {
+	ScheduleOptions
+
+	failures atomic.Int64
+	last     atomic.Pointer[Made]
+	wait     time.Duration
+	untaken  string // the last file, if the command failed
+}
+
+// NewSchedule returns a schedule.
+func NewSchedule(o ScheduleOptions) *Schedule {
+	s := &Schedule{ScheduleOptions: o}
+	s.last.Store(&Made{})
+	return s
+}
+
+// Failures returns how many backups of this node failed.
+func (s *Schedule) Failures() int64 { return s.failures.Load() }
+
+// Last returns the last good backup of any node, as of this node's last check.
+func (s *Schedule) Last() Made { return *s.last.Load() }
+
+// UntilCheck returns how long to wait before the next check.
+func (s *Schedule) UntilCheck() time.Duration { return s.wait }
+
+// Check makes a backup if one is due and no other node makes one.
+func (s *Schedule) Check(ctx context.Context) {
+	s.wait = min(checkEvery, s.Every)
+	due, err := s.untilDue(ctx)
+	if err == nil && due > 0 {
+		s.wait = min(s.wait, due)
+		return
+	}
+	if err == nil {
+		_, err = s.Store.Alone(ctx, s.make)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.wait = min(retryAfter, s.Every)
+		s.failures.Add(1)
+		s.Logger.ErrorContext(ctx, "a scheduled backup failed; older ones are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)
+	}
+}
+
+// untilDue returns how long it takes until the next backup is due.
+func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
+	last, err := LastMade(ctx, s.Store)
+	if err != nil {
+		return 0, err
+	}
+	s.last.Store(&last)
+	age := s.Clock.Read().Time().Sub(last.TakenAt)
+	if age < -s.Every {
+		return 0, nil // the clock was set back
+	}
+	return s.Every - age, nil
+}
+
+// make makes a backup. No other node does.
+func (s *Schedule) make(ctx context.Context) error {
+	if due, err := s.untilDue(ctx); err != nil || due > 0 {
+		return err // another node was faster
+	}
+	made, err := s.write(ctx)
+	if err != nil {
+		return err
+	}
+	if s.untaken != "" {
+		_ = os.Remove(s.untaken)
+		s.untaken = ""
+	}
+	if err := s.runCommand(ctx, made.File); err != nil {
+		s.untaken = made.File
+		return err
+	}
+	if err := s.note(ctx, made); err != nil {
+		return fmt.Errorf("note the last backup: %w", err)
+	}
+	s.Logger.InfoContext(ctx, "a scheduled backup was made and verified", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
+	if err := s.removeOld(made.File); err != nil {
+		s.Logger.WarnContext(ctx, "old backups cannot be removed", "folder", s.Folder, "error", err)
+	}
+	return nil
+}
+
+// prefix begins the names of this data's backups. Other files are left alone.
+func (s *Schedule) prefix() string {
+	return fmt.Sprintf("petcat-%s-%.8s-", s.Store.Environment(), s.Store.Dataset())
+}
+
+// write makes a backup and verifies it. After an error there is no file.
+func (s *Schedule) write(ctx context.Context) (Made, error) {
+	begun := s.Clock.Read()
+	drafts, err := s.names(osfile.DraftPattern(s.prefix() + "*" + ending)) // of nodes that were killed
+	if err != nil {
+		return Made{}, err
+	}
+	for _, name := range drafts {
+		_ = os.Remove(filepath.Join(s.Folder, name))
+	}
+	path := filepath.Join(s.Folder, s.prefix()+begun.Time().UTC().Format(nameTime)+ending)
+	draft, err := osfile.NewDraft(path)
+	if err != nil {
+		return Made{}, err
+	}
+	defer draft.Discard()
+	info, err := Create(ctx, draft.Name(), s.Store, s.Version, begun.Time())
+	if err == nil {
+		err = draft.Sync()
+	}
+	var faults []string
+	if err == nil {
+		_, faults, err = Verify(ctx, draft.Name())
+	}
+	if err == nil && len(faults) > 0 {
+		err = fmt.Errorf("the backup has faults, the first of %d: %s; check the data with petcat verify", len(faults), faults[0])
+	}
+	if err == nil {
+		err = draft.Keep(false)
+	}
+	return Made{
+		TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: s.Clock.Read().Since(begun).Seconds(),
+	}, err
+}
+
+// runCommand hands a backup to the operator's program.
+func (s *Schedule) runCommand(ctx context.Context, path string) error {
+	if s.Command == "" {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, s.Command, path)
+	cmd.WaitDelay = time.Second
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		const most = 500
+		return fmt.Errorf("the command %s failed for %s: %w: %s", s.Command, path, err, output[max(0, len(output)-most):])
+	}
+	return nil
+}
+
+func (s *Schedule) note(ctx context.Context, made Made) error {
+	text, err := json.Marshal(made)
+	if err != nil {
+		return err
+	}
+	was, err := s.Store.Note(ctx, lastNote)
+	if err == nil {
+		_, err = s.Store.SwapNote(ctx, lastNote, was, string(text))
+	}
+	if err == nil {
+		s.last.Store(&made)
+	}
+	return err
+}
+
+// removeOld removes the oldest backups, so that Keep are left. The newest, which was verified
+// just now, stays, whatever the clock says.
+func (s *Schedule) removeOld(newest string) error {
+	names, err := s.names(s.prefix() + "????????T??????Z" + ending)
+	names = slices.DeleteFunc(names, func(name string) bool { return name == filepath.Base(newest) })
+	for _, name := range names[:max(0, len(names)-(s.Keep-1))] {
+		err = errors.Join(err, os.Remove(filepath.Join(s.Folder, name)))
+	}
+	return err
+}
+
+// names returns the names in the folder that match a pattern, ascending.
+func (s *Schedule) names(pattern string) (names []string, err error) {
+	entries, err := os.ReadDir(s.Folder)
+	for _, entry := range entries {
+		if matches, _ := filepath.Match(pattern, entry.Name()); matches && entry.Type().IsRegular() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, err
+}
+
+// PrepareFolder creates the folder if it is missing, with the mode 0700, and checks that
+// files can be created in it. Its error completes a sentence that names the folder. What may
+// pass, such as a full disk, is not an error here: the backups report it.
+func PrepareFolder(path string) error {
+	err := osfile.PrepareDirectory(path)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the path is named already
+	}
+	for _, never := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR, osfile.ErrNotDirectory} {
+		if errors.Is(err, never) {
+			return err
+		}
+	}
+	return nil
+}
+
+// IsOpen reports whether users other than the owner have access to a folder.
+func IsOpen(path string) bool {
+	const others fs.FileMode = 0o077
+	info, err := os.Stat(path)
+	return err == nil && runtime.GOOS != "windows" && info.Mode()&others != 0
+}

@@ -1,0 +1,187 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"petcat/internal/clock"
+	"petcat/internal/sqlite"
+	"petcat/internal/store"
+)
+
+// schedule is a schedule in a folder of its own, with hourly backups of which two are kept.
+type schedule struct {
+	*Schedule
+
+	t     *testing.T
+	clock *clock.Manual
+}
+
+func newSchedule(t *testing.T, s Store) *schedule {
+	t.Helper()
+	c := clock.NewManual(noon)
+	folder := t.TempDir()
+	return &schedule{t: t, clock: c, Schedule: NewSchedule(ScheduleOptions{
+		Store: s, Folder: folder, Every: time.Hour, Keep: 2, Host: "host", Version: "test", Clock: c, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})}
+}
+
+// after checks after some time, and returns the names in the folder.
+func (s *schedule) after(d time.Duration) (names []string) {
+	s.t.Helper()
+	s.clock.Advance(d)
+	s.Check(s.t.Context())
+	entries, err := os.ReadDir(s.Folder)
+	must(s.t, err)
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+func TestSchedule(t *testing.T) {
+	st := filled(t, 1)
+	s := newSchedule(t, st)
+	name := func(hour string) string {
+		return "petcat-production-" + st.Dataset()[:8] + "-20270304T" + hour + "0000Z.backup"
+	}
+	must(t, os.WriteFile(filepath.Join(s.Folder, "."+name("11")+".123"), nil, 0o600)) // of a killed node
+	must(t, os.WriteFile(filepath.Join(s.Folder, "other.backup"), nil, 0o600))
+	for _, step := range []struct {
+		after time.Duration
+		want  []string
+	}{
+		{0, []string{name("12")}},
+		{59 * time.Minute, []string{name("12")}},
+		{time.Minute, []string{name("12"), name("13")}},
+		{time.Hour, []string{name("13"), name("14")}},
+	} {
+		if got := s.after(step.after); !slices.Equal(got, append([]string{"other.backup"}, step.want...)) && !slices.Equal(got, append(step.want, "other.backup")) {
+			t.Fatalf("after %s there are %v, want %v", step.after, got, step.want)
+		}
+	}
+	last := s.Last()
+	if _, findings, err := Verify(t.Context(), last.File); err != nil || len(findings) > 0 || !last.TakenAt.Equal(noon.Add(2*time.Hour)) || last.Size == 0 || s.Failures() != 0 {
+		t.Errorf("the last is %+v: %q, %v", last, findings, err)
+	}
+	other := newSchedule(t, st) // of another node, or after a restart
+	if names := other.after(2*time.Hour + 59*time.Minute); len(names) > 0 || other.Last() != last || other.UntilCheck() != time.Minute {
+		t.Errorf("another node made %v after %+v", names, other.Last())
+	}
+	if names := other.after(-24 * time.Hour); len(names) != 1 {
+		t.Errorf("after the clock was set back there are %v", names)
+	}
+}
+
+// faulty is a store whose copies have a fault.
+type faulty struct{ *sqlite.Store }
+
+func (f faulty) Backup(ctx context.Context, to store.Copy) error {
+	if err := f.Store.Backup(ctx, to); err != nil {
+		return err
+	}
+	db, err := sqlite.EditFile(ctx, to.Path())
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "UPDATE pet SET category_id = 99")
+	return errors.Join(err, db.Close())
+}
+
+// TestScheduleFails: a failure leaves no file and removes no older one, and the next attempt
+// comes before the next interval.
+func TestScheduleFails(t *testing.T) {
+	st := filled(t, 1)
+	s := newSchedule(t, st)
+	good := s.after(0)
+	s.Store = faulty{st}
+	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures() != 1 || s.UntilCheck() != retryAfter {
+		t.Errorf("with a fault there are %v, %d failures", got, s.Failures())
+	}
+	s.Store = st
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	s.Check(stopped)
+	if s.Failures() != 1 {
+		t.Error("a node that stops counts a failure")
+	}
+	folder := s.Folder
+	s.Folder = filepath.Join(folder, "none")
+	s.Check(t.Context())
+	s.Folder = folder
+	if got := s.after(retryAfter); len(got) != 2 || s.Failures() != 2 {
+		t.Errorf("after the failures there are %v, %d failures", got, s.Failures())
+	}
+}
+
+// TestScheduleCommand: the command gets each backup. While it fails, the backup does not
+// count, and the next attempt takes its place.
+func TestScheduleCommand(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the command is a shell script")
+	}
+	s := newSchedule(t, filled(t, 1))
+	taken := filepath.Join(t.TempDir(), "taken")
+	command := func(text string) {
+		s.Command = filepath.Join(t.TempDir(), "command")
+		must(t, os.WriteFile(s.Command, []byte("#!/bin/sh\n"+text), 0o700)) // #nosec G306 -- it is run
+	}
+	command("echo no room; exit 3")
+	if err := s.runCommand(t.Context(), "FILE"); err == nil || !strings.Contains(err.Error(), "exit status 3: no room") {
+		t.Errorf("the command failed with %v", err)
+	}
+	first := s.after(0)
+	second := s.after(retryAfter)
+	if len(first) != 1 || len(second) != 1 || first[0] == second[0] || s.Failures() != 2 || s.Last().File != "" {
+		t.Errorf("there were %v, then %v; %d failures", first, second, s.Failures())
+	}
+	command(`echo "$1" >` + taken)
+	third := s.after(retryAfter)
+	text, err := os.ReadFile(taken)
+	must(t, err)
+	if got := strings.TrimSpace(string(text)); len(third) != 1 || got != filepath.Join(s.Folder, third[0]) || s.Last().File != got {
+		t.Errorf("the command took %q; there are %v", text, third)
+	}
+}
+
+// TestAlone: of the nodes on one PostgreSQL, one at a time makes a backup.
+func TestAlone(t *testing.T) {
+	url := server.Server(t).Database(t)
+	a, b := openPostgres(t, url), openPostgres(t, url)
+	failed := errors.New("failed")
+	ran, err := a.Alone(t.Context(), func(ctx context.Context) error {
+		ran, err := b.Alone(ctx, func(context.Context) error { return nil })
+		if ran || err != nil {
+			t.Errorf("beside another node: %v, %v", ran, err)
+		}
+		return failed
+	})
+	if !ran || !errors.Is(err, failed) {
+		t.Errorf("alone: %v, %v", ran, err)
+	}
+	if ran, err := b.Alone(t.Context(), func(context.Context) error { return nil }); !ran || err != nil {
+		t.Errorf("afterwards: %v, %v", ran, err)
+	}
+}
+
+func TestPrepareFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new", "folder")
+	must(t, PrepareFolder(folder))
+	if IsOpen(folder) {
+		t.Error("others may look into the folder")
+	}
+	file := filepath.Join(folder, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if err := PrepareFolder(file); err == nil || err.Error() != "it is not a directory" {
+		t.Errorf("a file: %v", err)
+	}
+}

@@ -1,0 +1,220 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/pressly/goose/v3"
+	lib "modernc.org/sqlite/lib"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
+)
+
+// A file that nobody else has open, such as a backup, needs neither a log nor syncs while it
+// is written: its writer syncs it in the end, or throws it away.
+func draftPragmas() []string {
+	return []string{"journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)"}
+}
+
+// EditFile opens a database file that nobody else has open, for writing. An empty file gets
+// the tables of the schema, and an older one is brought up to date.
+func EditFile(ctx context.Context, path string) (*sql.DB, error) {
+	db, err := open(dsn(path, "rw", draftPragmas()), 1)
+	if err != nil {
+		return nil, err
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err == nil {
+		err = identify(ctx, db, path)
+	}
+	if err == nil {
+		err = migrate(ctx, db, files, path, true)
+	}
+	if err != nil {
+		return nil, errors.Join(FullDisk(err), db.Close())
+	}
+	return db, nil
+}
+
+// ReadFile opens a database file that nobody writes to, for reading. It returns an
+// [openerror.Error] if it is not of petcat, or of a newer version.
+func ReadFile(ctx context.Context, path string) (*sql.DB, error) {
+	db, err := open(dsn(path, "ro", readerPragmas())+"&immutable=1", 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := identifyFile(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func identifyFile(ctx context.Context, db *sql.DB) error {
+	var id, version int64
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil || id != applicationID {
+		return openerror.Errorf(openerror.Foreign, err, "it is not a backup of petcat, or its beginning is damaged")
+	}
+	known, err := lastMigration()
+	if err != nil {
+		return err
+	}
+	err = db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version)
+	if err == nil && version > known {
+		return openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
+	}
+	return nil // what cannot be read is a finding of [Integrity]
+}
+
+// lastMigration returns the number of the newest migration.
+func lastMigration() (last int64, err error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, n)
+	}
+	return last, err
+}
+
+// Backup copies the database into an empty file, as of one moment, on a connection of its
+// own. The writer goes on; until the end, the write-ahead log can only grow.
+func (s *Store) Backup(ctx context.Context, to store.Copy) (err error) {
+	db, err := open(dsn(s.path, "ro", commonPragmas(timeout)), 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to.Path()); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return translate(FullDisk(err), "copy the database")
+	}
+	return nil
+}
+
+// FullDisk adds the system's error to one that says that there is no room in a file that
+// was written.
+func FullDisk(err error) error {
+	if resultCode(err)&0xff == lib.SQLITE_FULL {
+		return fmt.Errorf("%w: %w", syscall.ENOSPC, err)
+	}
+	return err
+}
+
+// Restore puts a copy of a backup into a data directory without data. After an error there
+// is still no data. The caller holds the server's lock.
+func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, file string, c clock.Clock) error {
+	lock, err := dir.LockMigration(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	draft, err := dir.DraftDatabase()
+	if err != nil {
+		return err
+	}
+	defer draft.Discard()
+	if err := copyFile(ctx, draft, file); err != nil {
+		return err
+	}
+	db, err := EditFile(ctx, draft.Name())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(markRestored(ctx, db, by, c), db.Close()); err != nil {
+		return FullDisk(err)
+	}
+	return draft.Keep(false)
+}
+
+func copyFile(ctx context.Context, to io.Writer, path string) error {
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	_, err = io.Copy(to, readerFunc(func(b []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		return from.Read(b)
+	}))
+	return err
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// markRestored turns a backup into a database that can be served.
+func markRestored(ctx context.Context, db *sql.DB, by petcat.Actor, c clock.Clock) error {
+	begun, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = begun.Rollback() }()
+	t := store.NewTx(conn{ctx, begun}, store.Now(c), store.Sequences{})
+	if _, err := t.Exec("DROP TABLE checksum"); err != nil {
+		return err
+	}
+	if err := t.Restored(by); err != nil {
+		return err
+	}
+	return begun.Commit()
+}
+
+// Integrity asks SQLite for damage of the file, and returns one sentence for each finding.
+func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
+	findings, err = Integrity(ctx, s.readers)
+	return findings, translate(err, "check the file")
+}
+
+// Integrity is [Store.Integrity] for a file that was opened by [ReadFile].
+func Integrity(ctx context.Context, on statements) (findings []string, err error) {
+	c := conn{ctx, on}
+	err = c.Query(func(scan store.Scan) error {
+		var text string
+		if err := scan(&text); err != nil || text == "ok" {
+			return err
+		}
+		findings = append(findings, "the file is damaged: "+text)
+		return nil
+	}, `PRAGMA integrity_check(20)`)
+	if err == nil && len(findings) == 0 { // a damaged file has nothing true to say of references
+		err = c.Query(func(scan store.Scan) error {
+			var table, parent string
+			var row, number sql.Null[int64]
+			err := scan(&table, &row, &parent, &number)
+			findings = append(findings, fmt.Sprintf("%s: row %d refers to a row of %s that does not exist", table, row.V, parent))
+			return err
+		}, `PRAGMA foreign_key_check`)
+	}
+	if IsDamage(err) { // some damage stops the check itself
+		return append(findings, "the file is damaged: "+err.Error()), nil
+	}
+	return findings, err
+}
+
+// IsDamage reports whether an error says that a file is no database, or a damaged one.
+func IsDamage(err error) bool {
+	code := resultCode(err) & 0xff
+	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
+}
+
+// Alone runs fn: no other node uses the data.
+func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error) {
+	return true, fn(ctx)
+}
