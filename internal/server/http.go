@@ -19,11 +19,15 @@ const (
 	bodyTimeout   = 10 * time.Second // for its body, after them
 	writeTimeout  = 30 * time.Second // for a response; httpapi extends it for each piece of a long one
 	idleTimeout   = time.Minute
-	headerBytes   = 64 << 10
+	// headerBytes is 4 KiB less than net/http allows for a request line and its headers over
+	// HTTP/1.1. A client can make a header of one byte cost a hundred.
+	headerBytes = 12 << 10
 	// http2StallTimeout ends connections whose clients read nothing at all. The timeouts above
 	// end single streams.
 	http2StallTimeout = 15 * time.Second
-	http2Streams      = 32
+	// http2Streams bounds the memory of a connection whose client reads no responses. Each of
+	// them takes some 15 KB.
+	http2Streams = 8
 	// http2Window is the smallest that HTTP/2 allows for a connection, in bytes: what a
 	// client sends before a handler reads it waits in memory.
 	http2Window = 65_535
