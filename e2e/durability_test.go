@@ -58,42 +58,50 @@ func (b *book) check(t testing.TB, list func() []category) {
 // Idempotency-Key until it is acknowledged has created one category.
 func TestKills(t *testing.T) {
 	t.Parallel()
-	onBothDatabases(t, func(t *testing.T, place string) {
-		const writers, kills, between = 8, 4, 60
-		k := newKey(t, place, "acme", unlimited...)
-		n := serve(t, place)
-		front := newDoor(t, n)
-		client := newClient(t, &http.Transport{})
-		known := newBook()
-		var group sync.WaitGroup
-		for w := range writers {
-			group.Go(func() {
-				for i := 0; known.size() < (kills+1)*between; i++ {
-					name := fmt.Sprintf("writer %d, category %d", w, i)
-					eventually(t, "it is created", func() bool {
-						a, err := try(client, http.MethodPost, front.url()+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)),
-							by(k.Key), header("Idempotency-Key", strings.ReplaceAll(name, " ", "-")))
-						if err != nil || a.StatusCode != http.StatusCreated {
-							return false
-						}
-						var c category
-						a.decode(t, &c)
-						known.acknowledge(c)
-						return true
-					})
-				}
-			})
-		}
-		for kill := range kills {
-			eventually(t, "there are more categories", func() bool { return known.size() >= (kill+1)*between })
-			n.kill()
-			n = serve(t, place)
-			known.check(t, func() []category { return n.categories(k.Key) })
-			front.behind.Store(n)
-		}
-		group.Wait()
+	onBothDatabases(t, func(t *testing.T, place string) { killOften(t, place, 4) })
+}
+
+// killOften kills a node so many times while clients create.
+func killOften(t *testing.T, place string, kills int) {
+	t.Helper()
+	const writers, between = 8, 60
+	k := newKey(t, place, "acme", unlimited...)
+	n := serve(t, place)
+	front := newDoor(t, n)
+	client := newClient(t, &http.Transport{})
+	known := newBook()
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for i := 0; known.size() < (kills+1)*between && !t.Failed(); i++ {
+				known.createOnce(t, client, front.url(), k, fmt.Sprintf("writer-%d-%d", w, i))
+			}
+		})
+	}
+	for kill := range kills {
+		eventually(t, "there are more categories", func() bool { return known.size() >= (kill+1)*between })
+		n.kill()
+		n = serve(t, place)
 		known.check(t, func() []category { return n.categories(k.Key) })
-		n.stop()
+		front.behind.Store(n)
+	}
+	group.Wait()
+	known.check(t, func() []category { return n.categories(k.Key) })
+	n.stop()
+}
+
+// createOnce repeats a create with its name as the Idempotency-Key until it is acknowledged.
+func (b *book) createOnce(t testing.TB, client *http.Client, url string, k key, name string) {
+	t.Helper()
+	eventually(t, name+" is created", func() bool {
+		a, err := try(client, http.MethodPost, url+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)), by(k.Key), header("Idempotency-Key", name))
+		if err != nil || a.StatusCode != http.StatusCreated {
+			return false
+		}
+		var c category
+		a.decode(t, &c)
+		b.acknowledge(c)
+		return true
 	})
 }
 

@@ -271,14 +271,19 @@ func (n *node) awaitReady() {
 			n.t.Fatalf("the node ended with %d instead: %s", n.code, n.log.String())
 		default:
 		}
-		for line := range strings.Lines(n.log.String()) {
-			var entry struct{ Msg, Listen, Admin string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "ready" {
-				n.api, n.admin = "http://"+entry.Listen, entry.Admin
-			}
-		}
-		return n.api != ""
+		return n.saysReady()
 	})
+}
+
+// saysReady looks for the line that says that the node is ready.
+func (n *node) saysReady() bool {
+	for line := range strings.Lines(n.log.String()) {
+		var entry struct{ Msg, Listen, Admin string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "ready" {
+			n.api, n.admin = "http://"+entry.Listen, entry.Admin
+		}
+	}
+	return n.api != ""
 }
 
 // signal sends a signal to the node.

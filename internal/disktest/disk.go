@@ -2,7 +2,6 @@ package disktest
 
 import (
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -18,37 +17,29 @@ const (
 	Sync     Kind = "sync"
 	Name     Kind = "name" // a name is made, changed or removed
 	SyncName Kind = "sync of names"
-	// Open is that a file is opened to be written. It changes nothing, so it is not counted
-	// and never cut, but it can fail: a read-only disk refuses it.
-	Open Kind = "open for writing"
 )
 
 // Op is one operation.
 type Op struct {
-	Number int64 // 1 for the first
-	Kind   Kind
-	File   string // its name when it was made, without the directory
-	Nth    int64  // of its kind and file, from 1
+	Kind Kind
+	File string // its name when it was made, without the directory
 }
 
 // Disk is a file system. Use [New] and [Disk.Mount].
 type Disk struct {
 	mu    sync.Mutex
-	root  *file                             // guarded by mu
-	files uint64                            // made so far; guarded by mu
-	ops   int64                             // so far; guarded by mu
-	nth   map[Kind]map[string]int64         // operations; guarded by mu
-	size  uint64                            // bytes in all; guarded by mu
-	dead  bool                              // the power is cut; guarded by mu
-	cut   func(Op) bool                     // guarded by mu; nil: never
-	onCut func(Op)                          // guarded by mu
-	fail  func(Op) syscall.Errno            // guarded by mu; nil: never
-	lie   func(kind Kind, file string) bool // guarded by mu; nil: never
+	root  *file                  // guarded by mu
+	files uint64                 // made so far; guarded by mu
+	size  uint64                 // bytes in all; guarded by mu
+	dead  bool                   // the power is cut; guarded by mu
+	cut   func(Op) bool          // guarded by mu; nil: never
+	onCut func(Op)               // guarded by mu
+	fail  func(Op) syscall.Errno // guarded by mu; nil: never
 }
 
 // New returns an empty disk of so many bytes.
 func New(size uint64) *Disk {
-	d := &Disk{size: size, nth: make(map[Kind]map[string]int64)}
+	d := &Disk{size: size}
 	d.root = d.newFile("", syscall.S_IFDIR|0o755)
 	d.root.syncedNames = make(map[string]*file)
 	return d
@@ -61,13 +52,6 @@ func (d *Disk) newFile(name string, mode uint32) *file {
 		f.names, f.syncedNames = make(map[string]*file), make(map[string]*file)
 	}
 	return f
-}
-
-// Ops returns how many operations there were.
-func (d *Disk) Ops() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.ops
 }
 
 // CutWhen cuts the power during the first operation for which when is true, and then
@@ -86,14 +70,6 @@ func (d *Disk) Fail(fn func(Op) syscall.Errno) {
 	d.fail = fn
 }
 
-// Lie has syncs do nothing, and succeed, for which fn is true: as if the program had not
-// asked for them.
-func (d *Disk) Lie(fn func(kind Kind, file string) bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lie = fn
-}
-
 // Restore gives the disk its power back. What was not synced is there or not, by random.
 // Nobody may have the disk mounted.
 func (d *Disk) Restore(random *rand.Rand) {
@@ -110,43 +86,13 @@ func (d *Disk) Restore(random *rand.Rand) {
 	d.dead, d.cut, d.onCut = false, nil, nil
 }
 
-// Clone returns a disk with the same files, which nothing has happened to yet. All of them
-// are synced on it.
-func (d *Disk) Clone() *Disk {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c := New(d.size)
-	made := make(map[*file]*file)
-	var copyOf func(*file) *file
-	copyOf = func(f *file) *file {
-		if made[f] == nil {
-			made[f] = &file{id: f.id, name: f.name, mode: f.mode, links: f.links, mtime: f.mtime, data: slices.Clone(f.data)}
-			if f.isDir() {
-				made[f].names = make(map[string]*file, len(f.names))
-			}
-			for name, child := range f.names {
-				made[f].names[name] = copyOf(child)
-			}
-			made[f].sync()
-		}
-		return made[f]
-	}
-	c.root, c.files = copyOf(d.root), d.files
-	return c
-}
-
-// begin counts an operation, and returns the error that it is to end with. Cuts says that
-// it may have happened all the same. The caller holds mu.
+// begin returns the error that an operation is to end with. Cuts says that it may have
+// happened all the same. The caller holds mu.
 func (d *Disk) begin(kind Kind, f *file) (errno syscall.Errno, cuts bool) {
 	if d.dead {
 		return syscall.EIO, false
 	}
-	d.ops++
-	if d.nth[kind] == nil {
-		d.nth[kind] = make(map[string]int64)
-	}
-	d.nth[kind][f.name]++
-	op := Op{Number: d.ops, Kind: kind, File: f.name, Nth: d.nth[kind][f.name]}
+	op := Op{kind, f.name}
 	if d.cut != nil && d.cut(op) {
 		d.dead = true
 		if d.onCut != nil {
@@ -158,19 +104,6 @@ func (d *Disk) begin(kind Kind, f *file) (errno syscall.Errno, cuts bool) {
 		return d.fail(op), false
 	}
 	return 0, false
-}
-
-// open returns the error of opening a file, to be written or not.
-func (d *Disk) open(f *file, writes bool) syscall.Errno {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case d.dead:
-		return syscall.EIO
-	case writes && d.fail != nil:
-		return d.fail(Op{Number: d.ops + 1, Kind: Open, File: f.name})
-	}
-	return 0
 }
 
 // used returns how many bytes files have. The caller holds mu.
@@ -237,7 +170,7 @@ func (d *Disk) sync(f *file) syscall.Errno {
 		kind = SyncName
 	}
 	errno, _ := d.begin(kind, f)
-	if errno == 0 && (d.lie == nil || !d.lie(kind, f.name)) {
+	if errno == 0 {
 		f.sync()
 	}
 	return errno

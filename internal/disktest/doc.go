@@ -7,6 +7,5 @@
 // of names may be missing. This is what POSIX allows, and more than any one file system
 // does.
 //
-// A disk can also fail without losing power ([Disk.Fail]), and it can lie about syncs
-// ([Disk.Lie]), to show that a test notices a program that syncs too little.
+// A disk can also be full, or fail without losing power ([Disk.Fail]).
 package disktest

@@ -215,8 +215,13 @@ func (n *node) Rename(_ context.Context, name string, newParent fs.InodeEmbedder
 }
 
 // Open implements [fs.NodeOpener].
-func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	return nil, 0, n.disk.open(n.file, flags&syscall.O_ACCMODE != syscall.O_RDONLY)
+func (n *node) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	n.disk.mu.Lock()
+	defer n.disk.mu.Unlock()
+	if n.disk.dead {
+		return nil, 0, syscall.EIO
+	}
+	return nil, 0, 0
 }
 
 // Read implements [fs.NodeReader].

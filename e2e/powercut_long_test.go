@@ -1,0 +1,242 @@
+//go:build long && linux
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	rules "petcat"
+	"petcat/internal/disktest"
+)
+
+// cutDisk is a disk whose power is cut, mounted in a directory. It needs root and FUSE.
+type cutDisk struct {
+	*disktest.Disk
+	t       *testing.T
+	dir     string
+	unmount func() error
+}
+
+func newDisk(t *testing.T, size uint64) *cutDisk {
+	t.Helper()
+	d := &cutDisk{Disk: disktest.New(size), t: t, dir: t.TempDir()}
+	d.mount()
+	t.Cleanup(func() { _ = d.unmount() })
+	return d
+}
+
+func (d *cutDisk) mount() {
+	d.t.Helper()
+	var err error
+	d.unmount, err = d.Mount(d.dir)
+	must(d.t, err)
+}
+
+// restore gives the disk its power back, with what survived. Nobody may use it.
+func (d *cutDisk) restore(random *rand.Rand) {
+	d.t.Helper()
+	eventually(d.t, "nobody uses the disk", func() bool { return d.unmount() == nil })
+	d.Restore(random)
+	d.mount()
+}
+
+// cutAt has the power fail in the nth operation from now on, and calls kill then. Cut is
+// closed when that has happened.
+func (d *cutDisk) cutAt(nth int, kill func()) (cut chan struct{}) {
+	cut = make(chan struct{})
+	d.CutWhen(func(o disktest.Op) bool {
+		if !strings.HasSuffix(o.File, "-shm") { // that is memory, and made anew
+			nth--
+		}
+		return nth <= 0
+	}, func(disktest.Op) { kill(); close(cut) })
+	return cut
+}
+
+// TestPowerCuts cuts the power PETCAT_CUTS times, in random operations of the disk: of a server
+// that starts, creates, checkpoints and recovers from the last cut, and of commands. Whatever
+// was answered with 201 is there afterwards; what a command makes is whole, or not there.
+func TestPowerCuts(t *testing.T) {
+	random := seeded(t)
+	d := newDisk(t, 1<<30)
+	place := filepath.Join(d.dir, "data")
+	k := newKey(t, place, "acme", unlimited...)
+	client := newClient(t, &http.Transport{MaxIdleConnsPerHost: 100})
+	known, number := newBook(), 0
+	source := filepath.Join(t.TempDir(), "a.backup")
+	petcat(t, place, "backup", source)
+	for cut := range int(asked(t, "PETCAT_CUTS", 100)) {
+		switch cut % 5 {
+		case 3:
+			d.cutCommand(random, cut, place, source)
+		default:
+			number++
+			d.cutServer(random, place, client, k, known, fmt.Sprint("round-", number))
+		}
+		if cut%5 == 4 || random.IntN(3) > 0 { // else the next one is cut in its recovery, perhaps
+			n := serve(t, place)
+			known.check(t, func() []category { return n.categories(k.Key) })
+			n.stop()
+			petcat(t, place, "verify")
+		}
+		if t.Failed() {
+			t.Fatalf("after %d power cuts", cut+1)
+		}
+	}
+	t.Logf("%d creates were acknowledged", known.size())
+}
+
+// cutServer cuts the power of a server while clients create.
+func (d *cutDisk) cutServer(random *rand.Rand, place string, client *http.Client, k key, known *book, round string) {
+	d.t.Helper()
+	var started sync.Mutex // held until the server has a process
+	var n *node
+	started.Lock()
+	cut := d.cutAt(1+random.IntN(400), func() {
+		started.Lock()
+		defer started.Unlock()
+		_ = n.process.Kill()
+	})
+	n = launch(d.t, place)
+	started.Unlock()
+	eventually(d.t, "it is ready, or has ended", func() bool { return n.saysReady() || n.hasEnded() })
+	atOnce(4, func(w int) {
+		for i := 0; n.api != "" && !n.hasEnded(); i++ {
+			a, err := try(client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":"%s-%d-%d"}`, round, w, i)), by(k.Key))
+			if err == nil && a.StatusCode == http.StatusCreated {
+				var c category
+				a.decode(d.t, &c)
+				known.acknowledge(c)
+			}
+		}
+	})
+	select {
+	case <-cut:
+	case <-time.After(patience):
+		d.t.Fatal("the power was not cut")
+	}
+	n.kill()
+	d.restore(random)
+}
+
+// cutCommand cuts the power of init, restore or backup, if it comes to that.
+func (d *cutDisk) cutCommand(random *rand.Rand, number int, place, source string) {
+	d.t.Helper()
+	own := filepath.Join(d.dir, fmt.Sprint("own ", number))
+	backup := filepath.Join(d.dir, fmt.Sprintf("own %d.backup", number))
+	job := random.IntN(3)
+	args := [][]string{{"init", "--data", own}, {"restore", source, "--data", own}, {"backup", backup, "--data", place}}[job]
+	cmd := command(args...)
+	started := make(chan struct{})
+	d.cutAt(1+random.IntN([]int{150, 300, 30}[job]), func() {
+		<-started
+		_ = cmd.Process.Kill()
+	})
+	must(d.t, cmd.Start())
+	close(started)
+	done := cmd.Wait() == nil
+	d.CutWhen(nil, nil)
+	d.restore(random)
+	switch job {
+	case 0:
+		petcat(d.t, own, "init")
+	case 1:
+		if o := run(d.t, "account", "list", "--data", own); !strings.Contains(o.stdout, "acme") {
+			if done {
+				d.t.Errorf("what was restored is gone: %+v", o)
+			}
+			petcat(d.t, own, "restore", source)
+		}
+	case 2:
+		if _, err := os.Stat(backup); err == nil {
+			petcat(d.t, place, "verify", backup)
+		} else if done {
+			d.t.Errorf("a backup is gone that was made: %v", err)
+		}
+	}
+	must(d.t, os.RemoveAll(own))
+}
+
+func (n *node) hasEnded() bool {
+	select {
+	case <-n.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestPowerCutFullDisk: on a full disk creates are refused, lists go on, and all is well when
+// there is room again.
+func TestPowerCutFullDisk(t *testing.T) {
+	d := newDisk(t, 16<<20)
+	place := filepath.Join(d.dir, "data")
+	k := newKey(t, place, "acme", unlimited...)
+	n := serve(t, place)
+	n.create(k.Key, "before").want(t, http.StatusCreated)
+	ballast := filepath.Join(d.dir, "ballast")
+	f, err := os.Create(ballast)
+	must(t, err)
+	for size := 1 << 20; size >= 512; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	must(t, f.Close())
+	known := newBook()
+	eventually(t, "creates are refused", func() bool {
+		a := n.create(k.Key, fmt.Sprint("category ", known.size()))
+		if a.StatusCode != http.StatusCreated {
+			a.wantError(t, http.StatusServiceUnavailable, rules.CodeServiceUnavailable)
+			return true
+		}
+		var c category
+		a.decode(t, &c)
+		known.acknowledge(c)
+		return false
+	})
+	known.check(t, func() []category { return n.categories(k.Key) })
+	must(t, os.Remove(ballast))
+	eventually(t, "creates are acknowledged again", func() bool { return n.create(k.Key, "after").StatusCode == http.StatusCreated })
+	n.stop()
+}
+
+// TestPowerCutFailedSync: after a sync that failed nothing is acknowledged, and the process
+// ends; what was acknowledged is there at the next start.
+func TestPowerCutFailedSync(t *testing.T) {
+	d := newDisk(t, 1<<30)
+	place := filepath.Join(d.dir, "data")
+	k := newKey(t, place, "acme", unlimited...)
+	n := serve(t, place)
+	n.create(k.Key, "before").want(t, http.StatusCreated)
+	d.Fail(func(o disktest.Op) syscall.Errno {
+		if o.Kind == disktest.Sync {
+			return syscall.EIO
+		}
+		return 0
+	})
+	for range 20 {
+		a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(`{"name":"after"}`), by(k.Key))
+		if err == nil && a.StatusCode < http.StatusInternalServerError {
+			t.Errorf("a create is answered with %d", a.StatusCode)
+		}
+	}
+	if code := n.wait(); code != exitTryLater {
+		t.Errorf("it ended with %d: %q", code, n.sentences())
+	}
+	d.Fail(nil)
+	n = serve(t, place)
+	if all := n.categories(k.Key); len(all) == 0 || all[0].Name != "before" {
+		t.Errorf("there are %v", all)
+	}
+	n.stop()
+}

@@ -1,0 +1,360 @@
+//go:build long && unix
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	rules "petcat"
+	"petcat/internal/pgtest"
+)
+
+// asked returns a number that a variable of the environment asks for.
+func asked(t testing.TB, variable string, otherwise float64) float64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	must(t, err)
+	return n
+}
+
+// seeded returns what chance decides by, and logs its seed: PETCAT_SEED, or a fresh one.
+func seeded(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := uint64(asked(t, "PETCAT_SEED", float64(time.Now().UnixNano()>>20)))
+	t.Logf("PETCAT_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// TestTortureKills kills a server PETCAT_KILLS times on each database.
+func TestTortureKills(t *testing.T) {
+	onBothDatabases(t, func(t *testing.T, place string) { killOften(t, place, int(asked(t, "PETCAT_KILLS", 50))) })
+}
+
+// The accounts of the torture: what an account may send in a minute, and how many nodes count
+// it at most at the same time.
+const (
+	tortureQuota = 60
+	tortureNodes = 4
+)
+
+// torture is a cluster in which things fail, and what is known of it.
+type torture struct {
+	t        *testing.T
+	random   *rand.Rand
+	postgres *pgtest.Server
+	place    string
+	k        key
+	small    []account
+	client   *http.Client
+	known    *book
+	last     atomic.Int64 // the newest category that was acknowledged
+
+	mu      sync.Mutex
+	nodes   []*node      // that are to be alive; guarded by mu
+	faults  []fault      // guarded by mu
+	answers map[int]int  // by status; guarded by mu
+	stale   atomic.Int64 // lists with Age
+}
+
+// account is one with a small quota, and what became of its requests.
+type account struct {
+	key
+	spends *spent
+}
+
+// fault is when something failed; of the database, or of a node alone.
+type fault struct {
+	begin, end time.Time // end: zero while it lasts
+	database   bool
+	suspended  bool // a node
+}
+
+// TestTortureCluster lets nodes and their database be killed, hung and restarted at random for
+// PETCAT_MINUTES, under load: nothing that was acknowledged is lost, lists without an Age are
+// fresh, limits keep their bounds, who waits for Retry-After is admitted, and all heals.
+func TestTortureCluster(t *testing.T) {
+	x := &torture{t: t, random: seeded(t), postgres: pgtest.New(t, pgtest.Options{}), client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
+	t.Cleanup(x.postgres.Resume)
+	x.place = x.postgres.Database(t)
+	x.k = newKey(t, x.place, "acme", unlimited...)
+	for i := range 5 {
+		x.small = append(x.small, account{newKey(t, x.place, fmt.Sprint("small ", i), limited(strconv.Itoa(tortureQuota), "1000000000")...), newSpent(tortureQuota, rules.CodeRateLimitExceeded)})
+	}
+	patient := newKey(t, x.place, "patient", limited("30", "1000000000")...)
+	x.nodes = serveAll(t, 3, x.place, "--bans", "off")
+
+	stop := make(chan struct{})
+	var users sync.WaitGroup
+	use := func(pause time.Duration, do func(random *rand.Rand, i int)) {
+		random := rand.New(rand.NewPCG(x.random.Uint64(), 0))
+		users.Go(func() {
+			tick := time.NewTicker(pause)
+			defer tick.Stop()
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				case <-tick.C:
+					do(random, i)
+				}
+			}
+		})
+	}
+	for w := range 4 {
+		use(50*time.Millisecond, func(random *rand.Rand, i int) { x.create(random, fmt.Sprintf("writer-%d-%d", w, i)) })
+		use(20*time.Millisecond, func(random *rand.Rand, _ int) { x.look(random) })
+		use(10*time.Millisecond, func(random *rand.Rand, i int) { x.spend(random, x.small[i%len(x.small)]) })
+	}
+	var free time.Time // when the patient caller may send again
+	use(100*time.Millisecond, func(random *rand.Rand, _ int) { free = x.wait(random, patient, free) })
+
+	for end := time.Now().Add(time.Duration(asked(t, "PETCAT_MINUTES", 60) * float64(time.Minute))); time.Now().Before(end) && !t.Failed(); {
+		x.fail()
+		x.heal()
+	}
+	close(stop)
+	users.Wait()
+	x.heal()
+	for _, n := range x.nodes {
+		x.known.check(t, func() []category { return n.categories(x.k.Key) })
+	}
+	x.checkLimits()
+	for _, n := range x.nodes {
+		n.stop()
+	}
+	t.Logf("%d faults; %d creates acknowledged; %d lists had an Age; answers by status: %v", len(x.faults), x.known.size(), x.stale.Load(), x.answers)
+}
+
+// any returns a node.
+func (x *torture) any(random *rand.Rand) *node {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.nodes[random.IntN(len(x.nodes))]
+}
+
+// ask sends a request to some node; nil means that there was no answer. Nothing but 503 may
+// fail.
+func (x *torture) ask(random *rand.Rand, path string, k key) *answer {
+	a, err := try(x.client, http.MethodGet, x.any(random).api+path, nil, by(k.Key))
+	if err != nil {
+		return nil
+	}
+	x.mu.Lock()
+	x.answers[a.StatusCode]++
+	x.mu.Unlock()
+	if a.StatusCode >= http.StatusInternalServerError && a.StatusCode != http.StatusServiceUnavailable {
+		x.t.Errorf("%s is answered with %d %s", path, a.StatusCode, a.body)
+	}
+	return a
+}
+
+// create creates a category, in as many attempts as it takes, each at any node.
+func (x *torture) create(random *rand.Rand, name string) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
+		a, err := try(x.client, http.MethodPost, x.any(random).api+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)), by(x.k.Key), header("Idempotency-Key", name))
+		if err == nil && a.StatusCode == http.StatusCreated {
+			var c category
+			a.decode(x.t, &c)
+			x.known.acknowledge(c)
+			for last := x.last.Load(); c.ID > last && !x.last.CompareAndSwap(last, c.ID); last = x.last.Load() {
+			}
+			return
+		}
+	}
+	x.t.Errorf("%s was not created within five minutes", name)
+}
+
+// look asks for the newest category in the list, on any node.
+func (x *torture) look(random *rand.Rand) {
+	newest := max(1, x.last.Load())
+	a := x.ask(random, fmt.Sprintf("/v1/categories?limit=1&after=%d", newest-1), x.k)
+	switch {
+	case a == nil || a.StatusCode != http.StatusOK || x.known.size() == 0:
+	case a.Header.Get("Age") != "":
+		x.stale.Add(1)
+	default:
+		var all []category
+		if a.decode(x.t, &all); len(all) == 0 || all[0].ID != newest {
+			x.t.Errorf("a list without Age lacks category %d, which was acknowledged before: %v", newest, all)
+		}
+	}
+}
+
+// spend sends a request of a small account, which does not wait.
+func (x *torture) spend(random *rand.Rand, a account) {
+	answer := x.ask(random, "/v1/categories?limit=1", a.key)
+	if answer == nil || answer.StatusCode == http.StatusServiceUnavailable {
+		a.spends.lose()
+		return
+	}
+	a.spends.add(x.t, answer)
+}
+
+// wait sends a request of a caller who waits as long as he is told, and returns until when he
+// has to. He is alone on his account, so he is then admitted.
+func (x *torture) wait(random *rand.Rand, k key, free time.Time) time.Time {
+	if time.Now().Before(free) {
+		return free
+	}
+	a := x.ask(random, "/v1/categories?limit=1", k)
+	if a == nil || a.Header.Get("Retry-After") == "" {
+		return time.Time{}
+	}
+	if a.StatusCode == http.StatusTooManyRequests && !free.IsZero() && !x.touched(time.Now().Add(-time.Minute), time.Now()).suspended {
+		x.t.Errorf("who waited is refused: %s", a.body)
+	}
+	until := time.Now().Add(time.Duration(a.number(x.t, "Retry-After")) * time.Second)
+	if a.StatusCode != http.StatusTooManyRequests {
+		return time.Time{}
+	}
+	return until
+}
+
+// fail lets something fail for a random while.
+func (x *torture) fail() {
+	x.t.Helper()
+	<-time.After(time.Duration(x.random.IntN(4000)) * time.Millisecond)
+	long := time.Duration(200+x.random.IntN(15_000)) * time.Millisecond
+	kind, i := x.random.IntN(7), x.random.IntN(len(x.nodes))
+	n := x.nodes[i]
+	end := x.begin(fault{database: kind < 3, suspended: kind == 5})
+	switch kind {
+	case 0: // PostgreSQL crashes
+		x.postgres.Kill()
+		<-time.After(long / 5)
+		must(x.t, x.postgres.Start(x.t.Context()))
+	case 1: // it restarts in order
+		x.postgres.Stop()
+		must(x.t, x.postgres.Start(x.t.Context()))
+	case 2: // it hangs
+		x.postgres.Suspend()
+		<-time.After(long)
+		x.postgres.Resume()
+	case 3: // a node is killed
+		n.kill()
+		x.replace(i)
+	case 4: // a node is restarted in order
+		x.take(i)
+		n.stop()
+		x.add()
+	case 5: // a node hangs
+		n.signal(syscall.SIGSTOP)
+		<-time.After(long / 2)
+		n.signal(syscall.SIGCONT)
+	case 6: // there is one node more, or one less
+		if len(x.nodes) < tortureNodes {
+			x.add()
+		} else {
+			x.take(i)
+			n.stop()
+		}
+	}
+	end()
+}
+
+// begin notes that something fails, until end is called.
+func (x *torture) begin(f fault) (end func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f.begin = time.Now()
+	at := len(x.faults)
+	x.faults = append(x.faults, f)
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.faults[at].end = time.Now()
+	}
+}
+
+// add starts one more node.
+func (x *torture) add() {
+	n := serve(x.t, x.place, "--bans", "off")
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.nodes = append(x.nodes, n)
+}
+
+// take takes a node out of what is used.
+func (x *torture) take(i int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.nodes = slices.Delete(slices.Clone(x.nodes), i, i+1)
+}
+
+// replace starts a node in the place of a dead one.
+func (x *torture) replace(i int) {
+	x.take(i)
+	x.add()
+}
+
+// heal waits until all is well.
+func (x *torture) heal() {
+	x.t.Helper()
+	for i := range x.nodes {
+		n := x.nodes[i]
+		end := time.Now().Add(2 * time.Minute)
+		for a, err := n.tryAdmin("/readyz"); err != nil || a.StatusCode != http.StatusOK || n.list(x.k.Key).StatusCode != http.StatusOK; a, err = n.tryAdmin("/readyz") {
+			if time.Now().After(end) {
+				x.t.Fatalf("a node is not well after two minutes: %v", err)
+			}
+			<-time.After(50 * time.Millisecond)
+		}
+	}
+}
+
+// touched tells what failed between two moments, each fault with some seconds until it was
+// noticed that it is over.
+func (x *torture) touched(from, to time.Time) (all fault) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, f := range x.faults {
+		if f.begin.Before(to) && (f.end.IsZero() || f.end.Add(10*time.Second).After(from)) {
+			all.database = all.database || f.database
+			all.suspended = all.suspended || f.suspended
+		}
+	}
+	return all
+}
+
+// checkLimits holds what was admitted in each minute against what docs/scaling.md allows.
+func (x *torture) checkLimits() {
+	x.t.Helper()
+	minutes, exact, most := 0, 0, 0
+	for _, a := range x.small {
+		for reset, admitted := range a.spends.admitted {
+			end := time.Unix(reset, 0)
+			failed := x.touched(end.Add(-time.Minute), end)
+			bound := tortureQuota
+			if failed.suspended {
+				bound += tortureQuota
+			}
+			if failed.database {
+				bound += (tortureNodes + 1) * tortureQuota
+			}
+			minutes++
+			most = max(most, admitted)
+			if admitted == tortureQuota {
+				exact++
+			}
+			if admitted > bound {
+				x.t.Errorf("%s was admitted %d times in the minute until %s; the bound is %d (%+v)", a.ID, admitted, end.UTC(), bound, failed)
+			}
+		}
+	}
+	x.t.Logf("%d minutes of accounts: %d were admitted exactly the quota of %d, at most %d", minutes, exact, tortureQuota, most)
+}
