@@ -354,6 +354,9 @@ type text struct {
 func (x *text) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.buffer.Len() > 64<<20 { // of a long run the end is enough
+		x.buffer.Next(32 << 20)
+	}
 	return x.buffer.Write(p)
 }
 

@@ -1,0 +1,202 @@
+//go:build long
+
+package e2e
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// flood is one kind of client that means harm: it opens a connection, says something, and
+// then does not go on as it should.
+type flood struct {
+	name     string
+	protocol string // over TLS; "" for plain
+	silent   bool   // it does not shake hands
+	say      string // at once
+	drip     string // every second from then on
+	reads    bool   // it reads what is answered
+	resets   bool   // it ends each connection at once, and opens another
+}
+
+// floods are all kinds. KEY stands for a key, of an account on Free.
+func floods() []flood {
+	const list = "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\n\r\n"
+	const announced = "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\nContent-Length: 1000000\r\n\r\n{"
+	const document = "GET /openapi.json HTTP/1.1\r\nHost: pets\r\n\r\n"
+	return []flood{
+		{name: "silent"},
+		{name: "slow headers", say: "GET / HT", drip: "x"},
+		{name: "slow body", say: announced, drip: " "},
+		{name: "idle after a request", say: list, reads: true},
+		{name: "never reading", say: strings.Repeat(document, 64)},
+		{name: "resetting", say: list, resets: true},
+		{name: "guessing keys", say: strings.Repeat(strings.Replace(list, "KEY", "pck_live_wrong", 1), 50), reads: true},
+		{name: "TLS without a handshake", protocol: "http/1.1", silent: true},
+		{name: "HTTP/2 never reading", protocol: "h2", say: h2Hello(0) + h2Requests(100, false)},
+		{name: "HTTP/2 cancelling", protocol: "h2", say: h2Hello(65_535) + h2Requests(1000, true), reads: true},
+	}
+}
+
+// TestHostileFloods holds PETCAT_CONNECTIONS of each kind open. Meanwhile a caller who means
+// well is served, and nothing is logged that wakes somebody; what they cost has a bound, and
+// nothing of them is left.
+func TestHostileFloods(t *testing.T) {
+	count := int(asked(t, "PETCAT_CONNECTIONS", 2000))
+	memory := float64(256<<20 + count<<20) // 1 MiB for each
+	for _, f := range floods() {
+		t.Run(f.name, func(t *testing.T) {
+			place := directory(t)
+			good, free := newKey(t, place, "good", unlimited...), newKey(t, place, "free", "free")
+			var flags []string
+			if f.protocol != "" {
+				certFile, keyFile := writeCertificate(t, t.TempDir(), "petcat")
+				flags = []string{"--tls-cert", certFile, "--tls-key", keyFile}
+			}
+			n := serve(t, place, flags...)
+			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+			n.client = newClient(t, transport)
+			if f.protocol != "" {
+				n.api = strings.Replace(n.api, "http://", "https://", 1)
+			}
+			n.create(good.Key, "dog").want(t, http.StatusCreated)
+			before := n.metric("go_goroutines")
+			stop, opened := f.open(n, count, free.Key)
+			for range 100 {
+				n.list(good.Key).want(t, http.StatusOK)
+			}
+			peak, goroutines := n.metric("process_resident_memory_bytes"), n.metric("go_goroutines")
+			stop()
+			eventually(t, "nothing is left of them", func() bool { return n.metric("go_goroutines") <= before+10 })
+			n.create(good.Key, "cat").want(t, http.StatusCreated)
+			n.stop()
+			t.Logf("%d connections opened, %.0f goroutines, %.0f MiB", opened.Load(), goroutines, peak/(1<<20))
+			if peak > memory {
+				t.Errorf("it took %.0f MiB", peak/(1<<20))
+			}
+			for _, bad := range []string{"panic", `"status":5`, `"level":"ERROR"`} {
+				if strings.Contains(n.log.String(), bad) {
+					t.Errorf("the log has %s:\n%s", bad, n.log.events())
+				}
+			}
+		})
+	}
+}
+
+// open opens so many connections, and returns when each was open once. stop closes them;
+// those that the server closes stay so.
+func (f flood) open(n *node, count int, secret string) (stop func(), opened *atomic.Int64) {
+	end, opened := make(chan struct{}), &atomic.Int64{}
+	var group, first sync.WaitGroup
+	turns := make(chan struct{}, 64) // as many connect at a time
+	for range count {
+		first.Add(1)
+		group.Go(func() {
+			begun := sync.OnceFunc(first.Done)
+			defer begun()
+			for again := true; again; again = f.resets {
+				turns <- struct{}{}
+				conn, err := f.connect(n, secret)
+				<-turns
+				begun()
+				if err == nil {
+					opened.Add(1)
+					f.linger(conn, end)
+				}
+				select {
+				case <-end:
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+		})
+	}
+	first.Wait()
+	return func() { close(end); group.Wait() }, opened
+}
+
+// connect opens a connection and says what is to be said.
+func (f flood) connect(n *node, secret string) (net.Conn, error) {
+	_, address, _ := strings.Cut(n.api, "://")
+	conn, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if f.protocol != "" && !f.silent {
+		secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{f.protocol}})
+		if err := secure.Handshake(); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		conn = secure
+	}
+	if _, err := io.WriteString(conn, strings.ReplaceAll(f.say, "KEY", secret)); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// linger keeps a connection until the end, or resets it.
+func (f flood) linger(conn net.Conn, end <-chan struct{}) {
+	defer func() { _ = conn.Close() }()
+	if f.resets {
+		_ = conn.(*net.TCPConn).SetLinger(0)
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if f.reads {
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+	}
+	drops := time.NewTicker(time.Second)
+	defer drops.Stop()
+	for {
+		select {
+		case <-end:
+			return
+		case <-drops.C:
+			if f.drip != "" {
+				_, _ = io.WriteString(conn, f.drip) // it may have been let go
+			}
+		}
+	}
+}
+
+// h2Frame is one frame of HTTP/2.
+func h2Frame(kind, flags byte, stream uint32, payload string) string {
+	frame := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	frame = append(frame, flags)
+	return string(binary.BigEndian.AppendUint32(frame, stream)) + payload
+}
+
+// h2Hello is how a client begins: with the window that each of its streams has.
+func h2Hello(window uint32) string {
+	return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + h2Frame(4, 0, 0, string(binary.BigEndian.AppendUint32([]byte{0, 4}, window)))
+}
+
+// h2Requests asks for documents, each on a stream of its own, and cancels each at once, or not.
+func h2Requests(count int, cancelled bool) string {
+	var all strings.Builder
+	for i := range count {
+		block := ""
+		for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "pets"}, {":path", "/openapi.json"}} {
+			// Literal, not indexed, and short.
+			block += "\x00" + string(rune(len(field[0]))) + field[0] + string(rune(len(field[1]))) + field[1]
+		}
+		all.WriteString(h2Frame(1, 5, uint32(2*i+1), block)) // headers, and the end of the stream
+		if cancelled {
+			all.WriteString(h2Frame(3, 0, uint32(2*i+1), "\x00\x00\x00\x08"))
+		}
+	}
+	return all.String()
+}
