@@ -204,11 +204,13 @@ func TestDeprecatedOperationTellsItsEndAndEnds(t *testing.T) {
 	get("2", 404)
 	get("x", 404)
 	wantHeader(t, s.do("GET", "/v1/pets/1", nil), "Sunset", "") // without a key it is not known yet what was called
+	s.mu.Lock()
 	for _, r := range s.records[len(s.records)-2:] {
 		if r.Deprecated != (r.Account != 0) {
 			t.Errorf("the record is %+v", r)
 		}
 	}
+	s.mu.Unlock()
 	s.clock.Advance(time.Date(2027, 11, 30, 0, 0, 0, 0, time.UTC).Sub(s.clock.Read().Time()) - 1)
 	get("1", 200)
 	s.clock.Advance(1)
