@@ -27,6 +27,7 @@ type stubService struct {
 }
 
 func newStubService(t *testing.T) *stubService {
+	t.Helper()
 	s := &stubService{quota: 1000, created: func(int) {}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
@@ -73,7 +74,7 @@ func (s *stubService) imports(ctx context.Context, args ...string) (code int, st
 }
 
 // wantImport imports a file. stdout and stderr are patterns.
-func (s *stubService) wantImport(t *testing.T, ctx context.Context, code int, stdout, stderr string, args ...string) {
+func (s *stubService) wantImport(ctx context.Context, t *testing.T, code int, stdout, stderr string, args ...string) {
 	t.Helper()
 	gotCode, gotOut, gotErr := s.imports(ctx, args...)
 	if gotCode != code || !regexp.MustCompile("^"+stdout).MatchString(gotOut) || !regexp.MustCompile("^"+stderr+"$").MatchString(gotErr) {
@@ -95,19 +96,19 @@ func TestImport(t *testing.T) {
 			cancel()
 		}
 	}
-	s.wantImport(t, ctx, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 refused`, bad+`petcat: interrupted; \d+ rows were created; `+again+"\n", file)
+	s.wantImport(ctx, t, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 refused`, bad+`petcat: interrupted; \d+ rows were created; `+again+"\n", file)
 
 	s.list, s.quota = s.list[:10], 21
-	s.wantImport(t, t.Context(), exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
+	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
 		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`, finished on \d{4}-\d\d-\d\d if it is run every day`+"\n", file)
 
 	s.quota = 1000
 	refused := "petcat: 1 row of " + file + " was refused; correct it and run the command again\n"
-	s.wantImport(t, t.Context(), exitData, ".*: 59 rows created, 31 existed already, 1 refused", bad+refused, file)
-	s.wantImport(t, t.Context(), exitData, ".*: 0 rows created, 90 existed already, 1 refused", bad+refused, file)
+	s.wantImport(t.Context(), t, exitData, ".*: 59 rows created, 31 existed already, 1 refused", bad+refused, file)
+	s.wantImport(t.Context(), t, exitData, ".*: 0 rows created, 90 existed already, 1 refused", bad+refused, file)
 
-	s.wantImport(t, t.Context(), exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
-	s.wantImport(t, t.Context(), exitDone, `(?s)\{.*"complete": true,\s+"created": 1,\s+"existing": 0,\s+"refused": \[\],`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
+	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
+	s.wantImport(t.Context(), t, exitDone, `(?s)\{.*"complete": true,\s+"created": 1,\s+"existing": 0,\s+"refused": \[\],`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
 	if len(s.list) != 92 {
 		t.Errorf("there are %d categories", len(s.list))
 	}

@@ -126,10 +126,15 @@ func clean(value string) (string, error) {
 
 // store checks a value and stores it.
 func (s Setting) store(value string) error {
-	if value == "" && s.Default == "" {
+	switch {
+	case value == "" && s.Default == "":
 		return nil
-	} else if value == "" {
+	case value == "":
 		return errors.New("must not be empty")
+	case s.Choices != nil && oneOf(s.Choices, value) != nil:
+		return oneOf(s.Choices, value)
+	case s.Choices != nil:
+		value = strings.ToLower(value)
 	}
 	err := s.set(value)
 	if err != nil && s.must != "" {
@@ -235,10 +240,7 @@ func mask(address string) string {
 
 // The variables of the commands that call a service through its API. They may also be set where
 // a server starts, which ignores them.
-const (
-	serviceURLEnv = "PETCAT_URL"
-	apiKeyEnv     = "PETCAT_API_KEY" //nolint:gosec // the name of a variable
-)
+const serviceURLEnv, apiKeyEnv = "PETCAT_URL", "PETCAT_API_KEY" //nolint:gosec // names of variables
 
 // DefaultServiceURL is where a server of this machine listens by default.
 const DefaultServiceURL = "http://localhost:8080"

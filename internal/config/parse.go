@@ -65,15 +65,6 @@ func number(least, most int) func(string) (int, error) {
 	}
 }
 
-// interval reads the time between backups. The bound refuses typing mistakes such as 24ms.
-func interval(value string) (time.Duration, error) {
-	every, err := ParseDuration(value)
-	if every != 0 && every < time.Second {
-		err = errNot
-	}
-	return every, err
-}
-
 var weeksAndDays = regexp.MustCompile(`^(?:([0-9]{1,6})w)?(?:([0-9]{1,6})d)?`)
 
 // ParseDuration reads a duration: weeks, days (24 hours) and then the form of
@@ -92,19 +83,22 @@ func ParseDuration(value string) (time.Duration, error) {
 	return d, nil
 }
 
+func logLevels() []string { return []string{"debug", "info", "warn", "error"} }
+
 // ParseLogLevel reads a level of the log.
 func ParseLogLevel(value string) (level slog.Level, err error) {
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, strings.ToLower(value)) {
-		return 0, fmt.Errorf("must be debug, info, warn or error (got %q)", value)
+	if err := oneOf(logLevels(), value); err != nil {
+		return 0, err
 	}
 	return level, level.UnmarshalText([]byte(value))
 }
 
-func logFormat(value string) (string, error) {
-	if value != "text" && value != "json" {
-		return "", errNot
+func oneOf(choices []string, value string) error {
+	if slices.Contains(choices, strings.ToLower(value)) {
+		return nil
 	}
-	return value, nil
+	last := len(choices) - 1
+	return fmt.Errorf("must be %s or %s (got %q)", strings.Join(choices[:last], ", "), choices[last], value)
 }
 
 // listed returns the parts of a list.
@@ -152,15 +146,14 @@ const anyOrigin = "*"
 
 func origins(value string) (all []string, err error) {
 	for _, field := range listed(value) {
-		if field != anyOrigin {
-			if field, err = origin(field); err != nil {
-				return nil, err
-			}
+		if field == anyOrigin {
+			return []string{anyOrigin}, nil
 		}
-		all = append(all, field)
-	}
-	if len(all) > 1 && slices.Contains(all, anyOrigin) {
-		return nil, errNot
+		sent, err := origin(field)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sent)
 	}
 	return all, nil
 }

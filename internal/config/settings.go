@@ -47,8 +47,8 @@ type Settings struct {
 	// Database is where accounts, keys and categories are kept: "sqlite" for the file in
 	// Data, or the URL of a PostgreSQL database, which may have a password.
 	Database petcat.Secret
-	// MustExist keeps a server from creating a new deployment where there is none.
-	MustExist bool
+	// Init lets a server create a new deployment where there is none.
+	Init bool
 	// Listen and AdminListen are host:port; an empty host is every address.
 	Listen, AdminListen string
 	// AdminAllowPlaintext lets the admin listener serve other machines without TLS.

@@ -125,7 +125,7 @@ const saveAs = `save it as "CSV UTF-8 (comma delimited)"`
 
 // checkEncoding returns an error for a file that is no text in UTF-8 at all.
 func checkEncoding(text []byte) error {
-	message := ""
+	var message string
 	switch begin := string(text[:min(len(text), 4)]); {
 	case strings.HasPrefix(begin, "\xff\xfe"), strings.HasPrefix(begin, "\xfe\xff"), strings.Contains(begin, "\x00"):
 		message = `the file is in UTF-16, as "Unicode Text" of Excel is; ` + saveAs

@@ -51,7 +51,7 @@ func (s *service) create(ctx context.Context, n client.NewCategory) (client.Cate
 
 // imports imports a CSV file. It returns how many rows were created and the lines of those
 // that were refused.
-func (s *service) imports(t *testing.T, ctx context.Context, text string) (created int, refused []int, err error) {
+func (s *service) imports(ctx context.Context, t *testing.T, text string) (created int, refused []int, err error) {
 	t.Helper()
 	rows, bad, err := importer.Read(strings.NewReader(text), importer.CSV)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *service) imports(t *testing.T, ctx context.Context, text string) (creat
 
 func (s *service) wantImport(t *testing.T, text string, created int, refused ...int) {
 	t.Helper()
-	gotCreated, gotRefused, err := s.imports(t, t.Context(), text)
+	gotCreated, gotRefused, err := s.imports(t.Context(), t, text)
 	if err != nil || gotCreated != created || !slices.Equal(gotRefused, refused) {
 		t.Errorf("%d rows were created and the lines %v refused, %v; want %d and %v", gotCreated, gotRefused, err, created, refused)
 	}
@@ -124,7 +124,7 @@ func TestImportInterrupted(t *testing.T) {
 				}
 				return end
 			}
-			created, _, err := s.imports(t, ctx, text)
+			created, _, err := s.imports(ctx, t, text)
 			if !errors.Is(err, end) || created > 300+64 || len(s.list) > 300+64 {
 				t.Errorf("%d rows were created, %v", created, err)
 			}

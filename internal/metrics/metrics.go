@@ -109,16 +109,12 @@ func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, a
 	defer m.mu.Unlock()
 	m.count(answer{cmp.Or(id, NoOperation), status})(took.Seconds())
 	refused := m.refused[code]
-	switch {
-	case admitted:
+	if admitted {
 		m.admitted.Inc()
-		code = ""
-	case refused != nil:
+	} else if refused != nil {
 		refused.Inc()
-	default:
-		code = ""
 	}
-	m.series.count(status, code, took)
+	m.series.count(status, code, !admitted && refused != nil, took)
 }
 
 // count returns what counts an answer. To look up the metrics by their labels each time would

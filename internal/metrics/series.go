@@ -87,15 +87,15 @@ func (m *Metrics) Series(now time.Time) *Series {
 	return &m.series
 }
 
-// count counts a request. code is "" unless its caller was refused.
-func (s *Series) count(status int, code petcat.Code, took time.Duration) {
+// count counts a request. refused says whether its caller was refused, as opposed to the request.
+func (s *Series) count(status int, code petcat.Code, refused bool, took time.Duration) {
 	buckets := secondBuckets()
 	bucket, _ := slices.BinarySearch(buckets[:], took.Seconds())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open.Answers[min(status/100, len(s.open.Answers)-1)]++
 	s.open.durations[bucket]++
-	if code != "" {
+	if refused {
 		s.open.refuse(code, 1)
 	}
 }

@@ -20,7 +20,7 @@ type postgresBackend struct {
 
 func (n *Node) openPostgres(ctx context.Context) (backend, error) {
 	st, err := postgres.Open(ctx, postgres.Options{
-		URL: n.settings.Database, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true, MustExist: n.settings.MustExist,
+		URL: n.settings.Database, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true, MustExist: !n.settings.Init,
 		CommitObserved: n.metrics.Commit,
 	})
 	if err != nil {

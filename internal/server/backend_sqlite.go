@@ -26,7 +26,7 @@ type sqliteBackend struct {
 }
 
 func (n *Node) openSQLite(ctx context.Context) (backend, error) {
-	if n.settings.MustExist {
+	if !n.settings.Init {
 		has, err := datadir.HasData(n.settings.Data)
 		if err != nil {
 			return nil, err

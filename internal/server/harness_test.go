@@ -77,7 +77,7 @@ func testOptions(t *testing.T, data string, log io.Writer) Options {
 	t.Cleanup(func() { _ = l.Close() })
 	return Options{
 		Settings: config.Settings{
-			Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
+			Data: data, Init: true, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
 			KeysInMemory: 1_000, ShutdownTimeout: 2 * time.Second,
 		},
 		Clock: clock.NewSystem(), Log: l, Version: "test",
