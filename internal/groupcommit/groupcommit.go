@@ -42,10 +42,6 @@ type Options[Op any] struct {
 	// Concurrent is how many groups may be under way at once; 0: one. More help where
 	// a commit is a call to a distant server. Groups may then end in any order.
 	Concurrent int
-	// ConcurrentFull is how many may be when those that join them are full: where
-	// groups wait for a distant answer, so that distance does not bound how many
-	// operations get through. 0: as many as Concurrent.
-	ConcurrentFull int
 	// Owner, when set, returns the owner of an operation; 0 means none. An owner may not
 	// have more operations in the queue than there are free places: one owner that floods
 	// the queue gets half of it, n owners get 1/(n+1) each, and there is always room for
@@ -104,11 +100,10 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 		o.MaxGroup = DefaultMaxGroup
 	}
 	o.Concurrent = max(1, o.Concurrent)
-	o.ConcurrentFull = max(o.Concurrent, o.ConcurrentFull)
 	c := &Committer[Op]{options: o, failed: make(chan struct{}), owned: make(map[uint64]int)}
 	c.wake.L = &c.mu
 	c.waiters.New = func() any { return &waiter[Op]{result: make(chan error, 1)} }
-	for range o.ConcurrentFull {
+	for range o.Concurrent {
 		c.running.Go(c.run)
 	}
 	return c
@@ -182,7 +177,7 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 		c.owned[w.owner]++
 	}
 	// A goroutine that ends a group looks for the next one by itself.
-	if n := len(c.queue); (n == 1 || n == c.options.MaxGroup) && c.ripe() {
+	if len(c.queue) == 1 && c.ripe() {
 		c.wake.Signal()
 	}
 	return nil

@@ -71,56 +71,6 @@ func TestConcurrentGroups(t *testing.T) {
 	})
 }
 
-// TestFullGroups: those that are full do not wait for the others.
-func TestFullGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}
-		c := start(groupcommit.Options[int]{Commit: l.commit, Concurrent: 1, ConcurrentFull: 3, MaxGroup: 2})
-		var results []<-chan error
-		begun := func(want ...[]int) {
-			t.Helper()
-			synctest.Wait()
-			var got [][]int
-			for len(l.begun) > 0 {
-				got = append(got, <-l.begun)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("groups that began (-want +got):\n%s", diff)
-			}
-		}
-		add := func(ops ...int) {
-			for _, op := range ops {
-				results = append(results, submit(t.Context(), c, op))
-			}
-		}
-		add(0)
-		begun([]int{0})
-		add(1)
-		begun()
-		add(2)
-		begun([]int{1, 2})
-		add(3, 4)
-		begun([]int{3, 4})
-		add(5, 6, 7) // as many as may be are under way
-		begun()
-		l.proceed <- nil
-		begun([]int{5, 6})
-		l.proceed <- nil // two are left, and the last is not full
-		begun()
-		l.proceed <- nil
-		begun()
-		l.proceed <- nil
-		begun([]int{7})
-		close(l.proceed)
-		c.Close()
-		for op, result := range results {
-			if err := <-result; err != nil {
-				t.Errorf("operation %d: %v", op, err)
-			}
-		}
-	})
-}
-
 func TestConcurrentGroupsFailForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}

@@ -38,14 +38,7 @@ func (c *Committer[Op]) run() {
 
 // ripe reports whether a group may be taken from the queue. The caller holds mu.
 func (c *Committer[Op]) ripe() bool {
-	switch {
-	case c.gathering || len(c.queue) == 0:
-		return false
-	case len(c.queue) >= c.options.MaxGroup:
-		return c.underway < c.options.ConcurrentFull
-	default:
-		return c.underway < c.options.Concurrent
-	}
+	return !c.gathering && len(c.queue) > 0 && c.underway < c.options.Concurrent
 }
 
 // take waits for operations and moves as many as make a group from the front of
