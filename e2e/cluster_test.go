@@ -97,7 +97,7 @@ func TestRollingRestart(t *testing.T) {
 // itself.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
-	server := pgtest.New(t, pgtest.Options{})
+	server := pgtest.New(t)
 	t.Cleanup(server.Resume)
 	place := server.Database(t)
 	k := newKey(t, place, "acme", unlimited...)

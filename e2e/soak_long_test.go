@@ -38,7 +38,7 @@ func (s *series) grew() (first, last float64, grew bool) {
 // TestSoak uses a cluster and a single node for PETCAT_HOURS while the cluster's database and
 // one of its nodes fail: nothing grows but the data, and scheduled backups are made to the end.
 func TestSoak(t *testing.T) {
-	postgres := pgtest.New(t, pgtest.Options{})
+	postgres := pgtest.New(t)
 	t.Cleanup(postgres.Resume)
 	shared, alone, backups := postgres.Database(t), directory(t), filepath.Join(t.TempDir(), "backups")
 	flags := []string{"--backup-every", "1m", "--backup-keep", "3"}

@@ -67,7 +67,7 @@ type fault struct {
 // PETCAT_MINUTES, under load: nothing that was acknowledged is lost, lists without an Age are
 // fresh, limits keep their bounds, who waits for Retry-After is admitted, and all heals.
 func TestTortureCluster(t *testing.T) {
-	x := &torture{t: t, random: seeded(t), postgres: pgtest.New(t, pgtest.Options{}), client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
+	x := &torture{t: t, random: seeded(t), postgres: pgtest.New(t), client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
 	t.Cleanup(x.postgres.Resume)
 	x.place = x.postgres.Database(t)
 	x.k = newKey(t, x.place, "acme", unlimited...)

@@ -9,26 +9,15 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	osuser "os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
-
-// Options says how a server is to be.
-type Options struct {
-	// NoSync lets the server acknowledge what is not on the disk: for tests that
-	// are about something else than durability.
-	NoSync bool
-	// Settings are put into postgresql.conf after ours.
-	Settings map[string]string
-	// InitArgs are further arguments of initdb, such as --encoding=LATIN1.
-	InitArgs []string
-}
 
 // user is the superuser's name within the server.
 const user = "petcat"
@@ -37,7 +26,7 @@ const user = "petcat"
 // replays its log first.
 const startTimeout = 60 * time.Second
 
-// Server is a running PostgreSQL. Use [Start], [New] or [Shared].
+// Server is a running PostgreSQL. Use [New] or [Shared].
 type Server struct {
 	admin   string // the URL of the database "postgres"
 	address string // on the loopback network
@@ -51,47 +40,35 @@ type Server struct {
 	process *process // guarded by mu; nil while it is stopped
 }
 
-// Binaries returns the directory of PostgreSQL's programs: the one that
-// PETCAT_TEST_POSTGRES names, or else of the newest version that is installed.
-func Binaries() (string, error) {
-	if dir := os.Getenv("PETCAT_TEST_POSTGRES"); dir != "" {
-		// Not some other version in its place: whoever names one wants to know
-		// about that one.
-		if _, err := exec.LookPath(filepath.Join(dir, "initdb")); err != nil {
-			return "", fmt.Errorf("pgtest: PETCAT_TEST_POSTGRES is to name the folder of PostgreSQL's programs: %w", err)
-		}
-		return dir, nil
-	}
-	var newest string
-	version := -1
+// programs returns the folder of PostgreSQL's programs: the one that PETCAT_TEST_POSTGRES
+// names, or else of the newest version that is installed.
+func programs() (string, error) {
+	dir := os.Getenv("PETCAT_TEST_POSTGRES")
+	newest := -1
 	// Debian keeps them out of PATH, by version; others have them in PATH.
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err != nil {
-		return "", err
-	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well-formed
 	for _, name := range found {
-		dir := filepath.Dir(name)
-		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir))); err == nil && n > version {
-			newest, version = dir, n
+		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && n > newest && (dir == "" || newest >= 0) {
+			dir, newest = name, n
 		}
 	}
-	if newest != "" {
-		return newest, nil
+	if name, err := exec.LookPath("initdb"); err == nil && dir == "" {
+		dir = filepath.Dir(name)
 	}
-	if name, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(name), nil
+	if _, err := exec.LookPath(filepath.Join(dir, "initdb")); dir == "" || err != nil {
+		return "", errors.New("tests need PostgreSQL: on Debian, as root, apt-get install postgresql; elsewhere, PETCAT_TEST_POSTGRES names the folder of its programs")
 	}
-	return "", errors.New("tests need PostgreSQL: on Debian, as root, apt-get install postgresql; elsewhere, PETCAT_TEST_POSTGRES names the folder of its programs")
+	return dir, nil
 }
 
-// Start makes a fresh server and returns when it answers. [Server.Remove] ends
-// it.
-func Start(ctx context.Context, o Options) (_ *Server, err error) {
-	bin, err := Binaries()
+// start makes a fresh server and returns when it answers. [Server.Remove] ends it.
+func start(ctx context.Context) (_ *Server, err error) {
+	bin, err := programs()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := newFolder()
+	// Not in TMPDIR, because the path of a Unix socket may have 107 bytes.
+	dir, err := os.MkdirTemp(cmp.Or(os.Getenv(folderVariable), "/tmp"), "pgtest")
 	if err != nil {
 		return nil, err
 	}
@@ -107,42 +84,28 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.owner.give(dir); err != nil {
 		return nil, err
 	}
-	if err := s.init(ctx, o); err != nil {
+	if err := s.init(ctx); err != nil {
 		return nil, err
 	}
 	return s, s.Start(ctx)
 }
 
-// newFolder makes a folder for a server: below the one that [FolderVariable] names, or else
-// /tmp. It is not in TMPDIR, because the path of a Unix socket may have 107 bytes.
-func newFolder() (string, error) {
-	return os.MkdirTemp(cmp.Or(os.Getenv(FolderVariable), "/tmp"), "pgtest")
-}
-
-// FolderVariable is the environment variable that says where servers keep their files:
-// "make test" says in memory. On a disk with ext4 it takes long to make databases after
-// others were dropped, because a new file passes over all inodes that were freed a moment
-// ago. Benchmarks and long runs leave the files on a disk.
-const FolderVariable = "PETCAT_TEST_POSTGRES_DATA"
+// folderVariable is the environment variable that says where servers keep their files: in
+// memory if there is room, see scripts/with-postgres.
+const folderVariable = "PETCAT_TEST_POSTGRES_DATA"
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// init makes the data directory and its settings.
-func (s *Server) init(ctx context.Context, o Options) error {
-	args := append([]string{
-		"--pgdata=" + s.data(), "--username=" + user, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
-	}, o.InitArgs...)
-	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), args...)
+// init makes the data directory, and its settings with a port that nobody listens on at
+// the moment.
+func (s *Server) init(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"),
+		"--pgdata="+s.data(), "--username="+user, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
 	cmd.Dir = s.dir
 	s.owner.runs(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("pgtest: initdb: %w: %s", err, out)
 	}
-	return s.configure(ctx, o)
-}
-
-// configure gives the server a port that nobody listens on at the moment, and its settings.
-func (s *Server) configure(ctx context.Context, o Options) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -153,34 +116,21 @@ func (s *Server) configure(ctx context.Context, o Options) error {
 		return err
 	}
 	s.admin = "postgres:///postgres?" + url.Values{"host": {s.dir}, "port": {port}, "user": {user}}.Encode()
-	on := "on"
-	if o.NoSync {
-		on = "off"
-	}
-	var b strings.Builder
-	for _, line := range [][2]string{
-		{"listen_addresses", "127.0.0.1"},
-		{"port", port},
-		{"unix_socket_directories", s.dir},
-		{"fsync", on},
-		{"shared_buffers", "64MB"},
-		{"max_connections", "200"},
-		{"log_min_messages", "fatal"},
-		{"log_min_error_statement", "panic"},
-		// A killed server may leave its segments of shared memory behind when
-		// they are System V's or files; those of mmap go with the process.
-		{"dynamic_shared_memory_type", "mmap"},
-	} {
-		fmt.Fprintf(&b, "%s = '%s'\n", line[0], line[1])
-	}
-	for name, value := range o.Settings {
-		fmt.Fprintf(&b, "%s = '%s'\n", name, value)
-	}
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(b.String())
+	// A killed server may leave its segments of shared memory behind when they are System
+	// V's or files; those of mmap go with the process.
+	_, err = fmt.Fprintf(f, `
+		listen_addresses = '127.0.0.1'
+		port = %s
+		unix_socket_directories = '%s'
+		max_connections = 200
+		dynamic_shared_memory_type = mmap
+		log_min_messages = fatal
+		log_min_error_statement = panic
+	`, port, s.dir)
 	return errors.Join(err, f.Close())
 }
 
@@ -259,9 +209,9 @@ func ByTCP(database, address string) string {
 	return u.String()
 }
 
-// Signal sends a signal to the whole server: its main process and everything
-// that serves a connection.
-func (s *Server) Signal(sig syscall.Signal) {
+// signal reaches the whole server: its main process and everything that serves a
+// connection.
+func (s *Server) signal(sig syscall.Signal) {
 	s.mustBeOurs()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,10 +222,10 @@ func (s *Server) Signal(sig syscall.Signal) {
 
 // Suspend lets the server hang, as on a dead disk: connections are taken and
 // nothing is answered. Resume ends it.
-func (s *Server) Suspend() { s.Signal(sigStop) }
+func (s *Server) Suspend() { s.signal(sigStop) }
 
 // Resume lets a suspended server go on.
-func (s *Server) Resume() { s.Signal(sigContinue) }
+func (s *Server) Resume() { s.signal(sigContinue) }
 
 // Kill ends the server at once, as a power cut does but for what the kernel
 // holds.
@@ -308,12 +258,41 @@ func (s *Server) end(sig syscall.Signal) {
 	s.process = nil
 }
 
-// Dir returns the server's folder; "" for one that all packages share.
-func (s *Server) Dir() string { return s.dir }
-
 // Remove ends the server and deletes everything.
 func (s *Server) Remove() error {
 	s.Resume()
 	s.Kill()
 	return os.RemoveAll(s.dir)
+}
+
+// owner is the user of the machine whom the server runs as.
+type owner struct {
+	change   bool // nobody in particular: whoever runs the test
+	uid, gid uint32
+}
+
+// newOwner chooses a user: the one of the test, unless that is root.
+func newOwner() (*owner, error) {
+	if os.Getuid() != 0 {
+		return &owner{}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := osuser.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err1 == nil && err2 == nil {
+			return &owner{change: true, uid: uint32(uid), gid: uint32(gid)}, nil
+		}
+	}
+	return nil, fmt.Errorf("pgtest: PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}
+
+func (o *owner) give(dir string) error {
+	if !o.change {
+		return nil
+	}
+	return os.Chown(dir, int(o.uid), int(o.gid))
 }

@@ -55,7 +55,7 @@ func (s *Shared) start(ctx context.Context) (err error) {
 	if url := os.Getenv(DatabaseVariable); url != "" {
 		s.server, err = attach(url)
 	} else {
-		s.server, err = Start(ctx, Options{})
+		s.server, err = start(ctx)
 	}
 	if err != nil || s.Migrate == nil {
 		return err
@@ -107,10 +107,10 @@ func (s *Shared) Remove() {
 }
 
 // New starts a server for one test alone, which may hurt it.
-func New(t testing.TB, o Options) *Server {
+func New(t testing.TB) *Server {
 	t.Helper()
 	needServers(t)
-	s, err := Start(t.Context(), o)
+	s, err := start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

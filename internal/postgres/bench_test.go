@@ -11,7 +11,7 @@ import (
 func BenchmarkCreateCategory(b *testing.B) {
 	storetest.BenchmarkCreates(b, func(b *testing.B) storetest.Store {
 		b.Helper()
-		s := openAt(b, pgtest.New(b, pgtest.Options{}).Database(b), Options{})
+		s := openAt(b, pgtest.New(b).Database(b), Options{})
 		b.Cleanup(func() { closeNow(b, s) })
 		return s
 	})

@@ -61,7 +61,8 @@ func TestMetricsOfAMistake(t *testing.T) {
 // A clock that differs from the database's, and so from those of the other nodes.
 func TestMetricsOfAClockThatIsAhead(t *testing.T) {
 	t.Parallel()
-	server := pgtest.New(t, pgtest.Options{})
+	var server pgtest.Shared
+	t.Cleanup(server.Remove)
 	n := startTestNode(t, func(o *Options) {
 		o.Settings.Database, o.Clock = petcat.NewSecret(server.Database(t)), clock.NewManual(time.Now().Add(time.Hour))
 	})
