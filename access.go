@@ -1,6 +1,9 @@
 package petcat
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Credential is a key with its account.
 type Credential struct {
@@ -8,12 +11,22 @@ type Credential struct {
 	Account Account
 }
 
-// AccessChange lists which accounts, keys and bans changed, up to a revision.
+// KeyAccess is what a server needs to know of a key.
+type KeyAccess struct {
+	Hash                        KeyHash
+	ID                          KeyID
+	Account                     AccountID
+	ExpiresAt                   time.Time // zero: never
+	ReadOnly, Disabled, Revoked bool
+}
+
+// AccessChange has the accounts, keys and bans that changed up to a revision, as they are
+// now: lifted bans are among them.
 type AccessChange struct {
 	Revision Revision
-	Keys     []KeyHash   // keys whose own state changed
-	Accounts []AccountID // accounts whose plan or state changed
-	Bans     []Ban       // bans as they are now, lifted ones among them
+	Keys     []KeyAccess
+	Accounts []Account
+	Bans     []Ban
 }
 
 // Empty reports whether nothing changed.
@@ -29,9 +42,9 @@ type AccessStore interface {
 	// FindCredentials returns the keys with these hashes, and their accounts, in one query.
 	// Hashes of no key are not in the result.
 	FindCredentials(ctx context.Context, hashes []KeyHash) (map[KeyHash]Credential, error)
-	// EachKeyHash calls fn for the hash of every key that was ever created, in any
-	// order, and stops at the first error that fn returns.
-	EachKeyHash(ctx context.Context, fn func(KeyHash) error) error
+	// EachKeyAccess calls fn for every key that was ever created, in any order, and stops
+	// at the first error that fn returns.
+	EachKeyAccess(ctx context.Context, fn func(KeyAccess) error) error
 	// AccessChangesSince returns everything that changed after a revision, by
 	// this process and by others.
 	AccessChangesSince(ctx context.Context, after Revision) (AccessChange, error)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"petcat/bench/report"
 	"petcat/bench/server"
@@ -62,7 +61,7 @@ func (s *suite) answers(ctx context.Context, group string) error {
 		return err
 	}
 	s.noDearer(group, m, head, pumped)
-	return s.lookups(ctx, group, p, wrong)
+	return nil
 }
 
 // noDearer adds the rows of an answer that may cost no more than a list.
@@ -98,26 +97,6 @@ func wrongChecksum(key string) string {
 		last = "1"
 	}
 	return key[:len(key)-1] + last
-}
-
-// lookups shows that a key with a wrong checksum is not looked up.
-func (s *suite) lookups(ctx context.Context, group string, p *started, wrong subject) error {
-	const metric = "petcat_keyring_lookups_total"
-	before, err := metricOf(ctx, p.Admin, metric)
-	if err != nil {
-		return err
-	}
-	asked, err := wrk.Pump(ctx, wrong.request, wrk.Load{Connections: 4, Duration: 200 * time.Millisecond})
-	if err != nil {
-		return err
-	}
-	after, err := metricOf(ctx, p.Admin, metric)
-	if err != nil {
-		return err
-	}
-	what := fmt.Sprintf("look-ups in the store for %s keys with a wrong checksum", thousand(int(asked.Requests)))
-	s.add(report.Measure(group, what, "", []float64{after - before}, report.AtMost(0)))
-	return nil
 }
 
 // metricOf reads a metric without labels.

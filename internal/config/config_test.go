@@ -66,7 +66,7 @@ func defaults() Settings {
 		Data: "./data", Database: petcat.NewSecret("sqlite"), Init: true,
 		Listen: ":8080", AdminListen: "127.0.0.1:8081",
 		Environment: petcat.Production, Bans: petcat.EnforceBans,
-		KeysInMemory: 100_000, MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second, BackupKeep: 7,
+		MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second, BackupKeep: 7,
 	}
 }
 
@@ -131,7 +131,6 @@ func TestMistakes(t *testing.T) {
 		{"cors-origins", "https://app.example.com/page", "such as https://app.example.com"},
 		{"cors-origins", "https://bücher.example", "such as https://app.example.com"},
 		{"bans", "on", "must be enforce, shadow or off"},
-		{"keys-in-memory", "1", "1000"},
 		{"max-staleness", "-1s", `must be a duration such as 30s, 24h or 90d (got "-1s")`},
 		{"backup-every", "24", "such as 30s"},
 		{"backup-keep", "0", "from 1 to 10000"},

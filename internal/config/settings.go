@@ -71,8 +71,6 @@ type Settings struct {
 	// browsers send them; or * alone.
 	CORSOrigins []string
 	Bans        petcat.BanMode
-	// KeysInMemory is how many keys a node keeps in memory.
-	KeysInMemory int
 	// MaxStaleness is how old a list may be while the database is unavailable; 0
 	// forbids it.
 	MaxStaleness time.Duration

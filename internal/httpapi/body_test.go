@@ -98,7 +98,7 @@ func TestHeadersAreTrueWhenAnAnswerIsSent(t *testing.T) {
 		key, _ := s.key(s.account("acme", petcat.Free))
 		body := strings.NewReader(`{"name":"dog"}`)
 		slow := reader(func(p []byte) (int, error) {
-			s.clock.Advance(after)
+			s.advance(after)
 			after = 0
 			return body.Read(p)
 		})

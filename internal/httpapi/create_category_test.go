@@ -177,7 +177,7 @@ func TestCreateCategoryIdempotency(t *testing.T) {
 		wantStatus(t, s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", "later")), 201)
 	})
 	t.Run("forgotten after 24 h", func(t *testing.T) {
-		s.clock.Advance(24*time.Hour + time.Second)
+		s.advance(24*time.Hour + time.Second)
 		a := s.create(`{"name":"dog","description":"d"}`, withKey(key), once)
 		wantStatus(t, a, 201)
 		wantHeader(t, a, "Idempotent-Replayed", "")

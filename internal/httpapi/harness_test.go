@@ -76,15 +76,11 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 			}
 		},
 	})
-	s.keyring = keyring.New(keyring.Options{
-		Environment: petcat.Production, Store: s.store, Clock: s.clock,
-		CatchUp: func(ctx context.Context) error {
-			change, err := s.store.AccessChangesSince(ctx, 0)
-			s.keyring.Apply(petcat.AccessChange{Keys: change.Keys})
-			return err
-		},
+	s.keyring, err = keyring.Load(t.Context(), keyring.Options{
+		Environment: petcat.Production, Store: s.store, Clock: s.clock, Logger: slog.New(slog.DiscardHandler), Ban: s.limiter.ApplyBan,
 	})
-	s.keyring.LoadHashes(t.Context())
+	must(t, err)
+	s.store.OnAccessChange(s.keyring.Poll)
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Pets: s.store, Orders: s.store, Keyring: s.keyring, Limiter: s.limiter,
 		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, ratelimit.PeeksPerMinute),
@@ -103,7 +99,6 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		server.Close()
-		s.keyring.Close()
 		s.limiter.Close()
 		must(t, s.store.Close())
 	})
@@ -154,15 +149,17 @@ func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret s
 	return generated.Secret.Reveal(), key.ID
 }
 
-// hear applies what changed in the store, as the change log's follower does.
+// hear applies what changed in the store, as a node does by itself.
 func (s *service) hear() {
 	s.t.Helper()
-	change, err := s.store.AccessChangesSince(s.t.Context(), 0)
-	must(s.t, err)
-	s.keyring.Apply(change)
-	for _, b := range change.Bans {
-		s.limiter.ApplyBan(b)
-	}
+	s.keyring.Poll(s.t.Context())
+}
+
+// advance lets time pass.
+func (s *service) advance(d time.Duration) {
+	s.t.Helper()
+	s.clock.Advance(d)
+	s.hear()
 }
 
 // request changes a request before it is sent.

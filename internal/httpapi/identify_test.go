@@ -113,10 +113,9 @@ func TestKeyStates(t *testing.T) {
 	t.Run("expired", func(t *testing.T) {
 		short, _ := s.keyOn(account, petcat.KeyTerms{ExpiresAt: s.clock.Read().Time().Add(time.Hour)})
 		wantStatus(t, s.list(withKey(short)), 200)
-		s.clock.Advance(time.Hour - time.Millisecond)
-		s.keyring.Polled(s.clock.Read())
+		s.advance(time.Hour - time.Millisecond)
 		wantStatus(t, s.list(withKey(short)), 200)
-		s.clock.Advance(time.Millisecond)
+		s.advance(time.Millisecond)
 		wantError(t, s.list(withKey(short)), 401, petcat.CodeExpiredAPIKey)
 	})
 	t.Run("rotated: both work on the same counts, then one", func(t *testing.T) {
@@ -132,7 +131,7 @@ func TestKeyStates(t *testing.T) {
 			t.Errorf("the new key has %d left, the old one had %d", got, before)
 		}
 		wantStatus(t, s.list(withKey(old)), 200)
-		s.clock.Advance(24 * time.Hour)
+		s.advance(24 * time.Hour)
 		wantError(t, s.list(withKey(old)), 401, petcat.CodeExpiredAPIKey)
 		wantStatus(t, s.list(withKey(g.Secret.Reveal())), 200)
 	})
@@ -184,7 +183,7 @@ func TestFailedCredentials(t *testing.T) {
 		wantHeadline(t, s.list(wrong, from("192.0.2.2, garbage")), 600, 599, end) // the proxy itself
 	})
 	t.Run("the next minute is a new one", func(t *testing.T) {
-		s.clock.Advance(42 * time.Second)
+		s.advance(42 * time.Second)
 		wantHeadline(t, s.list(wrong, from("192.0.2.1")), 600, 599, end.Add(time.Minute))
 	})
 }

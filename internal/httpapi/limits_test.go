@@ -57,7 +57,7 @@ func TestLimits(t *testing.T) {
 	})
 
 	t.Run("200 after Retry-After", func(t *testing.T) {
-		s.clock.Advance(42 * time.Second)
+		s.advance(42 * time.Second)
 		wantHeadline(t, s.list(withKey(key)), 60, 59, minute.Add(time.Minute))
 	})
 
@@ -65,8 +65,7 @@ func TestLimits(t *testing.T) {
 		for spent := int64(61); spent < 1000; {
 			a := s.list(withKey(key))
 			if a.StatusCode == 429 {
-				s.clock.Advance(time.Duration(a.number(t, "Retry-After")) * time.Second)
-				s.keyring.Polled(s.clock.Read())
+				s.advance(time.Duration(a.number(t, "Retry-After")) * time.Second)
 				continue
 			}
 			spent++
@@ -74,7 +73,7 @@ func TestLimits(t *testing.T) {
 				t.Fatalf("%d left of the day, and %d told", left, a.number(t, "X-RateLimit-Remaining"))
 			}
 		}
-		s.clock.Advance(time.Minute)
+		s.advance(time.Minute)
 		a := s.list(withKey(key))
 		wantError(t, a, 429, petcat.CodeDailyQuotaExceeded)
 		wantHeadline(t, a, 1000, 0, midnight)
@@ -108,7 +107,7 @@ func TestBan(t *testing.T) {
 		wantStatus(t, s.list(withKey(key)), 200)
 	}
 	wantError(t, s.list(withKey(key)), 429, petcat.CodeRateLimitExceeded)
-	s.clock.Advance(3 * time.Second)
+	s.advance(3 * time.Second)
 
 	t.Run("429 warns from half of the threshold on", func(t *testing.T) {
 		for i := 1; i <= 100; i++ {
@@ -134,14 +133,14 @@ func TestBan(t *testing.T) {
 		wantStatus(t, s.list(withKey(sibling)), 200)
 	})
 	t.Run("its end is as announced", func(t *testing.T) {
-		s.clock.Advance(time.Minute - time.Nanosecond)
+		s.advance(time.Minute - time.Nanosecond)
 		wantError(t, s.list(withKey(key)), 429, petcat.CodeKeyBanned)
-		s.clock.Advance(time.Nanosecond)
+		s.advance(time.Nanosecond)
 		wantStatus(t, s.list(withKey(key)), 200)
 	})
 	t.Run("lifted", func(t *testing.T) {
 		for a := s.list(withKey(key)); a.StatusCode != 429 || a.code(t) != petcat.CodeKeyBanned; a = s.list(withKey(key)) {
-			s.clock.Advance(20 * time.Millisecond)
+			s.advance(20 * time.Millisecond)
 		}
 		a := s.list(withKey(key))
 		if after := a.number(t, "Retry-After"); after < 299 || after > 302 {
@@ -150,7 +149,7 @@ func TestBan(t *testing.T) {
 		_, err := s.store.LiftBan(t.Context(), "test", id)
 		must(t, err)
 		s.hear()
-		s.clock.Advance(time.Minute)
+		s.advance(time.Minute)
 		wantStatus(t, s.list(withKey(key)), 200)
 	})
 }

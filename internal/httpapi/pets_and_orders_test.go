@@ -211,9 +211,9 @@ func TestDeprecatedOperationTellsItsEndAndEnds(t *testing.T) {
 		}
 	}
 	s.mu.Unlock()
-	s.clock.Advance(time.Date(2027, 11, 30, 0, 0, 0, 0, time.UTC).Sub(s.clock.Read().Time()) - 1)
+	s.advance(time.Date(2027, 11, 30, 0, 0, 0, 0, time.UTC).Sub(s.clock.Read().Time()) - 1)
 	get("1", 200)
-	s.clock.Advance(1)
+	s.advance(1)
 	a := get("1", 410)
 	wantError(t, a, 410, petcat.CodeOperationSunset)
 	wantMessage(t, a, "getPetById ended on 2027-11-30; its description at /docs")

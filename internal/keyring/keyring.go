@@ -1,21 +1,19 @@
-// Package keyring identifies callers: it turns a credential into an account with its
-// plan, from memory if it can.
+// Package keyring identifies callers: it turns a credential into an account with its plan.
+// It has all keys and accounts in memory. They are read at the start, and followed through
+// the store's changes: five times a second, and at once for this node's own changes. So a
+// revoked key stops working at once on the node that revoked it, and within a second on the
+// others.
 //
-// It refuses a credential that cannot be a key without a query. It keeps a few bits in
-// memory of every key that exists: a key without them does not exist. It says so only
-// after it has read the change log to its end, because the key may have been created a
-// moment ago. So all clients that guess keys share one small query at a time. A key that
-// may exist is looked up in one query with all others that wait, and kept in bounded
-// memory.
-//
-// The change log says which keys to forget. If the change log was not read for
-// [Options.MaxAge], the keyring stops using the keys in memory and looks up the key of
-// every request. If the store does not respond either, it refuses all requests: a revoked
-// key must not work because something is broken.
+// If no change could be read for 30 s, all requests are refused: a revoked key must not
+// work because something is broken.
 package keyring
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,94 +21,161 @@ import (
 	"petcat/internal/clock"
 )
 
-// credentials is where keys are looked up.
-type credentials interface {
-	FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error)
-	EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) error
+// MaxAge is how long keys are trusted after the store was last asked for changes.
+const MaxAge = 30 * time.Second
+
+// access is the part of a store that is read and followed.
+type access interface {
+	Revision(ctx context.Context) (petcat.Revision, error)
+	EachAccount(ctx context.Context, fn func(petcat.Account) error) error
+	EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error
+	EachBan(ctx context.Context, fn func(petcat.Ban) error) error
+	AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error)
 }
 
-// Options for a [Keyring]. All fields are required but those with a default.
+// Options for a [Keyring]. All fields are required.
 type Options struct {
 	Environment petcat.Environment
-	Store       credentials
+	Store       access
 	Clock       clock.Clock
-	// CatchUp returns nil once everything that was committed before the call has
-	// been handed to Apply.
-	CatchUp func(ctx context.Context) error
-	// MaxEntries bounds how many keys are kept in memory; 100,000 by default, some
-	// 20 MB. A test holds the bytes of one.
-	MaxEntries int
-	// MaxAge is how long the keyring trusts the keys in memory after the change log was
-	// last read; 30 s by default.
-	MaxAge time.Duration
-	// LookupTimeout bounds how long a caller waits for the store; 2 s by default.
-	LookupTimeout time.Duration
+	Logger      *slog.Logger
+	// Ban is called with each ban at the start, and with each one that changes.
+	Ban func(petcat.Ban)
 }
 
-// Keyring knows the keys. Use [New]. It is safe for concurrent use.
+// Keyring knows the keys. Use [Load]. It is safe for concurrent use.
 type Keyring struct {
-	environment   petcat.Environment
-	store         credentials
-	clock         clock.Clock
-	catchUp       func(ctx context.Context) error
-	maxAge        time.Duration
-	lookupTimeout time.Duration
+	o    Options
+	feed feed
 
-	issued  filter // every key that exists
-	known   *cache // those that were looked up
-	lookups lookups
-	// generation grows before any key is forgotten. The result of a lookup that began
-	// before that is not kept, because it may be out of date.
-	generation atomic.Uint64
-	polledAt   atomic.Int64 // monotonic nanoseconds
-	lookedUp   atomic.Uint64
+	readAt atomic.Int64 // when the last answer was asked for, as clock.Reading.Mono
+
+	mu sync.RWMutex
+	// keys and accounts are indexed by id, because ids have no gaps. Guarded by mu.
+	keys     []key
+	accounts []account
+	known    int // keys that exist; guarded by mu
+	// table finds a key by its hash; guarded by mu. The first bytes of the hash, which is
+	// uniform, choose a place; it or the next free one has the key's id. A map would take
+	// three times the memory.
+	table []uint32
 }
 
-// New returns a keyring that trusts its keys for MaxAge from now. Call LoadHashes in a
-// goroutine, and Close in the end.
-func New(o Options) *Keyring {
-	if o.MaxEntries == 0 {
-		o.MaxEntries = 100_000
-	}
-	if o.MaxAge == 0 {
-		o.MaxAge = 30 * time.Second
-	}
-	if o.LookupTimeout == 0 {
-		o.LookupTimeout = 2 * time.Second
-	}
-	k := &Keyring{
-		environment: o.Environment, store: o.Store, clock: o.Clock, catchUp: o.CatchUp,
-		maxAge: o.MaxAge, lookupTimeout: o.LookupTimeout, known: newCache(o.MaxEntries),
-	}
-	k.polledAt.Store(o.Clock.Read().Mono)
-	return k
+// key is 56 bytes.
+type key struct {
+	hash                        petcat.KeyHash
+	account                     petcat.AccountID
+	expiresAt                   int64 // Unix milliseconds, 0 for never
+	readOnly, disabled, revoked bool
 }
 
-// loadRetry is the pause before all keys are read again after a failure.
-const loadRetry = time.Second
+type account struct {
+	plan   petcat.Plan
+	quota  petcat.Quota
+	closed bool
+}
 
-// LoadHashes reads which keys exist, and tries again until it has or ctx ends. The
-// change log must be followed from a revision that was read before. Until LoadHashes
-// returns, every key that is not in memory is looked up, as if it might exist.
-func (k *Keyring) LoadHashes(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := k.store.EachKeyHash(ctx, func(hash petcat.KeyHash) error {
-			k.issued.add(&hash)
-			return nil
-		})
-		if err == nil {
-			k.issued.complete.Store(true)
-			return
+// Load reads all keys. Call Run then.
+func Load(ctx context.Context, o Options) (*Keyring, error) {
+	k := &Keyring{o: o, table: make([]uint32, 1024), feed: feed{wake: make(chan struct{}, 1)}}
+	asked := o.Clock.Read()
+	var err error
+	// What changes after the revision is read again by the first poll.
+	if k.feed.seen, err = o.Store.Revision(ctx); err != nil {
+		return nil, fmt.Errorf("keyring: read the revision: %w", err)
+	}
+	plans := make(map[petcat.Plan]petcat.Plan) // one text for each plan, not one for each account
+	err = o.Store.EachAccount(ctx, func(a petcat.Account) error {
+		if _, known := plans[a.Plan]; !known {
+			plans[a.Plan] = a.Plan
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(loadRetry): // the follower of the change log logs that the store is unavailable
+		a.Plan = plans[a.Plan]
+		k.setAccount(a)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keyring: read the accounts: %w", err)
+	}
+	err = o.Store.EachKeyAccess(ctx, func(a petcat.KeyAccess) error {
+		k.setKey(a)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keyring: read the keys: %w", err)
+	}
+	err = o.Store.EachBan(ctx, func(b petcat.Ban) error {
+		o.Ban(b)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keyring: read the bans: %w", err)
+	}
+	k.readAt.Store(asked.Mono)
+	return k, nil
+}
+
+// apply makes changes hold.
+func (k *Keyring) apply(c petcat.AccessChange) {
+	for _, a := range c.Accounts {
+		k.setAccount(a)
+	}
+	for _, a := range c.Keys {
+		k.setKey(a)
+	}
+	for _, b := range c.Bans {
+		k.o.Ban(b)
+	}
+}
+
+func (k *Keyring) setAccount(a petcat.Account) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	*at(&k.accounts, int64(a.ID)) = account{plan: a.Plan, quota: a.Quota, closed: a.Closed()}
+}
+
+func (k *Keyring) setKey(a petcat.KeyAccess) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	entry := at(&k.keys, int64(a.ID))
+	added := entry.account == 0
+	*entry = key{hash: a.Hash, account: a.Account, readOnly: a.ReadOnly, disabled: a.Disabled, revoked: a.Revoked}
+	if !a.ExpiresAt.IsZero() {
+		entry.expiresAt = a.ExpiresAt.UnixMilli()
+	}
+	if !added {
+		return
+	}
+	k.known++
+	if 2*k.known <= len(k.table) {
+		k.table[k.place(&a.Hash)] = uint32(a.ID)
+		return
+	}
+	k.table = make([]uint32, 2*len(k.table))
+	for id := range k.keys {
+		if k.keys[id].account != 0 {
+			k.table[k.place(&k.keys[id].hash)] = uint32(id)
 		}
 	}
 }
 
-// Close waits for the lookup in flight. Do not call Identify any more.
-func (k *Keyring) Close() { k.lookups.running.Wait() }
+// at returns the element with an index, and makes the slice longer if it has none.
+func at[T any](all *[]T, index int64) *T {
+	if more := index + 1 - int64(len(*all)); more > 0 {
+		*all = append(*all, make([]T, more)...)
+	}
+	return &(*all)[index]
+}
+
+// place returns where in the table the key with a hash is, or would be. The caller holds
+// the lock.
+func (k *Keyring) place(hash *petcat.KeyHash) uint64 {
+	last := uint64(len(k.table) - 1) // the length is a power of two, and half of it is free
+	i := binary.LittleEndian.Uint64(hash[:]) & last
+	for k.table[i] != 0 && k.keys[k.table[i]].hash != *hash {
+		i = (i + 1) & last
+	}
+	return i
+}
 
 // Caller is the account and key of a credential.
 type Caller struct {
@@ -120,124 +185,65 @@ type Caller struct {
 	Quota   petcat.Quota
 	// ReadOnly callers may not use operations that write.
 	ReadOnly bool
-
-	hash      petcat.KeyHash
-	state     petcat.KeyState // but for the expiry, which comes by itself
-	expiresAt int64           // Unix milliseconds, 0 for never; nanoseconds end in 2262
-}
-
-// err returns the error if the key is not active, else nil.
-func (c *Caller) err(now clock.Reading) error {
-	state := c.state
-	if state != petcat.KeyRevoked && c.expiresAt != 0 && now.Wall/int64(time.Millisecond) >= c.expiresAt {
-		state = petcat.KeyExpired // the order is that of [petcat.Key.State]
-	}
-	if state == petcat.KeyActive {
-		return nil
-	}
-	return state.Err()
 }
 
 // Identify returns the caller with a credential. It returns a [petcat.Error] with the code
-// of a 401, or with [petcat.CodeServiceUnavailable] if the key cannot be checked.
+// of a 401, or with [petcat.CodeServiceUnavailable] if the keys are too old. A key that does
+// not exist waits for the next poll of the store, because it may have been created a moment
+// ago.
 func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Reading) (*Caller, error) {
-	hash, err := petcat.ParseKey(k.environment, credential)
+	hash, err := petcat.ParseKey(k.o.Environment, credential)
 	if err != nil {
 		return nil, err
 	}
-	if now.Mono-k.polledAt.Load() <= int64(k.maxAge) {
-		if caller := k.known.get(hash); caller != nil {
-			return caller, caller.err(now)
-		}
+	if !k.trusted(now) {
+		return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later")
 	}
-	if err := k.mayExist(ctx, hash); err != nil {
-		return nil, err
+	caller, state := k.find(&hash, now)
+	if caller == nil {
+		k.feed.await(ctx, false)
+		caller, state = k.find(&hash, now)
 	}
-	caller, err := k.lookUp(ctx, hash)
-	if err != nil {
-		return nil, err
+	if caller == nil {
+		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey, "the API key is not valid; send the whole key, as it was shown when it was created")
 	}
-	return caller, caller.err(now)
+	return caller, state.Err()
 }
 
-// mayExist returns an error if the key certainly does not exist, or if that cannot be
-// checked. If ctx ends first, the key counts as one that does not exist.
-func (k *Keyring) mayExist(ctx context.Context, hash petcat.KeyHash) error {
-	if k.issued.holds(&hash) {
-		return nil
+// find returns the caller with a hash and the state of the key, or nil.
+func (k *Keyring) find(hash *petcat.KeyHash, now clock.Reading) (*Caller, petcat.KeyState) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	id := k.table[k.place(hash)]
+	if id == 0 {
+		return nil, ""
 	}
-	patient, cancel := context.WithTimeoutCause(ctx, k.lookupTimeout, errNoAnswer)
-	defer cancel()
-	err := k.catchUp(patient)
-	switch {
-	case err == nil && k.issued.holds(&hash):
-		return nil
-	case err == nil:
-		return errUnknown()
-	case ctx.Err() != nil:
-		return errUnknown().WithCause(context.Cause(ctx))
+	key := &k.keys[id]
+	if int(key.account) >= len(k.accounts) || k.accounts[key.account].plan == "" {
+		return nil, "" // key and account were created while Load read, and the next poll has the account
+	}
+	a := &k.accounts[key.account]
+	c := &Caller{Key: petcat.KeyID(id), Account: key.account, Plan: a.plan, Quota: a.quota, ReadOnly: key.readOnly}
+	switch { // the order is that of [petcat.Key.State]
+	case key.revoked || a.closed:
+		return c, petcat.KeyRevoked
+	case key.expiresAt != 0 && now.Wall/int64(time.Millisecond) >= key.expiresAt:
+		return c, petcat.KeyExpired
+	case key.disabled:
+		return c, petcat.KeyDisabled
 	default:
-		return errUnavailable(err)
+		return c, petcat.KeyActive
 	}
 }
 
-func errUnknown() *petcat.Error {
-	return petcat.Errorf(petcat.CodeInvalidAPIKey, "the API key is not valid; send the whole key, as it was shown when it was created")
-}
+func (k *Keyring) trusted(now clock.Reading) bool { return now.Mono-k.readAt.Load() <= int64(MaxAge) }
 
-func errUnavailable(cause error) *petcat.Error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later").WithCause(cause)
-}
+// Trusted reports whether the keys are recent enough to be used.
+func (k *Keyring) Trusted() bool { return k.trusted(k.o.Clock.Read()) }
 
-func newCaller(hash petcat.KeyHash, found petcat.Credential) *Caller {
-	c := &Caller{
-		Key: found.Key.ID, Account: found.Account.ID, Plan: found.Account.Plan, Quota: found.Account.Quota,
-		ReadOnly: found.Key.ReadOnly, hash: hash, state: petcat.KeyActive,
-	}
-	key := found.Key
-	if found.Account.Closed() && key.RevokedAt.IsZero() {
-		key.RevokedAt = found.Account.ClosedAt
-	}
-	if !key.ExpiresAt.IsZero() {
-		c.expiresAt = key.ExpiresAt.UnixMilli()
-	}
-	// The expiry is judged at each request; here, what holds apart from it.
-	key.ExpiresAt = time.Time{}
-	c.state = key.State(time.Time{})
-	return c
-}
-
-// Apply forgets the keys that changed, and adds the hashes of new ones.
-func (k *Keyring) Apply(change petcat.AccessChange) {
-	if len(change.Keys) == 0 && len(change.Accounts) == 0 {
-		return
-	}
-	k.generation.Add(1)
-	for _, hash := range change.Keys {
-		k.issued.add(&hash)
-		k.known.remove(hash)
-	}
-	if len(change.Accounts) > 0 {
-		k.known.removeAccounts(change.Accounts)
-	}
-}
-
-// Polled notes that the change log was read to its end, by a poll that was sent at
-// the given moment.
-func (k *Keyring) Polled(asked clock.Reading) { k.polledAt.Store(asked.Mono) }
-
-// Stats are for metrics.
-type Stats struct {
-	Known   int    // entries in memory
-	Lookups uint64 // keys looked up in the store so far
-	// Trusted says whether the keys in memory are used.
-	Trusted bool
-}
-
-// Stats returns the state of the keyring.
-func (k *Keyring) Stats() Stats {
-	return Stats{
-		Known: k.known.len(), Lookups: k.lookedUp.Load(),
-		Trusted: k.clock.Read().Mono-k.polledAt.Load() <= int64(k.maxAge),
-	}
+// Keys returns how many keys exist.
+func (k *Keyring) Keys() int {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.known
 }

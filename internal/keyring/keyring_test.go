@@ -3,155 +3,342 @@ package keyring_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"petcat"
+	"petcat/internal/clock"
 	"petcat/internal/keyring"
 )
 
-func TestIdentifyAsksOnce(t *testing.T) {
-	f := newFixture(t)
-	first := f.wantHolder()
-	for range 100 {
-		if again := f.wantHolder(); again != first {
-			t.Fatal("another caller")
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// store has accounts, keys and bans, each with the revision of its last change.
+type store struct {
+	mu       sync.Mutex
+	revision petcat.Revision       // guarded by mu, as the rest
+	all      []petcat.AccessChange // one for each revision
+	away     error                 // of every call
+	slow     time.Duration         // of a poll
+	loading  func()                // called while Load reads keys; optional
+}
+
+func (s *store) change(c petcat.AccessChange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revision++
+	c.Revision = s.revision
+	s.all = append(s.all, c)
+}
+
+func (s *store) setAway(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = err
+}
+
+func (s *store) Revision(context.Context) (petcat.Revision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision, s.away
+}
+
+func each[T any](s *store, of func(petcat.AccessChange) []T, fn func(T) error) error {
+	c, err := s.AccessChangesSince(context.Background(), 0)
+	for _, v := range of(c) {
+		if err == nil {
+			err = fn(v)
 		}
 	}
-	f.wantLookups(1)
-	if s := f.keyring.Stats(); s != (keyring.Stats{Known: 1, Lookups: 1, Trusted: true}) {
-		t.Errorf("stats %+v", s)
+	return err
+}
+
+func (s *store) EachAccount(_ context.Context, fn func(petcat.Account) error) error {
+	return each(s, func(c petcat.AccessChange) []petcat.Account { return c.Accounts }, fn)
+}
+
+func (s *store) EachKeyAccess(_ context.Context, fn func(petcat.KeyAccess) error) error {
+	if s.loading != nil {
+		s.loading()
+	}
+	return each(s, func(c petcat.AccessChange) []petcat.KeyAccess { return c.Keys }, fn)
+}
+
+func (s *store) EachBan(_ context.Context, fn func(petcat.Ban) error) error {
+	return each(s, func(c petcat.AccessChange) []petcat.Ban { return c.Bans }, fn)
+}
+
+func (s *store) AccessChangesSince(_ context.Context, after petcat.Revision) (petcat.AccessChange, error) {
+	s.mu.Lock()
+	sum, away, slow := petcat.AccessChange{Revision: s.revision}, s.away, s.slow
+	for _, c := range s.all {
+		if c.Revision > after {
+			sum.Accounts, sum.Keys, sum.Bans = append(sum.Accounts, c.Accounts...), append(sum.Keys, c.Keys...), append(sum.Bans, c.Bans...)
+		}
+	}
+	s.mu.Unlock()
+	time.Sleep(slow)
+	return sum, away
+}
+
+// fixture is a store with one account and its active key, and a keyring.
+type fixture struct {
+	*keyring.Keyring
+
+	t      testing.TB
+	clock  *clock.Manual
+	store  *store
+	log    strings.Builder
+	bans   []petcat.Ban
+	holder petcat.Account
+	key    petcat.KeyAccess
+	secret string
+}
+
+func generate(t testing.TB, seed byte) petcat.GeneratedKey {
+	t.Helper()
+	g, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8([32]byte{seed}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func prepare(t testing.TB) *fixture {
+	t.Helper()
+	g := generate(t, 1)
+	f := &fixture{
+		t: t, clock: clock.NewManual(noon), store: &store{}, secret: g.Secret.Reveal(),
+		holder: petcat.Account{ID: 12, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
+		key:    petcat.KeyAccess{Hash: g.Hash, ID: 34, Account: 12},
+	}
+	f.store.change(petcat.AccessChange{Accounts: []petcat.Account{f.holder}})
+	f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{f.key}})
+	return f
+}
+
+func (f *fixture) load() {
+	f.t.Helper()
+	var err error
+	f.Keyring, err = keyring.Load(f.t.Context(), keyring.Options{
+		Environment: petcat.Production, Store: f.store, Clock: f.clock, Logger: slog.New(slog.NewTextHandler(&f.log, nil)),
+		Ban: func(b petcat.Ban) { f.bans = append(f.bans, b) },
+	})
+	if err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func TestIdentifyRefusesWithoutTheStore(t *testing.T) {
-	f := newFixture(t)
-	good := f.key.Secret.Reveal()
-	for i := range len(good) {
+func start(t testing.TB) *fixture {
+	t.Helper()
+	f := prepare(t)
+	f.load()
+	return f
+}
+
+func (f *fixture) identify(secret string) (*keyring.Caller, error) {
+	return f.Identify(f.t.Context(), secret, f.clock.Read())
+}
+
+// want checks the code that a secret gets, "" for the holder of the fixture's key.
+func (f *fixture) want(secret string, code petcat.Code) {
+	f.t.Helper()
+	c, err := f.identify(secret)
+	if petcat.CodeOf(err) != code {
+		f.t.Fatalf("code %q, want %q; error %v", petcat.CodeOf(err), code, err)
+	}
+	want := keyring.Caller{Key: f.key.ID, Account: f.holder.ID, Plan: f.holder.Plan, Quota: f.holder.Quota, ReadOnly: f.key.ReadOnly}
+	if err == nil && *c != want {
+		f.t.Fatalf("the caller is %+v, want %+v", c, want)
+	}
+}
+
+func TestIdentify(t *testing.T) {
+	f := start(t)
+	f.want(f.secret, "")
+	for i := range len(f.secret) {
 		c := byte('0')
-		if good[i] == c {
+		if f.secret[i] == c {
 			c = '1'
 		}
-		f.wantRefusal(good[:i]+string(c)+good[i+1:], petcat.CodeInvalidAPIKey)
+		f.want(f.secret[:i]+string(c)+f.secret[i+1:], petcat.CodeInvalidAPIKey)
 	}
 	staging, err := petcat.GenerateKey(petcat.Staging, rand.NewChaCha8([32]byte{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, credential := range []string{"", "pck_live_", good + "0", staging.Secret.Reveal()} {
-		f.wantRefusal(credential, petcat.CodeInvalidAPIKey)
+	for _, credential := range []string{"", "pck_live_", f.secret + "0", staging.Secret.Reveal(), generate(t, 2).Secret.Reveal()} {
+		f.want(credential, petcat.CodeInvalidAPIKey)
 	}
-	f.wantLookups(0)
-}
-
-func TestUnknownKeysAreNotLookedUp(t *testing.T) {
-	f := newFixture(t)
-	unknown := generate(t, rand.NewChaCha8([32]byte{2}))
-	for range 10 {
-		f.wantRefusal(unknown.Secret.Reveal(), petcat.CodeInvalidAPIKey)
-	}
-	f.wantLookups(0)
-	// As another process does, which the change log has not told of yet.
-	f.store.put(unknown.Hash, petcat.Credential{Key: petcat.Key{ID: 5}, Account: petcat.Account{ID: 6}})
-	if c, err := f.identify(unknown.Secret.Reveal()); err != nil || c.Key != 5 {
-		t.Errorf("a key that was made a moment ago: caller %+v, error %v", c, err)
-	}
-	f.wantLookups(1)
-}
-
-// Until all keys have been read, none is refused without a look.
-func TestUnlearned(t *testing.T) {
-	f := newFixture(t)
-	k := keyring.New(keyring.Options{
-		Environment: petcat.Production, Store: f.store, Clock: f.clock,
-		CatchUp: func(context.Context) error { return errors.New("not to be asked") },
-	})
-	defer k.Close()
-	if _, err := k.Identify(t.Context(), f.key.Secret.Reveal(), f.clock.Read()); err != nil {
-		t.Errorf("a key: %v", err)
-	}
-	if _, err := k.Identify(t.Context(), forge(t, 1)[0], f.clock.Read()); petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
-		t.Errorf("no key: %v", err)
-	}
-	f.wantLookups(2)
-}
-
-func TestLearnTriesAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.store.setAway(errors.New("away"))
-		k := keyring.New(keyring.Options{
-			Environment: petcat.Production, Store: f.store, Clock: f.clock,
-			CatchUp: func(context.Context) error { return nil },
-		})
-		defer k.Close()
-		done := make(chan struct{})
-		go func() { defer close(done); k.LoadHashes(t.Context()) }()
-		time.Sleep(1500 * time.Millisecond)
-		f.store.setAway(nil)
-		<-done
-		f.wantLookups(0)
-		if _, err := k.Identify(t.Context(), forge(t, 1)[0], f.clock.Read()); petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
-			t.Error(err)
-		}
-		f.wantLookups(0)
-	})
 }
 
 func TestStates(t *testing.T) {
-	past := noon.Add(-time.Hour)
-	for _, c := range []struct {
-		name    string
-		key     petcat.Key
-		account petcat.Account
-		code    petcat.Code
+	for name, c := range map[string]struct {
+		change func(*petcat.KeyAccess, *petcat.Account)
+		code   petcat.Code
 	}{
-		{"active", petcat.Key{}, petcat.Account{}, ""},
-		{"expires later", petcat.Key{ExpiresAt: noon.Add(time.Millisecond)}, petcat.Account{}, ""},
-		{"expires after 2262", petcat.Key{ExpiresAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}, petcat.Account{}, ""},
-		{"expired", petcat.Key{ExpiresAt: noon}, petcat.Account{}, petcat.CodeExpiredAPIKey},
-		{"disabled", petcat.Key{DisabledAt: past}, petcat.Account{}, petcat.CodeDisabledAPIKey},
-		{"revoked", petcat.Key{RevokedAt: past}, petcat.Account{}, petcat.CodeRevokedAPIKey},
-		{"revoked and expired", petcat.Key{RevokedAt: past, ExpiresAt: past}, petcat.Account{}, petcat.CodeRevokedAPIKey},
-		{"of a closed account", petcat.Key{}, petcat.Account{ClosedAt: past}, petcat.CodeRevokedAPIKey},
-		{"disabled, of a closed account", petcat.Key{DisabledAt: past}, petcat.Account{ClosedAt: past}, petcat.CodeRevokedAPIKey},
+		"active":        {func(*petcat.KeyAccess, *petcat.Account) {}, ""},
+		"read-only":     {func(k *petcat.KeyAccess, _ *petcat.Account) { k.ReadOnly = true }, ""},
+		"another plan":  {func(_ *petcat.KeyAccess, a *petcat.Account) { a.Plan, a.Quota.PerDay = petcat.Pro, 5 }, ""},
+		"expires later": {func(k *petcat.KeyAccess, _ *petcat.Account) { k.ExpiresAt = noon.Add(time.Millisecond) }, ""},
+		"expires after 2262": {func(k *petcat.KeyAccess, _ *petcat.Account) {
+			k.ExpiresAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+		}, ""},
+		"expired":              {func(k *petcat.KeyAccess, _ *petcat.Account) { k.ExpiresAt = noon }, petcat.CodeExpiredAPIKey},
+		"disabled":             {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Disabled = true }, petcat.CodeDisabledAPIKey},
+		"expired and disabled": {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Disabled, k.ExpiresAt = true, noon }, petcat.CodeExpiredAPIKey},
+		"revoked and expired":  {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Revoked, k.ExpiresAt = true, noon }, petcat.CodeRevokedAPIKey},
+		"of a closed account":  {func(_ *petcat.KeyAccess, a *petcat.Account) { a.ClosedAt = noon }, petcat.CodeRevokedAPIKey},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t)
-			f.store.put(f.key.Hash, petcat.Credential{Key: c.key, Account: c.account})
-			// What is refused is remembered, too.
-			for range 3 {
-				f.wantRefusal(f.key.Secret.Reveal(), c.code)
-			}
-			f.wantLookups(1)
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			c.change(&f.key, &f.holder)
+			f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{f.key}, Accounts: []petcat.Account{f.holder}})
+			f.Poll(t.Context())
+			f.want(f.secret, c.code)
+			f.load() // as after a start
+			f.want(f.secret, c.code)
 		})
 	}
 }
 
-// What is final is told before what is not, in the same order as the domain's.
-func TestExpiredAndDisabled(t *testing.T) {
-	f := newFixture(t)
-	key := petcat.Key{DisabledAt: noon.Add(-time.Hour), ExpiresAt: noon.Add(time.Hour)}
-	f.store.put(f.key.Hash, petcat.Credential{Key: key})
-	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeOf(key.State(noon).Err()))
-	f.clock.Advance(time.Hour)
-	f.keyring.Polled(f.clock.Read())
-	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeOf(key.State(noon.Add(time.Hour)).Err()))
+// TestManyKeys: every one is found, and only those.
+func TestManyKeys(t *testing.T) {
+	f := prepare(t)
+	secrets := make(map[petcat.KeyID]petcat.GeneratedKey)
+	random := rand.NewChaCha8([32]byte{9})
+	for n := range 3_000 {
+		g, err := petcat.GenerateKey(petcat.Production, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := petcat.KeyID(n + 100)
+		secrets[id] = g
+		if n%2 == 0 { // the others do not exist
+			f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{{Hash: g.Hash, ID: id, Account: 12}}})
+		}
+	}
+	f.load()
+	if f.Keys() != 1_501 {
+		t.Errorf("%d keys, want 1,501", f.Keys())
+	}
+	for id, g := range secrets {
+		c, err := f.identify(g.Secret.Reveal())
+		if exists := id%2 == 0; exists && (err != nil || c.Key != id) || !exists && petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
+			t.Fatalf("%s: %+v, %v", id, c, err)
+		}
+	}
 }
 
-func TestExpiryComesByItself(t *testing.T) {
-	f := newFixture(t)
-	holder := f.holder
-	holder.Key.ExpiresAt = noon.Add(time.Hour)
-	f.store.put(f.key.Hash, holder)
-	f.wantHolder()
+// TestChangeDuringLoad: what is created or revoked while Load reads is not missed.
+func TestChangeDuringLoad(t *testing.T) {
+	f := prepare(t)
+	g := generate(t, 2)
+	f.store.loading = func() {
+		f.store.change(petcat.AccessChange{Accounts: []petcat.Account{{ID: 13, Plan: petcat.Pro}}, Keys: []petcat.KeyAccess{{Hash: g.Hash, ID: 35, Account: 13}}})
+	}
+	f.load()
+	f.want(g.Secret.Reveal(), petcat.CodeInvalidAPIKey) // its account is not known
+	f.Poll(t.Context())
+	if c, err := f.identify(g.Secret.Reveal()); err != nil || c.Account != 13 || c.Plan != petcat.Pro {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestBans(t *testing.T) {
+	f := prepare(t)
+	f.store.change(petcat.AccessChange{Bans: []petcat.Ban{{Key: 34, Level: 1}}})
+	f.load()
+	f.store.change(petcat.AccessChange{Bans: []petcat.Ban{{Key: 34, Level: 1, LiftedAt: noon}}})
+	f.Poll(t.Context())
+	if len(f.bans) != 2 || !f.bans[0].LiftedAt.IsZero() || f.bans[1].LiftedAt.IsZero() {
+		t.Errorf("the bans are %+v", f.bans)
+	}
+}
+
+// TestOldKeysAreNotTrusted: after 30 s without an answer of the store, until there is one.
+func TestOldKeysAreNotTrusted(t *testing.T) {
+	f := start(t)
 	f.store.setAway(errors.New("away"))
-	f.clock.Advance(time.Hour - 1)
-	f.keyring.Polled(f.clock.Read())
-	f.wantHolder()
+	f.clock.Advance(keyring.MaxAge)
+	f.Poll(t.Context())
+	f.Poll(t.Context())
+	f.want(f.secret, "")
 	f.clock.Advance(1)
-	f.wantRefusal(f.key.Secret.Reveal(), petcat.CodeExpiredAPIKey)
-	f.wantLookups(1)
+	f.want(f.secret, petcat.CodeServiceUnavailable)
+	f.want("pck_live_", petcat.CodeInvalidAPIKey)
+	if f.Trusted() {
+		t.Error("it says that the keys are trusted")
+	}
+	f.store.setAway(nil)
+	f.Poll(t.Context())
+	f.want(f.secret, "")
+	if log := f.log.String(); strings.Count(log, "could not be read") != 1 || strings.Count(log, "read again") != 1 {
+		t.Errorf("the log says: %s", log)
+	}
+}
+
+func TestLoadFails(t *testing.T) {
+	f := prepare(t)
+	f.store.setAway(errors.New("away"))
+	_, err := keyring.Load(t.Context(), keyring.Options{Environment: petcat.Production, Store: f.store, Clock: f.clock, Ban: func(petcat.Ban) {}})
+	if !errors.Is(err, f.store.away) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRun: changes hold a fifth of a second later; own ones when CatchUp returns. A key that
+// does not exist waits for that, because it may have been created a moment ago.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); f.Run(ctx) }()
+		synctest.Wait()
+		began := time.Now()
+		elapsed := func(want time.Duration) {
+			t.Helper()
+			if got := time.Since(began); got != want {
+				t.Errorf("after %s, want %s", got, want)
+			}
+			began = time.Now()
+		}
+		revoke := func(revoked bool) {
+			f.key.Revoked = revoked
+			f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{f.key}})
+		}
+		revoke(true)
+		f.CatchUp(t.Context())
+		f.want(f.secret, petcat.CodeRevokedAPIKey)
+		elapsed(0)
+		revoke(false)
+		f.want(generate(t, 2).Secret.Reveal(), petcat.CodeInvalidAPIKey)
+		f.want(f.secret, "")
+		elapsed(200 * time.Millisecond)
+		g := generate(t, 3)
+		f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{{Hash: g.Hash, ID: 35, Account: 12}}})
+		if c, err := f.identify(g.Secret.Reveal()); err != nil || c.Key != 35 {
+			t.Errorf("a key that was created a moment ago: %+v, %v", c, err)
+		}
+		elapsed(200 * time.Millisecond)
+
+		f.store.mu.Lock()
+		f.store.slow = time.Minute
+		f.store.mu.Unlock()
+		f.want(generate(t, 2).Secret.Reveal(), petcat.CodeInvalidAPIKey)
+		elapsed(time.Second)
+		stop()
+		<-ended
+		f.want(generate(t, 2).Secret.Reveal(), petcat.CodeInvalidAPIKey) // nobody polls any more
+	})
 }

@@ -64,7 +64,7 @@ func TestCounts(t *testing.T) {
 		m.Deprecated(petcat.OpListCategories, i%125+1)
 	}
 	m.Gauge("petcat_categories", func() float64 { return 7 })
-	m.Counter("petcat_keyring_lookups_total", func() float64 { return 8 })
+	m.Counter("petcat_store_shed_total", func() float64 { return 8 })
 	got := series(t, m)
 	named := 0
 	for name := range got {
@@ -86,7 +86,7 @@ func TestCounts(t *testing.T) {
 		`petcat_commit_group_size_count`: 2, `petcat_commit_group_size_sum`: 8, `petcat_commit_duration_seconds_count`: 2, `petcat_commit_duration_seconds_sum`: 0.003,
 		`petcat_limiter_duration_seconds_count`: 1, `petcat_limiter_duration_seconds_sum`: 1,
 		`petcat_deprecated_requests_total{account="other",operation="listCategories"}`: 50,
-		`petcat_categories`: 7, `petcat_keyring_lookups_total`: 8,
+		`petcat_categories`: 7, `petcat_store_shed_total`: 8,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)

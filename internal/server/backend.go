@@ -37,6 +37,9 @@ type records interface { //nolint:interfacebloat // a sum of small ones
 	petcat.SessionStore
 	petcat.PageStore
 	backup.Store
+	// OnAccessChange sets what is called after each change of an account, a key or a ban by
+	// this process.
+	OnAccessChange(fn func(context.Context))
 	// Created reports whether opening the backend created the data.
 	Created() bool
 	// place says where the data is, for log messages.

@@ -1,5 +1,5 @@
 // Package server runs one node. It wires the two listeners, one for the API and one
-// for metrics and health, to the data, the limiter, the keyring and the change log.
+// for metrics and health, to the data, the limiter and the keyring.
 //
 // It prints nothing, reads no environment and no flag, and handles no signal: the
 // command that starts it does. It contains no rule of the domain and no SQL.
@@ -9,7 +9,8 @@
 // opened, [Start] fails. When something becomes unavailable later, /readyz and the
 // metrics show it, and the node continues: without the database it serves the list
 // in memory and refuses creates; without the shared counters it counts within its
-// share of each quota; without the change log it looks up the key of every request.
+// share of each quota; after 30 s without the database it refuses
+// every request.
 // [Node.Run] returns with an error when a listener failed, when the embedded database can
 // no longer be written safely, and when PostgreSQL does not continue what the node has read
 // of it (decision 0023). What is in the store is then correct, and a restart reads it.

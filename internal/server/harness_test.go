@@ -78,7 +78,7 @@ func testOptions(t *testing.T, data string, log io.Writer) Options {
 	return Options{
 		Settings: config.Settings{
 			Data: data, Init: true, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
-			KeysInMemory: 1_000, ShutdownTimeout: 2 * time.Second,
+			ShutdownTimeout: 2 * time.Second,
 		},
 		Clock: clock.NewSystem(), Log: l, Version: "test",
 	}

@@ -68,8 +68,8 @@ func (n *Node) condition() (c condition) {
 	if err := n.limiter.Err(); err != nil {
 		c.limiter, c.away = "the database does not count requests; this node counts in memory", errors.Is(err, ratelimit.ErrAway)
 	}
-	if !n.keyring.Stats().Trusted {
-		c.keyring, c.away = "the change log cannot be read; no key is trusted", true
+	if !n.keyring.Trusted() {
+		c.keyring, c.away = "access changes could not be read for 30 seconds; no key is trusted", true
 	}
 	if c.away && c.limiter != "" {
 		c.limiter = "the database has not counted requests for 30 seconds; all requests are refused"

@@ -34,11 +34,10 @@ func (n *Node) registerMetrics() {
 		nodes, _ := n.membership.current()
 		return float64(len(nodes))
 	})
-	m.Gauge("petcat_keyring_keys", func() float64 { return float64(n.keyring.Stats().Known) })
+	m.Gauge("petcat_keyring_keys", func() float64 { return float64(n.keyring.Keys()) })
 	m.Gauge("petcat_keyring_trusted", func() float64 {
 		return gauge(n.condition().keyring == "")
 	})
-	m.Counter("petcat_keyring_lookups_total", func() float64 { return float64(n.keyring.Stats().Lookups) })
 	m.Counter("petcat_audit_faults_total", func() float64 { return float64(n.audit.faults.Load()) })
 	m.Gauge("petcat_usage_unsaved_seconds", func() float64 { return n.usage.Unsaved().Seconds() })
 	m.Counter("petcat_log_writes_lost_total", func() float64 { return float64(n.log.Lost()) })

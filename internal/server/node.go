@@ -12,7 +12,6 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
-	"petcat/internal/changelog"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/config"
@@ -212,41 +211,19 @@ func (n *Node) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// followChanges gives the limiter the current bans, and starts to give it and the keyring
-// what other processes change.
-func (n *Node) followChanges(ctx context.Context) error {
-	var follower *changelog.Follower
-	n.keyring = keyring.New(keyring.Options{
-		Environment: n.backend.Environment(), Store: n.backend, Clock: n.clock, MaxEntries: n.settings.KeysInMemory,
-		CatchUp: func(ctx context.Context) error { return follower.CatchUp(ctx) },
-	})
-	var err error
-	follower, err = changelog.Start(ctx, changelog.Options{
-		Store: n.backend, Clock: n.clock, Logger: n.log.Logger,
-		Apply: func(change petcat.AccessChange) {
-			n.keyring.Apply(change)
-			for _, b := range change.Bans {
-				n.limiter.ApplyBan(b)
-			}
-		},
-		Polled: n.keyring.Polled,
+// followChanges reads the keys and the bans, and starts to follow what other processes
+// change.
+func (n *Node) followChanges(ctx context.Context) (err error) {
+	n.keyring, err = keyring.Load(ctx, keyring.Options{
+		Environment: n.backend.Environment(), Store: n.backend, Clock: n.clock, Logger: n.log.Logger, Ban: n.limiter.ApplyBan,
 	})
 	if err != nil {
 		return err
 	}
-	// The bans are read after the follower has its starting point, so that no ban that is
-	// lifted in between is missed.
-	err = n.backend.EachBan(ctx, func(b petcat.Ban) error {
-		n.limiter.ApplyBan(b)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	// The follower outlives ctx: until the node closes, requests in flight are checked
-	// against current keys.
+	n.backend.OnAccessChange(n.keyring.CatchUp)
+	// This outlives ctx: until the node closes, requests in flight are checked against
+	// current keys.
 	ctx, n.follow = context.WithCancel(context.WithoutCancel(ctx))
-	n.following.Go(func() { follower.Run(ctx) })
-	n.following.Go(func() { n.keyring.LoadHashes(ctx) })
+	n.following.Go(func() { n.keyring.Run(ctx) })
 	return nil
 }

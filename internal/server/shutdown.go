@@ -65,7 +65,6 @@ func (n *Node) close(ctx context.Context) error {
 	if n.follow != nil {
 		n.follow()
 		n.following.Wait()
-		n.keyring.Close()
 	}
 	if n.limiter != nil {
 		n.limiter.Close()

@@ -45,19 +45,19 @@ func scanCredential(scan Scan) (h petcat.KeyHash, c petcat.Credential, err error
 	return h, c, err
 }
 
-func scanHash(scan Scan) (h petcat.KeyHash, err error) {
-	err = scan((*hash)(&h))
-	return h, err
+const selectKeyAccess = `SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL FROM api_key`
+
+func scanKeyAccess(scan Scan) (petcat.KeyAccess, error) {
+	var k petcat.KeyAccess
+	var expires *int64
+	err := scan((*hash)(&k.Hash), (*int64)(&k.ID), (*int64)(&k.Account), &expires, &k.ReadOnly, &k.Disabled, &k.Revoked)
+	k.ExpiresAt = fromMillis(expires)
+	return k, err
 }
 
-// EachKeyHash implements [petcat.AccessStore].
-func (s *Store) EachKeyHash(ctx context.Context, fn func(petcat.KeyHash) error) error {
-	var h petcat.KeyHash // of the current row: one variable, so that no row allocates
-	into := []any{(*hash)(&h)}
-	return each(ctx, s, "read the hashes of keys", func(scan Scan) (petcat.KeyHash, error) {
-		err := scan(into...)
-		return h, err
-	}, fn, `SELECT hash FROM api_key`)
+// EachKeyAccess implements [petcat.AccessStore].
+func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error {
+	return each(ctx, s, "read the keys", scanKeyAccess, fn, selectKeyAccess)
 }
 
 // AccessChangesSince implements [petcat.AccessStore]. If no account, key or ban changed, it
@@ -80,18 +80,18 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 func accessChanges(conn Conn, after petcat.Revision) (c petcat.AccessChange, err error) {
 	const (
 		counter  = `SELECT revision, access_revision FROM counter WHERE id = 1`
-		keys     = `SELECT hash FROM api_key WHERE revision > ? ORDER BY revision`
-		accounts = `SELECT id FROM account WHERE revision > ? ORDER BY revision`
+		keys     = selectKeyAccess + ` WHERE revision > ? ORDER BY revision`
+		accounts = `SELECT ` + accountColumns + ` FROM account WHERE revision > ? ORDER BY revision`
 		bans     = `SELECT ` + banColumns + ` FROM ban WHERE revision > ? ORDER BY revision`
 	)
 	var access petcat.Revision
 	if _, err := conn.QueryRow(counter, nil, (*int64)(&c.Revision), (*int64)(&access)); err != nil || access <= after {
 		return c, err
 	}
-	if c.Keys, err = all(conn, scanHash, keys, int64(after)); err != nil {
+	if c.Keys, err = all(conn, scanKeyAccess, keys, int64(after)); err != nil {
 		return c, err
 	}
-	if c.Accounts, err = all(conn, scanNumber[petcat.AccountID], accounts, int64(after)); err != nil {
+	if c.Accounts, err = all(conn, scanAccount, accounts, int64(after)); err != nil {
 		return c, err
 	}
 	c.Bans, err = all(conn, scanBan, bans, int64(after))

@@ -79,13 +79,19 @@ func change[T any](ctx context.Context, s *Store, doing string, fn func(*Tx) (T,
 // changeFor is change with the account whose request it is.
 func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
 	var v, none T
+	access := false
 	err := s.db.Change(ctx, w, func(t *Tx) error {
 		var err error
+		before := t.sequences.Access
 		v, err = fn(t)
+		access = t.sequences.Access != before
 		return err
 	})
 	if err != nil {
 		return none, err // fn may still run, and write to v
+	}
+	if access {
+		s.accessChanged(ctx)
 	}
 	return v, nil
 }

@@ -18,6 +18,8 @@ type Store struct {
 	meta     Meta
 	clock    clock.Clock
 	inFlight inFlight
+	// accessChanged is called after each change of an account, a key or a ban.
+	accessChanged func(context.Context)
 }
 
 // MaxWait is how long a create may wait in the queue, as estimated from the last groups. If
@@ -28,8 +30,13 @@ const MaxWait = time.Second
 
 // New returns the operations on the data in a database.
 func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
-	return &Store{db: db, dialect: d, meta: m, clock: c}
+	return &Store{db: db, dialect: d, meta: m, clock: c, accessChanged: func(context.Context) {}}
 }
+
+// OnAccessChange sets a function that is called after each committed change of an account, a
+// key or a ban by this process, before the caller gets the answer. Call it before the store
+// is used concurrently.
+func (s *Store) OnAccessChange(fn func(context.Context)) { s.accessChanged = fn }
 
 // Change runs fn in a transaction that holds the counter's row, for work that is no
 // operation of the domain. See [Database].

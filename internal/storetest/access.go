@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ func testAccess(t *testing.T, open Open) {
 	f := start(t, open)
 	server := f.another(t)
 	var seen petcat.Revision
-	step := func(what string, keys []petcat.KeyHash, accounts []petcat.AccountID, bans []petcat.Ban) {
+	step := func(what string, keys []petcat.KeyAccess, accounts []petcat.Account, bans []petcat.Ban) {
 		t.Helper()
 		c := changes(t, server, seen)
 		if c.Revision <= seen {
@@ -35,21 +37,26 @@ func testAccess(t *testing.T, open Open) {
 		t.Errorf("a fresh store has changes: %+v", c)
 	}
 	a := f.account(t, "zoo")
-	step("a new account", nil, []petcat.AccountID{a.ID}, nil)
-	k, first := f.key(t, a.ID, 1)
-	step("a new key", []petcat.KeyHash{first.Hash}, nil, nil)
-	must2(t)(f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "pro", 0, 0)))
-	step("another plan", nil, []petcat.AccountID{a.ID}, nil)
+	step("a new account", nil, []petcat.Account{a}, nil)
+	k, secret := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ReadOnly: true})
+	first := petcat.KeyAccess{Hash: secret.Hash, ID: k.ID, Account: a.ID, ReadOnly: true}
+	step("a new key", []petcat.KeyAccess{first}, nil, nil)
+	pro, err := f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "pro", 0, 0))
+	step("another plan", nil, []petcat.Account{must(t, pro, err)}, nil)
 	f.change(t, k.ID, petcat.DisableKey)
-	step("a disabled key", []petcat.KeyHash{first.Hash}, nil, nil)
+	disabled := first
+	disabled.Disabled = true
+	step("a disabled key", []petcat.KeyAccess{disabled}, nil, nil)
 	f.change(t, k.ID, petcat.EnableKey)
-	step("an enabled key", []petcat.KeyHash{first.Hash}, nil, nil)
+	step("an enabled key", []petcat.KeyAccess{first}, nil, nil)
 
-	second := generate(t, 2)
-	r, err := petcat.ParseRotation(k.ID, time.Hour, second)
+	g := generate(t, 2)
+	r, err := petcat.ParseRotation(k.ID, time.Hour, g)
 	must(t, r, err)
 	must2(t)(f.RotateKey(t.Context(), operator, r))
-	step("a rotated key", []petcat.KeyHash{second.Hash, first.Hash}, nil, nil)
+	second := petcat.KeyAccess{Hash: g.Hash, ID: 2, Account: a.ID, ReadOnly: true}
+	first.ExpiresAt = noon.Add(time.Hour)
+	step("a rotated key", []petcat.KeyAccess{second, first}, nil, nil)
 
 	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute), EarlyRetries: 31}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
@@ -63,9 +70,37 @@ func testAccess(t *testing.T, open Open) {
 	if c := changes(t, server, seen); !c.Empty() {
 		t.Errorf("a new category changed access: %+v", c)
 	}
-	must2(t)(f.CloseAccount(t.Context(), operator, a.ID))
-	step("a closed account", []petcat.KeyHash{first.Hash, second.Hash}, []petcat.AccountID{a.ID}, nil)
+	closed, err := f.CloseAccount(t.Context(), operator, a.ID)
+	must(t, closed, err)
+	first.Revoked, second.Revoked = true, true
+	step("a closed account", []petcat.KeyAccess{first, second}, []petcat.Account{closed}, nil)
 
 	all := changes(t, server, 0)
-	wantEqual(t, "everything at once", petcat.AccessChange{Revision: seen, Keys: []petcat.KeyHash{first.Hash, second.Hash}, Accounts: []petcat.AccountID{a.ID}, Bans: []petcat.Ban{lifted}}, all)
+	wantEqual(t, "everything at once", petcat.AccessChange{
+		Revision: seen, Keys: []petcat.KeyAccess{first, second}, Accounts: []petcat.Account{closed}, Bans: []petcat.Ban{lifted},
+	}, all)
+	keys := collect(t, func(fn func(petcat.KeyAccess) error) error { return server.EachKeyAccess(t.Context(), fn) })
+	wantEqual(t, "all keys", 2, len(keys))
+	for _, k := range keys {
+		wantEqual(t, "a key of all", map[petcat.KeyID]petcat.KeyAccess{1: first, 2: second}[k.ID], k)
+	}
+	enough := errors.New("enough")
+	if err := server.EachKeyAccess(t.Context(), func(petcat.KeyAccess) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("got %v, want what the function returned", err)
+	}
+}
+
+// testAccessChanged: who changes an account, a key or a ban is not answered before the
+// process knows of the change.
+func testAccessChanged(t *testing.T, open Open) {
+	f := start(t, open)
+	told := 0
+	f.OnAccessChange(func(context.Context) { told++ })
+	a := f.account(t, "zoo")
+	k, _ := f.key(t, a.ID, 1)
+	f.change(t, k.ID, petcat.RevokeKey)
+	wantEqual(t, "changes of access", 3, told)
+	f.change(t, k.ID, petcat.RevokeKey) // it is revoked
+	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
+	wantEqual(t, "changes of access after others", 3, told)
 }

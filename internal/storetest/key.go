@@ -1,10 +1,7 @@
 package storetest
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -56,22 +53,6 @@ func testKeys(t *testing.T, open Open) {
 		wantEqual(t, "the credentials of all but one", want, must(t, found, err))
 		found, err = f.FindCredentials(t.Context(), hashes[:1])
 		wantEqual(t, "nobody's", map[petcat.KeyHash]petcat.Credential{}, must(t, found, err))
-	})
-	t.Run("the hashes of all keys", func(t *testing.T) {
-		f := start(t, open)
-		a := f.account(t, "zoo")
-		_, first := f.key(t, a.ID, 1)
-		k, second := f.key(t, a.ID, 2)
-		f.change(t, k.ID, petcat.RevokeKey)
-		hashes := collect(t, func(fn func(petcat.KeyHash) error) error { return f.EachKeyHash(t.Context(), fn) })
-		slices.SortFunc(hashes, func(a, b petcat.KeyHash) int { return bytes.Compare(a[:], b[:]) })
-		want := []petcat.KeyHash{first.Hash, second.Hash}
-		slices.SortFunc(want, func(a, b petcat.KeyHash) int { return bytes.Compare(a[:], b[:]) })
-		wantEqual(t, "the hashes", want, hashes)
-		enough := errors.New("enough")
-		if err := f.EachKeyHash(t.Context(), func(petcat.KeyHash) error { return enough }); !errors.Is(err, enough) {
-			t.Errorf("got %v, want what the function returned", err)
-		}
 	})
 	t.Run("disabled and enabled", func(t *testing.T) {
 		f := start(t, open)

@@ -28,6 +28,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.KeyStore
 	petcat.BanStore
 	petcat.AccessStore
+	OnAccessChange(fn func(context.Context))
 	petcat.AuditStore
 	petcat.UsageStore
 	petcat.OperatorStore
@@ -98,6 +99,7 @@ func run(t *testing.T, open Open) {
 		{"keys", testKeys},
 		{"bans", testBans},
 		{"access", testAccess},
+		{"own changes of access", testAccessChanged},
 		{"audit", testAudit},
 		{"usage", testUsage},
 		{"operators", testOperators},

@@ -1,0 +1,75 @@
+package keyring_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/keyring"
+	"petcat/internal/sqlite"
+	sqlstore "petcat/internal/store"
+)
+
+// BenchmarkLoad reads 1,000,000 keys of 500,000 accounts from SQLite.
+func BenchmarkLoad(b *testing.B) {
+	const accounts, keys = 500_000, 1_000_000
+	dir, err := datadir.Open(b.TempDir())
+	must(b, err)
+	s, err := sqlite.Open(b.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
+	must(b, err)
+	defer func() { must(b, s.Close()) }()
+	must(b, s.Change(b.Context(), "fill", func(t *sqlstore.Tx) error { return fill(t, accounts, keys) }))
+	for b.Loop() {
+		before, began := heap(), time.Now()
+		k, err := keyring.Load(b.Context(), keyring.Options{
+			Environment: petcat.Production, Store: s, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler), Ban: func(petcat.Ban) {},
+		})
+		must(b, err)
+		b.ReportMetric(time.Since(began).Seconds(), "s/load")
+		b.ReportMetric(float64(heap()-before)/1e6, "MB")
+		if k.Keys() != keys {
+			b.Fatalf("%d keys", k.Keys())
+		}
+		runtime.KeepAlive(k)
+	}
+}
+
+func fill(t *sqlstore.Tx, accounts, keys int64) error {
+	const (
+		series = `WITH RECURSIVE generate_series (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM generate_series WHERE value < ?) `
+		key    = `INSERT INTO api_key (id, account_id, hash, label, hint, created_at, successor_id, revision) VALUES (?, ?, ?, '', 'abcd', 0, 0, ?)`
+	)
+	if _, err := t.Exec(series+`INSERT INTO account (id, name, plan, per_minute, per_day, created_at, revision)
+		SELECT value, 'customer ' || value, 'free', 60, 1000, 0, value FROM generate_series`, accounts); err != nil {
+		return err
+	}
+	for id := range keys {
+		var number [8]byte
+		binary.LittleEndian.PutUint64(number[:], uint64(id))
+		hash := sha256.Sum256(number[:])
+		if _, err := t.Exec(key, id+1, id%accounts+1, hash[:], id+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
