@@ -134,7 +134,7 @@ func (f *importCommand) run(ctx context.Context) error {
 		_, err := c.Usage(ctx)
 		return err
 	}); err != nil {
-		return f.verdict(err, r, estimate{})
+		return f.verdict(err, r, "")
 	}
 	// Without options, the client waits as long as needed: for the next minute, and for a
 	// service that is being restarted.
@@ -146,7 +146,7 @@ func (f *importCommand) run(ctx context.Context) error {
 	if !f.allowDuplicates {
 		list, err := c.Categories.List(ctx)
 		if err != nil {
-			return f.verdict(explainAPI(err, service), r, estimate{})
+			return f.verdict(explainAPI(err, service), r, "")
 		}
 		todo = importer.Missing(rows, list)
 		r.Existing = int64(len(rows) - len(todo))
@@ -155,7 +155,8 @@ func (f *importCommand) run(ctx context.Context) error {
 	if printErr := f.print(r); printErr != nil {
 		return errors.Join(err, printErr)
 	}
-	return f.verdict(explainAPI(err, service), r, f.estimate(c, int64(len(todo))-r.Created))
+	_, day := f.estimate(c, int64(len(todo))-r.Created)
+	return f.verdict(explainAPI(err, service), r, day)
 }
 
 // create creates rows, shows the progress, and completes the report.
@@ -169,8 +170,8 @@ func (f *importCommand) create(ctx context.Context, c *client.Client, todo []imp
 	for _, row := range bad {
 		refused(row)
 	}
-	bar.atLeast = func(n int64) time.Duration { return f.estimate(c, n).wait }
-	bar.note = func() string { return waiting(c) + f.estimate(c, bar.total-bar.done).daily }
+	bar.atLeast = func(n int64) (time.Duration, string) { return f.estimate(c, n) }
+	bar.note = func() string { return waiting(c) }
 	begun := f.program.clock.Read()
 	bar.begin(int64(len(todo)))
 	stop := bar.watch()
@@ -183,20 +184,15 @@ func (f *importCommand) create(ctx context.Context, c *client.Client, todo []imp
 	return err
 }
 
-// estimate is how long the creates that are left take by the quotas alone.
-type estimate struct {
-	wait  time.Duration
-	daily string // "", or on which day the last row is created, with its comma
-}
-
-func (f *importCommand) estimate(c *client.Client, left int64) estimate {
+// estimate returns how long creates take by the quotas alone, and the day of the last one if
+// the quota of today does not admit it.
+func (f *importCommand) estimate(c *client.Client, left int64) (wait time.Duration, day string) {
 	now := f.program.now()
 	at, laterDay := importer.Finish(left, c.Limits().Windows, now)
-	e := estimate{wait: at.Sub(now)}
 	if laterDay {
-		e.daily = fmt.Sprintf(", finished on %s if it is run every day", at.UTC().Format(time.DateOnly))
+		day = at.UTC().Format(time.DateOnly)
 	}
-	return e
+	return at.Sub(now), day
 }
 
 func (f *importCommand) print(r importReport) error {
@@ -214,14 +210,18 @@ func (f *importCommand) print(r importReport) error {
 	return f.program.say("It took %.1f s, at %s/s.", r.Seconds, humanize.Comma(int64(float64(r.Created)/max(r.Seconds, 0.001))))
 }
 
-// verdict returns the error of the command. err is the error of its import.
-func (f *importCommand) verdict(err error, r importReport, e estimate) error {
+// verdict returns the error of the command. err is the error of its import, and day the day of
+// the last row if that is not today.
+func (f *importCommand) verdict(err error, r importReport, day string) error {
 	again := "the same command creates what is left"
 	if f.allowDuplicates {
 		again = "without --allow-duplicates, the same command creates what is left"
 	}
 	if later, ok := errors.AsType[*failure](err); ok && later.code == exitTryLater {
-		return &failure{code: later.code, text: later.text + "; " + again + e.daily, cause: err}
+		if day != "" {
+			again += fmt.Sprintf(", finished on %s if it is run every day", day)
+		}
+		return &failure{code: later.code, text: later.text + "; " + again, cause: err}
 	}
 	if errors.Is(err, context.Canceled) {
 		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s created; %s", counted(r.Created, "row was", "rows were"), again)}
@@ -237,12 +237,12 @@ func (f *importCommand) verdict(err error, r importReport, e estimate) error {
 		counted(int64(len(r.Refused)), "row", "rows"), r.File, were, them)}
 }
 
-// waiting returns a note for the progress: for how long the client holds requests back, and
-// the code of the answer that they would get. It is "" if the client holds none back.
+// waiting returns a note for the progress: for how long the client holds requests back, "" if
+// it holds none back.
 func waiting(c *client.Client) string {
 	_, why := c.Held()
 	if why == nil {
 		return ""
 	}
-	return fmt.Sprintf(", waiting %s (%s)", why.RetryAfter, why.Code)
+	return fmt.Sprintf(", waiting %s", why.RetryAfter)
 }

@@ -34,8 +34,9 @@ type progress struct {
 	terminal bool
 	verb     string        // what was done to the rows, such as "copied"
 	note     func() string // the end of the text, with its comma; nil for none
-	// atLeast returns how long rows take at least; nil for no such bound.
-	atLeast func(rows int64) time.Duration
+	// atLeast returns how long rows take at least, and the day of the last one if that is
+	// not today; nil for no such bound.
+	atLeast func(rows int64) (wait time.Duration, day string)
 
 	mu    sync.Mutex
 	total int64 // guarded by mu, like all fields below; may be unknownTotal
@@ -121,7 +122,7 @@ func (b *progress) text(now clock.Reading) string {
 	rate := float64(b.done) / took.Seconds()
 	text := fmt.Sprintf("%s %s, %s/s", counted(b.done, "row", "rows"), b.verb, humanize.Comma(int64(rate)))
 	if b.total != unknownTotal {
-		text = fmt.Sprintf("%3d%%, %s of %s rows %s, %s/s, %s left", 100*min(b.done, b.total)/max(b.total, 1),
+		text = fmt.Sprintf("%3d%%, %s of %s rows %s, %s/s, %s", 100*min(b.done, b.total)/max(b.total, 1),
 			humanize.Comma(b.done), humanize.Comma(b.total), b.verb, humanize.Comma(int64(rate)), b.left(rate))
 	}
 	if b.note != nil {
@@ -130,17 +131,22 @@ func (b *progress) text(now clock.Reading) string {
 	return text
 }
 
-// left returns how long the remaining rows take. The caller holds mu.
+// left returns how long the remaining rows take, or the day of the last one. The caller holds
+// mu.
 func (b *progress) left(rate float64) string {
-	if rate == 0 {
-		return "?"
-	}
 	rows := max(b.total-b.done, 0)
-	left := time.Duration(float64(rows) / rate * float64(time.Second))
+	wait, day := time.Duration(0), ""
 	if b.atLeast != nil {
-		left = max(left, b.atLeast(rows))
+		wait, day = b.atLeast(rows)
 	}
-	return left.Round(time.Second).String()
+	switch {
+	case day != "":
+		return "finished on " + day
+	case rate == 0:
+		return "? left"
+	default:
+		return max(wait, time.Duration(float64(rows)/rate*float64(time.Second))).Round(time.Second).String() + " left"
+	}
 }
 
 // say writes a line on stderr, above the bar.
