@@ -27,7 +27,7 @@ func TestListsAreFresh(t *testing.T) {
 				at, other := nodes[(w+i)%len(nodes)], nodes[(w+i+1+i%2)%len(nodes)]
 				var created category
 				at.create(k.Key, "dog").want(t, http.StatusCreated).decode(t, &created)
-				if !slices.Contains(other.categories(k.Key), created) {
+				if !slices.Contains(other.fresh(k.Key), created) {
 					t.Errorf("category %d is missing in the list of another node", created.ID)
 				}
 			}
@@ -36,7 +36,7 @@ func TestListsAreFresh(t *testing.T) {
 	work(nodes)
 	nodes[2].kill()
 	work(nodes[:2])
-	if count := len(nodes[0].categories(k.Key)); count != 2*writers*each {
+	if count := len(nodes[0].fresh(k.Key)); count != 2*writers*each {
 		t.Errorf("there are %d categories", count)
 	}
 }
@@ -122,7 +122,7 @@ func TestDatabaseAway(t *testing.T) {
 	} {
 		eventually(t, "a create is acknowledged", func() bool { return create(fmt.Sprint("before ", i)) })
 		for _, n := range []*node{n, strict} {
-			known.check(t, func() []category { return n.categories(k.Key) })
+			known.check(t, func() []category { return n.fresh(k.Key) })
 		}
 		outage.begin()
 		for range 3 {
@@ -134,11 +134,8 @@ func TestDatabaseAway(t *testing.T) {
 		strict.list(k.Key).wantError(t, http.StatusServiceUnavailable, rules.CodeServiceUnavailable)
 		outage.end()
 		for _, n := range []*node{n, strict} {
-			eventually(t, "the node is well again", func() bool {
-				a := n.list(k.Key)
-				return n.ready() && a.StatusCode == http.StatusOK && a.Header.Get("Age") == ""
-			})
-			known.check(t, func() []category { return n.categories(k.Key) })
+			eventually(t, "the node is ready again", n.ready)
+			known.check(t, func() []category { return n.fresh(k.Key) })
 		}
 	}
 	eventually(t, "creates are acknowledged again", func() bool { return create("after") })

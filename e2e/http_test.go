@@ -148,6 +148,20 @@ func (n *node) categories(secret string) (all []category) {
 	return all
 }
 
+// fresh returns what a list shows that is fresh: while the database is late, none is.
+func (n *node) fresh(secret string) (all []category) {
+	n.t.Helper()
+	eventually(n.t, "the list is fresh", func() bool {
+		a := n.list(secret)
+		if a.StatusCode != http.StatusOK || a.Header.Get("Age") != "" {
+			return false
+		}
+		a.decode(n.t, &all)
+		return true
+	})
+	return all
+}
+
 // want checks the status.
 func (a *answer) want(t testing.TB, status int) *answer {
 	t.Helper()
