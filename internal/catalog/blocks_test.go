@@ -85,31 +85,6 @@ func TestChangeDividesABlock(t *testing.T) {
 	}
 }
 
-// A page may begin within a block and end within another, or exactly where one ends.
-func TestPagesAcrossBlocks(t *testing.T) {
-	c := catalog.New("d")
-	var want []petcat.Category
-	for id := 1; id <= 5; id++ { // two blocks of two, and one behind them
-		e := element(id, block/2)
-		want = append(want, e.Category)
-		c.Apply([]petcat.RevisedCategory{e})
-	}
-	s := current(t, c)
-	for after := range want {
-		for limit := 1; limit <= len(want)+1; limit++ {
-			page := s.Page(petcat.CategoryID(after), limit)
-			end := min(after+limit, len(want))
-			next := petcat.CategoryID(0)
-			if end < len(want) {
-				next = want[end-1].ID
-			}
-			if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, want[after:end]) || page.Next != next {
-				t.Errorf("%d behind %d: %d categories and next %d; want %d and %d", limit, after, len(got), page.Next, end-after, next)
-			}
-		}
-	}
-}
-
 // When all behind the last block was deleted, the list ends with that block, for pages,
 // single categories and changes.
 func TestListEndsWithABlock(t *testing.T) {

@@ -494,3 +494,31 @@ func TestETagsDiffer(t *testing.T) {
 		}
 	}
 }
+
+func TestAppendCategory(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for _, c := range []struct {
+		name     string
+		category petcat.Category
+		want     string
+	}{
+		{"name alone", petcat.Category{ID: 1, Name: "dog"}, `{"id":1,"name":"dog"}`},
+		{"empty description", petcat.Category{ID: 2, Name: "dog", Description: text("")}, `{"id":2,"name":"dog","description":""}`},
+		{"largest id", petcat.Category{ID: 1<<53 - 1, Name: "d"}, `{"id":9007199254740991,"name":"d"}`},
+		{"escapes", petcat.Category{ID: 3, Name: `"\`, Description: text("\t\r\n")}, `{"id":3,"name":"\"\\","description":"\t\r\n"}`},
+		{"nothing is escaped without need", petcat.Category{ID: 4, Name: "<é&🐕/\u2028>"}, "{\"id\":4,\"name\":\"<é&🐕/\u2028>\"}"},
+		{"other controls", petcat.Category{ID: 5, Name: "\x00\x1f\x7f"}, "{\"id\":5,\"name\":\"\\u0000\\u001f\x7f\"}"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := catalog.AppendCategory([]byte("before"), c.category)
+			if err != nil || string(got) != "before"+c.want {
+				t.Errorf("%s, %v\nwant %s", got, err, c.want)
+			}
+		})
+	}
+	for _, bad := range []petcat.Category{{Name: "\xff"}, {Name: "n", Description: text("\xed\xa0\x80")}} {
+		if got, err := catalog.AppendCategory(nil, bad); err == nil {
+			t.Errorf("%q became %s", bad.Name, got)
+		}
+	}
+}

@@ -171,18 +171,6 @@ func TestQuestionUnderWayIsNotEnough(t *testing.T) {
 	})
 }
 
-func TestCatchingUp(t *testing.T) {
-	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
-		const many = 5000
-		for range many {
-			f.create()
-		}
-		wantList(t, c, many, 0)
-		f.create()
-		wantList(t, c, many+1, 0)
-	})
-}
-
 // A store that is too slow for all that is missing is asked for the rest.
 func TestCatchingUpWithASlowFeed(t *testing.T) {
 	withReplica(t, time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {

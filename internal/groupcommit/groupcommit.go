@@ -5,7 +5,7 @@
 // artificial delay: a group is what arrived while the last one was committed.
 //
 // When the queue is full, it refuses immediately ([ErrFull]). If operations have
-// owners, one owner cannot fill the queue. It knows nothing of databases, nor of
+// owners, one owner cannot fill more than half of it. It knows nothing of databases, nor of
 // what is written: the caller translates its errors. When its commit function
 // reports a failure after which nothing more may be written (see [Poison]), it stops
 // permanently: all queued and new operations fail immediately.
@@ -42,12 +42,8 @@ type Options[Op any] struct {
 	// Concurrent is how many groups may be under way at once; 0: one. More help where
 	// a commit is a call to a distant server. Groups may then end in any order.
 	Concurrent int
-	// Owner, when set, returns the owner of an operation; 0 means none. An owner may not
-	// have more operations in the queue than there are free places: one owner that floods
-	// the queue gets half of it, n owners get 1/(n+1) each, and there is always room for
-	// another owner and for operations without one. Where MaxWait bounds the queue, those who
-	// have less than that share may fill one group more: a queue that one owner has filled
-	// may suddenly be too long, because groups take longer.
+	// Owner, when set, returns the owner of an operation; 0 means none. An owner may have no
+	// more than half of the queue.
 	Owner func(op Op) uint64
 	Clock clock.Clock
 	// Observe, when set, is called with the size of each group and how long its commit
@@ -55,12 +51,6 @@ type Options[Op any] struct {
 	Observe  func(group int, d time.Duration)
 	Queue    int // 0: DefaultQueue
 	MaxGroup int // 0: DefaultMaxGroup
-	// MaxWait, when set, bounds how long operations wait: the queue holds no more groups
-	// than are committed within it at the pace of the last ones, and two groups at least,
-	// so that one owner can fill one. With Owner, those below their share may fill one
-	// group more. Further operations are refused at once, instead of being answered too
-	// late.
-	MaxWait time.Duration
 }
 
 // Committer commits operations in groups. It is safe for concurrent use.
@@ -78,7 +68,6 @@ type Committer[Op any] struct {
 	closed    bool           // guarded by mu
 	gathering bool           // guarded by mu; one of the goroutines is about to take the queue
 	underway  int            // guarded by mu; groups that were taken and not answered yet
-	pace      time.Duration  // guarded by mu; how long a group took lately, 0 before the first
 	failure   error          // guarded by mu; set once, before failed is closed
 }
 
@@ -186,21 +175,7 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 // full reports whether there is no room for one more of an owner. The caller holds
 // mu.
 func (c *Committer[Op]) full(owner uint64) bool {
-	waiting, room, own := len(c.queue), c.room(), c.owned[owner]
-	longest := min(room+c.options.MaxGroup, c.options.Queue)
-	if c.options.Owner != nil && longest > room && own < room/(len(c.owned)+1) {
-		return waiting >= longest
-	}
-	return waiting >= room || owner != 0 && own >= room-waiting
-}
-
-// room returns how many operations the queue may hold now. The caller holds mu.
-func (c *Committer[Op]) room() int {
-	if c.options.MaxWait == 0 || c.pace == 0 {
-		return c.options.Queue
-	}
-	groups := max(2, c.options.MaxWait/c.pace)
-	return int(min(groups*time.Duration(c.options.MaxGroup), time.Duration(c.options.Queue)))
+	return len(c.queue) >= c.options.Queue || owner != 0 && c.owned[owner] >= (c.options.Queue+1)/2
 }
 
 // stopped returns the error of operations after the committer has stopped for good.

@@ -3,7 +3,6 @@ package groupcommit
 import (
 	"errors"
 	"runtime"
-	"time"
 )
 
 // poison marks an error after which nothing more may be written.
@@ -136,16 +135,6 @@ func (c *Committer[Op]) stopFor(failure error) {
 	}
 }
 
-// keepPace takes note of how long a group took. A single slow one counts a quarter.
-func (c *Committer[Op]) keepPace(took time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.pace == 0 {
-		c.pace = took
-	}
-	c.pace += (took - c.pace) / 4
-}
-
 // attempt calls the commit function and stops the committer when it must.
 func (c *Committer[Op]) attempt(group []*waiter[Op], ops []Op) error {
 	for _, w := range group {
@@ -154,7 +143,6 @@ func (c *Committer[Op]) attempt(group []*waiter[Op], ops []Op) error {
 	start := c.options.Clock.Read()
 	err := c.options.Commit(ops)
 	took := c.options.Clock.Read().Since(start)
-	c.keepPace(took)
 	if c.options.Observe != nil {
 		c.options.Observe(len(ops), took)
 	}

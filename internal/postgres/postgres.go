@@ -163,7 +163,6 @@ func (s *Store) start(ctx context.Context, o Options) {
 		Observe: o.CommitObserved,
 		Owner:   func(c *store.Create) uint64 { return uint64(c.Account) },
 		Queue:   o.Queue,
-		MaxWait: store.MaxWait,
 	})
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Serving {

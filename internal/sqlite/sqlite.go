@@ -137,7 +137,6 @@ func (s *Store) start(o Options) {
 		Observe: o.CommitObserved,
 		Owner:   (*op).owner,
 		Queue:   o.Queue,
-		MaxWait: store.MaxWait,
 	})
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(s.writer.life)

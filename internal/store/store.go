@@ -22,12 +22,6 @@ type Store struct {
 	accessChanged func(context.Context)
 }
 
-// MaxWait is how long a create may wait in the queue, as estimated from the last groups. If
-// it would wait for longer, it is refused at once, unless its account has less than its share
-// of the queue: that serves a client better than a long wait, and soon after a flood the queue
-// is empty again.
-const MaxWait = time.Second
-
 // New returns the operations on the data in a database.
 func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
 	return &Store{db: db, dialect: d, meta: m, clock: c, accessChanged: func(context.Context) {}}
