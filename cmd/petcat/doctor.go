@@ -62,7 +62,7 @@ func askOwnNode(ctx context.Context, settings config.Settings) (server.Readiness
 	if err != nil {
 		return server.Readiness{}, err
 	}
-	r, _, err := askReadiness(ctx, url+"/readyz?verbose")
+	r, _, err := askReadiness(ctx, url+"/readyz")
 	return r, err
 }
 

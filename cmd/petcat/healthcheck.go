@@ -52,7 +52,7 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 		if err != nil {
 			return err
 		}
-		r, ready, err := askReadiness(cmd.Context(), url+"/readyz?verbose")
+		r, ready, err := askReadiness(cmd.Context(), url+"/readyz")
 		if err != nil {
 			return err
 		}
@@ -124,8 +124,8 @@ func (p *program) printReadiness(r server.Readiness, asJSON bool) error {
 	rows := [][]string{{"status", r.Status}}
 	for _, part := range slices.Sorted(maps.Keys(r.Checks)) {
 		how := r.Checks[part]
-		if told, ok := r.Parts[part]; ok && !told.Healthy {
-			how += " (since " + timestamp(told.Since) + ")"
+		if since, ok := r.Since[part]; ok {
+			how += " (since " + timestamp(since) + ")"
 		}
 		rows = append(rows, []string{part, how})
 	}

@@ -48,8 +48,8 @@ func (x *examination) degraded(r server.Readiness) {
 		if problem == "ok" {
 			continue
 		}
-		if told, ok := r.Parts[part]; ok {
-			problem += ", since " + told.Since.UTC().Format(time.RFC3339)
+		if since, ok := r.Since[part]; ok {
+			problem += ", since " + since.UTC().Format(time.RFC3339)
 		}
 		x.found("node", Problem, "its %s is unhealthy: %s; %s", part, problem, remedies[part])
 	}

@@ -41,7 +41,7 @@ func (n *Node) isOwnName(host string) bool {
 		return true
 	}
 	return host == "localhost" || host != "" && (host == console.HostOf(n.settings.AdminListen) ||
-		n.listeners.adminTLS && n.listeners.certificate.names(host))
+		n.settings.AdminTLS() && n.listeners.certificate.get().Leaf.VerifyHostname(host) == nil)
 }
 
 // isConsoleName reports whether a host names the console: as this listener, or as

@@ -32,23 +32,6 @@ func (n *Node) startBackups(ctx context.Context) error {
 		Store: n.backend, Folder: folder, Every: n.settings.BackupEvery, Keep: n.settings.BackupKeep,
 		Command: n.settings.BackupCommand, Host: host, Version: n.version, Clock: n.clock, Logger: n.log.Logger,
 	})
-	n.backupChecks = startPeriodic(ctx, n.backups.UntilCheck, n.backups.Check)
+	n.every(n.backups.UntilCheck, n.backups.Check)
 	return nil
-}
-
-func (n *Node) registerBackupMetrics() {
-	if n.backups == nil {
-		return
-	}
-	m, last := n.metrics, n.backups.Last
-	m.Gauge("petcat_backup_interval_seconds", n.settings.BackupEvery.Seconds)
-	m.Gauge("petcat_backup_last_success_timestamp_seconds", func() float64 {
-		if at := last().TakenAt; !at.IsZero() {
-			return float64(at.Unix())
-		}
-		return 0
-	})
-	m.Gauge("petcat_backup_duration_seconds", func() float64 { return last().Seconds })
-	m.Gauge("petcat_backup_size_bytes", func() float64 { return float64(last().Size) })
-	m.Counter("petcat_backup_failures_total", func() float64 { return float64(n.backups.Failures()) })
 }

@@ -43,37 +43,38 @@ func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logge
 	return pair, nil
 }
 
+// CheckCertificate reads the certificate that the settings name, and returns when it
+// expires. If host is not "" and the certificate is not valid for it, it also returns an
+// error.
+func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires time.Time, err error) {
+	pair, err := loadCertificate(s.TLSCert, s.TLSKey, c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return time.Time{}, err
+	}
+	if host != "" {
+		err = pair.current.Leaf.VerifyHostname(host)
+	}
+	return pair.current.Leaf.NotAfter, err
+}
+
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
-		GetCertificate: c.get,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(), nil },
 	}
 }
 
-// get returns the certificate for a handshake. If the changed files cannot be used, that is
-// the last good one: a half-written renewal must not stop the service.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// get returns the certificate. If the changed files cannot be used, that is the last good
+// one: a half-written renewal must not stop the service.
+func (c *certificate) get() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refresh()
-	return c.current, nil
-}
-
-// expires returns when the certificate that is served expires.
-func (c *certificate) expires() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refresh()
-	return c.current.Leaf.NotAfter
-}
-
-// names reports whether the certificate is valid for a host.
-func (c *certificate) names(host string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refresh()
-	return c.current.Leaf.VerifyHostname(host) == nil
+	if now := c.clock.Read(); now.Since(c.checked) >= certificateInterval {
+		c.checked = now
+		c.reread()
+	}
+	return c.current
 }
 
 // reload reads the files again without waiting for the interval.
@@ -83,16 +84,7 @@ func (c *certificate) reload() {
 	c.reread()
 }
 
-// refresh reads the files again if the last time was long enough ago. The caller holds mu.
-func (c *certificate) refresh() {
-	if now := c.clock.Read(); now.Since(c.checked) >= certificateInterval {
-		c.checked = now
-		c.reread()
-	}
-}
-
-// reread reads the files, and uses and logs what has changed. Their content decides: a renewal
-// may keep the time of modification. The caller holds mu.
+// reread reads the files, and uses and logs what has changed. The caller holds mu.
 func (c *certificate) reread() {
 	switch changed, err := c.read(); {
 	case err != nil && changed:
@@ -102,22 +94,20 @@ func (c *certificate) reread() {
 	}
 }
 
-// read loads the pair if the content of a file differs from the last. The caller holds mu,
-// except at start.
+// read loads the pair if the content of a file differs from the last: a renewal may keep the
+// time of modification. The caller holds mu, except at start.
 func (c *certificate) read() (changed bool, err error) {
-	var content [2][]byte
-	for i, name := range []string{c.certFile, c.keyFile} {
-		text, failed := os.ReadFile(name) // #nosec G304 -- the operator's setting
-		content[i], err = text, errors.Join(err, failed)
-	}
-	if bytes.Equal(content[0], c.content[0]) && bytes.Equal(content[1], c.content[1]) {
+	cert, errCert := os.ReadFile(c.certFile) // #nosec G304 -- the operator's setting
+	key, errKey := os.ReadFile(c.keyFile)    // #nosec G304
+	err = errors.Join(errCert, errKey)
+	if bytes.Equal(cert, c.content[0]) && bytes.Equal(key, c.content[1]) {
 		return false, err
 	}
-	c.content = content
+	c.content = [2][]byte{cert, key}
 	if err != nil {
 		return true, err
 	}
-	pair, err := tls.X509KeyPair(content[0], content[1])
+	pair, err := tls.X509KeyPair(cert, key)
 	if err == nil {
 		c.current = &pair
 	}

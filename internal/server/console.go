@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"petcat/internal/clientnet"
-	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/metrics"
 	"petcat/internal/ratelimit"
@@ -44,11 +43,10 @@ func (n *Node) ConsoleURL() string {
 	return n.AdminURL()
 }
 
-// loadConsole makes the console, and starts to record what its charts show. The rest of the
-// node must be loaded.
-func (n *Node) loadConsole(ctx context.Context) {
+// serveConsole makes the console, and starts to record what its charts show.
+func (n *Node) serveConsole(context.Context) error {
 	series := n.metrics.Series(n.clock.Read().Time())
-	n.seriesSteps = startPeriodic(ctx, func() time.Duration { return metrics.Step }, func(context.Context) {
+	n.every(func() time.Duration { return metrics.Step }, func(context.Context) {
 		var unhealthy []string
 		for _, part := range n.parts() {
 			if part.Problem != "" {
@@ -57,14 +55,19 @@ func (n *Node) loadConsole(ctx context.Context) {
 		}
 		series.Take(n.clock.Read().Time(), unhealthy)
 	})
+	var settings []console.Setting
+	for _, v := range n.values {
+		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
+	}
 	n.console.current.Store(console.New(console.Options{
-		Store: n.backend, List: n.backend.list(), Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
+		Store: n.backend, List: n.backend.list, Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
 		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
-		Settings: consoleSettings(n.values), Secure: n.consoleByTLS(), OwnName: n.isConsoleName,
+		Settings: settings, Secure: n.consoleByTLS(), OwnName: n.isConsoleName,
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.clock, console.FailuresPerMinute),
 		TrustedProxies: n.apiOptions.TrustedProxies,
 		Clock:          n.clock, Logger: n.log.Logger, Random: rand.Reader,
 	}))
+	return nil
 }
 
 // steps returns the series as the console shows it.
@@ -101,14 +104,6 @@ func (n *Node) nodes() []console.Node {
 	all := make([]console.Node, len(nodes))
 	for i, m := range nodes {
 		all[i] = console.Node{ID: m.ID, Self: m.ID == n.id, Joined: readAt.Time().Add(-m.Joined), Seen: m.Seen + since}
-	}
-	return all
-}
-
-// consoleSettings returns settings as the console shows them.
-func consoleSettings(values []config.Value) (all []console.Setting) {
-	for _, v := range values {
-		all = append(all, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
 	return all
 }

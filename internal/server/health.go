@@ -1,26 +1,36 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"petcat/internal/ratelimit"
 )
 
-// phase is where a node is in its life.
-type phase struct{ current atomic.Int32 }
-
+// The phases of a node's life.
 const (
 	starting int32 = iota
 	serving
 	draining
 )
 
-func (p *phase) set(to int32)     { p.current.Store(to) }
-func (p *phase) is(at int32) bool { return p.current.Load() == at }
+// checkInterval is how often a node checks its backend. So /readyz and the metrics show a
+// failure within this time and that of one query, even without requests.
+const checkInterval = time.Second
+
+// health is what a node knows of itself.
+type health struct {
+	phase atomic.Int32
+
+	mu    sync.Mutex
+	since map[string]time.Time // when each unhealthy part became so, by its name; guarded by mu
+}
 
 // Readiness is the answer of /readyz.
 type Readiness struct {
@@ -31,15 +41,8 @@ type Readiness struct {
 	Status string `json:"status"`
 	// Checks has, for each part of the node, "ok" or what is wrong.
 	Checks map[string]string `json:"checks"`
-	// Parts are only in the answer of /readyz?verbose, by the names in Checks.
-	Parts map[string]Part `json:"parts,omitempty"`
-}
-
-// Part is the state of one part of a node.
-type Part struct {
-	Healthy bool      `json:"healthy"`
-	Since   time.Time `json:"since"`             // when Healthy last changed; not before the node was ready
-	Problem string    `json:"problem,omitempty"` // what is wrong now
+	// Since has, for each unhealthy part, when it became so.
+	Since map[string]time.Time `json:"since,omitempty"`
 }
 
 // condition says what is wrong with each part of a node, "" while it is healthy. Both /readyz
@@ -57,13 +60,15 @@ func (c condition) problems() map[string]string {
 
 // condition returns the state of every part.
 func (n *Node) condition() (c condition) {
-	switch status := n.backend.status(); {
-	case hasFailed(n.backend):
+	select {
+	case <-n.backend.Failed():
 		c.store, c.failed = "nothing can be written; a restart recovers what is there", true
-	case !status.readable:
-		c.store = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
-	case !status.writable:
-		c.store = "the database cannot be written; creates fail"
+	default:
+		if status := n.backend.status(); !status.readable {
+			c.store = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
+		} else if !status.writable {
+			c.store = "the database cannot be written; creates fail"
+		}
 	}
 	if err := n.limiter.Err(); err != nil {
 		c.limiter, c.away = "the database does not count requests; this node counts in memory", errors.Is(err, ratelimit.ErrAway)
@@ -77,40 +82,65 @@ func (n *Node) condition() (c condition) {
 	return c
 }
 
+// check checks the backend, and notes since when parts are unhealthy, so that both are up to
+// date even without requests.
+func (n *Node) check(ctx context.Context) {
+	n.backend.check(ctx)
+	n.noteSince(n.condition())
+}
+
+// noteSince returns when each unhealthy part became so, nil if there is none.
+func (n *Node) noteSince(c condition) map[string]time.Time {
+	n.health.mu.Lock()
+	defer n.health.mu.Unlock()
+	before := n.health.since
+	n.health.since = nil
+	for part, problem := range c.problems() {
+		if problem == "" {
+			continue
+		}
+		if n.health.since == nil {
+			n.health.since = make(map[string]time.Time)
+		}
+		at, known := before[part]
+		if !known {
+			at = n.clock.Read().Time()
+		}
+		n.health.since[part] = at
+	}
+	return maps.Clone(n.health.since)
+}
+
 // readiness returns the answer of /readyz, and whether requests should be sent to this node.
 func (n *Node) readiness() (r Readiness, ready bool) {
-	if n.phase.is(starting) { // the parts do not exist yet
+	phase := n.health.phase.Load()
+	if phase == starting { // the parts do not exist yet
 		return Readiness{Status: "starting", Checks: map[string]string{}}, false
 	}
 	c := n.condition()
-	r = Readiness{Status: "ready", Checks: make(map[string]string), Parts: n.health.note(c)}
+	r = Readiness{Status: "ready", Checks: make(map[string]string), Since: n.noteSince(c)}
 	for part, problem := range c.problems() {
 		r.Checks[part] = "ok"
 		if problem != "" {
 			r.Status, r.Checks[part] = "degraded", problem
 		}
 	}
-	if c.failed {
+	switch {
+	case c.failed:
 		r.Status = "failed"
-		return r, false
-	}
-	if n.phase.is(draining) {
+	case phase == draining:
 		r.Status = "draining"
-		return r, false
-	}
-	if c.away {
+	case c.away:
 		r.Status = "unavailable"
-		return r, false
+	default:
+		return r, true
 	}
-	return r, true
+	return r, false
 }
 
 // readyz answers 200 while requests should be sent here, else 503.
-func (n *Node) readyz(w http.ResponseWriter, req *http.Request) {
+func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	r, ready := n.readiness()
-	if !req.URL.Query().Has("verbose") {
-		r.Parts = nil
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if !ready {

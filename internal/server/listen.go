@@ -17,8 +17,7 @@ import (
 type listeners struct {
 	api, admin  net.Listener
 	apiConns    *limitedListener // the connections of api, below TLS
-	adminTLS    bool
-	certificate *certificate // nil without TLS
+	certificate *certificate     // nil without TLS
 }
 
 // listen opens both sockets.
@@ -45,7 +44,7 @@ func listen(ctx context.Context, settings config.Settings, c clock.Clock, logger
 	if settings.TLS() {
 		l.api = tls.NewListener(l.api, l.certificate.config())
 	}
-	if l.adminTLS = settings.AdminTLS(); l.adminTLS {
+	if settings.AdminTLS() {
 		l.admin = tls.NewListener(l.admin, l.certificate.config())
 	}
 	return l, nil
@@ -69,14 +68,29 @@ func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, erro
 	return l.(*net.TCPListener), nil
 }
 
-// publicURL returns the address that clients use, without a slash at the end:
-// the one that was set, or where the listener can be reached from this machine.
-func (l *listeners) publicURL(settings config.Settings) string {
-	if settings.PublicURL != "" {
-		return settings.PublicURL
+// CheckListeners opens both listeners, and closes them again, so that petcat doctor can say
+// beforehand whether a node would start.
+func CheckListeners(ctx context.Context, s config.Settings) error {
+	for _, l := range []struct{ flag, address string }{{"listen", s.Listen}, {"admin-listen", s.AdminListen}} {
+		opened, err := listenOn(ctx, l.flag, l.address)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = opened.Close() }()
 	}
-	return config.LocalURL(l.api.Addr().String(), settings.TLS())
+	return nil
 }
 
-// adminURL returns where the admin listener can be reached from this machine.
-func (l *listeners) adminURL() string { return config.LocalURL(l.admin.Addr().String(), l.adminTLS) }
+// PublicURL returns the address that clients use, without a slash at the end: the one
+// that was set, or where the listener can be reached from this machine.
+func (n *Node) PublicURL() string {
+	if n.settings.PublicURL != "" {
+		return n.settings.PublicURL
+	}
+	return config.LocalURL(n.listeners.api.Addr().String(), n.settings.TLS())
+}
+
+// AdminURL returns where the admin listener can be reached from this machine.
+func (n *Node) AdminURL() string {
+	return config.LocalURL(n.listeners.admin.Addr().String(), n.settings.AdminTLS())
+}

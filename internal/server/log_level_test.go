@@ -13,27 +13,28 @@ import (
 	"petcat/internal/logging"
 )
 
-// unknownLevel is a backend that does not tell what level is wanted.
-type unknownLevel struct{}
+// setLevel is what an operator has set, or an error.
+type setLevel struct {
+	level slog.Level
+	until time.Time
+	err   error
+}
 
-func (unknownLevel) LogLevel(context.Context) (level slog.Level, until time.Time, err error) {
-	return 0, time.Time{}, errors.New("no answer")
+func (s *setLevel) LogLevel(context.Context) (level slog.Level, until time.Time, err error) {
+	return s.level, s.until, s.err
 }
 
 // TestLogLevelIsFollowed: what an operator sets holds until its time ends, whether or not
 // the database answers then. Each change is in the log.
 func TestLogLevelIsFollowed(t *testing.T) {
 	t.Parallel()
-	n := startTestNode(t, func(*Options) {})
 	var out bytes.Buffer
 	log := logging.New(&out, slog.LevelInfo, logging.Text)
 	c := clock.NewManual(time.Now())
-	w := &levelWatch{store: n.backend, clock: c, log: log, setting: slog.LevelInfo}
+	store := new(setLevel)
+	w := &levelWatch{store: store, clock: c, log: log, setting: slog.LevelInfo}
 	sets := func(level slog.Level, length time.Duration) {
-		t.Helper()
-		if err := n.backend.(*sqliteBackend).SetLogLevel(t.Context(), "cli:ada", level, c.Read().Time().Add(length)); err != nil {
-			t.Fatal(err)
-		}
+		store.level, store.until = level, c.Read().Time().Add(length)
 	}
 	follows := func(when string, want slog.Level, line string) {
 		t.Helper()
@@ -50,7 +51,7 @@ func TestLogLevelIsFollowed(t *testing.T) {
 	follows("the same", slog.LevelError, "")
 	sets(slog.LevelDebug, time.Minute)
 	follows("a level that shows", slog.LevelDebug, "from=ERROR to=DEBUG")
-	w.store = unknownLevel{}
+	store.err = errors.New("no answer")
 	follows("no answer", slog.LevelDebug, "")
 	c.Advance(time.Minute)
 	follows("its end", slog.LevelInfo, "from=DEBUG to=INFO")

@@ -14,29 +14,41 @@ import (
 // a beat it no longer counts as serving.
 const beatInterval = 2 * time.Second
 
-// membership knows which nodes serve. It learns that from the registry that they share;
-// while the registry is unavailable, its last answer holds.
+// registry is where nodes find each other.
+type registry interface {
+	// Beat records that a node serves. It returns all nodes that do.
+	Beat(ctx context.Context, node string) ([]petcat.Node, error)
+	// Leave records that a node no longer serves.
+	Leave(ctx context.Context, node string) error
+}
+
+// membership knows which nodes serve. While the registry is unavailable, its last answer
+// holds.
 type membership struct {
-	id       string   // of this node
-	registry registry // nil: this is the only node
+	id       string // of this node
+	registry registry
 	clock    clock.Clock
 	logger   *slog.Logger
-	beats    *periodic // nil without a registry
 
 	mu     sync.Mutex
 	nodes  []petcat.Node // guarded by mu
 	readAt clock.Reading // guarded by mu
 }
 
-// startMembership asks the registry for the nodes, and goes on to do so until close. If r is
-// nil, there is only this node.
-func startMembership(ctx context.Context, r registry, id string, c clock.Clock, logger *slog.Logger) *membership {
-	m := &membership{id: id, registry: r, clock: c, logger: logger, nodes: []petcat.Node{{ID: id}}, readAt: c.Read()}
-	if r != nil {
-		m.beat(context.WithoutCancel(ctx))
-		m.beats = startPeriodic(ctx, func() time.Duration { return beatInterval }, m.beat)
+// joinNodes lets the other nodes know of this one, if there can be others.
+func (n *Node) joinNodes(ctx context.Context) error {
+	m := &membership{id: n.id, registry: n.backend.registry, clock: n.clock, logger: n.log.Logger, nodes: []petcat.Node{{ID: n.id}}, readAt: n.clock.Read()}
+	n.membership = m
+	if m.registry == nil {
+		return nil
 	}
-	return m
+	m.beat(ctx)
+	n.every(func() time.Duration { return beatInterval }, m.beat)
+	n.onClose(func(ctx context.Context) error {
+		_ = m.registry.Leave(ctx, m.id) // if it fails, the others notice that the beats end
+		return nil
+	})
+	return nil
 }
 
 // beat records that this node serves, and learns which others do.
@@ -59,12 +71,4 @@ func (m *membership) current() ([]petcat.Node, clock.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.nodes, m.readAt
-}
-
-// close ends the beats, and records that this node no longer serves.
-func (m *membership) close(ctx context.Context) {
-	if m.registry != nil {
-		m.beats.close()
-		_ = m.registry.Leave(ctx, m.id) // if it fails, the others notice that the beats end
-	}
 }

@@ -40,34 +40,27 @@ type Options struct {
 type Node struct {
 	settings  config.Settings
 	values    []config.Value
-	began     time.Time
 	clock     clock.Clock
 	log       *logging.Log
 	version   string
 	id        string // names this process among the nodes
 	listeners *listeners
-	phase     phase
 	metrics   *metrics.Metrics
+	health    health
 
-	backend      backend
-	health       healthHistory
-	membership   *membership
-	monitor      *periodic
-	audit        *auditWatch
-	auditChecks  *periodic
-	usage        *usage.Meter
-	usageWrites  *periodic
-	seriesSteps  *periodic
-	console      consoleHandler
-	levelChecks  *periodic
-	backups      *backup.Schedule // nil without scheduled backups
-	backupChecks *periodic
-	keyring      *keyring.Keyring
-	limiter      *ratelimit.Limiter
-	bans         *ratelimit.BanWriter
+	background context.Context //nolint:containedctx // of the goroutines in running
+	stop       context.CancelFunc
+	running    sync.WaitGroup
+	closers    []func(context.Context) error // of what load opened, in that order
 
-	follow    context.CancelFunc // ends the goroutines of following
-	following sync.WaitGroup
+	backend    *backend
+	membership *membership
+	audit      *auditWatch
+	usage      *usage.Meter
+	console    consoleHandler
+	backups    *backup.Schedule // nil without scheduled backups
+	keyring    *keyring.Keyring
+	limiter    *ratelimit.Limiter
 
 	api, admin *http.Server
 	handler    handler         // of the API's server
@@ -86,7 +79,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(o, l)
+	n := newNode(ctx, o, l)
 	n.serve()
 	if err := n.load(ctx); err != nil {
 		n.abandon(ctx)
@@ -95,13 +88,134 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
+// newNode makes a node and its servers. Until load, they answer that the node is starting.
+func newNode(ctx context.Context, o Options, l *listeners) *Node {
+	n := &Node{
+		settings: o.Settings, values: o.Values, clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
+		metrics: metrics.New(o.Version, o.Revision), failed: make(chan error, 2),
+	}
+	// Until the node closes, requests in flight need what runs in the background.
+	n.background, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
+	n.apiOptions = httpapi.Options{
+		Failures: ratelimit.NewBucket[clientnet.Net](n.clock, ratelimit.FailuresPerMinute),
+		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.clock, ratelimit.PeeksPerMinute),
+		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
+		Documents: documents(n.PublicURL()), TrustedProxies: clientnet.NewProxies(n.settings.TrustedProxies, n.log.Logger), CORSOrigins: n.settings.CORSOrigins,
+	}
+	n.registerEarlyMetrics()
+	n.handler.set(httpapi.Starting(n.apiOptions))
+	n.api = newHTTPServer(l.api.Addr().String(), &n.handler, n.log.Logger)
+	n.admin = newHTTPServer(l.admin.Addr().String(), n.adminHandler(), n.log.Logger)
+	return n
+}
+
+// load opens the data and makes what serves requests from it. After an error, close closes
+// what was opened.
+func (n *Node) load(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		n.openBackend,
+		n.joinNodes,
+		n.startUsage, // before any request is admitted
+		n.startLimiter,
+		n.followChanges,
+		n.startBackups,
+		n.watch,
+		n.serveAPI,
+		n.serveConsole,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	n.health.phase.Store(serving)
+	return nil
+}
+
+// every calls fn in the background, again and again until the node stops, each time after
+// the duration that wait returns.
+func (n *Node) every(wait func() time.Duration, fn func(context.Context)) {
+	n.running.Go(func() {
+		for {
+			select {
+			case <-n.background.Done():
+				return
+			case <-time.After(wait()):
+				fn(n.background)
+			}
+		}
+	})
+}
+
+// onClose has close call fn before all that it was told earlier.
+func (n *Node) onClose(fn func(context.Context) error) { n.closers = append(n.closers, fn) }
+
+// startLimiter starts to count: in memory if this is the only node, else in the database.
+// Each ban is counted in the metrics, logged and saved.
+func (n *Node) startLimiter(context.Context) error {
+	bans := ratelimit.NewBanWriter(n.backend, n.clock, n.log.Logger)
+	n.limiter = ratelimit.New(ratelimit.Options{
+		Clock: n.clock, Counters: n.backend.counters, DayUsed: n.backend.DayUsed, Bans: n.settings.Bans, Observe: n.metrics.Charge,
+		Banned: func(b petcat.Ban) {
+			n.metrics.Banned(b.Shadow)
+			n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
+				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
+			bans.Banned(b)
+		},
+	})
+	n.onClose(func(context.Context) error {
+		n.limiter.Close()
+		bans.Close()
+		return nil
+	})
+	return nil
+}
+
+// followChanges reads the keys and the bans, and starts to follow what other processes
+// change.
+func (n *Node) followChanges(ctx context.Context) (err error) {
+	n.keyring, err = keyring.Load(ctx, keyring.Options{
+		Environment: n.backend.Environment(), Store: n.backend, Clock: n.clock, Logger: n.log.Logger, Ban: n.limiter.ApplyBan,
+	})
+	if err != nil {
+		return err
+	}
+	n.backend.OnAccessChange(n.keyring.CatchUp)
+	n.running.Go(func() { n.keyring.Run(n.background) })
+	return nil
+}
+
+// watch starts the checks of the backend, the audit log and the log level.
+func (n *Node) watch(context.Context) error {
+	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
+	levels := &levelWatch{store: n.backend, clock: n.clock, log: n.log, setting: n.settings.LogLevel}
+	n.every(func() time.Duration { return checkInterval }, n.check)
+	n.every(n.audit.untilCheck, n.audit.check)
+	n.every(func() time.Duration { return levelInterval }, levels.check)
+	return nil
+}
+
+// serveAPI replaces the handler of the API's server.
+func (n *Node) serveAPI(context.Context) error {
+	n.registerMetrics()
+	options := n.apiOptions
+	options.Catalog, options.Store, options.Pets, options.Orders = n.backend.list, n.backend, n.backend, n.backend
+	options.Keyring, options.Limiter = n.keyring, n.limiter
+	api, err := httpapi.New(options)
+	if err != nil {
+		return err
+	}
+	n.handler.set(api)
+	return nil
+}
+
 // Run logs that the node is ready, and serves until ctx ends, which is no error, or
 // until it cannot go on: a listener failed, or the program has to be started again before
 // the data can be written, or trusted. At each value of reload it rereads the certificate.
 func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 	n.log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
 		"listen", n.listeners.api.Addr().String(),
-		"environment", n.backend.Environment(), "categories", n.backend.list().Count(), "version", n.version)
+		"environment", n.backend.Environment(), "categories", n.backend.list.Count(), "version", n.version)
 	n.log.Flush()
 	for {
 		select {
@@ -133,13 +247,6 @@ func (n *Node) storeFailure(ctx context.Context) error {
 	return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", err)
 }
 
-// PublicURL returns the address that clients use, without a slash at the end: the one
-// that was set, or where the listener can be reached from this machine.
-func (n *Node) PublicURL() string { return n.listeners.publicURL(n.settings) }
-
-// AdminURL returns where the admin listener can be reached from this machine.
-func (n *Node) AdminURL() string { return n.listeners.adminURL() }
-
 // Accounts returns the accounts and keys that the node serves.
 func (n *Node) Accounts() Accounts { return n.backend }
 
@@ -151,79 +258,4 @@ func (n *Node) Operators() petcat.OperatorStore { return n.backend }
 func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
 	_, err := n.keyring.Identify(ctx, key.Reveal(), n.clock.Read())
 	return err
-}
-
-// newNode makes a node and its servers. Until load, they answer that the node is starting.
-func newNode(o Options, l *listeners) *Node {
-	n := &Node{
-		settings: o.Settings, values: o.Values, began: o.Clock.Read().Time(), clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
-		metrics: metrics.New(o.Version, o.Revision), failed: make(chan error, 2),
-	}
-	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
-	n.apiOptions = httpapi.Options{
-		Failures: ratelimit.NewBucket[clientnet.Net](n.clock, ratelimit.FailuresPerMinute),
-		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.clock, ratelimit.PeeksPerMinute),
-		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
-		Documents: documents(n.PublicURL()), TrustedProxies: clientnet.NewProxies(n.settings.TrustedProxies, n.log.Logger), CORSOrigins: n.settings.CORSOrigins,
-	}
-	n.health.clock = n.clock
-	n.registerEarlyMetrics()
-	n.handler.set(httpapi.Starting(n.apiOptions))
-	n.api = newHTTPServer(l.api.Addr().String(), &n.handler, n.log.Logger)
-	n.admin = newHTTPServer(l.admin.Addr().String(), n.adminHandler(), n.log.Logger)
-	return n
-}
-
-// load opens the data, makes what serves requests from it, and replaces the handler of the
-// API's server. After an error, close closes what was opened.
-func (n *Node) load(ctx context.Context) (err error) {
-	if n.backend, err = n.openBackend(ctx); err != nil {
-		return err
-	}
-	if n.backend.Created() {
-		n.log.InfoContext(ctx, "there was no data, so a new deployment was created: it knows no keys yet", "place", n.backend.place(), "environment", n.backend.Environment())
-	}
-	n.membership = startMembership(ctx, n.backend.registry(), n.id, n.clock, n.log.Logger)
-	n.monitor = startPeriodic(ctx, untilCheck, n.check)
-	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
-	n.auditChecks = startPeriodic(ctx, n.audit.untilCheck, n.audit.check)
-	n.startUsage(ctx)
-	levels := &levelWatch{store: n.backend, clock: n.clock, log: n.log, setting: n.settings.LogLevel}
-	n.levelChecks = startPeriodic(ctx, untilLevelCheck, levels.check)
-	n.startLimiter()
-	if err := n.followChanges(ctx); err != nil {
-		return err
-	}
-	if err := n.startBackups(ctx); err != nil {
-		return err
-	}
-	n.registerMetrics()
-	options := n.apiOptions
-	options.Catalog, options.Store, options.Pets, options.Orders = n.backend.list(), n.backend, n.backend, n.backend
-	options.Keyring, options.Limiter = n.keyring, n.limiter
-	api, err := httpapi.New(options)
-	if err != nil {
-		return err
-	}
-	n.handler.set(api)
-	n.loadConsole(ctx)
-	n.phase.set(serving)
-	return nil
-}
-
-// followChanges reads the keys and the bans, and starts to follow what other processes
-// change.
-func (n *Node) followChanges(ctx context.Context) (err error) {
-	n.keyring, err = keyring.Load(ctx, keyring.Options{
-		Environment: n.backend.Environment(), Store: n.backend, Clock: n.clock, Logger: n.log.Logger, Ban: n.limiter.ApplyBan,
-	})
-	if err != nil {
-		return err
-	}
-	n.backend.OnAccessChange(n.keyring.CatchUp)
-	// This outlives ctx: until the node closes, requests in flight are checked against
-	// current keys.
-	ctx, n.follow = context.WithCancel(context.WithoutCancel(ctx))
-	n.following.Go(func() { n.keyring.Run(ctx) })
-	return nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -26,7 +27,7 @@ const (
 // finish within the shutdown timeout of the settings; then they are cut off. It returns an
 // error if something could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
-	n.phase.set(draining)
+	n.health.phase.Store(draining)
 	timeout := n.settings.ShutdownTimeout
 	ctx = context.WithoutCancel(ctx)
 	drained, cancel := context.WithTimeout(ctx, timeout)
@@ -56,35 +57,16 @@ func (n *Node) abandon(ctx context.Context) {
 	_ = n.admin.Close()
 }
 
-// close closes everything that load opened, in reverse order. It may be called on a node
-// that is only partly loaded.
+// close ends what runs in the background, and closes what load opened, the last first. It
+// may be called on a node that is only partly loaded.
 func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout-storeReserve)
 	defer cancel()
+	n.stop()
+	n.running.Wait()
 	var errs []error
-	if n.follow != nil {
-		n.follow()
-		n.following.Wait()
-	}
-	if n.limiter != nil {
-		n.limiter.Close()
-	}
-	if n.bans != nil {
-		n.bans.Close()
-	}
-	n.seriesSteps.close()
-	n.backupChecks.close()
-	n.levelChecks.close()
-	n.auditChecks.close()
-	if n.usageWrites != nil {
-		n.closeUsage(ctx)
-	}
-	n.monitor.close()
-	if n.membership != nil {
-		n.membership.close(ctx)
-	}
-	if n.backend != nil {
-		errs = append(errs, n.backend.Close())
+	for _, fn := range slices.Backward(n.closers) {
+		errs = append(errs, fn(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -19,18 +19,17 @@ const usageTimeout = 3 * time.Second
 // startUsage starts to write what the node has counted since it opened its listeners. The
 // first write is before any request is admitted: only a node that the usage history knows
 // leaves a gap in it when it is killed.
-func (n *Node) startUsage(ctx context.Context) {
+func (n *Node) startUsage(ctx context.Context) error {
 	n.usage.Open(n.backend)
 	n.usage.Flush(ctx)
-	n.usageWrites = startPeriodic(ctx, n.usage.Wait, n.usage.Flush)
-}
-
-// closeUsage ends the periodic writes, and writes the last counts.
-func (n *Node) closeUsage(ctx context.Context) {
-	n.usageWrites.close()
-	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
-	defer cancel()
-	n.usage.Close(ctx)
+	n.every(n.usage.Wait, n.usage.Flush)
+	n.onClose(func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, usageTimeout)
+		defer cancel()
+		n.usage.Close(ctx)
+		return nil
+	})
+	return nil
 }
 
 // countUsage counts the end of a request. That it was admitted is counted by then.
