@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http/httptest"
@@ -180,5 +181,27 @@ or an address; only ` + "`petcat_deprecated_requests_total`" + ` names accounts,
 	}
 	if diff := cmp.Diff(text.String(), string(got)); diff != "" {
 		t.Errorf("run go generate ./internal/metrics (-table +document):\n%s", diff)
+	}
+}
+
+// TestDeploy: dashboard and alerts ask only for metrics that exist.
+func TestDeploy(t *testing.T) {
+	known := map[string]bool{}
+	for _, row := range metrics.Table() {
+		known[row[0]] = true
+	}
+	for _, name := range []string{"../../deploy/grafana/petcat.json", "../../deploy/prometheus/alerts.yaml"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".json") && !json.Valid(text) {
+			t.Errorf("%s is no JSON", name)
+		}
+		for _, metric := range regexp.MustCompile(`petcat_[a-z_]+`).FindAllString(string(text), -1) {
+			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(metric, ""); !known[metric] && !known[base] {
+				t.Errorf("%s asks for %s", name, metric)
+			}
+		}
 	}
 }
