@@ -13,11 +13,15 @@ import (
 // headers before any other answer can be written.
 func (s *Server) admit(next handler) handler {
 	return func(e *exchange) error {
+		e.route, e.item = s.find(e.path)
+		at := e.endpoint()
+		if at != nil {
+			e.Operation = at.operation.ID // also of requests that are refused
+		}
 		if e.caller == nil {
 			return s.refuseUnauthenticated(e)
 		}
-		e.route, e.item = s.find(e.path)
-		if at := e.endpoint(); at != nil && at.operation.Free {
+		if at != nil && at.operation.Free {
 			return s.admitFree(e, next)
 		}
 		d, err := s.limiter.Spend(e.r.Context(), ratelimit.Charge{

@@ -90,7 +90,7 @@ func (s *Server) dispatch(e *exchange) error {
 		e.header()["Allow"] = allow
 		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", allow[0])
 	}
-	e.Operation, e.Deprecated = endpoint.operation.ID, endpoint.operation.Deprecated()
+	e.Deprecated = endpoint.operation.Deprecated()
 	h := e.header()
 	for _, f := range endpoint.lifecycle {
 		h[f.name] = f.value

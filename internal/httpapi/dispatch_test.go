@@ -138,7 +138,7 @@ func TestRecord(t *testing.T) {
 	if refused.Status != 400 || refused.Code != petcat.CodeMissingField || !refused.Admitted {
 		t.Errorf("the 400's record: %+v", refused)
 	}
-	if stranger.Status != 401 || stranger.Admitted || stranger.Account != 0 || stranger.Operation != "" || !stranger.API {
+	if stranger.Status != 401 || stranger.Admitted || stranger.Account != 0 || stranger.Operation != petcat.OpListCategories || !stranger.API {
 		t.Errorf("the 401's record: %+v", stranger)
 	}
 	if created.RequestID == refused.RequestID || created.RequestID == "" {

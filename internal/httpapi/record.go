@@ -18,10 +18,11 @@ import (
 
 // Record describes one request and its answer.
 type Record struct {
-	RequestID  string
-	Method     string
-	Path       string // of the URL, without the query; see requestPath
-	API        bool   // under /v1
+	RequestID string
+	Method    string
+	Path      string // of the URL, without the query; see requestPath
+	API       bool   // under /v1
+	// Operation is what the request asks for, even if it was refused; "" for no operation.
 	Operation  petcat.OperationID
 	Deprecated bool             // whether the operation is deprecated
 	Account    petcat.AccountID // 0 without a valid key
@@ -32,10 +33,8 @@ type Record struct {
 	Bytes      int64       // how many bytes of the answer's body were written
 	At         time.Time
 	Duration   time.Duration
-	Address    string // of the client; see clientAddress
-	// Asked is the operation that the request asks for, even if the request was refused.
-	Asked    petcat.OperationID
-	Decision ratelimit.Decision // of the limiter, if it was called
+	Address    string             // of the client; see clientAddress
+	Decision   ratelimit.Decision // of the limiter, if it was called
 }
 
 // exchange is one request on its way through the chain. It is kept in a pool.
@@ -138,9 +137,6 @@ func (s *Server) record(next handler) handler {
 		e.API = e.path != "" || e.Path == basePath
 		if e.caller != nil {
 			e.Account, e.Key = e.caller.Account, e.caller.Key
-		}
-		if at := e.endpoint(); at != nil {
-			e.Asked = at.operation.ID
 		}
 		e.At = e.start.Time()
 		end := e.sent

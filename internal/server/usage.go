@@ -44,7 +44,7 @@ func (n *Node) countUsage(r *httpapi.Record) {
 func refusalOf(r *httpapi.Record) petcat.Refusal {
 	d := r.Decision
 	refusal := petcat.Refusal{
-		Account: r.Account, Key: r.Key, Operation: r.Asked, Code: r.Code, Last: r.At, RequestID: r.RequestID, Status: r.Status,
+		Account: r.Account, Key: r.Key, Operation: r.Operation, Code: r.Code, Last: r.At, RequestID: r.RequestID, Status: r.Status,
 		Minute: petcat.Spent{Used: d.Minute.Limit - d.Minute.Remaining, Limit: d.Minute.Limit},
 		Day:    petcat.Spent{Used: d.Day.Limit - d.Day.Remaining, Limit: d.Day.Limit},
 	}
