@@ -114,28 +114,6 @@ func TestBreakerIsTripped(t *testing.T) {
 	b.lets("who comes after the trial")
 }
 
-func TestBreakerState(t *testing.T) {
-	b := newBreakerTest(t)
-	want := func(when string, state State, cause error) {
-		t.Helper()
-		if got, err := b.State(); got != state || !errors.Is(err, cause) {
-			t.Errorf("%s: state %d because of %v; want %d, %v", when, got, err, state, cause)
-		}
-	}
-	want("at first", Closed, nil)
-	b.Leave(b.lets("the first"), Failed, errAway)
-	want("after a failure", Open, errAway)
-	b.clock.Advance(time.Hour)
-	want("long after a failure, for somebody has to try", Open, errAway)
-	trial := b.lets("the trial")
-	want("during a trial", HalfOpen, errAway)
-	b.Leave(trial, Failed, errAway)
-	want("when it has failed", Open, errAway)
-	b.clock.Advance(openFor)
-	b.Leave(b.lets("the next trial"), Answered, nil)
-	want("after an answer", Closed, nil)
-}
-
 // Who comes during a trial is not refused before it is known how that went.
 func TestBreakerWaitsForTheTrial(t *testing.T) {
 	for _, tt := range []struct {

@@ -333,44 +333,6 @@ func TestReadersWithAWriter(t *testing.T) {
 	readers.Wait()
 }
 
-// After a create, everything but the end of the compressed list is the very
-// memory of before: it was not compressed again. And the end is no more than
-// one block and one category.
-func TestCreateCompressesOneBlockAlone(t *testing.T) {
-	const element = 3_000
-	c := catalog.New("d")
-	c.Apply(many(1, 1_000, element))
-	for _, e := range []catalog.Encoding{catalog.Gzip, catalog.Zstd} {
-		t.Run(e.String(), func(t *testing.T) {
-			for range 100 { // more than fills a block
-				before := current(t, c)
-				old := before.Representation(e).Parts
-				c.Apply(many(int(before.Count())+1, int(before.Count())+1, element))
-				now := current(t, c)
-				parts := now.Representation(e).Parts
-				if len(parts) < 20 || len(parts) < len(old) || len(parts) > len(old)+1 {
-					t.Fatalf("%d parts became %d", len(old), len(parts))
-				}
-				for i := range old[:len(old)-1] {
-					if &old[i][0] != &parts[i][0] || len(old[i]) != len(parts[i]) {
-						t.Fatalf("part %d of %d was made again", i, len(parts))
-					}
-				}
-				// Of the plain list, all but the end is written in long pieces.
-				plain := now.Representation(catalog.Identity).Parts
-				if n := len(plain[len(plain)-1]); n > block+element+1 {
-					t.Fatalf("the last part has %d bytes", n)
-				}
-				for i, part := range plain[:max(0, len(plain)-2)] {
-					if n := len(part); n < extent-block-element || n > extent {
-						t.Fatalf("part %d of %d has %d bytes", i, len(plain), n)
-					}
-				}
-			}
-		})
-	}
-}
-
 // All who ask for one encoding of one snapshot share one answer.
 func TestRepresentationIsMadeOnce(t *testing.T) {
 	c := catalog.New("d")

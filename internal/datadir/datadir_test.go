@@ -1,12 +1,10 @@
 package datadir
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,14 +20,6 @@ func open(t *testing.T, path string) *Dir {
 		t.Fatalf("open %s: %v", path, err)
 	}
 	return d
-}
-
-func TestOpenMakesParents(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "a", "b", "c"))
-	left, err := os.ReadDir(d.path)
-	if err != nil || len(left) != 0 {
-		t.Errorf("a fresh directory holds %v (%v), want nothing", left, err)
-	}
 }
 
 func TestUnusable(t *testing.T) {
@@ -111,57 +101,6 @@ func TestMigrationLockWaits(t *testing.T) {
 	}
 }
 
-// lockHolder makes the test binary a server that holds the lock of the directory in which
-// it runs, and says so, until it is killed.
-const lockHolder = "PETCAT_DATADIR_TEST_LOCK"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(lockHolder) == "" {
-		os.Exit(m.Run())
-	}
-	d, err := Open(".")
-	if err == nil {
-		_, err = d.LockServer()
-	}
-	fmt.Println(err)
-	select {}
-}
-
-func TestLocksEndWithTheirProcess(t *testing.T) {
-	d := open(t, t.TempDir())
-	holder := exec.CommandContext(t.Context(), os.Args[0])
-	holder.Dir, holder.Env = d.path, append(os.Environ(), lockHolder+"=1")
-	out, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = holder.Process.Kill()
-		_ = holder.Wait()
-	})
-	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
-		t.Fatalf("the other process says %q", line)
-	}
-	_, err = d.LockServer()
-	if who := fmt.Sprintf("(process %d)", holder.Process.Pid); err == nil || !strings.Contains(err.Error(), who) {
-		t.Fatalf("beside a server: %v; want an error that names it %s", err, who)
-	}
-	if err := holder.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = holder.Wait()
-	lock, err := d.LockServer()
-	if err != nil {
-		t.Fatalf("after the other process was killed: %v", err)
-	}
-	if err := lock.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestTurnsAreSeenByOthers(t *testing.T) {
 	d := open(t, t.TempDir())
 	turn := func() *Turn {
@@ -199,14 +138,6 @@ func TestWriteFileReplacesTheWhole(t *testing.T) {
 	}
 	if files, _ := os.ReadDir(d.path); len(files) != 1 {
 		t.Errorf("there are %v", files)
-	}
-}
-
-func TestFreeBytes(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "data"))
-	free, err := d.FreeBytes()
-	if err != nil || free <= 0 {
-		t.Errorf("there are %d bytes free, %v", free, err)
 	}
 }
 

@@ -109,7 +109,6 @@ func run(t *testing.T, open Open) {
 		{"clean", testClean},
 		{"notes", testNotes},
 		{"log level", testLogLevel},
-		{"reopen", testReopen},
 	} {
 		t.Run(suite.name, func(t *testing.T) { suite.run(t, open) })
 	}
