@@ -15,13 +15,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"petcat"
+	"petcat/internal/sqlite"
 	"petcat/internal/store"
 )
 
@@ -45,47 +46,191 @@ type Info struct {
 
 // Create makes a backup in an empty file. After an error the file is worth nothing. Syncing
 // it is up to the caller.
-func Create(ctx context.Context, path string, from Source, program string, now time.Time) (Info, error) {
+func Create(ctx context.Context, path string, from Source, program string, now time.Time) (i Info, err error) {
 	f := &File{path: path}
-	err := from.Backup(ctx, f)
+	err = from.Backup(ctx, f)
 	if err == nil {
 		err = f.finish(ctx, program, now)
 	}
-	var i Info
 	if err == nil {
 		i, err = f.info(ctx)
 	}
-	return i, errors.Join(err, f.Close())
+	return i, sqlite.FullDisk(errors.Join(err, f.Close()))
+}
+
+// Verify reads all of a backup. It returns one sentence for each fault, none for a sound
+// backup; the zero Info for a damaged file; and an [openerror.Error] for a file that is no
+// finished backup of petcat.
+func Verify(ctx context.Context, path string) (i Info, findings []string, err error) {
+	f, err := Open(ctx, path)
+	if err != nil {
+		return i, nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if findings, err = f.file.Integrity(); err != nil || len(findings) > 0 {
+		return i, findings, err // the pages of a damaged file may lead in a circle
+	}
+	i, err = f.info(ctx)
+	if err == nil {
+		findings, err = f.compare()
+	}
+	var check petcat.AuditCheck
+	if err == nil {
+		err = store.CheckAudit(f.file, &check)
+		findings = append(findings, AuditFindings(&check)...)
+	}
+	if err != nil && ctx.Err() == nil { // nothing else uses the file, so the file is the reason
+		return i, append(findings, "not every row can be read: "+err.Error()), nil
+	}
+	return i, findings, err
+}
+
+// AuditFindings returns one sentence for each fault of an audit log that was checked.
+func AuditFindings(check *petcat.AuditCheck) []string {
+	findings, more := check.Faults()
+	if more > 0 {
+		findings = append(findings, fmt.Sprintf("there are %d more faults of the audit log", more))
+	}
+	return findings
+}
+
+// File is a backup, or the beginning of one. It implements [store.Copy] for one goroutine.
+type File struct {
+	path string
+	file *sqlite.File // nil: nothing was read or written yet
+}
+
+// Open opens a backup for reading. It returns an [openerror.Error] if it is no finished backup
+// of petcat.
+func Open(ctx context.Context, path string) (*File, error) {
+	file, err := sqlite.ReadBackup(ctx, path)
+	return &File{path, file}, err
+}
+
+// Close closes the file. What was not committed is lost.
+func (f *File) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// Path implements [store.Copy].
+func (f *File) Path() string { return f.path }
+
+// Tables implements [store.Copy]. A file that was not opened before is opened for writing, in
+// one transaction.
+func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
+	if f.file == nil {
+		if f.file, err = sqlite.EditFile(ctx, f.path); err != nil {
+			return nil, err
+		}
+		if _, err := f.file.Exec("BEGIN"); err != nil {
+			return nil, err
+		}
+	}
+	return f.tables(` AND t.name <> 'goose_db_version' AND t.name NOT LIKE 'sqlite%'`)
+}
+
+// tables returns the tables but checksum that meet a condition, in the order in which they
+// were created.
+func (f *File) tables(condition string) (tables []store.Table, err error) {
+	query := `SELECT t.name, group_concat(c.name, ', ' ORDER BY c.cid), group_concat(c.name, ', ' ORDER BY c.pk) FILTER (WHERE c.pk > 0)
+		FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+		WHERE t.type = 'table' AND t.name <> 'checksum'` + condition + ` GROUP BY t.rowid ORDER BY t.rowid`
+	err = f.file.Query(func(scan store.Scan) error {
+		var name, columns string
+		var key sql.Null[string]
+		err := scan(&name, &columns, &key)
+		if !key.Valid {
+			key.V = columns
+		}
+		tables = append(tables, store.Table{Name: name, Columns: strings.Split(columns, ", "), Key: key.V})
+		return err
+	}, query)
+	return tables, err
+}
+
+// rowsInStatement is how many rows one statement inserts.
+const rowsInStatement = 100
+
+// Fill implements [store.Copy].
+func (f *File) Fill(t store.Table, rows iter.Seq2[[]any, error]) error {
+	_, err := f.file.Exec(`DELETE FROM ` + t.Name) // what the migrations wrote
+	var some []any
+	insert := func() error {
+		n := len(some) / len(t.Columns)
+		if n == 0 {
+			return nil
+		}
+		row := `(?` + strings.Repeat(", ?", len(t.Columns)-1) + `)`
+		_, err := f.file.Exec(`INSERT INTO `+t.Name+` (`+strings.Join(t.Columns, ", ")+`) VALUES `+row+strings.Repeat(", "+row, n-1), some...)
+		some = some[:0]
+		return err
+	}
+	for row, failed := range rows {
+		if err == nil {
+			err = failed
+		}
+		if some = append(some, row...); err == nil && len(some) == rowsInStatement*len(t.Columns) {
+			err = insert()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(err, insert())
+}
+
+// Rows implements [store.Copy].
+func (f *File) Rows(t store.Table) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		row, into := make([]any, len(t.Columns)), make([]any, len(t.Columns))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		stopped := errors.New("stopped")
+		err := f.file.Query(func(scan store.Scan) error {
+			err := scan(into...)
+			if err == nil && !yield(row, nil) {
+				return stopped
+			}
+			return err
+		}, `SELECT `+strings.Join(t.Columns, ", ")+` FROM `+t.Name+` ORDER BY `+t.Key)
+		if err != nil && !errors.Is(err, stopped) {
+			yield(nil, err)
+		}
+	}
 }
 
 // finish writes what a backup has beside the copied tables.
 func (f *File) finish(ctx context.Context, program string, now time.Time) error {
-	tables, err := f.Tables(ctx)
-	if err != nil {
+	if _, err := f.Tables(ctx); err != nil { // it opens what SQLite has copied
 		return err
 	}
-	exec := func(query string, args ...any) error { return f.exec(ctx, query, args...) }
-	if err := store.Strip(exec, tables, now, program); err != nil {
+	if err := store.Strip(f.file, now, program); err != nil {
 		return err
 	}
 	// When the schema was made says nothing about the data.
-	if err := exec(`UPDATE goose_db_version SET tstamp = '1970-01-01 00:00:00'`); err != nil {
+	if _, err := f.file.Exec(`UPDATE goose_db_version SET tstamp = '1970-01-01 00:00:00'`); err != nil {
 		return err
 	}
-	sums, err := f.computed(ctx)
+	sums, err := f.computed()
 	if err != nil {
 		return err
 	}
-	if err := exec(`CREATE TABLE checksum (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) STRICT`); err != nil {
+	if _, err := f.file.Exec(`CREATE TABLE checksum (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) STRICT`); err != nil {
 		return err
 	}
+	var rows [][]any
 	for _, table := range slices.Sorted(maps.Keys(sums)) {
-		s := sums[table]
-		if err := exec(`INSERT INTO checksum (table_name, rows, sha256) VALUES (?, ?, ?)`, table, s.rows, s.sha256); err != nil {
-			return err
-		}
+		rows = append(rows, []any{table, sums[table].rows, sums[table].sha256})
 	}
-	return exec("COMMIT")
+	if err := f.file.ExecEach(`INSERT INTO checksum (table_name, rows, sha256) VALUES (?, ?, ?)`, rows); err != nil {
+		return err
+	}
+	_, err = f.file.Exec("COMMIT")
+	return err
 }
 
 // sum is what the table checksum says of a table.
@@ -94,85 +239,88 @@ type sum struct {
 	sha256 string
 }
 
-// schemaTable is the name under which the table checksum has the schema.
-const schemaTable = "sqlite_schema"
-
 // computed returns the sums of all tables and of the schema, by table.
-func (f *File) computed(ctx context.Context) (map[string]sum, error) {
-	tables, err := f.tables(ctx)
+func (f *File) computed() (map[string]sum, error) {
+	tables, err := f.tables("")
 	if err != nil {
 		return nil, err
 	}
-	tables = append(tables, store.Table{Name: schemaTable, Key: []string{"name"}, Columns: []string{"type", "name", "tbl_name", "sql"}})
+	schema := store.Table{Name: "sqlite_schema WHERE tbl_name <> 'checksum'", Columns: []string{"type", "name", "tbl_name", "sql"}, Key: "name"}
 	sums := make(map[string]sum)
-	for _, t := range tables {
-		if sums[t.Name], err = f.sumOf(ctx, t); err != nil {
-			return nil, fmt.Errorf("read the table %s: %w", t.Name, err)
+	for _, t := range append(tables, schema) {
+		name, _, _ := strings.Cut(t.Name, " ")
+		if sums[name], err = f.sumOf(t); err != nil {
+			return nil, fmt.Errorf("read the table %s: %w", name, err)
 		}
 	}
 	return sums, nil
 }
 
-func (f *File) sumOf(ctx context.Context, t store.Table) (s sum, err error) {
-	query := `SELECT quote(` + strings.Join(t.Columns, `) || ',' || quote(`) + `) FROM ` + t.Name
-	if t.Name == schemaTable {
-		query += ` WHERE tbl_name <> 'checksum'`
-	}
+func (f *File) sumOf(t store.Table) (s sum, err error) {
 	hash := sha256.New()
 	var row sql.RawBytes
-	err = f.each(ctx, func(rows *sql.Rows) error {
-		if err := rows.Scan(&row); err != nil {
-			return err
-		}
+	err = f.file.Query(func(scan store.Scan) error {
 		s.rows++
+		err := scan(&row)
 		_, _ = hash.Write(row)
 		_, _ = hash.Write([]byte{'\n'})
-		return nil
-	}, query+` ORDER BY `+strings.Join(t.Key, ", "))
+		return err
+	}, `SELECT quote(`+strings.Join(t.Columns, `) || ',' || quote(`)+`) FROM `+t.Name+` ORDER BY `+t.Key)
 	s.sha256 = hex.EncodeToString(hash.Sum(nil))
 	return s, err
 }
 
 // written returns the rows of the table checksum, by table.
-func (f *File) written(ctx context.Context) (map[string]sum, error) {
+func (f *File) written() (map[string]sum, error) {
 	sums := make(map[string]sum)
-	err := f.each(ctx, func(rows *sql.Rows) error {
+	err := f.file.Query(func(scan store.Scan) error {
 		var table string
 		var s sum
-		err := rows.Scan(&table, &s.rows, &s.sha256)
+		err := scan(&table, &s.rows, &s.sha256)
 		sums[table] = s
 		return err
 	}, `SELECT table_name, rows, sha256 FROM checksum`)
 	return sums, err
 }
 
+// compare compares the tables with what the table checksum says of them.
+func (f *File) compare() (findings []string, err error) {
+	written, err := f.written()
+	if err != nil {
+		return nil, err
+	}
+	computed, err := f.computed()
+	both := maps.Clone(computed)
+	maps.Copy(both, written)
+	for _, table := range slices.Sorted(maps.Keys(both)) {
+		if now, was := computed[table], written[table]; now != was && err == nil {
+			findings = append(findings, fmt.Sprintf("%s: its %d rows are not the %d that were backed up", table, now.rows, was.rows))
+		}
+	}
+	return findings, err
+}
+
 // info reads what a backup says about itself.
 func (f *File) info(ctx context.Context) (Info, error) {
-	const query = `SELECT e.value, d.value, t.value, p.value, c.revision
-		FROM meta AS e, meta AS d, meta AS t, meta AS p, counter AS c
+	const query = `SELECT e.value, d.value, t.value, p.value, c.revision, page_count * page_size
+		FROM meta AS e, meta AS d, meta AS t, meta AS p, counter AS c, pragma_page_count, pragma_page_size
 		WHERE e.name = 'environment' AND d.name = 'dataset' AND t.name = ? AND p.name = ?`
 	i := Info{Rows: make(map[string]int64)}
 	var takenAt string
-	into := []any{(*string)(&i.Environment), &i.Dataset, &takenAt, &i.Program, &i.Revision}
-	if err := f.conn.QueryRowContext(ctx, query, store.MetaTakenAt, store.MetaProgram).Scan(into...); err != nil {
+	into := []any{(*string)(&i.Environment), &i.Dataset, &takenAt, &i.Program, &i.Revision, &i.Size}
+	if _, err := f.file.QueryRow(query, []any{store.MetaTakenAt, store.MetaProgram}, into...); err != nil {
 		return i, err
 	}
-	sums, err := f.written(ctx)
-	for table, s := range sums {
-		if isData(table) && table != "meta" && table != "counter" {
-			i.Rows[table] = s.rows
-		}
+	tables, err := f.Tables(ctx)
+	if err != nil {
+		return i, err
+	}
+	sums, err := f.written()
+	for _, t := range tables {
+		i.Rows[t.Name] = sums[t.Name].rows
 	}
 	if err == nil {
 		i.TakenAt, err = time.Parse(time.RFC3339, takenAt)
 	}
-	if err != nil {
-		return i, err
-	}
-	file, err := os.Stat(f.path)
-	if err != nil {
-		return i, err
-	}
-	i.Size = file.Size()
-	return i, nil
+	return i, err
 }

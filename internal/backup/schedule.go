@@ -10,10 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"petcat"
@@ -29,8 +27,6 @@ const (
 	retryAfter = 10 * time.Minute
 	// lastNote is the name of the note about the last good backup.
 	lastNote = "scheduled_backup"
-	ending   = ".backup"
-	nameTime = "20060102T150405Z" // names sort by it
 )
 
 // Notes are short texts that all nodes share.
@@ -49,7 +45,7 @@ type Store interface {
 	Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error)
 }
 
-// Made is a scheduled backup that was verified, and that the command took.
+// Made is a scheduled backup that was verified and that the command took.
 type Made struct {
 	TakenAt time.Time `json:"taken_at"` // the moment of the copy
 	Host    string    `json:"host"`     // the machine that made it
@@ -67,10 +63,13 @@ func LastMade(ctx context.Context, notes Notes) (last Made, err error) {
 	return last, err
 }
 
-// ScheduleOptions are the options of a [Schedule].
-type ScheduleOptions struct {
+// Schedule makes backups at intervals: on one node at a time, while the service runs. A
+// backup counts when it was verified and the command took it; only then are older ones
+// removed. Call Check repeatedly, each time after what UntilCheck returns; both are for one
+// goroutine.
+type Schedule struct {
 	Store   Store
-	Folder  string        // an absolute path, which [PrepareFolder] accepted
+	Folder  string        // an absolute path
 	Every   time.Duration // from one backup to the next
 	Keep    int           // how many are kept in the folder, at least 1
 	Command string        // a program that gets the path of each backup; "" for none
@@ -78,33 +77,21 @@ type ScheduleOptions struct {
 	Version string        // of petcat
 	Clock   clock.Clock
 	Logger  *slog.Logger
-}
-
-// Schedule makes backups at intervals: on one node at a time, while the service runs. A
-// backup counts when it was verified and the command took it; only then are older ones
-// removed. Call Check repeatedly, each time after what UntilCheck returns; both are for one
-// goroutine.
-type Schedule struct {
-	ScheduleOptions
 
 	failures atomic.Int64
-	last     atomic.Pointer[Made]
+	last     atomic.Value // Made
 	wait     time.Duration
 	untaken  string // the last file, if the command failed
-}
-
-// NewSchedule returns a schedule.
-func NewSchedule(o ScheduleOptions) *Schedule {
-	s := &Schedule{ScheduleOptions: o}
-	s.last.Store(&Made{})
-	return s
 }
 
 // Failures returns how many backups of this node failed.
 func (s *Schedule) Failures() int64 { return s.failures.Load() }
 
 // Last returns the last good backup of any node, as of this node's last check.
-func (s *Schedule) Last() Made { return *s.last.Load() }
+func (s *Schedule) Last() Made {
+	last, _ := s.last.Load().(Made)
+	return last
+}
 
 // UntilCheck returns how long to wait before the next check.
 func (s *Schedule) UntilCheck() time.Duration { return s.wait }
@@ -133,7 +120,7 @@ func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.last.Store(&last)
+	s.last.Store(last)
 	age := s.Clock.Read().Time().Sub(last.TakenAt)
 	if age < -s.Every {
 		return 0, nil // the clock was set back
@@ -146,44 +133,37 @@ func (s *Schedule) make(ctx context.Context) error {
 	if due, err := s.untilDue(ctx); err != nil || due > 0 {
 		return err // another node was faster
 	}
-	made, err := s.write(ctx)
+	// The files of other deployments are left alone.
+	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Store.Environment(), s.Store.Dataset())
+	if err := s.remove(osfile.DraftPattern(prefix+"*.backup"), 0, ""); err != nil { // of nodes that were killed
+		return err
+	}
+	made, err := s.write(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	if s.untaken != "" {
 		_ = os.Remove(s.untaken)
-		s.untaken = ""
 	}
+	s.untaken = made.File
 	if err := s.runCommand(ctx, made.File); err != nil {
-		s.untaken = made.File
 		return err
 	}
+	s.untaken = ""
 	if err := s.note(ctx, made); err != nil {
 		return fmt.Errorf("note the last backup: %w", err)
 	}
 	s.Logger.InfoContext(ctx, "a scheduled backup was made and verified", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
-	if err := s.removeOld(made.File); err != nil {
+	if err := s.remove(prefix+"*.backup", s.Keep-1, filepath.Base(made.File)); err != nil {
 		s.Logger.WarnContext(ctx, "old backups cannot be removed", "folder", s.Folder, "error", err)
 	}
 	return nil
 }
 
-// prefix begins the names of this data's backups. Other files are left alone.
-func (s *Schedule) prefix() string {
-	return fmt.Sprintf("petcat-%s-%.8s-", s.Store.Environment(), s.Store.Dataset())
-}
-
 // write makes a backup and verifies it. After an error there is no file.
-func (s *Schedule) write(ctx context.Context) (Made, error) {
+func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 	begun := s.Clock.Read()
-	drafts, err := s.names(osfile.DraftPattern(s.prefix() + "*" + ending)) // of nodes that were killed
-	if err != nil {
-		return Made{}, err
-	}
-	for _, name := range drafts {
-		_ = os.Remove(filepath.Join(s.Folder, name))
-	}
-	path := filepath.Join(s.Folder, s.prefix()+begun.Time().UTC().Format(nameTime)+ending)
+	path := filepath.Join(s.Folder, prefix+begun.Time().UTC().Format("20060102T150405Z")+".backup")
 	draft, err := osfile.NewDraft(path)
 	if err != nil {
 		return Made{}, err
@@ -197,15 +177,14 @@ func (s *Schedule) write(ctx context.Context) (Made, error) {
 	if err == nil {
 		_, faults, err = Verify(ctx, draft.Name())
 	}
-	if err == nil && len(faults) > 0 {
+	if len(faults) > 0 {
 		err = fmt.Errorf("the backup has faults, the first of %d: %s; check the data with petcat verify", len(faults), faults[0])
 	}
 	if err == nil {
 		err = draft.Keep(false)
 	}
-	return Made{
-		TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: s.Clock.Read().Since(begun).Seconds(),
-	}, err
+	took := s.Clock.Read().Since(begun).Seconds()
+	return Made{TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: took}, err
 }
 
 // runCommand hands a backup to the operator's program.
@@ -224,6 +203,7 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 }
 
 func (s *Schedule) note(ctx context.Context, made Made) error {
+	s.last.Store(made)
 	text, err := json.Marshal(made)
 	if err != nil {
 		return err
@@ -232,53 +212,16 @@ func (s *Schedule) note(ctx context.Context, made Made) error {
 	if err == nil {
 		_, err = s.Store.SwapNote(ctx, lastNote, was, string(text))
 	}
-	if err == nil {
-		s.last.Store(&made)
-	}
 	return err
 }
 
-// removeOld removes the oldest backups, so that Keep are left. The newest, which was verified
-// just now, stays, whatever the clock says.
-func (s *Schedule) removeOld(newest string) error {
-	names, err := s.names(s.prefix() + "????????T??????Z" + ending)
-	names = slices.DeleteFunc(names, func(name string) bool { return name == filepath.Base(newest) })
-	for _, name := range names[:max(0, len(names)-(s.Keep-1))] {
+// remove removes the files in the folder that match a pattern, the oldest first, until so
+// many are left, and never the newest, whatever the clock said when it was named.
+func (s *Schedule) remove(pattern string, left int, newest string) error {
+	names, err := fs.Glob(os.DirFS(s.Folder), pattern) // ascending
+	names = slices.DeleteFunc(names, func(name string) bool { return name == newest })
+	for _, name := range names[:max(0, len(names)-left)] {
 		err = errors.Join(err, os.Remove(filepath.Join(s.Folder, name)))
 	}
 	return err
-}
-
-// names returns the names in the folder that match a pattern, ascending.
-func (s *Schedule) names(pattern string) (names []string, err error) {
-	entries, err := os.ReadDir(s.Folder)
-	for _, entry := range entries {
-		if matches, _ := filepath.Match(pattern, entry.Name()); matches && entry.Type().IsRegular() {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, err
-}
-
-// PrepareFolder creates the folder if it is missing, with the mode 0700, and checks that
-// files can be created in it. Its error completes a sentence that names the folder. What may
-// pass, such as a full disk, is not an error here: the backups report it.
-func PrepareFolder(path string) error {
-	err := osfile.PrepareDirectory(path)
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err // the path is named already
-	}
-	for _, never := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR, osfile.ErrNotDirectory} {
-		if errors.Is(err, never) {
-			return err
-		}
-	}
-	return nil
-}
-
-// IsOpen reports whether users other than the owner have access to a folder.
-func IsOpen(path string) bool {
-	const others fs.FileMode = 0o077
-	info, err := os.Stat(path)
-	return err == nil && runtime.GOOS != "windows" && info.Mode()&others != 0
 }

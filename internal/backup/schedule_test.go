@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,9 +29,9 @@ func newSchedule(t *testing.T, s Store) *schedule {
 	t.Helper()
 	c := clock.NewManual(noon)
 	folder := t.TempDir()
-	return &schedule{t: t, clock: c, Schedule: NewSchedule(ScheduleOptions{
-		Store: s, Folder: folder, Every: time.Hour, Keep: 2, Host: "host", Version: "test", Clock: c, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})}
+	return &schedule{t: t, clock: c, Schedule: &Schedule{
+		Store: s, Folder: folder, Every: time.Hour, Keep: 2, Host: "host", Version: "test", Clock: c, Logger: slog.New(slog.DiscardHandler),
+	}}
 }
 
 // after checks after some time, and returns the names in the folder.
@@ -93,7 +92,7 @@ func (f faulty) Backup(ctx context.Context, to store.Copy) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "UPDATE pet SET category_id = 99")
+	_, err = db.Exec("UPDATE pet SET category_id = 99")
 	return errors.Join(err, db.Close())
 }
 
@@ -170,18 +169,5 @@ func TestAlone(t *testing.T) {
 	}
 	if ran, err := b.Alone(t.Context(), func(context.Context) error { return nil }); !ran || err != nil {
 		t.Errorf("afterwards: %v, %v", ran, err)
-	}
-}
-
-func TestPrepareFolder(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "new", "folder")
-	must(t, PrepareFolder(folder))
-	if IsOpen(folder) {
-		t.Error("others may look into the folder")
-	}
-	file := filepath.Join(folder, "file")
-	must(t, os.WriteFile(file, nil, 0o600))
-	if err := PrepareFolder(file); err == nil || err.Error() != "it is not a directory" {
-		t.Errorf("a file: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petcat/internal/backup"
+	"petcat/internal/osfile"
 )
 
 // backups looks at the directory of scheduled backups, and at the record of the last one.
@@ -56,14 +57,14 @@ func (x *examination) backupFolder(folder string) {
 		return
 	}
 	if err == nil {
-		err = backup.PrepareFolder(folder)
+		err = osfile.PrepareDirectory(folder)
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the path is named already
 	}
 	if err != nil {
 		x.found("backups", Problem, "they cannot be written to %s (%v); give this user write permission, or choose another directory with --backup-dir", folder, err)
 		return
-	}
-	if backup.IsOpen(folder) {
-		x.found("backups", Warning, "users other than the owner have access to %s; remove it: chmod 0700 %s", folder, folder)
 	}
 	x.backupRoom(folder)
 }

@@ -50,16 +50,14 @@ func copyTable(ctx context.Context, tx pgx.Tx, t store.Table, to store.Copy) (st
 		return nil, err
 	}
 	defer rows.Close()
-	for rows.Next() {
-		row, err := rows.Values()
-		if err != nil {
-			return nil, err
+	stopped = to.Fill(t, func(yield func([]any, error) bool) {
+		for rows.Next() {
+			if row, err := rows.Values(); !yield(row, err) {
+				return
+			}
 		}
-		if err := to.Insert(ctx, t, row); err != nil {
-			return err, nil
-		}
-	}
-	return nil, rows.Err()
+	})
+	return stopped, rows.Err()
 }
 
 // Restore fills an empty database with a backup, in one transaction. It returns an
@@ -142,7 +140,7 @@ func (t *tx) fill(table store.Table, from store.Copy) error {
 	}
 	columns := none.FieldDescriptions()
 	none.Close()
-	next, stop := iter.Pull2(from.Rows(t.ctx, table))
+	next, stop := iter.Pull2(from.Rows(table))
 	defer stop()
 	_, err = t.tx.CopyFrom(t.ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(func() ([]any, error) {
 		row, err, _ := next() // nil, nil after the last

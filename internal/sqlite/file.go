@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite/lib"
@@ -26,9 +27,19 @@ func draftPragmas() []string {
 	return []string{"journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)"}
 }
 
+// File is an open database file that no server uses.
+type File struct {
+	store.Conn
+
+	db *sql.DB
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.db.Close() }
+
 // EditFile opens a database file that nobody else has open, for writing. An empty file gets
 // the tables of the schema, and an older one is brought up to date.
-func EditFile(ctx context.Context, path string) (*sql.DB, error) {
+func EditFile(ctx context.Context, path string) (*File, error) {
 	db, err := open(dsn(path, "rw", draftPragmas()), 1)
 	if err != nil {
 		return nil, err
@@ -41,26 +52,26 @@ func EditFile(ctx context.Context, path string) (*sql.DB, error) {
 		err = migrate(ctx, db, files, path, true)
 	}
 	if err != nil {
-		return nil, errors.Join(FullDisk(err), db.Close())
+		return nil, errors.Join(err, db.Close())
 	}
-	return db, nil
+	return &File{conn{ctx, db}, db}, nil
 }
 
-// ReadFile opens a database file that nobody writes to, for reading. It returns an
-// [openerror.Error] if it is not of petcat, or of a newer version.
-func ReadFile(ctx context.Context, path string) (*sql.DB, error) {
+// ReadBackup opens a backup, to which nobody writes. It returns an [openerror.Error] if it is
+// not of petcat, of a newer version, or not finished.
+func ReadBackup(ctx context.Context, path string) (*File, error) {
 	db, err := open(dsn(path, "ro", readerPragmas())+"&immutable=1", 1)
 	if err != nil {
 		return nil, err
 	}
-	if err := identifyFile(ctx, db); err != nil {
+	if err := identifyBackup(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return db, nil
+	return &File{conn{ctx, db}, db}, nil
 }
 
-func identifyFile(ctx context.Context, db *sql.DB) error {
-	var id, version int64
+func identifyBackup(ctx context.Context, db *sql.DB) error {
+	var id, version, sums int64
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil || id != applicationID {
 		return openerror.Errorf(openerror.Foreign, err, "it is not a backup of petcat, or its beginning is damaged")
 	}
@@ -68,11 +79,20 @@ func identifyFile(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	err = db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version)
-	if err == nil && version > known {
+	const query = `SELECT max(version_id), (SELECT count(*) FROM sqlite_schema WHERE name = 'checksum') FROM goose_db_version`
+	err = db.QueryRowContext(ctx, query).Scan(&version, &sums)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return openerror.Errorf(openerror.Foreign, err, "it is damaged (%v)", err)
+	case version > known:
 		return openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
+	case sums == 0:
+		return openerror.Errorf(openerror.Foreign, nil, "it is not a finished backup (it has no table checksum)")
+	default:
+		return nil
 	}
-	return nil // what cannot be read is a finding of [Integrity]
 }
 
 // lastMigration returns the number of the newest migration.
@@ -130,11 +150,11 @@ func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, file string
 	if err := copyFile(ctx, draft, file); err != nil {
 		return err
 	}
-	db, err := EditFile(ctx, draft.Name())
-	if err != nil {
-		return err
+	f, err := EditFile(ctx, draft.Name())
+	if err == nil {
+		err = errors.Join(markRestored(f, by, store.Now(c)), f.Close())
 	}
-	if err := errors.Join(markRestored(ctx, db, by, c), db.Close()); err != nil {
+	if err != nil {
 		return FullDisk(err)
 	}
 	return draft.Keep(false)
@@ -160,31 +180,29 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // markRestored turns a backup into a database that can be served.
-func markRestored(ctx context.Context, db *sql.DB, by petcat.Actor, c clock.Clock) error {
-	begun, err := db.BeginTx(ctx, nil)
-	if err != nil {
+func markRestored(f *File, by petcat.Actor, at time.Time) error {
+	for _, statement := range []string{"BEGIN", "DROP TABLE checksum"} {
+		if _, err := f.Exec(statement); err != nil {
+			return err
+		}
+	}
+	if err := store.NewTx(f, at, store.Sequences{}).Restored(by); err != nil {
 		return err
 	}
-	defer func() { _ = begun.Rollback() }()
-	t := store.NewTx(conn{ctx, begun}, store.Now(c), store.Sequences{})
-	if _, err := t.Exec("DROP TABLE checksum"); err != nil {
-		return err
-	}
-	if err := t.Restored(by); err != nil {
-		return err
-	}
-	return begun.Commit()
+	_, err := f.Exec("COMMIT")
+	return err
 }
 
 // Integrity asks SQLite for damage of the file, and returns one sentence for each finding.
 func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
-	findings, err = Integrity(ctx, s.readers)
+	findings, err = integrity(conn{ctx, s.readers})
 	return findings, translate(err, "check the file")
 }
 
-// Integrity is [Store.Integrity] for a file that was opened by [ReadFile].
-func Integrity(ctx context.Context, on statements) (findings []string, err error) {
-	c := conn{ctx, on}
+// Integrity is [Store.Integrity] for a file.
+func (f *File) Integrity() (findings []string, err error) { return integrity(f.Conn) }
+
+func integrity(c store.Conn) (findings []string, err error) {
 	err = c.Query(func(scan store.Scan) error {
 		var text string
 		if err := scan(&text); err != nil || text == "ok" {
@@ -202,16 +220,10 @@ func Integrity(ctx context.Context, on statements) (findings []string, err error
 			return err
 		}, `PRAGMA foreign_key_check`)
 	}
-	if IsDamage(err) { // some damage stops the check itself
+	if code := resultCode(err) & 0xff; code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB { // some damage stops the check itself
 		return append(findings, "the file is damaged: "+err.Error()), nil
 	}
 	return findings, err
-}
-
-// IsDamage reports whether an error says that a file is no database, or a damaged one.
-func IsDamage(err error) bool {
-	code := resultCode(err) & 0xff
-	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
 }
 
 // Alone runs fn: no other node uses the data.

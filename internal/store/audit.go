@@ -65,6 +65,16 @@ func scanAuditEntry(scan Scan) (petcat.AuditEntry, error) {
 	return e, err
 }
 
+// CheckAudit adds all entries of the audit log to a check.
+func CheckAudit(c Conn, check *petcat.AuditCheck) error {
+	query, _ := auditQuery(petcat.AuditQuery{})
+	return c.Query(func(row Scan) error {
+		e, err := scanAuditEntry(row)
+		check.Add(e)
+		return err
+	}, query)
+}
+
 // EachAuditEntry implements [petcat.AuditStore].
 func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
 	query, args := auditQuery(q)

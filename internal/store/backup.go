@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"petcat"
@@ -16,7 +14,7 @@ import (
 type Table struct {
 	Name    string
 	Columns []string
-	Key     []string // the columns of its primary key
+	Key     string // the columns of its primary key, as in ORDER BY
 }
 
 // Copy is a SQLite file with a copy of the data: a backup, or one in the making.
@@ -26,10 +24,11 @@ type Copy interface {
 	// Tables returns the tables of the data, parents first. In an empty file it creates
 	// them.
 	Tables(ctx context.Context) ([]Table, error)
-	// Insert adds a row: int64, string, bool, []byte or nil for each column.
-	Insert(ctx context.Context, t Table, row []any) error
+	// Fill replaces the rows of a table: int64, string, bool, []byte or nil for each
+	// column. It may keep values until it returns.
+	Fill(t Table, rows iter.Seq2[[]any, error]) error
 	// Rows returns all rows, by key: int64, string, []byte or nil for each column.
-	Rows(ctx context.Context, t Table) iter.Seq2[[]any, error]
+	Rows(t Table) iter.Seq2[[]any, error]
 }
 
 // AuditRestore is the action of the audit entry that a restore leaves. Its subject is the
@@ -44,23 +43,21 @@ const (
 
 // Strip makes a copy of the tables a backup: it deletes what a backup must not have, and
 // notes when and by which version of petcat it was made.
-func Strip(exec func(query string, args ...any) error, tables []Table, takenAt time.Time, program string) error {
-	statements := []struct{ table, query string }{
-		{"operator_session", `DELETE FROM operator_session`},
-		{"operator", `UPDATE operator SET link_hash = NULL, link_ends_at = NULL`},
+func Strip(c Conn, takenAt time.Time, program string) error {
+	statements := []string{
+		`DELETE FROM operator_session`,
+		`UPDATE operator SET link_hash = NULL, link_ends_at = NULL`,
 		// Notes are of the running deployment.
-		{"meta", `DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`},
+		`DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`,
 	}
-	for _, s := range statements {
-		if !slices.ContainsFunc(tables, func(t Table) bool { return t.Name == s.table }) {
-			continue
-		}
-		if err := exec(s.query); err != nil {
-			return fmt.Errorf("leave out rows of %s: %w", s.table, err)
+	for _, statement := range statements {
+		if _, err := c.Exec(statement); err != nil {
+			return err
 		}
 	}
 	const note = `INSERT INTO meta (name, value) VALUES (?, ?), (?, ?)`
-	return exec(note, MetaTakenAt, takenAt.UTC().Format(time.RFC3339Nano), MetaProgram, program)
+	_, err := c.Exec(note, MetaTakenAt, takenAt.UTC().Format(time.RFC3339Nano), MetaProgram, program)
+	return err
 }
 
 // IsEmpty reports whether nothing was ever written to the data. What a server writes by
