@@ -1,0 +1,370 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+// scripted are exact counters whose calls take as long as the test says, and fail as it
+// says, in virtual time.
+type scripted struct {
+	counters
+
+	plan    func() (time.Duration, error)
+	charged int       // requests that count; guarded by counters.mu
+	at      time.Time // the last answer; guarded by counters.mu
+}
+
+func newScripted() *scripted {
+	return &scripted{counters: counters{clock: clock.NewSystem(), used: make(map[petcat.AccountID]petcat.QuotaCount)}, plan: func() (time.Duration, error) { return time.Millisecond, nil }}
+}
+
+func (s *scripted) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, petcat.Revision, error) {
+	s.mu.Lock()
+	takes, err := s.plan()
+	s.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	case <-time.After(takes):
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	counts, newest, err := s.counters.Charge(ctx, charges)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range counts {
+		if c.Admitted {
+			s.charged++
+		}
+	}
+	s.at = time.Now()
+	return counts, newest, err
+}
+
+func (s *scripted) set(plan func() (time.Duration, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plan = plan
+}
+
+// The behaviours of counters.
+func well() (time.Duration, error) { return time.Millisecond, nil }
+
+func hangs() (time.Duration, error) { return time.Hour, nil }
+
+func fails() (time.Duration, error) { return 0, errors.New("connection refused") }
+
+// sharing runs a test with a limiter of several nodes, in virtual time.
+func sharing(t *testing.T, test func(t *testing.T, s *service, c *scripted)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := newScripted()
+		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Bans: petcat.BansOff})}
+		test(t, s, c)
+		s.Close()
+	})
+}
+
+var plenty = petcat.Quota{PerMinute: 1_000_000, PerDay: 1_000_000_000}
+
+// ask sends a request, and returns who decided it, or its error's code, and how long it took.
+func (s *service) ask(id petcat.AccountID) (who string, took time.Duration) {
+	began := time.Now()
+	d, err := s.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: plenty})
+	switch took = time.Since(began); {
+	case err != nil:
+		return string(petcat.CodeOf(err)), took
+	case d.Newest == 0:
+		return "memory", took
+	default:
+		return "counters", took
+	}
+}
+
+const unavailable = string(petcat.CodeServiceUnavailable)
+
+// While the counters hang or fail, requests wait for a second, and then memory decides at
+// once; one request at a time finds out whether they answer again.
+func TestSilence(t *testing.T) {
+	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails} {
+		t.Run(name, func(t *testing.T) {
+			sharing(t, func(t *testing.T, s *service, c *scripted) {
+				for range 10 {
+					who, _ := s.ask(1)
+					want(t, "who decides", who, "counters")
+				}
+				c.set(plan)
+				var all sync.WaitGroup
+				for i := range 500 {
+					all.Go(func() {
+						time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+						who, took := s.ask(1)
+						if waits := i < 100; who != "memory" || took > time.Second+10*time.Millisecond || waits && took == 0 {
+							t.Errorf("request %d was decided by %s after %s", i, who, took)
+						}
+					})
+				}
+				time.Sleep(3 * time.Second)
+				want(t, "the state", s.Err(), ratelimit.ErrSilent)
+				all.Wait()
+				want(t, "decided in memory", s.Local.Load(), 500)
+				c.set(well)
+				time.Sleep(2 * time.Second)
+				s.Check() // nobody asks, and yet it is found out
+				want(t, "the state", s.Err(), nil)
+				who, took := s.ask(1)
+				want(t, "who decides", who, "counters")
+				want(t, "how long it took", took, time.Millisecond)
+			})
+		})
+	}
+}
+
+// Memory keeps what the counters said last, and goes on from there.
+func TestMemoryGoesOnFromTheLastAnswer(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 100}}
+		for range 40 {
+			s.spend(charge)
+		}
+		c.set(hangs)
+		for left := int64(19); left >= 0; left-- {
+			want(t, "what is left of the minute", s.spend(charge).Minute.Remaining, left)
+		}
+		want(t, "the verdict", s.spend(charge).Verdict, ratelimit.MinuteSpent)
+		time.Sleep(time.Minute) // past the time that memory is trusted
+		c.set(well)
+		s.Check()
+		want(t, "what is left of the day", s.spend(charge).Day.Remaining, 59) // the counters did not learn of the 20
+	})
+}
+
+// After half a minute memory is not trusted, and all is well once the counters answer.
+func TestAway(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		c.set(fails)
+		began := time.Now()
+		for time.Since(began) < 29*time.Second {
+			who, _ := s.ask(1)
+			want(t, "who decides", who, "memory")
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		who, _ := s.ask(1)
+		want(t, "the answer after half a minute", who, unavailable)
+		want(t, "the state", s.Err(), ratelimit.ErrAway)
+		c.set(well)
+		s.Check()
+		want(t, "the state", s.Err(), nil)
+		who, _ = s.ask(1)
+		want(t, "who decides", who, "counters")
+	})
+}
+
+// An account that nobody asked for in an hour, and then the counters are silent: half a
+// minute is counted from when they fell silent.
+func TestSilenceAfterAnIdleHour(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		s.ask(1)
+		time.Sleep(time.Hour)
+		c.set(hangs)
+		who, took := s.ask(1)
+		want(t, "who decides", who, "memory")
+		want(t, "how long it took", took, time.Second)
+	})
+}
+
+// A call that fails while others are answered is no silence: its requests get 503, and are
+// not admitted from memory.
+func TestOneCallFails(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		n := 0
+		c.set(func() (time.Duration, error) {
+			if n++; n%10 == 0 {
+				return time.Millisecond, errors.New("out of shared memory")
+			}
+			return time.Millisecond, nil
+		})
+		decided := make(map[string]int)
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i := range 4_000 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 500 * time.Microsecond)
+				who, took := s.ask(petcat.AccountID(i % 32))
+				mu.Lock()
+				defer mu.Unlock()
+				decided[who]++
+				if took > 30*time.Millisecond {
+					t.Errorf("a request took %s", took)
+				}
+			})
+		}
+		all.Wait()
+		if decided["memory"] > 0 || decided[unavailable] == 0 || decided["counters"] < 3_000 {
+			t.Errorf("decided by %v", decided)
+		}
+	})
+}
+
+// More requests than the counters can decide: they work at their full rate, nobody waits
+// for more than a second for a turn, the rest get 503 and are not charged, and nothing is
+// decided in memory.
+func TestOverload(t *testing.T) {
+	for _, c := range []struct {
+		rate int // a second
+		call time.Duration
+	}{{8_000, 40 * time.Millisecond}, {3_000, 100 * time.Millisecond}, {2_000, 400 * time.Millisecond}, {3_000, 20 * time.Millisecond}} {
+		t.Run(fmt.Sprintf("%d at calls of %s", c.rate, c.call), func(t *testing.T) {
+			sharing(t, func(t *testing.T, s *service, counters *scripted) {
+				counters.set(func() (time.Duration, error) { return c.call, nil })
+				var mu sync.Mutex
+				decided := make(map[string]int)
+				var all sync.WaitGroup
+				const seconds = 3
+				for i := range seconds * c.rate {
+					all.Go(func() {
+						time.Sleep(time.Duration(i) * time.Second / time.Duration(c.rate))
+						who, took := s.ask(petcat.AccountID(i % 1_000))
+						mu.Lock()
+						defer mu.Unlock()
+						decided[who]++
+						if took > time.Second+2*c.call {
+							t.Errorf("a request took %s", took)
+						}
+					})
+				}
+				all.Wait()
+				capacity := int(seconds * 2 * 64 / c.call.Seconds())
+				if n := decided["counters"]; n < min(seconds*c.rate, capacity)*8/10 || n != counters.charged || decided["memory"] > 0 {
+					t.Errorf("decided by %v, with a capacity of %d; %d were charged", decided, capacity, counters.charged)
+				}
+				want(t, "counted as overloaded", s.Overloaded.Load(), uint64(decided[unavailable]))
+			})
+		})
+	}
+}
+
+// 20,000 requests at once, whatever the counters do: all are answered, none from memory
+// while the counters answer.
+func TestManyAtOnce(t *testing.T) {
+	for call, memory := range map[time.Duration]bool{0: false, 20 * time.Millisecond: false, time.Hour: true} {
+		sharing(t, func(t *testing.T, s *service, c *scripted) {
+			c.set(func() (time.Duration, error) { return call, nil })
+			var all sync.WaitGroup
+			for i := range 20_000 {
+				all.Go(func() { s.ask(petcat.AccountID(i % 5_000)) })
+			}
+			all.Wait()
+			want(t, "whether memory decided", s.Local.Load() > 0, memory)
+		})
+	}
+}
+
+// Stalls of the counters below a second cost waiting, and never exactness.
+func TestStallsAreExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newScripted()
+		began := time.Now()
+		c.set(func() (time.Duration, error) {
+			if in := time.Since(began) % (2 * time.Second); in < 300*time.Millisecond {
+				return 300*time.Millisecond - in, nil
+			}
+			return time.Millisecond, nil
+		})
+		nodes := make([]*ratelimit.Limiter, 4)
+		for i := range nodes {
+			nodes[i] = ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Bans: petcat.BansOff})
+		}
+		var mu sync.Mutex
+		admitted := make(map[slot]int64)
+		var all sync.WaitGroup
+		for id := range petcat.AccountID(20) {
+			r := rand.New(rand.NewPCG(uint64(id), 7))
+			for range 2_000 {
+				after, node := time.Duration(r.Int64N(int64(2*time.Minute-time.Second))), nodes[r.IntN(len(nodes))]
+				all.Go(func() {
+					time.Sleep(after)
+					d, err := node.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000_000}})
+					if err != nil {
+						t.Error(err)
+					}
+					if d.Verdict == ratelimit.Admitted {
+						mu.Lock()
+						admitted[slot{id, minuteOf(d.Now)}]++
+						mu.Unlock()
+					}
+				})
+			}
+		}
+		all.Wait()
+		for at, n := range admitted {
+			if n != 60 {
+				t.Errorf("account %d was admitted %d times in minute %d", at.account, n, at.index)
+			}
+		}
+		for _, n := range nodes {
+			n.Close()
+		}
+	})
+}
+
+// Whatever the counters do, in whatever order: nothing hangs, memory decides nothing within
+// a second of an answer, and all is well soon after they are.
+func TestChaos(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		sometimes := func(one int, then, otherwise func() (time.Duration, error)) func() (time.Duration, error) {
+			return func() (time.Duration, error) {
+				if r.IntN(one) == 0 {
+					return then()
+				}
+				return otherwise()
+			}
+		}
+		stalls := func() (time.Duration, error) { return time.Duration(100+r.IntN(300)) * time.Millisecond, nil }
+		behaviours := []func() (time.Duration, error){stalls, fails, hangs, sometimes(100, fails, well), sometimes(20, hangs, well), sometimes(2, fails, stalls), sometimes(2, hangs, fails)}
+		end := time.Now().Add(3 * time.Minute)
+		var all sync.WaitGroup
+		for id := range 64 {
+			own := rand.New(rand.NewPCG(uint64(id), 3))
+			all.Go(func() {
+				for time.Now().Before(end) {
+					who, took := s.ask(petcat.AccountID(id))
+					if took > 3*time.Second {
+						t.Errorf("a request took %s", took)
+					}
+					c.mu.Lock()
+					if since := time.Since(c.at); who == "memory" && since < time.Second {
+						t.Errorf("memory decided %s after an answer", since)
+					}
+					c.mu.Unlock()
+					time.Sleep(time.Duration(own.IntN(50)) * time.Millisecond)
+				}
+			})
+		}
+		for time.Now().Before(end) {
+			c.set(behaviours[r.IntN(len(behaviours))])
+			time.Sleep(5 * time.Second)
+			c.set(well)
+			time.Sleep(3 * time.Second)
+			s.Check() // as a node does each second
+			if err := s.Err(); err != nil {
+				t.Errorf("%v, although all is well", err)
+			}
+		}
+		all.Wait()
+	})
+}

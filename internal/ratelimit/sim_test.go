@@ -1,0 +1,447 @@
+package ratelimit_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+// The simulation runs real limiters of several nodes in virtual time, on counters that
+// follow the rule of charge_quota, and lets nodes and counters fail at random. A schedule
+// is chosen by its seed. After it, world.check compares what callers were told with the
+// promises of docs/limits.md.
+
+// world is one schedule.
+type world struct {
+	rand  *rand.Rand
+	quota petcat.Quota
+
+	mu       sync.Mutex
+	nodes    []*node // the current ones; guarded by mu
+	all      []*node // guarded by mu
+	away     bool    // the counters answer nobody; guarded by mu
+	slow     bool    // guarded by mu
+	step     int64   // of the counters' clock; guarded by mu
+	stepped  time.Time
+	spent    map[petcat.AccountID]petcat.QuotaCount // guarded by mu
+	history  map[slot]int64                         // flushed, by day; guarded by mu
+	faults   map[int64]bool                         // minutes in which callers may notice a fault; guarded by mu
+	emptied  map[int64]int64                        // how often the counters lost a minute; guarded by mu
+	lost     map[slot]int64                         // what the counters lost of a day; guarded by mu
+	memory   map[slotOf]int64                       // admitted by a node's memory, by minute; guarded by mu
+	admitted map[slot]int64                         // by the counters, by minute; guarded by mu
+	days     map[slot]int64                         // by the counters, by day; guarded by mu
+	refused  map[slot]int64                         // by a minute's quota; guarded by mu
+	broken   error                                  // the first broken promise; guarded by mu
+	decided  int                                    // guarded by mu
+}
+
+// slot is a minute or a day of an account.
+type slot struct {
+	account petcat.AccountID
+	index   int64
+}
+
+type slotOf struct {
+	slot
+	node *node
+}
+
+func minuteOf(now int64) int64 { return now / int64(time.Minute) }
+func dayOf(now int64) int64    { return now / int64(24*time.Hour) }
+
+func (w *world) fail(format string, args ...any) {
+	if w.broken == nil {
+		w.broken = fmt.Errorf(format, args...)
+	}
+}
+
+// fault marks the minute of now and its neighbours. The caller holds mu.
+func (w *world) fault() {
+	for _, by := range []time.Duration{-time.Minute, 0, time.Minute} {
+		w.faults[minuteOf(time.Now().Add(by).UnixNano())] = true
+	}
+}
+
+// empty makes the counters lose everything. The caller holds mu.
+func (w *world) empty() {
+	w.fault()
+	for id, u := range w.spent {
+		now := time.Now().UnixNano() + w.step
+		w.emptied[minuteOf(now)]++
+		at := slot{id, dayOf(now)}
+		if dayOf(u.Now) == at.index {
+			w.lost[at] += max(0, u.DayUsed-w.history[at])
+		}
+	}
+	clear(w.spent)
+}
+
+// node is a node with its clock, and what it has not flushed.
+type node struct {
+	*ratelimit.Limiter
+
+	w        *world
+	mu       sync.Mutex
+	step     int64          // of the wall clock; guarded by mu
+	asleep   int64          // how long the monotonic clock stood still; guarded by mu
+	steps    int64          // guarded by mu
+	until    time.Time      // the process stands still until then; guarded by mu
+	pending  map[slot]int64 // by day; guarded by mu
+	killed   bool           // guarded by mu
+	answered time.Time      // the last call; guarded by mu
+}
+
+func (w *world) newNode() *node {
+	n := &node{w: w, pending: make(map[slot]int64), step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), answered: time.Now().Add(-time.Hour)}
+	n.Limiter = ratelimit.New(ratelimit.Options{Clock: n, Counters: n, Bans: petcat.BansOff})
+	go func() {
+		for {
+			time.Sleep(time.Second)
+			n.wait()
+			n.Check()
+			if !n.flush() {
+				return
+			}
+		}
+	}()
+	return n
+}
+
+// Read implements [clock.Clock].
+func (n *node) Read() clock.Reading {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now().UnixNano()
+	return clock.Reading{Wall: now + n.step, Mono: now - n.asleep}
+}
+
+// wait returns when the process runs.
+func (n *node) wait() {
+	n.mu.Lock()
+	d := time.Until(n.until)
+	n.mu.Unlock()
+	time.Sleep(d)
+}
+
+// flush adds what is counted to the history, and reports whether the node lives.
+func (n *node) flush() bool {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.killed {
+		return false
+	}
+	if !n.w.away {
+		for at, count := range n.pending {
+			n.w.history[at] += count
+		}
+		clear(n.pending)
+	}
+	return true
+}
+
+// Charge implements [petcat.QuotaStore]: there, the function, and back.
+func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, petcat.Revision, error) {
+	n.wait()
+	w := n.w
+	w.mu.Lock()
+	there, back := w.delay(), w.delay()
+	w.mu.Unlock()
+	done := make(chan []petcat.QuotaCount, 1)
+	go func() {
+		time.Sleep(there)
+		if counts := w.charge(charges); counts != nil {
+			time.Sleep(back)
+			done <- counts
+		}
+	}()
+	select {
+	case counts := <-done:
+		n.wait()
+		n.mu.Lock()
+		n.answered = time.Now()
+		n.mu.Unlock()
+		return counts, 1, nil
+	case <-ctx.Done():
+		n.wait()
+		return nil, 0, ctx.Err()
+	}
+}
+
+// delay returns how long a way takes. The caller holds mu.
+func (w *world) delay() time.Duration {
+	most := 2 * time.Millisecond
+	if w.slow && w.rand.IntN(3) == 0 {
+		most = 700 * time.Millisecond
+	}
+	return time.Duration(w.rand.Int64N(int64(most)))
+}
+
+// charge is the function charge_quota; it returns nothing while the counters are away.
+func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.away {
+		return nil
+	}
+	now := time.Now().UnixNano() + w.step
+	for _, q := range charges {
+		u := w.spent[q.Account]
+		charge(&u, q.Quota, now, w.history[slot{q.Account, dayOf(now)}])
+		if u.Admitted {
+			w.spent[q.Account] = u
+		}
+		counts = append(counts, u)
+	}
+	return counts
+}
+
+// request sends a request to a node, and notes the answer. sound says that the decision is
+// there and goes by the counters' clock: they were not silent.
+func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sound bool) {
+	n.wait()
+	sent := time.Now()
+	d, err := n.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: w.quota})
+	n.wait()
+	local, sound := d.Newest == 0, err == nil && n.Err() == nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	w.decided++
+	if err != nil {
+		if !w.faults[minuteOf(time.Now().UnixNano())] && !w.faults[minuteOf(sent.UnixNano())] {
+			w.fail("an error without a fault: %v", err)
+		}
+		return d, false
+	}
+	minute, day := slot{id, minuteOf(d.Now)}, slot{id, dayOf(d.Now)}
+	switch {
+	case d.Verdict == ratelimit.MinuteSpent:
+		w.refused[minute]++
+		return d, sound
+	case d.Verdict != ratelimit.Admitted:
+		return d, sound
+	case local:
+		w.memory[slotOf{minute, n}]++
+		if since := time.Since(n.answered); since < time.Second {
+			w.fail("memory decided %s after a call was answered", since)
+		}
+	default:
+		w.admitted[minute]++
+		w.days[day]++
+	}
+	if n.killed {
+		w.lost[day]++ // what a killed node has not flushed is lost with the counters alone
+	} else {
+		n.pending[day]++
+	}
+	return d, sound
+}
+
+// call sends requests of an account until the end: bursts, or single ones that wait as
+// they are told.
+func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync.WaitGroup) {
+	pause, burst, sticky := time.Duration(1+r.Int64N(2500))*time.Millisecond, 1+r.IntN(8), r.IntN(2) == 0
+	choose := func() *node {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if sticky {
+			return w.nodes[int(id)%len(w.nodes)]
+		}
+		return w.nodes[w.rand.IntN(len(w.nodes))]
+	}
+	for time.Now().Before(end) {
+		time.Sleep(time.Duration(r.Int64N(int64(2 * pause))))
+		for range burst {
+			all.Go(func() { w.request(choose(), id) })
+		}
+		if r.IntN(8) > 0 {
+			continue
+		}
+		first, ok := w.request(choose(), id)
+		if !ok || first.Verdict != ratelimit.MinuteSpent {
+			continue
+		}
+		refused := time.Now() // what a node knows may be a minute old
+		time.Sleep(time.Duration(first.RetryAfter) * time.Second)
+		again, ok := w.request(choose(), id)
+		w.mu.Lock()
+		if ok && again.Verdict == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset && w.stepped.Before(refused.Add(-time.Minute)) {
+			w.fail("a caller who waited for %d s was refused in the same minute: %+v at %v, then %+v at %v; step %v", first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
+		}
+		w.mu.Unlock()
+	}
+}
+
+// disturb lets something fail now and then.
+func (w *world) disturb(end time.Time) {
+	for time.Now().Before(end) {
+		w.mu.Lock()
+		pause, what, lasts := time.Duration(w.rand.Int64N(int64(40*time.Second))), w.rand.IntN(8), time.Duration(1+w.rand.IntN(25))*time.Second
+		w.mu.Unlock()
+		time.Sleep(pause)
+		w.mu.Lock()
+		i := w.rand.IntN(len(w.nodes))
+		n := w.nodes[i]
+		during := func(set *bool) {
+			*set = true
+			for range lasts / time.Second {
+				w.fault()
+				w.mu.Unlock()
+				time.Sleep(time.Second)
+				w.mu.Lock()
+			}
+			*set = false
+			w.fault()
+		}
+		switch what {
+		case 0: // the database is away
+			during(&w.away)
+		case 1: // it is away, and starts empty
+			during(&w.away)
+			w.empty()
+		case 2: // it crashes, or a standby takes over
+			w.empty()
+		case 3: // it is slow
+			during(&w.slow)
+		case 4: // its clock is set
+			w.setBack()
+			w.step += w.rand.Int64N(int64(20*time.Second)) - int64(10*time.Second)
+			w.stepped = time.Now()
+			w.setBack()
+		case 5: // a node's clock is set
+			n.mu.Lock()
+			if n.asleep == 0 { // one clock of the two is right
+				n.step, n.steps = w.rand.Int64N(int64(2*time.Minute))-int64(time.Minute), n.steps+1
+			}
+			n.mu.Unlock()
+		case 6: // a node stands still, or its machine is suspended
+			w.fault()
+			n.mu.Lock()
+			n.until = time.Now().Add(lasts)
+			if w.rand.IntN(2) == 0 && n.steps == 0 {
+				n.asleep += int64(lasts)
+			}
+			n.mu.Unlock()
+			w.mu.Unlock()
+			time.Sleep(lasts)
+			w.mu.Lock()
+			w.fault()
+		default: // a node is killed, and another one starts
+			w.fault()
+			w.nodes[i] = w.newNode()
+			w.all = append(w.all, w.nodes[i])
+			n.mu.Lock()
+			n.killed = true
+			for at, count := range n.pending {
+				w.lost[at] += count
+			}
+			n.mu.Unlock()
+		}
+		w.mu.Unlock()
+	}
+}
+
+// setBack notes that the counters may give what they know of the minute and of the day once
+// more, because their clock is set. The caller holds mu.
+func (w *world) setBack() {
+	before := maps.Clone(w.spent)
+	w.empty()
+	w.spent = before
+}
+
+// simulate runs a schedule, and returns the first broken promise.
+func simulate(seed uint64) (w *world) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w = &world{
+		rand: r, quota: petcat.Quota{PerMinute: 20, PerDay: int64(60 + r.IntN(100))},
+		spent: make(map[petcat.AccountID]petcat.QuotaCount), history: make(map[slot]int64), faults: make(map[int64]bool), emptied: make(map[int64]int64),
+		lost: make(map[slot]int64), memory: make(map[slotOf]int64), admitted: make(map[slot]int64), days: make(map[slot]int64), refused: make(map[slot]int64),
+	}
+	// Some begin shortly before midnight.
+	time.Sleep(time.Until(time.Now().Truncate(24*time.Hour).Add(24*time.Hour - time.Duration(r.IntN(2))*3*time.Minute)))
+	for range 1 + r.IntN(4) {
+		w.nodes = append(w.nodes, w.newNode())
+	}
+	w.all = append(w.all, w.nodes...)
+	healthy, end := r.IntN(4) == 0, time.Now().Add(6*time.Minute)
+	var load sync.WaitGroup
+	if !healthy {
+		load.Go(func() { w.disturb(end) })
+	}
+	for id := range petcat.AccountID(3) {
+		own := rand.New(rand.NewPCG(seed, uint64(id)+2))
+		load.Go(func() { w.call(id, own, end, &load) })
+	}
+	load.Wait()
+	for _, n := range w.all {
+		n.mu.Lock()
+		n.killed = true
+		n.mu.Unlock()
+		n.Close()
+	}
+	time.Sleep(2 * time.Second)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.check(healthy)
+	return w
+}
+
+// check compares the answers with what is promised. The caller holds mu.
+func (w *world) check(healthy bool) {
+	if healthy && len(w.memory) > 0 {
+		w.fail("memory decided, and all was well")
+	}
+	for at, n := range w.admitted {
+		if most := w.quota.PerMinute * (1 + w.emptied[at.index]); n > most {
+			w.fail("the counters admitted %d in minute %d, %d at most were promised", n, at.index, most)
+		}
+	}
+	for at, n := range w.memory {
+		// Its clock may differ from that of the counters: then a minute may begin anew.
+		if most := w.quota.PerMinute * (2 + at.node.steps + w.emptied[at.index]); n > most {
+			w.fail("the memory of a node admitted %d in minute %d, %d at most were promised", n, at.index, most)
+		}
+	}
+	for at, n := range w.days {
+		if most := w.quota.PerDay + w.lost[at]; n > most {
+			w.fail("the counters admitted %d on day %d, %d at most were promised", n, at.index, most)
+		}
+	}
+	for at := range w.refused {
+		if n := w.admitted[at]; !w.faults[at.index] && n != w.quota.PerMinute {
+			w.fail("in minute %d, which had no fault, somebody was refused, and %d were admitted instead of %d", at.index, n, w.quota.PerMinute)
+		}
+	}
+}
+
+// TestSimulate runs a fixed list of schedules.
+func TestSimulate(t *testing.T) {
+	for seed := range uint64(100) {
+		simulateOne(t, seed)
+	}
+}
+
+func simulateOne(t *testing.T, seed uint64) (decided int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := simulate(seed)
+		if w.broken != nil {
+			t.Errorf("schedule %d: %v", seed, w.broken)
+		}
+		decided = w.decided
+	})
+	return decided
+}
