@@ -186,7 +186,6 @@ func TestCategories(t *testing.T) {
 	_, err = s.store.CreatePet(t.Context(), petcat.CreatePet{Account: s.account("acme").ID, New: pet})
 	must(t, err)
 	b.post("categories/2/delete").want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category Cats?")
-
 }
 
 func TestAudit(t *testing.T) {

@@ -76,14 +76,17 @@ func (e edge) dial(t *testing.T) net.Conn {
 	must(t, err)
 	conns := make(pipes, 1)
 	server := &http.Server{Handler: handler, WriteTimeout: 30 * time.Second}
-	ended := make(chan error)
-	go func() { ended <- server.Serve(conns) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(conns)
+	}()
 	client, conn := net.Pipe()
 	conns <- conn
 	t.Cleanup(func() {
 		_ = client.Close()
 		close(conns)
-		<-ended
+		<-ended                 // http.ErrServerClosed or that the listener is closed
 		time.Sleep(time.Second) // net/http delays the end of a connection whose client still sends
 	})
 	return client
