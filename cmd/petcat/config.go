@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -28,14 +29,10 @@ which it was started: --running shows those.`,
 	asJSON := jsonFlag(cmd)
 	running := cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine, asked at --admin-listen")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !*running { // prints the settings even if one is wrong: that is when users look at them
-			if err := p.printSettings(config.Values(cmd.Flags(), p.environ), *asJSON); err != nil {
-				return err
-			}
-			_, err := p.loadSettings(cmd)
-			return err
-		}
 		settings, err := p.loadSettings(cmd)
+		if !*running { // prints the settings even if one is wrong: that is when users look at them
+			return cmp.Or(p.printSettings(settings.Values, *asJSON), err)
+		}
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 	log := p.newLog(settings)
 	defer func() { _ = log.Close() }()
 	n, err := server.Start(ctx, server.Options{
-		Settings: settings, Values: config.Values(cmd.Flags(), p.environ), Clock: p.clock, Log: log, Version: build().Version, Revision: build().Revision,
+		Settings: settings, Clock: p.clock, Log: log, Version: build().Version, Revision: build().Revision,
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil // stopped during the start, as asked

@@ -37,6 +37,7 @@ func wantSettings(t *testing.T, want Settings, variables []string, arguments ...
 	t.Helper()
 	got, err := load(t, variables, arguments...)
 	must(t, err)
+	got.Values = nil
 	secrets := cmp.Comparer(func(a, b petcat.Secret) bool { return a.Reveal() == b.Reveal() })
 	prefixes := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
 	if diff := cmp.Diff(want, got, secrets, prefixes); diff != "" {
@@ -133,7 +134,7 @@ func TestMistakes(t *testing.T) {
 		{"bans", "on", "must be enforce, shadow or off"},
 		{"max-staleness", "-1s", `must be a duration such as 30s, 24h or 90d (got "-1s")`},
 		{"backup-every", "24", "such as 30s"},
-		{"backup-keep", "0", "from 1 to 10000"},
+		{"backup-keep", "0", "must be a number from 1"},
 		{"log-level", "loud", "must be debug, info, warn or error"},
 		{"log-format", "xml", "must be text or json"},
 		{"database", "mysql://u:hunter2@h/db", "this value is no URL that begins with postgres://"},
@@ -161,7 +162,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 	wantSettings(t, defaults(), []string{"PETCAT_DATABASE_FILE=" + file + ".absent"}, "--database", "sqlite")
 
-	for text, part := range map[string]string{"\n": "is empty", "'" + url + "'": "in quotes", url + "\n" + url: "control character"} {
+	for text, part := range map[string]string{"\n": "must not be empty", "'" + url + "'": "in quotes", url + "\n" + url: "control character"} {
 		write(text)
 		_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file})
 		wantRefused(t, err, "PETCAT_DATABASE", part)
@@ -220,11 +221,13 @@ func TestValues(t *testing.T) {
 	flags := pflag.NewFlagSet("config", pflag.ContinueOnError)
 	Register(flags)
 	must(t, flags.Parse([]string{"--bans", "off"}))
-	values := Values(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat", "PGPASSWORD=hunter2", "PGSSLMODE=require"})
+	settings, err := Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat", "PGPASSWORD=hunter2", "PGSSLMODE=require"})
+	must(t, err)
+	values := settings.Values
 	if len(values) != len(Table())+2 {
 		t.Fatalf("%d values of %d settings", len(values), len(Table()))
 	}
-	for _, want := range []Value{
+	for _, want := range [][6]string{
 		{"--database", "PETCAT_DATABASE", "postgres://petcat:***@db/petcat", "sqlite", "", "environment PETCAT_DATABASE"},
 		{"--bans", "PETCAT_BANS", "off", "enforce", "", "flag --bans"},
 		{"--tls-cert", "PETCAT_TLS_CERT", "", "", "off", "default"},
@@ -233,7 +236,7 @@ func TestValues(t *testing.T) {
 	} {
 		found := false
 		for _, v := range values {
-			found = found || v == want
+			found = found || want == [6]string{v.Flag, v.Environment, v.Value, v.Default, v.WhenEmpty, v.Origin}
 		}
 		if !found {
 			t.Errorf("%+v is not among the values", want)
@@ -241,8 +244,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzMask: however a password is spelled, escaped or not, it is not shown.
-func FuzzMask(f *testing.F) {
+// FuzzShown: however a password is spelled, escaped or not, it is not shown.
+func FuzzShown(f *testing.F) {
 	for _, seed := range []string{"hunter2", "1/hunter2", "1?hunter2", "1#hunter2", "hun@ter2", "hunter2%", "%41bcd", "a:b:c:d", "[::1]", "1/x?y=z&sslmode="} {
 		f.Add(seed)
 	}
@@ -251,9 +254,9 @@ func FuzzMask(f *testing.F) {
 		if len(password) < 4 || strings.Contains(around, password) {
 			return
 		}
-		got := mask(strings.Replace(around, "***", password, 1) + password)
+		got := Setting{Secret: true}.shown(strings.Replace(around, "***", password, 1) + password)
 		if strings.Contains(got, password) {
-			t.Fatalf("mask shows %q: %s", password, got)
+			t.Fatalf("%q is shown: %s", password, got)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func Register(flags *pflag.FlagSet, names ...string) (registered []Setting) {
 			continue
 		}
 		usage := fmt.Sprintf("%s (%s)", s.Usage, s.Env)
-		if s.IsBool() {
+		if s.must == trueOrFalse {
 			flags.Bool(s.Flag, s.Default == "true", usage)
 		} else {
 			flags.String(s.Flag, s.Default, usage)
@@ -33,80 +33,81 @@ func Register(flags *pflag.FlagSet, names ...string) (registered []Setting) {
 	return registered
 }
 
-// Load returns the settings of a command: the effective values of those whose flags it
-// has, and the defaults of all others. If there are mistakes, it returns one [Error] with
-// all of them. environ is in the form of [os.Environ].
-func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
-	var loaded Settings
+// Value is the value of a setting, and where it came from.
+type Value struct {
+	Flag        string `json:"flag"` // "" for a variable of libpq
+	Environment string `json:"environment"`
+	Value       string `json:"value"` // without secrets
+	Default     string `json:"default"`
+	WhenEmpty   string `json:"when_empty,omitempty"`
+	Origin      string `json:"origin"`
+
+	given   petcat.Secret
+	mistake error // why it cannot be used, whatever the setting is
+}
+
+// Shown returns the value without secrets, or in parentheses what an empty one means.
+func (v Value) Shown() string { return cmp.Or(v.Value, "("+v.WhenEmpty+")") }
+
+const originDefault = "default"
+
+// Load returns the settings of a command: the effective values of those whose flags it has,
+// and the defaults of all others. If there are mistakes, it returns one [Error] with all of
+// them, and only the Values. environ is in the form of [os.Environ].
+func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	var mistakes []string
 	variables := parseEnviron(environ)
 	for _, s := range table(&loaded) {
-		value, origin, err := s.find(flags, variables)
-		if err == nil {
-			err = s.store(value)
+		v := s.fromEnvironment(variables)
+		if flag := flags.Lookup(s.Flag); flag == nil {
+			v = s.value(s.Default, originDefault, nil)
+		} else if flag.Changed {
+			v = s.value(flag.Value.String(), "flag --"+s.Flag, nil)
 		}
-		if err != nil {
+		if err := cmp.Or(v.mistake, s.store(v.given.Reveal())); err != nil {
 			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", s.Flag, s.Env, err))
 		}
-		if s.Flag == "environment" {
-			loaded.EnvironmentGiven = origin != originDefault
-		}
+		loaded.EnvironmentGiven = loaded.EnvironmentGiven || s.Flag == "environment" && v.Origin != originDefault
+		loaded.Values = append(loaded.Values, v)
+	}
+	if !loaded.UsesSQLite() {
+		loaded.Values = append(loaded.Values, libpq(environ)...)
 	}
 	if mistakes = append(mistakes, loaded.contradictions()...); len(mistakes) > 0 {
-		return Settings{}, Errorf("%s", strings.Join(mistakes, "; "))
+		return Settings{Values: loaded.Values}, Errorf("%s", strings.Join(mistakes, "; "))
 	}
 	return loaded, nil
 }
 
-const originDefault = "default"
-
-// find returns the value of a setting and where it came from: the flag, then the environment,
-// then the default. Without its flag, a command has the default.
-func (s Setting) find(flags *pflag.FlagSet, variables map[string]string) (value, origin string, err error) {
-	flag := flags.Lookup(s.Flag)
+// fromEnvironment returns the value of a variable, else of the file that another one names,
+// else the default. An empty variable counts as unset, because files of compose and systemd
+// set variables without a value to "".
+func (s Setting) fromEnvironment(variables map[string]string) Value {
+	fileEnv := s.Env + "_FILE"
+	text, file := variables[s.Env], strings.TrimSpace(variables[fileEnv])
 	switch {
-	case flag == nil:
-		return s.Default, originDefault, nil
-	case flag.Changed:
-		value, err = clean(flag.Value.String())
-		return value, "flag --" + s.Flag, err
+	case s.Secret && file != "" && text != "":
+		return s.value("", "environment "+s.Env, fmt.Errorf("and %s are both set; unset one", fileEnv))
+	case s.Secret && file != "":
+		b, err := os.ReadFile(file)
+		if err != nil {
+			err = fmt.Errorf("cannot be read from the file that %s names: %w", fileEnv, err)
+		}
+		return s.value(strings.TrimPrefix(string(b), bom), "file "+file+" of "+fileEnv, err)
+	case strings.TrimSpace(text) == "":
+		return s.value(s.Default, originDefault, nil)
 	default:
-		return s.fromEnvironment(variables)
+		return s.value(text, "environment "+s.Env, nil)
 	}
 }
 
-// fromEnvironment is find without a flag. An empty variable counts as unset, because files of
-// compose and systemd set variables without a value to "".
-func (s Setting) fromEnvironment(variables map[string]string) (value, origin string, err error) {
-	value, err = clean(variables[s.Env])
-	fileEnv := s.Env + "_FILE"
-	switch file := variables[fileEnv]; {
-	case s.Secret && file != "" && value != "":
-		return "", "environment " + s.Env, fmt.Errorf("and %s are both set; unset one", fileEnv)
-	case s.Secret && file != "":
-		value, err = readSecretFile(fileEnv, file)
-		return value, "file " + file + " of " + fileEnv, err
-	case value == "":
-		return s.Default, originDefault, nil
-	default:
-		return value, "environment " + s.Env, err
-	}
+func (s Setting) value(text, origin string, err error) Value {
+	text, mistake := clean(text)
+	return Value{"--" + s.Flag, s.Env, s.shown(text), s.Default, s.WhenEmpty, origin, petcat.NewSecret(text), cmp.Or(err, mistake)}
 }
 
 // bom is the byte order mark that some editors write before UTF-8.
 const bom = "\ufeff"
-
-func readSecretFile(variable, name string) (string, error) {
-	text, err := os.ReadFile(strings.TrimSpace(name))
-	if err != nil {
-		return "", fmt.Errorf("cannot be read from the file that %s names: %w", variable, err)
-	}
-	value, err := clean(strings.TrimPrefix(string(text), bom))
-	if err == nil && value == "" {
-		err = fmt.Errorf("cannot be read from the file that %s names: %s is empty", variable, name)
-	}
-	return value, err
-}
 
 // clean returns a value without white space around it. It refuses what a shell would have
 // removed or replaced, and files of variables keep.
@@ -126,17 +127,18 @@ func clean(value string) (string, error) {
 
 // store checks a value and stores it.
 func (s Setting) store(value string) error {
-	switch {
-	case value == "" && s.Default == "":
+	if value == "" && s.Default == "" {
 		return nil
-	case value == "":
+	} else if value == "" {
 		return errors.New("must not be empty")
-	case s.Choices != nil && oneOf(s.Choices, value) != nil:
-		return oneOf(s.Choices, value)
-	case s.Choices != nil:
+	}
+	if s.Choices != nil {
 		value = strings.ToLower(value)
 	}
 	err := s.set(value)
+	if s.Choices != nil && !slices.Contains(s.Choices, value) {
+		err = errNot
+	}
 	if err != nil && s.must != "" {
 		return fmt.Errorf("must be %s (got %q)", s.must, s.shown(value))
 	}
@@ -151,6 +153,18 @@ func parseEnviron(environ []string) map[string]string {
 		variables[name] = value
 	}
 	return variables
+}
+
+// libpq returns the variables of libpq.
+func libpq(environ []string) (values []Value) {
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "PG") && value != "" {
+			s := Setting{Env: name, Secret: strings.Contains(name, "PASSWORD")}
+			values = append(values, Value{Environment: name, Value: s.shown(value), Origin: "environment " + name})
+		}
+	}
+	return values
 }
 
 // UnknownVariables returns the names of variables that look like settings but are not.
@@ -180,58 +194,20 @@ func fromKubernetes(name string) bool {
 		strings.Contains(name, "_SERVICE_") || strings.HasPrefix(name, "PETCAT_TCP")
 }
 
-// Value is an effective setting as it is shown, without secrets.
-type Value struct {
-	Flag        string `json:"flag"` // "" for a variable of libpq
-	Environment string `json:"environment"`
-	Value       string `json:"value"`
-	Default     string `json:"default"`
-	WhenEmpty   string `json:"when_empty,omitempty"`
-	Origin      string `json:"origin"`
-}
-
-// Shown returns the value, or in parentheses what an empty one means.
-func (v Value) Shown() string { return cmp.Or(v.Value, "("+v.WhenEmpty+")") }
-
-// Values returns all settings, unchecked, in the order of [Table], and the variables of libpq
-// if the data is in PostgreSQL: they complete its URL.
-func Values(flags *pflag.FlagSet, environ []string) (values []Value) {
-	variables, libpq := parseEnviron(environ), false
-	for _, s := range Table() {
-		value, origin, _ := s.find(flags, variables)
-		values = append(values, Value{"--" + s.Flag, s.Env, s.shown(value), s.Default, s.WhenEmpty, origin})
-		libpq = libpq || s.Flag == "database" && strings.HasPrefix(value, "postgres")
-	}
-	for _, entry := range slices.Sorted(slices.Values(environ)) {
-		if name, value, _ := strings.Cut(entry, "="); libpq && value != "" && strings.HasPrefix(name, "PG") {
-			if strings.Contains(name, "PASSWORD") {
-				value = masked
-			}
-			values = append(values, Value{Environment: name, Value: value, Origin: "environment " + name})
-		}
-	}
-	return values
-}
-
+// masked stands for a secret.
 const masked = "***"
 
 // shown returns a value without secrets. Every address is masked, because users put passwords
-// even into addresses that need none.
+// even into addresses that need none: it is shown without password, parameters and fragment,
+// and not at all if it is not certain where the password is.
 func (s Setting) shown(value string) string {
-	if value == s.Default || !s.Secret && !strings.Contains(value, "://") {
+	u, err := url.Parse(value)
+	switch isURL := strings.Contains(value, "://"); {
+	case value == s.Default || !s.Secret && !isURL:
 		return value
-	}
-	return mask(value)
-}
-
-// mask returns an address without its password, parameters and fragment. It masks all of an
-// address whose password is not certain.
-func mask(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || !strings.Contains(address, "://") || ambiguous(address) {
+	case err != nil || !isURL || ambiguous(value):
 		return masked
-	}
-	if u.User != nil {
+	case u.User != nil:
 		u.User = url.UserPassword(u.User.Username(), masked)
 	}
 	u.RawQuery, u.Fragment = "", ""
@@ -258,15 +234,15 @@ type Service struct {
 func LoadService(url string, environ []string) (Service, error) {
 	variables := parseEnviron(environ)
 	url, err := clean(cmp.Or(url, variables[serviceURLEnv], DefaultServiceURL))
-	if err != nil {
+	key := Setting{Env: apiKeyEnv, Secret: true}.fromEnvironment(variables)
+	switch {
+	case err != nil:
 		return Service{}, Errorf("--url (%s) %v", serviceURLEnv, err)
-	}
-	key, _, err := Setting{Env: apiKeyEnv, Secret: true}.fromEnvironment(variables)
-	if err != nil {
-		return Service{}, Errorf("%s %v", apiKeyEnv, err)
-	} else if key == "" {
+	case key.mistake != nil:
+		return Service{}, Errorf("%s %v", apiKeyEnv, key.mistake)
+	case key.given.IsZero():
 		return Service{}, Errorf("there is no API key; put it into the environment variable %[1]s, or the name of its file into %[1]s_FILE", apiKeyEnv)
 	}
 	url = strings.TrimRight(url, "/")
-	return Service{URL: strings.TrimRight(strings.TrimSuffix(url, "/v1"), "/"), Key: petcat.NewSecret(key)}, nil
+	return Service{URL: strings.TrimRight(strings.TrimSuffix(url, "/v1"), "/"), Key: key.given}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,15 +53,12 @@ func address(value string) (string, error) {
 	return value, err
 }
 
-// number returns a function that reads a number. The bounds refuse typing mistakes.
-func number(least, most int) func(string) (int, error) {
-	return func(value string) (int, error) {
-		n, err := strconv.Atoi(value)
-		if n < least || n > most {
-			err = errNot
-		}
-		return n, err
+func atLeastOne(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if n < 1 {
+		err = errNot
 	}
+	return n, err
 }
 
 var weeksAndDays = regexp.MustCompile(`^(?:([0-9]{1,6})w)?(?:([0-9]{1,6})d)?`)
@@ -83,22 +79,12 @@ func ParseDuration(value string) (time.Duration, error) {
 	return d, nil
 }
 
-func logLevels() []string { return []string{"debug", "info", "warn", "error"} }
-
 // ParseLogLevel reads a level of the log.
 func ParseLogLevel(value string) (level slog.Level, err error) {
-	if err := oneOf(logLevels(), value); err != nil {
-		return 0, err
+	if err := level.UnmarshalText([]byte(value)); err != nil {
+		return 0, fmt.Errorf("must be debug, info, warn or error (got %q)", value)
 	}
-	return level, level.UnmarshalText([]byte(value))
-}
-
-func oneOf(choices []string, value string) error {
-	if slices.Contains(choices, strings.ToLower(value)) {
-		return nil
-	}
-	last := len(choices) - 1
-	return fmt.Errorf("must be %s or %s (got %q)", strings.Join(choices[:last], ", "), choices[last], value)
+	return level, nil
 }
 
 // listed returns the parts of a list.

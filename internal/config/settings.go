@@ -42,6 +42,9 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // Settings are the settings of a node, checked and typed.
 type Settings struct {
+	// Values are all settings as they were given, in the order of [Table], and the variables
+	// of libpq if they complete the URL of the database.
+	Values []Value
 	// Data is the data directory.
 	Data string
 	// Database is where accounts, keys and categories are kept: "sqlite" for the file in

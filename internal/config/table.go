@@ -29,9 +29,7 @@ type Setting struct {
 	must string
 }
 
-// IsBool reports whether the setting is true or false.
-func (s Setting) IsBool() bool { return s.must == trueOrFalse }
-
+// trueOrFalse is the must of settings whose flags need no value.
 const trueOrFalse = "true or false"
 
 // into returns a function that stores what parse returns.
@@ -50,7 +48,7 @@ func Table() []Setting { return table(&Settings{}) }
 
 // table returns the settings, which store their values in s.
 func table(s *Settings) []Setting {
-	const aListener, kilo = "an address such as :8080, 127.0.0.1:8080 or [::1]:8080", 1000
+	const aListener = "an address such as :8080, 127.0.0.1:8080 or [::1]:8080"
 	all := []Setting{
 		{Flag: "data", Default: "./data", set: into(&s.Data, asGiven[string])},
 		{Flag: "database", Default: sqliteDatabase, Secret: true, set: into(&s.Database, database)},
@@ -59,21 +57,21 @@ func table(s *Settings) []Setting {
 		{Flag: "admin-listen", Default: "127.0.0.1:8081", set: into(&s.AdminListen, address), must: aListener},
 		{Flag: "admin-allow-plaintext", Default: "false", set: into(&s.AdminAllowPlaintext, strconv.ParseBool), must: trueOrFalse},
 		{Flag: "console-url", WhenEmpty: "from the admin listener", set: into(&s.ConsoleURL, consoleURL), must: "an https URL without a path, such as https://console.example.com, or an http URL of a loopback address"},
-		{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, asGiven[petcat.Environment]), Choices: []string{string(petcat.Production), string(petcat.Staging)}},
+		{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, asGiven[petcat.Environment]), must: "production or staging", Choices: []string{string(petcat.Production), string(petcat.Staging)}},
 		{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, publicURL), must: "an http or https URL without user, query, fragment and /v1 at the end, such as https://api.example.com"},
 		{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, asGiven[string])},
 		{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, asGiven[string])},
 		{Flag: "trusted-proxies", WhenEmpty: "none", set: into(&s.TrustedProxies, networks), must: "networks or addresses separated by commas, such as 10.0.0.0/8,::1"},
 		{Flag: "cors-origins", WhenEmpty: "none", set: into(&s.CORSOrigins, origins), must: "origins separated by commas, such as https://app.example.com, or * alone, which allows all"},
-		{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)}},
+		{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), must: "enforce, shadow or off", Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)}},
 		{Flag: "max-staleness", Default: "30s", set: into(&s.MaxStaleness, ParseDuration)},
 		{Flag: "shutdown-timeout", Default: "20s", set: into(&s.ShutdownTimeout, ParseDuration)},
 		{Flag: "backup-every", WhenEmpty: "off", set: into(&s.BackupEvery, ParseDuration)},
-		{Flag: "backup-keep", Default: "7", set: into(&s.BackupKeep, number(1, 10*kilo)), must: "a number from 1 to 10000"},
+		{Flag: "backup-keep", Default: "7", set: into(&s.BackupKeep, atLeastOne), must: "a number from 1"},
 		{Flag: "backup-dir", WhenEmpty: "backups in the data directory", set: into(&s.BackupDir, asGiven[string])},
 		{Flag: "backup-command", WhenEmpty: "none", set: into(&s.BackupCommand, asGiven[string])},
-		{Flag: "log-level", Default: "info", set: into(&s.LogLevel, ParseLogLevel), Choices: logLevels()},
-		{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, asGiven[string]), Choices: []string{"text", "json"}},
+		{Flag: "log-level", Default: "info", set: into(&s.LogLevel, ParseLogLevel), must: "debug, info, warn or error", Choices: []string{"debug", "info", "warn", "error"}},
+		{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, asGiven[string]), must: "text or json", Choices: []string{"text", "json"}},
 	}
 	for i, s := range all {
 		all[i].Env = "PETCAT_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))

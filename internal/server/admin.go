@@ -31,7 +31,7 @@ func (n *Node) adminHandler() http.Handler {
 func (n *Node) showSettings(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(n.values) // fails only when the client has gone
+	_ = json.NewEncoder(w).Encode(n.settings.Values) // fails only when the client has gone
 }
 
 // isOwnName reports whether a host names this admin listener: an address, localhost, what

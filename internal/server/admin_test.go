@@ -17,7 +17,7 @@ import (
 func TestSettings(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.Register(flags)
-	n := &Node{values: config.Values(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"})}
+	n := &Node{settings: must(config.Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"}))}
 	answer := httptest.NewRecorder()
 	n.showSettings(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/settings", nil))
 	if strings.Contains(answer.Body.String(), "hunter2") {

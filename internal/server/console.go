@@ -56,7 +56,7 @@ func (n *Node) serveConsole(context.Context) error {
 		series.Take(n.clock.Read().Time(), unhealthy)
 	})
 	var settings []console.Setting
-	for _, v := range n.values {
+	for _, v := range n.settings.Values {
 		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
 	n.console.current.Store(console.New(console.Options{

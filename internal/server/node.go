@@ -27,10 +27,8 @@ import (
 // Options are what a node is made of.
 type Options struct {
 	Settings config.Settings
-	// Values are the settings as the console and /settings show them.
-	Values []config.Value
-	Clock  clock.Clock
-	Log    *logging.Log
+	Clock    clock.Clock
+	Log      *logging.Log
 	// Version is shown in the log, the metrics, the console and backups, and Revision in the
 	// metrics.
 	Version, Revision string
@@ -39,7 +37,6 @@ type Options struct {
 // Node is one running server, wired.
 type Node struct {
 	settings  config.Settings
-	values    []config.Value
 	clock     clock.Clock
 	log       *logging.Log
 	version   string
@@ -91,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // newNode makes a node and its servers. Until load, they answer that the node is starting.
 func newNode(ctx context.Context, o Options, l *listeners) *Node {
 	n := &Node{
-		settings: o.Settings, values: o.Values, clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
+		settings: o.Settings, clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
 		metrics: metrics.New(o.Version, o.Revision), failed: make(chan error, 2),
 	}
 	// Until the node closes, requests in flight need what runs in the background.
