@@ -19,6 +19,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
+	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
 
@@ -39,7 +40,8 @@ func TestMain(m *testing.M) {
 
 func roles() map[string]func(dir string) error {
 	return map[string]func(string) error{
-		"disk error":          diskError,
+		"disk error":          func(dir string) error { return diskError(dir, false) },
+		"disk error early":    func(dir string) error { return diskError(dir, true) },
 		"dies before commit":  func(dir string) error { return dies(dir, false) },
 		"dies after a commit": func(dir string) error { return dies(dir, true) },
 	}
@@ -114,7 +116,7 @@ func TestKilledAroundTheCommit(t *testing.T) {
 
 // diskError lets every write past the present size of the log fail with an I/O
 // error, by a limit on the size of this process's files.
-func diskError(dir string) error {
+func diskError(dir string, early bool) error {
 	s, err := childStore(dir, nil)
 	if err != nil {
 		return err
@@ -128,7 +130,15 @@ func diskError(dir string) error {
 		return err
 	}
 	for attempt := range 2 {
-		err := childCreate(s, "lost", "k")
+		var err error
+		if early { // before the commit: this does not fit into memory
+			err = s.Change(context.Background(), "fill", func(tx *store.Tx) error {
+				_, err := tx.Exec(`INSERT INTO meta VALUES ('lost', hex(randomblob(10000000)))`)
+				return err
+			})
+		} else {
+			err = childCreate(s, "lost", "k")
+		}
 		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || attempt == 0 && !errors.Is(err, petcat.ErrOutcomeUnknown) {
 			return fmt.Errorf("create on a broken disk: %w, want %s, and that the outcome is unknown", err, petcat.CodeServiceUnavailable)
 		}
@@ -163,15 +173,19 @@ func diskError(dir string) error {
 }
 
 func TestDiskErrorStopsWritingForGood(t *testing.T) {
-	dir := t.TempDir()
-	out, err := child(t, "disk error", dir)
-	if err != nil || !strings.Contains(out, "as expected") {
-		t.Fatalf("%v: %s", err, out)
+	for _, role := range []string{"disk error", "disk error early"} {
+		t.Run(role, func(t *testing.T) {
+			dir := t.TempDir()
+			out, err := child(t, role, dir)
+			if err != nil || !strings.Contains(out, "as expected") {
+				t.Fatalf("%v: %s", err, out)
+			}
+			s := openAt(t, dir, Options{Serving: true})
+			defer closeNow(t, s)
+			if got := storetest.Names(t, s); len(got) == 0 || got[0] != "acknowledged" {
+				t.Errorf("after the next start there is %q", got)
+			}
+			create(t, s, "next")
+		})
 	}
-	s := openAt(t, dir, Options{Serving: true})
-	defer closeNow(t, s)
-	if got := storetest.Names(t, s); len(got) == 0 || got[0] != "acknowledged" {
-		t.Errorf("after the next start there is %q", got)
-	}
-	create(t, s, "next")
 }
