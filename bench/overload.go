@@ -26,7 +26,7 @@ const overloadWaiting = 512
 // then is little enough that the clients of several times as much fit on the same machine.
 const slowly = `
 	CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.25); RETURN NULL; END $$;
-	CREATE TRIGGER slowly AFTER INSERT ON category FOR EACH STATEMENT EXECUTE FUNCTION slowly()`
+	CREATE TRIGGER slowly AFTER INSERT ON categories FOR EACH STATEMENT EXECUTE FUNCTION slowly()`
 
 // overload offers a node more creates than its store can take.
 func (s *suite) overload(ctx context.Context, group string) error {

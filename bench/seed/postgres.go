@@ -13,7 +13,7 @@ import (
 // disk. The user must be a superuser.
 func PostgresCategories(ctx context.Context, url string, n int) (err error) {
 	const insert = `
-		INSERT INTO category (id, name, description, revision, account_id, created_at)
+		INSERT INTO categories (id, name, description, revision, account_id, created_at)
 		SELECT c.category_id + s.i, k.name || ' ' || s.i, k.description, c.revision + s.i, 1, extract(epoch FROM now())::bigint * 1000
 		FROM counter AS c CROSS JOIN generate_series(1, $1::bigint) AS s (i)
 		JOIN unnest($2::text[], $3::text[]) WITH ORDINALITY AS k (name, description, number) ON k.number = (s.i - 1) % cardinality($2::text[]) + 1
@@ -36,7 +36,7 @@ func PostgresCategories(ctx context.Context, url string, n int) (err error) {
 		return err
 	})
 	// Else PostgreSQL would do both by itself, while something is measured.
-	for _, statement := range []string{"VACUUM ANALYZE category", "CHECKPOINT"} {
+	for _, statement := range []string{"VACUUM ANALYZE categories", "CHECKPOINT"} {
 		if err == nil {
 			_, err = conn.Exec(ctx, statement)
 		}

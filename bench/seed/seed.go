@@ -66,7 +66,7 @@ func Database(data string) (string, error) {
 func Categories(ctx context.Context, data string, n int) error {
 	const insert = `
 		WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < ?1)
-		INSERT INTO category (id, name, description, revision, account_id, created_at)
+		INSERT INTO categories (id, name, description, revision, account_id, created_at)
 		SELECT c.category_id + i, k.name || ' ' || i, k.description, c.revision + i, 1, unixepoch() * 1000
 		FROM series, counter AS c JOIN kind AS k ON k.id = (i - 1) % ?2`
 	const count = `UPDATE counter SET category_id = category_id + ?1, revision = revision + ?1`
@@ -91,13 +91,13 @@ func Categories(ctx context.Context, data string, n int) error {
 func Accounts(ctx context.Context, data string, n int) error {
 	const accounts = `
 		WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < ?1)
-		INSERT INTO account (id, name, plan, per_minute, per_day, created_at, revision)
+		INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision)
 		SELECT c.account_id + i, 'account ' || i, 'free', 60, 1000, unixepoch() * 1000, c.revision + i
 		FROM series, counter AS c`
 	// A key for every account that has none, after the accounts' revisions.
 	const keys = `
 		WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < ?1)
-		INSERT INTO api_key (id, account_id, hash, label, hint, created_at, successor_id, revision)
+		INSERT INTO api_keys (id, account_id, hash, label, hint, created_at, successor_id, revision)
 		SELECT c.key_id + i, c.account_id + i, randomblob(32), '', 'seed', unixepoch() * 1000, 0, c.revision + ?1 + i
 		FROM series, counter AS c`
 	const count = `UPDATE counter SET account_id = account_id + ?1, key_id = key_id + ?1,

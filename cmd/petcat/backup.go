@@ -35,7 +35,7 @@ The file is a SQLite database, whichever database the data is in: sqlite3 reads 
 petcat restore restores it on SQLite or on PostgreSQL. With - it is written to stdout.`,
 		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
   petcat backup - | ssh vault 'cat > petcat.backup'
-  sqlite3 petcat.backup 'SELECT count(*) FROM category'`,
+  sqlite3 petcat.backup 'SELECT count(*) FROM categories'`,
 		Args: arguments("FILE"),
 	}
 	completeFiles(cmd)

@@ -76,7 +76,7 @@ func createAccount(t testing.TB, s database, name string) petcat.AccountID {
 }
 
 // leftOut are the tables that are not filled: what has a fixed row, and what no backup has.
-const leftOut = `'meta', 'counter', 'audit', 'operator_session', 'goose_db_version', 'sqlite_sequence'`
+const leftOut = `'meta', 'counter', 'audit', 'operator_sessions', 'goose_db_version', 'sqlite_sequence'`
 
 // fill adds rows to every table, whatever its columns are.
 func fill(t testing.TB, s *sqlite.Store, rows int) {
@@ -218,16 +218,16 @@ func TestLeftOut(t *testing.T) {
 	s := filled(t, 1)
 	secret := strings.Repeat("sign me in", 4)
 	must(t, s.Change(t.Context(), "sign in", func(tx *store.Tx) error {
-		_, err := tx.Exec(`INSERT INTO operator_session (hash, operator_name, created_at, seen_at) SELECT CAST(? AS BLOB), name, 1, 1 FROM operator`, secret)
+		_, err := tx.Exec(`INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) SELECT CAST(? AS BLOB), name, 1, 1 FROM operators`, secret)
 		if err == nil {
-			_, err = tx.Exec(`UPDATE operator SET link_hash = CAST(? AS BLOB)`, secret)
+			_, err = tx.Exec(`UPDATE operators SET link_hash = CAST(? AS BLOB)`, secret)
 		}
 		return err
 	}))
 	path, i := take(t, s)
 	text, err := os.ReadFile(path)
 	must(t, err)
-	if i.Rows["operator"] != 1 || i.Rows["operator_session"] != 0 || strings.Contains(string(text), secret[:10]) {
+	if i.Rows["operators"] != 1 || i.Rows["operator_sessions"] != 0 || strings.Contains(string(text), secret[:10]) {
 		t.Errorf("the backup has %v, or the hash of a session", i.Rows)
 	}
 }
@@ -255,7 +255,7 @@ func TestUnderLoad(t *testing.T) {
 			})
 			for taken, seen := 0, int64(0); (taken < 3 || seen < 10) && !t.Failed(); taken++ {
 				_, i := take(t, s)
-				if seen = i.Rows["category"]; i.Rows["idempotency"] != seen || i.Revision < seen {
+				if seen = i.Rows["categories"]; i.Rows["idempotency_keys"] != seen || i.Revision < seen {
 					t.Errorf("the backup is not of one moment: %+v", i)
 				}
 			}
@@ -307,12 +307,12 @@ func TestRefused(t *testing.T) {
 		"unfinished":  {`DROP TABLE checksum`, "it is not a finished backup"},
 		"newer":       {`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`, "it was written by a newer petcat"},
 		"foreign":     {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
-		"fewer rows":  {`DELETE FROM ban`, "ban: its 0 rows are not the 1 that were backed up"},
-		"changed":     {`UPDATE category SET name = name || '!'`, "category: its 1 rows are not the 1 that were backed up"},
-		"less":        {`DROP TABLE key_use`, "key_use: its 0 rows are not the 1"},
+		"fewer rows":  {`DELETE FROM bans`, "bans: its 0 rows are not the 1 that were backed up"},
+		"changed":     {`UPDATE categories SET name = name || '!'`, "categories: its 1 rows are not the 1 that were backed up"},
+		"less":        {`DROP TABLE key_uses`, "key_uses: its 0 rows are not the 1"},
 		"more":        {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: its "},
 		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not carry the hash"},
-		"reference":   {`UPDATE pet SET category_id = 99`, "pet: row 1 refers to a row of category that does not exist"},
+		"reference":   {`UPDATE pets SET category_id = 99`, "pets: row 1 refers to a row of categories that does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.backup")
@@ -387,7 +387,7 @@ func TestFlippedBits(t *testing.T) {
 	text := string(good)
 	places := []int{
 		strings.Index(text, "犬") * 8, strings.LastIndex(text, "犬")*8 + 3, strings.Index(text, "account.create")*8 + 1,
-		strings.Index(text, "CREATE TABLE category")*8 + 2, strings.Index(text, "dataset")*8 + 5, strings.Index(text, "production") * 8,
+		strings.Index(text, "CREATE TABLE categories")*8 + 2, strings.Index(text, "dataset")*8 + 5, strings.Index(text, "production") * 8,
 	}
 	for i := range 4 {
 		places = append(places, len(good)*8/4*i+7)

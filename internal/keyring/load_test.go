@@ -43,9 +43,9 @@ func BenchmarkLoad(b *testing.B) {
 func fill(t *sqlstore.Tx, accounts, keys int64) error {
 	const (
 		series = `WITH RECURSIVE generate_series (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM generate_series WHERE value < ?) `
-		key    = `INSERT INTO api_key (id, account_id, hash, label, hint, created_at, successor_id, revision) VALUES (?, ?, ?, '', 'abcd', 0, 0, ?)`
+		key    = `INSERT INTO api_keys (id, account_id, hash, label, hint, created_at, successor_id, revision) VALUES (?, ?, ?, '', 'abcd', 0, 0, ?)`
 	)
-	if _, err := t.Exec(series+`INSERT INTO account (id, name, plan, per_minute, per_day, created_at, revision)
+	if _, err := t.Exec(series+`INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision)
 		SELECT value, 'customer ' || value, 'free', 60, 1000, 0, value FROM generate_series`, accounts); err != nil {
 		return err
 	}

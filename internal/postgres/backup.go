@@ -118,7 +118,7 @@ func (t *tx) restore(by petcat.Actor, tables []store.Table, from store.Copy) err
 // wantUnused returns an error if a node serves.
 func (t *tx) wantUnused() error {
 	// By the database's clock, as in Beat.
-	const query = `SELECT EXISTS (SELECT 1 FROM node WHERE seen_at > clock_timestamp() - interval '10 seconds')`
+	const query = `SELECT EXISTS (SELECT 1 FROM nodes WHERE seen_at > clock_timestamp() - interval '10 seconds')`
 	var serves bool
 	_, err := t.QueryRow(query, nil, &serves)
 	if err == nil && serves {

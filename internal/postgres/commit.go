@@ -28,7 +28,7 @@ const createPlain = `
 		WHERE id = 1 AND ` + durably + ` <> ''
 		RETURNING revision - $4 AS revision, category_id - $4 AS category_id
 	), made AS (
-		INSERT INTO category (id, name, description, revision, account_id, created_at)
+		INSERT INTO categories (id, name, description, revision, account_id, created_at)
 		SELECT c.category_id + t.n, t.name, t.description, c.revision + t.n, t.account_id, $5
 		FROM counted AS c, unnest($1::text[], $2::text[], $3::int8[]) WITH ORDINALITY AS t (name, description, account_id, n)
 	)
@@ -49,7 +49,7 @@ const createKeyed = `
 		FROM unnest($1::text[], $2::text[], $3::int8[], $4::text[], $5::bytea[], $8::bool[]) WITH ORDINALITY
 			AS t (name, description, account_id, key, fingerprint, refused, n)
 		LEFT JOIN LATERAL (
-			SELECT i.category_id, i.fingerprint FROM idempotency AS i
+			SELECT i.category_id, i.fingerprint FROM idempotency_keys AS i
 			WHERE i.account_id = t.account_id AND i.key = t.key AND i.created_at > $6 LIMIT 1
 		) AS i ON true
 	), fresh AS MATERIALIZED (
@@ -61,16 +61,16 @@ const createKeyed = `
 		WHERE counter.id = 1 AND ` + durably + ` <> ''
 		RETURNING counter.revision - f.n AS revision, counter.category_id - f.n AS category_id
 	), made AS (
-		INSERT INTO category (id, name, description, revision, account_id, created_at)
+		INSERT INTO categories (id, name, description, revision, account_id, created_at)
 		SELECT c.category_id + f.k, f.name, f.description, c.revision + f.k, f.account_id, $7
 		FROM fresh AS f, counted AS c ORDER BY f.k
 	), kept AS (
-		INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at)
+		INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at)
 		SELECT f.account_id, f.key, f.fingerprint, c.category_id + f.k, $7
 		FROM fresh AS f, counted AS c WHERE f.key IS NOT NULL
 		ON CONFLICT (account_id, key) DO UPDATE
 		SET fingerprint = excluded.fingerprint, created_at = excluded.created_at,
-			category_id = CASE WHEN idempotency.created_at <= $6 THEN excluded.category_id END
+			category_id = CASE WHEN idempotency_keys.created_at <= $6 THEN excluded.category_id END
 	)
 	SELECT a.n, a.known, a.same, c.category_id + f.k
 	FROM asked AS a LEFT JOIN fresh AS f ON f.n = a.n CROSS JOIN counted AS c ORDER BY a.n`
@@ -143,7 +143,7 @@ func isDeadlock(err error) bool { return sqlState(err) == "40P01" }
 // one's statement could not see.
 func isKeyConflict(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.Code == "23502" && e.TableName == "idempotency" && e.ColumnName == "category_id"
+	return ok && e.Code == "23502" && e.TableName == "idempotency_keys" && e.ColumnName == "category_id"
 }
 
 // create runs a group in one transaction. Results are in the operations only when

@@ -280,7 +280,7 @@ func TestCallersWhoGoAway(t *testing.T) {
 	defer closeNow(t, s)
 	observer, blocker := pgtest.Connect(t, url), pgtest.Connect(t, url)
 	block := func(leave bool) {
-		pgtest.Execute(t, blocker, "BEGIN; LOCK TABLE api_key")
+		pgtest.Execute(t, blocker, "BEGIN; LOCK TABLE api_keys")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var all sync.WaitGroup

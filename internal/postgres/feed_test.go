@@ -26,7 +26,7 @@ func everything(t *testing.T, s *Store, after petcat.Revision) (ids []petcat.Cat
 	return ids
 }
 
-const insertMany = `INSERT INTO category (id, name, revision, account_id, created_at) SELECT n, 'x', n, 1, 0 FROM generate_series($1::int8, $2) AS n`
+const insertMany = `INSERT INTO categories (id, name, revision, account_id, created_at) SELECT n, 'x', n, 1, 0 FROM generate_series($1::int8, $2) AS n`
 
 func TestFeedHasPages(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{PoolSize: 1})
 	defer closeNow(t, s)
-	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE category SET (autovacuum_enabled = false)") // which would have it planned anew
+	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE categories SET (autovacuum_enabled = false)") // which would have it planned anew
 	for range 10 {                                                                                     // from the sixth time on, the server keeps the plan
 		everything(t, s, 0)
 	}

@@ -25,7 +25,7 @@ func TestKeyConflict(t *testing.T) {
 		conn := pgtest.Connect(t, url)
 		pgtest.Execute(t, conn, "BEGIN")
 		pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
-		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (1, $1, $2, $3, $4)",
+		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES (1, $1, $2, $3, $4)",
 			name, fingerprint[:], int64(first.ID), store.Now(s.clock).UnixMilli()); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestWriteWaitsForALock(t *testing.T) {
 	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
 		s := openAt(t, url, Options{patience: &p})
 		defer closeNow(t, s)
-		for _, lock := range []string{"SELECT FROM counter FOR UPDATE", "LOCK TABLE counter", "LOCK TABLE category"} {
+		for _, lock := range []string{"SELECT FROM counter FOR UPDATE", "LOCK TABLE counter", "LOCK TABLE categories"} {
 			conn := pgtest.Connect(t, url)
 			pgtest.Execute(t, conn, "BEGIN; "+lock)
 			writes := make(map[string]error)
@@ -95,7 +95,7 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 	// A sequence counts what is rolled back, too.
 	server.Server(t).Execute(t, url, `CREATE SEQUENCE attempt; CREATE FUNCTION deadlock() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF nextval('attempt') % 2 = 1 THEN RAISE 'deadlock detected' USING ERRCODE = '40P01'; END IF; RETURN NEW; END $$;
-		CREATE TRIGGER deadlock BEFORE INSERT ON category FOR EACH ROW EXECUTE FUNCTION deadlock()`)
+		CREATE TRIGGER deadlock BEFORE INSERT ON categories FOR EACH ROW EXECUTE FUNCTION deadlock()`)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	for i, key := range []petcat.IdempotencyKey{"", "k"} {

@@ -13,14 +13,14 @@ import (
 // Beat records that a node serves. It returns all nodes with a beat in the last ten seconds,
 // in the order of their ids. The moments are the database's.
 func (s *Store) Beat(ctx context.Context, node string) (all []petcat.Node, err error) {
-	const beat = `INSERT INTO node (id, joined_at, seen_at) VALUES ($1, clock_timestamp(), clock_timestamp())
+	const beat = `INSERT INTO nodes (id, joined_at, seen_at) VALUES ($1, clock_timestamp(), clock_timestamp())
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
 	// It waits for no other node that does the same.
-	const forget = `DELETE FROM node WHERE id IN (SELECT id FROM node
+	const forget = `DELETE FROM nodes WHERE id IN (SELECT id FROM nodes
 		WHERE seen_at NOT BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp() + interval '1 minute' FOR UPDATE SKIP LOCKED)`
 	const nodes = `SELECT id, greatest(0, extract(epoch FROM clock_timestamp() - joined_at) * 1000000)::int8,
 			greatest(0, extract(epoch FROM clock_timestamp() - seen_at) * 1000000)::int8
-		FROM node WHERE seen_at > clock_timestamp() - interval '10 seconds' ORDER BY id`
+		FROM nodes WHERE seen_at > clock_timestamp() - interval '10 seconds' ORDER BY id`
 	var batch pgx.Batch
 	batch.Queue(s.pool.settings)
 	batch.Queue(beat, node)
@@ -39,6 +39,6 @@ func (s *Store) Beat(ctx context.Context, node string) (all []petcat.Node, err e
 
 // Leave records that a node no longer serves.
 func (s *Store) Leave(ctx context.Context, node string) error {
-	_, err := engine{s}.Exec(ctx, "leave the nodes", `DELETE FROM node WHERE id = ?`, node)
+	_, err := engine{s}.Exec(ctx, "leave the nodes", `DELETE FROM nodes WHERE id = ?`, node)
 	return err
 }

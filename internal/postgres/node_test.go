@@ -35,7 +35,7 @@ func TestBeat(t *testing.T) {
 	wantNodes("the second", beat("b"), "a", "b")
 
 	conn := pgtest.Connect(t, url)
-	pgtest.Execute(t, conn, `UPDATE node SET joined_at = joined_at - interval '1 hour', seen_at = seen_at - interval '20 seconds'`)
+	pgtest.Execute(t, conn, `UPDATE nodes SET joined_at = joined_at - interval '1 hour', seen_at = seen_at - interval '20 seconds'`)
 	all := beat("b")
 	wantNodes("a node without beats", all, "b")
 	if len(all) == 1 && (all[0].Joined < time.Hour || all[0].Seen > time.Hour) {
@@ -44,7 +44,7 @@ func TestBeat(t *testing.T) {
 	wantNodes("its next beat", beat("a"), "a", "b")
 
 	for _, by := range []string{"- interval '1 hour'", "+ interval '1 hour'"} { // the database's clock is set
-		pgtest.Execute(t, conn, `UPDATE node SET seen_at = seen_at `+by)
+		pgtest.Execute(t, conn, `UPDATE nodes SET seen_at = seen_at `+by)
 		beat("b")
 		wantNodes("after the clock was set", beat("b"), "b")
 	}

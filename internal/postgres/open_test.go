@@ -180,7 +180,7 @@ func TestSettingsOfWrites(t *testing.T) {
 		server.Server(t).Execute(t, url, `CREATE TABLE IF NOT EXISTS seen (setting text, timeout text);
 			CREATE OR REPLACE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				INSERT INTO seen VALUES (current_setting('synchronous_commit'), current_setting('lock_timeout')); RETURN NULL; END $$;
-			CREATE OR REPLACE TRIGGER look AFTER INSERT ON category EXECUTE FUNCTION look()`)
+			CREATE OR REPLACE TRIGGER look AFTER INSERT ON categories EXECUTE FUNCTION look()`)
 		for _, key := range []string{"", "key-" + weaker} {
 			server.Server(t).Execute(t, url, "TRUNCATE seen")
 			if _, err := tryCreate(t.Context(), t, s, "Dogs", petcat.IdempotencyKey(key)); err != nil {
@@ -246,7 +246,7 @@ func TestMigrationElsewhere(t *testing.T) {
 
 func TestUnusualSchema(t *testing.T) {
 	url := server.Server(t).Database(t)
-	server.Server(t).Execute(t, url, `CREATE SCHEMA "a b"; CREATE TABLE category (theirs int)`)
+	server.Server(t).Execute(t, url, `CREATE SCHEMA "a b"; CREATE TABLE categories (theirs int)`)
 	s := openAt(t, url+"&search_path=%22a%20b%22", Options{})
 	defer closeNow(t, s)
 	create(t, s, "Dogs")
@@ -260,7 +260,7 @@ func TestUnusualSchema(t *testing.T) {
 func TestAuditIsNotTruncated(t *testing.T) {
 	t.Parallel()
 	conn := pgtest.Connect(t, filled(t))
-	for _, statement := range []string{`TRUNCATE audit`, `TRUNCATE account, audit CASCADE`} {
+	for _, statement := range []string{`TRUNCATE audit`, `TRUNCATE accounts, audit CASCADE`} {
 		if _, err := conn.Exec(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "audit entries are never") {
 			t.Errorf("%s: %v", statement, err)
 		}

@@ -16,7 +16,7 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	// The domain lets nothing pass that the database would refuse.
-	server.Server(t).Execute(t, url, "ALTER TABLE category ADD CHECK (name <> 'bad')")
+	server.Server(t).Execute(t, url, "ALTER TABLE categories ADD CHECK (name <> 'bad')")
 	good := func(name string, key petcat.IdempotencyKey) *store.Create {
 		n := newCategory(t, name)
 		return &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key}, Fingerprint: n.Fingerprint()}

@@ -62,31 +62,31 @@ func TestPagesComeFromIndexes(t *testing.T) {
 		"pets": {func() error {
 			_, err := seen.ListPets(t.Context(), petcat.PetQuery{Limit: 10})
 			return err
-		}, "SEARCH pet USING INTEGER PRIMARY KEY (rowid>?)"},
+		}, "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)"},
 		"pets of a category": {func() error {
 			_, err := seen.ListPets(t.Context(), petcat.PetQuery{Category: 1, Limit: 10})
 			return err
-		}, "SEARCH pet USING INDEX pet_category (category_id=? AND id>?)"},
+		}, "SEARCH pets USING INDEX pet_category (category_id=? AND id>?)"},
 		"orders": {func() error {
 			_, err := seen.ListOrders(t.Context(), petcat.OrderQuery{Account: 1, Limit: 10})
 			return err
-		}, "SEARCH store_order USING INDEX store_order_account (account_id=? AND id>?)"},
+		}, "SEARCH orders USING INDEX store_order_account (account_id=? AND id>?)"},
 		"accounts": {func() error {
 			_, err := seen.AccountPage(t.Context(), petcat.AccountQuery{Limit: 10})
 			return err
-		}, "SCAN account USING INDEX account_search"},
+		}, "SCAN accounts USING INDEX account_search"},
 		"accounts by prefix": {func() error {
 			_, err := seen.AccountPage(t.Context(), petcat.AccountQuery{Prefix: "a", Limit: 10})
 			return err
-		}, "SEARCH account USING INDEX account_search (<expr>>? AND <expr><?)"},
+		}, "SEARCH accounts USING INDEX account_search (<expr>>? AND <expr><?)"},
 		"accounts, the next page": {func() error {
 			_, err := seen.AccountPage(t.Context(), petcat.AccountQuery{After: petcat.AccountCursor{Name: "a", ID: 1}, Limit: 10})
 			return err
-		}, "SEARCH account USING INDEX account_search (<expr>>?)"},
+		}, "SEARCH accounts USING INDEX account_search (<expr>>?)"},
 		"keys": {func() error {
 			_, err := seen.KeyPage(t.Context(), petcat.KeyQuery{Account: 1, Before: 9, Limit: 10})
 			return err
-		}, "SEARCH api_key USING INDEX api_key_account (account_id=? AND rowid<?)"},
+		}, "SEARCH api_keys USING INDEX api_key_account (account_id=? AND rowid<?)"},
 	} {
 		plan = nil
 		if err := c.list(); err != nil {
@@ -105,7 +105,7 @@ func TestUsageComesFromIndexes(t *testing.T) {
 	defer closeNow(t, s)
 	var plan []string
 	seen := store.New(watched{engine{s}, &plan}, dialect(), store.Meta{}, clock.NewSystem())
-	small := []string{"SCAN CONSTANT ROW", "SCAN hours", "SCAN days", "SCAN h", "SCAN d", "SCAN usage_node"}
+	small := []string{"SCAN CONSTANT ROW", "SCAN hours", "SCAN days", "SCAN h", "SCAN d", "SCAN usage_nodes"}
 	for _, step := range []petcat.UsageStep{petcat.UsageByHour, petcat.UsageByDay} {
 		plan = nil
 		if _, err := seen.Usage(t.Context(), petcat.UsageQuery{Account: 7, Step: step, To: time.Now()}); err != nil {

@@ -11,7 +11,7 @@ import (
 // FindCredentials implements [petcat.AccessStore].
 func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
 	query := `SELECT k.hash, ` + columnsOf("k", keyColumns) + `, ` + columnsOf("a", accountColumns) + `
-		FROM api_key AS k JOIN account AS a ON a.id = k.account_id WHERE ` + s.dialect.HashAmong
+		FROM api_keys AS k JOIN accounts AS a ON a.id = k.account_id WHERE ` + s.dialect.HashAmong
 	all := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
 	err := s.db.Read(ctx, "find keys by their hashes", func(c Conn) error {
 		return c.Query(func(scan Scan) error {
@@ -45,7 +45,7 @@ func scanCredential(scan Scan) (h petcat.KeyHash, c petcat.Credential, err error
 	return h, c, err
 }
 
-const selectKeyAccess = `SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL FROM api_key`
+const selectKeyAccess = `SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL FROM api_keys`
 
 func scanKeyAccess(scan Scan) (petcat.KeyAccess, error) {
 	var k petcat.KeyAccess
@@ -81,8 +81,8 @@ func accessChanges(conn Conn, after petcat.Revision) (c petcat.AccessChange, err
 	const (
 		counter  = `SELECT revision, access_revision FROM counter WHERE id = 1`
 		keys     = selectKeyAccess + ` WHERE revision > ? ORDER BY revision`
-		accounts = `SELECT ` + accountColumns + ` FROM account WHERE revision > ? ORDER BY revision`
-		bans     = `SELECT ` + banColumns + ` FROM ban WHERE revision > ? ORDER BY revision`
+		accounts = `SELECT ` + accountColumns + ` FROM accounts WHERE revision > ? ORDER BY revision`
+		bans     = `SELECT ` + banColumns + ` FROM bans WHERE revision > ? ORDER BY revision`
 	)
 	var access petcat.Revision
 	if _, err := conn.QueryRow(counter, nil, (*int64)(&c.Revision), (*int64)(&access)); err != nil || access <= after {

@@ -24,8 +24,8 @@ func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, n petcat.New
 
 // CreateAccount does what [Store.CreateAccount] does as a part of the transaction.
 func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account, error) {
-	const taken = `SELECT 1 FROM account WHERE name = ? AND closed_at IS NULL`
-	const insert = `INSERT INTO account (id, name, plan, per_minute, per_day, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	const taken = `SELECT 1 FROM accounts WHERE name = ? AND closed_at IS NULL`
+	const insert = `INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	var exists int
 	if found, err := t.QueryRow(taken, []any{n.Name()}, &exists); err != nil {
 		return petcat.Account{}, err
@@ -44,7 +44,7 @@ func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account
 // FindAccount implements [petcat.AccountStore].
 func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, error) {
 	// An open account sorts first (false before true), then the account that was created last.
-	const byName = `SELECT ` + accountColumns + ` FROM account WHERE name = ? ORDER BY closed_at IS NOT NULL, id DESC LIMIT 1`
+	const byName = `SELECT ` + accountColumns + ` FROM accounts WHERE name = ? ORDER BY closed_at IS NOT NULL, id DESC LIMIT 1`
 	query, arg := byName, any(ref)
 	if id, isID := petcat.ParseAccountRef(ref); isID {
 		query, arg = accountByID, int64(id)
@@ -59,7 +59,7 @@ func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, er
 	return a, nil
 }
 
-const accountByID = `SELECT ` + accountColumns + ` FROM account WHERE id = ?`
+const accountByID = `SELECT ` + accountColumns + ` FROM accounts WHERE id = ?`
 
 func noAccount(ref string) error {
 	if n, err := strconv.ParseInt(ref, 10, 64); err == nil { // a number may be a name
@@ -70,7 +70,7 @@ func noAccount(ref string) error {
 
 // EachAccount implements [petcat.AccountStore].
 func (s *Store) EachAccount(ctx context.Context, fn func(petcat.Account) error) error {
-	const query = `SELECT ` + accountColumns + ` FROM account ORDER BY id`
+	const query = `SELECT ` + accountColumns + ` FROM accounts ORDER BY id`
 	return each(ctx, s, "read accounts", scanAccount, fn, query)
 }
 
@@ -80,7 +80,7 @@ func (s *Store) ChangeSubscription(ctx context.Context, by petcat.Actor, id petc
 }
 
 func (t *Tx) changeSubscription(by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
-	const update = `UPDATE account SET plan = ?, per_minute = ?, per_day = ?, revision = ? WHERE id = ?`
+	const update = `UPDATE accounts SET plan = ?, per_minute = ?, per_day = ?, revision = ? WHERE id = ?`
 	a, err := t.openAccount(id)
 	if err != nil || a.Plan == sub.Plan() && a.Quota == sub.Quota() {
 		return a, err
@@ -99,7 +99,7 @@ func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.Acc
 }
 
 func (t *Tx) closeAccount(by petcat.Actor, id petcat.AccountID) (petcat.Account, error) {
-	const update = `UPDATE account SET closed_at = ?, revision = ? WHERE id = ?`
+	const update = `UPDATE accounts SET closed_at = ?, revision = ? WHERE id = ?`
 	a, err := t.account(id)
 	if err != nil || a.Closed() {
 		return a, err

@@ -86,7 +86,7 @@ func auditQuery(q petcat.AuditQuery) (query string, args []any) {
 	const columns = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit`
 	var c conditions
 	if q.Account != 0 {
-		c.add(`(subject = ? OR subject IN (SELECT 'key_' || id FROM api_key WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
+		c.add(`(subject = ? OR subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
 	}
 	if q.Key != 0 {
 		c.add(`subject = ?`, q.Key.String())

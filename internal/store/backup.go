@@ -45,8 +45,8 @@ const (
 // notes when and by which version of petcat it was made.
 func Strip(c Conn, takenAt time.Time, program string) error {
 	statements := []string{
-		`DELETE FROM operator_session`,
-		`UPDATE operator SET link_hash = NULL, link_ends_at = NULL`,
+		`DELETE FROM operator_sessions`,
+		`UPDATE operators SET link_hash = NULL, link_ends_at = NULL`,
 		// Notes are of the running deployment.
 		`DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`,
 	}

@@ -39,7 +39,7 @@ func (t *Tx) saveBan(b petcat.Ban) error {
 }
 
 func (t *Tx) putBan(b petcat.Ban) error {
-	const put = `INSERT INTO ban (key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by, revision)
+	const put = `INSERT INTO bans (key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by, revision)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (key_id) DO UPDATE SET account_id = excluded.account_id, level = excluded.level, started_at = excluded.started_at,
 			ends_at = excluded.ends_at, early_retries = excluded.early_retries, shadow = excluded.shadow,
@@ -50,13 +50,13 @@ func (t *Tx) putBan(b petcat.Ban) error {
 
 // lastBan returns the last ban of a key, if it has one.
 func (t *Tx) lastBan(key petcat.KeyID) (b petcat.Ban, found bool, err error) {
-	const query = `SELECT ` + banColumns + ` FROM ban WHERE key_id = ?`
+	const query = `SELECT ` + banColumns + ` FROM bans WHERE key_id = ?`
 	return one(t, scanBan, query, int64(key))
 }
 
 // EachBan implements [petcat.BanStore].
 func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
-	const query = `SELECT ` + banColumns + ` FROM ban ORDER BY key_id`
+	const query = `SELECT ` + banColumns + ` FROM bans ORDER BY key_id`
 	return each(ctx, s, "read bans", scanBan, fn, query)
 }
 

@@ -86,7 +86,7 @@ func (t *Tx) Create(c *Create) error {
 }
 
 func (t *Tx) insertCategory(c *Create) (int64, error) {
-	const insert = `INSERT INTO category (id, name, description, revision, account_id, created_at) VALUES (?, ?, ?, ?, ?, ?)`
+	const insert = `INSERT INTO categories (id, name, description, revision, account_id, created_at) VALUES (?, ?, ?, ?, ?, ?)`
 	if c.Refused != nil {
 		return 0, c.Refused
 	}
@@ -116,7 +116,7 @@ func nullable(text *string) any {
 
 // UpdateCategory implements [petcat.CategoryStore].
 func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error) {
-	const update = `UPDATE category SET name = ?, description = ?, revision = ? WHERE id = ?`
+	const update = `UPDATE categories SET name = ?, description = ?, revision = ? WHERE id = ?`
 	after, err := changeFor(ctx, s, Work{"update category", u.Account}, func(t *Tx) (petcat.Category, error) {
 		before, err := t.categoryToChange(u.ID, u.Account, u.Expected)
 		if err != nil {
@@ -143,8 +143,8 @@ const readLater = "read the category later, then decide"
 // DeleteCategory implements [petcat.CategoryStore]. The row stays, without its name and
 // description, so that other nodes learn of the deletion as of any other change.
 func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
-	const used = `SELECT id FROM pet WHERE category_id = ? LIMIT 1`
-	const remove = `UPDATE category SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
+	const used = `SELECT id FROM pets WHERE category_id = ? LIMIT 1`
+	const remove = `UPDATE categories SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
 	err := s.db.Change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
 		before, err := t.categoryToChange(d.ID, d.Account, d.Expected)
 		if err != nil {
@@ -170,7 +170,7 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 // operator. Otherwise it returns the error of [petcat.CheckCategoryChange], or
 // [petcat.NoSuchCategory].
 func (t *Tx) categoryToChange(id petcat.CategoryID, by petcat.AccountID, expected *petcat.Category) (petcat.Category, error) {
-	const query = `SELECT name, description, account_id FROM category WHERE id = ? AND deleted_at IS NULL`
+	const query = `SELECT name, description, account_id FROM categories WHERE id = ? AND deleted_at IS NULL`
 	c := petcat.Category{ID: id}
 	var creator petcat.AccountID
 	switch found, err := t.QueryRow(query, []any{int64(id)}, &c.Name, &c.Description, (*int64)(&creator)); {
@@ -185,7 +185,7 @@ func (t *Tx) categoryToChange(id petcat.CategoryID, by petcat.AccountID, expecte
 const categoryColumns = `id, name, description, revision, deleted_at IS NOT NULL`
 
 // SelectCategories reads all categories.
-const SelectCategories = `SELECT ` + categoryColumns + ` FROM category ORDER BY id`
+const SelectCategories = `SELECT ` + categoryColumns + ` FROM categories ORDER BY id`
 
 func scanCategory(scan Scan) (petcat.RevisedCategory, error) {
 	var c petcat.RevisedCategory
@@ -211,7 +211,7 @@ func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn f
 	// With a LIMIT, PostgreSQL plans for a few rows. Without it, a plan that was made
 	// while the table was empty is kept, and later reads and sorts the whole table:
 	// 0.2 s for a million rows.
-	const query = `SELECT ` + categoryColumns + ` FROM category WHERE revision > ? ORDER BY revision LIMIT ?`
+	const query = `SELECT ` + categoryColumns + ` FROM categories WHERE revision > ? ORDER BY revision LIMIT ?`
 	for last := after; ; {
 		rows := 0
 		err := each(ctx, s, "read changed categories", scanCategory, func(c petcat.RevisedCategory) error {

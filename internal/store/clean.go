@@ -24,18 +24,18 @@ const (
 // history into days.
 func (s *Store) Clean(ctx context.Context) error {
 	skip := s.dialect.SkipLocked
-	idempotency := `DELETE FROM idempotency WHERE (account_id, key) IN
-		(SELECT account_id, key FROM idempotency WHERE created_at <= ? ORDER BY created_at LIMIT ?` + skip + `)`
-	daily := `DELETE FROM usage_day WHERE (day, account_id) IN
-		(SELECT day, account_id FROM usage_day WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
-	ended := `DELETE FROM usage_node WHERE node IN
-		(SELECT node FROM usage_node WHERE ended AND seen_at <= ? LIMIT ?` + skip + `)`
-	killed := `DELETE FROM usage_node WHERE node IN
-		(SELECT node FROM usage_node WHERE seen_at <= ? LIMIT ?` + skip + `)`
-	sessions := `DELETE FROM operator_session WHERE hash IN
-		(SELECT hash FROM operator_session WHERE created_at <= ? LIMIT ?` + skip + `)`
-	refusals := `DELETE FROM recent_refusal WHERE (account_id, key_id, operation, code) IN
-		(SELECT account_id, key_id, operation, code FROM recent_refusal WHERE last_at <= ? ORDER BY last_at LIMIT ?` + skip + `)`
+	idempotency := `DELETE FROM idempotency_keys WHERE (account_id, key) IN
+		(SELECT account_id, key FROM idempotency_keys WHERE created_at <= ? ORDER BY created_at LIMIT ?` + skip + `)`
+	daily := `DELETE FROM usage_days WHERE (day, account_id) IN
+		(SELECT day, account_id FROM usage_days WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
+	ended := `DELETE FROM usage_nodes WHERE node IN
+		(SELECT node FROM usage_nodes WHERE ended AND seen_at <= ? LIMIT ?` + skip + `)`
+	killed := `DELETE FROM usage_nodes WHERE node IN
+		(SELECT node FROM usage_nodes WHERE seen_at <= ? LIMIT ?` + skip + `)`
+	sessions := `DELETE FROM operator_sessions WHERE hash IN
+		(SELECT hash FROM operator_sessions WHERE created_at <= ? LIMIT ?` + skip + `)`
+	refusals := `DELETE FROM recent_refusals WHERE (account_id, key_id, operation, code) IN
+		(SELECT account_id, key_id, operation, code FROM recent_refusals WHERE last_at <= ? ORDER BY last_at LIMIT ?` + skip + `)`
 	now := Now(s.clock)
 	for _, expired := range []struct {
 		query  string

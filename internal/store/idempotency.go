@@ -33,7 +33,7 @@ func (t *Tx) once(r request, create func() (id int64, err error)) (id int64, rep
 // what that request created. The column category_id also holds ids of pets and orders: the
 // fingerprint includes the operation, so an id of another kind is never returned.
 func (t *Tx) recall(r request) (id int64, known bool, err error) {
-	const query = `SELECT category_id, fingerprint FROM idempotency WHERE account_id = ? AND key = ? AND created_at > ?`
+	const query = `SELECT category_id, fingerprint FROM idempotency_keys WHERE account_id = ? AND key = ? AND created_at > ?`
 	var fingerprint hash
 	oldest := t.now.Add(-petcat.IdempotencyRetention).UnixMilli()
 	known, err = t.QueryRow(query, []any{int64(r.account), string(r.key), oldest}, &id, &fingerprint)
@@ -46,7 +46,7 @@ func (t *Tx) recall(r request) (id int64, known bool, err error) {
 // remember saves an idempotency key in the transaction of what its request created. It
 // replaces one that has expired and was not deleted yet.
 func (t *Tx) remember(r request, id int64) error {
-	const put = `INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (?, ?, ?, ?, ?)
+	const put = `INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, category_id = excluded.category_id, created_at = excluded.created_at`
 	return t.exec(put, int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli())
 }

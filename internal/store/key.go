@@ -8,7 +8,7 @@ import (
 
 const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id, read_only`
 
-const keyByID = `SELECT ` + keyColumns + ` FROM api_key WHERE id = ?`
+const keyByID = `SELECT ` + keyColumns + ` FROM api_keys WHERE id = ?`
 
 func scanKey(scan Scan) (petcat.Key, error) {
 	var k petcat.Key
@@ -51,7 +51,7 @@ func keyDetail(k petcat.Key) detail {
 
 // insertKey gives a key its id and inserts it.
 func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
-	const insert = `INSERT INTO api_key (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
+	const insert = `INSERT INTO api_keys (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 	t.sequences.Key++
 	k.ID = t.sequences.Key
 	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), int64(t.reviseAccess()))
@@ -59,14 +59,14 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
 
 // updateKey writes the columns of a key that can change.
 func (t *Tx) updateKey(k petcat.Key) error {
-	const update = `UPDATE api_key SET expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
+	const update = `UPDATE api_keys SET expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
 	return t.exec(update, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), int64(t.reviseAccess()), int64(k.ID))
 }
 
 // EachKey implements [petcat.KeyStore].
 func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(petcat.Key) error) error {
-	const all = `SELECT ` + keyColumns + ` FROM api_key ORDER BY id`
-	const ofAccount = `SELECT ` + keyColumns + ` FROM api_key WHERE account_id = ? ORDER BY id`
+	const all = `SELECT ` + keyColumns + ` FROM api_keys ORDER BY id`
+	const ofAccount = `SELECT ` + keyColumns + ` FROM api_keys WHERE account_id = ? ORDER BY id`
 	if account == 0 {
 		return each(ctx, s, "read keys", scanKey, fn, all)
 	}
@@ -149,8 +149,8 @@ func (t *Tx) key(id petcat.KeyID) (petcat.Key, error) {
 // revokeAll revokes all keys of an account and returns how many there were. There may be
 // thousands, and no other write can commit meanwhile, so it takes few round trips.
 func (t *Tx) revokeAll(by petcat.Actor, account petcat.AccountID, d detail) (revoked int, err error) {
-	const live = `SELECT id FROM api_key WHERE account_id = ? AND revoked_at IS NULL ORDER BY id`
-	const revoke = `UPDATE api_key SET revoked_at = ?, revision = ? WHERE id = ?`
+	const live = `SELECT id FROM api_keys WHERE account_id = ? AND revoked_at IS NULL ORDER BY id`
+	const revoke = `UPDATE api_keys SET revoked_at = ?, revision = ? WHERE id = ?`
 	var rows [][]any
 	var subjects []string
 	err = t.Query(func(scan Scan) error {

@@ -25,7 +25,7 @@ func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.Ne
 }
 
 func (t *Tx) createOperator(by petcat.Actor, n petcat.NewOperator, link petcat.TokenHash) (petcat.Operator, error) {
-	const insert = `INSERT INTO operator (name, role, created_at, link_hash, link_ends_at) VALUES (?, ?, ?, ?, ?)`
+	const insert = `INSERT INTO operators (name, role, created_at, link_hash, link_ends_at) VALUES (?, ?, ?, ?, ?)`
 	if _, found, err := t.findOperator(n.Name()); err != nil {
 		return petcat.Operator{}, err
 	} else if found {
@@ -44,7 +44,7 @@ func (s *Store) LinkOperator(ctx context.Context, by petcat.Actor, name petcat.O
 }
 
 func (t *Tx) linkOperator(by petcat.Actor, name petcat.OperatorName, link petcat.TokenHash) (petcat.Operator, error) {
-	const update = `UPDATE operator SET link_hash = ?, link_ends_at = ? WHERE name = ?`
+	const update = `UPDATE operators SET link_hash = ?, link_ends_at = ? WHERE name = ?`
 	o, found, err := t.findOperator(name)
 	if err == nil && !found {
 		err = noOperator(name)
@@ -60,7 +60,7 @@ func (t *Tx) linkOperator(by petcat.Actor, name petcat.OperatorName, link petcat
 }
 
 func (t *Tx) findOperator(name petcat.OperatorName) (o petcat.Operator, found bool, err error) {
-	const query = `SELECT ` + operatorColumns + ` FROM operator WHERE name = ?`
+	const query = `SELECT ` + operatorColumns + ` FROM operators WHERE name = ?`
 	return one(t, scanOperator, query, string(name))
 }
 
@@ -71,8 +71,8 @@ func noOperator(name petcat.OperatorName) error {
 // EachOperator implements [petcat.OperatorStore].
 func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error) error {
 	const query = `SELECT ` + operatorColumns + `,
-			(SELECT count(*) FROM operator_session WHERE operator_name = name AND created_at > ? AND seen_at > ?)
-		FROM operator ORDER BY name`
+			(SELECT count(*) FROM operator_sessions WHERE operator_name = name AND created_at > ? AND seen_at > ?)
+		FROM operators ORDER BY name`
 	scan := func(scan Scan) (petcat.Operator, error) {
 		var sessions int64
 		o, err := scanOperatorAnd(scan, &sessions)
@@ -85,7 +85,7 @@ func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error
 
 // RemoveOperator implements [petcat.OperatorStore].
 func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName) error {
-	const remove = `DELETE FROM operator WHERE name = ?`
+	const remove = `DELETE FROM operators WHERE name = ?`
 	return s.db.Change(ctx, Work{Doing: "remove operator"}, func(t *Tx) error {
 		ended, err := t.endSessions(name)
 		if err != nil {

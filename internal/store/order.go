@@ -18,8 +18,8 @@ func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.C
 
 // insertOrder inserts an order if its pet exists.
 func (t *Tx) insertOrder(c petcat.CreateOrder) (int64, error) {
-	const insert = `INSERT INTO store_order (id, account_id, pet_id, quantity, created_at)
-		SELECT ?, ?, id, ?, ? FROM pet WHERE id = ?`
+	const insert = `INSERT INTO orders (id, account_id, pet_id, quantity, created_at)
+		SELECT ?, ?, id, ?, ? FROM pets WHERE id = ?`
 	t.sequences.Order++
 	id := int64(t.sequences.Order)
 	n, err := t.Exec(insert, id, int64(c.Account), c.New.Quantity(), t.now.UnixMilli(), int64(c.New.Pet()))
@@ -37,6 +37,6 @@ func scanOrder(scan Scan) (petcat.Order, error) {
 
 // ListOrders implements [petcat.OrderStore].
 func (s *Store) ListOrders(ctx context.Context, q petcat.OrderQuery) ([]petcat.Order, error) {
-	const query = `SELECT id, pet_id, quantity FROM store_order WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`
+	const query = `SELECT id, pet_id, quantity FROM orders WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`
 	return list(ctx, s, "list orders", scanOrder, query, int64(q.Account), int64(q.After), q.Limit)
 }

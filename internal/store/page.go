@@ -41,7 +41,7 @@ func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petca
 	if q.After.ID != 0 {
 		c.add(`(lower(name) > ? OR id > ?)`, after, int64(q.After.ID))
 	}
-	query, args := c.page(`SELECT `+accountColumns+` FROM account`, `lower(name), id`, q.Limit)
+	query, args := c.page(`SELECT `+accountColumns+` FROM accounts`, `lower(name), id`, q.Limit)
 	return list(ctx, s, "read a page of accounts", scanAccount, query, args...)
 }
 
@@ -63,7 +63,7 @@ func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, e
 	if q.Before != 0 {
 		c.add(`id < ?`, int64(q.Before))
 	}
-	query, args := c.page(`SELECT `+keyColumns+` FROM api_key`, `id DESC`, q.Limit)
+	query, args := c.page(`SELECT `+keyColumns+` FROM api_keys`, `id DESC`, q.Limit)
 	return list(ctx, s, "read a page of keys", scanKey, query, args...)
 }
 
@@ -80,6 +80,6 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 	if q.After != 0 {
 		c.add(`key_id > ?`, int64(q.After))
 	}
-	query, args := c.page(`SELECT `+banColumns+` FROM ban`, `key_id`, q.Limit)
+	query, args := c.page(`SELECT `+banColumns+` FROM bans`, `key_id`, q.Limit)
 	return list(ctx, s, "read a page of bans", scanBan, query, args...)
 }

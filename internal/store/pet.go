@@ -19,8 +19,8 @@ func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.Creat
 // insertPet inserts a pet if its category exists. A concurrent deletion of the category
 // waits for the counter's row, and then finds the pet.
 func (t *Tx) insertPet(c petcat.CreatePet) (int64, error) {
-	const insert = `INSERT INTO pet (id, name, category_id, account_id, created_at)
-		SELECT ?, ?, id, ?, ? FROM category WHERE id = ? AND deleted_at IS NULL`
+	const insert = `INSERT INTO pets (id, name, category_id, account_id, created_at)
+		SELECT ?, ?, id, ?, ? FROM categories WHERE id = ? AND deleted_at IS NULL`
 	t.sequences.Pet++
 	id := int64(t.sequences.Pet)
 	n, err := t.Exec(insert, id, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
@@ -40,7 +40,7 @@ func scanPet(scan Scan) (petcat.Pet, error) {
 
 // FindPet implements [petcat.PetStore].
 func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error) {
-	const query = `SELECT ` + petColumns + ` FROM pet WHERE id = ?`
+	const query = `SELECT ` + petColumns + ` FROM pets WHERE id = ?`
 	p, found, err := find(ctx, s, "find pet", scanPet, query, int64(id))
 	if err == nil && !found {
 		err = petcat.NoSuchPet()
@@ -50,8 +50,8 @@ func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error
 
 // ListPets implements [petcat.PetStore].
 func (s *Store) ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, error) {
-	const every = `SELECT ` + petColumns + ` FROM pet WHERE id > ? ORDER BY id LIMIT ?`
-	const ofCategory = `SELECT ` + petColumns + ` FROM pet WHERE category_id = ? AND id > ? ORDER BY id LIMIT ?`
+	const every = `SELECT ` + petColumns + ` FROM pets WHERE id > ? ORDER BY id LIMIT ?`
+	const ofCategory = `SELECT ` + petColumns + ` FROM pets WHERE category_id = ? AND id > ? ORDER BY id LIMIT ?`
 	if q.Category == 0 {
 		return list(ctx, s, "list pets", scanPet, every, int64(q.After), q.Limit)
 	}

@@ -13,9 +13,9 @@ func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (pet
 
 func (t *Tx) signIn(link, session petcat.TokenHash) (petcat.Session, error) {
 	const (
-		query  = `SELECT ` + operatorColumns + ` FROM operator WHERE link_hash = ?`
-		use    = `UPDATE operator SET link_hash = NULL, link_ends_at = NULL WHERE name = ?`
-		insert = `INSERT INTO operator_session (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
+		query  = `SELECT ` + operatorColumns + ` FROM operators WHERE link_hash = ?`
+		use    = `UPDATE operators SET link_hash = NULL, link_ends_at = NULL WHERE name = ?`
+		insert = `INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
 	)
 	o, found, err := one(t, scanOperator, query, link[:])
 	if err == nil && (!found || !t.now.Before(o.LinkEndsAt)) {
@@ -37,7 +37,7 @@ func (t *Tx) signIn(link, session petcat.TokenHash) (petcat.Session, error) {
 // FindSession implements [petcat.SessionStore].
 func (s *Store) FindSession(ctx context.Context, session petcat.TokenHash) (petcat.Session, error) {
 	const query = `SELECT o.name, o.role, s.created_at, s.seen_at
-		FROM operator_session AS s JOIN operator AS o ON o.name = s.operator_name WHERE s.hash = ?`
+		FROM operator_sessions AS s JOIN operators AS o ON o.name = s.operator_name WHERE s.hash = ?`
 	found, ok, err := find(ctx, s, "find session", scanSession, query, session[:])
 	if err == nil && (!ok || found.Ended(Now(s.clock))) {
 		err = petcat.NoSession()
@@ -58,14 +58,14 @@ func scanSession(scan Scan) (petcat.Session, error) {
 
 // TouchSession implements [petcat.SessionStore].
 func (s *Store) TouchSession(ctx context.Context, session petcat.TokenHash) error {
-	const update = `UPDATE operator_session SET seen_at = ? WHERE hash = ?`
+	const update = `UPDATE operator_sessions SET seen_at = ? WHERE hash = ?`
 	_, err := s.db.Exec(ctx, "touch session", update, Now(s.clock).UnixMilli(), session[:])
 	return err
 }
 
 // SignOut implements [petcat.SessionStore].
 func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
-	_, err := s.db.Exec(ctx, "sign out", `DELETE FROM operator_session WHERE hash = ?`, session[:])
+	_, err := s.db.Exec(ctx, "sign out", `DELETE FROM operator_sessions WHERE hash = ?`, session[:])
 	return err
 }
 
@@ -82,5 +82,5 @@ func (s *Store) SignOutEverywhere(ctx context.Context, by petcat.Actor, name pet
 
 // endSessions ends all sessions of an operator, and returns how many there were.
 func (t *Tx) endSessions(name petcat.OperatorName) (int64, error) {
-	return t.Exec(`DELETE FROM operator_session WHERE operator_name = ?`, string(name))
+	return t.Exec(`DELETE FROM operator_sessions WHERE operator_name = ?`, string(name))
 }

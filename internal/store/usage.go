@@ -32,10 +32,10 @@ func usageRow(c petcat.UsageCounts, id ...any) []any {
 // creates on several nodes wait for.
 func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	const (
-		number = `INSERT INTO usage_node AS n (node, number, seen_at, ended) VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE
+		number = `INSERT INTO usage_nodes AS n (node, number, seen_at, ended) VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE
 			SET number = excluded.number, seen_at = excluded.seen_at, ended = excluded.ended, killed_at = NULL WHERE n.number < excluded.number`
 		count = `INSERT INTO usage AS u (account_id, hour, ` + usageColumns + `) VALUES`
-		use   = `INSERT INTO key_use AS u (key_id, used_at) VALUES`
+		use   = `INSERT INTO key_uses AS u (key_id, used_at) VALUES`
 		later = ` ON CONFLICT (key_id) DO UPDATE SET used_at = CASE WHEN u.used_at > excluded.used_at THEN u.used_at ELSE excluded.used_at END`
 	)
 	return s.db.Write(ctx, "add to the usage history", func(c Conn) error {
@@ -84,7 +84,7 @@ func execRows(c Conn, begin, end string, rows [][]any) error {
 // NoteKilledNodes marks nodes as killed that have not ended, and that have written nothing
 // to the usage history for the duration silence.
 func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) error {
-	const note = `UPDATE usage_node SET killed_at = ? WHERE NOT ended AND killed_at IS NULL AND seen_at <= ?`
+	const note = `UPDATE usage_nodes SET killed_at = ? WHERE NOT ended AND killed_at IS NULL AND seen_at <= ?`
 	now := Now(s.clock)
 	return s.db.Write(ctx, "look for nodes that were killed", func(c Conn) error {
 		_, err := c.Exec(note, now.UnixMilli(), now.Add(-silence).UnixMilli())
@@ -156,7 +156,7 @@ func usageQuery(q petcat.UsageQuery, from, to int64, now time.Time) (query strin
 	const (
 		hours = ` SELECT u.hour, ` + usageColumns + fromHours
 		both  = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)` + hours +
-			` UNION ALL SELECT 24 * u.day, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_day AS u WHERE u.day = d.at AND u.account_id = ?`
+			` UNION ALL SELECT 24 * u.day, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_days AS u WHERE u.day = d.at AND u.account_id = ?`
 	)
 	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
 	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
@@ -172,7 +172,7 @@ func usageQuery(q petcat.UsageQuery, from, to int64, now time.Time) (query strin
 }
 
 func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
-	const query = `SELECT node, seen_at, killed_at FROM usage_node WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
+	const query = `SELECT node, seen_at, killed_at FROM usage_nodes WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
 	return all(c, func(scan Scan) (petcat.UsageGap, error) {
 		var g petcat.UsageGap
 		var from, until int64
@@ -187,7 +187,7 @@ func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
 func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
 		RETURNING hour, account_id, ` + usageColumns
-	const add = `INSERT INTO usage_day AS u (day, account_id, ` + usageColumns + `) VALUES`
+	const add = `INSERT INTO usage_days AS u (day, account_id, ` + usageColumns + `) VALUES`
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
 	err = s.db.Write(ctx, "fold old hours of the usage history", func(c Conn) error {
 		type day struct{ day, account int64 }
@@ -220,9 +220,9 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 
 // KeyUses implements [petcat.UsageStore].
 func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
-	query, args := `SELECT key_id, used_at FROM key_use`, []any(nil)
+	query, args := `SELECT key_id, used_at FROM key_uses`, []any(nil)
 	if account != petcat.AllAccounts {
-		query, args = query+` WHERE key_id IN (SELECT id FROM api_key WHERE account_id = ?)`, []any{int64(account)}
+		query, args = query+` WHERE key_id IN (SELECT id FROM api_keys WHERE account_id = ?)`, []any{int64(account)}
 	}
 	used := make(map[petcat.KeyID]time.Time)
 	err := s.db.Each(ctx, "read when keys were used", func(scan Scan) error {
@@ -244,7 +244,7 @@ const refusalColumns = `account_id, key_id, operation, code, count, first_at, la
 
 func addRefusals(c Conn, refusals []petcat.Refusal) error {
 	const (
-		add   = `INSERT INTO recent_refusal AS r (` + refusalColumns + `) VALUES`
+		add   = `INSERT INTO recent_refusals AS r (` + refusalColumns + `) VALUES`
 		again = ` ON CONFLICT (account_id, key_id, operation, code) DO UPDATE SET count = r.count + excluded.count, last_at = excluded.last_at,
 			request_id = excluded.request_id, status = excluded.status, minute_used = excluded.minute_used, minute_limit = excluded.minute_limit,
 			day_used = excluded.day_used, day_limit = excluded.day_limit, until_at = excluded.until_at`
@@ -261,7 +261,7 @@ func addRefusals(c Conn, refusals []petcat.Refusal) error {
 
 // Refusals implements [petcat.UsageStore].
 func (s *Store) Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error) {
-	const query = `SELECT ` + refusalColumns + ` FROM recent_refusal WHERE account_id = ? ORDER BY last_at DESC, key_id, operation, code LIMIT ?`
+	const query = `SELECT ` + refusalColumns + ` FROM recent_refusals WHERE account_id = ? ORDER BY last_at DESC, key_id, operation, code LIMIT ?`
 	return list(ctx, s, "read recent refusals", func(scan Scan) (petcat.Refusal, error) {
 		var r petcat.Refusal
 		var first, last int64

@@ -33,7 +33,7 @@ func Names(t testing.TB, s petcat.CategoryStore) (names []string) {
 // naughty are texts that something between us and the disk could change. All of
 // them are valid names.
 var naughty = []string{
-	"Dogs", " leading and trailing ", "'; DROP TABLE category; --", `"quoted" \backslash\`, "%s %d ?1 $1 :name @p",
+	"Dogs", " leading and trailing ", "'; DROP TABLE categories; --", `"quoted" \backslash\`, "%s %d ?1 $1 :name @p",
 	"NULL", "0", "-1", "1e3", "0x10", "true", "2027-01-31", "café", "cafe\u0301", "Straße", "İstanbul", "ﬁ",
 	"犬", "كلب", "\u202eright to left", "zero\u200bwidth", "\ufeffbom", "👩‍👩‍👧‍👦", "\U0010ffff", "\ufffd", "a\u00a0b", "<script>&amp;",
 	strings.Repeat("🐕", petcat.MaxCategoryName),

@@ -45,7 +45,7 @@ func testClean(t *testing.T, open Open) {
 		rows[i] = []any{strconv.Itoa(i), []byte{}, store.Now(f.clock).UnixMilli()}
 	}
 	err := f.Change(t.Context(), "fill", func(tx *store.Tx) error {
-		return tx.ExecEach("INSERT INTO idempotency (account_id, key, fingerprint, category_id, created_at) VALUES (1, ?, ?, 1, ?)", rows)
+		return tx.ExecEach("INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES (1, ?, ?, 1, ?)", rows)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func testClean(t *testing.T, open Open) {
 	f.clock.Advance(petcat.IdempotencyRetention - time.Millisecond)
 	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "young", nil), IdempotencyKey: "young"}))
 	clean()
-	wantRows("idempotency", old+1)
+	wantRows("idempotency_keys", old+1)
 	f.clock.Advance(time.Millisecond)
 	clean()
-	wantRows("idempotency", 1)
+	wantRows("idempotency_keys", 1)
 }

@@ -29,7 +29,7 @@ func testRefused(t *testing.T, open Open) {
 						if _, err := tx.CreateAccount(operator, lost); err != nil {
 							return err
 						}
-						if _, err := tx.Exec(`UPDATE account SET name = 'renamed' WHERE id = ?`, int64(zoo.ID)); err != nil {
+						if _, err := tx.Exec(`UPDATE accounts SET name = 'renamed' WHERE id = ?`, int64(zoo.ID)); err != nil {
 							return err
 						}
 						return refusal

@@ -26,7 +26,7 @@ INSERT INTO counter (id, revision, access_revision, category_id, account_id, key
 VALUES (1, 0, 0, 0, 0, 0);
 
 -- A deleted category keeps its row, without its texts, and its revision says since when.
-CREATE TABLE category (
+CREATE TABLE categories (
 	id          bigint PRIMARY KEY,
 	name        text COLLATE "C" NOT NULL,
 	description text COLLATE "C",
@@ -35,9 +35,9 @@ CREATE TABLE category (
 	created_at  bigint NOT NULL,
 	deleted_at  bigint
 );
-CREATE INDEX category_revision ON category (revision);
+CREATE INDEX category_revision ON categories (revision);
 
-CREATE TABLE idempotency (
+CREATE TABLE idempotency_keys (
 	account_id  bigint NOT NULL,
 	key         text COLLATE "C" NOT NULL,
 	fingerprint bytea NOT NULL,
@@ -45,9 +45,9 @@ CREATE TABLE idempotency (
 	created_at  bigint NOT NULL,
 	PRIMARY KEY (account_id, key)
 );
-CREATE INDEX idempotency_created_at ON idempotency (created_at);
+CREATE INDEX idempotency_created_at ON idempotency_keys (created_at);
 
-CREATE TABLE account (
+CREATE TABLE accounts (
 	id         bigint PRIMARY KEY,
 	name       text COLLATE "C" NOT NULL,
 	plan       text NOT NULL,
@@ -57,13 +57,13 @@ CREATE TABLE account (
 	closed_at  bigint,
 	revision   bigint NOT NULL
 );
-CREATE UNIQUE INDEX account_open_name ON account (name) WHERE closed_at IS NULL;
-CREATE INDEX account_name ON account (name);
-CREATE INDEX account_revision ON account (revision);
+CREATE UNIQUE INDEX account_open_name ON accounts (name) WHERE closed_at IS NULL;
+CREATE INDEX account_name ON accounts (name);
+CREATE INDEX account_revision ON accounts (revision);
 
-CREATE TABLE api_key (
+CREATE TABLE api_keys (
 	id           bigint PRIMARY KEY,
-	account_id   bigint NOT NULL REFERENCES account (id),
+	account_id   bigint NOT NULL REFERENCES accounts (id),
 	hash         bytea NOT NULL UNIQUE,
 	label        text COLLATE "C" NOT NULL,
 	hint         text NOT NULL,
@@ -75,12 +75,12 @@ CREATE TABLE api_key (
 	revision     bigint NOT NULL,
 	read_only    boolean NOT NULL DEFAULT false
 );
-CREATE INDEX api_key_account ON api_key (account_id);
-CREATE INDEX api_key_revision ON api_key (revision);
+CREATE INDEX api_key_account ON api_keys (account_id);
+CREATE INDEX api_key_revision ON api_keys (revision);
 
 -- The last ban of each key.
-CREATE TABLE ban (
-	key_id        bigint PRIMARY KEY REFERENCES api_key (id),
+CREATE TABLE bans (
+	key_id        bigint PRIMARY KEY REFERENCES api_keys (id),
 	account_id    bigint NOT NULL,
 	level         bigint NOT NULL,
 	started_at    bigint NOT NULL,
@@ -91,7 +91,7 @@ CREATE TABLE ban (
 	lifted_by     text NOT NULL,
 	revision      bigint NOT NULL
 );
-CREATE INDEX ban_revision ON ban (revision);
+CREATE INDEX ban_revision ON bans (revision);
 
 -- The day comes first, so that the days of long ago are one stretch of the index.
 CREATE TABLE day_count (
@@ -122,27 +122,27 @@ END $$;
 CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
 	FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 
-CREATE TABLE pet (
+CREATE TABLE pets (
 	id          bigint PRIMARY KEY,
 	name        text COLLATE "C" NOT NULL,
-	category_id bigint NOT NULL REFERENCES category (id),
+	category_id bigint NOT NULL REFERENCES categories (id),
 	account_id  bigint NOT NULL, -- who created it
 	created_at  bigint NOT NULL
 );
-CREATE INDEX pet_category ON pet (category_id, id);
+CREATE INDEX pet_category ON pets (category_id, id);
 
-CREATE TABLE store_order (
+CREATE TABLE orders (
 	id         bigint PRIMARY KEY,
 	account_id bigint NOT NULL, -- who placed it
-	pet_id     bigint NOT NULL REFERENCES pet (id),
+	pet_id     bigint NOT NULL REFERENCES pets (id),
 	quantity   bigint NOT NULL,
 	created_at bigint NOT NULL
 );
-CREATE INDEX store_order_account ON store_order (account_id, id);
+CREATE INDEX store_order_account ON orders (account_id, id);
 
 -- Which nodes serve, by the database's clock. Rows of nodes that stopped without
 -- saying so are deleted by the others.
-CREATE TABLE node (
+CREATE TABLE nodes (
 	id        text COLLATE "C" PRIMARY KEY,
 	joined_at timestamptz NOT NULL,
 	seen_at   timestamptz NOT NULL
@@ -224,7 +224,7 @@ END $$;
 
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.
-CREATE TABLE usage_node (
+CREATE TABLE usage_nodes (
 	node      text COLLATE "C" PRIMARY KEY,
 	number    bigint NOT NULL, -- of its last batch
 	seen_at   bigint NOT NULL, -- what it counted before is written
@@ -250,7 +250,7 @@ CREATE TABLE usage (
 CREATE INDEX usage_hour ON usage USING brin (hour);
 
 -- Hours of more than a month ago.
-CREATE TABLE usage_day (
+CREATE TABLE usage_days (
 	day            bigint NOT NULL,
 	account_id     bigint NOT NULL,
 	requests       bigint NOT NULL,
@@ -263,13 +263,13 @@ CREATE TABLE usage_day (
 	PRIMARY KEY (day, account_id)
 );
 
-CREATE TABLE key_use (
+CREATE TABLE key_uses (
 	key_id  bigint PRIMARY KEY,
 	used_at bigint NOT NULL -- Unix time in seconds
 );
 
 -- Requests that were refused or failed. All but the count and first_at is of the last one.
-CREATE TABLE recent_refusal (
+CREATE TABLE recent_refusals (
 	account_id   bigint NOT NULL,
 	key_id       bigint NOT NULL,
 	operation    text COLLATE "C" NOT NULL,
@@ -286,11 +286,11 @@ CREATE TABLE recent_refusal (
 	until_at     bigint,
 	PRIMARY KEY (account_id, key_id, operation, code)
 );
-CREATE INDEX recent_refusal_last_at ON recent_refusal (last_at);
+CREATE INDEX recent_refusal_last_at ON recent_refusals (last_at);
 
 -- Who may use the console. Of links and sessions only the SHA-256 is stored. An operator
 -- has one link at most.
-CREATE TABLE operator (
+CREATE TABLE operators (
 	name         text COLLATE "C" PRIMARY KEY,
 	role         text NOT NULL,
 	created_at   bigint NOT NULL,
@@ -298,15 +298,15 @@ CREATE TABLE operator (
 	link_ends_at bigint
 );
 
-CREATE TABLE operator_session (
+CREATE TABLE operator_sessions (
 	hash          bytea PRIMARY KEY,
-	operator_name text COLLATE "C" NOT NULL REFERENCES operator (name) ON DELETE CASCADE,
+	operator_name text COLLATE "C" NOT NULL REFERENCES operators (name) ON DELETE CASCADE,
 	created_at    bigint NOT NULL,
 	seen_at       bigint NOT NULL
 );
 
 -- What people look for, page by page: accounts by the beginning of their name, whatever
 -- its case, and audit entries by whom and about whom.
-CREATE INDEX account_search ON account (lower(name), id);
+CREATE INDEX account_search ON accounts (lower(name), id);
 CREATE INDEX audit_subject ON audit (subject, sequence);
 CREATE INDEX audit_actor ON audit (actor, sequence);

@@ -24,7 +24,7 @@ INSERT INTO counter (id, revision, access_revision, category_id, account_id, key
 VALUES (1, 0, 0, 0, 0, 0);
 
 -- A deleted category keeps its row, without its texts, and its revision says since when.
-CREATE TABLE category (
+CREATE TABLE categories (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
 	description TEXT,
@@ -34,7 +34,7 @@ CREATE TABLE category (
 	deleted_at  INTEGER
 ) STRICT;
 
-CREATE TABLE idempotency (
+CREATE TABLE idempotency_keys (
 	account_id  INTEGER NOT NULL,
 	key         TEXT NOT NULL,
 	fingerprint BLOB NOT NULL,
@@ -42,9 +42,9 @@ CREATE TABLE idempotency (
 	created_at  INTEGER NOT NULL,
 	PRIMARY KEY (account_id, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX idempotency_created_at ON idempotency (created_at);
+CREATE INDEX idempotency_created_at ON idempotency_keys (created_at);
 
-CREATE TABLE account (
+CREATE TABLE accounts (
 	id         INTEGER PRIMARY KEY,
 	name       TEXT NOT NULL,
 	plan       TEXT NOT NULL,
@@ -54,13 +54,13 @@ CREATE TABLE account (
 	closed_at  INTEGER,
 	revision   INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX account_open_name ON account (name) WHERE closed_at IS NULL;
-CREATE INDEX account_name ON account (name);
-CREATE INDEX account_revision ON account (revision);
+CREATE UNIQUE INDEX account_open_name ON accounts (name) WHERE closed_at IS NULL;
+CREATE INDEX account_name ON accounts (name);
+CREATE INDEX account_revision ON accounts (revision);
 
-CREATE TABLE api_key (
+CREATE TABLE api_keys (
 	id           INTEGER PRIMARY KEY,
-	account_id   INTEGER NOT NULL REFERENCES account (id),
+	account_id   INTEGER NOT NULL REFERENCES accounts (id),
 	hash         BLOB NOT NULL UNIQUE,
 	label        TEXT NOT NULL,
 	hint         TEXT NOT NULL,
@@ -72,12 +72,12 @@ CREATE TABLE api_key (
 	revision     INTEGER NOT NULL,
 	read_only    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX api_key_account ON api_key (account_id);
-CREATE INDEX api_key_revision ON api_key (revision);
+CREATE INDEX api_key_account ON api_keys (account_id);
+CREATE INDEX api_key_revision ON api_keys (revision);
 
 -- The last ban of each key.
-CREATE TABLE ban (
-	key_id        INTEGER PRIMARY KEY REFERENCES api_key (id),
+CREATE TABLE bans (
+	key_id        INTEGER PRIMARY KEY REFERENCES api_keys (id),
 	account_id    INTEGER NOT NULL,
 	level         INTEGER NOT NULL,
 	started_at    INTEGER NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE ban (
 	lifted_by     TEXT NOT NULL,
 	revision      INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX ban_revision ON ban (revision);
+CREATE INDEX ban_revision ON bans (revision);
 
 -- The day comes first, so that the days of long ago are one stretch of the table.
 CREATE TABLE day_count (
@@ -123,27 +123,27 @@ BEGIN
 END;
 -- +goose StatementEnd
 
-CREATE TABLE pet (
+CREATE TABLE pets (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
-	category_id INTEGER NOT NULL REFERENCES category (id),
+	category_id INTEGER NOT NULL REFERENCES categories (id),
 	account_id  INTEGER NOT NULL, -- who created it
 	created_at  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX pet_category ON pet (category_id, id);
+CREATE INDEX pet_category ON pets (category_id, id);
 
-CREATE TABLE store_order (
+CREATE TABLE orders (
 	id         INTEGER PRIMARY KEY,
 	account_id INTEGER NOT NULL, -- who placed it
-	pet_id     INTEGER NOT NULL REFERENCES pet (id),
+	pet_id     INTEGER NOT NULL REFERENCES pets (id),
 	quantity   INTEGER NOT NULL,
 	created_at INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX store_order_account ON store_order (account_id, id);
+CREATE INDEX store_order_account ON orders (account_id, id);
 
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.
-CREATE TABLE usage_node (
+CREATE TABLE usage_nodes (
 	node      TEXT PRIMARY KEY,
 	number    INTEGER NOT NULL, -- of its last batch
 	seen_at   INTEGER NOT NULL, -- what it counted before is written
@@ -167,7 +167,7 @@ CREATE TABLE usage (
 ) STRICT, WITHOUT ROWID;
 
 -- Hours of more than a month ago.
-CREATE TABLE usage_day (
+CREATE TABLE usage_days (
 	day            INTEGER NOT NULL,
 	account_id     INTEGER NOT NULL,
 	requests       INTEGER NOT NULL,
@@ -180,13 +180,13 @@ CREATE TABLE usage_day (
 	PRIMARY KEY (day, account_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE key_use (
+CREATE TABLE key_uses (
 	key_id  INTEGER PRIMARY KEY,
 	used_at INTEGER NOT NULL -- Unix time in seconds
 ) STRICT;
 
 -- Requests that were refused or failed. All but the count and first_at is of the last one.
-CREATE TABLE recent_refusal (
+CREATE TABLE recent_refusals (
 	account_id   INTEGER NOT NULL,
 	key_id       INTEGER NOT NULL,
 	operation    TEXT NOT NULL,
@@ -203,11 +203,11 @@ CREATE TABLE recent_refusal (
 	until_at     INTEGER,
 	PRIMARY KEY (account_id, key_id, operation, code)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX recent_refusal_last_at ON recent_refusal (last_at);
+CREATE INDEX recent_refusal_last_at ON recent_refusals (last_at);
 
 -- Who may use the console. Of links and sessions only the SHA-256 is stored. An operator
 -- has one link at most.
-CREATE TABLE operator (
+CREATE TABLE operators (
 	name         TEXT PRIMARY KEY,
 	role         TEXT NOT NULL,
 	created_at   INTEGER NOT NULL,
@@ -215,15 +215,15 @@ CREATE TABLE operator (
 	link_ends_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE operator_session (
+CREATE TABLE operator_sessions (
 	hash          BLOB PRIMARY KEY,
-	operator_name TEXT NOT NULL REFERENCES operator (name) ON DELETE CASCADE,
+	operator_name TEXT NOT NULL REFERENCES operators (name) ON DELETE CASCADE,
 	created_at    INTEGER NOT NULL,
 	seen_at       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What people look for, page by page: accounts by the beginning of their name, whatever
 -- its case, and audit entries by whom and about whom.
-CREATE INDEX account_search ON account (lower(name), id);
+CREATE INDEX account_search ON accounts (lower(name), id);
 CREATE INDEX audit_subject ON audit (subject, sequence);
 CREATE INDEX audit_actor ON audit (actor, sequence);
