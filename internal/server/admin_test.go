@@ -11,15 +11,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"petcat/internal/config"
+	"petcat/internal/metrics"
 )
 
 // TestSettings: what the admin listener tells of the settings has no password in it.
 func TestSettings(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.Register(flags)
-	n := &Node{settings: must(config.Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"}))}
+	n := &Node{settings: must(config.Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"})), metrics: metrics.New("test", "")}
 	answer := httptest.NewRecorder()
-	n.showSettings(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/settings", nil))
+	n.adminHandler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/settings", nil))
 	if strings.Contains(answer.Body.String(), "hunter2") {
 		t.Errorf("the password is shown: %s", answer.Body)
 	}

@@ -10,6 +10,7 @@ import (
 	"petcat/internal/backup"
 	"petcat/internal/catalog"
 	"petcat/internal/config"
+	"petcat/internal/console"
 	"petcat/internal/datadir"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
@@ -31,16 +32,10 @@ type backend struct {
 // store is all that is kept in one database.
 type store interface { //nolint:interfacebloat // a sum of small ones
 	Accounts
-	petcat.BanStore
-	petcat.AuditStore
-	petcat.CategoryStore
+	console.Store
 	petcat.PetStore
 	petcat.OrderStore
 	petcat.AccessStore
-	petcat.UsageStore
-	petcat.OperatorStore
-	petcat.SessionStore
-	petcat.PageStore
 	backup.Store
 	logLevels
 	// OnAccessChange sets what is called after each change of an account, a key or a ban by

@@ -2,12 +2,14 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"petcat/internal/clock"
@@ -18,25 +20,23 @@ import (
 // they change, so that a renewal needs no restart.
 type certificate struct {
 	certFile, keyFile string
-	clock             clock.Clock
 	logger            *slog.Logger
+	current           atomic.Pointer[tls.Certificate] // of the last content that could be used
 
 	mu      sync.Mutex
-	checked clock.Reading    // guarded by mu: when the files were last read
-	content [2][]byte        // guarded by mu: what they held then; nil for a file that could not be read
-	current *tls.Certificate // guarded by mu: of the last content that could be used
+	content [2][]byte // guarded by mu: what the files held last; nil for one that could not be read
 }
 
-// certificateInterval is how often, at most, the files are checked for changes.
+// certificateInterval is how often the files are checked for changes.
 const certificateInterval = time.Second
 
 // loadCertificate reads the files. It returns a [config.Error] if they cannot be used.
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
-	pair := &certificate{certFile: certFile, keyFile: keyFile, clock: c, logger: logger, checked: c.Read()}
+	pair := &certificate{certFile: certFile, keyFile: keyFile, logger: logger}
 	if _, err := pair.read(); err != nil {
 		return nil, config.Errorf("the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 	}
-	leaf := pair.current.Leaf
+	leaf := pair.current.Load().Leaf
 	if now := c.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
 		logger.Warn("clients refuse the certificate: it is not valid now", "file", certFile, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
 	}
@@ -51,52 +51,37 @@ func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires ti
 	if err != nil {
 		return time.Time{}, err
 	}
+	leaf := pair.current.Load().Leaf
 	if host != "" {
-		err = pair.current.Leaf.VerifyHostname(host)
+		err = leaf.VerifyHostname(host)
 	}
-	return pair.current.Leaf.NotAfter, err
+	return leaf.NotAfter, err
 }
 
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(), nil },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
 	}
 }
 
-// get returns the certificate. If the changed files cannot be used, that is the last good
-// one: a half-written renewal must not stop the service.
-func (c *certificate) get() *tls.Certificate {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := c.clock.Read(); now.Since(c.checked) >= certificateInterval {
-		c.checked = now
-		c.reread()
-	}
-	return c.current
-}
-
-// reload reads the files again without waiting for the interval.
-func (c *certificate) reload() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reread()
-}
-
-// reread reads the files, and uses and logs what has changed. The caller holds mu.
-func (c *certificate) reread() {
+// reread reads the files, and uses and logs what has changed. If it cannot be used, the last
+// good certificate stays: a half-written renewal must not stop the service.
+func (c *certificate) reread(context.Context) {
 	switch changed, err := c.read(); {
 	case err != nil && changed:
 		c.logger.Warn("the changed certificate cannot be used; the one before is still served", "file", c.certFile, "error", err)
 	case changed:
-		c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.current.Leaf.NotAfter)
+		c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.current.Load().Leaf.NotAfter)
 	}
 }
 
 // read loads the pair if the content of a file differs from the last: a renewal may keep the
-// time of modification. The caller holds mu, except at start.
+// time of modification.
 func (c *certificate) read() (changed bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	cert, errCert := os.ReadFile(c.certFile) // #nosec G304 -- the operator's setting
 	key, errKey := os.ReadFile(c.keyFile)    // #nosec G304
 	err = errors.Join(errCert, errKey)
@@ -109,7 +94,7 @@ func (c *certificate) read() (changed bool, err error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err == nil {
-		c.current = &pair
+		c.current.Store(&pair)
 	}
 	return true, err
 }

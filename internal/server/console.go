@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"petcat/internal/clientnet"
@@ -14,13 +16,9 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// consoleHandler serves the console once the data is loaded, and 503 before.
-type consoleHandler struct {
-	current atomic.Pointer[console.Console]
-}
-
-func (h *consoleHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c := h.current.Load(); c != nil {
+// answerConsole answers with a page of the console, or with 503 until the data is loaded.
+func (n *Node) answerConsole(w http.ResponseWriter, r *http.Request) {
+	if c := n.console.Load(); c != nil {
 		c.ServeHTTP(w, r)
 		return
 	}
@@ -36,33 +34,22 @@ func (n *Node) consoleByTLS() bool {
 
 // ConsoleURL returns where browsers find the console: the one that was set, or where the
 // admin listener can be reached from this machine.
-func (n *Node) ConsoleURL() string {
-	if n.settings.ConsoleURL != "" {
-		return n.settings.ConsoleURL
-	}
-	return n.AdminURL()
-}
+func (n *Node) ConsoleURL() string { return cmp.Or(n.settings.ConsoleURL, n.AdminURL()) }
 
 // serveConsole makes the console, and starts to record what its charts show.
 func (n *Node) serveConsole(context.Context) error {
 	series := n.metrics.Series(n.clock.Read().Time())
 	n.every(func() time.Duration { return metrics.Step }, func(context.Context) {
-		var unhealthy []string
-		for _, part := range n.parts() {
-			if part.Problem != "" {
-				unhealthy = append(unhealthy, part.Name)
-			}
-		}
-		series.Take(n.clock.Read().Time(), unhealthy)
+		series.Take(n.clock.Read().Time(), slices.Sorted(maps.Keys(n.condition().problems)))
 	})
 	var settings []console.Setting
 	for _, v := range n.settings.Values {
 		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
-	n.console.current.Store(console.New(console.Options{
+	n.console.Store(console.New(console.Options{
 		Store: n.backend, List: n.backend.list, Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
 		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
-		Settings: settings, Secure: n.consoleByTLS(), OwnName: n.isConsoleName,
+		Settings: settings, Secure: n.consoleByTLS(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.clock, console.FailuresPerMinute),
 		TrustedProxies: n.apiOptions.TrustedProxies,
 		Clock:          n.clock, Logger: n.log.Logger, Random: rand.Reader,
@@ -92,18 +79,21 @@ func steps(series *metrics.Series, span console.Span) []console.Step {
 }
 
 // parts returns the state of each part of the node.
-func (n *Node) parts() []console.Part {
-	c := n.condition()
-	return []console.Part{{Name: "store", Problem: c.store}, {Name: "limiter", Problem: c.limiter}, {Name: "keyring", Problem: c.keyring}}
+func (n *Node) parts() (all []console.Part) {
+	problems := n.condition().problems
+	for _, part := range parts() {
+		all = append(all, console.Part{Name: part, Problem: problems[part]})
+	}
+	return all
 }
 
 // nodes returns the nodes that serve, as far as this one knows.
 func (n *Node) nodes() []console.Node {
-	nodes, readAt := n.membership.current()
-	since := n.clock.Read().Since(readAt)
-	all := make([]console.Node, len(nodes))
-	for i, m := range nodes {
-		all[i] = console.Node{ID: m.ID, Self: m.ID == n.id, Joined: readAt.Time().Add(-m.Joined), Seen: m.Seen + since}
+	last := n.membership.last.Load()
+	since := n.clock.Read().Since(last.readAt)
+	all := make([]console.Node, len(last.nodes))
+	for i, m := range last.nodes {
+		all[i] = console.Node{ID: m.ID, Self: m.ID == n.id, Joined: last.readAt.Time().Add(-m.Joined), Seen: m.Seen + since}
 	}
 	return all
 }

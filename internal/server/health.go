@@ -1,10 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -45,39 +44,38 @@ type Readiness struct {
 	Since map[string]time.Time `json:"since,omitempty"`
 }
 
-// condition says what is wrong with each part of a node, "" while it is healthy. Both /readyz
-// and the metrics use it, so they cannot disagree.
+// condition says how a node is. Both /readyz and the metrics use it, so they cannot disagree.
 type condition struct {
-	store, limiter, keyring string
-	failed                  bool // nothing can be written until the program is started again
-	away                    bool // every request is refused, because the database has not answered for 30 s
+	problems map[string]string // what is wrong with each unhealthy part
+	failed   bool              // nothing can be written until the program is started again
+	away     bool              // every request is refused, because the database has not answered for 30 s
 }
 
-// problems returns what is wrong with each part, by its name.
-func (c condition) problems() map[string]string {
-	return map[string]string{"store": c.store, "limiter": c.limiter, "keyring": c.keyring}
-}
+// parts returns the parts of a node.
+func parts() []string { return []string{"store", "limiter", "keyring"} }
 
 // condition returns the state of every part.
-func (n *Node) condition() (c condition) {
+func (n *Node) condition() condition {
+	c := condition{problems: make(map[string]string)}
 	select {
 	case <-n.backend.Failed():
-		c.store, c.failed = "nothing can be written; a restart recovers what is there", true
+		c.problems["store"], c.failed = "nothing can be written; a restart recovers what is there", true
 	default:
 		if status := n.backend.status(); !status.readable {
-			c.store = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
+			c.problems["store"] = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
 		} else if !status.writable {
-			c.store = "the database cannot be written; creates fail"
+			c.problems["store"] = "the database cannot be written; creates fail"
 		}
 	}
-	if err := n.limiter.Err(); err != nil {
-		c.limiter, c.away = "the database does not count requests; this node counts in memory", errors.Is(err, ratelimit.ErrAway)
-	}
+	counting := n.limiter.Err()
 	if !n.keyring.Trusted() {
-		c.keyring, c.away = "access changes could not be read for 30 seconds; no key is trusted", true
+		c.problems["keyring"], c.away = "access changes could not be read for 30 seconds; no key is trusted", true
 	}
-	if c.away && c.limiter != "" {
-		c.limiter = "the database has not counted requests for 30 seconds; all requests are refused"
+	c.away = c.away || errors.Is(counting, ratelimit.ErrAway)
+	if counting != nil && c.away {
+		c.problems["limiter"] = "the database has not counted requests for 30 seconds; all requests are refused"
+	} else if counting != nil {
+		c.problems["limiter"] = "the database does not count requests; this node counts in memory"
 	}
 	return c
 }
@@ -89,26 +87,20 @@ func (n *Node) check(ctx context.Context) {
 	n.noteSince(n.condition())
 }
 
-// noteSince returns when each unhealthy part became so, nil if there is none.
+// noteSince returns when each unhealthy part became so.
 func (n *Node) noteSince(c condition) map[string]time.Time {
 	n.health.mu.Lock()
 	defer n.health.mu.Unlock()
-	before := n.health.since
-	n.health.since = nil
-	for part, problem := range c.problems() {
-		if problem == "" {
-			continue
-		}
-		if n.health.since == nil {
-			n.health.since = make(map[string]time.Time)
-		}
-		at, known := before[part]
+	since := make(map[string]time.Time)
+	for part := range c.problems {
+		at, known := n.health.since[part]
 		if !known {
 			at = n.clock.Read().Time()
 		}
-		n.health.since[part] = at
+		since[part] = at
 	}
-	return maps.Clone(n.health.since)
+	n.health.since = since // it is never changed
+	return since
 }
 
 // readiness returns the answer of /readyz, and whether requests should be sent to this node.
@@ -119,11 +111,11 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 	}
 	c := n.condition()
 	r = Readiness{Status: "ready", Checks: make(map[string]string), Since: n.noteSince(c)}
-	for part, problem := range c.problems() {
-		r.Checks[part] = "ok"
-		if problem != "" {
-			r.Status, r.Checks[part] = "degraded", problem
-		}
+	for _, part := range parts() {
+		r.Checks[part] = cmp.Or(c.problems[part], "ok")
+	}
+	if len(c.problems) > 0 {
+		r.Status = "degraded"
 	}
 	switch {
 	case c.failed:
@@ -141,12 +133,11 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 // readyz answers 200 while requests should be sent here, else 503.
 func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	r, ready := n.readiness()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if !ready {
-		w.WriteHeader(http.StatusServiceUnavailable)
+	if ready {
+		writeJSON(w, http.StatusOK, r)
+	} else {
+		writeJSON(w, http.StatusServiceUnavailable, r)
 	}
-	_ = json.NewEncoder(w).Encode(r) // fails only when the client has gone
 }
 
 // livez answers 200 for as long as the process can answer at all. A supervisor should

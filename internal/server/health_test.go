@@ -19,11 +19,11 @@ func TestSince(t *testing.T) {
 		now  condition
 		want map[string]time.Time
 	}{
-		{condition{}, nil},
-		{condition{store: "broken"}, map[string]time.Time{"store": begun.Add(time.Second)}},
-		{condition{store: "worse", limiter: "broken"}, map[string]time.Time{"store": begun.Add(time.Second), "limiter": begun.Add(2 * time.Second)}},
-		{condition{limiter: "broken"}, map[string]time.Time{"limiter": begun.Add(2 * time.Second)}},
-		{condition{}, nil},
+		{condition{}, map[string]time.Time{}},
+		{condition{problems: map[string]string{"store": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second)}},
+		{condition{problems: map[string]string{"store": "worse", "limiter": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second), "limiter": begun.Add(2 * time.Second)}},
+		{condition{problems: map[string]string{"limiter": "broken"}}, map[string]time.Time{"limiter": begun.Add(2 * time.Second)}},
+		{condition{}, map[string]time.Time{}},
 	} {
 		if diff := cmp.Diff(step.want, n.noteSince(step.now)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", step.now, diff)

@@ -8,9 +8,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"petcat/internal/httpapi"
-	"petcat/internal/logging"
 )
 
 // Timeouts and bounds of both servers.
@@ -78,20 +75,4 @@ func newHTTPServer(address string, h http.Handler, logger *slog.Logger) *http.Se
 			WriteByteTimeout:              http2StallTimeout,
 		},
 	}
-}
-
-// observe counts one request of the API in the metrics and the usage history, and logs it.
-func (n *Node) observe(r *httpapi.Record) {
-	if r.API {
-		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
-		n.countUsage(r)
-	}
-	if r.Deprecated {
-		n.metrics.Deprecated(r.Operation, r.Account)
-	}
-	n.log.Access(&logging.Access{
-		At: r.At, RequestID: r.RequestID, Method: r.Method, Path: r.Path, Operation: r.Operation, Deprecated: r.Deprecated,
-		Status: r.Status, Code: r.Code, Account: r.Account, Key: r.Key,
-		Address: r.Address, Duration: r.Duration, Bytes: r.Bytes,
-	})
 }

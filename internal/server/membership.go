@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"petcat"
@@ -29,15 +29,19 @@ type membership struct {
 	registry registry
 	clock    clock.Clock
 	logger   *slog.Logger
+	last     atomic.Pointer[members]
+}
 
-	mu     sync.Mutex
-	nodes  []petcat.Node // guarded by mu
-	readAt clock.Reading // guarded by mu
+// members are the nodes that serve, this one included.
+type members struct {
+	nodes  []petcat.Node
+	readAt clock.Reading
 }
 
 // joinNodes lets the other nodes know of this one, if there can be others.
 func (n *Node) joinNodes(ctx context.Context) error {
-	m := &membership{id: n.id, registry: n.backend.registry, clock: n.clock, logger: n.log.Logger, nodes: []petcat.Node{{ID: n.id}}, readAt: n.clock.Read()}
+	m := &membership{id: n.id, registry: n.backend.registry, clock: n.clock, logger: n.log.Logger}
+	m.last.Store(&members{nodes: []petcat.Node{{ID: n.id}}, readAt: n.clock.Read()})
 	n.membership = m
 	if m.registry == nil {
 		return nil
@@ -55,20 +59,10 @@ func (n *Node) joinNodes(ctx context.Context) error {
 func (m *membership) beat(ctx context.Context) {
 	nodes, err := m.registry.Beat(ctx, m.id)
 	if err != nil {
-		return // the follower of the change log logs that the database is unavailable
+		return // the keyring logs that the database is unavailable
 	}
-	m.mu.Lock()
-	before := len(m.nodes)
-	m.nodes, m.readAt = nodes, m.clock.Read()
-	m.mu.Unlock()
-	if before != len(nodes) {
-		m.logger.InfoContext(ctx, "the number of nodes changed", "before", before, "now", len(nodes))
+	before := m.last.Swap(&members{nodes, m.clock.Read()})
+	if len(before.nodes) != len(nodes) {
+		m.logger.InfoContext(ctx, "the number of nodes changed", "before", len(before.nodes), "now", len(nodes))
 	}
-}
-
-// current returns the nodes that serve, this one included, and when that was read.
-func (m *membership) current() ([]petcat.Node, clock.Reading) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.nodes, m.readAt
 }

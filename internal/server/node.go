@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"petcat"
@@ -15,6 +16,7 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/config"
+	"petcat/internal/console"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
 	"petcat/internal/logging"
@@ -54,8 +56,8 @@ type Node struct {
 	membership *membership
 	audit      *auditWatch
 	usage      *usage.Meter
-	console    consoleHandler
-	backups    *backup.Schedule // nil without scheduled backups
+	console    atomic.Pointer[console.Console] // nil until load
+	backups    *backup.Schedule                // nil without scheduled backups
 	keyring    *keyring.Keyring
 	limiter    *ratelimit.Limiter
 
@@ -182,11 +184,14 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 	return nil
 }
 
-// watch starts the checks of the backend, the audit log and the log level.
+// watch starts the checks of the backend, the certificate, the audit log and the log level.
 func (n *Node) watch(context.Context) error {
 	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
 	levels := &levelWatch{store: n.backend, clock: n.clock, log: n.log, setting: n.settings.LogLevel}
 	n.every(func() time.Duration { return checkInterval }, n.check)
+	if c := n.listeners.certificate; c != nil {
+		n.every(func() time.Duration { return certificateInterval }, c.reread)
+	}
 	n.every(n.audit.untilCheck, n.audit.check)
 	n.every(func() time.Duration { return levelInterval }, levels.check)
 	return nil
@@ -219,7 +224,7 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 		case <-reload:
 			n.log.InfoContext(ctx, "SIGHUP received, rereading the certificate")
 			if c := n.listeners.certificate; c != nil {
-				c.reload()
+				c.reread(ctx)
 			}
 		case <-ctx.Done():
 			n.log.InfoContext(ctx, "stopping: finishing the requests in flight")
