@@ -21,6 +21,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccountStore
 	petcat.KeyStore
 	petcat.AccessStore
+	petcat.NodeStore
 	petcat.BanStore
 	petcat.AuditStore
 	petcat.OperatorStore

@@ -87,6 +87,15 @@ func ParseLogLevel(value string) (level slog.Level, err error) {
 	return level, nil
 }
 
+// nodeName checks a name that stands in the lines of logs and in metrics.
+func nodeName(value string) (string, error) {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+	if value == "" || len(value) > 63 || strings.Trim(value, allowed) != "" {
+		return "", errors.New("not a name")
+	}
+	return value, nil
+}
+
 // listed returns the parts of a list.
 func listed(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })

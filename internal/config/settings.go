@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -66,6 +67,8 @@ type Settings struct {
 	// ConsoleURL is where browsers find the console, as an origin; "" for the admin
 	// listener's address.
 	ConsoleURL string
+	// NodeName is what people call the node; "" for the host's name. See Label.
+	NodeName string
 	// TLSCert and TLSKey are PEM files, both given or neither.
 	TLSCert, TLSKey string
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For is trusted.
@@ -105,6 +108,21 @@ func (s Settings) BackupFolder() string {
 		return s.BackupDir
 	}
 	return filepath.Join(s.Data, "backups")
+}
+
+// Label returns what people call the node, unless another one is called so.
+func (s Settings) Label() string {
+	if s.NodeName != "" {
+		return s.NodeName
+	}
+	host, err := os.Hostname()
+	if err == nil {
+		host, err = nodeName(host)
+	}
+	if err != nil {
+		return "node"
+	}
+	return host
 }
 
 // TLS reports whether the listeners speak TLS.

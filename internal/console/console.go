@@ -43,12 +43,11 @@ type Limiter interface {
 // Part is a part of the node and what is wrong with it, "" if nothing is wrong.
 type Part struct{ Name, Problem string }
 
-// Node is one of the nodes that serve.
+// Node is one of the nodes that run.
 type Node struct {
-	ID     string
-	Self   bool
-	Joined time.Time
-	Seen   time.Duration // how long ago its last beat was
+	petcat.Node
+
+	Self bool
 }
 
 // Setting is a setting in force, as people may see it.

@@ -86,8 +86,10 @@ func start(t *testing.T, change ...func(*Options)) *service {
 	})
 	o := Options{
 		Store: s.store, List: list, Limiter: s.limiter, Environment: petcat.Production, Version: "1.2.3",
-		Parts:    func() []Part { return s.parts },
-		Nodes:    func() []Node { return []Node{{ID: "N1", Self: true, Joined: noon}} },
+		Parts: func() []Part { return s.parts },
+		Nodes: func() []Node {
+			return []Node{{Node: petcat.Node{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: noon}, Self: true}}
+		},
 		History:  func(Span) []Step { return s.steps },
 		Settings: []Setting{{"--bans", "PETCAT_BANS", "shadow", "flag --bans"}},
 		OwnName:  func(host string) bool { return host == "127.0.0.1" || host == "console.example.com" },

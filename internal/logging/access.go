@@ -31,11 +31,11 @@ type Access struct {
 // every request pays for its line.
 func (l *Log) Access(a *Access) {
 	if l.Level() <= slog.LevelInfo {
-		l.buffer.add(func(lines []byte) []byte { return a.append(&line{b: lines, style: l.style}) })
+		l.buffer.add(func(lines []byte) []byte { return a.append(&line{b: lines, style: l.style}, l.node.Load()) })
 	}
 }
 
-func (a *Access) append(l *line) []byte {
+func (a *Access) append(l *line, node *string) []byte {
 	l.add(l.begin)
 	l.b = a.At.UTC().AppendFormat(l.b, time.RFC3339Nano)
 	l.add(l.quote)
@@ -57,6 +57,9 @@ func (a *Access) append(l *line) []byte {
 	l.text("address", shown(a.Address))
 	l.number("duration_us", a.Duration.Microseconds())
 	l.number("bytes", a.Bytes)
+	if node != nil {
+		l.text("node", *node)
+	}
 	l.add(l.end)
 	return l.b
 }

@@ -10,6 +10,7 @@
 package logging
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,6 +34,7 @@ type Log struct {
 	buffer *buffer
 	style  style
 	level  *slog.LevelVar
+	node   *atomic.Pointer[string]
 }
 
 // New returns a log that writes to w.
@@ -44,7 +46,31 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 	if format == JSON {
 		handler = slog.NewJSONHandler(b, options)
 	}
-	return &Log{Logger: slog.New(handler), buffer: b, style: format.style(), level: least}
+	node := new(atomic.Pointer[string])
+	return &Log{Logger: slog.New(labelled{handler, node}), buffer: b, style: format.style(), level: least, node: node}
+}
+
+// SetNode sets the label of the node, which all lines have from now on. It needs no escapes.
+func (l *Log) SetNode(label string) { l.node.Store(&label) }
+
+// labelled adds the node's label to lines.
+type labelled struct {
+	slog.Handler
+
+	node *atomic.Pointer[string]
+}
+
+// Handle implements [slog.Handler].
+func (h labelled) Handle(ctx context.Context, r slog.Record) error {
+	if label := h.node.Load(); label != nil {
+		r.AddAttrs(slog.String("node", *label))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h labelled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return labelled{h.Handler.WithAttrs(attrs), h.node}
 }
 
 // Level returns the least level that is logged.

@@ -68,6 +68,16 @@ func TestLines(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &fields); err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "\x1b") {
 		t.Errorf("json: %v, %s", err, got)
 	}
+	named := written(logging.Text, func(l *logging.Log) {
+		l.SetNode("web-2")
+		l.With("with", "x").Error("failed")
+		l.Access(&logging.Access{})
+	})
+	for line := range strings.Lines(named) {
+		if !strings.HasSuffix(line, " node=web-2\n") {
+			t.Errorf("no label: %s", line)
+		}
+	}
 	if fields["msg"] != "failed" || fields["account"] != "acct_7" || fields["database"] != "[redacted]" || fields["error"] != "line\r\ntwo \x1b[31m" {
 		t.Errorf("json: %v", fields)
 	}

@@ -25,6 +25,7 @@ import (
 
 // Metrics of one process. Use [New]. It is safe for concurrent use.
 type Metrics struct {
+	build    *prometheus.GaugeVec
 	registry *prometheus.Registry
 	make     promauto.Factory
 
@@ -67,10 +68,11 @@ func New(version, revision string) *Metrics {
 	m.bans.WithLabelValues(string(petcat.EnforceBans))
 	m.bans.WithLabelValues(string(petcat.ShadowBans))
 	m.admitted = m.counters("petcat_admitted_total").WithLabelValues()
-	m.make.NewGauge(prometheus.GaugeOpts{
+	m.build = m.make.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "petcat_build_info", Help: help("petcat_build_info"),
 		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": runtime.Version()},
-	}).Set(1)
+	}, []string{"node"})
+	m.SetNode("")
 	seconds := secondBuckets()
 	m.durations = m.histograms("petcat_request_duration_seconds", seconds[:], "operation")
 	m.groups = m.histograms("petcat_commit_group_size", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}).WithLabelValues()
@@ -89,6 +91,12 @@ func New(version, revision string) *Metrics {
 		m.refused[code] = refused.WithLabelValues(string(code))
 	}
 	return m
+}
+
+// SetNode sets the label of the node.
+func (m *Metrics) SetNode(label string) {
+	m.build.Reset()
+	m.build.WithLabelValues(label).Set(1)
 }
 
 func secondBuckets() [14]float64 {

@@ -120,6 +120,7 @@ func (t *texts) numbered(query string) string {
 // dialect is what only PostgreSQL writes so.
 func dialect() store.Dialect {
 	return store.Dialect{
+		Now:       `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
 		HashAmong: `k.hash = ANY(?::bytea[])`,
 		Hashes: func(hashes []petcat.KeyHash) any {
 			all := make([][]byte, len(hashes))

@@ -20,7 +20,6 @@ import (
 type backend struct {
 	store
 	list     categoryList
-	registry registry          // where nodes find each other; nil if there can be only one
 	counters petcat.QuotaStore // where nodes count together; nil if there can be only one
 	place    string            // for log messages
 	// check queries the database, so that status is up to date even without requests.
@@ -33,6 +32,7 @@ type backend struct {
 type store interface { //nolint:interfacebloat // a sum of small ones
 	Accounts
 	console.Store
+	petcat.NodeStore
 	petcat.PetStore
 	petcat.OrderStore
 	petcat.AccessStore
@@ -176,7 +176,7 @@ func (n *Node) openPostgres(ctx context.Context) (*backend, error) {
 	n.metrics.Counter("petcat_catalog_freshness_queries_total", func() float64 { return float64(list.Stats().Queries) })
 	n.metrics.Counter("petcat_catalog_stale_total", func() float64 { return float64(list.Stats().Stale) })
 	return &backend{
-		store: st, list: list, registry: st, counters: st, place: postgres.Place(n.settings.Database),
+		store: st, list: list, counters: st, place: postgres.Place(n.settings.Database),
 		check: func(ctx context.Context) {
 			_ = st.Check(ctx) // Stats reports the outcome
 			list.Check(ctx)

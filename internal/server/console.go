@@ -87,13 +87,10 @@ func (n *Node) parts() (all []console.Part) {
 	return all
 }
 
-// nodes returns the nodes that serve, as far as this one knows.
-func (n *Node) nodes() []console.Node {
-	last := n.membership.last.Load()
-	since := n.clock.Read().Since(last.readAt)
-	all := make([]console.Node, len(last.nodes))
-	for i, m := range last.nodes {
-		all[i] = console.Node{ID: m.ID, Self: m.ID == n.id, Joined: last.readAt.Time().Add(-m.Joined), Seen: m.Seen + since}
+// nodes returns the nodes that run, as far as this one knows.
+func (n *Node) nodes() (all []console.Node) {
+	for _, m := range n.membership.current() {
+		all = append(all, console.Node{Node: m, Self: m.ID == n.id})
 	}
 	return all
 }

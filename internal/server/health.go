@@ -124,10 +124,18 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 		r.Status = "draining"
 	case c.away:
 		r.Status = "unavailable"
+	case n.membership.own().Drained:
+		r.Status = "drained"
 	default:
 		return r, true
 	}
 	return r, false
+}
+
+// state returns the status of /readyz.
+func (n *Node) state() string {
+	r, _ := n.readiness()
+	return r.Status
 }
 
 // readyz answers 200 while requests should be sent here, else 503.

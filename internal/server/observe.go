@@ -99,7 +99,7 @@ func (n *Node) registerMetrics() {
 		"petcat_keyring_keys":          func() float64 { return float64(n.keyring.Keys()) },
 		"petcat_keyring_trusted":       func() float64 { return gauge(n.keyring.Trusted()) },
 		"petcat_usage_unsaved_seconds": func() float64 { return n.usage.Unsaved().Seconds() },
-		"petcat_nodes":                 func() float64 { return float64(len(n.membership.last.Load().nodes)) },
+		"petcat_nodes":                 func() float64 { return float64(len(n.membership.current())) },
 	} {
 		n.metrics.Gauge(name, read)
 	}

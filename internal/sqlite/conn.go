@@ -66,6 +66,7 @@ func (c conn) Query(row func(store.Scan) error, query string, args ...any) (err 
 // dialect is what only SQLite writes so.
 func dialect() store.Dialect {
 	return store.Dialect{
+		Now:       `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
 		HashAmong: `k.hash IN (SELECT unhex(value) FROM json_each(?))`,
 		Hashes:    func(hashes []petcat.KeyHash) any { return hexArray(hashes) },
 		// A deletion stays under a millisecond: it shares its transaction with creates

@@ -45,6 +45,7 @@ const (
 // notes when and by which version of petcat it was made.
 func Strip(c Conn, takenAt time.Time, program string) error {
 	statements := []string{
+		`DELETE FROM nodes`,
 		`DELETE FROM operator_sessions`,
 		`UPDATE operators SET link_hash = NULL, link_ends_at = NULL`,
 		// Notes are of the running deployment.

@@ -62,6 +62,8 @@ type Dialect struct {
 	HashAmong string
 	// Hashes returns the argument of HashAmong.
 	Hashes func([]petcat.KeyHash) any
+	// Now is the time of the database's clock, in Unix milliseconds.
+	Now string
 	// SkipLocked ends a query that chooses rows to delete. It leaves out rows that another
 	// transaction is deleting.
 	SkipLocked string

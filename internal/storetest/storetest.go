@@ -28,6 +28,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.KeyStore
 	petcat.BanStore
 	petcat.AccessStore
+	petcat.NodeStore
 	OnAccessChange(fn func(context.Context))
 	petcat.AuditStore
 	petcat.UsageStore
@@ -106,6 +107,7 @@ func run(t *testing.T, open Open) {
 		{"changes by operators", testOperatorChanges},
 		{"pages", testPages},
 		{"what is refused", testRefused},
+		{"running nodes", testRunningNodes},
 		{"clean", testClean},
 		{"notes", testNotes},
 		{"log level", testLogLevel},

@@ -93,14 +93,6 @@ CREATE TABLE bans (
 );
 CREATE INDEX ban_revision ON bans (revision);
 
--- The day comes first, so that the days of long ago are one stretch of the index.
-CREATE TABLE day_count (
-	day        bigint NOT NULL,
-	account_id bigint NOT NULL,
-	count      bigint NOT NULL,
-	PRIMARY KEY (day, account_id)
-);
-
 CREATE TABLE audit (
 	sequence bigint PRIMARY KEY,
 	at       bigint NOT NULL,
@@ -140,12 +132,16 @@ CREATE TABLE orders (
 );
 CREATE INDEX store_order_account ON orders (account_id, id);
 
--- Which nodes serve, by the database's clock. Rows of nodes that stopped without
--- saying so are deleted by the others.
+-- Which nodes run, by the database's clock. Rows of nodes that were killed are deleted by
+-- the others.
 CREATE TABLE nodes (
-	id        text COLLATE "C" PRIMARY KEY,
-	joined_at timestamptz NOT NULL,
-	seen_at   timestamptz NOT NULL
+	id       text COLLATE "C" PRIMARY KEY,
+	label    text COLLATE "C" NOT NULL UNIQUE,
+	version  text COLLATE "C" NOT NULL,
+	state    text COLLATE "C" NOT NULL,
+	since_at bigint NOT NULL, -- of the state
+	drained  boolean NOT NULL,
+	seen_at  bigint NOT NULL
 );
 
 -- What each account has used of its last minute, and of that minute's day. A crash empties

@@ -90,14 +90,6 @@ CREATE TABLE bans (
 ) STRICT;
 CREATE INDEX ban_revision ON bans (revision);
 
--- The day comes first, so that the days of long ago are one stretch of the table.
-CREATE TABLE day_count (
-	day        INTEGER NOT NULL,
-	account_id INTEGER NOT NULL,
-	count      INTEGER NOT NULL,
-	PRIMARY KEY (day, account_id)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE audit (
 	sequence INTEGER PRIMARY KEY,
 	at       INTEGER NOT NULL,
@@ -140,6 +132,18 @@ CREATE TABLE orders (
 	created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX store_order_account ON orders (account_id, id);
+
+-- Which nodes run, by the database's clock. Rows of nodes that were killed are deleted by
+-- the others.
+CREATE TABLE nodes (
+	id       TEXT PRIMARY KEY,
+	label    TEXT NOT NULL UNIQUE,
+	version  TEXT NOT NULL,
+	state    TEXT NOT NULL,
+	since_at INTEGER NOT NULL, -- of the state
+	drained  INTEGER NOT NULL,
+	seen_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.

@@ -1,0 +1,76 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/store"
+)
+
+func testRunningNodes(t *testing.T, open Open) {
+	f := start(t, open)
+	other := f.another(t)
+	beat := func(s Store, id, label, state string) []petcat.Node {
+		t.Helper()
+		all, err := s.Beat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", State: state})
+		return must(t, all, err)
+	}
+	want := func(what string, got []petcat.Node, labels ...string) {
+		t.Helper()
+		var have []string
+		for _, n := range got {
+			have = append(have, n.Label)
+		}
+		wantEqual(t, what, labels, have)
+	}
+	// age makes it long ago that a node, or all, were seen.
+	age := func(id string, by time.Duration) {
+		t.Helper()
+		err := f.Change(t.Context(), "age", func(tx *store.Tx) error {
+			_, err := tx.Exec(`UPDATE nodes SET seen_at = seen_at - ?, since_at = since_at - ? WHERE id = ?`, by.Milliseconds(), by.Milliseconds(), id)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("the first node", beat(f.Store, "a", "web", "starting"), "web")
+	want("another one", beat(other, "b", "db", "ready"), "db", "web")
+	want("two of the same label", beat(other, "c", "web", "ready"), "db", "web", "web-2")
+	want("its next beat", beat(other, "c", "web", "ready"), "db", "web", "web-2")
+
+	age("a", 10*time.Second)
+	before := beat(f.Store, "a", "web", "starting")[1]
+	after := beat(f.Store, "a", "web", "ready")[1]
+	wantEqual(t, "the version", "1.2.3", after.Version)
+	wantEqual(t, "the state", "ready", after.State)
+	if d := after.Since.Sub(before.Since); d < 10*time.Second {
+		t.Errorf("the state changed %s after the one before, want 10 s at least", d)
+	}
+	wantEqual(t, "the same state", after.Since, beat(f.Store, "a", "web", "ready")[1].Since)
+
+	wantCode(t, f.DrainNode(t.Context(), operator, "nobody", true), petcat.CodeNotFound)
+	for _, drained := range []bool{true, true, false} {
+		if err := f.DrainNode(t.Context(), operator, "web", drained); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, "drained", drained, beat(f.Store, "a", "web", "ready")[1].Drained)
+	}
+	entries := f.audit(t)
+	wantEqual(t, "audit entries", 2, len(entries))
+	wantEqual(t, "the last one", "node.resume node web", entries[1].Action+" "+entries[1].Subject)
+
+	age("a", 20*time.Second) // it was killed
+	all, err := other.Nodes(t.Context())
+	want("nodes that are not silent", must(t, all, err), "db", "web-2")
+	want("its label is free", beat(other, "c", "web", "ready"), "db", "web")
+	want("it was only stopped", beat(f.Store, "a", "web", "ready"), "db", "web", "web-2")
+	if err := f.Leave(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	want("after a node left", beat(f.Store, "a", "web", "ready"), "db", "web")
+	age("b", -time.Hour) // the database's clock was set back
+	want("a node of the future", beat(f.Store, "a", "web", "ready"), "web")
+	want("its next beat", beat(other, "b", "db", "ready"), "db", "web")
+}
