@@ -29,8 +29,9 @@ type document struct {
 	schemas  map[string]*jsonschema.Schema // by the names on the way to them; guarded by mu, as compiler is
 }
 
-// documentName is the address of the interface document among the schemas.
-const documentName = "openapi.json"
+// documentAddress is that of the interface document among the schemas. One without a host
+// would be a file in the current directory, whose path may have spaces.
+const documentAddress = "https://petcat.invalid/openapi.json"
 
 var theDocument = sync.OnceValues(func() (*document, error) {
 	parsed, err := openapi3.NewLoader().LoadFromData(api.JSON(""))
@@ -53,7 +54,7 @@ var theDocument = sync.OnceValues(func() (*document, error) {
 			return err
 		}})
 	}
-	return &document{T: parsed, compiler: compiler, schemas: make(map[string]*jsonschema.Schema)}, compiler.AddResource(documentName, tree)
+	return &document{T: parsed, compiler: compiler, schemas: make(map[string]*jsonschema.Schema)}, compiler.AddResource(documentAddress, tree)
 })
 
 // place is where something is in the document: the names on the way to it.
@@ -69,14 +70,14 @@ func (p place) or(reference string) place {
 
 func (p place) to(names ...string) place { return slices.Concat(p, names) }
 
-// address returns the place as a URL, relative to the document's folder.
+// address returns the place as a URL.
 func (p place) address() string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var pointer strings.Builder
 	for _, name := range p {
 		pointer.WriteString("/" + escape.Replace(name))
 	}
-	return (&url.URL{Path: documentName, Fragment: pointer.String()}).String()
+	return documentAddress + "#" + (&url.URL{Fragment: pointer.String()}).EscapedFragment()
 }
 
 // validate checks a value against the schema at a place.
