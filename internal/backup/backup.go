@@ -53,7 +53,7 @@ func Create(ctx context.Context, path string, from Source, program string, now t
 		err = f.finish(ctx, program, now)
 	}
 	if err == nil {
-		i, err = f.info(ctx)
+		i, err = f.info()
 	}
 	return i, sqlite.FullDisk(errors.Join(err, f.Close()))
 }
@@ -70,7 +70,7 @@ func Verify(ctx context.Context, path string) (i Info, findings []string, err er
 	if findings, err = f.file.Integrity(); err != nil || len(findings) > 0 {
 		return i, findings, err // the pages of a damaged file may lead in a circle
 	}
-	i, err = f.info(ctx)
+	i, err = f.info()
 	if err == nil {
 		findings, err = f.compare()
 	}
@@ -108,12 +108,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 }
 
 // Close closes the file. What was not committed is lost.
-func (f *File) Close() error {
-	if f.file == nil {
-		return nil
-	}
-	return f.file.Close()
-}
+func (f *File) Close() error { return f.file.Close() }
 
 // Path implements [store.Copy].
 func (f *File) Path() string { return f.path }
@@ -129,8 +124,11 @@ func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 			return nil, err
 		}
 	}
-	return f.tables(` AND t.name <> 'goose_db_version' AND t.name NOT LIKE 'sqlite%'`)
+	return f.tables(` AND t.name` + isData)
 }
+
+// isData is the condition that a table has data, and not what SQLite or the migrations keep.
+const isData = ` NOT IN ('goose_db_version', 'sqlite_sequence', 'sqlite_schema')`
 
 // tables returns the tables but checksum that meet a condition, in the order in which they
 // were created.
@@ -270,8 +268,8 @@ func (f *File) sumOf(t store.Table) (s sum, err error) {
 	return s, err
 }
 
-// written returns the rows of the table checksum, by table.
-func (f *File) written() (map[string]sum, error) {
+// written returns the rows of the table checksum that meet a condition, by table.
+func (f *File) written(where string) (map[string]sum, error) {
 	sums := make(map[string]sum)
 	err := f.file.Query(func(scan store.Scan) error {
 		var table string
@@ -279,13 +277,13 @@ func (f *File) written() (map[string]sum, error) {
 		err := scan(&table, &s.rows, &s.sha256)
 		sums[table] = s
 		return err
-	}, `SELECT table_name, rows, sha256 FROM checksum`)
+	}, `SELECT table_name, rows, sha256 FROM checksum `+where)
 	return sums, err
 }
 
 // compare compares the tables with what the table checksum says of them.
 func (f *File) compare() (findings []string, err error) {
-	written, err := f.written()
+	written, err := f.written("")
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +299,7 @@ func (f *File) compare() (findings []string, err error) {
 }
 
 // info reads what a backup says about itself.
-func (f *File) info(ctx context.Context) (Info, error) {
+func (f *File) info() (Info, error) {
 	const query = `SELECT e.value, d.value, t.value, p.value, c.revision, page_count * page_size
 		FROM meta AS e, meta AS d, meta AS t, meta AS p, counter AS c, pragma_page_count, pragma_page_size
 		WHERE e.name = 'environment' AND d.name = 'dataset' AND t.name = ? AND p.name = ?`
@@ -311,13 +309,9 @@ func (f *File) info(ctx context.Context) (Info, error) {
 	if _, err := f.file.QueryRow(query, []any{store.MetaTakenAt, store.MetaProgram}, into...); err != nil {
 		return i, err
 	}
-	tables, err := f.Tables(ctx)
-	if err != nil {
-		return i, err
-	}
-	sums, err := f.written()
-	for _, t := range tables {
-		i.Rows[t.Name] = sums[t.Name].rows
+	sums, err := f.written(`WHERE table_name` + isData)
+	for table, s := range sums {
+		i.Rows[table] = s.rows
 	}
 	if err == nil {
 		i.TakenAt, err = time.Parse(time.RFC3339, takenAt)

@@ -167,7 +167,7 @@ func TestMove(t *testing.T) {
 		}
 	}
 	sums := func(path string) map[string]sum {
-		s, err := openFile(t, path).written()
+		s, err := openFile(t, path).written("")
 		must(t, err)
 		return s
 	}
@@ -340,7 +340,7 @@ func dump(t testing.TB, path string) (string, error) {
 	if damage, err := f.file.Integrity(); err != nil || len(damage) > 0 {
 		return "", fmt.Errorf("%q, %w", damage, err) // reading it might never end
 	}
-	sums, err := f.written()
+	sums, err := f.written("")
 	if err != nil {
 		return "", err
 	}

@@ -78,14 +78,12 @@ type Schedule struct {
 	Clock   clock.Clock
 	Logger  *slog.Logger
 
-	failures atomic.Int64
-	last     atomic.Value // Made
-	wait     time.Duration
-	untaken  string // the last file, if the command failed
-}
+	Failures atomic.Int64 // of this node
 
-// Failures returns how many backups of this node failed.
-func (s *Schedule) Failures() int64 { return s.failures.Load() }
+	last    atomic.Value // Made
+	wait    time.Duration
+	untaken string // the last file, if the command failed
+}
 
 // Last returns the last good backup of any node, as of this node's last check.
 func (s *Schedule) Last() Made {
@@ -109,7 +107,7 @@ func (s *Schedule) Check(ctx context.Context) {
 	}
 	if err != nil && ctx.Err() == nil {
 		s.wait = min(retryAfter, s.Every)
-		s.failures.Add(1)
+		s.Failures.Add(1)
 		s.Logger.ErrorContext(ctx, "a scheduled backup failed; older ones are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)
 	}
 }
@@ -196,8 +194,7 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	cmd.WaitDelay = time.Second
 	output, err := cmd.CombinedOutput()
 	if err != nil {
-		const most = 500
-		return fmt.Errorf("the command %s failed for %s: %w: %s", s.Command, path, err, output[max(0, len(output)-most):])
+		return fmt.Errorf("the command %s failed for %s: %w: %s", s.Command, path, err, output[max(0, len(output)-500):])
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestSchedule(t *testing.T) {
 		}
 	}
 	last := s.Last()
-	if _, findings, err := Verify(t.Context(), last.File); err != nil || len(findings) > 0 || !last.TakenAt.Equal(noon.Add(2*time.Hour)) || last.Size == 0 || s.Failures() != 0 {
+	if _, findings, err := Verify(t.Context(), last.File); err != nil || len(findings) > 0 || !last.TakenAt.Equal(noon.Add(2*time.Hour)) || last.Size == 0 || s.Failures.Load() != 0 {
 		t.Errorf("the last is %+v: %q, %v", last, findings, err)
 	}
 	other := newSchedule(t, st) // of another node, or after a restart
@@ -103,22 +103,22 @@ func TestScheduleFails(t *testing.T) {
 	s := newSchedule(t, st)
 	good := s.after(0)
 	s.Store = faulty{st}
-	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures() != 1 || s.UntilCheck() != retryAfter {
-		t.Errorf("with a fault there are %v, %d failures", got, s.Failures())
+	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures.Load() != 1 || s.UntilCheck() != retryAfter {
+		t.Errorf("with a fault there are %v, %d failures", got, s.Failures.Load())
 	}
 	s.Store = st
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	s.Check(stopped)
-	if s.Failures() != 1 {
+	if s.Failures.Load() != 1 {
 		t.Error("a node that stops counts a failure")
 	}
 	folder := s.Folder
 	s.Folder = filepath.Join(folder, "none")
 	s.Check(t.Context())
 	s.Folder = folder
-	if got := s.after(retryAfter); len(got) != 2 || s.Failures() != 2 {
-		t.Errorf("after the failures there are %v, %d failures", got, s.Failures())
+	if got := s.after(retryAfter); len(got) != 2 || s.Failures.Load() != 2 {
+		t.Errorf("after the failures there are %v, %d failures", got, s.Failures.Load())
 	}
 }
 
@@ -140,8 +140,8 @@ func TestScheduleCommand(t *testing.T) {
 	}
 	first := s.after(0)
 	second := s.after(retryAfter)
-	if len(first) != 1 || len(second) != 1 || first[0] == second[0] || s.Failures() != 2 || s.Last().File != "" {
-		t.Errorf("there were %v, then %v; %d failures", first, second, s.Failures())
+	if len(first) != 1 || len(second) != 1 || first[0] == second[0] || s.Failures.Load() != 2 || s.Last().File != "" {
+		t.Errorf("there were %v, then %v; %d failures", first, second, s.Failures.Load())
 	}
 	command(`echo "$1" >` + taken)
 	third := s.after(retryAfter)

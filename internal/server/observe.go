@@ -125,7 +125,7 @@ func (n *Node) registerMetrics() {
 	})
 	n.metrics.Gauge("petcat_backup_duration_seconds", func() float64 { return last().Seconds })
 	n.metrics.Gauge("petcat_backup_size_bytes", func() float64 { return float64(last().Size) })
-	n.metrics.Counter("petcat_backup_failures_total", func() float64 { return float64(n.backups.Failures()) })
+	n.metrics.Counter("petcat_backup_failures_total", func() float64 { return float64(n.backups.Failures.Load()) })
 }
 
 func gauge(holds bool) float64 {

@@ -34,8 +34,13 @@ type File struct {
 	db *sql.DB
 }
 
-// Close closes the file.
-func (f *File) Close() error { return f.db.Close() }
+// Close closes the file, if there is one.
+func (f *File) Close() error {
+	if f == nil {
+		return nil
+	}
+	return f.db.Close()
+}
 
 // EditFile opens a database file that nobody else has open, for writing. An empty file gets
 // the tables of the schema, and an older one is brought up to date.
