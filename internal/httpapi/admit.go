@@ -24,7 +24,7 @@ func (s *Server) admit(next handler) handler {
 		if at != nil && at.operation.Free {
 			return s.admitFree(e, next)
 		}
-		d, err := s.limiter.Spend(e.r.Context(), ratelimit.Charge{
+		d, err := s.Limiter.Spend(e.r.Context(), ratelimit.Charge{
 			Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
 		})
 		if err != nil {
@@ -37,7 +37,7 @@ func (s *Server) admit(next handler) handler {
 			return refusal(d)
 		}
 		e.Admitted = true
-		s.admitted(e.caller.Account, d.Now)
+		s.Admitted(e.caller.Account, d.Now)
 		return next(e)
 	}
 }
@@ -45,12 +45,12 @@ func (s *Server) admit(next handler) handler {
 // admitFree calls next without charging the account. A bucket of its own limits such
 // requests, so that they are no way around the limits.
 func (s *Server) admitFree(e *exchange, next handler) error {
-	if d := s.peeks.Take(e.caller.Account); d.Refused {
-		e.setBucketRateLimit(s.usagePolicy, d)
+	if d := s.Peeks.Take(e.caller.Account); d.Refused {
+		e.setMinuteLimit(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
 	}
-	d, err := s.limiter.Peek(e.r.Context(), ratelimit.Charge{
+	d, err := s.Limiter.Peek(e.r.Context(), ratelimit.Charge{
 		Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
 	})
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Server) refuseUnauthenticated(e *exchange) error {
 	if !credentialFailed(e.authError) {
 		return e.authError
 	}
-	d := s.failures.Take(clientnet.Of(s.clientAddress(e)))
-	e.setBucketRateLimit(s.addressPolicy, d)
+	d := s.Failures.Take(clientnet.Of(s.clientAddress(e)))
+	e.setMinuteLimit(s.addressPolicy, d)
 	if d.Refused {
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,

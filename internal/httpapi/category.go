@@ -19,7 +19,7 @@ func (s *Server) listCategories(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	list, age, err := s.catalog.Current(e.r.Context(), e.Decision.Newest)
+	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
 		return err
 	}
@@ -42,9 +42,23 @@ func (s *Server) listCategories(e *exchange) error {
 	return nil
 }
 
+// negotiate returns the encoding that Accept-Encoding prefers. On a tie it is zstd, which is
+// the smallest.
+func negotiate(acceptEncoding []string) catalog.Encoding {
+	if len(acceptEncoding) == 0 {
+		return catalog.Identity
+	}
+	offered := [...]catalog.Encoding{catalog.Zstd, catalog.Gzip}
+	i := representation.Prefer(acceptEncoding, offered[0].String(), offered[1].String())
+	if i < 0 {
+		return catalog.Identity
+	}
+	return offered[i]
+}
+
 // getCategory answers GET /categories/{categoryId}.
 func (s *Server) getCategory(e *exchange) error {
-	list, age, err := s.catalog.Current(e.r.Context(), e.Decision.Newest)
+	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
 		return err
 	}
@@ -72,7 +86,7 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	if err != nil {
 		return err
 	}
-	created, err := s.store.CreateCategory(e.r.Context(), petcat.CreateCategory{
+	created, err := s.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
 		Account: e.caller.Account, New: category, IdempotencyKey: key, Refused: refused,
 	})
 	if err != nil {
@@ -117,7 +131,7 @@ func (s *Server) updateCategory(e *exchange, body *bodyBuffer) error {
 	if err != nil {
 		return err
 	}
-	updated, err := s.store.UpdateCategory(e.r.Context(), petcat.UpdateCategory{
+	updated, err := s.Store.UpdateCategory(e.r.Context(), petcat.UpdateCategory{
 		ID: id, Account: e.caller.Account, Patch: patch, Expected: expected,
 	})
 	if err != nil {
@@ -139,7 +153,7 @@ func (s *Server) deleteCategory(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	err = s.store.DeleteCategory(e.r.Context(), petcat.DeleteCategory{ID: id, Account: e.caller.Account, Expected: expected})
+	err = s.Store.DeleteCategory(e.r.Context(), petcat.DeleteCategory{ID: id, Account: e.caller.Account, Expected: expected})
 	if err != nil {
 		return err
 	}
@@ -177,7 +191,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 // freshList returns the list for a condition of a request that would change something. A stale
 // list is an error: the category may be there, and meet the condition.
 func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
-	list, age, err := s.catalog.Current(e.r.Context(), e.Decision.Newest)
+	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err == nil && age > 0 {
 		err = petcat.Errorf(petcat.CodeServiceUnavailable, "If-Match and If-None-Match cannot be compared with an up-to-date list at the moment; retry later")
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -91,13 +92,17 @@ func appendError(dst []byte, public *petcat.Error, status int) []byte {
 func (s *Server) logFailure(e *exchange, code petcat.Code, err error) {
 	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", code, "error", err}
 	if code == petcat.CodeServiceUnavailable {
-		s.unavailable.note(e.r.Context(), attrs)
+		// During an outage every request fails for the same reason: a line a second is enough.
+		now := s.Clock.Read().Mono
+		if next := s.nextOutageLine.Load(); now >= next && s.nextOutageLine.CompareAndSwap(next, now+int64(time.Second)) {
+			s.Logger.WarnContext(e.r.Context(), "a request could not be served", attrs...)
+		}
 		return
 	}
 	if p, ok := errors.AsType[*panicked](err); ok {
 		attrs = append(attrs, "stack", string(p.stack))
 	}
-	s.logger.ErrorContext(e.r.Context(), "a request failed", attrs...)
+	s.Logger.ErrorContext(e.r.Context(), "a request failed", attrs...)
 }
 
 // panicked is a panic that was caught.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,7 @@ func (s *Server) identify(next handler) handler {
 	return func(e *exchange) error {
 		credential, err := bearer(e.r)
 		if err == nil {
-			e.caller, err = s.keyring.Identify(e.r.Context(), credential, e.start)
+			e.caller, err = s.Keyring.Identify(e.r.Context(), credential, e.start)
 		}
 		if err != nil {
 			e.caller, e.authError = nil, err
@@ -50,44 +51,30 @@ func bearer(r *http.Request) (string, error) {
 	return credential, nil
 }
 
-// escapings is how many times a part of a URL is searched for keys: as it is, and after each
-// unescaping. Some clients and proxies escape a URL that is already escaped.
-const escapings = 4
-
 // holdsKey reports whether a part of a URL contains the beginning of a key, escaped or not.
+// Some clients and proxies escape a URL that is already escaped.
 func holdsKey(s string) bool {
-	for range escapings {
+	for range 4 {
 		if strings.Contains(s, "pck_live_") || strings.Contains(s, "pck_test_") {
 			return true
-		}
-		if strings.IndexByte(s, '%') < 0 {
-			return false
 		}
 		s = unescape(s)
 	}
 	return false
 }
 
+// escape is the escape of a byte in a URL.
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
 // unescape replaces the escapes of a URL. It keeps a % that begins no valid escape.
 func unescape(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		before, rest, found := strings.Cut(s, "%")
-		b.WriteString(before)
-		if !found {
-			break
-		}
-		s = rest
-		if len(rest) >= 2 {
-			if c, err := strconv.ParseUint(rest[:2], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				s = rest[2:]
-				continue
-			}
-		}
-		b.WriteByte('%')
+	if strings.IndexByte(s, '%') < 0 {
+		return s
 	}
-	return b.String()
+	return escape.ReplaceAllStringFunc(s, func(e string) string {
+		c, _ := strconv.ParseUint(e[1:], 16, 8)
+		return string([]byte{byte(c)})
+	})
 }
 
 // namesKey reports whether a query has a non-empty parameter with a name that is commonly

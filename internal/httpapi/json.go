@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,66 +19,52 @@ func (b *bodyBuffer) decodeNewCategory() (petcat.NewCategory, error) {
 }
 
 func decodeNewCategory(d *jsontext.Decoder, data []byte) (petcat.NewCategory, error) {
-	var name, description text
-	err := readObject(d, data, func(member []byte) (wrong, err error) {
-		switch string(member) {
-		case "name":
-			return name.read(d, "name")
-		case "description":
-			return description.read(d, "description")
-		default:
-			return nil, d.SkipValue()
-		}
-	})
-	if err != nil {
-		return petcat.NewCategory{}, err
+	o := readObject(d, data, "name", "description")
+	name, description := o.text("name"), o.text("description")
+	if o.err != nil {
+		return petcat.NewCategory{}, o.err
 	}
-	return petcat.ParseNewCategory(name.pointer(), description.pointer())
+	return petcat.ParseNewCategory(name, description)
 }
 
 // decodeCategoryPatch reads a merge patch of a category: a null member removes the field.
 func (b *bodyBuffer) decodeCategoryPatch() (petcat.CategoryPatch, error) {
-	var name, description text
-	undescribed := false
-	d := b.decoder()
-	err := readObject(d, b.data, func(member []byte) (wrong, err error) {
-		switch string(member) {
-		case "name":
-			return name.read(d, "name")
-		case "description":
-			if d.PeekKind() == 'n' {
-				undescribed = true
-				return nil, d.SkipValue()
-			}
-			return description.read(d, "description")
-		default:
-			return nil, d.SkipValue()
-		}
-	})
-	if err != nil {
-		return petcat.CategoryPatch{}, err
+	o := readObject(b.decoder(), b.data, "name", "description")
+	undescribed := o.members["description"].Kind() == 'n'
+	if undescribed {
+		delete(o.members, "description")
 	}
-	return petcat.ParseCategoryPatch(name.pointer(), description.pointer(), undescribed)
+	name, description := o.text("name"), o.text("description")
+	if o.err != nil {
+		return petcat.CategoryPatch{}, o.err
+	}
+	return petcat.ParseCategoryPatch(name, description, undescribed)
+}
+
+// object has some members of a JSON object.
+type object struct {
+	members map[string]jsontext.Value
+	err     error // what is wrong with the JSON text, else with the first wrong member that was asked for
 }
 
 // readObject reads a JSON text strictly: one object, exact member names, no member twice,
-// valid UTF-8, nothing after it. It calls member for each member. member reads the value;
-// wrong says that the value is JSON but invalid for the field, err that it is not JSON. An
-// error of the JSON text itself is reported before the first error of a field.
-func readObject(d *jsontext.Decoder, body []byte, member func(name []byte) (wrong, err error)) error {
-	if kind := d.PeekKind(); kind != '{' {
-		return notAnObject(d, body)
+// valid UTF-8, nothing after it. It keeps the members with these names.
+func readObject(d *jsontext.Decoder, body []byte, names ...string) (o object) {
+	if d.PeekKind() != '{' {
+		o.err = notAnObject(d, body)
+		return o
 	}
-	var fieldError error
+	o.members = make(map[string]jsontext.Value, len(names))
 	_, err := d.ReadToken() // the brace
 	for err == nil && d.PeekKind() != '}' {
-		var name []byte
-		if name, err = readString(d); err != nil {
+		var name jsontext.Token
+		if name, err = d.ReadToken(); err != nil {
 			break
 		}
-		var wrong error
-		if wrong, err = member(name); fieldError == nil {
-			fieldError = wrong
+		member := name.String()
+		var value jsontext.Value
+		if value, err = d.ReadValue(); err == nil && slices.Contains(names, member) {
+			o.members[member] = value.Clone()
 		}
 	}
 	if err == nil {
@@ -86,79 +74,47 @@ func readObject(d *jsontext.Decoder, body []byte, member func(name []byte) (wron
 		err = expectEnd(d)
 	}
 	if err != nil {
-		return malformed(err)
+		o.err = malformed(err)
 	}
-	return fieldError
+	return o
 }
 
-// text is a member's value, if it was sent.
-type text struct {
-	value string
-	sent  bool
-}
-
-func (t *text) pointer() *string {
-	if !t.sent {
+// text returns a member that must be a string, nil if it was not sent.
+func (o *object) text(name string) *string {
+	raw, sent := o.members[name]
+	if o.err != nil || !sent {
 		return nil
 	}
-	return &t.value
+	if raw.Kind() != '"' {
+		o.err = petcat.Errorf(petcat.CodeInvalidField, "%s must be a string", name)
+		return nil
+	}
+	unquoted, _ := jsontext.AppendUnquote(nil, raw) // it was read as JSON
+	value := string(unquoted)
+	return &value
 }
 
-// read reads the value. It returns wrong if the value is JSON but not a string, and err if
-// it is not JSON.
-func (t *text) read(d *jsontext.Decoder, field string) (wrong, err error) {
-	if d.PeekKind() != '"' {
-		if err := d.SkipValue(); err != nil {
-			return nil, err
+// whole returns a member that must be a whole number, nil if it was not sent. 1.0 and 1e0
+// are whole numbers, too, as in JSON Schema.
+func whole[T ~int64](o *object, name string) *T {
+	raw, sent := o.members[name]
+	if o.err != nil || !sent {
+		return nil
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil && raw.Kind() == '0' {
+		var f float64
+		if f, err = strconv.ParseFloat(string(raw), 64); err == nil && (f != math.Trunc(f) || math.Abs(f) > maxID) {
+			err = strconv.ErrRange
 		}
-		return petcat.Errorf(petcat.CodeInvalidField, "%s must be a string", field), nil
+		n = int64(f)
 	}
-	raw, err := readString(d)
 	if err != nil {
-		return nil, err
-	}
-	t.value, t.sent = string(raw), true
-	return nil, nil
-}
-
-// whole is a member's value that must be a whole number, if it was sent.
-type whole[T ~int64] struct {
-	value T
-	sent  bool
-}
-
-func (n *whole[T]) pointer() *T {
-	if !n.sent {
+		o.err = petcat.Errorf(petcat.CodeInvalidField, "%s must be a whole number", name)
 		return nil
 	}
-	return &n.value
-}
-
-// read reads the value, as [text.read] does.
-func (n *whole[T]) read(d *jsontext.Decoder, field string) (wrong, err error) {
-	raw, err := d.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	value, notWhole := strconv.ParseInt(string(raw), 10, 64) // also fails for other kinds of values
-	if notWhole != nil {
-		return petcat.Errorf(petcat.CodeInvalidField, "%s must be a whole number, in digits alone", field), nil
-	}
-	n.value, n.sent = T(value), true
-	return nil, nil
-}
-
-// readString reads a string: a member's name or its value. The result is valid until the
-// next read, because strings without escapes are not copied.
-func readString(d *jsontext.Decoder) ([]byte, error) {
-	quoted, err := d.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1], nil
-	}
-	return jsontext.AppendUnquote(nil, quoted)
+	value := T(n)
+	return &value
 }
 
 func expectEnd(d *jsontext.Decoder) error {

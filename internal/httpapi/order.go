@@ -12,7 +12,7 @@ func (s *Server) listOrders(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	orders, err := s.orders.ListOrders(e.r.Context(), petcat.OrderQuery{
+	orders, err := s.Orders.ListOrders(e.r.Context(), petcat.OrderQuery{
 		Account: e.caller.Account, After: petcat.OrderID(page.after), Limit: page.limit + 1,
 	})
 	if err != nil {
@@ -24,30 +24,19 @@ func (s *Server) listOrders(e *exchange) error {
 // createOrder answers POST /store/orders.
 func (s *Server) createOrder(e *exchange, body *bodyBuffer) error {
 	return createItem(e, body, body.decodeNewOrder, appendOrder, func(n petcat.NewOrder, key petcat.IdempotencyKey) (petcat.Order, bool, error) {
-		created, err := s.orders.CreateOrder(e.r.Context(), petcat.CreateOrder{Account: e.caller.Account, New: n, IdempotencyKey: key})
+		created, err := s.Orders.CreateOrder(e.r.Context(), petcat.CreateOrder{Account: e.caller.Account, New: n, IdempotencyKey: key})
 		return created.Order, created.Replayed, err
 	})
 }
 
 // decodeNewOrder reads a NewOrder.
 func (b *bodyBuffer) decodeNewOrder() (petcat.NewOrder, error) {
-	var pet whole[petcat.PetID]
-	var quantity whole[int64]
-	d := b.decoder()
-	err := readObject(d, b.data, func(member []byte) (wrong, err error) {
-		switch string(member) {
-		case "pet_id":
-			return pet.read(d, "pet_id")
-		case "quantity":
-			return quantity.read(d, "quantity")
-		default:
-			return nil, d.SkipValue()
-		}
-	})
-	if err != nil {
-		return petcat.NewOrder{}, err
+	o := readObject(b.decoder(), b.data, "pet_id", "quantity")
+	pet, quantity := whole[petcat.PetID](&o, "pet_id"), whole[int64](&o, "quantity")
+	if o.err != nil {
+		return petcat.NewOrder{}, o.err
 	}
-	return petcat.ParseNewOrder(pet.pointer(), quantity.pointer())
+	return petcat.ParseNewOrder(pet, quantity)
 }
 
 // appendOrder appends the JSON object of an order. It never fails.

@@ -22,7 +22,7 @@ func (s *Server) listPets(e *exchange) error {
 	if filtered {
 		page.filter = "category_id=" + strconv.FormatInt(category, 10) + "&"
 	}
-	pets, err := s.pets.ListPets(e.r.Context(), petcat.PetQuery{
+	pets, err := s.Pets.ListPets(e.r.Context(), petcat.PetQuery{
 		Category: petcat.CategoryID(category), After: petcat.PetID(page.after), Limit: page.limit + 1,
 	})
 	if err != nil {
@@ -34,14 +34,14 @@ func (s *Server) listPets(e *exchange) error {
 // createPet answers POST /pets.
 func (s *Server) createPet(e *exchange, body *bodyBuffer) error {
 	return createItem(e, body, body.decodeNewPet, appendPet, func(n petcat.NewPet, key petcat.IdempotencyKey) (petcat.Pet, bool, error) {
-		created, err := s.pets.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: n, IdempotencyKey: key})
+		created, err := s.Pets.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: n, IdempotencyKey: key})
 		return created.Pet, created.Replayed, err
 	})
 }
 
 // getPetByID answers GET /pets/{petId}.
 func (s *Server) getPetByID(e *exchange) error {
-	pet, err := s.pets.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
+	pet, err := s.Pets.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
 	if err != nil {
 		return err
 	}
@@ -55,23 +55,12 @@ func (s *Server) getPetByID(e *exchange) error {
 
 // decodeNewPet reads a NewPet.
 func (b *bodyBuffer) decodeNewPet() (petcat.NewPet, error) {
-	var name text
-	var category whole[petcat.CategoryID]
-	d := b.decoder()
-	err := readObject(d, b.data, func(member []byte) (wrong, err error) {
-		switch string(member) {
-		case "name":
-			return name.read(d, "name")
-		case "category_id":
-			return category.read(d, "category_id")
-		default:
-			return nil, d.SkipValue()
-		}
-	})
-	if err != nil {
-		return petcat.NewPet{}, err
+	o := readObject(b.decoder(), b.data, "name", "category_id")
+	name, category := o.text("name"), whole[petcat.CategoryID](&o, "category_id")
+	if o.err != nil {
+		return petcat.NewPet{}, o.err
 	}
-	return petcat.ParseNewPet(name.pointer(), category.pointer())
+	return petcat.ParseNewPet(name, category)
 }
 
 // appendPet appends the JSON object of a pet. It fails only on names that are not

@@ -71,10 +71,10 @@ func (e *exchange) header() http.Header { return e.w.Header() }
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	e.server, e.w, e.r = s, w, r
-	e.start = s.clock.Read()
+	e.start = s.Clock.Read()
 	e.Method, e.Path = r.Method, requestPath(r.URL)
 	e.RequestID = s.requestID(r)
-	e.header()["Date"] = s.dates.of(e.start)
+	e.setDate(e.start)
 	if len(r.TransferEncoding) > 0 {
 		// RFC 9112, section 6.1, requires this if the request also had a Content-Length,
 		// which net/http removes.
@@ -102,8 +102,8 @@ func (s *Server) end(e *exchange) {
 // requestID returns the id that a trusted proxy gave the request, or a new one:
 // the process's random name and a number.
 func (s *Server) requestID(r *http.Request) string {
-	if s.proxies != nil {
-		if id := r.Header.Get("X-Request-Id"); validRequestID(id) && s.proxies.Contain(clientnet.Remote(r.RemoteAddr)) {
+	if s.TrustedProxies != nil {
+		if id := r.Header.Get("X-Request-Id"); validRequestID(id) && s.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr)) {
 			return id
 		}
 	}
@@ -113,17 +113,11 @@ func (s *Server) requestID(r *http.Request) string {
 	return string(strconv.AppendUint(id, s.requests.Add(1), 36))
 }
 
+// requestIDLetters are the characters that an id from a proxy may have.
+const requestIDLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+
 func validRequestID(id string) bool {
-	if id == "" || len(id) > 128 {
-		return false
-	}
-	for i := 0; i < len(id); i++ {
-		c := id[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.", c) >= 0) {
-			return false
-		}
-	}
-	return true
+	return id != "" && len(id) <= 128 && strings.Trim(id, requestIDLetters) == ""
 }
 
 // record answers with the error of the later steps, if there is one, and passes the record
@@ -141,11 +135,11 @@ func (s *Server) record(next handler) handler {
 		e.At = e.start.Time()
 		end := e.sent
 		if end == (clock.Reading{}) || e.Bytes > unsent {
-			end = s.clock.Read()
+			end = s.Clock.Read()
 		}
 		e.Duration = end.Since(e.start)
-		e.Address = s.addressText(e)
-		s.observe(&e.Record)
+		e.Address = s.clientAddress(e).String()
+		s.Observe(&e.Record)
 		if e.broken {
 			panic(http.ErrAbortHandler)
 		}
@@ -174,23 +168,10 @@ func (s *Server) recover(next handler) handler {
 	}
 }
 
-// addressText returns the client's address for the record. Without trusted proxies it is
-// part of RemoteAddr, and no request has to parse it.
-func (s *Server) addressText(e *exchange) string {
-	if s.proxies != nil {
-		return s.clientAddress(e).String()
-	}
-	host := e.r.RemoteAddr
-	if i := strings.LastIndexByte(host, ':'); i >= 0 {
-		host = host[:i]
-	}
-	return strings.Trim(host, "[]")
-}
-
 // clientAddress returns the address of the client; see [clientnet.Proxies.Client].
 func (s *Server) clientAddress(e *exchange) netip.Addr {
 	if !e.address.IsValid() {
-		e.address = s.proxies.Client(e.r.RemoteAddr, e.r.Header)
+		e.address = s.TrustedProxies.Client(e.r.RemoteAddr, e.r.Header)
 	}
 	return e.address
 }

@@ -33,7 +33,7 @@ const (
 func (e *exchange) send(status int, parts ...[]byte) {
 	e.answered = true
 	e.Status = status
-	e.sent = e.server.clock.Read()
+	e.sent = e.server.Clock.Read()
 	if e.sent.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
 		e.server.refresh(e)
 	}
@@ -90,7 +90,7 @@ func (e *exchange) sendCreated(replayed bool, body []byte) {
 // refresh updates the headers Date and RateLimit, which were set when the request began: its
 // body may have taken seconds to arrive.
 func (s *Server) refresh(e *exchange) {
-	e.header()["Date"] = s.dates.of(e.sent)
+	e.setDate(e.sent)
 	if !e.Admitted {
 		return // it was refused at once, so its headers are up to date
 	}
@@ -98,6 +98,11 @@ func (s *Server) refresh(e *exchange) {
 	d := e.Decision
 	now := min(d.Now+int64(e.sent.Since(e.start)), e.sent.Wall)
 	s.setRateLimit(e, d.At(now))
+}
+
+// setDate sets the Date of an answer by the service's clock.
+func (e *exchange) setDate(now clock.Reading) {
+	e.header()["Date"] = []string{now.Time().Format(http.TimeFormat)}
 }
 
 // sendPieces writes a long body.

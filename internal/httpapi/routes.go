@@ -56,11 +56,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // document serves the documents outside /v1. They need no key.
 func (s *Server) document(e *exchange) error {
-	h, ok := s.documents[e.Path]
+	h, ok := s.Documents[e.Path]
 	if !ok {
 		// A document whose path ends with a slash serves all paths below it.
 		if i := strings.IndexByte(strings.TrimPrefix(e.Path, "/"), '/'); i >= 0 {
-			h, ok = s.documents[e.Path[:i+2]]
+			h, ok = s.Documents[e.Path[:i+2]]
 		}
 	}
 	if !ok {
@@ -73,4 +73,18 @@ func (s *Server) document(e *exchange) error {
 	s.setAddressRateLimit(e)
 	h.ServeHTTP(e.writer(), e.r)
 	return nil
+}
+
+// Starting returns the handler for the time until the data is loaded: it serves the
+// documents, and responds with 503 to every request under /v1. It cannot check keys yet, so
+// the rate-limit headers are those of the client's address. It uses the options Failures,
+// Peeks, Clock, Logger, Observe, Documents, TrustedProxies and CORSOrigins.
+func Starting(o Options) http.Handler {
+	s := newServer(o)
+	s.api = s.record(s.recover(s.crossOrigin(func(e *exchange) error {
+		e.expected = true
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "the service is starting; retry in a moment")
+	})))
+	s.outside = s.record(s.recover(s.crossOrigin(s.document)))
+	return s
 }

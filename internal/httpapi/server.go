@@ -80,22 +80,9 @@ type Options struct {
 
 // Server is the API as an http.Handler. Use [New].
 type Server struct {
-	catalog   categoryList
-	store     categoryStore
-	pets      petcat.PetStore
-	orders    petcat.OrderStore
-	keyring   identifier
-	limiter   limiter
-	failures  *ratelimit.Bucket[clientnet.Net]
-	peeks     *ratelimit.Bucket[petcat.AccountID]
-	clock     clock.Clock
-	logger    *slog.Logger
-	observe   func(*Record)
-	admitted  func(_ petcat.AccountID, now int64)
-	documents map[string]http.Handler
-	proxies   *clientnet.Proxies
-	origins   *origins // nil: web pages of other origins cannot use the API
+	Options
 
+	origins      *origins // nil: web pages of other origins cannot use the API
 	api, outside handler
 	routes       map[string]*route // by path below /v1
 	itemRoutes   map[string]*route // of paths that end in a parameter, by what precedes it
@@ -104,14 +91,12 @@ type Server struct {
 	bodies        sync.Pool
 	bodyBudget    *budget
 	policies      policies
-	dates         dates
 	addressPolicy *policy // for callers without a valid key
 	usagePolicy   *policy // for callers who ask for their usage too often
 
-	instance string // the prefix of every request id of this process
-	requests atomic.Uint64
-
-	unavailable unavailableLog
+	instance       string // the prefix of every request id of this process
+	requests       atomic.Uint64
+	nextOutageLine atomic.Int64 // monotonic nanoseconds: no line of the log about 503 before
 }
 
 // New returns a server. It returns an error if a required option is missing.
@@ -132,25 +117,22 @@ func newServer(o Options) *Server {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails, by its documentation
 	s := &Server{
-		catalog: o.Catalog, store: o.Store, pets: o.Pets, orders: o.Orders, keyring: o.Keyring, limiter: o.Limiter, failures: o.Failures, peeks: o.Peeks,
-		clock: o.Clock, logger: o.Logger, observe: o.Observe, admitted: o.Admitted, documents: o.Documents, proxies: o.TrustedProxies,
+		Options:       o,
 		instance:      base32.HexEncoding.EncodeToString(random[:]),
 		addressPolicy: newBucketPolicy(addressWindow, o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy(usageWindow, o.Peeks.Limit()),
 		origins:       newOrigins(o.CORSOrigins, petcat.Operations()),
-
-		unavailable: unavailableLog{logger: o.Logger, clock: o.Clock},
 	}
-	if s.observe == nil {
-		s.observe = func(*Record) {}
+	if s.Observe == nil {
+		s.Observe = func(*Record) {}
 	}
-	if s.admitted == nil {
-		s.admitted = func(petcat.AccountID, int64) {}
+	if s.Admitted == nil {
+		s.Admitted = func(petcat.AccountID, int64) {}
 	}
-	if o.BodyBytes == 0 {
-		o.BodyBytes = 64 << 20
+	if s.BodyBytes == 0 {
+		s.BodyBytes = 64 << 20
 	}
-	s.bodyBudget = newBudget(o.BodyBytes)
+	s.bodyBudget = newBudget(s.BodyBytes)
 	s.exchanges.New = func() any { return new(exchange) }
 	s.bodies.New = func() any { return new(bodyBuffer) }
 	return s

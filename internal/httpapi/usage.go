@@ -19,10 +19,7 @@ func (s *Server) getUsage(e *exchange) error {
 	} else {
 		body = fmt.Appendf(body, `],"ban":{"until":%d}}`, d.BanEnds)
 	}
-	h := e.header()
-	h["Content-Type"] = contentTypeJSON
-	h["Cache-Control"] = cacheNoStore
-	e.send(http.StatusOK, body)
+	e.sendUncached(http.StatusOK, body)
 	return nil
 }
 
