@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"petcat"
 	"petcat/internal/store"
 )
 
@@ -120,15 +119,7 @@ func (t *texts) numbered(query string) string {
 // dialect is what only PostgreSQL writes so.
 func dialect() store.Dialect {
 	return store.Dialect{
-		Now:       `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
-		HashAmong: `k.hash = ANY(?::bytea[])`,
-		Hashes: func(hashes []petcat.KeyHash) any {
-			all := make([][]byte, len(hashes))
-			for i := range hashes {
-				all[i] = hashes[i][:]
-			}
-			return all
-		},
+		Now: `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
 		// Every node deletes what has expired.
 		SkipLocked: ` FOR UPDATE SKIP LOCKED`,
 		CleanRows:  cleanRows,

@@ -3,10 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 
-	"petcat"
 	"petcat/internal/store"
 )
 
@@ -66,9 +64,7 @@ func (c conn) Query(row func(store.Scan) error, query string, args ...any) (err 
 // dialect is what only SQLite writes so.
 func dialect() store.Dialect {
 	return store.Dialect{
-		Now:       `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
-		HashAmong: `k.hash IN (SELECT unhex(value) FROM json_each(?))`,
-		Hashes:    func(hashes []petcat.KeyHash) any { return hexArray(hashes) },
+		Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
 		// A deletion stays under a millisecond: it shares its transaction with creates
 		// that somebody waits for.
 		CleanRows: cleanRows,
@@ -76,22 +72,6 @@ func dialect() store.Dialect {
 }
 
 const cleanRows = 500
-
-// hexArray returns hashes as a JSON array of their hexadecimal digits: one
-// parameter of a query, however many there are.
-func hexArray(hashes []petcat.KeyHash) string {
-	text := make([]byte, 0, 2+len(hashes)*(2*len(petcat.KeyHash{})+3))
-	text = append(text, '[')
-	for i, hash := range hashes {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, '"')
-		text = hex.AppendEncode(text, hash[:])
-		text = append(text, '"')
-	}
-	return string(append(text, ']'))
-}
 
 // engine implements [store.Database].
 type engine struct{ s *Store }

@@ -10,17 +10,20 @@ import (
 
 // FindCredentials implements [petcat.AccessStore].
 func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
-	query := `SELECT k.hash, ` + columnsOf("k", keyColumns) + `, ` + columnsOf("a", accountColumns) + `
-		FROM api_keys AS k JOIN accounts AS a ON a.id = k.account_id WHERE ` + s.dialect.HashAmong
+	query := `SELECT ` + columnsOf("k", keyColumns) + `, ` + columnsOf("a", accountColumns) + `
+		FROM api_keys AS k JOIN accounts AS a ON a.id = k.account_id WHERE k.hash = ?`
 	all := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
 	err := s.db.Read(ctx, "find keys by their hashes", func(c Conn) error {
-		return c.Query(func(scan Scan) error {
-			h, credential, err := scanCredential(scan)
-			if err == nil {
+		for _, h := range hashes {
+			credential, found, err := one(c, scanCredential, query, h[:])
+			if err != nil {
+				return err
+			}
+			if found {
 				all[h] = credential
 			}
-			return err
-		}, query, s.dialect.Hashes(hashes))
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -33,16 +36,14 @@ func columnsOf(table, columns string) string {
 	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
 }
 
-func scanCredential(scan Scan) (h petcat.KeyHash, c petcat.Credential, err error) {
+func scanCredential(scan Scan) (c petcat.Credential, err error) {
 	// One row is read into two scans: the first only collects where its columns go.
 	c.Account, err = scanAccount(func(account ...any) error {
 		var err error
-		c.Key, err = scanKey(func(key ...any) error {
-			return scan(slices.Concat([]any{(*hash)(&h)}, key, account)...)
-		})
+		c.Key, err = scanKey(func(key ...any) error { return scan(slices.Concat(key, account)...) })
 		return err
 	})
-	return h, c, err
+	return c, err
 }
 
 const selectKeyAccess = `SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL FROM api_keys`

@@ -57,11 +57,6 @@ type Database interface { //nolint:interfacebloat // all that differs between th
 
 // Dialect has the SQL that the databases write differently.
 type Dialect struct {
-	// HashAmong is the condition that the column k.hash is one of the hashes in its
-	// argument.
-	HashAmong string
-	// Hashes returns the argument of HashAmong.
-	Hashes func([]petcat.KeyHash) any
 	// Now is the time of the database's clock, in Unix milliseconds.
 	Now string
 	// SkipLocked ends a query that chooses rows to delete. It leaves out rows that another

@@ -33,7 +33,7 @@ const (
 	// addTimeout bounds one attempt.
 	addTimeout = 5 * time.Second
 	// batchRows is how many counts go into one batch: creates on SQLite wait for it.
-	batchRows = 20_000
+	batchRows = 5_000
 	shards    = 64
 	// shardRefusals bounds the groups of refusals of a shard that wait to be written.
 	// Refusals of further groups are only counted.
