@@ -293,3 +293,15 @@ func TestBanWriter(t *testing.T) {
 		})
 	}
 }
+
+// Early retries count within one minute of the clock.
+func TestEarlyRetriesOfOneMinute(t *testing.T) {
+	eachLimiter(t, func(t *testing.T, s *service) {
+		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 1, PerDay: 1_000_000}}
+		for range 10 {
+			want(t, "early retries", s.untilBanned(c, 99), 99)
+			s.clock.Advance(time.Minute)
+		}
+		want(t, "bans", len(s.bans), 0)
+	})
+}

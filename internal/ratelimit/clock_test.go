@@ -1,0 +1,106 @@
+package ratelimit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+// trueTime is the time of the counters, and of callers.
+type trueTime struct {
+	now   int64
+	there time.Duration // how long the next call takes on its way to the counters
+	back  time.Duration // and on its way back
+}
+
+// nodeClock is a node's clock beside the true time.
+type nodeClock struct {
+	of     *trueTime
+	wall   time.Duration // how far the wall clock is ahead
+	asleep time.Duration // how long the monotonic clock stood still
+	rate   float64       // how much the monotonic clock runs faster
+}
+
+func (c *nodeClock) Read() clock.Reading {
+	passed := float64(c.of.now - noon.UnixNano())
+	return clock.Reading{Wall: c.of.now + int64(c.wall), Mono: int64(passed*(1+c.rate)) - int64(c.asleep)}
+}
+
+// Read implements [clock.Clock] for the counters.
+func (w *trueTime) Read() clock.Reading { return clock.Reading{Wall: w.now} }
+
+// slowCounters are counters far away.
+type slowCounters struct {
+	counters
+
+	of *trueTime
+}
+
+func (c *slowCounters) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, petcat.Revision, error) {
+	c.of.now += int64(c.of.there)
+	counts, newest, err := c.counters.Charge(ctx, charges)
+	c.of.now += int64(c.of.back)
+	c.of.there, c.of.back = 0, 0
+	return counts, newest, err
+}
+
+// A caller who waited as told is admitted, by any node, whatever happens to the clock of
+// one node. All begins 30 s into a minute.
+func TestWhoWaitedIsAdmitted(t *testing.T) {
+	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
+	for _, c := range []struct {
+		name           string
+		before, during func(w *trueTime, c *nodeClock)
+	}{
+		{name: "nothing"},
+		{name: "set forward", during: func(_ *trueTime, c *nodeClock) { c.wall = 3 * time.Second }},
+		{name: "set back", during: func(_ *trueTime, c *nodeClock) { c.wall = -3 * time.Second }},
+		{name: "set back by an hour", during: func(_ *trueTime, c *nodeClock) { c.wall = -time.Hour }},
+		{name: "wrong all the time", before: func(_ *trueTime, c *nodeClock) { c.wall = time.Hour }},
+		{name: "suspended", during: func(w *trueTime, c *nodeClock) { c.asleep = 10 * time.Minute; w.now += int64(c.asleep) }},
+		{name: "slow", before: func(_ *trueTime, c *nodeClock) { c.rate = -500e-6 }},
+		{name: "fast", before: func(_ *trueTime, c *nodeClock) { c.rate = 500e-6 }},
+		{name: "a call takes long to the counters", before: func(w *trueTime, _ *nodeClock) { w.there = 5 * time.Second }},
+		{name: "an answer takes long", before: func(w *trueTime, _ *nodeClock) { w.back = 5 * time.Second }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &trueTime{now: noon.Add(30 * time.Second).UnixNano()}
+			counts := &slowCounters{counters{clock: w, used: make(map[petcat.AccountID]petcat.QuotaCount)}, w}
+			own := &nodeClock{of: w}
+			node := ratelimit.New(ratelimit.Options{Clock: own, Counters: counts, Bans: petcat.BansOff})
+			other := ratelimit.New(ratelimit.Options{Clock: &nodeClock{of: w}, Counters: counts, Bans: petcat.BansOff})
+			defer node.Close()
+			defer other.Close()
+			spend := func(l *ratelimit.Limiter) ratelimit.Decision {
+				t.Helper()
+				d, err := l.Spend(t.Context(), charge)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			for range 5 {
+				spend(other)
+			}
+			if c.before != nil {
+				c.before(w, own)
+			}
+			for _, from := range []*ratelimit.Limiter{node, other} {
+				d := spend(from)
+				want(t, "the verdict before", d.Verdict, ratelimit.MinuteSpent)
+				spend(node) // from memory
+				if from == other {
+					if c.during != nil {
+						c.during(w, own)
+					}
+					w.now += d.RetryAfter * int64(time.Second)
+				}
+			}
+			want(t, "the verdict after the wait", spend(node).Verdict, ratelimit.Admitted)
+		})
+	}
+}
