@@ -75,9 +75,9 @@ func (w *world) fault() {
 // empty makes the counters lose everything. The caller holds mu.
 func (w *world) empty() {
 	w.fault()
+	now := time.Now().UnixNano() + w.step
+	w.emptied[minuteOf(now)]++
 	for id, u := range w.spent {
-		now := time.Now().UnixNano() + w.step
-		w.emptied[minuteOf(now)]++
 		at := slot{id, dayOf(now)}
 		if dayOf(u.Now) == at.index {
 			w.lost[at] += max(0, u.DayUsed-w.history[at])
@@ -371,7 +371,7 @@ func simulate(seed uint64) (w *world) {
 		lost: make(map[slot]int64), memory: make(map[slotOf]int64), admitted: make(map[slot]int64), days: make(map[slot]int64), refused: make(map[slot]int64),
 	}
 	// Some begin shortly before midnight.
-	time.Sleep(time.Until(time.Now().Truncate(24*time.Hour).Add(24*time.Hour - time.Duration(r.IntN(2))*3*time.Minute)))
+	time.Sleep(time.Until(time.Now().Truncate(24 * time.Hour).Add(24*time.Hour - time.Duration(r.IntN(2))*3*time.Minute)))
 	for range 1 + r.IntN(4) {
 		w.nodes = append(w.nodes, w.newNode())
 	}
