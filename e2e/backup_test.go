@@ -104,12 +104,7 @@ func TestBackupOfABusyServer(t *testing.T) {
 			})
 		}
 		eventually(t, "there are some categories", func() bool { return known.size() > 50 })
-		before := newBook()
-		known.mu.Lock()
-		for name, id := range known.ids {
-			before.ids[name] = id
-		}
-		known.mu.Unlock()
+		before := known.copied()
 		file, restored := filepath.Join(t.TempDir(), "busy.backup"), directory(t)
 		petcat(t, place, "backup", file)
 		close(done)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,16 +31,18 @@ func (b *book) size() int {
 	return len(b.ids)
 }
 
+// copied returns what was acknowledged until now.
+func (b *book) copied() *book {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &book{ids: maps.Clone(b.ids)}
+}
+
 // check checks that a list has all that was acknowledged before it was asked for, under its
 // id, and nothing twice.
 func (b *book) check(t testing.TB, list func() []category) {
 	t.Helper()
-	b.mu.Lock()
-	want := make(map[string]int64, len(b.ids))
-	for name, id := range b.ids {
-		want[name] = id
-	}
-	b.mu.Unlock()
+	want := b.copied().ids
 	seen := map[string]int64{}
 	for _, c := range list() {
 		if seen[c.Name] != 0 {
