@@ -161,14 +161,15 @@ bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
 ##@ Release
 
 .PHONY: release
-release: need-go ## Make the files of a release from this commit: VERSION=1.2.3 MAINTAINER='Example <packages@example.com>', into dist/1.2.3
-	@cd tools/release && go run . -root ../.. -version '$(VERSION)' -maintainer "$$MAINTAINER"
+release: need-go ## Make the files of a release into dist/: VERSION=1.2.3 [MAINTAINER='Name <mail>'] (the first run compiles GoReleaser: minutes)
+	@[[ '$(VERSION)' =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { echo "make release: name the version, as in: make release VERSION=1.2.3" >&2; exit 1; }
+	VERSION='$(VERSION)' REVISION="$$(git rev-parse HEAD)" MAINTAINER="$${MAINTAINER:-petcat}" go tool -modfile=tools/goreleaser.mod goreleaser release --snapshot --clean
 
 ##@ Other
 
 .PHONY: clean
 clean: ## Remove what was built and the test cache; data/ stays
-	rm -rf bin dist tools/*/node_modules
+	rm -rf bin build dist tools/*/node_modules
 	go clean -testcache
 
 .PHONY: help
