@@ -38,7 +38,8 @@ func TestRefusedStarts(t *testing.T) {
 	petcat(t, made, "init")
 	petcat(t, damaged, "init")
 	must(t, os.WriteFile(filepath.Join(damaged, "petcat.db"), []byte(strings.Repeat("damaged ", 1000)), 0o600))
-	busy := serve(t, directory(t))
+	busy, alias := serve(t, directory(t)), t.TempDir()
+	must(t, os.Symlink(filepath.Join(busy.place, "petcat.db"), filepath.Join(alias, "petcat.db")))
 	cert, _ := writeCertificate(t, t.TempDir(), "petcat")
 	for _, c := range []refusedStart{
 		{[]string{"--port", "80"}, exitUsage, []string{"--port", "--help"}},
@@ -46,6 +47,7 @@ func TestRefusedStarts(t *testing.T) {
 		{[]string{"--listen", taken.Addr().String()}, exitTryLater, []string{"--listen", taken.Addr().String()}},
 		{[]string{"--admin-listen", taken.Addr().String()}, exitTryLater, []string{"--admin-listen"}},
 		{[]string{"--data", busy.place}, exitTryLater, []string{"in use", busy.place, "--data"}},
+		{[]string{"--data", alias}, exitTryLater, []string{"in use", alias, "--data"}},
 		{[]string{"--init=false"}, exitConfig, []string{"no data in", "petcat init"}},
 		{[]string{"--data", file}, exitConfig, []string{"not a directory", "--data"}},
 		{[]string{"--data", damaged}, exitConfig, []string{"damaged", "backup"}},

@@ -17,6 +17,7 @@ import (
 
 	"petcat/internal/backup"
 	"petcat/internal/openerror"
+	"petcat/internal/osfile"
 )
 
 // dash stands for stdin or stdout instead of a file name.
@@ -79,7 +80,7 @@ petcat restore restores it on SQLite or on PostgreSQL. With - it is written to s
 func (p *program) backUp(ctx context.Context, st store, out *output) (backup.Info, error) {
 	if out.draft != nil {
 		i, err := backup.Create(ctx, out.draft.Name(), st, build().Version, p.clock.Read().Time())
-		if noRoom(err) {
+		if osfile.IsFull(err) {
 			err = out.failed(err)
 		}
 		return i, err
@@ -90,7 +91,7 @@ func (p *program) backUp(ctx context.Context, st store, out *output) (backup.Inf
 	}
 	defer func() { _ = errors.Join(temporary.Close(), os.Remove(temporary.Name())) }()
 	i, err := backup.Create(ctx, temporary.Name(), st, build().Version, p.clock.Read().Time())
-	if noRoom(err) {
+	if osfile.IsFull(err) {
 		return i, noTemporary(err)
 	}
 	if err == nil {

@@ -55,7 +55,7 @@ func openFile(path string, force bool) (*output, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
-	case noRoom(err):
+	case osfile.IsFull(err):
 		return nil, tryLaterf("there is no space in %s (%w); free some, or choose another directory", filepath.Dir(path), reason(err))
 	case err != nil:
 		return nil, config.Errorf("cannot create a file in %s (%w); give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
@@ -91,7 +91,7 @@ func (o *output) failed(err error) error {
 	case o.draft == nil:
 		return fmt.Errorf("%s cannot be written: %w", o.path, reason(err))
 	}
-	if noRoom(err) {
+	if osfile.IsFull(err) {
 		return tryLaterf("cannot write %s; the partial file was removed: %w; free some space, or choose another directory", o.path, reason(err))
 	}
 	return fmt.Errorf("cannot write %s; the partial file was removed: %w", o.path, reason(err))

@@ -13,6 +13,7 @@ import (
 	"petcat"
 	"petcat/internal/config"
 	"petcat/internal/openerror"
+	"petcat/internal/osfile"
 )
 
 // The exit codes, on which scripts and supervisors rely. Those from 65 to 78 are from
@@ -67,7 +68,7 @@ func exitCode(err error) int {
 		return exitConfig
 	}
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE), noRoom(err):
+	case errors.Is(err, syscall.EADDRINUSE), osfile.IsFull(err):
 		return exitTryLater
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
 		errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ENOTDIR):
@@ -77,11 +78,6 @@ func exitCode(err error) int {
 	default:
 		return exitFailed
 	}
-}
-
-// noRoom reports whether an error says that a disk or a disk quota is full.
-func noRoom(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // explain returns the sentence that the user sees.

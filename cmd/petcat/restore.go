@@ -13,6 +13,7 @@ import (
 	"petcat/internal/config"
 	"petcat/internal/datadir"
 	"petcat/internal/openerror"
+	"petcat/internal/osfile"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
@@ -121,7 +122,7 @@ func explainRestore(err error, at string) error {
 		return config.Errorf("%s; restore into a new data directory (--data) or an empty database (--database)", unusable.Message)
 	case unusable != nil && unusable.Kind == openerror.OtherEnvironment:
 		return config.Errorf("%s already contains data; restore into a new data directory (--data) or an empty database (--database)", at)
-	case noRoom(err):
+	case osfile.IsFull(err):
 		return tryLaterf("%s cannot be written, and nothing was kept (%w); free some space, and restore again", at, reason(err))
 	case unusable == nil && petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
 		return tryLaterf("%s cannot be written, and nothing was kept (%w); bring it back or free some space, and restore again", at, petcat.Public(err).Unwrap())

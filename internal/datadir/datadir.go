@@ -1,69 +1,84 @@
-// Package datadir manages the data directory, the only place on disk where the
-// service writes. It creates it (mode 0700, files 0600, whatever the umask), checks
-// that it can be written, and protects it with two kernel locks, which are released
-// when their holder dies: one server at a time, and one change of the schema at a
-// time.
+// Package datadir is the data directory: the database file, who may use it, and small files
+// beside it.
 //
-// A second server gets an error. The package knows nothing of what the files
-// contain. When the directory cannot be used, an [openerror.Error] says in one
-// sentence what to do.
+// What identifies the data is the database file, not the directory's name. If petcat.db is a
+// link, the locks, the write-ahead log and the free space are those of the file that it leads
+// to, so two directories with one database have one server.
+//
+// A lock ends with its process, however that ends. Lock files are never removed: a lock on a
+// removed file guards nothing.
 package datadir
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"petcat/internal/openerror"
 	"petcat/internal/osfile"
 )
 
-// fileMode is that of what is made here: the directory holds hashes of keys, names of
-// customers and the audit log, so nobody else on the machine may read it.
-const fileMode fs.FileMode = 0o600
-
-// databaseName is the SQLite database. SQLite gives its -wal and -shm files the
-// mode of the database file, which is why it is made here and not by SQLite.
-const databaseName = "petcat.db"
+const (
+	databaseName = "petcat.db"
+	// lockPoll is how often a lock that another process holds is tried again.
+	lockPoll = 10 * time.Millisecond
+)
 
 // Dir is a data directory that can be written.
-type Dir struct{ path string }
-
-// unusable says that a directory cannot hold the data: the path is in the message.
-func unusable(path string, cause error) *openerror.Error {
-	cause = reason(cause)
-	switch {
-	case noRoom(cause):
-		return openerror.Replaceablef(openerror.NoRoom, cause, "the disk of the data directory %s is full (%v); free some space and try again", path, cause)
-	case failing(cause):
-		return openerror.Replaceablef(openerror.Failing, cause, "the disk of the data directory %s fails (%v); check the disk and try again", path, cause)
-	default:
-		return openerror.Replaceablef(openerror.Unwritable, cause, "the data directory %s cannot be used (%v); give this user write permission", path, cause)
-	}
+type Dir struct {
+	path     string // absolute
+	database string // the database file, where it really is
 }
 
-// Open makes the directory when it is missing and checks that files can be made
-// in it. It returns an [openerror.Error].
+// Open creates the directory if it is missing and checks that files can be created in it. It
+// returns an [openerror.Error].
 func Open(path string) (*Dir, error) {
 	absolute, err := filepath.Abs(path)
+	if err == nil {
+		path, err = absolute, osfile.PrepareDirectory(absolute)
+	}
 	if err != nil {
 		return nil, unusable(path, err)
 	}
-	d := &Dir{path: absolute}
-	if err := osfile.PrepareDirectory(d.path); err != nil {
-		return nil, unusable(absolute, err)
+	d := &Dir{path, filepath.Join(path, databaseName)}
+	if real, err := filepath.EvalSymlinks(d.database); err == nil {
+		d.database = real
 	}
 	return d, nil
 }
 
-// reason strips the path from a system error: the sentence names it already.
-func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
+// HasData reports whether a directory holds a database. It creates nothing. It returns an
+// [openerror.Error].
+func HasData(path string) (bool, error) {
+	_, err := os.Stat(filepath.Join(path, databaseName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, unusable(path, err)
 	}
-	return err
+	return err == nil, nil
+}
+
+// unusable says that a directory cannot hold the data.
+func unusable(path string, cause error) *openerror.Error {
+	if e, ok := errors.AsType[*fs.PathError](cause); ok {
+		cause = e.Err // the sentence names the path
+	}
+	switch {
+	case osfile.IsFull(cause):
+		return openerror.Replaceablef(openerror.NoRoom, cause, "the disk of the data directory %s is full (%v); free some space and try again", path, cause)
+	case errors.Is(cause, syscall.EIO):
+		return openerror.Replaceablef(openerror.Failing, cause, "the disk of the data directory %s fails (%v); check the disk and try again", path, cause)
+	default:
+		return openerror.Replaceablef(openerror.Unwritable, cause, "the data directory %s cannot be used (%v); give this user write permission", path, cause)
+	}
 }
 
 // Path returns the absolute path of the directory.
@@ -72,44 +87,53 @@ func (d *Dir) Path() string { return d.path }
 // File returns the path of a file in the directory.
 func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }
 
-// Database returns the path of the database file, which is made, empty, when it
-// is missing. It returns an [openerror.Error].
+// FreeBytes returns how much room there is for the data on its disk.
+func (d *Dir) FreeBytes() (int64, error) { return osfile.FreeBytes(filepath.Dir(d.database)) }
+
+// Database returns the path of the database file, which is created, empty, if it is missing.
+// SQLite gives its other files the mode of this one. It returns an [openerror.Error].
 func (d *Dir) Database() (string, error) {
-	path := d.File(databaseName)
-	file, err := create(path)
+	_, missing := os.Stat(d.database)
+	file, err := os.OpenFile(d.database, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err == nil && missing != nil {
+		err = errors.Join(osfile.GiveToOwner(d.database), osfile.SyncDirectory(filepath.Dir(d.database)))
+	}
 	if err != nil {
 		return "", unusable(d.path, err)
 	}
-	return path, file.Close()
+	return d.database, nil
 }
 
-// create opens a file for reading and writing, and makes it when it is missing: so
-// that it outlasts a power cut, and that the directory's owner can use it.
-func create(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
-	if errors.Is(err, fs.ErrExist) {
-		return os.OpenFile(path, os.O_RDWR, 0)
+// DraftDatabase returns the draft of the database file, for a restore. It returns an
+// [openerror.Error] unless the directory is empty, but for locks, and lost+found of a fresh
+// file system.
+func (d *Dir) DraftDatabase() (*osfile.Draft, error) {
+	entries, err := os.ReadDir(d.path)
+	for _, entry := range entries {
+		name := entry.Name()
+		if left, _ := filepath.Match(osfile.DraftPattern(databaseName), name); left { // by a restore that was killed
+			_ = os.Remove(d.File(name))
+		} else if name != "lost+found" && !strings.HasSuffix(name, ".lock") {
+			return nil, openerror.Errorf(openerror.NotEmpty, nil, "the data directory %s already contains %s", d.path, name)
+		}
+	}
+	var draft *osfile.Draft
+	if err == nil {
+		draft, err = osfile.NewDraft(d.database)
 	}
 	if err != nil {
-		return nil, err
+		return nil, unusable(d.path, err)
 	}
-	if err := prepareNew(file); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, osfile.SyncDirectory(filepath.Dir(path))
+	return draft, nil
 }
 
-// prepareNew gives a file that was made just now its mode and its owner.
-func prepareNew(file *os.File) error {
-	// The umask may have taken bits away.
-	return errors.Join(file.Chmod(fileMode), giveToOwner(file))
-}
-
-// WriteFile puts a small file into the directory, in the place of what was there:
-// after a power cut the one or the other is there, whole. It returns an
-// [openerror.Error].
+// WriteFile puts a small file into the directory, in the place of what was there: after a
+// power cut the one or the other is there, whole. It returns an [openerror.Error].
 func (d *Dir) WriteFile(name, text string) error {
-	draft, err := d.draft(name)
+	draft, err := osfile.NewDraft(d.File(name))
 	if err == nil {
 		defer draft.Discard()
 		if _, err = draft.WriteString(text); err == nil {
@@ -122,41 +146,76 @@ func (d *Dir) WriteFile(name, text string) error {
 	return nil
 }
 
-// DraftDatabase returns the draft of the database file, for a restore. It returns an
-// [openerror.Error] unless the directory is empty, but for locks, and lost+found of a fresh
-// file system.
-func (d *Dir) DraftDatabase() (*osfile.Draft, error) {
-	entries, err := os.ReadDir(d.path)
-	if err != nil {
-		return nil, unusable(d.path, err)
-	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if left, _ := filepath.Match(osfile.DraftPattern(databaseName), name); left { // by a restore that was killed
-			_ = os.Remove(d.File(name))
-		} else if !slices.Contains([]string{serverLockName, migrationLockName, turnLockName, "lost+found"}, name) {
-			return nil, openerror.Errorf(openerror.NotEmpty, nil, "the data directory %s already contains %s", d.path, name)
-		}
-	}
-	draft, err := d.draft(databaseName)
-	if err != nil {
-		return nil, unusable(d.path, err)
-	}
-	return draft, nil
+// lock returns a lock of the data, which is not held yet.
+func (d *Dir) lock(name string) *flock.Flock {
+	return flock.New(d.database+"."+name+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 }
 
-// draft makes the draft of a file that belongs to the directory's owner.
-func (d *Dir) draft(name string) (*osfile.Draft, error) {
-	draft, err := osfile.NewDraft(d.File(name))
-	if err != nil {
-		return nil, err
+// LockServer makes the caller the one server of the data, until it closes the lock. It does
+// not wait: it returns an [openerror.Error] of kind InUse if there is a server.
+func (d *Dir) LockServer() (io.Closer, error) {
+	lock := d.lock("server")
+	locked, err := lock.TryLock()
+	if err == nil {
+		err = osfile.GiveToOwner(lock.Path())
 	}
-	if err := prepareNew(draft.File); err != nil {
-		draft.Discard()
-		return nil, err
+	switch {
+	case err != nil:
+		return nil, unusable(d.path, err)
+	case !locked:
+		return nil, openerror.Replaceablef(openerror.InUse, nil, "the data directory %s is in use by another petcat server; stop that one", d.path)
+	default:
+		return lock, nil
 	}
-	return draft, nil
 }
 
-// FreeBytes returns how much room there is for the data on its disk.
-func (d *Dir) FreeBytes() (int64, error) { return osfile.FreeBytes(d.path) }
+// LockMigration lets one process at a time read the schema's version and change the schema.
+// It waits for others, which takes milliseconds.
+func (d *Dir) LockMigration(ctx context.Context) (io.Closer, error) {
+	lock := d.lock("migration")
+	_, err := lock.TryLockContext(ctx, lockPoll)
+	if err == nil {
+		err = osfile.GiveToOwner(lock.Path())
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("wait for another process that changes the schema in %s: %w", d.path, context.Cause(ctx))
+	case err != nil:
+		return nil, unusable(d.path, err)
+	default:
+		return lock, nil
+	}
+}
+
+// Turn lets processes that write to the same data take turns. A busy server leaves gaps of
+// microseconds between its transactions, and a process that looks every millisecond misses
+// them for a long time. So a process that waits announces it, and the server then leaves a
+// longer gap. A process that ignores it only waits longer. One call at a time may use it.
+type Turn struct{ lock *flock.Flock }
+
+// Turn returns the turns of the data. It returns an [openerror.Error].
+func (d *Dir) Turn() (*Turn, error) {
+	t := &Turn{d.lock("turn")}
+	t.Wanted() // which creates the file
+	if err := osfile.GiveToOwner(t.lock.Path()); err != nil {
+		return nil, unusable(d.path, err)
+	}
+	return t, nil
+}
+
+// Want announces that this process waits, until it calls Release or ends. While another
+// process waits, that stands for this one, too.
+func (t *Turn) Want() { _, _ = t.lock.TryLock() }
+
+// Release says that this process waits no longer.
+func (t *Turn) Release() { _ = t.lock.Unlock() }
+
+// Wanted reports whether another process waits.
+func (t *Turn) Wanted() bool {
+	free, err := t.lock.TryLock()
+	t.Release()
+	return !free && err == nil
+}
+
+// Close ends the use of the turns.
+func (t *Turn) Close() error { return t.lock.Close() }

@@ -1,12 +1,15 @@
+//go:build !windows
+
 package datadir
 
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,9 +59,6 @@ func TestOneServer(t *testing.T) {
 	if !ok || e.Kind != openerror.InUse {
 		t.Fatalf("a second server got %v, want an error of kind %s", err, openerror.InUse)
 	}
-	if who := fmt.Sprintf("(process %d)", os.Getpid()); !strings.Contains(e.Message, who) {
-		t.Errorf("the error %q does not name the server %s", e.Message, who)
-	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +67,32 @@ func TestOneServer(t *testing.T) {
 		t.Fatalf("after the first server ended: %v", err)
 	}
 	_ = next.Close()
+}
+
+// TestOneServerOfOneDatabase: what identifies the data is the file, whatever leads to it.
+func TestOneServerOfOneDatabase(t *testing.T) {
+	d := open(t, t.TempDir())
+	database, err := d.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alias := t.TempDir()
+	if err := os.Symlink(database, filepath.Join(alias, databaseName)); err != nil {
+		t.Skip(err) // Windows lets only some users make links
+	}
+	lock, err := d.LockServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	other := open(t, alias)
+	_, err = other.LockServer()
+	if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Kind != openerror.InUse || !e.Temporary() {
+		t.Errorf("a second server got %v", err)
+	}
+	if got, err := other.Database(); err != nil || filepath.Dir(got) != filepath.Dir(other.database) || filepath.Dir(got) == alias {
+		t.Errorf("the database is %s, %v", got, err)
+	}
 }
 
 func TestMigrationLockWaits(t *testing.T) {
@@ -175,5 +201,65 @@ func TestHasDataOfAFile(t *testing.T) {
 	_, err := HasData(path)
 	if _, ok := errors.AsType[*openerror.Error](err); !ok {
 		t.Errorf("HasData of a file: %v; want an openerror.Error", err)
+	}
+}
+
+// TestFilesBelongToTheOwner: the service runs as the directory's owner, and has to open what
+// root's commands made.
+func TestFilesBelongToTheOwner(t *testing.T) {
+	path := t.TempDir()
+	if os.Geteuid() == 0 { // nobody else can make files for others
+		if err := os.Chown(path, 4711, 4712); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := open(t, path)
+	_, err := d.Database()
+	server, serverErr := d.LockServer()
+	migration, migrationErr := d.LockMigration(t.Context())
+	turn, turnErr := d.Turn()
+	if err := errors.Join(err, serverErr, migrationErr, turnErr, d.WriteFile("note", "text")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(server.Close(), migration.Close(), turn.Close()); err != nil {
+		t.Error(err)
+	}
+	want, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(path)
+	if err != nil || len(files) != 5 {
+		t.Fatalf("there are %v, %v; want five files", files, err)
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil || info.Mode() != 0o600 || !sameOwner(info, want) {
+			t.Errorf("%s: %v, %v", file.Name(), info, err)
+		}
+	}
+}
+
+func sameOwner(a, b fs.FileInfo) bool {
+	x, y := a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t)
+	return x.Uid == y.Uid && x.Gid == y.Gid
+}
+
+func TestDiskThatMayWorkLater(t *testing.T) {
+	for _, tt := range []struct {
+		cause error
+		part  string
+		later bool
+	}{
+		{syscall.ENOSPC, "free some space", true},
+		{syscall.EDQUOT, "free some space", true},
+		{syscall.EFBIG, "free some space", true},
+		{syscall.EIO, "check the disk", true},
+		{syscall.EROFS, "give this user write permission", false},
+	} {
+		err := unusable("/data", &fs.PathError{Op: "open", Path: "x", Err: tt.cause})
+		if err.Temporary() != tt.later || !strings.Contains(err.Error(), tt.part) || !errors.Is(err, tt.cause) {
+			t.Errorf("%v: temporary %v, %q", tt.cause, err.Temporary(), err)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func TestFolderThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), o)
-	want := "scheduled backups cannot be written to " + o.Settings.BackupDir + " (it is not a directory); give this user write permission, or choose another directory with --backup-dir"
+	want := "scheduled backups cannot be written to " + o.Settings.BackupDir + " (not a directory); give this user write permission, or choose another directory with --backup-dir"
 	if e, ok := errors.AsType[*config.Error](err); !ok || e.Error() != want {
 		t.Errorf("the start ended with %v", err)
 	}

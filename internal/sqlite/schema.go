@@ -19,6 +19,7 @@ import (
 
 	"petcat"
 	"petcat/internal/openerror"
+	"petcat/internal/osfile"
 	"petcat/internal/store"
 )
 
@@ -126,7 +127,7 @@ func explain(err error, path string) error {
 		return failing(wrapped, path, said)
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
 		switch err := tryToWrite(path); { // SQLite does not say why
-		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		case osfile.IsFull(err):
 			return noRoom(wrapped, path)
 		case errors.Is(err, syscall.EIO):
 			return failing(wrapped, path, err)
