@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/representation"
+	"petcat/internal/httpapi"
 )
 
 // exchange is one request and its answer.
@@ -148,7 +148,7 @@ func sentence(message string) string {
 // fail answers with an error.
 func (x *exchange) fail(err error) {
 	public := petcat.Public(err)
-	status, message := representation.StatusOf(public.Code), public.Message
+	status, message := httpapi.StatusOf(public.Code), public.Message
 	if status == http.StatusInternalServerError {
 		message = "something went wrong on our side; the log of this node says what" // there is no X-Request-Id here
 		x.Logger.ErrorContext(x.r.Context(), "a page of the console failed", "method", x.r.Method, "path", x.r.URL.Path, "error", err)

@@ -20,7 +20,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"petcat"
-	"petcat/internal/representation"
+	"petcat/internal/httpapi"
 )
 
 //go:embed assets pages
@@ -80,7 +80,7 @@ func (x *exchange) respond(status int, page string, v view) {
 	var b bytes.Buffer
 	if err := x.pages[page].ExecuteTemplate(&b, "frame", v); err != nil {
 		x.Logger.ErrorContext(x.r.Context(), "a page of the console cannot be rendered", "page", page, "error", err)
-		representation.Refuse(x.w, http.StatusInternalServerError, petcat.CodeInternalError, "the page cannot be shown")
+		httpapi.WriteError(x.w, petcat.Errorf(petcat.CodeInternalError, "the page cannot be shown"))
 		return
 	}
 	h := x.w.Header()
@@ -197,6 +197,6 @@ func (c *Console) serveFiles() {
 		if err != nil { // the files are part of the binary
 			panic(err)
 		}
-		c.mux.Handle("GET "+base+"files/"+path.Base(file.name), representation.NewDocument(file.contentType, data))
+		c.mux.Handle("GET "+base+"files/"+path.Base(file.name), httpapi.NewDocument(file.contentType, data))
 	}
 }

@@ -16,21 +16,19 @@ func (s *Server) admit(next handler) handler {
 		e.route, e.item = s.find(e.path)
 		at := e.endpoint()
 		if at != nil {
-			e.Operation = at.operation.ID // also of requests that are refused
+			e.Operation = at.ID // also of requests that are refused
 		}
 		if e.caller == nil {
 			return s.refuseUnauthenticated(e)
 		}
-		if at != nil && at.operation.Free {
+		if at != nil && at.Free {
 			return s.admitFree(e, next)
 		}
-		d, err := s.Limiter.Spend(e.r.Context(), ratelimit.Charge{
-			Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
-		})
+		d, err := s.Limiter.Spend(e.r.Context(), e.charge())
 		if err != nil {
 			return err
 		}
-		s.setRateLimit(e, d)
+		s.setLimits(e, d)
 		e.Decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
@@ -42,21 +40,23 @@ func (s *Server) admit(next handler) handler {
 	}
 }
 
+func (e *exchange) charge() ratelimit.Charge {
+	return ratelimit.Charge{Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota}
+}
+
 // admitFree calls next without charging the account. A bucket of its own limits such
 // requests, so that they are no way around the limits.
 func (s *Server) admitFree(e *exchange, next handler) error {
 	if d := s.Peeks.Take(e.caller.Account); d.Refused {
-		e.setMinuteLimit(s.usagePolicy, d)
+		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
 	}
-	d, err := s.Limiter.Peek(e.r.Context(), ratelimit.Charge{
-		Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota,
-	})
+	d, err := s.Limiter.Peek(e.r.Context(), e.charge())
 	if err != nil {
 		return err
 	}
-	s.setRateLimit(e, d)
+	s.setLimits(e, d)
 	e.Decision = d
 	return next(e)
 }
@@ -67,8 +67,8 @@ func (s *Server) refuseUnauthenticated(e *exchange) error {
 	if !credentialFailed(e.authError) {
 		return e.authError
 	}
-	d := s.Failures.Take(clientnet.Of(s.clientAddress(e)))
-	e.setMinuteLimit(s.addressPolicy, d)
+	d := s.Failures.Take(clientnet.Of(e.clientAddress()))
+	e.setBucketLimits(s.addressPolicy, d)
 	if d.Refused {
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
@@ -78,23 +78,21 @@ func (s *Server) refuseUnauthenticated(e *exchange) error {
 }
 
 // refusal returns the error for a refused request: why it is refused, and what the caller
-// can do. A caller that does not wait gets many of them, so they are made without fmt.
+// can do.
 func refusal(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
-		banned := "this API key is banned until "
+		spent := ""
 		if d.Effective == d.Minute || d.Effective == d.Day {
 			// The account's quota is used up for longer than the ban lasts.
-			banned = "this API key is banned, and its account's requests are used up until "
+			spent = ", and its account's requests are used up"
 		}
-		return &petcat.Error{Code: petcat.CodeKeyBanned, Message: banned + moment(d.Effective.Reset) +
-			" because it kept sending requests after a 429; wait for the time in Retry-After"}
+		return petcat.Errorf(petcat.CodeKeyBanned, "this API key is banned%s until %s because it kept sending requests after a 429; wait for the time in Retry-After",
+			spent, moment(d.Effective.Reset))
 	case ratelimit.DaySpent:
-		return &petcat.Error{Code: petcat.CodeDailyQuotaExceeded, Message: "all " + number(d.Day.Limit) +
-			" requests of the day are used; the next day begins at " + moment(d.Day.Reset) + warning(d)}
+		return petcat.Errorf(petcat.CodeDailyQuotaExceeded, "all %d requests of the day are used; the next day begins at %s%s", d.Day.Limit, moment(d.Day.Reset), warning(d))
 	default:
-		return &petcat.Error{Code: petcat.CodeRateLimitExceeded, Message: "all " + number(d.Minute.Limit) +
-			" requests of the minute are used; the next minute begins in " + wait(d.RetryAfter) + warning(d)}
+		return petcat.Errorf(petcat.CodeRateLimitExceeded, "all %d requests of the minute are used; the next minute begins in %s%s", d.Minute.Limit, wait(d.RetryAfter), warning(d))
 	}
 }
 
@@ -110,8 +108,6 @@ func warning(d ratelimit.Decision) string {
 
 func moment(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
 
-func number(n int64) string { return strconv.FormatInt(n, 10) }
-
 func wait(seconds int64) string { return count(seconds, "second", "seconds") }
 
 // count returns a number with what it counts.
@@ -119,5 +115,5 @@ func count(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return number(n) + " " + many
+	return strconv.FormatInt(n, 10) + " " + many
 }

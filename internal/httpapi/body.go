@@ -1,15 +1,14 @@
 package httpapi
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -23,51 +22,22 @@ const maxBody = 1 << 20
 // with the announced length, and within the budget of all bodies.
 const smallBody = 4 << 10
 
-// bodyBuffer has the body of one request, and its decoder. It is kept in a pool.
-type bodyBuffer struct {
-	data   []byte
-	taken  int64        // bytes taken from the budget
-	source bytes.Buffer // reads data, for the decoder, which does not copy it
-	json   *jsontext.Decoder
-}
-
-// decoder returns a strict decoder of the body.
-func (b *bodyBuffer) decoder() *jsontext.Decoder {
-	b.source = *bytes.NewBuffer(b.data)
-	if b.json == nil {
-		b.json = jsontext.NewDecoder(&b.source)
-	} else {
-		b.json.Reset(&b.source)
-	}
-	return b.json
-}
-
-// withBody returns a handler that checks the headers, reads the body and calls next. It
-// returns the errors 413, 415, 408 and 400.
-func withBody(s *Server, check func(*exchange) error, next func(e *exchange, body *bodyBuffer) error) handler {
+// withBody returns a handler that checks the headers, reads the body and calls next. mediaTypes
+// are the accepted ones. It returns the errors 413, 415, 408 and 400.
+func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte) error) handler {
 	return func(e *exchange) error {
 		if e.r.ContentLength > maxBody {
 			return bodyTooLarge()
 		}
-		if err := check(e); err != nil {
+		if err := e.checkMediaType(mediaTypes); err != nil {
 			return err
 		}
-		buffer := s.bodies.Get().(*bodyBuffer)
-		defer s.release(e, buffer)
-		if err := s.readBody(e, buffer); err != nil {
+		defer func() { s.bodies.give(e.caller.Account, e.bodyTaken) }()
+		body, err := s.readBody(e)
+		if err != nil {
 			return err
 		}
-		return next(e, buffer)
-	}
-}
-
-// release returns a buffer to the pool, and its bytes to the budget. A large buffer is
-// dropped, because the pool would keep it in memory.
-func (s *Server) release(e *exchange, b *bodyBuffer) {
-	s.bodyBudget.give(e.caller.Account, b.taken)
-	b.taken = 0
-	if cap(b.data) <= smallBody {
-		s.bodies.Put(b)
+		return next(e, body)
 	}
 }
 
@@ -75,24 +45,74 @@ func bodyTooLarge() error {
 	return petcat.Errorf(petcat.CodeBodyTooLarge, "the body must be at most %d bytes", maxBody)
 }
 
-// readBody reads the whole body into b.
-func (s *Server) readBody(e *exchange, b *bodyBuffer) error {
-	b.data = b.data[:0]
+// Media types of bodies. A JSON merge patch (RFC 7396) has the syntax of JSON, so both are
+// accepted for it.
+//
+//nolint:gochecknoglobals // nobody changes them
+var (
+	asJSON       = []string{"application/json"}
+	asMergePatch = []string{"application/merge-patch+json", "application/json"}
+)
+
+// checkMediaType returns the error 415 unless a request has one of the accepted media types,
+// with any parameters, or no Content-Type. The error recommends the first of them.
+func (e *exchange) checkMediaType(accepted []string) error {
+	codings := strings.Join(e.r.Header["Content-Encoding"], ",")
+	for coding := range strings.SplitSeq(codings, ",") {
+		if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
+			// It says which coding to send instead (RFC 9110, section 15.5.16).
+			e.header()["Accept-Encoding"] = []string{"identity"}
+			return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
+		}
+	}
+	kinds := e.r.Header["Content-Type"]
+	if len(kinds) == 0 || len(kinds) == 1 && kinds[0] == "" {
+		return nil
+	}
+	kind, _, _ := strings.Cut(kinds[0], ";")
+	if len(kinds) == 1 && slices.Contains(accepted, strings.ToLower(strings.Trim(kind, " \t"))) {
+		return nil
+	}
+	if e.Method == http.MethodPatch {
+		e.header()["Accept-Patch"] = []string{strings.Join(accepted, ", ")} // RFC 5789, section 3.1
+	}
+	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON; send exactly one Content-Type header: %s", accepted[0])
+}
+
+// readBody reads the whole body.
+func (s *Server) readBody(e *exchange) ([]byte, error) {
+	body := make([]byte, 0, smallBody)
 	for {
-		if len(b.data) == cap(b.data) {
-			if err := s.growBody(e, b); err != nil {
-				return err
+		if len(body) == cap(body) {
+			// One byte more than the body can have, for the read that finds its end.
+			size := min(2*cap(body), maxBody+1)
+			if !s.bodies.take(e, int64(size-cap(body))) {
+				e.expected = true
+				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large bodies are arriving at the moment; retry later")
 			}
+			body = append(make([]byte, 0, size), body...)
 		}
-		n, err := e.r.Body.Read(b.data[len(b.data):cap(b.data)])
-		b.data = b.data[:len(b.data)+n]
-		if len(b.data) > maxBody {
-			return bodyTooLarge()
-		}
-		if err != nil {
+		n, err := e.r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > maxBody:
+			return nil, bodyTooLarge()
+		case err != nil:
 			e.bodyOver = true
-			return readError(err)
+			return body, readError(err)
 		}
+	}
+}
+
+// readError returns the error for the one that ended a body; nil for its end.
+func readError(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return petcat.Errorf(petcat.CodeRequestTimeout, "the body did not arrive in time; send all of it at once").WithCause(err)
+	default:
+		return petcat.Errorf(petcat.CodeInvalidBody, "the body is incomplete; send it again").WithCause(err)
 	}
 }
 
@@ -110,44 +130,11 @@ func (e *exchange) discardBody() {
 	if e.r.ContentLength == 0 || e.bodyOver || e.r.Header["Expect"] != nil {
 		return
 	}
-	e.bodyOver = true
 	// A deadline of a socket follows the system's clock, not the service's. It fails only if
 	// the reader has no deadlines.
 	_ = http.NewResponseController(e.w).SetReadDeadline(clock.Deadline(discardTime))
 	// If that is not all of it, net/http closes the connection after the answer.
 	_, _ = io.CopyN(io.Discard, e.r.Body, discardBytes)
-}
-
-// growBody enlarges the buffer. If the budget does not allow it, the error is 503.
-func (s *Server) growBody(e *exchange, b *bodyBuffer) error {
-	// One byte more than the body can have, for the read that finds its end.
-	size := min(max(smallBody, 2*cap(b.data)), maxBody+1)
-	if n := e.r.ContentLength; n >= int64(smallBody) {
-		size = min(size, int(n)+1)
-	}
-	if more := int64(size-smallBody) - b.taken; more > 0 {
-		if !s.bodyBudget.take(e.caller.Account, more) {
-			e.expected = true
-			return petcat.Errorf(petcat.CodeServiceUnavailable, "too many large bodies are arriving at the moment; retry later")
-		}
-		b.taken += more
-	}
-	grown := make([]byte, len(b.data), size)
-	copy(grown, b.data)
-	b.data = grown
-	return nil
-}
-
-// readError returns the error for the one that ended a body; nil for its end.
-func readError(err error) error {
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return petcat.Errorf(petcat.CodeRequestTimeout, "the body did not arrive in time; send all of it at once").WithCause(err)
-	default:
-		return petcat.Errorf(petcat.CodeInvalidBody, "the body is incomplete; send it again").WithCause(err)
-	}
 }
 
 // budget bounds the memory of all bodies in use, beyond the smallBody bytes that each has
@@ -161,19 +148,17 @@ type budget struct {
 	account map[petcat.AccountID]int64 // the part of taken that each account has, if it is not 0; guarded by mu
 }
 
-func newBudget(total int64) *budget {
-	return &budget{total: total, account: make(map[petcat.AccountID]int64)}
-}
-
-// take takes n bytes for an account, and reports whether they were available.
-func (b *budget) take(of petcat.AccountID, n int64) bool {
+// take takes n bytes for a request, and reports whether they were available.
+func (b *budget) take(e *exchange, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	of := e.caller.Account
 	if b.taken+n > b.total || b.account[of]+n > b.total/2 {
 		return false
 	}
 	b.taken += n
 	b.account[of] += n
+	e.bodyTaken += n
 	return true
 }
 

@@ -1,16 +1,12 @@
 package httpapi
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"petcat"
 	"petcat/internal/catalog"
-	"petcat/internal/representation"
 )
 
 // listCategories answers GET /categories.
@@ -26,34 +22,10 @@ func (s *Server) listCategories(e *exchange) error {
 	if page.asked {
 		cut := list.Page(petcat.CategoryID(page.after), page.limit)
 		e.linkNext(page, int64(cut.Next))
-		return e.sendCurrent(cut.ETag(), age, cut.Parts...)
+		return e.sendItem(cut.ETag(), age, cut.Parts...)
 	}
-	body := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
-	if ends, err := e.revalidate(body.ETag, list.ETags(), age, errListChanged); ends {
-		return err
-	}
-	h := e.header()
-	h["Content-Type"] = contentTypeJSON
-	h["Content-Length"] = body.ContentLength
-	if body.ContentEncoding != nil {
-		h["Content-Encoding"] = body.ContentEncoding
-	}
-	e.send(http.StatusOK, body.Parts...)
-	return nil
-}
-
-// negotiate returns the encoding that Accept-Encoding prefers. On a tie it is zstd, which is
-// the smallest.
-func negotiate(acceptEncoding []string) catalog.Encoding {
-	if len(acceptEncoding) == 0 {
-		return catalog.Identity
-	}
-	offered := [...]catalog.Encoding{catalog.Zstd, catalog.Gzip}
-	i := representation.Prefer(acceptEncoding, offered[0].String(), offered[1].String())
-	if i < 0 {
-		return catalog.Identity
-	}
-	return offered[i]
+	current := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
+	return e.sendCurrent(current, list.ETags(), age, errListChanged())
 }
 
 // getCategory answers GET /categories/{categoryId}.
@@ -69,16 +41,16 @@ func (s *Server) getCategory(e *exchange) error {
 	if !found {
 		return petcat.NoSuchCategory()
 	}
-	return e.sendCurrent(etag, age, object)
+	return e.sendItem(etag, age, object)
 }
 
 // createCategory answers POST /categories.
-func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
+func (s *Server) createCategory(e *exchange, body []byte) error {
 	key, err := idempotencyKey(e.r.Header)
 	if err != nil {
 		return err
 	}
-	category, err := body.decodeNewCategory()
+	category, err := decodeNewCategory(body)
 	if err != nil {
 		return err
 	}
@@ -92,12 +64,12 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 	if err != nil {
 		return err
 	}
-	// The body has been read; its buffer takes the answer.
-	if body.data, err = catalog.AppendCategory(body.data[:0], created.Category); err != nil {
+	answer, err := catalog.AppendCategory(nil, created.Category)
+	if err != nil {
 		return err
 	}
 	e.header()["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
-	e.sendCreated(created.Replayed, body.data)
+	e.sendCreated(created.Replayed, answer)
 	return nil
 }
 
@@ -106,7 +78,7 @@ func (s *Server) createCategory(e *exchange, body *bodyBuffer) error {
 // before the request is carried out: of several concurrent requests, each may find its
 // condition met.
 func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error) {
-	if !representation.Conditional(e.r) {
+	if !conditional(e.r) {
 		return nil, nil
 	}
 	list, err := s.freshList(e)
@@ -114,15 +86,15 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 		return nil, err
 	}
 	selected := list.ETags()[negotiate(e.r.Header["Accept-Encoding"])]
-	if representation.Evaluate(e.r, selected, list.ETags()...) != representation.Proceed {
+	if evaluate(e.r, selected, list.ETags()...) != proceed {
 		return errListChanged(), nil
 	}
 	return nil, nil
 }
 
 // updateCategory answers PATCH /categories/{categoryId}.
-func (s *Server) updateCategory(e *exchange, body *bodyBuffer) error {
-	patch, err := body.decodeCategoryPatch()
+func (s *Server) updateCategory(e *exchange, body []byte) error {
+	patch, err := decodeCategoryPatch(body)
 	if err != nil {
 		return err
 	}
@@ -137,12 +109,12 @@ func (s *Server) updateCategory(e *exchange, body *bodyBuffer) error {
 	if err != nil {
 		return err
 	}
-	// The body has been read; its buffer takes the answer.
-	if body.data, err = catalog.AppendCategory(body.data[:0], updated); err != nil {
+	answer, err := catalog.AppendCategory(nil, updated)
+	if err != nil {
 		return err
 	}
-	e.header()["ETag"] = []string{catalog.CategoryETag(body.data)}
-	e.sendUncached(http.StatusOK, body.data)
+	e.header()["ETag"] = []string{catalog.CategoryETag(answer)}
+	e.sendJSON(http.StatusOK, answer)
 	return nil
 }
 
@@ -157,7 +129,7 @@ func (s *Server) deleteCategory(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	e.header()["Cache-Control"] = cacheNoStore
+	e.header()["Cache-Control"] = noStore
 	e.send(http.StatusNoContent)
 	return nil
 }
@@ -166,7 +138,7 @@ func (s *Server) deleteCategory(e *exchange) error {
 // category. It returns the category that they were compared with, so that the store changes
 // it only if it is still the same; nil if the request has no condition.
 func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Category, error) {
-	if !representation.Conditional(e.r) {
+	if !conditional(e.r) {
 		return nil, nil
 	}
 	list, err := s.freshList(e)
@@ -177,10 +149,10 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	switch {
 	case !found:
 		return nil, petcat.NoSuchCategory()
-	case representation.Evaluate(e.r, etag, etag) != representation.Proceed:
+	case evaluate(e.r, etag, etag) != proceed:
 		return nil, errItemChanged()
 	}
-	texts, err := decodeNewCategory(jsontext.NewDecoder(bytes.NewReader(object)), object)
+	texts, err := decodeNewCategory(object)
 	if err != nil {
 		return nil, fmt.Errorf("read category %d from the catalog: %w", id, err)
 	}
@@ -196,6 +168,10 @@ func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
 		err = petcat.Errorf(petcat.CodeServiceUnavailable, "If-Match and If-None-Match cannot be compared with an up-to-date list at the moment; retry later")
 	}
 	return list, err
+}
+
+func errItemChanged() *petcat.Error {
+	return petcat.Errorf(petcat.CodePreconditionFailed, "what is there now does not meet If-Match or If-None-Match; read it again, then decide")
 }
 
 func errListChanged() *petcat.Error {

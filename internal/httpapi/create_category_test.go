@@ -74,7 +74,7 @@ func TestCreateCategory(t *testing.T) {
 		for _, kind := range []string{"text/plain", "application/jsonx", "json"} {
 			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), withHeader("Content-Type", kind))
 			wantError(t, a, 415, petcat.CodeUnsupportedMediaType)
-			wantMessage(t, a, "send the header Content-Type: application/json")
+			wantMessage(t, a, "send exactly one Content-Type header: application/json")
 		}
 		secret := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), withHeader("Content-Type", "text/"+key))
 		wantError(t, secret, 415, petcat.CodeUnsupportedMediaType)
@@ -83,7 +83,6 @@ func TestCreateCategory(t *testing.T) {
 		}
 		twice := s.create(`{"name":"n"}`, withKey(key), withHeader("Content-Type", "application/json"))
 		wantError(t, twice, 415, petcat.CodeUnsupportedMediaType)
-		wantMessage(t, twice, "exactly one Content-Type")
 		for _, kind := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json; a=1; a=2", ""} {
 			a := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), func(r *http.Request) {
 				r.Header.Set("Content-Type", kind)

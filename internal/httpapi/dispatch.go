@@ -19,22 +19,17 @@ type route struct {
 
 // endpoint is an operation that can be called.
 type endpoint struct {
-	operation petcat.Operation
-	handle    handler
-	lifecycle []field // the headers of the operation's stability
-}
+	petcat.Operation
 
-// field is a header with its value, ready to be put into an http.Header.
-type field struct {
-	name  string
-	value []string
+	handle    handler
+	lifecycle http.Header // how long the operation can be relied on
 }
 
 // addRoutes builds the table of paths from the registry of operations. It panics if an
 // operation has no handler, which is a mistake in the program.
-func (s *Server) addRoutes(operations []petcat.Operation, handlers map[petcat.OperationID]handler) {
+func (s *Server) addRoutes(handlers map[petcat.OperationID]handler) {
 	s.routes, s.itemRoutes = make(map[string]*route), make(map[string]*route)
-	for _, o := range operations {
+	for _, o := range petcat.Operations() {
 		h := handlers[o.ID]
 		if h == nil {
 			panic("httpapi: no handler for " + string(o.ID))
@@ -48,7 +43,7 @@ func (s *Server) addRoutes(operations []petcat.Operation, handlers map[petcat.Op
 			at = &route{methods: make(map[string]*endpoint)}
 			paths[path] = at
 		}
-		at.methods[o.Method] = &endpoint{operation: o, handle: h, lifecycle: lifecycle(o)}
+		at.methods[o.Method] = &endpoint{o, h, lifecycle(o)}
 		if o.Method == "GET" {
 			at.methods["HEAD"] = at.methods["GET"]
 		}
@@ -58,32 +53,6 @@ func (s *Server) addRoutes(operations []petcat.Operation, handlers map[petcat.Op
 			at.allow = []string{strings.Join(slices.Sorted(maps.Keys(at.methods)), ", ")}
 		}
 	}
-}
-
-// deprecationPage is the path of the section of the reference page that explains
-// deprecation.
-const deprecationPage = "/docs#deprecation"
-
-// lifecycle returns the headers that say how long an operation can be relied on:
-// X-Stability and, once it is deprecated, Deprecation (RFC 9745), Sunset (RFC 8594) and a
-// Link to what they mean.
-//
-// Every answer of the operation itself has them, errors included. Answers before the
-// operation is known do not: 401, 429, 404, 405, and 503 while keys or counts are
-// unavailable. They say nothing about the operation, so a caller does not miss them there.
-func lifecycle(o petcat.Operation) []field {
-	fields := []field{{"X-Stability", []string{string(o.Stability)}}}
-	if !o.Deprecated() {
-		return fields
-	}
-	link := "<" + deprecationPage + `>; rel="deprecation"; type="text/html"`
-	if !o.SunsetAt.IsZero() {
-		link += ", <" + deprecationPage + `>; rel="sunset"; type="text/html"`
-		fields = append(fields, field{"Sunset", []string{o.SunsetAt.UTC().Format(http.TimeFormat)}})
-	}
-	return append(fields,
-		field{"Deprecation", []string{"@" + strconv.FormatInt(o.DeprecatedAt.Unix(), 10)}},
-		field{"Link", []string{link}})
 }
 
 // find returns the route of a path, nil if there is none, and the path's last segment if
@@ -118,17 +87,38 @@ func (s *Server) dispatch(e *exchange) error {
 		e.header()["Allow"] = allow
 		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", allow[0])
 	}
-	e.Deprecated = endpoint.operation.Deprecated()
-	h := e.header()
-	for _, f := range endpoint.lifecycle {
-		h[f.name] = f.value
-	}
-	if endpoint.operation.Sunset(e.start.Time()) {
+	e.Deprecated = endpoint.Deprecated()
+	maps.Copy(e.header(), endpoint.lifecycle)
+	if endpoint.Sunset(e.start.Time()) {
 		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s ended on %s; its description at /docs names what to use instead",
-			endpoint.operation.ID, endpoint.operation.SunsetAt.UTC().Format(time.DateOnly))
+			endpoint.ID, endpoint.SunsetAt.UTC().Format(time.DateOnly))
 	}
-	if e.caller.ReadOnly && endpoint.operation.Writes() {
+	if e.caller.ReadOnly && endpoint.Writes() {
 		return petcat.Errorf(petcat.CodeForbidden, "this API key is read-only; use a key that may write, or ask the operator for one")
 	}
 	return endpoint.handle(e)
+}
+
+// deprecationPage is the section of the reference page that explains deprecation.
+const deprecationPage = "/docs#deprecation"
+
+// lifecycle returns the headers X-Stability and, once an operation is deprecated,
+// Deprecation (RFC 9745), Sunset (RFC 8594) and a Link to what they mean.
+//
+// Every answer of the operation itself has them, errors included. Answers before the
+// operation is known do not: 401, 429, 404, 405, and 503 while keys or counts are
+// unavailable.
+func lifecycle(o petcat.Operation) http.Header {
+	h := http.Header{"X-Stability": {string(o.Stability)}}
+	if !o.Deprecated() {
+		return h
+	}
+	link := "<" + deprecationPage + `>; rel="deprecation"; type="text/html"`
+	if !o.SunsetAt.IsZero() {
+		link += ", <" + deprecationPage + `>; rel="sunset"; type="text/html"`
+		h["Sunset"] = []string{o.SunsetAt.UTC().Format(http.TimeFormat)}
+	}
+	h["Deprecation"] = []string{"@" + strconv.FormatInt(o.DeprecatedAt.Unix(), 10)}
+	h["Link"] = []string{link}
+	return h
 }

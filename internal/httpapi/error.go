@@ -3,38 +3,93 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"petcat"
-	"petcat/internal/representation"
 )
+
+// StatusOf returns the HTTP status of a code. It is the only such table.
+func StatusOf(code petcat.Code) int {
+	switch code {
+	case petcat.CodeMalformedJSON, petcat.CodeInvalidBody, petcat.CodeMissingField, petcat.CodeInvalidField:
+		return http.StatusBadRequest
+	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
+		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
+		return http.StatusUnauthorized
+	case petcat.CodeForbidden:
+		return http.StatusForbidden
+	case petcat.CodeNotFound:
+		return http.StatusNotFound
+	case petcat.CodeMethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case petcat.CodeRequestTimeout:
+		return http.StatusRequestTimeout
+	case petcat.CodeIdempotencyInProgress, petcat.CodeCategoryInUse:
+		return http.StatusConflict
+	case petcat.CodeOperationSunset:
+		return http.StatusGone
+	case petcat.CodePreconditionFailed:
+		return http.StatusPreconditionFailed
+	case petcat.CodeBodyTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case petcat.CodeUnsupportedMediaType:
+		return http.StatusUnsupportedMediaType
+	case petcat.CodeIdempotencyKeyReused:
+		return http.StatusUnprocessableEntity
+	case petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts:
+		return http.StatusTooManyRequests
+	case petcat.CodeServiceUnavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// WriteError answers with the contract's Error object.
+func WriteError(w http.ResponseWriter, public *petcat.Error) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	status := StatusOf(public.Code)
+	w.WriteHeader(status)
+	_, _ = w.Write(errorBody(public, status)) // the client has gone
+}
+
+// errorBody returns the contract's Error object.
+func errorBody(public *petcat.Error, status int) []byte {
+	body := []byte(`{"code":"` + string(public.Code) + `","message":`)
+	quoted, err := jsontext.AppendQuote(body, public.Message)
+	if err != nil {
+		quoted = append(body, `""`...) // a message that is not UTF-8 would make the body invalid
+	}
+	return append(strconv.AppendInt(append(quoted, `,"status":`...), int64(status), 10), '}')
+}
 
 // pause is the Retry-After, in seconds, of errors whose cause has normally ended by then.
 const pause = 1
+
+// statusGone is recorded for a request whose client went away before the answer, as nginx
+// does. It is never sent.
+const statusGone = 499
 
 // respondError answers with the contract's Error object for err, and logs err if it is a
 // failure of the service.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
-	status := representation.StatusOf(public.Code)
-	failed := status >= http.StatusInternalServerError
-	gone := failed && errors.Is(err, context.Canceled) && e.r.Context().Err() != nil
-	switch {
-	case gone:
+	gone := errors.Is(err, context.Canceled) && e.r.Context().Err() != nil && StatusOf(public.Code) >= http.StatusInternalServerError
+	if gone {
 		// Only a client that closed just its sending half reads this.
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
-		status = representation.StatusOf(public.Code)
-	case failed && !e.expected:
-		s.logFailure(e, public.Code, err)
-	}
-	if !gone {
+	} else {
 		e.Code = public.Code
+	}
+	status := StatusOf(public.Code)
+	if status >= http.StatusInternalServerError && !gone && !e.expected {
+		s.logFailure(e, err)
 	}
 	if e.answered {
 		// The status line was sent. The connection must be cut, so that the caller
@@ -42,17 +97,13 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.broken = true
 		return
 	}
-	switch {
-	case e.limitsSet:
-	case e.caller != nil:
-		s.setUnknownRateLimit(e)
-	default:
-		s.setAddressRateLimit(e)
+	if !e.limitsSet && e.caller != nil {
+		e.setUnknownLimits()
+	} else if !e.limitsSet {
+		e.setAddressLimits()
 	}
 	e.discardBody()
 	h := e.header()
-	h["Content-Type"] = contentTypeJSON
-	h["Cache-Control"] = cacheNoStore
 	switch {
 	case status == http.StatusUnauthorized:
 		h["WWW-Authenticate"] = challenge(public.Code)
@@ -60,57 +111,25 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.retryAfter = max(e.retryAfter, pause)
 	}
 	if e.retryAfter > 0 {
-		h["Retry-After"] = []string{strconv.FormatInt(e.retryAfter, 10)}
+		h["Retry-After"] = integer(e.retryAfter)
 	}
-	e.scratch = appendError(e.scratch[:0], public, status)
-	e.send(status, e.scratch)
+	e.sendJSON(status, errorBody(public, status))
 	if gone {
 		// The log and the metrics do not count it as a failure of the service.
 		e.Status = statusGone
 	}
 }
 
-// statusGone is recorded for a request whose client went away before the answer, as nginx
-// does. It is never sent.
-const statusGone = 499
-
-// appendError appends the contract's Error object.
-func appendError(dst []byte, public *petcat.Error, status int) []byte {
-	dst = append(dst, `{"code":"`...)
-	dst = append(dst, public.Code...)
-	dst = append(dst, `","message":`...)
-	quoted, err := jsontext.AppendQuote(dst, public.Message)
-	if err != nil {
-		quoted = append(dst, `""`...) // a message that is not UTF-8 would make the body invalid
-	}
-	dst = append(quoted, `,"status":`...)
-	dst = strconv.AppendInt(dst, int64(status), 10)
-	return append(dst, '}')
-}
-
 // logFailure logs a failure of the service, with the cause that the caller does not see.
-func (s *Server) logFailure(e *exchange, code petcat.Code, err error) {
-	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", code, "error", err}
-	if code == petcat.CodeServiceUnavailable {
-		// During an outage every request fails for the same reason: a line a second is enough.
-		now := s.Clock.Read().Mono
-		if next := s.nextOutageLine.Load(); now >= next && s.nextOutageLine.CompareAndSwap(next, now+int64(time.Second)) {
-			s.Logger.WarnContext(e.r.Context(), "a request could not be served", attrs...)
-		}
+func (s *Server) logFailure(e *exchange, err error) {
+	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", e.Code, "error", err}
+	if e.Code != petcat.CodeServiceUnavailable {
+		s.Logger.ErrorContext(e.r.Context(), "a request failed", attrs...)
 		return
 	}
-	if p, ok := errors.AsType[*panicked](err); ok {
-		attrs = append(attrs, "stack", string(p.stack))
+	// During an outage every request fails for the same reason: a line a second is enough.
+	now := s.Clock.Read().Mono
+	if next := s.nextOutageLine.Load(); now >= next && s.nextOutageLine.CompareAndSwap(next, now+int64(time.Second)) {
+		s.Logger.WarnContext(e.r.Context(), "a request could not be served", attrs...)
 	}
-	s.Logger.ErrorContext(e.r.Context(), "a request failed", attrs...)
 }
-
-// panicked is a panic that was caught.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
-
-func panicError(value any) error { return &panicked{value: value, stack: debug.Stack()} }

@@ -1,13 +1,12 @@
 package httpapi
 
 import (
+	"encoding/hex"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"petcat"
-	"petcat/internal/representation"
 )
 
 // identify finds the caller by the request's key. If there is no valid key, it stores the
@@ -51,29 +50,31 @@ func bearer(r *http.Request) (string, error) {
 	return credential, nil
 }
 
+// escapings is how many times a part of a URL is searched for keys: as it is, and after each
+// unescaping. Some clients and proxies escape a URL that is already escaped.
+const escapings = 4
+
 // holdsKey reports whether a part of a URL contains the beginning of a key, escaped or not.
-// Some clients and proxies escape a URL that is already escaped.
 func holdsKey(s string) bool {
-	for range 4 {
+	for range escapings {
 		if strings.Contains(s, "pck_live_") || strings.Contains(s, "pck_test_") {
 			return true
+		}
+		if strings.IndexByte(s, '%') < 0 {
+			return false
 		}
 		s = unescape(s)
 	}
 	return false
 }
 
-// escape is the escape of a byte in a URL.
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
 // unescape replaces the escapes of a URL. It keeps a % that begins no valid escape.
 func unescape(s string) string {
-	if strings.IndexByte(s, '%') < 0 {
-		return s
-	}
-	return escape.ReplaceAllStringFunc(s, func(e string) string {
-		c, _ := strconv.ParseUint(e[1:], 16, 8)
-		return string([]byte{byte(c)})
+	return escape.ReplaceAllStringFunc(s, func(escaped string) string {
+		c, _ := hex.DecodeString(escaped[1:]) // two digits
+		return string(c)
 	})
 }
 
@@ -105,5 +106,5 @@ func challenge(code petcat.Code) []string {
 // not that there was none, nor that it could not be checked.
 func credentialFailed(err error) bool {
 	code := petcat.CodeOf(err)
-	return representation.StatusOf(code) == http.StatusUnauthorized && code != petcat.CodeMissingAPIKey
+	return StatusOf(code) == http.StatusUnauthorized && code != petcat.CodeMissingAPIKey
 }

@@ -4,10 +4,24 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/go-json-experiment/json"
 
 	"petcat"
 )
+
+// pet is a pet in JSON.
+type pet struct {
+	ID       petcat.PetID      `json:"id"`
+	Name     string            `json:"name"`
+	Category petcat.CategoryID `json:"category_id"`
+}
+
+// order is an order in JSON.
+type order struct {
+	ID       petcat.OrderID `json:"id"`
+	Pet      petcat.PetID   `json:"pet_id"`
+	Quantity int64          `json:"quantity"`
+}
 
 // listPets answers GET /pets.
 func (s *Server) listPets(e *exchange) error {
@@ -15,11 +29,11 @@ func (s *Server) listPets(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	category, filtered, err := parameter(page.query, "category_id", 1, maxID)
+	category, err := page.parameter("category_id", 1, maxID, 0)
 	if err != nil {
 		return err
 	}
-	if filtered {
+	if category != 0 {
 		page.filter = "category_id=" + strconv.FormatInt(category, 10) + "&"
 	}
 	pets, err := s.Pets.ListPets(e.r.Context(), petcat.PetQuery{
@@ -28,46 +42,75 @@ func (s *Server) listPets(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	return sendItems(e, page, pets, func(p petcat.Pet) int64 { return int64(p.ID) }, appendPet)
+	return sendItems(e, page, pets, func(p petcat.Pet) (int64, any) { return int64(p.ID), pet(p) })
 }
 
 // createPet answers POST /pets.
-func (s *Server) createPet(e *exchange, body *bodyBuffer) error {
-	return createItem(e, body, body.decodeNewPet, appendPet, func(n petcat.NewPet, key petcat.IdempotencyKey) (petcat.Pet, bool, error) {
+func (s *Server) createPet(e *exchange, body []byte) error {
+	return createItem(e, body, decodeNewPet, func(n petcat.NewPet, key petcat.IdempotencyKey) (any, bool, error) {
 		created, err := s.Pets.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: n, IdempotencyKey: key})
-		return created.Pet, created.Replayed, err
+		return pet(created.Pet), created.Replayed, err
 	})
 }
 
 // getPetByID answers GET /pets/{petId}.
 func (s *Server) getPetByID(e *exchange) error {
-	pet, err := s.Pets.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
+	found, err := s.Pets.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
 	if err != nil {
 		return err
 	}
-	body, err := appendPet(nil, pet)
+	body, err := json.Marshal(pet(found))
 	if err != nil {
 		return err
 	}
-	e.sendUncached(http.StatusOK, body)
+	e.sendJSON(http.StatusOK, body)
 	return nil
 }
 
-// decodeNewPet reads a NewPet.
-func (b *bodyBuffer) decodeNewPet() (petcat.NewPet, error) {
-	o := readObject(b.decoder(), b.data, "name", "category_id")
-	name, category := o.text("name"), whole[petcat.CategoryID](&o, "category_id")
-	if o.err != nil {
-		return petcat.NewPet{}, o.err
+// listOrders answers GET /store/orders.
+func (s *Server) listOrders(e *exchange) error {
+	page, err := e.page()
+	if err != nil {
+		return err
 	}
-	return petcat.ParseNewPet(name, category)
+	orders, err := s.Orders.ListOrders(e.r.Context(), petcat.OrderQuery{
+		Account: e.caller.Account, After: petcat.OrderID(page.after), Limit: page.limit + 1,
+	})
+	if err != nil {
+		return err
+	}
+	return sendItems(e, page, orders, func(o petcat.Order) (int64, any) { return int64(o.ID), order(o) })
 }
 
-// appendPet appends the JSON object of a pet. It fails only on names that are not
-// valid UTF-8.
-func appendPet(dst []byte, p petcat.Pet) ([]byte, error) {
-	dst = strconv.AppendInt(append(dst, `{"id":`...), int64(p.ID), 10)
-	dst, err := jsontext.AppendQuote(append(dst, `,"name":`...), p.Name)
-	dst = strconv.AppendInt(append(dst, `,"category_id":`...), int64(p.Category), 10)
-	return append(dst, '}'), err
+// createOrder answers POST /store/orders.
+func (s *Server) createOrder(e *exchange, body []byte) error {
+	return createItem(e, body, decodeNewOrder, func(n petcat.NewOrder, key petcat.IdempotencyKey) (any, bool, error) {
+		created, err := s.Orders.CreateOrder(e.r.Context(), petcat.CreateOrder{Account: e.caller.Account, New: n, IdempotencyKey: key})
+		return order(created.Order), created.Replayed, err
+	})
+}
+
+// createItem answers a POST that creates a pet or an order. create returns what JSON shows of
+// it, and whether an earlier request with the same idempotency key created it.
+func createItem[N any](
+	e *exchange, body []byte, decode func([]byte) (N, error), create func(N, petcat.IdempotencyKey) (item any, replayed bool, err error),
+) error {
+	key, err := idempotencyKey(e.r.Header)
+	if err != nil {
+		return err
+	}
+	asked, err := decode(body)
+	if err != nil {
+		return err
+	}
+	item, replayed, err := create(asked, key)
+	if err != nil {
+		return err
+	}
+	answer, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	e.sendCreated(replayed, answer)
+	return nil
 }

@@ -1,120 +1,96 @@
 package httpapi
 
 import (
-	"fmt"
 	"strconv"
-	"sync"
 
 	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/ratelimit"
 )
 
-// The rate-limit headers. net/http would write the first three as X-Ratelimit-*. To keep the
-// spelling of the contract, they are put into the header map directly.
-const (
-	headerLimit     = "X-RateLimit-Limit"
-	headerRemaining = "X-RateLimit-Remaining"
-	headerReset     = "X-RateLimit-Reset"
-	headerState     = "RateLimit"
-	headerPolicy    = "RateLimit-Policy"
-	headerRequestID = "X-Request-Id"
-)
-
-// The names of the windows of failed credentials and of free requests. They are not
-// "minute": that is the name of an account's minute quota, and clients tell quotas apart by
-// their names.
-const (
-	addressWindow = "address"
-	usageWindow   = "usage"
-)
+// The rate-limit headers are put into the header map directly: net/http's Set would change
+// the contract's spelling to X-Ratelimit-Limit.
 
 // policy has the header values that depend only on a quota.
 type policy struct {
-	window      string   // the name of the window of minute
-	policy      []string // of RateLimit-Policy, in the form of the IETF draft
+	window      string   // the name of a bucket's window; "" for a quota
+	all         []string // of RateLimit-Policy
 	minute, day []string // of X-RateLimit-Limit
 }
 
-func newPolicy(q petcat.Quota) *policy {
-	return &policy{
-		window: petcat.Minute.String(),
-		policy: []string{fmt.Sprintf(`"%s";q=%d;w=%d, "%s";q=%d;w=%d`, petcat.Minute, q.PerMinute, petcat.Minute.Seconds(), petcat.Day, q.PerDay, petcat.Day.Seconds())},
-		minute: []string{strconv.FormatInt(q.PerMinute, 10)},
-		day:    []string{strconv.FormatInt(q.PerDay, 10)},
-	}
-}
-
-// newBucketPolicy returns the values of a bucket, such as "address";q=600;w=60.
-func newBucketPolicy(window string, limit int64) *policy {
-	return &policy{
-		window: window,
-		policy: []string{fmt.Sprintf(`"%s";q=%d;w=%d`, window, limit, petcat.Minute.Seconds())},
-		minute: []string{strconv.FormatInt(limit, 10)},
-	}
-}
-
-// policies keeps each policy by its quota. There are only as many as operators have agreed
-// on quotas, so they are never dropped.
-type policies struct{ byQuota sync.Map }
-
-func (p *policies) of(q petcat.Quota) *policy {
-	known, ok := p.byQuota.Load(q)
+// policyOf returns the values of a quota, such as "minute";q=60;w=60, "day";q=1000;w=86400.
+func (s *Server) policyOf(q petcat.Quota) *policy {
+	known, ok := s.policies.Load(q)
 	if !ok {
-		known, _ = p.byQuota.LoadOrStore(q, newPolicy(q))
+		all := policyItem(petcat.Minute.String(), q.PerMinute, petcat.Minute) + ", " + policyItem(petcat.Day.String(), q.PerDay, petcat.Day)
+		known, _ = s.policies.LoadOrStore(q, &policy{all: []string{all}, minute: integer(q.PerMinute), day: integer(q.PerDay)})
 	}
 	return known.(*policy)
 }
 
-// setRateLimit sets the headers of a decision.
-func (s *Server) setRateLimit(e *exchange, d ratelimit.Decision) {
-	p := s.policies.of(e.caller.Quota)
+// newBucketPolicy returns the values of a bucket, such as "address";q=600;w=60. Its window is
+// not called "minute": that is an account's quota, and clients tell quotas apart by name.
+func newBucketPolicy(window string, limit int64) *policy {
+	return &policy{window: window, all: []string{policyItem(window, limit, petcat.Minute)}, minute: integer(limit)}
+}
+
+func policyItem(name string, quota int64, w petcat.Window) string {
+	return `"` + name + `";q=` + strconv.FormatInt(quota, 10) + ";w=" + strconv.FormatInt(w.Seconds(), 10)
+}
+
+// integer returns the value of a header that is a number.
+func integer(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
+
+// setLimits sets the headers of a decision. RateLimit is such as
+// "minute";r=59;t=42, "day";r=999;t=33961.
+func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
+	p := s.policyOf(e.caller.Quota)
 	limit := p.minute
 	if d.Effective.Limit != d.Minute.Limit {
 		limit = p.day
 	}
-	state := append(appendState(make([]byte, 0, 64), p.window, d.Minute, d.Now), ", "...)
-	e.setLimits(p, limit, d.Effective, appendState(state, petcat.Day.String(), d.Day, d.Now))
+	var buf [96]byte
+	state := appendState(buf[:0], petcat.Minute.String(), d.Minute, d.Now)
+	state = appendState(append(state, ", "...), petcat.Day.String(), d.Day, d.Now)
+	e.setHeaders(limit, d.Effective, p, state)
 }
 
-// setAddressRateLimit sets the headers of the client's address, for answers without a
-// caller.
-func (s *Server) setAddressRateLimit(e *exchange) {
-	e.setMinuteLimit(s.addressPolicy, s.Failures.Peek(clientnet.Of(s.clientAddress(e))))
+// setBucketLimits sets the headers of a bucket.
+func (e *exchange) setBucketLimits(p *policy, d ratelimit.BucketDecision) {
+	e.setHeaders(p.minute, d.Minute, p, appendState(nil, p.window, d.Minute, d.Now))
 }
 
-// setUnknownRateLimit sets the headers for a caller whose counts are unavailable: its minute
+// setAddressLimits sets the headers of the client's address, for answers without a caller.
+func (e *exchange) setAddressLimits() { e.setBucketLimits(e.server.addressPolicy, e.addressState()) }
+
+// addressState returns how many failed attempts the client's address has left.
+func (e *exchange) addressState() ratelimit.BucketDecision {
+	return e.server.Failures.Peek(clientnet.Of(e.clientAddress()))
+}
+
+// setUnknownLimits sets the headers for a caller whose counts are unavailable: its minute
 // quota, of which nothing remains for now. They do not mention the day.
-func (s *Server) setUnknownRateLimit(e *exchange) {
-	d := s.Failures.Peek(clientnet.Of(s.clientAddress(e))) // only for its time and the end of its minute, which is that of every minute
-	d.Minute.Remaining = 0
-	e.setMinuteLimit(s.policies.of(e.caller.Quota), d)
+func (e *exchange) setUnknownLimits() {
+	p := e.server.policyOf(e.caller.Quota)
+	now := e.addressState() // only for the time and the end of the minute
+	state := ratelimit.WindowState{Limit: e.caller.Quota.PerMinute, Remaining: 0, Reset: now.Minute.Reset}
+	e.setHeaders(p.minute, state, p, appendState(nil, petcat.Minute.String(), state, now.Now))
 }
 
-// setMinuteLimit sets the headers of what has only a minute.
-func (e *exchange) setMinuteLimit(p *policy, d ratelimit.BucketDecision) {
-	e.setLimits(p, p.minute, d.Minute, appendState(nil, p.window, d.Minute, d.Now))
-}
-
-// setLimits sets the rate-limit headers and the request id. Those that change share one
-// array, to save allocations. It must not be part of the exchange: net/http writes them after
-// the handler has returned.
-func (e *exchange) setLimits(p *policy, limit []string, effective ratelimit.WindowState, state []byte) {
+// setHeaders sets the rate-limit headers.
+func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte) {
 	e.limitsSet = true
-	values := &[4]string{strconv.FormatInt(effective.Remaining, 10), strconv.FormatInt(effective.Reset, 10), string(state), e.RequestID}
 	h := e.header()
-	h[headerLimit] = limit
-	h[headerPolicy] = p.policy
-	h[headerRemaining] = values[0:1:1]
-	h[headerReset] = values[1:2:2]
-	h[headerState] = values[2:3:3]
-	h[headerRequestID] = values[3:4:4]
+	h["X-RateLimit-Limit"] = limit
+	h["X-RateLimit-Remaining"] = integer(effective.Remaining)
+	h["X-RateLimit-Reset"] = integer(effective.Reset)
+	h["RateLimit"] = []string{string(state)}
+	h["RateLimit-Policy"] = p.all
 }
 
-// appendState appends an item of RateLimit in the form of the IETF draft, such as
-// "minute";r=59;t=42.
-func appendState(dst []byte, window string, s ratelimit.WindowState, now int64) []byte {
-	dst = append(append(append(dst, '"'), window...), `";r=`...)
-	dst = append(strconv.AppendInt(dst, s.Remaining, 10), ";t="...)
-	return strconv.AppendInt(dst, s.SecondsLeft(now), 10)
+// appendState appends an item of RateLimit. now is in nanoseconds since the Unix epoch.
+func appendState(dst []byte, name string, w ratelimit.WindowState, now int64) []byte {
+	dst = append(append(append(dst, '"'), name...), `";r=`...)
+	dst = append(strconv.AppendInt(dst, w.Remaining, 10), ";t="...)
+	return strconv.AppendInt(dst, w.SecondsLeft(now), 10)
 }

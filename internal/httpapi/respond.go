@@ -2,22 +2,20 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
+	"sync/atomic"
 	"time"
 
+	"petcat/internal/catalog"
 	"petcat/internal/clock"
 )
 
-// Header values that never change, so that no request allocates them.
+// Header values of most answers, so that no request allocates them.
 //
 //nolint:gochecknoglobals // nobody changes them
 var (
 	contentTypeJSON = []string{"application/json"}
-	cacheNoStore    = []string{"no-store"}
+	noStore         = []string{"no-store"}
 	cacheList       = []string{"private, no-cache"}
-	varyList        = []string{"Authorization, Accept-Encoding"}
-	connectionClose = []string{"close"}
-	trueValue       = []string{"true"}
 )
 
 // Long answers are written in pieces of pieceSize bytes, and each must be read within
@@ -31,91 +29,30 @@ const (
 // send writes a status line and a body. Every answer under /v1 is written here, after the
 // rate-limit headers were set. Errors of writing are ignored: the client has gone.
 func (e *exchange) send(status int, parts ...[]byte) {
-	e.answered = true
-	e.Status = status
-	e.sent = e.server.Clock.Read()
-	if e.sent.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
-		e.server.refresh(e)
+	e.answered, e.Status = true, status
+	if now := e.server.Clock.Read(); now.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
+		e.server.refresh(e, now)
 	}
 	var total int64
 	for _, part := range parts {
 		total += int64(len(part))
 	}
-	if e.Method == http.MethodHead && !bodiless(status) {
-		// net/http cannot compute the length of a body that it is not given.
-		e.header()["Content-Length"] = []string{strconv.FormatInt(total, 10)}
-	}
-	if e.variesByOrigin {
-		varyByOrigin(e.header())
+	bodiless := status == http.StatusNoContent || status == http.StatusNotModified
+	if !bodiless {
+		e.header()["Content-Length"] = integer(total)
 	}
 	e.w.WriteHeader(status)
-	if e.Method == http.MethodHead || bodiless(status) {
+	if e.Method == http.MethodHead || bodiless {
 		return
 	}
-	if total > pieceSize {
-		e.sendPieces(parts)
-		return
-	}
-	for _, part := range parts {
-		n, err := e.w.Write(part)
-		e.Bytes += int64(n)
-		if err != nil {
-			return
-		}
-	}
-}
-
-// bodiless reports whether answers with a status have neither a body nor Content-Length.
-func bodiless(status int) bool {
-	return status == http.StatusNoContent || status == http.StatusNotModified
-}
-
-// sendUncached answers with JSON that no cache may store.
-func (e *exchange) sendUncached(status int, body []byte) {
-	h := e.header()
-	h["Content-Type"] = contentTypeJSON
-	h["Cache-Control"] = cacheNoStore
-	e.send(status, body)
-}
-
-// sendCreated answers 201 with the created object. replayed says that an earlier request
-// created it.
-func (e *exchange) sendCreated(replayed bool, body []byte) {
-	if replayed {
-		e.header()["Idempotent-Replayed"] = trueValue
-	}
-	e.sendUncached(http.StatusCreated, body)
-}
-
-// refresh updates the headers Date and RateLimit, which were set when the request began: its
-// body may have taken seconds to arrive.
-func (s *Server) refresh(e *exchange) {
-	e.setDate(e.sent)
-	if !e.Admitted {
-		return // it was refused at once, so its headers are up to date
-	}
-	// The decision is on the limiter's clock, which may be that of another machine.
-	d := e.Decision
-	now := min(d.Now+int64(e.sent.Since(e.start)), e.sent.Wall)
-	s.setRateLimit(e, d.At(now))
-}
-
-// setDate sets the Date of an answer by the service's clock.
-func (e *exchange) setDate(now clock.Reading) {
-	e.header()["Date"] = []string{now.Time().Format(http.TimeFormat)}
-}
-
-// sendPieces writes a long body.
-func (e *exchange) sendPieces(parts [][]byte) {
-	control := http.NewResponseController(e.w)
-	left := 0
+	control, left := http.NewResponseController(e.w), int64(pieceSize)
 	for _, part := range parts {
 		for len(part) > 0 {
 			piece := part[:min(len(part), pieceSize)]
-			if left -= len(piece); left < 0 {
-				left = pieceSize - len(piece)
-				// A deadline of a socket follows the system's clock, not the
-				// service's. It fails only if the writer has no deadlines.
+			if left -= int64(len(piece)); left < 0 {
+				left = pieceSize - int64(len(piece))
+				// A deadline of a socket follows the system's clock, not the service's. It
+				// fails only if the writer has no deadlines.
 				_ = control.SetWriteDeadline(clock.Deadline(pieceTimeout))
 			}
 			n, err := e.w.Write(piece)
@@ -123,36 +60,109 @@ func (e *exchange) sendPieces(parts [][]byte) {
 			if err != nil {
 				return
 			}
-			part = part[len(piece):]
+			part = part[n:]
 		}
 	}
 }
 
-// writer returns a ResponseWriter for an http.Handler. It records the status and the bytes.
-func (e *exchange) writer() http.ResponseWriter { return &responseRecorder{ResponseWriter: e.w, e: e} }
+// sendJSON answers with JSON that no cache may store.
+func (e *exchange) sendJSON(status int, body []byte) {
+	h := e.header()
+	h["Content-Type"] = contentTypeJSON
+	h["Cache-Control"] = noStore
+	e.send(status, body)
+}
 
-type responseRecorder struct {
+// sendCreated answers 201 with the created object. replayed says that an earlier request
+// created it.
+func (e *exchange) sendCreated(replayed bool, body []byte) {
+	if replayed {
+		e.header()["Idempotent-Replayed"] = []string{"true"}
+	}
+	e.sendJSON(http.StatusCreated, body)
+}
+
+// sendCurrent answers a GET with the current representation, or with 304 or 412 by the
+// request's conditions. all has the entity tags of all representations of the resource;
+// changed is the error 412. age is how long ago the representation was known to be up to
+// date; 0 means that it is.
+func (e *exchange) sendCurrent(current *catalog.Representation, all []string, age time.Duration, changed error) error {
+	outcome := evaluate(e.r, current.ETag[0], all...)
+	if outcome == failed {
+		return changed
+	}
+	h := e.header()
+	h["ETag"] = current.ETag
+	h["Cache-Control"] = cacheList
+	h["Vary"] = append(h["Vary"], "Authorization, Accept-Encoding")
+	if age > 0 {
+		// Rounded up: no answer seems younger than it is, and no stale answer has the age 0.
+		h["Age"] = integer(int64((age + time.Second - 1) / time.Second))
+	}
+	if outcome == notModified {
+		e.send(http.StatusNotModified)
+		return nil
+	}
+	h["Content-Type"] = contentTypeJSON
+	if current.ContentEncoding != nil {
+		h["Content-Encoding"] = current.ContentEncoding
+	}
+	e.send(http.StatusOK, current.Parts...)
+	return nil
+}
+
+// sendItem does what sendCurrent does for a resource that has one representation.
+func (e *exchange) sendItem(etag string, age time.Duration, parts ...[]byte) error {
+	current := &catalog.Representation{ETag: []string{etag}, Parts: parts}
+	return e.sendCurrent(current, current.ETag, age, errItemChanged())
+}
+
+// refresh updates the headers Date and RateLimit, which were set when the request began: its
+// body may have taken seconds to arrive.
+func (s *Server) refresh(e *exchange, now clock.Reading) {
+	e.header()["Date"] = s.dates.of(now)
+	if e.Admitted { // else it was refused at once, and its headers are up to date
+		// The decision is on the limiter's clock, which may be that of another machine.
+		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
+	}
+}
+
+// dates formats the Date header once per second, by the clock that the rate-limit headers
+// follow. net/http would read another clock and format the date for each answer.
+type dates struct{ last atomic.Pointer[date] }
+
+type date struct {
+	second int64
+	value  []string
+}
+
+// of returns the value of the header at the given time.
+func (d *dates) of(now clock.Reading) []string {
+	second := now.Wall / int64(time.Second)
+	last := d.last.Load()
+	if last == nil || last.second != second {
+		last = &date{second: second, value: []string{now.Time().Format(http.TimeFormat)}}
+		d.last.Store(last)
+	}
+	return last.value
+}
+
+// documentWriter records the status and the bytes of a document.
+type documentWriter struct {
 	http.ResponseWriter
 	e *exchange
 }
 
-func (r *responseRecorder) WriteHeader(status int) {
-	r.e.answered = true
-	r.e.Status = status
-	if r.e.variesByOrigin {
-		varyByOrigin(r.Header())
-	}
-	r.ResponseWriter.WriteHeader(status)
+func (w *documentWriter) WriteHeader(status int) {
+	w.e.answered, w.e.Status = true, status
+	w.ResponseWriter.WriteHeader(status)
 }
 
-func (r *responseRecorder) Write(p []byte) (int, error) {
-	if !r.e.answered {
-		r.WriteHeader(http.StatusOK)
+func (w *documentWriter) Write(p []byte) (int, error) {
+	if !w.e.answered {
+		w.WriteHeader(http.StatusOK)
 	}
-	written, err := r.ResponseWriter.Write(p)
-	r.e.Bytes += int64(written)
+	written, err := w.ResponseWriter.Write(p)
+	w.e.Bytes += int64(written)
 	return written, err
 }
-
-// Unwrap lets http.ResponseController find the writer below.
-func (r *responseRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -55,8 +55,7 @@ type Options struct {
 	Clock    clock.Clock
 	Logger   *slog.Logger // for failures of the service
 	// Observe is called once with the record of every request, also of those for
-	// documents, after its answer was written. The record is reused afterwards: copy it
-	// to keep it. Optional.
+	// documents, after its answer was written. Optional.
 	Observe func(*Record)
 	// Admitted is called when a request is charged to an account, with the time of the
 	// limiter's decision in nanoseconds since the Unix epoch. Optional.
@@ -67,9 +66,6 @@ type Options struct {
 	// BodyBytes bounds the memory of all bodies in use that are larger than 4 KiB;
 	// 64 MiB by default. A body that would exceed it is answered 503.
 	BodyBytes int64
-	// Operations are the operations of the API; [petcat.Operations] by default. New
-	// panics if one of them has no handler.
-	Operations []petcat.Operation
 	// TrustedProxies are the proxies whose X-Forwarded-For and X-Request-Id are trusted.
 	// Optional.
 	TrustedProxies *clientnet.Proxies
@@ -82,17 +78,15 @@ type Options struct {
 type Server struct {
 	Options
 
-	origins      *origins // nil: web pages of other origins cannot use the API
 	api, outside handler
 	routes       map[string]*route // by path below /v1
 	itemRoutes   map[string]*route // of paths that end in a parameter, by what precedes it
 
-	exchanges     sync.Pool
-	bodies        sync.Pool
-	bodyBudget    *budget
-	policies      policies
-	addressPolicy *policy // for callers without a valid key
-	usagePolicy   *policy // for callers who ask for their usage too often
+	bodies        budget
+	dates         dates
+	policies      sync.Map // of *policy by petcat.Quota; as many as operators have agreed on quotas
+	addressPolicy *policy  // for callers without a valid key
+	usagePolicy   *policy  // for callers who ask for their usage too often
 
 	instance       string // the prefix of every request id of this process
 	requests       atomic.Uint64
@@ -104,36 +98,44 @@ func New(o Options) (*Server, error) {
 	if o.Catalog == nil || o.Store == nil || o.Pets == nil || o.Orders == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Peeks == nil || o.Clock == nil || o.Logger == nil {
 		return nil, errors.New("httpapi: a required option is missing")
 	}
-	if o.Operations == nil {
-		o.Operations = petcat.Operations()
-	}
 	s := newServer(o)
-	s.route(o.Operations)
+	s.route()
 	return s, nil
 }
 
-// newServer returns a server without routes.
+// Starting returns the handler for the time until the data is loaded: it serves the
+// documents, and responds with 503 to every request under /v1. It cannot check keys yet, so
+// the rate-limit headers are those of the client's address. It does not use the options
+// Catalog, Store, Pets, Orders, Keyring and Limiter.
+func Starting(o Options) http.Handler {
+	s := newServer(o)
+	s.api = s.record(s.recover(s.crossOrigin(func(e *exchange) error {
+		e.expected = true
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "the service is starting; retry in a moment")
+	})))
+	return s
+}
+
+// newServer returns a server that has no routes under /v1.
 func newServer(o Options) *Server {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails, by its documentation
+	if o.Observe == nil {
+		o.Observe = func(*Record) {}
+	}
+	if o.Admitted == nil {
+		o.Admitted = func(petcat.AccountID, int64) {}
+	}
+	if o.BodyBytes == 0 {
+		o.BodyBytes = 64 << 20
+	}
 	s := &Server{
 		Options:       o,
+		bodies:        budget{total: o.BodyBytes, account: make(map[petcat.AccountID]int64)},
+		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
+		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
 		instance:      base32.HexEncoding.EncodeToString(random[:]),
-		addressPolicy: newBucketPolicy(addressWindow, o.Failures.Limit()),
-		usagePolicy:   newBucketPolicy(usageWindow, o.Peeks.Limit()),
-		origins:       newOrigins(o.CORSOrigins, petcat.Operations()),
 	}
-	if s.Observe == nil {
-		s.Observe = func(*Record) {}
-	}
-	if s.Admitted == nil {
-		s.Admitted = func(petcat.AccountID, int64) {}
-	}
-	if s.BodyBytes == 0 {
-		s.BodyBytes = 64 << 20
-	}
-	s.bodyBudget = newBudget(s.BodyBytes)
-	s.exchanges.New = func() any { return new(exchange) }
-	s.bodies.New = func() any { return new(bodyBuffer) }
+	s.outside = s.record(s.recover(s.crossOrigin(s.document)))
 	return s
 }

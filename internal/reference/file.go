@@ -3,19 +3,20 @@ package reference
 import (
 	"embed"
 	"html"
+	"net/http"
 	"path"
 	"strings"
 
 	"petcat/docs"
-	"petcat/internal/representation"
+	"petcat/internal/httpapi"
 )
 
 //go:embed assets page
 var embedded embed.FS
 
 // load returns the files by path.
-func load() map[string]*representation.Document {
-	files := make(map[string]*representation.Document)
+func load() map[string]http.Handler {
+	files := make(map[string]http.Handler)
 	read := func(name string) []byte {
 		data, err := embedded.ReadFile(name)
 		if err != nil { // the files are part of the binary
@@ -24,9 +25,9 @@ func load() map[string]*representation.Document {
 		return data
 	}
 	guides := docs.Guides()
-	page := func(name string, values ...string) *representation.Document {
+	page := func(name string, values ...string) http.Handler {
 		text := strings.NewReplacer(append(values, "{{guides}}", guideLinks(guides))...).Replace(string(read(name)))
-		return representation.NewDocument(contentType(name), []byte(text))
+		return httpapi.NewDocument(contentType(name), []byte(text))
 	}
 	files["/docs"] = page("page/index.html")
 	for _, g := range guides {
@@ -42,7 +43,7 @@ func load() map[string]*representation.Document {
 		"/docs/LICENSE":                          "assets/LICENSE",
 		"/docs/NOTICE":                           "assets/NOTICE",
 	} {
-		files[at] = representation.NewDocument(contentType(name), read(name))
+		files[at] = httpapi.NewDocument(contentType(name), read(name))
 	}
 	return files
 }

@@ -11,7 +11,7 @@ import (
 	"net/http"
 
 	"petcat"
-	"petcat/internal/representation"
+	"petcat/internal/httpapi"
 )
 
 // contentSecurityPolicy allows what the page needs: its own files, the style
@@ -34,10 +34,10 @@ func Handler() http.Handler {
 			h.Set("Location", "/docs")
 			w.WriteHeader(http.StatusPermanentRedirect)
 		case f == nil:
-			representation.Refuse(w, http.StatusNotFound, petcat.CodeNotFound, "there is nothing at this path; the reference is at /docs")
+			httpapi.WriteError(w, petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the reference is at /docs"))
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
-			representation.Refuse(w, http.StatusMethodNotAllowed, petcat.CodeMethodNotAllowed, "this page allows GET, HEAD")
+			httpapi.WriteError(w, petcat.Errorf(petcat.CodeMethodNotAllowed, "this page allows GET, HEAD"))
 		default:
 			f.ServeHTTP(w, r)
 		}

@@ -10,8 +10,8 @@ import (
 	"petcat/api"
 	"petcat/internal/clientnet"
 	"petcat/internal/console"
+	"petcat/internal/httpapi"
 	"petcat/internal/reference"
-	"petcat/internal/representation"
 )
 
 // adminHandler serves the admin listener, which by default only this machine can reach.
@@ -90,9 +90,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 func documents(publicURL string) map[string]http.Handler {
 	page := reference.Handler()
 	return map[string]http.Handler{
-		"/openapi.json": representation.NewDocument("application/json", api.JSON(publicURL)),
-		"/openapi.yaml": representation.NewDocument("application/yaml", api.YAML(publicURL)),
-		"/openapi.md":   representation.NewDocument("text/plain; charset=utf-8", api.Markdown(publicURL)), // so that browsers show it and do not save it
+		"/openapi.json": httpapi.NewDocument("application/json", api.JSON(publicURL)),
+		"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(publicURL)),
+		"/openapi.md":   httpapi.NewDocument("text/plain; charset=utf-8", api.Markdown(publicURL)), // so that browsers show it and do not save it
 		"/docs":         page,
 		"/docs/":        page,
 		"/livez":        http.HandlerFunc(livez),

@@ -1,4 +1,4 @@
-package representation_test
+package httpapi
 
 import (
 	"bytes"
@@ -6,16 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
-
-	"petcat/internal/representation"
 )
 
 func TestDocument(t *testing.T) {
 	text := strings.Repeat("all work and no play ", 1_000)
-	document := representation.NewDocument("application/json", []byte(text))
+	document := NewDocument("application/json", []byte(text))
 	ask := func(method string, header http.Header) *httptest.ResponseRecorder {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), method, "/openapi.json", nil)
@@ -47,9 +44,8 @@ func TestDocument(t *testing.T) {
 		{"the same", http.Header{"If-None-Match": {tag}}, 304},
 		{"the other coding's", http.Header{"If-None-Match": {zippedTag}}, 200},
 		{"the selected coding's", http.Header{"If-None-Match": {zippedTag}, "Accept-Encoding": {"gzip"}}, 304},
-		{"If-Match", http.Header{"If-Match": {zippedTag}}, 200},
+		{"If-Match", http.Header{"If-Match": {tag}}, 200},
 		{"If-Match of another", http.Header{"If-Match": {`"nope"`}}, 412},
-		{"a range", http.Header{"Range": {"bytes=0-1"}}, 200},
 	} {
 		get, head := ask("GET", c.header), ask("HEAD", c.header)
 		if get.Code != c.status || head.Code != c.status {
@@ -63,12 +59,8 @@ func TestDocument(t *testing.T) {
 				t.Errorf("%s: %d bytes, %v", c.name, get.Body.Len(), h)
 			}
 		case 200:
-			if head.Body.Len() > 0 || head.Header().Get("Content-Length") != strconv.Itoa(get.Body.Len()) {
-				t.Errorf("%s: HEAD has %d bytes and %v", c.name, head.Body.Len(), head.Header())
-			}
-		case 412:
-			if !strings.HasPrefix(get.Body.String(), `{"code":"precondition_failed","message":"`) || h.Get("Content-Type") != "application/json" {
-				t.Errorf("%s: %s, %v", c.name, get.Body, h)
+			if head.Body.Len() > 0 {
+				t.Errorf("%s: HEAD has %d bytes", c.name, head.Body.Len())
 			}
 		}
 	}

@@ -1,22 +1,19 @@
-package representation_test
+package httpapi
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"petcat/internal/representation"
 )
 
 func TestEvaluate(t *testing.T) {
 	const plain, zipped = `"r-14"`, `"r-14-gzip"`
-	const proceed, notModified, failed = representation.Proceed, representation.NotModified, representation.Failed
 	match := func(lines ...string) http.Header { return http.Header{"If-Match": lines} }
 	noneMatch := func(lines ...string) http.Header { return http.Header{"If-None-Match": lines} }
 	for _, c := range []struct {
 		name      string
 		header    http.Header
-		get, post representation.Outcome
+		get, post outcome
 	}{
 		{"no condition", nil, proceed, proceed},
 		{"If-Match the selected one", match(plain), proceed, proceed},
@@ -43,10 +40,10 @@ func TestEvaluate(t *testing.T) {
 		}, proceed, proceed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for method, want := range map[string]representation.Outcome{"GET": c.get, "HEAD": c.get, "POST": c.post} {
+			for method, want := range map[string]outcome{"GET": c.get, "HEAD": c.get, "POST": c.post} {
 				r := httptest.NewRequestWithContext(t.Context(), method, "/", nil)
 				r.Header = c.header
-				if got := representation.Evaluate(r, plain, plain, zipped); got != want {
+				if got := evaluate(r, plain, plain, zipped); got != want {
 					t.Errorf("%s: %d, want %d", method, got, want)
 				}
 			}

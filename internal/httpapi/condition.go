@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// outcome is the result of evaluating the conditions of a request (RFC 9110, section 13).
+type outcome uint8
+
+const (
+	proceed     outcome = iota
+	notModified         // 304
+	failed              // 412
+)
+
+// conditional reports whether a request's outcome depends on which representation the
+// server has. If-Match: * alone only asks for one.
+func conditional(r *http.Request) bool {
+	lines := r.Header["If-Match"]
+	return len(r.Header["If-None-Match"]) > 0 || len(lines) > 0 && !isAny(lines)
+}
+
+// evaluate evaluates If-Match and If-None-Match, in this order (section 13.2.2).
+// selected is the entity tag of the representation that a GET of this caller
+// would have, current are those of all representations of the resource, each in
+// its quotes; they are strong.
+//
+// If-Unmodified-Since and If-Modified-Since are ignored, as the RFC requires for resources
+// without Last-Modified.
+func evaluate(r *http.Request, selected string, current ...string) outcome {
+	if lines := r.Header["If-Match"]; len(lines) > 0 && !matches(lines, true, current) {
+		return failed
+	}
+	lines := r.Header["If-None-Match"]
+	switch {
+	case len(lines) == 0 || !matches(lines, false, []string{selected}):
+		return proceed
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return notModified
+	default:
+		return failed
+	}
+}
+
+// entityTag is an element of a list of entity tags, with the comma behind it. Elements may
+// be empty, and commas may stand in the quotes.
+var entityTag = regexp.MustCompile(`^[ \t,]*(W/)?("[^\x00-\x20"\x7f]*")[ \t]*(?:,|$)`)
+
+// matches reports whether a field, which may have several lines, is * or lists one of the
+// entity tags. In a strong comparison, a weak tag equals nothing (section 8.8.3.2). A field
+// that is no list of entity tags matches nothing.
+func matches(lines []string, strong bool, tags []string) bool {
+	if isAny(lines) || len(lines) == 1 && slices.Contains(tags, lines[0]) {
+		return true
+	}
+	found := false
+	for rest := strings.Join(lines, ","); strings.Trim(rest, " \t,") != ""; {
+		m := entityTag.FindStringSubmatch(rest)
+		if m == nil {
+			return false
+		}
+		weak := m[1] != ""
+		found = found || !(weak && strong) && slices.Contains(tags, m[2])
+		rest = rest[len(m[0]):]
+	}
+	return found
+}
+
+// isAny reports whether a field, which may have several lines, is *.
+func isAny(lines []string) bool { return strings.Trim(strings.Join(lines, ","), " \t") == "*" }
