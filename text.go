@@ -13,7 +13,7 @@ type textRule struct {
 	field    string // as it is spelled in messages
 	maxRunes int    // in characters: Unicode code points
 	lines    bool   // tabs and line breaks are allowed
-	blank    bool   // may be empty or white space alone
+	blank    bool   // may have no visible character
 }
 
 func (r textRule) check(s string) error {
@@ -25,7 +25,7 @@ func (r textRule) check(s string) error {
 	if len(s) > r.maxRunes && utf8.RuneCountInString(s) > r.maxRunes {
 		return Errorf(CodeInvalidField, "%s must have at most %d characters", r.field, r.maxRunes)
 	}
-	if !r.blank && strings.TrimSpace(s) == "" {
+	if !r.blank && strings.IndexFunc(s, visible) < 0 {
 		return Errorf(CodeInvalidField, "%s must contain something besides white space", r.field)
 	}
 	for _, c := range s {
@@ -38,4 +38,10 @@ func (r textRule) check(s string) error {
 		return Errorf(CodeInvalidField, "%s must not contain control characters (found U+%04X)", r.field, c)
 	}
 	return nil
+}
+
+// visible reports whether a character can be seen. White space, separators and format
+// characters cannot, such as U+200B.
+func visible(c rune) bool {
+	return !unicode.IsSpace(c) && !unicode.In(c, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp)
 }
