@@ -1,10 +1,15 @@
 package main
 
 import (
-	"context"
+	"bufio"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"petcat"
@@ -28,42 +33,86 @@ func (p *program) auditListCommand() *cobra.Command {
 		Short: "List the entries of the audit log, oldest first",
 		Example: `  petcat audit list --account acme --since 7d
   petcat audit list --limit 20 --json`,
-		Args: arguments(),
 	}
-	registerStoreFlags(cmd)
-	asJSON := jsonFlag(cmd)
 	account := cmd.Flags().String("account", "", "only entries about this `account`, by name or id, and about its keys")
 	key := cmd.Flags().String("key", "", "only entries about the key with this `id`")
 	actor := cmd.Flags().String("actor", "", "only entries about what this `actor` did, such as cli:ann, 'operator ada' of the console, or petcat for the service itself")
 	since := cmd.Flags().String("since", "", "only entries from this `time` on: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339)")
 	limit := cmd.Flags().Uint32("limit", 0, "only so many of the newest entries; 0 for all")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	return p.managing(cmd, func(c *call) (err error) {
 		q := petcat.AuditQuery{Actor: petcat.Actor(*actor), Newest: int(*limit)}
-		var err error
-		if cmd.Flags().Changed("key") {
+		if c.cmd.Flags().Changed("key") {
 			if q.Key, err = parseKeyID(*key); err != nil {
 				return err
 			}
 		}
-		if cmd.Flags().Changed("since") {
-			if q.Since, err = parseSince(*since, p.now()); err != nil {
+		if c.cmd.Flags().Changed("since") {
+			if q.Since, err = parseSince(*since, c.now()); err != nil {
 				return usageErrorf("--since %v", err)
 			}
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			if cmd.Flags().Changed("account") {
-				a, err := findAccount(ctx, st, *account)
-				if err != nil {
-					return err
-				}
-				q.Account = a.ID
+		if err := c.read(); err != nil {
+			return err
+		}
+		if c.cmd.Flags().Changed("account") {
+			a, err := c.account(*account)
+			if err != nil {
+				return err
 			}
-			return p.printAudit(*asJSON, func(fn func(petcat.AuditEntry) error) error {
-				return st.EachAuditEntry(ctx, q, fn)
-			})
-		})
+			q.Account = a.ID
+		}
+		return c.listAudit(q)
+	})
+}
+
+// listAudit prints each entry when it is read, because there may be very many. So the columns
+// have fixed widths.
+func (c *call) listAudit(q petcat.AuditQuery) error {
+	const columns = "%8s  %-24s  %-16s  %-16s  %-16s  %s"
+	w := bufio.NewWriter(c.stdout)
+	e := jsontext.NewEncoder(w, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
+	line := func(cells ...any) error {
+		_, err := fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(columns, cells...), " "))
+		return err
 	}
-	return cmd
+	if c.asJSON {
+		if err := e.WriteToken(jsontext.BeginArray); err != nil {
+			return written(err)
+		}
+	}
+	n := 0
+	err := c.EachAuditEntry(c.ctx(), q, func(entry petcat.AuditEntry) error {
+		if n++; c.asJSON {
+			return written(json.MarshalEncode(e, auditRecord(entry)))
+		}
+		if n == 1 {
+			if err := line("SEQUENCE", "AT", "ACTOR", "ACTION", "SUBJECT", "DETAIL"); err != nil {
+				return written(err)
+			}
+		}
+		return written(line(fmt.Sprint(entry.Sequence), milliseconds(entry.At), printable(string(entry.Actor)),
+			printable(entry.Action), printable(entry.Subject), printable(entry.Detail)))
+	})
+	switch {
+	case err != nil:
+		return err
+	case c.asJSON:
+		err = e.WriteToken(jsontext.EndArray)
+	case n == 0:
+		return c.say("The audit log has no such entries.")
+	}
+	return written(errors.Join(err, w.Flush()))
+}
+
+func auditRecord(e petcat.AuditEntry) record {
+	var detail any = jsontext.Value(e.Detail)
+	if !jsontext.Value(e.Detail).IsValid() { // only if somebody altered the entry
+		detail = e.Detail
+	}
+	return record{
+		{"sequence", e.Sequence}, {"at", milliseconds(e.At)}, {"actor", e.Actor}, {"action", e.Action}, {"subject", e.Subject},
+		{"detail", detail}, {"hash", hex.EncodeToString(e.Hash[:])},
+	}
 }
 
 func (p *program) auditVerifyCommand() *cobra.Command {
@@ -80,12 +129,9 @@ when it starts and once a day. Keep those lines where nobody who can write the d
 can change them, and give their heads with --head.`,
 		Example: `  petcat audit verify
   petcat audit verify --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
-		Args: arguments(),
 	}
-	registerStoreFlags(cmd)
-	asJSON := jsonFlag(cmd)
 	kept := cmd.Flags().StringArray("head", nil, "a `head` that was kept, as the log of a server shows it; may be repeated")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	return p.managing(cmd, func(c *call) error {
 		var check petcat.AuditCheck
 		for _, s := range *kept {
 			head, err := petcat.ParseAuditHead(s)
@@ -94,21 +140,33 @@ can change them, and give their heads with --head.`,
 			}
 			check.Expect(head)
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			r := auditReport{Findings: []string{}}
-			err := st.EachAuditEntry(ctx, petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
-				r.Entries++
-				check.Add(e)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			r.Findings = append(r.Findings, backup.AuditFindings(&check)...)
-			return p.printAuditReport(r, check.Head(), *asJSON)
-		})
-	}
-	return cmd
+		if err := c.read(); err != nil {
+			return err
+		}
+		entries, err := c.checkAudit(&check)
+		if err != nil {
+			return err
+		}
+		findings, head := backup.AuditFindings(&check), check.Head()
+		err = c.print(record{
+			{"entries", entries}, {"head", head}, {"last_sequence", head.Sequence},
+			{"last_hash", hex.EncodeToString(head.Hash[:])}, {"findings", findings},
+		}, "Checked %s of the audit log; its head is %s.", counted(entries, "entry", "entries"), head)
+		if err != nil {
+			return err
+		}
+		return c.printFindings(findings, false)
+	})
+}
+
+// checkAudit lets check see the whole audit log, and returns how many entries it has.
+func (c *call) checkAudit(check *petcat.AuditCheck) (entries int64, err error) {
+	err = c.EachAuditEntry(c.ctx(), petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
+		entries++
+		check.Add(e)
+		return nil
+	})
+	return entries, err
 }
 
 // parseSince reads a time that the user typed at now: a duration ago (7d), the beginning of

@@ -7,17 +7,21 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"petcat"
 	"petcat/internal/backup"
+	"petcat/internal/clock"
+	"petcat/internal/config"
+	"petcat/internal/datadir"
 	"petcat/internal/openerror"
 	"petcat/internal/osfile"
+	"petcat/internal/postgres"
+	"petcat/internal/sqlite"
 )
 
 // dash stands for stdin or stdout instead of a file name.
@@ -37,49 +41,47 @@ petcat restore restores it on SQLite or on PostgreSQL. With - it is written to s
 		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
   petcat backup - | ssh vault 'cat > petcat.backup'
   sqlite3 petcat.backup 'SELECT count(*) FROM categories'`,
-		Args: arguments("FILE"),
 	}
 	completeFiles(cmd)
-	registerStoreFlags(cmd)
-	asJSON, quiet := jsonFlag(cmd), quietFlag(cmd)
+	quiet := quietFlag(cmd)
 	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		defer interruptible(cmd)()
-		if args[0] == dash && !*asJSON && p.isTerminal(p.stdout) {
+	return p.managing(cmd, func(c *call) error {
+		defer interruptible(c.cmd)()
+		path := c.args[0]
+		if path == dash && !c.asJSON && c.isTerminal(c.stdout) {
 			return usageErrorf("a backup is binary; give a file name, or redirect stdout")
 		}
-		out, err := p.openOutput(args[0], *force, *asJSON)
+		out, err := c.openOutput(path, *force, c.asJSON)
 		if err != nil {
 			return err
 		}
 		defer out.discard()
-		r := report{File: args[0], verb: "Backed up", done: "to " + args[0]}
-		to := p.stdout
-		if args[0] == dash {
-			r.done, to = "to stdout", p.stderr
-		}
-		begun := p.clock.Read()
-		err = p.withStore(cmd, func(ctx context.Context, st store) error {
-			r.Info, err = p.backUp(ctx, st, out)
+		begun := c.clock.Read()
+		if err := c.read(); err != nil {
 			return err
-		})
+		}
+		i, err := c.backUp(out)
 		if err == nil {
 			err = out.keep()
 		}
 		if err != nil {
 			return err
 		}
-		r.Seconds = p.clock.Read().Since(begun).Seconds()
-		return p.printReport(to, r, *asJSON, *quiet)
-	}
-	return cmd
+		at := path
+		if path == dash {
+			people := *c.program
+			people.stdout = c.stderr
+			c.program, at = &people, "stdout"
+		}
+		return c.printReport(i, begun, *quiet, "Backed up", "to "+at, field{"file", path})
+	})
 }
 
 // backUp writes a backup to an output. One that is no file gets it in the end, from a
 // temporary file.
-func (p *program) backUp(ctx context.Context, st store, out *output) (backup.Info, error) {
+func (c *call) backUp(out *output) (backup.Info, error) {
 	if out.draft != nil {
-		i, err := backup.Create(ctx, out.draft.Name(), st, build().Version, p.clock.Read().Time())
+		i, err := backup.Create(c.ctx(), out.draft.Name(), c.store, build().Version, c.now())
 		if osfile.IsFull(err) {
 			err = out.failed(err)
 		}
@@ -90,7 +92,7 @@ func (p *program) backUp(ctx context.Context, st store, out *output) (backup.Inf
 		return backup.Info{}, noTemporary(err)
 	}
 	defer func() { _ = errors.Join(temporary.Close(), os.Remove(temporary.Name())) }()
-	i, err := backup.Create(ctx, temporary.Name(), st, build().Version, p.clock.Read().Time())
+	i, err := backup.Create(c.ctx(), temporary.Name(), c.store, build().Version, c.now())
 	if osfile.IsFull(err) {
 		return i, noTemporary(err)
 	}
@@ -102,55 +104,6 @@ func (p *program) backUp(ctx context.Context, st store, out *output) (backup.Inf
 
 func noTemporary(err error) error {
 	return tryLaterf("no temporary file can be written to %s (%w); free some space there, or name another directory in the environment variable TMPDIR", os.TempDir(), reason(err))
-}
-
-// interruptible lets SIGINT and SIGTERM end the context of a command, so that it can clean
-// up, and go on when nobody reads its progress any more. A second signal ends the process at once.
-func interruptible(cmd *cobra.Command) (done func()) {
-	outliveReaders()
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-	context.AfterFunc(ctx, stop)
-	cmd.SetContext(ctx)
-	return stop
-}
-
-func quietFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("quiet", false, "print only errors")
-}
-
-// closing closes a store. It returns err if that is not nil, else the error of closing.
-func closing(st io.Closer, err error) error {
-	if closeErr := st.Close(); err == nil && closeErr != nil {
-		return fmt.Errorf("close the store: %w", closeErr)
-	}
-	return err
-}
-
-// openBackup returns the path of a regular file with a backup. What can be read only once,
-// such as a pipe or stdin, is copied to a temporary file, which done removes.
-func (p *program) openBackup(ctx context.Context, path string) (regular string, done func(), err error) {
-	in, err := p.openInput(path, "a file written by petcat backup")
-	if err != nil {
-		return "", nil, err
-	}
-	defer func() { _ = in.done() }()
-	if in.file != nil {
-		return path, func() {}, nil
-	}
-	temporary, err := os.CreateTemp("", ".petcat-*.backup")
-	if err != nil {
-		return "", nil, noTemporary(err)
-	}
-	done = func() { _ = os.Remove(temporary.Name()) }
-	_, err = io.Copy(temporary, in)
-	if err = errors.Join(err, temporary.Close()); err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		done()
-		return "", nil, noTemporary(err)
-	}
-	return temporary.Name(), done, nil
 }
 
 // backupError adds the name of the file to the error of a backup, and its exit code.
@@ -169,36 +122,200 @@ func backupError(name string, err error) error {
 	}
 }
 
-// report is the result of backup, restore and verify.
-type report struct {
-	backup.Info
-
-	File     string    `json:"file,omitempty"`
-	Place    string    `json:"place,omitempty"` // where the backup was restored
-	Seconds  float64   `json:"seconds"`
-	Findings *[]string `json:"findings,omitempty"` // only from verify
-
-	verb, done string // parts of the sentence without --json
-}
-
-// printReport prints a report, and the numbers of rows.
-func (p *program) printReport(to io.Writer, r report, asJSON, quiet bool) error {
+// printReport prints the result of backup, restore and verify, and the numbers of rows. verb
+// and done are parts of the sentence without --json, more what each has besides.
+func (c *call) printReport(i backup.Info, begun clock.Reading, quiet bool, verb, done string, more ...field) error {
+	took := c.clock.Read().Since(begun)
 	switch {
-	case asJSON:
-		return p.printJSON(r)
+	case c.asJSON:
+		return c.printJSON(append(record{
+			{"petcat", i.Program}, {"taken_at", i.TakenAt}, {"environment", i.Environment}, {"dataset", i.Dataset},
+			{"revision", i.Revision}, {"rows", i.Rows}, {"size", i.Size}, {"seconds", took.Seconds()},
+		}, more...))
 	case quiet:
 		return nil
 	}
-	people := *p
-	people.stdout = to
-	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
-	if err := people.say("%s %s data of %s, revision %s, %s, %s bytes, in %s.", r.verb, r.Environment,
-		timestamp(r.TakenAt), humanize.Comma(r.Revision), r.done, humanize.Comma(r.Size), took); err != nil {
+	if err := c.say("%s %s data of %s, revision %s, %s, %s bytes, in %s.", verb, i.Environment, timestamp(i.TakenAt),
+		humanize.Comma(i.Revision), done, humanize.Comma(i.Size), took.Round(time.Millisecond)); err != nil {
 		return err
 	}
 	var rows [][]string
-	for _, table := range slices.Sorted(maps.Keys(r.Rows)) {
-		rows = append(rows, []string{table, fmt.Sprintf("%13s", humanize.Comma(r.Rows[table]))})
+	for _, table := range slices.Sorted(maps.Keys(i.Rows)) {
+		rows = append(rows, []string{table, fmt.Sprintf("%13s", humanize.Comma(i.Rows[table]))})
 	}
-	return people.printColumns(rows)
+	return c.printColumns(rows)
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "restore FILE",
+		Short:   "Restore a backup, on SQLite or on PostgreSQL",
+		GroupID: groupKeep,
+		Long: `Restore a backup into an empty data directory or database, on SQLite or on PostgreSQL,
+whichever it was made from: with the same ids, keys, plans, bans, day counts and
+idempotency keys. If anything fails, nothing is restored. No server may use the target
+meanwhile. A file in which petcat verify finds faults is refused. With - the backup is
+read from stdin.
+
+To migrate a deployment: stop it, back it up, restore it at the target and start it
+there.`,
+		Example: `  petcat restore petcat.backup --data ./new
+  petcat restore petcat.backup --database postgres://petcat@db/petcat`,
+	}
+	completeFiles(cmd)
+	quiet := quietFlag(cmd)
+	return p.managing(cmd, func(c *call) error {
+		defer interruptible(c.cmd)()
+		settings, err := c.storeSettings(c.cmd)
+		if err != nil {
+			return err
+		}
+		begun, file, at := c.clock.Read(), c.args[0], place(settings)
+		path, done, err := c.openBackup(c.ctx(), file)
+		if err != nil {
+			return err
+		}
+		defer done()
+		i, findings, err := backup.Verify(c.ctx(), path)
+		if err != nil {
+			return backupError(file, err)
+		}
+		if len(findings) > 0 {
+			return fmt.Errorf("%s has faults (the first: %s); use another copy, or see all faults with petcat verify", file, findings[0])
+		}
+		if !c.asJSON && !*quiet { // so that a user who sees the wrong target can stop the command
+			if err := c.say("Restoring %s data of %s into %s.", i.Environment, timestamp(i.TakenAt), at); err != nil {
+				return err
+			}
+		}
+		if err := c.restore(c.ctx(), settings, path, i.Environment); err != nil {
+			return explainRestore(err, at)
+		}
+		return c.printReport(i, begun, *quiet, "Restored", "into "+at, field{"file", file}, field{"place", at})
+	})
+}
+
+// restore fills the target, which no server can use meanwhile.
+func (p *program) restore(ctx context.Context, settings config.Settings, path string, environment petcat.Environment) error {
+	if !settings.UsesSQLite() {
+		f, err := backup.Open(ctx, path)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		st, err := postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock})
+		if err != nil {
+			return err
+		}
+		return closing(st, st.Restore(ctx, actor(), f))
+	}
+	dir, err := datadir.Open(settings.Data)
+	if err != nil {
+		return err
+	}
+	lock, err := dir.LockServer()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	return sqlite.Restore(ctx, dir, actor(), path, p.clock)
+}
+
+// explainRestore turns an error of the target into one that says what to do.
+func explainRestore(err error, at string) error {
+	unusable, _ := errors.AsType[*openerror.Error](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("restore: %w", context.Canceled)
+	case errors.Is(err, petcat.ErrOutcomeUnknown):
+		return tryLaterf("the last answer of %s was lost, so it has all of the backup or nothing; bring it back, and check with: petcat verify (%w)", at, err)
+	case unusable != nil && unusable.Kind == openerror.NotEmpty:
+		return config.Errorf("%s; restore into a new data directory (--data) or an empty database (--database)", unusable.Message)
+	case unusable != nil && unusable.Kind == openerror.OtherEnvironment:
+		return config.Errorf("%s already contains data; restore into a new data directory (--data) or an empty database (--database)", at)
+	case osfile.IsFull(err):
+		return tryLaterf("%s cannot be written, and nothing was kept (%w); free some space, and restore again", at, reason(err))
+	case unusable == nil && petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
+		return tryLaterf("%s cannot be written, and nothing was kept (%w); bring it back or free some space, and restore again", at, petcat.Public(err).Unwrap())
+	default:
+		return err
+	}
+}
+
+func (p *program) verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "verify [FILE]",
+		Short:   "Check the data, or a backup, for damage",
+		GroupID: groupKeep,
+		Long: `Check a backup for damage: rows that have changed since it was made, damage to the
+file, rows that refer to nothing, and audit log entries that were changed, removed or
+moved. Without FILE, check the data while the service runs: the audit log and, on
+SQLite, the file and its references. With - the backup is read from stdin.
+
+Prints one line per fault, and then exits with 1.`,
+	}
+	completeFiles(cmd)
+	quiet := quietFlag(cmd)
+	return p.managing(cmd, func(c *call) error {
+		defer interruptible(c.cmd)()
+		if len(c.args) == 0 {
+			return c.verifyInPlace(*quiet)
+		}
+		begun, file := c.clock.Read(), c.args[0]
+		path, done, err := c.openBackup(c.ctx(), file)
+		if err != nil {
+			return err
+		}
+		defer done()
+		i, findings, err := backup.Verify(c.ctx(), path)
+		if err != nil {
+			return backupError(file, err)
+		}
+		if err := c.printReport(i, begun, *quiet || i.TakenAt.IsZero(), "Checked", "from "+file, field{"file", file}, field{"findings", findings}); err != nil {
+			return err
+		}
+		return c.printFindings(findings, *quiet)
+	})
+}
+
+// verifyInPlace checks the data while the service runs.
+func (c *call) verifyInPlace(quiet bool) error {
+	if err := c.read(); err != nil {
+		return err
+	}
+	findings, err := c.Integrity(c.ctx())
+	if err != nil {
+		return err
+	}
+	var check petcat.AuditCheck
+	if _, err := c.checkAudit(&check); err != nil && len(findings) == 0 {
+		return err
+	}
+	findings = append(findings, backup.AuditFindings(&check)...)
+	if c.asJSON {
+		if err := c.printJSON(record{{"environment", c.Environment()}, {"dataset", c.Dataset()}, {"findings", findings}}); err != nil {
+			return err
+		}
+	}
+	return c.printFindings(findings, quiet)
+}
+
+// printFindings prints the findings, unless a JSON document had them, and returns an error if
+// there are any.
+func (c *call) printFindings(findings []string, quiet bool) error {
+	if len(findings) == 0 {
+		if c.asJSON || quiet {
+			return nil
+		}
+		return c.say("No faults.")
+	}
+	for _, finding := range findings {
+		if c.asJSON {
+			break
+		}
+		if err := c.say("fault: %s", finding); err != nil {
+			return err
+		}
+	}
+	return &failure{code: exitFailed, text: fmt.Sprintf("faults were found: %d; keep a copy of everything, find out who or what caused them, and restore a backup from before", len(findings))}
 }

@@ -3,14 +3,20 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
+	neturl "net/url"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"petcat"
 	"petcat/client"
+	"petcat/internal/config"
 )
 
 func (p *program) categoryCommand() *cobra.Command {
@@ -26,14 +32,93 @@ that of --url or PETCAT_URL. No data directory is needed.`,
   petcat category create Ferrets --description "Domestic ferrets" --url https://petcat.example.com
   petcat category import categories.csv`,
 	},
-		p.categoryListCommand(),
-		p.categoryGetCommand(),
-		p.categoryCreateCommand(),
-		p.categoryUpdateCommand(),
-		p.categoryDeleteCommand(),
-		p.categoryImportCommand(),
-		p.categoryExportCommand(),
+		p.categoryListCommand(), p.categoryGetCommand(), p.categoryCreateCommand(), p.categoryUpdateCommand(), p.categoryDeleteCommand(),
+		p.categoryImportCommand(), p.categoryExportCommand(),
 	)
+}
+
+// calling completes a command that calls a service for a user who waits: its client gives up
+// soon, and the error says why. No flag is the key: other users of the machine could see it.
+func (p *program) calling(cmd *cobra.Command, run func(*call, *client.Client) error) *cobra.Command {
+	url := urlFlag(cmd)
+	return p.printing(cmd, func(c *call) error {
+		api, service, err := c.dial(*url, client.WithRetries(2), client.WithMaxWait(2*time.Second))
+		if err != nil {
+			return err
+		}
+		return explainAPI(run(c, api), service)
+	})
+}
+
+func urlFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("url", "", "`URL` of the service (PETCAT_URL, default "+config.DefaultServiceURL+")")
+}
+
+// dial returns a client of the service. It sends nothing.
+func (p *program) dial(url string, options ...client.Option) (*client.Client, config.Service, error) {
+	service, err := config.LoadService(url, p.environ)
+	if err != nil {
+		return nil, service, err
+	}
+	options = append(options, client.WithUserAgent("petcat/"+build().Version))
+	c, err := client.New(service.URL, service.Key.Reveal(), options...)
+	if err != nil {
+		return nil, service, config.Errorf("--url (PETCAT_URL) or PETCAT_API_KEY cannot be used: %s", apiText(err))
+	}
+	return c, service, nil
+}
+
+// explainAPI turns an error of the client into one that says what to do and has an exit
+// code. It returns other errors unchanged.
+func explainAPI(err error, service config.Service) error {
+	e, answered := errors.AsType[*client.Error](err)
+	lost, transport := errors.AsType[*neturl.Error](err)
+	untrusted, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	if err == nil || errors.Is(err, context.Canceled) || !answered && !transport {
+		return err
+	}
+	f := &failure{code: exitFailed, text: apiText(err), cause: err}
+	switch {
+	case isUntrusted:
+		f.code = exitTryLater
+		f.text = fmt.Sprintf("the service at %s shows a certificate that is not accepted (%s); check --url (PETCAT_URL), or try again when it is renewed",
+			service.URL, strings.TrimPrefix(untrusted.Err.Error(), "x509: "))
+	case transport && !answered && !errors.Is(err, client.ErrOutcomeUnknown):
+		f.code = exitTryLater
+		f.text = fmt.Sprintf("no service answers at %s (%s); check --url (PETCAT_URL), or try again later", service.URL, strings.TrimPrefix(lost.Err.Error(), "net/http: "))
+	case !answered, e.Status >= http.StatusInternalServerError:
+		f.code = exitTryLater
+	case e.Status == http.StatusTooManyRequests:
+		f.code = exitTryLater
+		if !e.NotSent { // otherwise the text of the error already says it
+			f.text += fmt.Sprintf("; try again in %s", e.RetryAfter)
+		}
+	case e.Status == http.StatusUnauthorized:
+		f.text += "; put a valid key of this service into PETCAT_API_KEY"
+	}
+	return f
+}
+
+// apiText returns the text of an error of the client without "petcat: ", because every
+// message of this program already begins with it.
+func apiText(err error) string { return strings.Replace(err.Error(), "petcat: ", "", 1) }
+
+// categoryRecord is a category. Those of a list have no ETags.
+func categoryRecord(k client.Category) record {
+	r := record{{"id", k.ID}, {"name", k.Name}, {"description", shown{orNone(k.Description), k.Description}}}
+	if k.ETag != "" {
+		r = append(r, field{"etag", k.ETag})
+	}
+	return r
+}
+
+// shortened returns a text cut to the width of a table's column.
+func shortened(text string) string {
+	const most = 60 // characters
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
 
 func (p *program) categoryListCommand() *cobra.Command {
@@ -43,51 +128,51 @@ func (p *program) categoryListCommand() *cobra.Command {
 		Long: `List all categories, or one page of them: at most --limit categories, after the id
 --after. The command sends one request, however many categories there are. To work with
 the list in other programs, see petcat category export.`,
-		Args: arguments(),
 	}
-	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
 	limit := cmd.Flags().Int("limit", 0, fmt.Sprintf("the most categories to list, 1 to %[1]d; default all, with --after %[1]d", petcat.MaxPage))
 	after := cmd.Flags().Int64("after", 0, "`id` after which the list begins")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
+	return p.calling(cmd, func(c *call, api *client.Client) (err error) {
+		if c.cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
 			return usageErrorf("--limit must be from 1 to %d", petcat.MaxPage)
 		}
 		none := "There are no categories; create one with: petcat category create NAME"
 		if *after > 0 {
 			none = fmt.Sprintf("No category follows the id %d.", *after)
 		}
-		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if !cmd.Flags().Changed("limit") && !cmd.Flags().Changed("after") {
-				list, err := c.Categories.List(ctx)
-				return p.printCategories(list, err, *asJSON, none)
+		var categories []client.Category
+		if !c.cmd.Flags().Changed("limit") && !c.cmd.Flags().Changed("after") {
+			categories, err = api.Categories.List(c.ctx())
+		} else {
+			for categories, err = range api.Categories.Pages(c.ctx(), client.Paging{Limit: *limit, After: *after}) {
+				break // one page was asked for
 			}
-			for page, err := range c.Categories.Pages(ctx, client.Paging{Limit: *limit, After: *after}) {
-				return p.printCategories(page, err, *asJSON, none)
-			}
-			return nil
-		})
-	}
-	return cmd
-}
-
-func (p *program) categoryGetCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "get ID",
-		Short: "Show one category, with its ETag",
-		Args:  arguments("ID"),
-	}
-	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseCategoryID(args[0])
+		}
 		if err != nil {
 			return err
 		}
-		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			found, err := c.Categories.Get(ctx, id)
-			return p.printCategory(found, err, *asJSON)
-		})
-	}
-	return cmd
+		var records []record
+		for _, k := range categories {
+			r := categoryRecord(k)
+			r[1].value = shown{k.Name, shortened(k.Name)}
+			r[2].value = shown{orNone(k.Description), shortened(k.Description)}
+			records = append(records, r)
+		}
+		return c.list(records, "id name description", none)
+	})
+}
+
+func (p *program) categoryGetCommand() *cobra.Command {
+	return p.calling(&cobra.Command{Use: "get ID", Short: "Show one category, with its ETag"}, func(c *call, api *client.Client) error {
+		id, err := parseCategoryID(c.args[0])
+		if err != nil {
+			return err
+		}
+		found, err := api.Categories.Get(c.ctx(), id)
+		if err != nil {
+			return err
+		}
+		return c.show(categoryRecord(found))
+	})
 }
 
 func (p *program) categoryCreateCommand() *cobra.Command {
@@ -98,25 +183,23 @@ func (p *program) categoryCreateCommand() *cobra.Command {
 same --idempotency-key, name and description returns the same category again; without
 one, each command creates another category.`,
 		Example: `  petcat category create Ferrets --description "Domestic ferrets"`,
-		Args:    arguments("NAME"),
 	}
-	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
 	n := client.NewCategory{}
 	cmd.Flags().StringVar(&n.Description, "description", "", "`text` that describes the category")
 	cmd.Flags().StringVar(&n.IdempotencyKey, "idempotency-key", "", "`name` of this create, 1 to 255 visible ASCII characters; default a random one")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if n.Name = args[0]; n.IdempotencyKey == "" {
+	return p.calling(cmd, func(c *call, api *client.Client) error {
+		if n.Name = c.args[0]; n.IdempotencyKey == "" {
 			n.IdempotencyKey = rand.Text()
 		}
-		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			created, err := c.Categories.Create(ctx, n)
-			if errors.Is(err, client.ErrOutcomeUnknown) {
-				err = fmt.Errorf("%w; run the command again with --idempotency-key %s: it creates nothing twice", err, n.IdempotencyKey)
-			}
-			return p.printCategory(created, err, *asJSON)
-		})
-	}
-	return cmd
+		created, err := api.Categories.Create(c.ctx(), n)
+		if errors.Is(err, client.ErrOutcomeUnknown) {
+			err = fmt.Errorf("%w; run the command again with --idempotency-key %s: it creates nothing twice", err, n.IdempotencyKey)
+		}
+		if err != nil {
+			return err
+		}
+		return c.show(categoryRecord(created))
+	})
 }
 
 func (p *program) categoryUpdateCommand() *cobra.Command {
@@ -128,36 +211,34 @@ account that created a category may change it. With --if-match, nothing is chang
 somebody else has changed the category since petcat category get showed that ETag.`,
 		Example: `  petcat category update 17 --name Ferrets --description ""
   petcat category update 17 --name Ferrets --if-match "$(petcat category get 17 --json | jq -r .etag)"`,
-		Args: arguments("ID"),
 	}
-	api, asJSON := p.apiFlags(cmd), jsonFlag(cmd)
 	name := cmd.Flags().String("name", "", "the new `name`")
 	description := cmd.Flags().String("description", "", "the new `text`; an empty one removes it")
 	change := client.CategoryChange{}
 	cmd.Flags().StringVar(&change.IfMatch, "if-match", "", "`ETag` that the category must have")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseCategoryID(args[0])
+	return p.calling(cmd, func(c *call, api *client.Client) error {
+		id, err := parseCategoryID(c.args[0])
 		if err != nil {
 			return err
 		}
-		if cmd.Flags().Changed("name") {
+		if c.cmd.Flags().Changed("name") {
 			change.Name = name
 		}
-		if cmd.Flags().Changed("description") {
+		if c.cmd.Flags().Changed("description") {
 			change.Description = description
 		}
 		if change.Name == nil && change.Description == nil {
 			return usageErrorf("there is nothing to change; give --name, --description or both")
 		}
-		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			changed, err := c.Categories.Update(ctx, id, change)
-			if errors.Is(err, client.ErrOutcomeUnknown) {
-				err = fmt.Errorf("%w; check with: petcat category get %d", err, id)
-			}
-			return p.printCategory(changed, err, *asJSON)
-		})
-	}
-	return cmd
+		changed, err := api.Categories.Update(c.ctx(), id, change)
+		if errors.Is(err, client.ErrOutcomeUnknown) {
+			err = fmt.Errorf("%w; check with: petcat category get %d", err, id)
+		}
+		if err != nil {
+			return err
+		}
+		return c.show(categoryRecord(changed))
+	})
 }
 
 func (p *program) categoryDeleteCommand() *cobra.Command {
@@ -166,44 +247,33 @@ func (p *program) categoryDeleteCommand() *cobra.Command {
 		Short: "Delete a category",
 		Long: `Delete a category. Only the account that created a category may delete it, and only
 while no pet uses it.`,
-		Args: arguments("ID"),
 	}
-	api, asJSON, yes := p.apiFlags(cmd), jsonFlag(cmd), yesFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseCategoryID(args[0])
+	yes := yesFlag(cmd)
+	return p.calling(cmd, func(c *call, api *client.Client) error {
+		id, err := parseCategoryID(c.args[0])
 		if err != nil {
 			return err
 		}
-		return api.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if err := p.deleteCategory(ctx, c, id, *yes); err != nil {
-				return err
-			}
-			if *asJSON {
-				return p.printJSON(struct {
-					ID      int64 `json:"id"`
-					Deleted bool  `json:"deleted"`
-				}{id, true})
-			}
-			return p.say("Category %d is deleted.", id)
-		})
-	}
-	return cmd
+		if err := c.deleteCategory(c.ctx(), api, id, *yes); err != nil {
+			return err
+		}
+		return c.print(record{{"id", id}, {"deleted", true}}, "Category %d is deleted.", id)
+	})
 }
 
 // deleteCategory deletes a category. At a terminal it asks for a confirmation that shows the
 // name, because an id is easily mistyped, and deletes only what it has shown.
 func (p *program) deleteCategory(ctx context.Context, c *client.Client, id int64, yes bool) error {
-	question := ""
+	shown := client.Category{}
 	remove := func() error { return c.Categories.Delete(ctx, id) }
 	if !yes && p.isTerminal(p.stdin) {
-		shown, err := c.Categories.Get(ctx, id)
-		if err != nil {
+		var err error
+		if shown, err = c.Categories.Get(ctx, id); err != nil {
 			return err
 		}
-		question = fmt.Sprintf("Permanently delete category %d (%s)?", id, shown.Name)
 		remove = func() error { return c.Categories.DeleteIfMatch(ctx, id, shown.ETag) }
 	}
-	if err := p.confirm(yes, question); err != nil {
+	if err := p.confirm(yes, "Permanently delete category %d (%s)?", id, shown.Name); err != nil {
 		return err
 	}
 	err := remove()

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
-
-	"github.com/spf13/cobra"
 
 	"petcat"
 	"petcat/internal/config"
@@ -151,51 +148,4 @@ func usage(err error) error {
 		return nil
 	}
 	return &failure{code: exitUsage, text: explain(err), cause: err}
-}
-
-// unknownCommand returns the error for a word that names no command of parent.
-func unknownCommand(parent *cobra.Command, word string) error {
-	// Cobra sets its default distance of 2 only in its own error for unknown commands.
-	if parent.SuggestionsMinimumDistance <= 0 {
-		parent.SuggestionsMinimumDistance = 2
-	}
-	text := fmt.Sprintf("unknown command %q for %s", word, parent.CommandPath())
-	if similar := parent.SuggestionsFor(word); len(similar) > 0 {
-		text += "; did you mean " + strings.Join(similar, " or ") + "?"
-	}
-	return usageErrorf("%s", text)
-}
-
-// flagError returns the error for an unknown flag or an invalid value. If the word before
-// the flag is an unknown command, the error says that instead.
-func (p *program) flagError(cmd *cobra.Command, err error) error {
-	depth := strings.Count(cmd.CommandPath(), " ")
-	if cmd.HasSubCommands() && len(p.args) > depth && !strings.HasPrefix(p.args[depth], "-") {
-		return unknownCommand(cmd, p.args[depth])
-	}
-	return usage(err)
-}
-
-// arguments returns a check that a command has the named arguments and no others. A name in
-// brackets is optional.
-func arguments(names ...string) cobra.PositionalArgs {
-	required := 0
-	for _, name := range names {
-		if !strings.HasPrefix(name, "[") {
-			required++
-		}
-	}
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < required:
-			return usageErrorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):required], " and "))
-		case len(args) > len(names) && len(names) == 0:
-			return usageErrorf("%s takes no arguments (got %q)", cmd.CommandPath(), args[0])
-		case len(args) > len(names):
-			return usageErrorf("%s takes only %s (also got %q; quote text that contains spaces)",
-				cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
-		default:
-			return nil
-		}
-	}
 }

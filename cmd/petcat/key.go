@@ -1,9 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,103 +23,177 @@ func (p *program) keyCommand() *cobra.Command {
 when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 (key_34, or 34), which is not secret. Running servers apply changes within a second.`,
 	},
-		p.keyCreateCommand(),
-		p.keyListCommand(),
-		p.keyFindCommand(),
-		p.keyRotateCommand(),
+		p.keyCreateCommand(), p.keyListCommand(), p.keyFindCommand(), p.keyRotateCommand(),
 		p.keyChangeCommand(petcat.DisableKey, "Disable a key until it is enabled again"),
 		p.keyChangeCommand(petcat.EnableKey, "Enable a key that was disabled"),
 		p.keyChangeCommand(petcat.RevokeKey, "Permanently revoke a key"),
 	)
 }
 
+// keyRecord is a key without its secret.
+func (p *program) keyRecord(k petcat.Key) record {
+	var successor any
+	if k.Successor != 0 {
+		successor = k.Successor
+	}
+	return record{
+		{"id", k.ID}, {"account", k.Account}, {"label", k.Label}, {"hint", shown{k.Hint, "…" + k.Hint}}, {"state", k.State(p.now())},
+		{"read_only", k.ReadOnly}, {"access", accessOf(k)}, {"created_at", k.CreatedAt}, {"expires_at", neverIfZero(k.ExpiresAt)},
+		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt}, {"successor", successor},
+	}
+}
+
+// accessOf returns what a key may do.
+func accessOf(k petcat.Key) textOnly {
+	if k.ReadOnly {
+		return "read-only"
+	}
+	return "full"
+}
+
+// keys returns the keys of an account, or of all if it is 0.
+func (c *call) keys(account petcat.AccountID) ([]record, error) {
+	var keys []petcat.Key
+	err := c.EachKey(c.ctx(), account, func(k petcat.Key) error {
+		keys = append(keys, k)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.keyRecords(keys)
+}
+
+// keyRecords adds to each key the name of its account and when it was last used.
+func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
+	account := petcat.AllAccounts
+	if len(keys) > 0 && !slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != keys[0].Account }) {
+		account = keys[0].Account
+	}
+	uses, err := c.KeyUses(c.ctx(), account)
+	if err != nil {
+		return nil, err
+	}
+	names := map[petcat.AccountID]string{}
+	err = c.EachAccount(c.ctx(), func(a petcat.Account) error {
+		names[a.ID] = a.Name
+		return nil
+	})
+	for _, k := range keys {
+		records = append(records, append(c.keyRecord(k), field{"name", textOnly(names[k.Account])}, field{"last_used_at", neverIfZero(uses[k.ID])}))
+	}
+	return records, err
+}
+
+func (c *call) listKeys(keys []record) error {
+	return c.list(keys, "id account name label hint state access created_at expires_at successor last_used_at",
+		"There are no keys yet; create one with: petcat key create ACCOUNT")
+}
+
 func (p *program) keyCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Create an API key and show it once",
+		Long: `Create an API key and show it once. If it cannot be printed, no key is created, and the
+exit code is 75.`,
 		Example: `  petcat key create acme --label ci --expires 90d
   petcat key create acme --label dashboard --read-only
   petcat key create acme --expires 2027-01-31 --json`,
-		Args: arguments("ACCOUNT"),
 	}
-	registerStoreFlags(cmd)
-	asJSON := jsonFlag(cmd)
 	label := cmd.Flags().String("label", "", "`note` that distinguishes the key from others")
 	expires := cmd.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
 	readOnly := cmd.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return p.managing(cmd, func(c *call) error {
 		terms := petcat.KeyTerms{Label: *label, ReadOnly: *readOnly}
-		if cmd.Flags().Changed("expires") {
+		if c.cmd.Flags().Changed("expires") {
 			var err error
-			if terms.ExpiresAt, err = parseExpiry(*expires, p.now()); err != nil {
+			if terms.ExpiresAt, err = parseExpiry(*expires, c.now()); err != nil {
 				return usageErrorf("--expires %v", err)
 			}
 			// The domain checks this too, but it takes the zero time, which the user can
 			// type as 0001-01-01, for never.
-			if !terms.ExpiresAt.After(p.now()) {
+			if !terms.ExpiresAt.After(c.now()) {
 				return usageErrorf("the expiry must be in the future (got %s)", timestamp(terms.ExpiresAt))
 			}
 		}
-		return p.changeStore(cmd, func(ctx context.Context, st store) error {
-			a, err := findAccount(ctx, st, args[0])
-			if err != nil {
-				return err
-			}
-			generated, err := petcat.GenerateKey(st.Environment(), p.random)
-			if err != nil {
-				return err
-			}
-			asked, err := petcat.ParseNewKey(a.ID, terms, p.now(), generated)
-			if err != nil {
-				return usage(err)
-			}
-			k, err := st.CreateKey(ctx, actor(), asked)
-			if err != nil {
-				return unsure(err, exitFailed, "a key may have been created whose secret nobody knows; check with: petcat key list %s, and revoke it with: petcat key revoke KEY_ID", a.ID)
-			}
-			return p.printNewKey(newKey{key: k, secret: generated.Secret, accountName: a.Name}, *asJSON)
-		})
+		a, generated, err := c.newSecret(func() (petcat.Account, error) { return c.account(c.args[0]) })
+		if err != nil {
+			return err
+		}
+		asked, err := petcat.ParseNewKey(a.ID, terms, c.now(), generated)
+		if err != nil {
+			return usage(err)
+		}
+		k, err := c.CreateKey(c.ctx(), actor(), asked)
+		if err != nil {
+			return unsure(err, exitFailed, "a key may have been created whose secret nobody knows; check with: petcat key list %s, and revoke it with: petcat key revoke KEY_ID", a.ID)
+		}
+		return undoUnless(c.showKey(k, a.Name, generated.Secret, nil), func() error {
+			_, err := c.ChangeKey(c.ctx(), actor(), k.ID, petcat.RevokeKey)
+			return err
+		}, fmt.Sprintf("revoke %s", k.ID))
+	})
+}
+
+// newSecret checks the output, opens the data, finds what the secret is for, and generates it.
+func (c *call) newSecret(find func() (petcat.Account, error)) (a petcat.Account, g petcat.GeneratedKey, err error) {
+	if err = c.secretOutput(); err != nil {
+		return a, g, err
 	}
-	return cmd
+	if err = c.change(); err != nil {
+		return a, g, err
+	}
+	if a, err = find(); err == nil {
+		g, err = petcat.GenerateKey(c.Environment(), c.random)
+	}
+	return a, g, err
+}
+
+// showKey prints a new key with its secret. replaced is the key that was rotated, nil for
+// none.
+func (c *call) showKey(k petcat.Key, account string, secret petcat.Secret, replaced *petcat.Key) error {
+	if c.asJSON {
+		r := append(c.keyRecord(k), record{{"key", secret.Reveal()}, {"replaces", nil}, {"replaced_until", nil}}...)
+		if replaced != nil {
+			r[len(r)-2].value, r[len(r)-1].value = replaced.ID, replaced.ExpiresAt
+		}
+		return c.show(r)
+	}
+	r := record{
+		{"id", k.ID}, {"account", fmt.Sprintf("%s (%s)", account, k.Account)}, {"label", k.Label},
+		{"access", accessOf(k)}, {"expires_at", neverIfZero(k.ExpiresAt)},
+	}
+	if replaced != nil {
+		r = append(r, field{"replaces", fmt.Sprintf("%s, which works until %s", replaced.ID, timestamp(replaced.ExpiresAt))})
+	}
+	if err := c.show(append(r, field{"key", secret.Reveal()})); err != nil {
+		return err
+	}
+	return c.sayParagraph("Store the key now: it will not be shown again.")
 }
 
 func (p *program) keyListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.managing(&cobra.Command{
 		Use:   "list [ACCOUNT]",
 		Short: "List the keys of an account, or of all, and when each was last used",
-		Args:  arguments("[ACCOUNT]"),
-	}
-	registerStoreFlags(cmd)
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			var account petcat.AccountID // 0: all
-			if len(args) == 1 {
-				a, err := findAccount(ctx, st, args[0])
-				if err != nil {
-					return err
-				}
-				account = a.ID
-			}
-			keys, err := keysOf(ctx, st, account)
+	}, func(c *call) error {
+		if err := c.read(); err != nil {
+			return err
+		}
+		account := petcat.AllAccounts
+		if len(c.args) == 1 {
+			a, err := c.account(c.args[0])
 			if err != nil {
 				return err
 			}
-			uses, err := usesOf(ctx, st, keys)
-			if err != nil {
-				return err
-			}
-			if *asJSON {
-				return p.printJSON(p.keyDocuments(keys, uses))
-			}
-			names, err := accountNames(ctx, st)
-			if err != nil {
-				return err
-			}
-			return p.printKeys(keys, names, uses)
-		})
-	}
-	return cmd
+			account = a.ID
+		}
+		keys, err := c.keys(account)
+		if err != nil {
+			return err
+		}
+		return c.listKeys(keys)
+	})
 }
 
 // defaultOverlap gives the owner of a key a day to install the new one.
@@ -129,14 +206,12 @@ func (p *program) keyRotateCommand() *cobra.Command {
 		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap
 ends, and share the same counts; with --overlap 0 the old key stops working
 immediately. The new key gets the old key's label and lifetime, and is read-only if
-the old key is.`,
-		Args: arguments("KEY_ID"),
+the old key is. If the new key cannot be printed, the old one stays as it is, and the
+exit code is 75.`,
 	}
-	registerStoreFlags(cmd)
-	asJSON := jsonFlag(cmd)
 	overlap := cmd.Flags().String("overlap", defaultOverlap, "`time` that both keys work: 0 to 30d")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseKeyID(args[0])
+	return p.managing(cmd, func(c *call) error {
+		id, err := parseKeyID(c.args[0])
 		if err != nil {
 			return err
 		}
@@ -144,71 +219,61 @@ the old key is.`,
 		if err != nil {
 			return usageErrorf("--overlap %v", err)
 		}
-		return p.changeStore(cmd, func(ctx context.Context, st store) error {
-			generated, err := petcat.GenerateKey(st.Environment(), p.random)
-			if err != nil {
-				return err
+		if _, err := petcat.ParseRotation(id, span, petcat.GeneratedKey{}); err != nil {
+			return usage(err)
+		}
+		var old petcat.Key
+		a, generated, err := c.newSecret(func() (petcat.Account, error) {
+			if old, err = c.FindKey(c.ctx(), id); err != nil {
+				return petcat.Account{}, noSuchKey(err)
 			}
-			asked, err := petcat.ParseRotation(id, span, generated)
-			if err != nil {
-				return usage(err)
-			}
-			k, err := st.RotateKey(ctx, actor(), asked)
-			if err != nil {
-				return unsure(noSuchKey(err), exitFailed, "%s may have been replaced by a key whose secret nobody knows; check with: petcat key list, and rotate that key in its place", id)
-			}
-			return p.printRotated(ctx, st, newKey{key: k, secret: generated.Secret, replaces: id}, *asJSON)
+			return c.account(old.Account.String())
 		})
-	}
-	return cmd
-}
-
-// printRotated prints the new key, with the name of its account and the end of the old key
-// if they can be read. Its secret exists nowhere else, so errors of those reads are ignored.
-func (p *program) printRotated(ctx context.Context, st store, k newKey, asJSON bool) error {
-	if old, err := st.FindKey(ctx, k.replaces); err == nil {
-		k.replacedUntil = old.ExpiresAt
-	}
-	if a, err := st.FindAccount(ctx, k.key.Account.String()); err == nil {
-		k.accountName = a.Name
-	}
-	return p.printNewKey(k, asJSON)
+		if err != nil {
+			return err
+		}
+		asked, err := petcat.ParseRotation(id, span, generated)
+		if err != nil {
+			return usage(err)
+		}
+		k, err := c.RotateKey(c.ctx(), actor(), asked)
+		if err != nil {
+			return unsure(noSuchKey(err), exitFailed, "%s may have been replaced by a key whose secret nobody knows; check with: petcat key list, and rotate that key in its place", id)
+		}
+		rotated, _, err := asked.Apply(old, k.CreatedAt)
+		if err != nil { // another command changed the key meanwhile
+			rotated = old
+		}
+		return undoUnless(c.showKey(k, a.Name, generated.Secret, &rotated), func() error {
+			return c.UndoRotation(c.ctx(), actor(), old)
+		}, fmt.Sprintf("rotate %s, whose secret replaces that of %s", k.ID, id))
+	})
 }
 
 // keyChangeCommand returns the command of a [petcat.KeyAction]. Both have the same name.
 func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   string(action) + " KEY_ID",
-		Short: short,
-		Args:  arguments("KEY_ID"),
-	}
-	registerStoreFlags(cmd)
-	asJSON, yes := jsonFlag(cmd), new(bool)
+	cmd := &cobra.Command{Use: string(action) + " KEY_ID", Short: short}
+	yes := new(true)
 	if action == petcat.RevokeKey {
 		yes = yesFlag(cmd)
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseKeyID(args[0])
+	return p.managing(cmd, func(c *call) error {
+		id, err := parseKeyID(c.args[0])
 		if err != nil {
 			return err
 		}
-		return p.changeStore(cmd, func(ctx context.Context, st store) error {
-			if action == petcat.RevokeKey {
-				if err := p.confirm(*yes, fmt.Sprintf("Permanently revoke %s?", id)); err != nil {
-					return err
-				}
-			}
-			k, err := st.ChangeKey(ctx, actor(), id, action)
-			if err != nil {
-				return unsure(noSuchKey(err), exitTryLater, "%s may have been %sd; check with: petcat key list, or run the command again", id, action)
-			}
-			if *asJSON {
-				return p.printJSON(keyDocument(k, p.now()))
-			}
-			return p.say("%s is %s.", k.ID, k.State(p.now()))
-		})
-	}
-	return cmd
+		if err := c.change(); err != nil {
+			return err
+		}
+		if err := c.confirm(*yes, "Permanently revoke %s?", id); err != nil {
+			return err
+		}
+		k, err := c.ChangeKey(c.ctx(), actor(), id, action)
+		if err != nil {
+			return unsure(noSuchKey(err), exitTryLater, "%s may have been %sd; check with: petcat key list, or run the command again", id, action)
+		}
+		return c.print(c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
+	})
 }
 
 func noSuchKey(err error) error { return notFound(err, "list the keys with: petcat key list") }
@@ -223,4 +288,144 @@ func parseKeyID(s string) (petcat.KeyID, error) {
 		return 0, usageErrorf("%s; list the ids with: petcat key list", explain(err))
 	}
 	return id, nil
+}
+
+// parseExpiry reads when a key is to expire, as the user typed it at now: a duration (90d),
+// the beginning of a day in UTC (2027-01-31), or an instant (RFC 3339). The result is in UTC
+// and in whole seconds. It may be in the past: the domain refuses that.
+func parseExpiry(s string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil && t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 {
+		return t.UTC().Truncate(time.Second), nil
+	}
+	lifetime, err := config.ParseDuration(s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("must be a duration such as 90d, a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z (got %q)", s)
+	}
+	// Rounded up, so that what is printed is exact and a short lifetime is not over
+	// before it begins.
+	t := now.UTC().Add(lifetime)
+	if whole := t.Truncate(time.Second); !whole.Equal(t) {
+		t = whole.Add(time.Second)
+	}
+	return t, nil
+}
+
+// maxLeaked bounds what key find reads, in bytes: more than a log of one day.
+const maxLeaked = 64 << 20
+
+func (p *program) keyFindCommand() *cobra.Command {
+	return p.managing(&cobra.Command{
+		Use:   "find [HINT]",
+		Short: "Find which key a leaked text or a hint belongs to",
+		Long: `Find which key a leaked text belongs to. The text is read from standard input, and
+may be anything that contains keys. A key is never an argument: other users and the
+history of the shell would see it. HINT is what petcat key list shows of a key: the
+four characters before its last six.`,
+		Example: `  petcat key find < leaked.txt
+  petcat key find 7kQz`,
+	}, func(c *call) error {
+		if len(c.args) == 1 {
+			hint, err := petcat.ParseKeyHint(strings.TrimPrefix(c.args[0], "…"))
+			if err != nil {
+				return usageErrorf("%s; a key is read from standard input: petcat key find < FILE. A key that was typed here is in the history of the shell", explain(err))
+			}
+			return c.findHint(hint)
+		}
+		secrets, err := c.readLeaked()
+		if err != nil {
+			return err
+		}
+		return c.findSecrets(secrets)
+	})
+}
+
+// readLeaked returns everything on standard input that looks like a key.
+func (p *program) readLeaked() (secrets []petcat.Secret, err error) {
+	var text string
+	if p.isTerminal(p.stdin) {
+		_, _ = fmt.Fprint(p.stderr, "Paste the key, then press Enter: ")
+		text, err = readLine(p.stdin)
+	} else {
+		var all []byte
+		all, err = io.ReadAll(io.LimitReader(p.stdin, maxLeaked+1))
+		text = string(all)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read standard input: %w", err)
+	case len(text) > maxLeaked:
+		return nil, usageErrorf("standard input has more than %d MiB; pass less of it at a time", maxLeaked>>20)
+	}
+	if secrets = petcat.KeysIn(text); len(secrets) == 0 {
+		return nil, &failure{code: exitFailed, text: "nothing on standard input looks like a key: pck_live_ or pck_test_, and 38 letters and digits"}
+	}
+	return secrets, nil
+}
+
+func (c *call) findHint(hint string) error {
+	if err := c.read(); err != nil {
+		return err
+	}
+	var keys []petcat.Key
+	err := c.EachKey(c.ctx(), petcat.AllAccounts, func(k petcat.Key) error {
+		if k.Hint == hint {
+			keys = append(keys, k)
+		}
+		return nil
+	})
+	if err == nil && len(keys) == 0 {
+		err = &failure{code: exitFailed, text: "no key has this hint; list the keys with: petcat key list"}
+	}
+	if err != nil {
+		return err
+	}
+	return c.showFound(keys)
+}
+
+func (c *call) findSecrets(secrets []petcat.Secret) error {
+	if err := c.read(); err != nil {
+		return err
+	}
+	var hashes []petcat.KeyHash
+	reason := "no such key was ever created here"
+	for _, secret := range secrets {
+		h, err := petcat.ParseKey(c.Environment(), secret.Reveal())
+		if err != nil {
+			reason = explain(err)
+			continue
+		}
+		hashes = append(hashes, h)
+	}
+	holders, err := c.FindCredentials(c.ctx(), hashes)
+	if err != nil {
+		return err
+	}
+	var keys []petcat.Key
+	for _, h := range hashes {
+		if holder, found := holders[h]; found {
+			keys = append(keys, holder.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return &failure{code: exitFailed, text: fmt.Sprintf("no key of this %s deployment is on standard input: %s", c.Environment(), reason)}
+	}
+	if err := c.showFound(keys); err != nil || c.asJSON || len(keys) == len(secrets) {
+		return err
+	}
+	return c.say("Not of this %s deployment, although they look like keys: %d.", c.Environment(), len(secrets)-len(keys))
+}
+
+// showFound shows keys, and how to end them.
+func (c *call) showFound(keys []petcat.Key) error {
+	records, err := c.keyRecords(keys)
+	if err != nil {
+		return err
+	}
+	if err := c.listKeys(records); err != nil || c.asJSON {
+		return err
+	}
+	return c.sayParagraph("End a key with: petcat key revoke %s", keys[0].ID)
 }

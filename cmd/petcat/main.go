@@ -15,9 +15,227 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
 	"os"
+	"os/user"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"petcat"
+	"petcat/internal/clock"
 )
 
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}
+
+// program is what all commands share: streams, environment, clock and randomness.
+type program struct {
+	args           []string
+	environ        []string // as [os.Environ] returns it
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	clock          clock.Clock
+	random         io.Reader
+	// isTerminal reports whether a stream is a terminal.
+	isTerminal func(stream any) bool
+}
+
+// run runs the program and returns its exit code. It uses no other streams and no other
+// environment.
+func run(ctx context.Context, args []string, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{
+		args: args, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
+		clock: clock.NewSystem(), random: rand.Reader, isTerminal: isTerminal,
+	}
+	root := p.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	code, text := exitCode(err), explain(err)
+	if code == exitUsage {
+		text += "; see: " + cmd.CommandPath() + " --help"
+	}
+	_, _ = fmt.Fprintln(stderr, "petcat: "+printable(text))
+	return code
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && f != nil && isatty.IsTerminal(f.Fd())
+}
+
+// now returns the wall clock's time in UTC.
+func (p *program) now() time.Time { return p.clock.Read().Time() }
+
+// actor returns the user who runs this program, for audit entries.
+func actor() petcat.Actor {
+	u, err := user.Current()
+	if err != nil || u.Username == "" {
+		return petcat.Actor("cli:" + strconv.Itoa(os.Getuid()))
+	}
+	return petcat.Actor("cli:" + u.Username)
+}
+
+const (
+	groupRun    = "run"
+	groupManage = "manage"
+	groupKeep   = "keep"
+	groupUse    = "use"
+	groupAbout  = "about"
+)
+
+// rootCommand returns the whole tree of commands.
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "petcat",
+		Short: "The Pet Category Service, and the tool that manages it",
+		Long: `The Pet Category Service, and the tool that manages it.
+
+First steps:
+  petcat serve                              run the service on port 8080, with its data in ./data
+  petcat account create acme --plan free    in another terminal: create an account
+  petcat key create acme                    create its API key, which is shown once
+
+The commands that run the service, and those that manage accounts, keys and data, work on
+the data directory of --data or PETCAT_DATA, ./data by default, or on the database of
+--database or PETCAT_DATABASE. A flag overrides its environment variable, which overrides
+the default; petcat config shows the effective values and where each came from.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage, 65 bad rows in a file, 75 try again
+later, 78 bad configuration, 130 an import was interrupted.`,
+		Version:           build().Version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(p.flagError)
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run the service:"},
+		&cobra.Group{ID: groupManage, Title: "Manage accounts and keys:"},
+		&cobra.Group{ID: groupKeep, Title: "Keep and move the data:"},
+		&cobra.Group{ID: groupUse, Title: "Use the service, with an API key:"},
+		&cobra.Group{ID: groupAbout, Title: "About this program:"},
+	)
+	root.SetHelpCommand(helpCommand())
+	parent(root,
+		p.devCommand(), p.serveCommand(), p.initCommand(), p.healthCommand(), p.doctorCommand(), p.logLevelCommand(),
+		p.accountCommand(), p.keyCommand(), p.banCommand(), p.operatorCommand(), p.nodeCommand(), p.usageCommand(), p.auditCommand(), p.planCommand(),
+		p.backupCommand(), p.restoreCommand(), p.verifyCommand(), p.migrateCommand(),
+		p.categoryCommand(),
+		p.configCommand(), p.completionCommand(), p.versionCommand(),
+	)
+	finish(root)
+	return root
+}
+
+// helpCommand is petcat help, which does the same as --help. Unlike cobra's own, it fails if
+// there is no such command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]...",
+		Short:   "Show what a command does, and its flags",
+		GroupID: groupAbout,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about := cmd.Root()
+			for _, word := range args {
+				child, _, err := about.Find([]string{word})
+				if err != nil || child == about {
+					return unknownCommand(about, word)
+				}
+				about = child
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// completionCommand prints the completion script of a shell.
+func (p *program) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "completion SHELL",
+		Short:   "Print a completion script for bash, zsh, fish or powershell",
+		GroupID: groupAbout,
+		Example: `  petcat completion bash > /etc/bash_completion.d/petcat
+  petcat completion zsh > "${fpath[1]}/_petcat"
+  petcat completion fish > ~/.config/fish/completions/petcat.fish`,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch shell := args[0]; shell {
+			case "bash":
+				return root.GenBashCompletionV2(p.stdout, true)
+			case "zsh":
+				return root.GenZshCompletion(p.stdout)
+			case "fish":
+				return root.GenFishCompletion(p.stdout, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(p.stdout)
+			default:
+				return usageErrorf("there is no completion for %q; use bash, zsh, fish or powershell", shell)
+			}
+		},
+	}
+}
+
+// Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The
+// revision is set for releases, which are built without asking git.
+var (
+	version  = "dev"
+	revision string //nolint:gochecknoglobals // the linker sets nothing else
+)
+
+// buildInfo says from what this binary was built.
+type buildInfo struct{ Version, Revision string } // the revision is "" if unknown
+
+// build returns the version that the linker set. Without one, as with go install, it returns
+// what the go command recorded in the binary.
+func build() buildInfo {
+	b := buildInfo{version, revision}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if v := info.Main.Version; b.Version == "dev" && v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	modified := false
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			modified = s.Value == "true"
+		}
+	}
+	if modified && b.Revision != "" {
+		b.Revision += " with changes"
+	}
+	return b
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return p.printing(&cobra.Command{
+		Use:     "version",
+		Short:   "Show the version of this program and what it was built with",
+		GroupID: groupAbout,
+	}, func(c *call) error {
+		b := build()
+		return c.show(record{{"version", b.Version}, {"revision", orNone(b.Revision)}, {"go", runtime.Version()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH}})
+	})
 }

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -14,52 +15,165 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
-	"github.com/spf13/cobra"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonFlag adds --json to a command that prints data.
-func jsonFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("json", false, "print one JSON document and nothing else")
+// record is what a command prints of one thing: a JSON object, lines, or a row of a table.
+type record []field
+
+// field is a member of a record. Its name is that of the JSON member. In text, created_at
+// becomes created or CREATED, and per_minute becomes per minute or PER MINUTE.
+type field struct {
+	name  string
+	value any
+}
+
+type (
+	// shown is a value that has another form in text than in JSON.
+	shown struct {
+		value any
+		text  string
+	}
+	// textOnly is a value that is not in the JSON object.
+	textOnly string
+)
+
+// orNone returns a value, or nil if it is zero: null in JSON, and - in text.
+func orNone[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// plain returns a value as JSON has it.
+func plain(value any) any {
+	switch v := value.(type) {
+	case shown:
+		return plain(v.value)
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return timestamp(v)
+	case jsontext.Value: // a Stringer, too
+		return v
+	case fmt.Stringer:
+		return v.String()
+	default:
+		return v
+	}
+}
+
+// text returns a value as people see it.
+func text(value any) string {
+	if v, ok := value.(shown); ok {
+		return v.text
+	}
+	if v := plain(value); v != nil {
+		return fmt.Sprint(v)
+	}
+	return "-"
+}
+
+// label returns the name of a field as people see it.
+func label(name string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(name, "_at"), "_", " ")
+}
+
+// MarshalJSONTo writes the fields as a JSON object.
+func (r record) MarshalJSONTo(e *jsontext.Encoder) error {
+	err := e.WriteToken(jsontext.BeginObject)
+	for _, f := range r {
+		if _, only := f.value.(textOnly); !only {
+			err = errors.Join(err, e.WriteToken(jsontext.String(f.name)), json.MarshalEncode(e, plain(f.value)))
+		}
+	}
+	return errors.Join(err, e.WriteToken(jsontext.EndObject))
+}
+
+// row returns the text of the named fields.
+func (r record) row(names []string) (cells []string) {
+	for _, name := range names {
+		for _, f := range r {
+			if f.name == name {
+				cells = append(cells, text(f.value))
+			}
+		}
+	}
+	return cells
+}
+
+// show prints a record: a JSON document, or one line for each field.
+func (c *call) show(r record) error {
+	if c.asJSON {
+		return c.printJSON(r)
+	}
+	var lines [][]string
+	for _, f := range r {
+		lines = append(lines, []string{label(f.name), text(f.value)})
+	}
+	return c.printColumns(lines)
+}
+
+// list prints records: a JSON array, or a table with the named columns, separated by blanks.
+// none is the sentence for no records.
+func (c *call) list(records []record, columns, none string) error {
+	switch {
+	case c.asJSON:
+		return c.printJSON(records)
+	case len(records) == 0:
+		return c.say("%s", none)
+	}
+	names := strings.Fields(columns)
+	var header []string
+	for _, name := range names {
+		header = append(header, strings.ToUpper(label(name)))
+	}
+	rows := [][]string{header}
+	for _, r := range records {
+		rows = append(rows, r.row(names))
+	}
+	return c.printColumns(rows)
+}
+
+// listAll opens the data, and prints everything that each reads. of returns nil for what is
+// left out.
+func listAll[T any](c *call, each func(store, context.Context, func(T) error) error, of func(T) record, columns, none string) error {
+	if err := c.read(); err != nil {
+		return err
+	}
+	var records []record
+	err := each(c.store, c.ctx(), func(v T) error {
+		if r := of(v); r != nil {
+			records = append(records, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.list(records, columns, none)
+}
+
+// print prints the result of a change: a JSON document, or a sentence.
+func (c *call) print(document any, format string, args ...any) error {
+	if c.asJSON {
+		return c.printJSON(document)
+	}
+	return c.say(format, args...)
 }
 
 // printJSON writes v as the only thing on stdout.
 func (p *program) printJSON(v any) error {
-	e := json.NewEncoder(p.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("print: %w", err)
+	document, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return fmt.Errorf("make JSON: %w", err)
 	}
-	return nil
-}
-
-// printTable writes rows under a header, in aligned columns.
-func (p *program) printTable(header []string, rows [][]string) error {
-	return p.printColumns(append([][]string{header}, rows...))
-}
-
-// list is the output of a list command: documents for --json, rows for the table.
-type list struct {
-	header    []string
-	documents []any
-	rows      [][]string
-}
-
-func (l *list) add(document any, row ...string) {
-	l.documents = append(l.documents, document)
-	l.rows = append(l.rows, row)
-}
-
-// printList prints a list. none is the sentence for an empty table.
-func (p *program) printList(l list, asJSON bool, none string) error {
-	switch {
-	case asJSON:
-		return p.printJSON(append([]any{}, l.documents...))
-	case len(l.rows) == 0:
-		return p.say("%s", none)
-	default:
-		return p.printTable(l.header, l.rows)
-	}
+	_, err = p.stdout.Write(append(document, '\n'))
+	return written(err)
 }
 
 // printColumns writes rows in aligned columns. Cells are made printable.
@@ -67,33 +181,59 @@ func (p *program) printColumns(rows [][]string) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
-			if i > 0 {
-				_, _ = io.WriteString(w, "\t") // Flush returns its error
-			}
-			_, _ = io.WriteString(w, printable(cell))
+			row[i] = printable(cell)
 		}
-		_, _ = io.WriteString(w, "\n")
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush returns its error
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return written(w.Flush())
 }
 
 // say writes one line to stdout. It is made printable.
 func (p *program) say(format string, args ...any) error {
-	if _, err := fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...))); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	_, err := fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...)))
+	return written(err)
 }
 
 // sayParagraph is say with an empty line before it.
 func (p *program) sayParagraph(format string, args ...any) error {
-	if err := p.say(""); err != nil {
-		return err
+	_, err := fmt.Fprintf(p.stdout, "\n%s\n", printable(fmt.Sprintf(format, args...)))
+	return written(err)
+}
+
+func written(err error) error {
+	if err != nil {
+		return fmt.Errorf("stdout cannot be written: %w", reason(err))
 	}
-	return p.say(format, args...)
+	return nil
+}
+
+// secretOutput returns an error if what is written to stdout would be lost, for a command
+// that shows a secret once. A closed stdout is the null device to Go.
+func (p *program) secretOutput() error {
+	outliveReaders() // so that the command can undo its change
+	if f, ok := p.stdout.(*os.File); ok {
+		info, err := f.Stat()
+		null, nullErr := os.Stat(os.DevNull)
+		if err == nil && nullErr == nil && os.SameFile(info, null) {
+			return tryLaterf("stdout is closed or %s, so nobody could see the secret; nothing was changed", os.DevNull)
+		}
+	}
+	if _, err := p.stdout.Write(nil); err != nil {
+		return tryLaterf("%w, so nobody could see the secret; nothing was changed", written(err))
+	}
+	return nil
+}
+
+// undoUnless undoes a change whose secret could not be printed. again says what to do if that
+// fails, too.
+func undoUnless(printed error, undo func() error, again string) error {
+	if printed == nil {
+		return nil
+	}
+	if err := undo(); err != nil {
+		return tryLaterf("%w, so nobody has seen the secret, and the change could not be undone (%s); %s", printed, explain(err), again)
+	}
+	return tryLaterf("%w, so nobody has seen the secret, and the change was undone; run the command again with another output", printed)
 }
 
 // counted returns a number with its noun, such as: 1,502 rows.
@@ -133,30 +273,15 @@ func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // printed as the same second as its beginning.
 func timestampAfter(t time.Time) string { return timestamp(t.Add(time.Second - time.Nanosecond)) }
 
-// timestampOr returns otherwise for the zero time.
-func timestampOr(t time.Time, otherwise string) string {
-	if t.IsZero() {
-		return otherwise
-	}
-	return timestamp(t)
-}
+// milliseconds returns a time in the precision in which the hashes of the audit log cover it.
+func milliseconds(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// nullableTime returns a time for JSON: null if it is zero.
-func nullableTime(t time.Time) *string {
+// neverIfZero returns a time that people see as never if it is zero.
+func neverIfZero(t time.Time) any {
 	if t.IsZero() {
-		return nil
+		return shown{nil, "never"}
 	}
-	s := timestamp(t)
-	return &s
-}
-
-// nullable returns a value for JSON: null if it is zero.
-func nullable[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
+	return t
 }
 
 // maxLine is how many bytes of a line a terminal passes on at most (Linux).

@@ -29,9 +29,7 @@ func TestPrintable(t *testing.T) {
 func TestTableOfHostileNamesStaysATable(t *testing.T) {
 	var out strings.Builder
 	p := &program{stdout: &out}
-	if err := p.printTable([]string{"ID", "NAME"}, [][]string{{"acct_1", "a\tb\nacct_2\x1b]0;owned\a"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.printColumns([][]string{{"ID", "NAME"}, {"acct_1", "a\tb\nacct_2\x1b]0;owned\a"}}))
 	if lines := strings.Count(out.String(), "\n"); lines != 2 {
 		t.Errorf("got %d lines, want 2:\n%s", lines, out.String())
 	}

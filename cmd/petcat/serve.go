@@ -3,13 +3,20 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"petcat"
 	"petcat/internal/config"
+	"petcat/internal/console"
+	"petcat/internal/datadir"
 	"petcat/internal/logging"
 	"petcat/internal/server"
 )
@@ -26,7 +33,6 @@ terminal; elsewhere it rereads the TLS certificate, and the service goes on.
 
 If there is no deployment where --data or --database points, serve creates one, for
 the environment that --environment names, except with --init=false.`,
-		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := p.loadSettings(cmd)
 			if err != nil {
@@ -35,7 +41,7 @@ the environment that --environment names, except with --init=false.`,
 			return p.serve(cmd, settings, nil)
 		},
 	}
-	registerServeFlags(cmd)
+	registerFlags(cmd)
 	return cmd
 }
 
@@ -80,10 +86,6 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 	return errors.Join(err, n.Shutdown(ctx))
 }
 
-// outliveReaders lets a write to stdout or stderr fail when nobody reads it any more. Otherwise
-// SIGPIPE would end the process without a shutdown.
-func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
-
 // newLog returns the log of a server, on the error stream.
 func (p *program) newLog(settings config.Settings) *logging.Log {
 	format := logging.Format(settings.LogFormat)
@@ -94,4 +96,144 @@ func (p *program) newLog(settings config.Settings) *logging.Log {
 		}
 	}
 	return logging.New(p.stderr, settings.LogLevel, format)
+}
+
+// devAccount is the name of the account and of the operator of petcat dev. devKeyFile, in
+// the data directory, contains the key, so that each start can show it again.
+const (
+	devAccount = "dev"
+	devKeyFile = "dev-key"
+)
+
+func (p *program) devCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "dev",
+		GroupID: groupRun,
+		Short:   "Run the service to try it out, with an account and a key",
+		Long: `Run the service to try it out: like petcat serve, with an account named dev on
+the Free plan and a key for it, and an operator named dev for the console. The key is
+created once, stored in the data directory, readable only by this user, and printed at
+each start with example requests and a link to the console. Do not use it in production:
+create accounts, keys and operators there yourself.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := p.loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			return p.serve(cmd, settings, func(n *server.Node) error { return p.welcome(cmd.Context(), settings, n) })
+		},
+	}
+	registerFlags(cmd)
+	return cmd
+}
+
+// welcome prints the URLs, the key, a link to the console and example requests.
+func (p *program) welcome(ctx context.Context, settings config.Settings, n *server.Node) error {
+	key, err := p.devKey(ctx, settings, n)
+	if err != nil {
+		return err
+	}
+	link, err := p.devLink(ctx, n)
+	if err != nil {
+		return err
+	}
+	base := n.PublicURL()
+	_, err = fmt.Fprintf(p.stdout, `
+petcat is ready at %[1]s/v1
+
+  API key    %[2]s
+             (account %[3]s on the Free plan: 60 requests a minute, 1,000 a day;
+             kept in %[4]s)
+
+Try it:
+
+  curl -i -H 'Authorization: Bearer %[2]s' %[1]s/v1/categories
+
+  curl -i -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
+       -d '{"name":"dog","description":"Loyal, and always hungry"}' %[1]s/v1/categories
+
+  Reference  %[1]s/docs
+  Console    %[6]s
+             (a link that signs you in once, within 15 minutes)
+  Metrics    %[5]s/metrics
+
+Stop it with Ctrl-C.
+
+`, base, key.Reveal(), devAccount, filepath.Join(settings.Data, devKeyFile), n.AdminURL(), link)
+	return err
+}
+
+// devLink returns a link to the console for the operator devAccount, whom it creates if
+// needed.
+func (p *program) devLink(ctx context.Context, n *server.Node) (string, error) {
+	token, err := petcat.GenerateToken(p.random)
+	if err != nil {
+		return "", err
+	}
+	dev, err := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
+	if err != nil {
+		return "", err
+	}
+	_, err = n.Operators().LinkOperator(ctx, actor(), dev.Name(), token.Hash)
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		_, err = n.Operators().CreateOperator(ctx, actor(), dev, token.Hash)
+	}
+	return console.SignInLink(n.ConsoleURL(), token.Secret), err
+}
+
+// devKey returns the key in the file if it still works, else a new one, which it writes into
+// the file.
+func (p *program) devKey(ctx context.Context, settings config.Settings, n *server.Node) (petcat.Secret, error) {
+	file := filepath.Join(settings.Data, devKeyFile)
+	text, err := os.ReadFile(file) // #nosec G304 -- the operator's own data directory
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return petcat.Secret{}, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
+	}
+	key := petcat.NewSecret(strings.TrimSpace(string(text)))
+	if err := n.Identify(ctx, key); err == nil {
+		return key, nil
+	}
+	if key, err = p.newDevKey(ctx, n); err != nil {
+		return petcat.Secret{}, err
+	}
+	dir, err := datadir.Open(settings.Data)
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	return key, dir.WriteFile(devKeyFile, key.Reveal()+"\n")
+}
+
+// newDevKey creates a key, and the account if it does not exist or is closed.
+func (p *program) newDevKey(ctx context.Context, n *server.Node) (petcat.Secret, error) {
+	account, err := n.Accounts().FindAccount(ctx, devAccount)
+	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
+		account, err = p.newDevAccount(ctx, n)
+	}
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	generated, err := petcat.GenerateKey(n.Accounts().Environment(), p.random)
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	created, err := petcat.ParseNewKey(account.ID, petcat.KeyTerms{Label: "made by petcat dev"}, p.now(), generated)
+	if err != nil {
+		return petcat.Secret{}, err
+	}
+	if _, err := n.Accounts().CreateKey(ctx, actor(), created); err != nil {
+		return petcat.Secret{}, err
+	}
+	return generated.Secret, nil
+}
+
+func (p *program) newDevAccount(ctx context.Context, n *server.Node) (petcat.Account, error) {
+	free, err := petcat.ParseSubscription(string(petcat.Free), 0, 0)
+	if err != nil {
+		return petcat.Account{}, err
+	}
+	account, err := petcat.ParseNewAccount(devAccount, free)
+	if err != nil {
+		return petcat.Account{}, err
+	}
+	return n.Accounts().CreateAccount(ctx, actor(), account)
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +23,8 @@ import (
 type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.AccountStore
 	petcat.KeyStore
+	// UndoRotation makes a key what it was before its rotation, and revokes its successor.
+	UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error
 	petcat.AccessStore
 	petcat.NodeStore
 	petcat.BanStore
@@ -43,6 +48,34 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Close() error
 }
 
+// read opens the data for a command that changes nothing.
+func (c *call) read() error {
+	_, err := c.open()
+	return err
+}
+
+// change opens the data for a command that writes. It first prints on stderr where the data
+// is, so that a user who sees the wrong place can stop the command or undo the change.
+func (c *call) change() error {
+	settings, err := c.open()
+	if err == nil && !c.asJSON {
+		_, _ = fmt.Fprintf(c.stderr, "Changing the %s deployment in %s.\n", c.Environment(), printable(place(settings)))
+	}
+	return err
+}
+
+func (c *call) open() (config.Settings, error) {
+	settings, err := c.storeSettings(c.cmd)
+	if err != nil {
+		return settings, err
+	}
+	st, err := c.openStore(c.ctx(), settings, mustExist)
+	if err == nil {
+		c.store = st
+	}
+	return settings, err
+}
+
 // openMode says what a command may do to a deployment as a whole. Only init may create one:
 // a command with the wrong location must not create keys that no server knows. Only migrate
 // may change an older schema, because servers of the older version cannot start after that.
@@ -53,37 +86,6 @@ const (
 	mayCreate
 	mayMigrate
 )
-
-// withStore opens the store that the flags of cmd name and lets fn read it.
-func (p *program) withStore(cmd *cobra.Command, fn func(context.Context, store) error) error {
-	_, st, err := p.openNamed(cmd)
-	if err != nil {
-		return err
-	}
-	return closing(st, fn(cmd.Context(), st))
-}
-
-// changeStore is withStore for an fn that writes. It first prints on stderr where the data
-// is, so that a user who sees the wrong place can stop the command or undo the change.
-func (p *program) changeStore(cmd *cobra.Command, fn func(context.Context, store) error) error {
-	settings, st, err := p.openNamed(cmd)
-	if err != nil {
-		return err
-	}
-	if asJSON, err := cmd.Flags().GetBool("json"); err != nil || !asJSON {
-		_, _ = fmt.Fprintf(p.stderr, "Changing the %s deployment in %s.\n", st.Environment(), printable(place(settings)))
-	}
-	return closing(st, fn(cmd.Context(), st))
-}
-
-func (p *program) openNamed(cmd *cobra.Command) (config.Settings, store, error) {
-	settings, err := p.storeSettings(cmd)
-	if err != nil {
-		return settings, nil, err
-	}
-	st, err := p.openStore(cmd.Context(), settings, mustExist)
-	return settings, st, err
-}
 
 // openStore opens the data, which servers and other commands may have open too.
 func (p *program) openStore(ctx context.Context, settings config.Settings, mode openMode) (store, error) {
@@ -101,11 +103,101 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mode 
 		return nil, err
 	}
 	if !has && mode != mayCreate {
-		return nil, noDataError(settings)
+		return nil, config.Errorf("there is no data in %s; give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", place(settings))
 	}
 	dir, err := datadir.Open(settings.Data)
 	if err != nil {
 		return nil, err
 	}
 	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock, Migrate: mode == mayMigrate})
+}
+
+// closing closes a store. It returns err if that is not nil, else the error of closing.
+func closing(st io.Closer, err error) error {
+	if closeErr := st.Close(); err == nil && closeErr != nil {
+		return fmt.Errorf("close the store: %w", closeErr)
+	}
+	return err
+}
+
+// loadSettings returns the settings of a command. It warns of variables that look like
+// settings but are not.
+func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
+	if names := config.UnknownVariables(p.environ); len(names) > 0 {
+		_, _ = fmt.Fprintf(p.stderr, "petcat: warning: unknown setting %s; list all settings with: petcat config\n",
+			printable(strings.Join(names, ", ")))
+	}
+	return config.Load(cmd.Flags(), p.environ)
+}
+
+// storeSettings returns the settings of a management command. A flag that names a directory
+// while the environment names a database is ambiguous. It is refused, so that a command
+// that is meant for one deployment does not change another.
+func (p *program) storeSettings(cmd *cobra.Command) (config.Settings, error) {
+	settings, err := p.loadSettings(cmd)
+	if err == nil && cmd.Flags().Changed("data") && !cmd.Flags().Changed("database") && !settings.UsesSQLite() {
+		err = usageErrorf("--data names a directory and the environment names a database (PETCAT_DATABASE or PETCAT_DATABASE_FILE); pass --database sqlite for the directory, or leave out --data for the database")
+	}
+	return settings, err
+}
+
+// place returns where the data is, for messages.
+func place(s config.Settings) string {
+	if !s.UsesSQLite() {
+		return "the PostgreSQL database at " + postgres.Place(s.Database)
+	}
+	if absolute, err := filepath.Abs(s.Data); err == nil {
+		return absolute
+	}
+	return s.Data
+}
+
+func (p *program) initCommand() *cobra.Command {
+	return p.managing(&cobra.Command{
+		Use:     "init",
+		Short:   "Create an empty deployment before the first start",
+		GroupID: groupRun,
+		Long: `Create an empty deployment, so that accounts can be created before the first start.
+petcat serve creates one, too, if there is none, except with --init=false. The
+environment is stored with the data and cannot be changed later. If a deployment for
+that environment exists already, nothing is changed.`,
+		Example: `  petcat init --data /var/lib/petcat --environment staging`,
+	}, func(c *call) error {
+		settings, err := c.storeSettings(c.cmd)
+		if err != nil {
+			return err
+		}
+		st, err := c.openStore(c.ctx(), settings, mayCreate)
+		if err != nil {
+			return err
+		}
+		at := place(settings)
+		return closing(st, c.print(record{{"place", at}, {"environment", st.Environment()}}, "There is a %s deployment in %s.", st.Environment(), at))
+	}, "environment")
+}
+
+func (p *program) migrateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "migrate",
+		Short:   "Migrate the data of an older version",
+		GroupID: groupKeep,
+		Long: `Migrate the schema to this version, forward only, as petcat serve does at startup.
+All other commands refuse data with an older schema, because after a migration a
+server of the older version cannot start any more; one that is running keeps running.
+Data that is up to date is not changed.`,
+	}
+	registerFlags(cmd, "data", "database")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		settings, err := p.storeSettings(cmd)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(p.stderr, "Migrating the data in %s, if its schema is older.\n", printable(place(settings)))
+		st, err := p.openStore(cmd.Context(), settings, mayMigrate)
+		if err != nil {
+			return err
+		}
+		return closing(st, p.say("The data in %s is up to date.", place(settings)))
+	}
+	return cmd
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"petcat"
+	usagehistory "petcat/internal/usage"
 )
 
 func (p *program) usageCommand() *cobra.Command {
@@ -27,45 +28,102 @@ in which that may have happened are marked as incomplete.`,
 		Example: `  petcat usage acme
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv`,
-		Args: arguments("[ACCOUNT]"),
 	}
-	registerStoreFlags(cmd)
 	by := cmd.Flags().String("by", "day", "the `period` of each line: day or hour")
 	from := cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days or one day ago by default")
 	to := cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
 	asCSV := cmd.Flags().Bool("csv", false, "print CSV and nothing else")
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *asCSV && *asJSON {
+	return p.managing(cmd, func(c *call) error {
+		if *asCSV && c.asJSON {
 			return usageErrorf("choose --csv or --json, not both")
 		}
-		q, err := usageQuery(*by, *from, *to, p.now())
+		q, err := usageQuery(*by, *from, *to, c.now())
 		if err != nil {
 			return err
 		}
-		return p.withStore(cmd, func(ctx context.Context, st store) error {
-			r := usageReport{query: q, title: "all accounts"}
-			if len(args) == 1 {
-				a, err := findAccount(ctx, st, args[0])
-				if err != nil {
-					return err
-				}
-				r.query.Account, r.title = a.ID, accountTitle(a)
-			}
-			if r.history, err = st.Usage(ctx, r.query); err != nil {
+		if err := c.read(); err != nil {
+			return err
+		}
+		title, account := "all accounts", any(nil)
+		if len(c.args) == 1 {
+			a, err := c.account(c.args[0])
+			if err != nil {
 				return err
 			}
-			switch {
-			case *asJSON:
-				return p.printJSON(r.document())
-			case *asCSV:
-				return p.printUsageCSV(r)
-			default:
-				return p.printUsage(r)
-			}
-		})
+			q.Account, title, account = a.ID, accountTitle(a), a.ID
+		}
+		h, err := c.Usage(c.ctx(), q)
+		switch {
+		case err != nil:
+			return err
+		case c.asJSON:
+			return c.printJSON(append(record{{"account", account}, {"from", q.From}, {"to", q.To}}, usageRecord(h)...))
+		case *asCSV:
+			return written(usagehistory.WriteCSV(c.stdout, h))
+		default:
+			return c.printUsage(h, title, q)
+		}
+	})
+}
+
+// usageRecord is a usage history.
+func usageRecord(h petcat.UsageHistory) record {
+	periods, gaps := []record{}, []record{}
+	for _, period := range h.Periods {
+		r := append(record{{"begin", period.Begin}}, countsRecord(period.UsageCounts)...)
+		periods = append(periods, append(r, field{"incomplete", period.Incomplete}))
 	}
-	return cmd
+	for _, g := range h.Gaps {
+		gaps = append(gaps, record{{"node", g.Node}, {"from", g.From}, {"until", timestampAfter(g.Until)}})
+	}
+	return record{{"periods", periods}, {"total", countsRecord(usageTotal(h))}, {"gaps", gaps}}
+}
+
+// countsRecord has refused requests by the code of their error; wrong_key stands for all
+// codes of refused keys.
+func countsRecord(c petcat.UsageCounts) record {
+	refused := record{
+		{"rate_limit_exceeded", c.MinuteRefused}, {"daily_quota_exceeded", c.DayRefused}, {"key_banned", c.BanRefused}, {"wrong_key", c.KeyRefused},
+	}
+	return record{{"requests", c.Requests}, {"refused", refused}, {"failed", c.Failed}, {"bytes", c.Bytes}}
+}
+
+func usageTotal(h petcat.UsageHistory) (sum petcat.UsageCounts) {
+	for _, period := range h.Periods {
+		sum.Add(period.UsageCounts)
+	}
+	return sum
+}
+
+// printUsage prints a usage history for people, and which requests may be missing in it.
+func (c *call) printUsage(h petcat.UsageHistory, title string, q petcat.UsageQuery) error {
+	row := func(begin string, c petcat.UsageCounts) []string {
+		cells := []string{begin}
+		for _, n := range []int64{c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes} {
+			cells = append(cells, humanize.Comma(n))
+		}
+		return cells
+	}
+	rows := [][]string{{"BEGIN", "REQUESTS", "REFUSED: MINUTE", "DAY", "BAN", "KEY", "FAILED", "BYTES"}}
+	for _, period := range h.Periods {
+		cells := row(timestamp(period.Begin), period.UsageCounts)
+		if period.Incomplete {
+			cells = append(cells, "incomplete")
+		}
+		rows = append(rows, cells)
+	}
+	var err error
+	if len(h.Periods) == 0 {
+		err = c.say("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To))
+	} else if err = c.say("The usage of %s, in UTC:", title); err == nil {
+		err = c.printColumns(append(rows, row("total", usageTotal(h))))
+	}
+	for _, g := range h.Gaps {
+		if err == nil {
+			err = c.say("Requests that a server answered after %s may be missing: it was killed, which was noticed at %s.", timestamp(g.From), timestampAfter(g.Until))
+		}
+	}
+	return err
 }
 
 // usageQuery returns the part of the history that the flags ask for at now.

@@ -117,6 +117,28 @@ func (t *Tx) rotateKey(by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
 	return successor, t.record(by, "key.rotate", old.ID, d)
 }
 
+// UndoRotation undoes the rotation of a key whose successor nobody has seen: the successor is
+// revoked, and the key is as it was before.
+func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error {
+	_, err := change(ctx, s, "undo rotation", func(t *Tx) (petcat.Key, error) { return t.undoRotation(by, before) })
+	return err
+}
+
+func (t *Tx) undoRotation(by petcat.Actor, before petcat.Key) (petcat.Key, error) {
+	k, err := t.key(before.ID)
+	if err != nil || k.Successor == 0 {
+		return k, err
+	}
+	if _, err := t.changeKey(by, k.Successor, petcat.RevokeKey); err != nil {
+		return petcat.Key{}, err
+	}
+	k.ExpiresAt, k.Successor = before.ExpiresAt, 0
+	if err := t.updateKey(k); err != nil {
+		return petcat.Key{}, err
+	}
+	return k, t.record(by, "key.undo_rotation", k.ID, nil)
+}
+
 // ChangeKey implements [petcat.KeyStore].
 func (s *Store) ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
 	return change(ctx, s, "change key", func(t *Tx) (petcat.Key, error) { return t.changeKey(by, id, action) })

@@ -113,4 +113,12 @@ func testRotation(t *testing.T, open Open) {
 	must(t, r, err)
 	_, err = f.RotateKey(t.Context(), operator, r)
 	wantCode(t, err, petcat.CodeInvalidField)
+
+	before := old
+	before.ExpiresAt, before.Successor = noon.Add(30*24*time.Hour), 0
+	for range 2 { // undoing it again changes nothing
+		must(t, 0, f.UndoRotation(t.Context(), operator, before))
+		successor.RevokedAt = now
+		wantEqual(t, "undone", []petcat.Key{before, successor}, f.keys(t, 0))
+	}
 }

@@ -26,6 +26,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OrderStore
 	petcat.AccountStore
 	petcat.KeyStore
+	UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error
 	petcat.BanStore
 	petcat.AccessStore
 	petcat.NodeStore

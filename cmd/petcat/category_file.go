@@ -16,11 +16,12 @@ import (
 
 // importCommand has the flags and the argument of an import.
 type importCommand struct {
-	*api
+	*call
 
 	file, format    string
 	allowDuplicates bool
-	asJSON, quiet   *bool
+	url             *string
+	quiet           *bool
 }
 
 func (p *program) categoryImportCommand() *cobra.Command {
@@ -48,18 +49,16 @@ row exists, 2 the command is wrong, 65 some rows are bad or FILE is, 75 try agai
 be used, 130 interrupted, 1 anything else.`,
 		Example: `  petcat category import categories.csv
   zcat categories.jsonl.gz | petcat category import - --format jsonl`,
-		Args: arguments("FILE"),
 	}
 	completeFiles(cmd)
-	f := &importCommand{api: p.apiFlags(cmd), asJSON: jsonFlag(cmd), quiet: quietFlag(cmd)}
+	f := &importCommand{url: urlFlag(cmd), quiet: quietFlag(cmd)}
 	formatFlag(cmd, &f.format)
 	cmd.Flags().BoolVar(&f.allowDuplicates, "allow-duplicates", false, "create every row, even if the list has it")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.file = args[0]
-		defer interruptible(cmd)()
-		return f.run(cmd.Context())
-	}
-	return cmd
+	return p.printing(cmd, func(c *call) error {
+		f.call, f.file = c, c.args[0]
+		defer interruptible(c.cmd)()
+		return f.run()
+	})
 }
 
 // formatFlag adds --format to a command that reads or writes categories.
@@ -69,7 +68,7 @@ func formatFlag(cmd *cobra.Command, format *string) {
 	for _, f := range importer.Formats() {
 		names = append(names, string(f))
 	}
-	complete(cmd, "format", names)
+	complete(cmd, "format", names...)
 }
 
 // formatOf returns the format of a file.
@@ -91,7 +90,7 @@ func (f *importCommand) read() ([]importer.Row, []importer.BadRow, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := f.program.openInput(f.file, "a CSV, JSON or JSON lines file")
+	in, err := f.openInput(f.file, "a CSV, JSON or JSON lines file")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,36 +122,37 @@ type refusedJSON struct {
 	Message string      `json:"message"`
 }
 
-func (f *importCommand) run(ctx context.Context) error {
+func (f *importCommand) run() error {
 	rows, bad, err := f.read()
 	if err != nil {
 		return err
 	}
 	r := importReport{File: f.file, Refused: []refusedJSON{}}
 	// A request for the usage costs nothing, and detects a wrong URL or key at once.
-	if err := f.call(ctx, func(ctx context.Context, c *client.Client) error {
-		_, err := c.Usage(ctx)
+	impatient, service, err := f.dial(*f.url, client.WithRetries(2), client.WithMaxWait(2*time.Second))
+	if err != nil {
 		return err
-	}); err != nil {
-		return f.verdict(err, r, "")
+	}
+	if _, err := impatient.Usage(f.ctx()); err != nil {
+		return f.verdict(explainAPI(err, service), r, "")
 	}
 	// Without options, the client waits as long as needed: for the next minute, and for a
 	// service that is being restarted.
-	c, service, err := f.dial()
+	c, service, err := f.dial(*f.url)
 	if err != nil {
 		return err
 	}
 	todo := rows
 	if !f.allowDuplicates {
-		list, err := c.Categories.List(ctx)
+		list, err := c.Categories.List(f.ctx())
 		if err != nil {
 			return f.verdict(explainAPI(err, service), r, "")
 		}
 		todo = importer.Missing(rows, list)
 		r.Existing = int64(len(rows) - len(todo))
 	}
-	err = f.create(ctx, c, todo, bad, &r)
-	if printErr := f.print(r); printErr != nil {
+	err = f.create(f.ctx(), c, todo, bad, &r)
+	if printErr := f.printReport(r); printErr != nil {
 		return errors.Join(err, printErr)
 	}
 	_, day := f.estimate(c, int64(len(todo))-r.Created)
@@ -161,9 +161,9 @@ func (f *importCommand) run(ctx context.Context) error {
 
 // create creates rows, shows the progress, and completes the report.
 func (f *importCommand) create(ctx context.Context, c *client.Client, todo []importer.Row, bad []importer.BadRow, r *importReport) error {
-	bar := f.program.newProgress("created", !*f.asJSON && !*f.quiet)
+	bar := f.newProgress("created", !f.asJSON && !*f.quiet)
 	refused := func(row importer.BadRow) {
-		if r.Refused = append(r.Refused, refusedJSON(row)); !*f.asJSON {
+		if r.Refused = append(r.Refused, refusedJSON(row)); !f.asJSON {
 			bar.say(fmt.Sprintf("%s:%d: %s: %s", f.file, row.Line, row.Code, row.Message))
 		}
 	}
@@ -172,14 +172,14 @@ func (f *importCommand) create(ctx context.Context, c *client.Client, todo []imp
 	}
 	bar.atLeast = func(n int64) (time.Duration, string) { return f.estimate(c, n) }
 	bar.note = func() string { return waiting(c) }
-	begun := f.program.clock.Read()
+	begun := f.clock.Read()
 	bar.begin(int64(len(todo)))
 	stop := bar.watch()
 	im := importer.Import{Create: c.Categories.Create, Refused: refused, Created: func() { r.Created++; bar.step() }}
 	err := im.Run(ctx, todo)
 	stop()
 	bar.end()
-	r.Complete, r.Seconds = err == nil, f.program.clock.Read().Since(begun).Seconds()
+	r.Complete, r.Seconds = err == nil, f.clock.Read().Since(begun).Seconds()
 	slices.SortFunc(r.Refused, func(a, b refusedJSON) int { return a.Line - b.Line })
 	return err
 }
@@ -187,7 +187,7 @@ func (f *importCommand) create(ctx context.Context, c *client.Client, todo []imp
 // estimate returns how long creates take by the quotas alone, and the day of the last one if
 // the quota of today does not admit it.
 func (f *importCommand) estimate(c *client.Client, left int64) (wait time.Duration, day string) {
-	now := f.program.now()
+	now := f.now()
 	at, laterDay := importer.Finish(left, c.Limits().Windows, now)
 	if laterDay {
 		day = at.UTC().Format(time.DateOnly)
@@ -195,19 +195,19 @@ func (f *importCommand) estimate(c *client.Client, left int64) (wait time.Durati
 	return at.Sub(now), day
 }
 
-func (f *importCommand) print(r importReport) error {
-	if *f.asJSON {
-		return f.program.printJSON(r)
+func (f *importCommand) printReport(r importReport) error {
+	if f.asJSON {
+		return f.printJSON(r)
 	}
 	if *f.quiet {
 		return nil
 	}
-	err := f.program.say("%s: %s created, %s existed already, %s refused.", r.File,
+	err := f.say("%s: %s created, %s existed already, %s refused.", r.File,
 		counted(r.Created, "row", "rows"), humanize.Comma(r.Existing), humanize.Comma(int64(len(r.Refused))))
 	if err != nil || r.Created == 0 {
 		return err
 	}
-	return f.program.say("It took %.1f s, at %s/s.", r.Seconds, humanize.Comma(int64(float64(r.Created)/max(r.Seconds, 0.001))))
+	return f.say("It took %.1f s, at %s/s.", r.Seconds, humanize.Comma(int64(float64(r.Created)/max(r.Seconds, 0.001))))
 }
 
 // verdict returns the error of the command. err is the error of its import, and day the day of
@@ -245,4 +245,60 @@ func waiting(c *client.Client) string {
 		return ""
 	}
 	return fmt.Sprintf(", waiting %s", why.RetryAfter)
+}
+
+func (p *program) categoryExportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export [FILE]",
+		Short: "Write all categories into a file, or to stdout",
+		Long: `Write all categories into a CSV, JSON or JSON lines file, or to stdout, as CSV unless
+--format says otherwise. FILE appears when it is complete. petcat category import can
+read it. The list is read in pages of 1,000. Each page is one request and counts against
+the limits, which the command obeys.`,
+		Example: `  petcat category export categories.csv
+  petcat category export --format jsonl | jq -r .name`,
+	}
+	completeFiles(cmd)
+	url, quiet := urlFlag(cmd), quietFlag(cmd)
+	var format string
+	formatFlag(cmd, &format)
+	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
+	return p.printing(cmd, func(c *call) error {
+		defer interruptible(c.cmd)()
+		path := dash
+		if len(c.args) > 0 {
+			path = c.args[0]
+		}
+		if path == dash && format == "" {
+			format = string(importer.CSV)
+		}
+		written, err := formatOf(path, format)
+		if err != nil {
+			return err
+		}
+		api, service, err := c.dial(*url)
+		if err != nil {
+			return err
+		}
+		out, err := c.openOutput(path, *force, c.asJSON)
+		if err != nil {
+			return err
+		}
+		defer out.discard()
+		bar := c.newProgress("exported", !c.asJSON && !*quiet && path != dash)
+		bar.begin(unknownTotal)
+		err = importer.Write(out, written, api.Categories.All(c.ctx()), bar.step)
+		bar.end()
+		if err == nil {
+			err = out.keep()
+		}
+		switch {
+		case err != nil:
+			return explainAPI(err, service)
+		case !c.asJSON && (*quiet || path == dash):
+			return nil
+		default:
+			return c.print(record{{"file", path}, {"categories", bar.done}}, "%s exported to %s.", counted(bar.done, "category", "categories"), path)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -157,4 +158,31 @@ func (p *program) openInput(path, give string) (*input, error) {
 		in.file = file
 	}
 	return in, nil
+}
+
+// openBackup returns the path of a regular file with a backup. What can be read only once,
+// such as a pipe or stdin, is copied to a temporary file, which done removes.
+func (p *program) openBackup(ctx context.Context, path string) (regular string, done func(), err error) {
+	in, err := p.openInput(path, "a file written by petcat backup")
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = in.done() }()
+	if in.file != nil {
+		return path, func() {}, nil
+	}
+	temporary, err := os.CreateTemp("", ".petcat-*.backup")
+	if err != nil {
+		return "", nil, noTemporary(err)
+	}
+	done = func() { _ = os.Remove(temporary.Name()) }
+	_, err = io.Copy(temporary, in)
+	if err = errors.Join(err, temporary.Close()); err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		done()
+		return "", nil, noTemporary(err)
+	}
+	return temporary.Name(), done, nil
 }

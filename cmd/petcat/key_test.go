@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+// TestSecretsNobodySaw: what makes a secret is not done, or undone, when the secret cannot be
+// printed.
+func TestSecretsNobodySaw(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	openAccount(t, data, "acme")
+	mustRun(t, "key", "create", "acme", "--data", data)
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	must(t, err)
+	defer func() { must(t, null.Close()) }()
+	for _, c := range []struct{ command, list, want string }{
+		{"key create acme", "key list", `"revoked"`},
+		{"key rotate key_1 --overlap 0", "key list", `"successor": null`},
+		{"operator create ada --role admin", "operator list", "[]"},
+	} {
+		t.Run(c.command, func(t *testing.T) {
+			before := mustRun(t, append(strings.Fields(c.list), "--json", "--data", data)...)
+			for _, stdout := range []io.Writer{null, fullDisk{}} {
+				var errs bytes.Buffer
+				code := run(t.Context(), append(strings.Fields(c.command), "--data", data), nil, strings.NewReader(""), stdout, &errs)
+				if code != exitTryLater || !strings.Contains(errs.String(), "so nobody ") {
+					t.Errorf("exit code %d: %s", code, errs.String())
+				}
+				after := mustRun(t, append(strings.Fields(c.list), "--json", "--data", data)...)
+				if stdout == null && after != before || stdout != null && !strings.Contains(after, c.want) {
+					t.Errorf("after output to %T: %s", stdout, after)
+				}
+			}
+		})
+	}
+	var keys []struct{ State petcat.KeyState }
+	must(t, json.Unmarshal([]byte(mustRun(t, "key", "list", "acme", "--json", "--data", data)), &keys))
+	for i, k := range keys {
+		if active := k.State == petcat.KeyActive; active != (i == 0) {
+			t.Errorf("key_%d is %s", i+1, k.State)
+		}
+	}
+}
+
+// fullDisk is where nothing can be written.
+type fullDisk struct{}
+
+func (fullDisk) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return 0, syscall.ENOSPC
+}
+
+// expiryNow is not a whole second, as no real moment is.
+var expiryNow = time.Date(2026, 11, 20, 12, 0, 0, 500_000_000, time.UTC)
+
+func TestParseExpiry(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"90d", "2027-02-18T12:00:01Z"},
+		{"1s", "2026-11-20T12:00:02Z"},
+		{"2027-01-31", "2027-01-31T00:00:00Z"},
+		{"2028-02-29", "2028-02-29T00:00:00Z"},
+		{"2027-01-31T18:00:00Z", "2027-01-31T18:00:00Z"},
+		{"2027-01-31T18:00:00.9+02:00", "2027-01-31T16:00:00Z"},
+		{"1999-12-31", "1999-12-31T00:00:00Z"}, // the domain refuses the past
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			got, err := parseExpiry(c.text, expiryNow)
+			if err != nil || timestamp(got) != c.want {
+				t.Errorf("parseExpiry(%q) = %v, %v; want %s", c.text, got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestParseExpiryRefuses(t *testing.T) {
+	for _, text := range []string{"", "never", "2027-02-29", "2027-13-01", "31.1.2027", "2027-01-31 18:00", "90", "-90d", "12027-01-01"} {
+		t.Run(text, func(t *testing.T) {
+			if got, err := parseExpiry(text, expiryNow); err == nil {
+				t.Errorf("parseExpiry(%q) = %v; want an error", text, got)
+			}
+		})
+	}
+}
+
+// TestPastedKeyIsFoundBehindOtherText shows that a line that is pasted on a terminal is read
+// to its end: a leaked key may stand far behind other text.
+func TestPastedKeyIsFoundBehindOtherText(t *testing.T) {
+	generated, err := petcat.GenerateKey(petcat.Production, strings.NewReader(strings.Repeat("random", 100)))
+	must(t, err)
+	key := generated.Secret.Reveal()
+	line := "curl -i -H 'Content-Type: application/json' -d '{\"name\":\"dog\",\"description\":\"Loyal, and always hungry\"}' -H 'Authorization: Bearer " + key + "'\n"
+	p := &program{stdin: strings.NewReader(line), stderr: new(bytes.Buffer), isTerminal: func(any) bool { return true }}
+	found, err := p.readLeaked()
+	must(t, err)
+	if len(found) != 1 || found[0].Reveal() != key {
+		t.Errorf("%d keys were found, want the one in the line", len(found))
+	}
+}
