@@ -65,6 +65,8 @@ func exitCode(err error) int {
 		return exitConfig
 	}
 	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
 	case errors.Is(err, syscall.EADDRINUSE), osfile.IsFull(err):
 		return exitTryLater
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),

@@ -115,7 +115,7 @@ the data directory of --data or PETCAT_DATA, ./data by default, or on the databa
 the default; petcat config shows the effective values and where each came from.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 65 bad rows in a file, 75 try again
-later, 78 bad configuration, 130 an import was interrupted.`,
+later, 78 bad configuration, 130 interrupted.`,
 		Version:           build().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
