@@ -15,8 +15,8 @@ type auditView struct {
 }
 
 func audit(x *exchange) error {
-	v := auditView{Actor: x.form("actor"), About: x.form("about")}
-	q := petcat.AuditQuery{Actor: petcat.Actor(v.Actor), Before: id(x.form("before")), Newest: pageSize + 1}
+	v := auditView{Actor: x.value("actor"), About: x.value("about")}
+	q := petcat.AuditQuery{Actor: petcat.Actor(v.Actor), Before: id(x.value("before")), Newest: pageSize + 1}
 	if v.About != "" {
 		if err := x.aboutWhom(&q, v.About); petcat.CodeOf(err) == petcat.CodeInternalError {
 			return err

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,8 +24,8 @@ type accountsView struct {
 }
 
 func accounts(x *exchange) error {
-	q := petcat.AccountQuery{Prefix: x.form("q"), Limit: pageSize + 1}
-	if after, isID := petcat.ParseAccountRef(x.form("after")); isID {
+	q := petcat.AccountQuery{Prefix: x.value("q"), Limit: pageSize + 1}
+	if after, isID := petcat.ParseAccountRef(x.value("after")); isID {
 		last, err := x.Store.FindAccount(x.r.Context(), after.String())
 		if err != nil {
 			return err
@@ -54,24 +53,23 @@ func (x *exchange) subscription() (petcat.Subscription, error) {
 	if err != nil {
 		return petcat.Subscription{}, err
 	}
-	return petcat.ParseSubscription(x.form("plan"), perMinute, perDay)
+	return petcat.ParseSubscription(x.value("plan"), perMinute, perDay)
 }
 
 func createAccount(x *exchange) error {
 	subscription, err := x.subscription()
 	if err != nil {
-		return x.again(err, accounts)
+		return err
 	}
-	asked, err := petcat.ParseNewAccount(x.form("name"), subscription)
+	asked, err := petcat.ParseNewAccount(x.value("name"), subscription)
 	if err != nil {
-		return x.again(err, accounts)
+		return err
 	}
 	a, err := x.Store.CreateAccount(x.r.Context(), x.actor(), asked)
 	if err != nil {
-		return x.again(err, accounts)
+		return err
 	}
-	x.goTo("accounts/"+a.ID.String(), "account")
-	return nil
+	return x.goTo("accounts/"+a.ID.String(), "account")
 }
 
 // accountView is an account with a page of its keys.
@@ -143,7 +141,7 @@ func (x *exchange) windows(a petcat.Account) []windowView {
 }
 
 // findAccount returns the account that the path names.
-func (x *exchange) findAccount() (petcat.Account, error) {
+func findAccount(x *exchange) (petcat.Account, error) {
 	id, isID := petcat.ParseAccountRef(x.r.PathValue("account"))
 	if !isID {
 		return petcat.Account{}, notFoundPage(x)
@@ -151,13 +149,9 @@ func (x *exchange) findAccount() (petcat.Account, error) {
 	return x.Store.FindAccount(x.r.Context(), id.String())
 }
 
-func account(x *exchange) error {
-	a, err := x.findAccount()
-	if err != nil {
-		return err
-	}
+func account(x *exchange, a petcat.Account) error {
 	q := petcat.KeyQuery{Account: a.ID, Limit: pageSize + 1}
-	if before, err := petcat.ParseKeyID(x.form("before")); err == nil {
+	if before, err := petcat.ParseKeyID(x.value("before")); err == nil {
 		q.Before = before
 	}
 	keys, err := x.Store.KeyPage(x.r.Context(), q)
@@ -192,20 +186,15 @@ func account(x *exchange) error {
 	return x.render("account", view{Title: a.Name, Section: "accounts", Data: v})
 }
 
-func changePlan(x *exchange) error {
-	a, err := x.findAccount()
-	if err != nil {
-		return err
-	}
+func changePlan(x *exchange, a petcat.Account) error {
 	subscription, err := x.subscription()
 	if err == nil {
 		_, err = x.Store.ChangeSubscription(x.r.Context(), x.actor(), a.ID, subscription)
 	}
 	if err != nil {
-		return x.again(err, account)
+		return err
 	}
-	x.goTo("accounts/"+a.ID.String(), "plan")
-	return nil
+	return x.goTo("accounts/"+a.ID.String(), "plan")
 }
 
 // confirmation is the question before a change that cannot be undone.
@@ -214,11 +203,7 @@ type confirmation struct {
 	Typed                                   string // the text that the operator must type, "" for none
 }
 
-func confirmClose(x *exchange) error {
-	a, err := x.findAccount()
-	if err != nil {
-		return err
-	}
+func confirmClose(x *exchange, a petcat.Account) error {
 	return x.render("confirm", view{Title: "Close " + a.Name, Section: "accounts", Data: confirmation{
 		What:        "Close the account " + a.Name + " (" + a.ID.String() + ")?",
 		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. This cannot be undone. The name becomes free.",
@@ -226,35 +211,14 @@ func confirmClose(x *exchange) error {
 	}})
 }
 
-func closeAccount(x *exchange) error {
-	a, err := x.findAccount()
-	if err != nil {
-		return err
-	}
-	if x.form("typed") != strings.TrimSpace(a.Name) {
-		return x.again(petcat.Errorf(petcat.CodeInvalidField, "what you typed is not the account's name, so nothing was changed"), confirmClose)
+func closeAccount(x *exchange, a petcat.Account) error {
+	if x.value("typed") != strings.TrimSpace(a.Name) {
+		return petcat.Errorf(petcat.CodeInvalidField, "what you typed is not the account's name, so nothing was changed")
 	}
 	if _, err := x.Store.CloseAccount(x.r.Context(), x.actor(), a.ID); err != nil {
 		return err
 	}
-	x.goTo("accounts/"+a.ID.String(), "closed")
-	return nil
-}
-
-// accountNames returns the names of accounts by id.
-func (x *exchange) accountNames(ctx context.Context, ids []petcat.AccountID) (map[petcat.AccountID]string, error) {
-	names := make(map[petcat.AccountID]string)
-	for _, id := range ids {
-		if _, known := names[id]; known {
-			continue
-		}
-		a, err := x.Store.FindAccount(ctx, id.String())
-		if err != nil {
-			return nil, err
-		}
-		names[id] = a.Name
-	}
-	return names, nil
+	return x.goTo("accounts/"+a.ID.String(), "closed")
 }
 
 // id reads a number that identifies something, 0 for none.

@@ -24,11 +24,11 @@ type banView struct {
 
 func bans(x *exchange) error {
 	q := petcat.BanQuery{Limit: pageSize + 1}
-	v := bansView{All: x.form("all") != ""}
+	v := bansView{All: x.value("all") != ""}
 	if !v.All {
 		q.Active = x.now()
 	}
-	if after, err := petcat.ParseKeyID(x.form("after")); err == nil {
+	if after, err := petcat.ParseKeyID(x.value("after")); err == nil {
 		q.After, v.Paged = after, true
 	}
 	page, err := x.Store.BanPage(x.r.Context(), q)
@@ -38,16 +38,12 @@ func bans(x *exchange) error {
 	if len(page) > pageSize {
 		page, v.Next = page[:pageSize], page[pageSize-1].Key
 	}
-	var ids []petcat.AccountID
 	for _, b := range page {
-		ids = append(ids, b.Account)
-	}
-	names, err := x.accountNames(x.r.Context(), ids)
-	if err != nil {
-		return err
-	}
-	for _, b := range page {
-		v.Bans = append(v.Bans, banView{b, names[b.Account], b.State(x.now())})
+		a, err := x.Store.FindAccount(x.r.Context(), b.Account.String())
+		if err != nil {
+			return err
+		}
+		v.Bans = append(v.Bans, banView{b, a.Name, b.State(x.now())})
 	}
 	return x.render("bans", view{Title: "Bans", Section: "bans", Data: v})
 }
@@ -86,9 +82,8 @@ func liftBan(x *exchange) error {
 		return err
 	}
 	back := "bans"
-	if x.form("from") == "key" {
+	if x.value("from") == "key" {
 		back = "keys/" + id.String()
 	}
-	x.goTo(back, "lifted")
-	return nil
+	return x.goTo(back, "lifted")
 }

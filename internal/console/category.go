@@ -42,8 +42,8 @@ func categories(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	after := petcat.CategoryID(id(x.form("after")))
-	v, err := searchCategories(list, x.form("q"), after)
+	after := petcat.CategoryID(id(x.value("after")))
+	v, err := searchCategories(list, x.value("q"), after)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func searchCategories(list *catalog.Snapshot, text string, after petcat.Category
 }
 
 // findCategory returns the category that the path names.
-func (x *exchange) findCategory() (categoryView, error) {
+func findCategory(x *exchange) (categoryView, error) {
 	var c categoryView
 	list, _, err := x.List.Current(x.r.Context(), 0)
 	if err != nil {
@@ -99,18 +99,14 @@ func (x *exchange) findCategory() (categoryView, error) {
 	return c, nil
 }
 
-func category(x *exchange) error {
-	c, err := x.findCategory()
-	if err != nil {
-		return err
-	}
+func category(x *exchange, c categoryView) error {
 	return x.render("category", view{Title: c.Name, Section: "categories", Data: c})
 }
 
 // texts returns the name and the description of a form, which has none if it is empty.
 // Browsers send line breaks as CR LF.
 func (x *exchange) texts() (name, description *string) {
-	n, d := x.form("name"), strings.ReplaceAll(x.r.Form.Get("description"), "\r\n", "\n")
+	n, d := x.value("name"), strings.ReplaceAll(x.r.Form.Get("description"), "\r\n", "\n")
 	if d == "" {
 		return &n, nil
 	}
@@ -120,27 +116,22 @@ func (x *exchange) texts() (name, description *string) {
 func createCategory(x *exchange) error {
 	asked, err := petcat.ParseNewCategory(x.texts())
 	if err != nil {
-		return x.again(err, categories)
+		return err
 	}
 	created, err := x.Store.CreateCategory(x.r.Context(), petcat.CreateCategory{By: x.actor(), New: asked})
 	if err != nil {
 		return err
 	}
-	x.goTo(categoryPath(created.Category.ID), "category")
-	return nil
+	return x.goTo(categoryPath(created.Category.ID), "category")
 }
 
 func categoryPath(id petcat.CategoryID) string {
 	return "categories/" + strconv.FormatInt(int64(id), 10)
 }
 
-func updateCategory(x *exchange) error {
-	c, err := x.findCategory()
-	if err != nil {
-		return err
-	}
-	if x.form("version") != c.Version {
-		return x.again(petcat.Errorf(petcat.CodePreconditionFailed, "somebody has changed this category, whose name is now %q, since you opened the page; to replace it by what you entered, save once more", c.Name), category)
+func updateCategory(x *exchange, c categoryView) error {
+	if x.value("version") != c.Version {
+		return petcat.Errorf(petcat.CodePreconditionFailed, "somebody has changed this category, whose name is now %q, since you opened the page; to replace it by what you entered, save once more", c.Name)
 	}
 	name, description := x.texts()
 	patch, err := petcat.ParseCategoryPatch(name, description, description == nil)
@@ -149,17 +140,12 @@ func updateCategory(x *exchange) error {
 		_, err = x.Store.UpdateCategory(x.r.Context(), petcat.UpdateCategory{ID: c.ID, By: x.actor(), Patch: patch, Expected: &shown})
 	}
 	if err != nil {
-		return x.again(err, category)
-	}
-	x.goTo(categoryPath(c.ID), "updated")
-	return nil
-}
-
-func confirmDelete(x *exchange) error {
-	c, err := x.findCategory()
-	if err != nil {
 		return err
 	}
+	return x.goTo(categoryPath(c.ID), "updated")
+}
+
+func confirmDelete(x *exchange, c categoryView) error {
 	return x.render("confirm", view{Title: "Delete " + c.Name, Section: "categories", Data: confirmation{
 		What:        "Delete the category " + c.Name + "?",
 		Consequence: "It disappears from the lists of all callers. This cannot be undone, and its id is never used again. A category with pets cannot be deleted.",
@@ -167,14 +153,9 @@ func confirmDelete(x *exchange) error {
 	}})
 }
 
-func deleteCategory(x *exchange) error {
-	c, err := x.findCategory()
-	if err != nil {
+func deleteCategory(x *exchange, c categoryView) error {
+	if err := x.Store.DeleteCategory(x.r.Context(), petcat.DeleteCategory{ID: c.ID, By: x.actor()}); err != nil {
 		return err
 	}
-	if err := x.Store.DeleteCategory(x.r.Context(), petcat.DeleteCategory{ID: c.ID, By: x.actor()}); err != nil {
-		return x.again(err, confirmDelete)
-	}
-	x.goTo("categories", "deleted")
-	return nil
+	return x.goTo("categories", "deleted")
 }

@@ -60,6 +60,9 @@ type Options struct {
 	Limiter     Limiter
 	Environment petcat.Environment
 	Version     string
+	// Deployment identifies what the console shows. Cookies know no ports: without it, two
+	// consoles on one host would end each other's sessions.
+	Deployment string
 	// Parts, Nodes and History report the present state.
 	Parts    func() []Part
 	Nodes    func() []Node
@@ -84,11 +87,9 @@ type Options struct {
 type Console struct {
 	Options
 
-	mux      *http.ServeMux
-	pages    map[string]*template.Template
-	origins  *http.CrossOriginProtection
-	failing  chan struct{} // one for each failed attempt that waits for its answer
-	patience func(context.Context)
+	mux     *http.ServeMux
+	pages   map[string]*template.Template
+	origins *http.CrossOriginProtection
 }
 
 // base is the path of all pages.
@@ -96,10 +97,7 @@ const base = "/console/"
 
 // New returns the console.
 func New(o Options) *Console {
-	c := &Console{
-		Options: o, mux: http.NewServeMux(), pages: loadPages(), origins: http.NewCrossOriginProtection(),
-		failing: make(chan struct{}, maxFailing), patience: waitAfterFailure,
-	}
+	c := &Console{Options: o, mux: http.NewServeMux(), pages: loadPages(), origins: http.NewCrossOriginProtection()}
 	c.routes()
 	return c
 }
@@ -108,19 +106,21 @@ func New(o Options) *Console {
 func (c *Console) now() time.Time { return c.Clock.Read().Time() }
 
 func (c *Console) routes() {
+	account, key, category := on(findAccount, account), on(findKey, key), on(findCategory, category)
+	closing, deleting := on(findAccount, confirmClose), on(findCategory, confirmDelete)
 	for pattern, page := range map[string]handle{
 		"GET {$}":                           overview,
 		"GET history.json":                  history,
 		"GET find":                          find,
 		"GET accounts":                      accounts,
 		"GET accounts/{account}":            account,
-		"GET accounts/{account}/close":      mayChange(confirmClose),
+		"GET accounts/{account}/close":      mayChange(closing),
 		"GET keys/{key}":                    key,
-		"GET keys/{key}/revoke":             mayChange(confirmRevoke),
+		"GET keys/{key}/revoke":             mayChange(on(findKey, confirmRevoke)),
 		"GET bans":                          bans,
 		"GET categories":                    categories,
 		"GET categories/{category}":         category,
-		"GET categories/{category}/delete":  mayChange(confirmDelete),
+		"GET categories/{category}/delete":  mayChange(deleting),
 		"GET audit":                         audit,
 		"GET usage":                         usage,
 		"GET usage.csv":                     usageCSV,
@@ -136,18 +136,18 @@ func (c *Console) routes() {
 		c.handle(pattern, signedIn(page))
 	}
 	for pattern, change := range map[string]handle{
-		"POST accounts":                     createAccount,
-		"POST accounts/{account}/plan":      changePlan,
-		"POST accounts/{account}/close":     closeAccount,
-		"POST accounts/{account}/keys":      createKey,
-		"POST keys/{key}/rotate":            rotateKey,
-		"POST keys/{key}/disable":           changeKey(petcat.DisableKey, "disabled"),
-		"POST keys/{key}/enable":            changeKey(petcat.EnableKey, "enabled"),
-		"POST keys/{key}/revoke":            changeKey(petcat.RevokeKey, "revoked"),
+		"POST accounts":                     withForm(accounts, createAccount),
+		"POST accounts/{account}/plan":      withForm(account, on(findAccount, changePlan)),
+		"POST accounts/{account}/close":     withForm(closing, on(findAccount, closeAccount)),
+		"POST accounts/{account}/keys":      withForm(account, on(findAccount, createKey)),
+		"POST keys/{key}/rotate":            withForm(key, on(findKey, rotateKey)),
+		"POST keys/{key}/disable":           withForm(key, on(findKey, changeKey(petcat.DisableKey, "disabled"))),
+		"POST keys/{key}/enable":            withForm(key, on(findKey, changeKey(petcat.EnableKey, "enabled"))),
+		"POST keys/{key}/revoke":            withForm(key, on(findKey, changeKey(petcat.RevokeKey, "revoked"))),
 		"POST bans/{key}/lift":              liftBan,
-		"POST categories":                   createCategory,
-		"POST categories/{category}":        updateCategory,
-		"POST categories/{category}/delete": deleteCategory,
+		"POST categories":                   withForm(categories, createCategory),
+		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory)),
+		"POST categories/{category}/delete": withForm(deleting, on(findCategory, deleteCategory)),
 	} {
 		c.handle(pattern, signedIn(mayChange(change)))
 	}

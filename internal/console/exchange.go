@@ -70,12 +70,12 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request, h handle) {
 	}
 }
 
-// form returns a value of the form or of the query, without blanks around it.
-func (x *exchange) form(name string) string { return strings.TrimSpace(x.r.Form.Get(name)) }
+// value returns a value of the form or of the query, without blanks around it.
+func (x *exchange) value(name string) string { return strings.TrimSpace(x.r.Form.Get(name)) }
 
 // number returns a number of the form, 0 for none.
 func (x *exchange) number(name, called string) (int64, error) {
-	text := strings.ReplaceAll(x.form(name), ",", "")
+	text := strings.ReplaceAll(x.value(name), ",", "")
 	if text == "" {
 		return 0, nil
 	}
@@ -88,7 +88,7 @@ func (x *exchange) number(name, called string) (int64, error) {
 
 // date returns a day of the form, from its beginning in UTC; the zero time for none.
 func (x *exchange) date(name, called string) (time.Time, error) {
-	text := x.form(name)
+	text := x.value(name)
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -102,8 +102,8 @@ func (x *exchange) date(name, called string) (time.Time, error) {
 // actor returns the operator who makes the change, for the audit log.
 func (x *exchange) actor() petcat.Actor { return x.session.Operator.Actor() }
 
-// goTo redirects the browser to a page, which says what was done.
-func (x *exchange) goTo(path, done string) {
+// goTo redirects the browser to a page, which says what was done. It returns nil.
+func (x *exchange) goTo(path, done string) error {
 	if done != "" {
 		path += "?done=" + url.QueryEscape(done)
 	}
@@ -111,9 +111,10 @@ func (x *exchange) goTo(path, done string) {
 	if x.r.Header.Get("HX-Request") != "" { // htmx would follow a redirect itself, and show the answer in a part of the page
 		x.w.Header().Set("HX-Redirect", base+path)
 		x.w.WriteHeader(http.StatusNoContent)
-		return
+		return nil
 	}
 	http.Redirect(x.w, x.r, base+path, http.StatusSeeOther)
+	return nil
 }
 
 // notices are what pages say about a change that was made.
@@ -123,6 +124,22 @@ var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobod
 	"enabled": "The key was enabled.", "revoked": "The key was revoked.", "lifted": "The ban was lifted.",
 	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
 	"ended": "Your session has ended, and nothing was changed. Sign in with a new link.",
+}
+
+// on returns a handler that is called with what the path names.
+func on[T any](find func(*exchange) (T, error), h func(*exchange, T) error) handle {
+	return func(x *exchange) error {
+		found, err := find(x)
+		if err != nil {
+			return err
+		}
+		return h(x, found)
+	}
+}
+
+// withForm returns a handler that shows the page of a form again if the input breaks a rule.
+func withForm(page, change handle) handle {
+	return func(x *exchange) error { return x.again(change(x), page) }
 }
 
 // again shows a form again with the error, if the input breaks a rule. It returns any other
@@ -142,7 +159,7 @@ func sentence(message string) string {
 	if message == "" {
 		return ""
 	}
-	return strings.ToUpper(message[:1]) + message[1:] + "."
+	return capitalised(message) + "."
 }
 
 // fail answers with an error.

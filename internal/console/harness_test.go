@@ -85,7 +85,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil },
 	})
 	o := Options{
-		Store: s.store, List: list, Limiter: s.limiter, Environment: petcat.Production, Version: "1.2.3",
+		Store: s.store, List: list, Limiter: s.limiter, Environment: petcat.Production, Version: "1.2.3", Deployment: "d1",
 		Parts: func() []Part { return s.parts },
 		Nodes: func() []Node {
 			return []Node{{Node: petcat.Node{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: noon}, Self: true}}
@@ -100,7 +100,6 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		c(&o)
 	}
 	s.console = New(o)
-	s.console.patience = func(context.Context) {}
 	server := httptest.NewServer(s.console)
 	t.Cleanup(server.Close)
 	s.url = server.URL

@@ -83,7 +83,7 @@ func history(x *exchange) error {
 }
 
 func (x *exchange) span() Span {
-	if Span(x.form("span")) == Day {
+	if Span(x.value("span")) == Day {
 		return Day
 	}
 	return Hour

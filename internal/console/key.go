@@ -19,7 +19,7 @@ type keyView struct {
 }
 
 // findKey returns the key that the path names.
-func (x *exchange) findKey() (petcat.Key, error) {
+func findKey(x *exchange) (petcat.Key, error) {
 	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
 	if err != nil {
 		return petcat.Key{}, notFoundPage(x)
@@ -27,12 +27,9 @@ func (x *exchange) findKey() (petcat.Key, error) {
 	return x.Store.FindKey(x.r.Context(), id)
 }
 
-func key(x *exchange) error {
-	k, err := x.findKey()
-	if err != nil {
-		return err
-	}
+func key(x *exchange, k petcat.Key) error {
 	v := keyView{Key: k, State: k.State(x.now())}
+	var err error
 	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
 		return err
 	}
@@ -59,14 +56,10 @@ type newKeyView struct {
 	Old     *petcat.Key // the key that it replaces
 }
 
-func createKey(x *exchange) error {
-	a, err := x.findAccount()
-	if err != nil {
-		return err
-	}
-	terms := petcat.KeyTerms{Label: x.form("label"), ReadOnly: x.form("read_only") != ""}
+func createKey(x *exchange, a petcat.Account) (err error) {
+	terms := petcat.KeyTerms{Label: x.value("label"), ReadOnly: x.value("read_only") != ""}
 	if terms.ExpiresAt, err = x.date("expires", "the day on which it expires"); err != nil {
-		return x.again(err, account)
+		return err
 	}
 	generated, err := petcat.GenerateKey(x.Environment, x.Random)
 	if err != nil {
@@ -74,11 +67,11 @@ func createKey(x *exchange) error {
 	}
 	asked, err := petcat.ParseNewKey(a.ID, terms, x.now(), generated)
 	if err != nil {
-		return x.again(err, account)
+		return err
 	}
 	k, err := x.Store.CreateKey(x.r.Context(), x.actor(), asked)
 	if err != nil {
-		return x.again(unsureOfKey(err), account)
+		return unsureOfKey(err)
 	}
 	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{Key: k, Account: a, Secret: generated.Secret.Reveal()}})
 }
@@ -91,16 +84,12 @@ func unsureOfKey(err error) error {
 	return err
 }
 
-func rotateKey(x *exchange) error {
-	old, err := x.findKey()
+func rotateKey(x *exchange, old petcat.Key) error {
+	overlap, err := time.ParseDuration(x.value("overlap"))
 	if err != nil {
-		return err
+		return petcat.Errorf(petcat.CodeInvalidField, "choose for how long both keys work")
 	}
-	overlap, err := time.ParseDuration(x.form("overlap"))
-	if err != nil {
-		return x.again(petcat.Errorf(petcat.CodeInvalidField, "choose for how long both keys work"), key)
-	}
-	if overlap == 0 && x.form("sure") == "" {
+	if overlap == 0 && x.value("sure") == "" {
 		return confirmRotate(x, old)
 	}
 	generated, err := petcat.GenerateKey(x.Environment, x.Random)
@@ -109,11 +98,11 @@ func rotateKey(x *exchange) error {
 	}
 	rotation, err := petcat.ParseRotation(old.ID, overlap, generated)
 	if err != nil {
-		return x.again(err, key)
+		return err
 	}
 	k, err := x.Store.RotateKey(x.r.Context(), x.actor(), rotation)
 	if err != nil {
-		return x.again(unsureOfKey(err), key)
+		return unsureOfKey(err)
 	}
 	v := newKeyView{Key: k, Secret: generated.Secret.Reveal(), Old: &old}
 	if v.Account, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
@@ -136,25 +125,16 @@ func confirmRotate(x *exchange, old petcat.Key) error {
 }
 
 // changeKey returns the handler of an action.
-func changeKey(action petcat.KeyAction, done string) handle {
-	return func(x *exchange) error {
-		k, err := x.findKey()
-		if err != nil {
+func changeKey(action petcat.KeyAction, done string) func(*exchange, petcat.Key) error {
+	return func(x *exchange, k petcat.Key) error {
+		if _, err := x.Store.ChangeKey(x.r.Context(), x.actor(), k.ID, action); err != nil {
 			return err
 		}
-		if _, err := x.Store.ChangeKey(x.r.Context(), x.actor(), k.ID, action); err != nil {
-			return x.again(err, key)
-		}
-		x.goTo("keys/"+k.ID.String(), done)
-		return nil
+		return x.goTo("keys/"+k.ID.String(), done)
 	}
 }
 
-func confirmRevoke(x *exchange) error {
-	k, err := x.findKey()
-	if err != nil {
-		return err
-	}
+func confirmRevoke(x *exchange, k petcat.Key) error {
 	return x.render("confirm", view{Title: "Revoke " + k.ID.String(), Section: "accounts", Data: confirmation{
 		What:        "Revoke the key " + k.ID.String() + " of " + k.Account.String() + "?",
 		Consequence: "Within a second, requests with it get 401, for good. If you are not sure, disable it instead: that can be undone.",

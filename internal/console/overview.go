@@ -162,14 +162,12 @@ func find(x *exchange) error {
 	if x.r.Header.Get("HX-Request") != "" { // whoever is still typing has not chosen
 		return accounts(x)
 	}
-	text := x.form("q")
+	text := x.value("q")
 	if id, isID := petcat.ParseAccountRef(text); isID {
-		x.goTo("accounts/"+id.String(), "")
-		return nil
+		return x.goTo("accounts/"+id.String(), "")
 	}
 	if id, err := petcat.ParseKeyID(text); err == nil {
-		x.goTo("keys/"+id.String(), "")
-		return nil
+		return x.goTo("keys/"+id.String(), "")
 	}
 	return accounts(x)
 }

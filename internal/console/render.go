@@ -93,7 +93,7 @@ func (x *exchange) respond(status int, page string, v view) {
 // functions are what pages call.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"when": when, "second": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }, "number": humanize.Comma, "size": size, "ago": ago, "base": func() string { return base },
+		"when": when, "second": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }, "number": humanize.Comma, "size": func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }, "ago": ago, "base": func() string { return base },
 		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plans":   petcat.Plans,
 		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },
@@ -124,18 +124,6 @@ func ago(d time.Duration) string {
 	default:
 		return strconv.Itoa(int(d.Hours()/24)) + " days"
 	}
-}
-
-// size writes a number of bytes with a unit.
-func size(bytes int64) string {
-	value, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
-	for len(units) > 1 && value >= 1000 {
-		value, units = value/1000, units[1:]
-	}
-	if bytes < 1000 || value >= 100 {
-		return fmt.Sprintf("%.0f %s", value, units[0])
-	}
-	return fmt.Sprintf("%.1f %s", value, units[0])
 }
 
 func capitalised(s string) string {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"net/netip"
 	"time"
@@ -19,28 +18,13 @@ func SignInLink(url string, token petcat.Secret) string {
 // FailuresPerMinute is how many failed attempts to sign in an address may make in a minute.
 const FailuresPerMinute = 10
 
-const (
-	// failureDelay is how long a failed attempt waits for its answer.
-	failureDelay = time.Second
-	// maxFailing is how many failed attempts wait at the same time. Further ones get 429
-	// at once.
-	maxFailing = 8
-)
-
-func waitAfterFailure(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(failureDelay):
-	}
-}
-
 // cookieName returns the name of the cookie. A browser takes one that begins with __Host-
 // by TLS only, for this host alone, and from no other host.
 func (c *Console) cookieName() string {
 	if c.Secure {
-		return "__Host-petcat-console"
+		return "__Host-petcat-console-" + c.Deployment
 	}
-	return "petcat-console"
+	return "petcat-console-" + c.Deployment
 }
 
 // setCookie sets the cookie for a time, or removes it.
@@ -64,8 +48,7 @@ func signedIn(next handle) handle {
 			if _, err := x.r.Cookie(x.cookieName()); err == nil {
 				ended = "ended"
 			}
-			x.goTo("sign-in", ended)
-			return nil
+			return x.goTo("sign-in", ended)
 		case err != nil:
 			return err
 		}
@@ -119,7 +102,7 @@ func signIn(x *exchange) error {
 	if x.Failures.Peek(clientnet.Of(from)).Minute.Remaining <= 0 {
 		return errTooManyAttempts()
 	}
-	link, err := petcat.ParseToken(x.form("token"))
+	link, err := petcat.ParseToken(x.value("token"))
 	if err != nil {
 		return x.signInFailed(from, err)
 	}
@@ -136,21 +119,13 @@ func signIn(x *exchange) error {
 	}
 	x.Logger.InfoContext(x.r.Context(), "an operator signed in", "operator", string(session.Operator), "address", from)
 	x.setCookie(token.Secret.Reveal(), petcat.SessionLife)
-	x.goTo("", "")
-	return nil
+	return x.goTo("", "")
 }
 
-// signInFailed counts a failed attempt, and answers it slowly.
+// signInFailed counts a failed attempt.
 func (x *exchange) signInFailed(from netip.Addr, err error) error {
 	x.Failures.Take(clientnet.Of(from))
 	x.Logger.WarnContext(x.r.Context(), "an attempt to sign in to the console failed", "address", from)
-	select {
-	case x.failing <- struct{}{}:
-		defer func() { <-x.failing }()
-	default:
-		return errTooManyAttempts()
-	}
-	x.patience(x.r.Context())
 	x.problem = sentence(petcat.Public(err).Message)
 	return x.renderAs(http.StatusForbidden, "sign-in", view{Title: "Sign in"})
 }
@@ -169,8 +144,7 @@ func signOut(x *exchange) error {
 		return err
 	}
 	x.setCookie("", -time.Second)
-	x.goTo("sign-in", "")
-	return nil
+	return x.goTo("sign-in", "")
 }
 
 func signOutEverywhere(x *exchange) error {
@@ -178,6 +152,5 @@ func signOutEverywhere(x *exchange) error {
 		return err
 	}
 	x.setCookie("", -time.Second)
-	x.goTo("sign-in", "")
-	return nil
+	return x.goTo("sign-in", "")
 }

@@ -31,7 +31,7 @@ func TestSignIn(t *testing.T) {
 		t.Fatalf("%d cookies", len(cookies))
 	}
 	c := cookies[0]
-	if c.Name != "petcat-console" || !c.HttpOnly || c.Secure || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 7*24*3600 || c.Value == token {
+	if c.Name != "petcat-console-d1" || !c.HttpOnly || c.Secure || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 7*24*3600 || c.Value == token {
 		t.Errorf("the cookie is %s", c)
 	}
 	s.wantAudited("operator ada", "operator.sign_in", "operator ada")

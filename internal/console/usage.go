@@ -39,9 +39,9 @@ var usageSteps = map[string]struct { //nolint:gochecknoglobals // a table that n
 // usageQuery reads what is asked for, of the account that the path names, or of all. If
 // only the days are wrong, it returns the default time with the error.
 func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
-	v = usageView{Path: "usage", By: x.form("by")}
+	v = usageView{Path: "usage", By: x.value("by")}
 	if x.r.PathValue("account") != "" {
-		a, err := x.findAccount()
+		a, err := findAccount(x)
 		if err != nil {
 			return q, v, err
 		}
@@ -56,7 +56,7 @@ func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 	q.From = q.Step.Floor(q.To.Add(-by.ago))
 	from, to, err := x.usageDays(q, by.ago)
 	if err == nil {
-		q.From, q.To, v.From, v.To = from, to, x.form("from"), x.form("to")
+		q.From, q.To, v.From, v.To = from, to, x.value("from"), x.value("to")
 	}
 	v.Begin, v.End = q.From, q.To
 	return q, v, err

@@ -47,7 +47,7 @@ func (n *Node) serveConsole(context.Context) error {
 		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
 	n.console.Store(console.New(console.Options{
-		Store: n.backend, List: n.backend.list, Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version,
+		Store: n.backend, List: n.backend.list, Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version, Deployment: n.backend.Dataset(),
 		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
 		Settings: settings, Secure: n.consoleByTLS(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.clock, console.FailuresPerMinute),
