@@ -81,7 +81,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 	list = catalog.New(s.store.Dataset())
 	must(t, list.Load(t.Context(), s.store))
 	s.limiter = ratelimit.New(ratelimit.Options{
-		Clock: s.clock, Bans: petcat.EnforceBans, Banned: func(petcat.Ban) {},
+		Clock: s.clock, Bans: petcat.EnforceBans, SaveBan: func(context.Context, petcat.Ban) error { return nil }, Banned: func(petcat.Ban) {},
 		DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil },
 	})
 	o := Options{

@@ -9,6 +9,16 @@ import (
 	"petcat/internal/ratelimit"
 )
 
+const (
+	// FailuresPerMinute is how many failed credentials an address may send in a minute: a
+	// busy office behind one address with a wrong key in a script stays below it, guessing
+	// at keys does not.
+	FailuresPerMinute = 600
+	// PeeksPerMinute is how often an account may ask one node for its usage in a minute: it
+	// costs the account nothing.
+	PeeksPerMinute = 60
+)
+
 // admit charges the caller and calls next, or refuses the request. It sets the rate-limit
 // headers before any other answer can be written.
 func (s *Server) admit(next handler) handler {

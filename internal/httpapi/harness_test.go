@@ -69,7 +69,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	s.catalog = catalog.New(s.store.Dataset())
 	must(t, s.catalog.Load(t.Context(), s.store))
 	s.limiter = ratelimit.New(ratelimit.Options{
-		Clock: s.clock, DayUsed: nothingUsed, Bans: petcat.EnforceBans,
+		Clock: s.clock, DayUsed: nothingUsed, Bans: petcat.EnforceBans, SaveBan: func(context.Context, petcat.Ban) error { return nil },
 		Banned: func(b petcat.Ban) {
 			if err := s.store.SaveBan(context.WithoutCancel(t.Context()), b); err != nil {
 				t.Errorf("save a ban: %v", err)
@@ -83,7 +83,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	s.store.OnAccessChange(s.keyring.Poll)
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Pets: s.store, Orders: s.store, Keyring: s.keyring, Limiter: s.limiter,
-		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, ratelimit.PeeksPerMinute),
+		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute),
 		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe,
 	}
 	for _, f := range change {

@@ -16,7 +16,7 @@ const chargeConnections = 2
 
 // Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The
 // revision is read by the same statement, whose snapshot is taken after the call arrived.
-func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, newest petcat.Revision, err error) {
+func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, err error) {
 	const query = `SELECT now, admitted, minute_used, day_used, (SELECT revision FROM counter)
 		FROM charge_quota($1::int8[], $2::int8[], $3::int8[])`
 	accounts, perMinute, perDay := make([]int64, len(charges)), make([]int64, len(charges)), make([]int64, len(charges))
@@ -30,7 +30,7 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 			return err
 		}
 		counts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c petcat.QuotaCount, err error) {
-			err = row.Scan(&c.Now, &c.Admitted, &c.MinuteUsed, &c.DayUsed, &newest)
+			err = row.Scan(&c.Now, &c.Admitted, &c.MinuteUsed, &c.DayUsed, &c.Newest)
 			c.Now *= int64(time.Microsecond)
 			return c, err
 		})
@@ -40,10 +40,10 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 		err = fmt.Errorf("charge_quota answered %d of %d charges", len(counts), len(charges))
 	}
 	if err != nil {
-		return nil, 0, translate(err, "charge quotas")
+		return nil, translate(err, "charge quotas")
 	}
-	s.history.reached(newest, before)
-	return counts, newest, nil
+	s.history.reached(counts[0].Newest, before)
+	return counts, nil
 }
 
 // cleanSpent deletes the counts of accounts that were not charged for two days, some at a

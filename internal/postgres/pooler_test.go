@@ -45,7 +45,7 @@ func TestBehindAPooler(t *testing.T) {
 				if _, err := s.AccessChangesSince(t.Context(), 0); err != nil {
 					t.Errorf("changes: %v", err)
 				}
-				if _, _, err := s.Charge(t.Context(), []petcat.QuotaCharge{{Account: 1, Quota: petcat.Quota{PerMinute: 1, PerDay: 1}}}); err != nil {
+				if _, err := s.Charge(t.Context(), []petcat.QuotaCharge{{Account: 1, Quota: petcat.Quota{PerMinute: 1, PerDay: 1}}}); err != nil {
 					t.Errorf("charge: %v", err)
 				}
 			}

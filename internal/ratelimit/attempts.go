@@ -7,18 +7,9 @@ import (
 	"petcat/internal/clock"
 )
 
-const (
-	// FailuresPerMinute is how many failed credentials an address may send in a minute: a
-	// busy office behind one address with a wrong key in a script stays below it, guessing
-	// at keys does not.
-	FailuresPerMinute = 600
-	// PeeksPerMinute is how often an account may ask one node for its usage in a minute: it
-	// costs the account nothing.
-	PeeksPerMinute = 60
-	// maxCounts bounds the memory of a bucket to about 2 MB. Past it, newcomers of that
-	// minute share one count.
-	maxCounts = 65_536
-)
+// maxCounts bounds the memory of a bucket to about 2 MB. Past it, newcomers of that minute
+// share one count.
+const maxCounts = 65_536
 
 // Bucket limits what each of many may do in each UTC minute, on this node alone: failed
 // credentials of an address, or requests of an account that are not charged. Use

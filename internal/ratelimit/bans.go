@@ -2,26 +2,22 @@ package ratelimit
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"sync"
 	"time"
 
 	"petcat"
-	"petcat/internal/clock"
 )
 
 // bans knows the bans of all keys, and counts the early retries that keys make on this node.
 type bans struct {
-	mode    petcat.BanMode
-	imposed func(petcat.Ban)
+	Options
+
+	stop   chan struct{} // closed to end saving
+	saving sync.WaitGroup
 
 	mu   sync.RWMutex
 	keys map[petcat.KeyID]*history // guarded by mu; only keys that were refused or banned
-}
-
-func newBans(mode petcat.BanMode, imposed func(petcat.Ban)) bans {
-	return bans{mode: mode, imposed: imposed, keys: make(map[petcat.KeyID]*history)}
 }
 
 // history is what is remembered of a key.
@@ -45,7 +41,7 @@ func (b *bans) end(key petcat.KeyID, now int64) int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	h := b.keys[key]
-	if b.mode != petcat.EnforceBans || h == nil || !h.inForce(now) {
+	if b.Bans != petcat.EnforceBans || h == nil || !h.inForce(now) {
 		return 0
 	}
 	return h.ban.EndsAt.Unix()
@@ -58,11 +54,12 @@ func (b *bans) refuse(c Charge, u Usage) Decision {
 	early, ban := b.retried(c, u.Now)
 	switch threshold := petcat.BanThreshold(c.Quota); {
 	case ban != nil:
-		b.imposed(*ban)
+		b.Banned(*ban)
+		b.saving.Go(func() { b.save(*ban) })
 		if !ban.Shadow {
 			return u.Banned(ban.EndsAt.Unix(), c.Key)
 		}
-	case b.mode == petcat.EnforceBans && 2*early >= threshold:
+	case b.Bans == petcat.EnforceBans && 2*early >= threshold:
 		d.Warn, d.EarlyRetriesLeft = true, threshold-early
 	}
 	return d
@@ -74,7 +71,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := b.history(c.Key)
-	if b.mode == petcat.BansOff || h.inForce(now) {
+	if b.Bans == petcat.BansOff || h.inForce(now) {
 		return 0, nil
 	}
 	if minute := minuteOf(now); h.minute != minute {
@@ -94,7 +91,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 		// it tells one ban of a key from another.
 		StartedAt:    at.Truncate(time.Millisecond),
 		EndsAt:       at.Add(petcat.BanDuration(level) + time.Second - 1).Truncate(time.Second),
-		EarlyRetries: int(h.early), Shadow: b.mode == petcat.ShadowBans,
+		EarlyRetries: int(h.early), Shadow: b.Bans == petcat.ShadowBans,
 	}
 	h.early = 0
 	imposed := h.ban
@@ -105,7 +102,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 // the known one changes nothing, and a lifted ban stays lifted. A limiter that enforces
 // bans has no use for shadow bans.
 func (b *bans) apply(ban petcat.Ban) {
-	if b.mode == petcat.BansOff || ban.Shadow && b.mode == petcat.EnforceBans {
+	if b.Bans == petcat.BansOff || ban.Shadow && b.Bans == petcat.EnforceBans {
 		return
 	}
 	ban.StartedAt = ban.StartedAt.Truncate(time.Millisecond)
@@ -137,55 +134,25 @@ func (b *bans) sweep(now int64) {
 	})
 }
 
-// BanWriter saves bans in the background: a request does not wait for the store, and a ban
-// holds from the moment that it is imposed. A ban that cannot be saved is retried every
-// second until it has ended.
-type BanWriter struct {
-	store   petcat.BanStore
-	clock   clock.Clock
-	logger  *slog.Logger
-	stop    chan struct{} // closed by Close
-	running sync.WaitGroup
-}
-
-const (
-	banRetry   = time.Second
-	banTimeout = 5 * time.Second // of one attempt
-)
-
-// NewBanWriter returns a writer. Close ends it.
-func NewBanWriter(store petcat.BanStore, c clock.Clock, logger *slog.Logger) *BanWriter {
-	return &BanWriter{store: store, clock: c, logger: logger, stop: make(chan struct{})}
-}
-
-// Banned saves a ban. It does not block.
-func (w *BanWriter) Banned(b petcat.Ban) { w.running.Go(func() { w.save(b) }) }
-
-// Close tries once more to save the bans that wait. No Banned may follow.
-func (w *BanWriter) Close() {
-	close(w.stop)
-	w.running.Wait()
-}
-
-func (w *BanWriter) save(b petcat.Ban) {
-	stopping := false
-	for attempt := 1; ; attempt++ {
-		ctx, cancel := context.WithTimeout(context.Background(), banTimeout) //nolint:forbidigo // a ban outlives the request that led to it
-		err := w.store.SaveBan(ctx, b)
+// save saves a ban in the background: no request waits for the store, and a ban holds from
+// the moment that it is imposed. If it cannot be saved, it is tried again each second until
+// it has ended, and once more at the end of the process.
+func (b *bans) save(ban petcat.Ban) {
+	for stopping := false; ; {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // a ban outlives the request that led to it
+		err := b.SaveBan(ctx, ban)
 		cancel()
-		switch {
-		case err == nil:
+		if err == nil {
 			return
-		case stopping, petcat.CodeOf(err) == petcat.CodeNotFound, !w.clock.Read().Time().Before(b.EndsAt):
-			w.logger.Error("a ban was not saved and ends with this process", "key", b.Key, "error", err)
+		}
+		if stopping || petcat.CodeOf(err) == petcat.CodeNotFound || !b.Clock.Read().Time().Before(ban.EndsAt) {
+			b.Logger.Error("a ban was not saved and ends with this process", "key", ban.Key, "error", err)
 			return
-		case attempt == 1:
-			w.logger.Error("a ban could not be saved; retrying until it ends", "key", b.Key, "error", err)
 		}
 		select {
-		case <-w.stop:
+		case <-b.stop:
 			stopping = true
-		case <-time.After(banRetry):
+		case <-time.After(time.Second):
 		}
 	}
 }

@@ -177,117 +177,129 @@ func TestBanAndAClockThatIsSet(t *testing.T) {
 	})
 }
 
-// banStore saves bans, or fails.
-type banStore struct {
-	petcat.BanStore // nil: nothing else is called
+// saver saves bans, or fails.
+type saver struct {
+	*ratelimit.Limiter
 
+	log   strings.Builder
 	mu    sync.Mutex
 	fail  func(ctx context.Context, b petcat.Ban) error // guarded by mu; nil: it saves
 	asked int                                           // guarded by mu
 	saved []petcat.KeyID                                // guarded by mu
 }
 
-func (s *banStore) SaveBan(ctx context.Context, b petcat.Ban) error {
+func (s *saver) SaveBan(ctx context.Context, b petcat.Ban) (err error) {
 	s.mu.Lock()
 	s.asked++
 	fail := s.fail
 	s.mu.Unlock()
 	if fail != nil {
-		if err := fail(ctx, b); err != nil {
-			return err
-		}
+		err = fail(ctx, b)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saved = append(s.saved, b.Key)
-	return nil
+	if err == nil {
+		s.saved = append(s.saved, b.Key)
+	}
+	return err
 }
 
-func (s *banStore) set(fail func(ctx context.Context, b petcat.Ban) error) {
+func (s *saver) set(fail func(ctx context.Context, b petcat.Ban) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = fail
 }
 
-func TestBanWriter(t *testing.T) {
-	away := func(context.Context, petcat.Ban) error { return errors.New("away") }
-	type run struct {
-		*banStore
-		*ratelimit.BanWriter
-		log *strings.Builder
-	}
-	// wantSaved checks what was saved and how often the store was asked since the last look.
-	wantSaved := func(t *testing.T, s run, asked int, keys ...petcat.KeyID) {
-		t.Helper()
-		synctest.Wait()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		slices.Sort(s.saved)
-		if !slices.Equal(s.saved, keys) || s.asked != asked {
-			t.Errorf("saved %v with %d calls, want %v with %d", s.saved, s.asked, keys, asked)
+// ban has keys banned: their quota is spent from the beginning.
+func (s *saver) ban(t *testing.T, keys ...petcat.KeyID) {
+	t.Helper()
+	for n := range 102 {
+		for _, key := range keys {
+			if _, err := s.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: key}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		s.saved, s.asked = nil, 0
+		if n == 0 {
+			time.Sleep(petcat.EarlyRetryGrace + 1)
+		}
 	}
-	ban := func(key petcat.KeyID) petcat.Ban {
-		return petcat.Ban{Key: key, Account: 1, Level: 1, StartedAt: time.Now(), EndsAt: time.Now().Add(time.Minute)}
+	synctest.Wait()
+}
+
+// wantSaved checks which bans were saved and how often the store was asked since the last
+// look.
+func (s *saver) wantSaved(t *testing.T, asked int, keys ...petcat.KeyID) {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.Sort(s.saved)
+	if !slices.Equal(s.saved, keys) || s.asked != asked {
+		t.Errorf("saved %v with %d calls, want %v with %d", s.saved, s.asked, keys, asked)
 	}
-	for name, test := range map[string]func(t *testing.T, s run){
-		"at once": func(t *testing.T, s run) {
-			s.Banned(ban(1))
-			s.Banned(ban(2))
-			wantSaved(t, s, 2, 1, 2)
+	s.saved, s.asked = nil, 0
+}
+
+func TestBansAreSaved(t *testing.T) {
+	away := func(context.Context, petcat.Ban) error { return errors.New("away") }
+	for name, test := range map[string]func(t *testing.T, s *saver){
+		"at once": func(t *testing.T, s *saver) {
+			s.ban(t, 1, 2)
+			s.wantSaved(t, 2, 1, 2)
 		},
-		"repeated until it stands": func(t *testing.T, s run) {
+		"repeated until it stands": func(t *testing.T, s *saver) {
 			s.set(away)
-			s.Banned(ban(1))
+			s.ban(t, 1)
 			time.Sleep(9*time.Second + time.Millisecond)
-			wantSaved(t, s, 10)
+			s.wantSaved(t, 10)
 			s.set(nil)
 			time.Sleep(time.Second)
-			wantSaved(t, s, 1, 1)
-			if n := strings.Count(s.log.String(), "level=ERROR"); n != 1 {
-				t.Errorf("%d errors were logged, want 1: %s", n, s.log)
-			}
+			s.wantSaved(t, 1, 1)
 		},
-		"until it ends": func(t *testing.T, s run) {
+		"until it ends": func(t *testing.T, s *saver) {
 			s.set(away)
-			s.Banned(ban(1))
+			s.ban(t, 1)
 			time.Sleep(time.Hour)
-			wantSaved(t, s, 61)
+			s.wantSaved(t, 62)
 		},
-		"one that is stuck delays no other": func(t *testing.T, s run) {
+		"one that is stuck delays no other": func(t *testing.T, s *saver) {
 			s.set(func(ctx context.Context, b petcat.Ban) error {
 				if b.Key == 1 {
 					<-ctx.Done()
-					return ctx.Err()
 				}
-				return nil
+				return ctx.Err()
 			})
-			s.Banned(ban(1))
-			s.Banned(ban(2))
-			wantSaved(t, s, 2, 2)
+			s.ban(t, 1, 2)
+			s.wantSaved(t, 2, 2)
 		},
-		"of a key that is gone": func(t *testing.T, s run) {
+		"of a key that is gone": func(t *testing.T, s *saver) {
 			s.set(func(context.Context, petcat.Ban) error { return petcat.Errorf(petcat.CodeNotFound, "no such key") })
-			s.Banned(ban(1))
+			s.ban(t, 1)
 			time.Sleep(time.Minute)
-			wantSaved(t, s, 1)
+			s.wantSaved(t, 1)
+			if n := strings.Count(s.log.String(), "level=ERROR"); n != 1 {
+				t.Errorf("%d errors were logged, want 1: %s", n, &s.log)
+			}
 		},
-		"once more at the end": func(t *testing.T, s run) {
+		"once more at the end": func(t *testing.T, s *saver) {
 			s.set(away)
-			s.Banned(ban(1))
-			wantSaved(t, s, 1)
+			s.ban(t, 1)
+			s.wantSaved(t, 1)
 			s.set(nil)
+			defer s.wantSaved(t, 1, 1)
+			s.Close()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := run{banStore: &banStore{}, log: new(strings.Builder)}
-				s.BanWriter = ratelimit.NewBanWriter(s.banStore, clock.NewSystem(), slog.New(slog.NewTextHandler(s.log, nil)))
+				s := &saver{}
+				s.Limiter = ratelimit.New(ratelimit.Options{
+					Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&s.log, nil)), DayUsed: nothingUsed,
+					Bans: petcat.EnforceBans, Banned: func(petcat.Ban) {}, SaveBan: s.SaveBan,
+				})
 				test(t, s)
-				s.BanWriter.Close()
-				if name == "once more at the end" {
-					wantSaved(t, s, 1, 1)
+				if name != "once more at the end" {
+					s.Close()
 				}
 			})
 		})

@@ -40,12 +40,12 @@ type slowCounters struct {
 	of *trueTime
 }
 
-func (c *slowCounters) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, petcat.Revision, error) {
+func (c *slowCounters) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
 	c.of.now += int64(c.of.there)
-	counts, newest, err := c.counters.Charge(ctx, charges)
+	counts, err := c.counters.Charge(ctx, charges)
 	c.of.now += int64(c.of.back)
 	c.of.there, c.of.back = 0, 0
-	return counts, newest, err
+	return counts, err
 }
 
 // A caller who waited as told is admitted, by any node, whatever happens to the clock of

@@ -29,16 +29,16 @@ const (
 	maxWaiting = 16_384
 )
 
-var (
-	// errOverloaded: too many requests wait, or the request's call failed while others were
-	// answered. Such requests are never admitted from memory, so that a quota is exact under
-	// any load.
-	errOverloaded = errors.New("too many requests wait to be counted")
-	// ErrSilent: the counters do not answer, so memory decides.
-	ErrSilent = errors.New("the counters do not answer")
-	// ErrAway: the counters have not answered for so long that memory is not trusted.
-	ErrAway = errors.New("the counters have not answered for 30 seconds")
-)
+// ErrSilent says that the counters do not answer, so that memory decides.
+var ErrSilent = errors.New("the counters do not answer")
+
+// ErrAway says that the counters have not answered for so long that memory is not trusted.
+var ErrAway = errors.New("the counters have not answered for 30 seconds")
+
+// errOverloaded: too many requests wait, or the request's call failed while others were
+// answered. Such requests are never admitted from memory, so that a quota is exact under any
+// load.
+var errOverloaded = errors.New("too many requests wait to be counted")
 
 // pending is a request that waits for the counters.
 type pending struct {
@@ -47,8 +47,7 @@ type pending struct {
 	since int64       // monotonic
 	gone  atomic.Bool // nobody waits for it
 
-	got    petcat.QuotaCount
-	newest petcat.Revision
+	got petcat.QuotaCount
 }
 
 // expired keeps requests from being charged whose callers have been answered, or would be
@@ -106,23 +105,23 @@ func (p *pulse) judge(sent, now int64) error {
 func (l *Limiter) Err() error {
 	l.pulse.mu.Lock()
 	defer l.pulse.mu.Unlock()
-	switch {
-	case l.pulse.ended == 0:
+	if l.pulse.ended == 0 {
 		return nil
-	case l.Clock.Read().Mono-l.pulse.ended > int64(trust):
+	}
+	if l.Clock.Read().Mono-l.pulse.ended > int64(trust) {
 		return ErrAway
 	}
 	return ErrSilent
 }
 
 // ask has the counters decide a request.
-func (l *Limiter) ask(q petcat.QuotaCharge) (*pending, error) {
+func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	l.pulse.mu.Lock()
 	live, silent := l.pulse.live, l.pulse.ended != 0
 	l.pulse.mu.Unlock()
 	if silent {
 		if !l.pulse.probing.CompareAndSwap(false, true) {
-			return nil, cmp.Or(l.Err(), ErrSilent)
+			return got, cmp.Or(l.Err(), ErrSilent)
 		}
 		defer l.pulse.probing.Store(false)
 		live = context.Background() //nolint:forbidigo // a probe waits for its call
@@ -130,14 +129,14 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (*pending, error) {
 	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono}
 	switch err := l.calls.Submit(live, r); {
 	case err == nil:
-		return r, nil
+		return r.got, nil
 	case live.Err() != nil || errors.Is(err, ErrSilent):
 		r.gone.Store(true)
-		return nil, cmp.Or(l.Err(), ErrSilent)
+		return got, cmp.Or(l.Err(), ErrSilent)
 	case errors.Is(err, groupcommit.ErrFull):
-		return nil, errOverloaded
+		return got, errOverloaded
 	default:
-		return nil, err
+		return got, err
 	}
 }
 
@@ -152,7 +151,7 @@ func (l *Limiter) charge(group []*pending) error {
 	sent := l.Clock.Read()
 	ctx, cancel := context.WithTimeout(context.Background(), silence) //nolint:forbidigo // a call belongs to no single request
 	defer cancel()
-	counts, newest, err := l.Counters.Charge(ctx, charges)
+	counts, err := l.Counters.Charge(ctx, charges)
 	for err != nil { // one failure is no silence: others may be answered
 		if verdict := l.pulse.judge(sent.Mono, l.Clock.Read().Mono); verdict != nil {
 			return verdict
@@ -162,7 +161,7 @@ func (l *Limiter) charge(group []*pending) error {
 	heard := l.Clock.Read()
 	l.pulse.heard(heard.Mono)
 	for i, r := range group {
-		r.got, r.newest = counts[i], newest
+		r.got = counts[i]
 		l.learn(r.Account, counts[i], sent, heard)
 	}
 	return nil
@@ -187,6 +186,7 @@ func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, heard cl
 // suspended, nor by the wall clock, which may be set.
 func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
 	now := l.Clock.Read()
+	u.Quota = c.Quota
 	l.with(c.Account, func(a *account) {
 		window := petcat.Minute
 		switch {
@@ -197,11 +197,11 @@ func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
 		case a.minuteUsed < c.Quota.PerMinute:
 			return
 		}
-		left := window.Reset(window.Index(unixOf(a.at)))*nanosPerSecond - a.at
+		left := window.Reset(window.Index(a.at/nanosPerSecond))*nanosPerSecond - a.at
 		if spent = now.Mono < a.sent.Mono+left && now.Wall < a.sent.Wall+left; spent {
 			// Counted from when the answer was heard, so that Retry-After is never early.
 			at := min(a.at+max(0, now.Mono-a.heard.Mono), a.at+left-1)
-			u = Usage{Now: at, Quota: c.Quota, DayUsed: a.dayUsed}
+			u.QuotaCount = petcat.QuotaCount{Now: at, DayUsed: a.dayUsed}
 			if minuteOf(at) == a.minute {
 				u.MinuteUsed = a.minuteUsed
 			}

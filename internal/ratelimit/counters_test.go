@@ -29,19 +29,19 @@ func newScripted() *scripted {
 	return &scripted{counters: counters{clock: clock.NewSystem(), used: make(map[petcat.AccountID]petcat.QuotaCount)}, plan: func() (time.Duration, error) { return time.Millisecond, nil }}
 }
 
-func (s *scripted) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, petcat.Revision, error) {
+func (s *scripted) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
 	s.mu.Lock()
 	takes, err := s.plan()
 	s.mu.Unlock()
 	select {
 	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+		return nil, ctx.Err()
 	case <-time.After(takes):
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	counts, newest, err := s.counters.Charge(ctx, charges)
+	counts, err := s.counters.Charge(ctx, charges)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range counts {
@@ -50,7 +50,7 @@ func (s *scripted) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]
 		}
 	}
 	s.at = time.Now()
-	return counts, newest, err
+	return counts, err
 }
 
 func (s *scripted) set(plan func() (time.Duration, error)) {

@@ -21,14 +21,9 @@ const (
 
 // Usage is what an account has used of its quota at one moment.
 type Usage struct {
-	// Now is the moment, by the clock that decided, in nanoseconds since the Unix epoch.
-	Now        int64
-	Quota      petcat.Quota
-	MinuteUsed int64
-	DayUsed    int64
-	// Newest is the newest revision of the store that was committed after the request
-	// arrived; 0: the store was not asked.
-	Newest petcat.Revision
+	petcat.QuotaCount // its clock is the one that decided
+
+	Quota petcat.Quota
 }
 
 // WindowState is the state of one window of an account.
@@ -40,7 +35,7 @@ type WindowState struct {
 
 // SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
 // ends, in whole seconds, rounded up, at least 1.
-func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-unixOf(now)) }
+func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-now/nanosPerSecond) }
 
 // Decision is the answer to a [Charge]. All of it describes one moment.
 type Decision struct {
@@ -105,10 +100,7 @@ func state(limit, used, reset int64) WindowState {
 // nanoseconds, by the clock that decided): seconds have passed, and of a window that began
 // since, the request has used nothing.
 func (d Decision) At(now int64) Decision {
-	u := d.Usage
-	if now <= u.Now {
-		return d
-	}
+	u, now := d.Usage, max(now, d.Now)
 	if minuteOf(now) != minuteOf(u.Now) {
 		u.MinuteUsed = 0
 	}
@@ -150,11 +142,8 @@ func dayJitter(key petcat.KeyID, day int64) int64 {
 // retryAfter returns the seconds from now (nanoseconds) to a Unix second, rounded up from
 // 50 ms more: the clock of a caller may run fast.
 func retryAfter(now, unix int64) int64 {
-	return max(1, unix-unixOf(now-int64(50*time.Millisecond)))
+	return max(1, unix-(now-int64(50*time.Millisecond))/nanosPerSecond)
 }
-
-// unixOf returns the Unix second that holds a moment.
-func unixOf(now int64) int64 { return now / nanosPerSecond }
 
 func minuteOf(now int64) int64 { return now / int64(petcat.Minute.Length()) }
 

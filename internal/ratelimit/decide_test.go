@@ -8,9 +8,13 @@ import (
 	"petcat/internal/ratelimit"
 )
 
+func usage(now int64, q petcat.Quota, minuteUsed, dayUsed int64) ratelimit.Usage {
+	return ratelimit.Usage{QuotaCount: petcat.QuotaCount{Now: now, MinuteUsed: minuteUsed, DayUsed: dayUsed}, Quota: q}
+}
+
 func TestDecisionAt(t *testing.T) {
 	begin := noon.Add(18 * time.Second)
-	d := ratelimit.Usage{Now: begin.UnixNano(), Quota: free, MinuteUsed: 10, DayUsed: 970}.Answer(ratelimit.Admitted, 1)
+	d := usage(begin.UnixNano(), free, 10, 970).Answer(ratelimit.Admitted, 1)
 	minute, day := noon.Unix()+60, noon.Unix()+12*3600
 	fresh := func(limit, reset int64) ratelimit.WindowState {
 		return ratelimit.WindowState{Limit: limit, Remaining: limit, Reset: reset}
@@ -39,7 +43,7 @@ func TestDecisionAt(t *testing.T) {
 // A ban is shown with the window that is spent when that ends no earlier: a client that
 // returns at the end of the ban would be refused once more.
 func TestBannedUntilAWindowEnds(t *testing.T) {
-	u := ratelimit.Usage{Now: noon.UnixNano() + 1e9/2, Quota: free, DayUsed: 1_000}
+	u := usage(noon.UnixNano()+1e9/2, free, 0, 1_000)
 	day := u.Answer(ratelimit.DaySpent, 1)
 	for end, limit := range map[int64]int64{day.Day.Reset - 1: 1_000, day.Day.Reset: 1_000, day.Day.Reset + 1: 60} {
 		d := u.Banned(end, 1)
@@ -61,7 +65,7 @@ func TestRetryAfter(t *testing.T) {
 		0: 61, 49 * time.Millisecond: 61, 50 * time.Millisecond: 60, time.Second: 60, 1100 * time.Millisecond: 59,
 		59*time.Second + 900*time.Millisecond: 1, time.Minute - 1: 1,
 	} {
-		u := ratelimit.Usage{Now: noon.Add(after).UnixNano(), Quota: petcat.Quota{PerMinute: 1, PerDay: 10}, MinuteUsed: 1, DayUsed: 1}
+		u := usage(noon.Add(after).UnixNano(), petcat.Quota{PerMinute: 1, PerDay: 10}, 1, 1)
 		want(t, "Retry-After after "+after.String(), u.Answer(u.Verdict(), 1).RetryAfter, seconds)
 	}
 }
@@ -69,7 +73,7 @@ func TestRetryAfter(t *testing.T) {
 // All days end at once, so keys are spread over the first minute of the next one, and each
 // key gets the same moment however often it asks.
 func TestDayJitter(t *testing.T) {
-	u := ratelimit.Usage{Now: noon.UnixNano() + 1e9/2, Quota: free, DayUsed: 1_000}
+	u := usage(noon.UnixNano()+1e9/2, free, 0, 1_000)
 	seen := make(map[int64]int)
 	for key := range petcat.KeyID(6_100) {
 		d := u.Answer(ratelimit.DaySpent, key)

@@ -20,6 +20,7 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -47,8 +48,10 @@ type Options struct {
 	DayUsed func(ctx context.Context, account petcat.AccountID, day int64) (int64, error)
 	Bans    petcat.BanMode
 	// Banned is called with each ban that this limiter imposes, shadow bans included. It
-	// must not block.
-	Banned func(petcat.Ban)
+	// must not block. SaveBan makes the ban last.
+	Banned  func(petcat.Ban)
+	SaveBan func(ctx context.Context, b petcat.Ban) error
+	Logger  *slog.Logger
 	// Observe, if set, is called with the size and the duration of each call of the
 	// counters.
 	Observe func(requests int, took time.Duration)
@@ -58,11 +61,10 @@ type Options struct {
 type Limiter struct {
 	Options
 
-	bans  bans
+	bans  *bans
 	began int64                            // the day in which this node began to count
 	calls *groupcommit.Committer[*pending] // of the counters; nil without them
 	pulse pulse                            // of the counters
-	swept int64                            // monotonic; of Check alone
 
 	// Local is how many requests were decided in memory because the counters were silent,
 	// and Overloaded how many were refused because they could not be counted in time.
@@ -91,15 +93,16 @@ type account struct {
 	sent, heard clock.Reading
 }
 
-// sweepEvery is how often accounts and keys are dropped that no longer matter.
-const sweepEvery = 10 * time.Minute
+// SweepEvery is how often Sweep is to be called.
+const SweepEvery = 10 * time.Minute
 
 const minutesPerDay = 24 * 60
 
 // New returns a running limiter. Close ends it.
 func New(o Options) *Limiter {
 	now := o.Clock.Read()
-	l := &Limiter{Options: o, bans: newBans(o.Bans, o.Banned), began: dayOf(now.Wall), swept: now.Mono}
+	l := &Limiter{Options: o, began: dayOf(now.Wall)}
+	l.bans = &bans{Options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
 	for i := range l.shards {
 		l.shards[i].accounts = make(map[petcat.AccountID]*account)
 	}
@@ -113,8 +116,11 @@ func New(o Options) *Limiter {
 	return l
 }
 
-// Close ends the calls of the counters. No Spend may follow.
+// Close ends the calls of the counters, and waits for the bans that are being saved. No
+// Spend may follow.
 func (l *Limiter) Close() {
+	close(l.bans.stop)
+	l.bans.saving.Wait()
 	if l.calls != nil {
 		l.calls.Close()
 	}
@@ -125,31 +131,23 @@ func (l *Limiter) Close() {
 // [petcat.CodeServiceUnavailable]: the use of the quota cannot be read, or not in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key, l.Clock.Read().Wall); end != 0 {
-		u, _ := l.countInMemory(c, petcat.Quota{})
-		return u.Banned(end, c.Key), nil
+		return l.countInMemory(c, petcat.Quota{}).Banned(end, c.Key), nil
 	}
-	u, admitted, err := l.count(ctx, c, c.Quota)
-	switch {
-	case err != nil:
-		return Decision{}, err
-	case admitted:
-		return u.Answer(Admitted, c.Key), nil
-	default:
-		return l.bans.refuse(c, u), nil
+	u, err := l.count(ctx, c, c.Quota)
+	if err != nil || u.Admitted {
+		return u.Answer(Admitted, c.Key), err
 	}
+	return l.bans.refuse(c, u), nil
 }
 
 // Peek returns the state of an account and a key, and charges nothing: the verdict is that
 // of a request that would arrive now. Its error is that of Spend.
 func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
-	u, _, err := l.count(ctx, c, petcat.Quota{PerDay: c.Quota.PerDay})
-	if err != nil {
-		return Decision{}, err
-	}
+	u, err := l.count(ctx, c, petcat.Quota{PerDay: c.Quota.PerDay})
 	if end := l.bans.end(c.Key, u.Now); end != 0 {
-		return u.Banned(end, c.Key), nil
+		return u.Banned(end, c.Key), err
 	}
-	return u.Answer(u.Verdict(), c.Key), nil
+	return u.Answer(u.Verdict(), c.Key), err
 }
 
 // ApplyBan makes a ban hold here that was imposed, lifted or loaded elsewhere.
@@ -157,45 +155,37 @@ func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
 
 // count counts a request within a quota: in memory if this node serves alone, if the quota
 // is known to be spent, or if the counters are silent.
-func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u Usage, admitted bool, err error) {
+func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u Usage, err error) {
 	if l.calls == nil {
-		if err := l.learnDay(ctx, c.Account); err != nil {
-			return u, false, unavailable(err)
-		}
-		u, admitted = l.countInMemory(c, within)
-		return u, admitted, nil
+		err = l.learnDay(ctx, c.Account)
+	} else if u, spent := l.spent(c); spent {
+		return u, nil
+	} else if u.QuotaCount, err = l.ask(petcat.QuotaCharge{Account: c.Account, Quota: within}); err == nil {
+		return u, nil
 	}
-	if u, spent := l.spent(c); spent {
-		return u, false, nil
-	}
-	r, err := l.ask(petcat.QuotaCharge{Account: c.Account, Quota: within})
 	switch {
-	case err == nil:
-		return Usage{r.got.Now, c.Quota, r.got.MinuteUsed, r.got.DayUsed, r.newest}, r.got.Admitted, nil
 	case errors.Is(err, ErrSilent):
 		l.Local.Add(1)
-		u, admitted = l.countInMemory(c, within)
-		return u, admitted, nil
 	case errors.Is(err, errOverloaded):
 		l.Overloaded.Add(1)
+		fallthrough
+	case err != nil:
+		return u, petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(err)
 	}
-	return u, false, unavailable(err)
-}
-
-func unavailable(cause error) error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(cause)
+	return l.countInMemory(c, within), nil
 }
 
 // countInMemory counts a request within a quota by what this node knows, and by its clock.
-func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage, admitted bool) {
+func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage) {
 	l.now(c.Account, func(a *account, now int64) {
-		if admitted = a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay; admitted {
+		admitted := a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay
+		if admitted {
 			a.minuteUsed++
 			a.dayUsed++
 		}
-		u = Usage{Now: now, Quota: c.Quota, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}
+		u = Usage{petcat.QuotaCount{Now: now, Admitted: admitted, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, c.Quota}
 	})
-	return u, admitted
+	return u
 }
 
 // now calls fn with an account in its current windows, under its lock, and with the time
@@ -243,26 +233,26 @@ func (l *Limiter) with(id petcat.AccountID, fn func(a *account)) {
 // learnDay reads from the usage history how much of an account's day is used, unless that
 // is known.
 func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID) error {
-	var known bool
-	var day int64
-	l.now(id, func(a *account, now int64) { known, day = a.dayKnown, dayOf(now) })
-	if known {
+	var day int64 // that is not known
+	l.now(id, func(a *account, now int64) {
+		if !a.dayKnown {
+			day = dayOf(now)
+		}
+	})
+	if day == 0 {
 		return nil
 	}
 	used, err := l.DayUsed(ctx, id, day)
-	if err != nil {
-		return err
-	}
 	l.now(id, func(a *account, now int64) {
-		if dayOf(now) == day {
+		if err == nil && dayOf(now) == day {
 			a.dayUsed, a.dayKnown = max(a.dayUsed, used), true
 		}
 	})
-	return nil
+	return err
 }
 
-// sweep drops the accounts of past days, and the keys that behave.
-func (l *Limiter) sweep() {
+// Sweep drops the accounts of past days, and the keys that behave.
+func (l *Limiter) Sweep() {
 	now := l.Clock.Read().Wall
 	// The counters' clock may be behind this one.
 	today := dayOf(now - int64(time.Hour))
@@ -276,13 +266,9 @@ func (l *Limiter) sweep() {
 }
 
 // Check is to be called about once a second. It finds out whether silent counters answer
-// again when no request does, and sweeps from time to time.
+// again when no request does.
 func (l *Limiter) Check() {
 	if l.Err() != nil {
 		_, _ = l.ask(petcat.QuotaCharge{}) // the answer is noted
-	}
-	if now := l.Clock.Read().Mono; now-l.swept > int64(sweepEvery) {
-		l.swept = now
-		l.sweep()
 	}
 }

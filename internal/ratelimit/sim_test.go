@@ -152,7 +152,7 @@ func (n *node) flush() bool {
 }
 
 // Charge implements [petcat.QuotaStore]: there, the function, and back.
-func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, petcat.Revision, error) {
+func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
 	n.wait()
 	w := n.w
 	w.mu.Lock()
@@ -172,10 +172,10 @@ func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petc
 		n.mu.Lock()
 		n.answered = time.Now()
 		n.mu.Unlock()
-		return counts, 1, nil
+		return counts, nil
 	case <-ctx.Done():
 		n.wait()
-		return nil, 0, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 

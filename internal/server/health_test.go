@@ -6,7 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/pgtest"
+	"petcat/internal/ratelimit"
 )
 
 // TestSince: the answer of /readyz says since when each part is unhealthy.
@@ -29,5 +32,37 @@ func TestSince(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", step.now, diff)
 		}
 		manual.Advance(time.Second)
+	}
+}
+
+// TestSilentCounters: while the database does not count, memory does and /readyz says so;
+// once it counts again, the node notices by itself, without a request.
+func TestSilentCounters(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	n := startTestNode(t, func(o *Options) { o.Settings.Database = petcat.NewSecret(database.Database(t)) })
+	spend := func() (ratelimit.Decision, error) {
+		return n.limiter.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 100, PerDay: 1_000}})
+	}
+	if d, err := spend(); err != nil || d.Newest != must(n.backend.Revision(t.Context())) {
+		t.Errorf("decided %+v, %v; want the newest revision", d, err)
+	}
+	database.Suspend()
+	d, err := spend()
+	if err != nil || d.Newest != 0 {
+		t.Errorf("while the database stands still: %+v, %v; want a decision of memory", d, err)
+	}
+	n.wantMetric(t, "petcat_limiter_silent", 1)
+	n.wantMetric(t, "petcat_limiter_local_total", 1)
+	if r, ready := n.readiness(); r.Status != "degraded" || !ready {
+		t.Errorf("the readiness is %+v, %v", r, ready)
+	}
+	database.Resume()
+	for begin := time.Now(); ; <-time.After(10 * time.Millisecond) {
+		if r, _ := n.readiness(); r.Status == "ready" {
+			break
+		} else if time.Since(begin) > 30*time.Second {
+			t.Fatalf("the readiness is %+v although the database is back", r)
+		}
 	}
 }

@@ -97,8 +97,8 @@ func newNode(ctx context.Context, o Options, l *listeners) *Node {
 	n.background, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
 	n.apiOptions = httpapi.Options{
-		Failures: ratelimit.NewBucket[clientnet.Net](n.clock, ratelimit.FailuresPerMinute),
-		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.clock, ratelimit.PeeksPerMinute),
+		Failures: ratelimit.NewBucket[clientnet.Net](n.clock, httpapi.FailuresPerMinute),
+		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.clock, httpapi.PeeksPerMinute),
 		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
 		Documents: documents(n.PublicURL()), TrustedProxies: clientnet.NewProxies(n.settings.TrustedProxies, n.log.Logger), CORSOrigins: n.settings.CORSOrigins,
 	}
@@ -150,21 +150,21 @@ func (n *Node) every(wait func() time.Duration, fn func(context.Context)) {
 func (n *Node) onClose(fn func(context.Context) error) { n.closers = append(n.closers, fn) }
 
 // startLimiter starts to count: in memory if this is the only node, else in the database.
-// Each ban is counted in the metrics, logged and saved.
+// Each ban is counted in the metrics and logged.
 func (n *Node) startLimiter(context.Context) error {
-	bans := ratelimit.NewBanWriter(n.backend, n.clock, n.log.Logger)
 	n.limiter = ratelimit.New(ratelimit.Options{
-		Clock: n.clock, Counters: n.backend.counters, DayUsed: n.backend.DayUsed, Bans: n.settings.Bans, Observe: n.metrics.Charge,
+		Clock: n.clock, Logger: n.log.Logger, Counters: n.backend.counters, DayUsed: n.backend.DayUsed, Observe: n.metrics.Charge,
+		Bans: n.settings.Bans, SaveBan: n.backend.SaveBan,
 		Banned: func(b petcat.Ban) {
 			n.metrics.Banned(b.Shadow)
 			n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
 				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
-			bans.Banned(b)
 		},
 	})
+	n.every(func() time.Duration { return checkInterval }, func(context.Context) { n.limiter.Check() })
+	n.every(func() time.Duration { return ratelimit.SweepEvery }, func(context.Context) { n.limiter.Sweep() })
 	n.onClose(func(context.Context) error {
 		n.limiter.Close()
-		bans.Close()
 		return nil
 	})
 	return nil
