@@ -1,25 +1,40 @@
-// Package doctor looks at everything that a deployment needs on one machine, beside a
+// Package doctor checks everything that a deployment needs on one machine, beside a
 // running node or without one, and says what to do about what it finds.
 //
-// It changes nothing: it makes no deployment, no directory and no schema; what it writes,
-// to measure the disk, it removes. Each part is looked at by itself, so that one that is
-// unavailable hides no other; what cannot be looked at without it is named. A server is
-// waited for no longer than [partTimeout].
+// It changes nothing: it makes no deployment, no directory and no schema, and removes the files
+// with which it tests the disk. A failed check hides no other.
 package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
 	"time"
 
 	"petcat/internal/backup"
 	"petcat/internal/clock"
 	"petcat/internal/config"
+	"petcat/internal/datadir"
+	"petcat/internal/openerror"
+	"petcat/internal/osfile"
+	"petcat/internal/postgres"
 	"petcat/internal/server"
 )
 
-// partTimeout bounds how long the servers of one part are waited for.
-const partTimeout = 10 * time.Second
+const (
+	// checkTimeout bounds how long a check waits for servers.
+	checkTimeout = 10 * time.Second
+	// The other thresholds are those of the alerts. Free space is in bytes; noRoom may be used
+	// up within an hour.
+	littleRoom, noRoom = 1_000_000_000, 100_000_000
+	slowSync           = 100 * time.Millisecond
+	clocksDiffer       = 2 * time.Second
+	expiresSoon        = 7 * 24 * time.Hour
+)
 
 // Status is how bad a finding is.
 type Status string
@@ -42,13 +57,12 @@ type Finding struct {
 // Store is an open deployment.
 type Store interface {
 	backup.Notes
-	Dataset() string
 	// Check reports whether the database answers.
 	Check(ctx context.Context) error
 	Close() error
 }
 
-// Options says what to look at.
+// Options says what to check.
 type Options struct {
 	Settings config.Settings
 	Clock    clock.Clock
@@ -63,7 +77,7 @@ type Options struct {
 	Explain func(error) string
 }
 
-// examination is one look at everything.
+// examination is one run of all checks.
 type examination struct {
 	Options
 
@@ -72,15 +86,15 @@ type examination struct {
 	running  bool  // a node responds
 }
 
-// Examine looks at everything. It returns the findings in the order in which an operator
-// should act on them.
+// Examine runs all checks. It returns the findings in the order in which an operator should
+// act on them.
 func Examine(ctx context.Context, o Options) []Finding {
 	x := &examination{Options: o}
-	for _, part := range []func(context.Context){
+	for _, check := range []func(context.Context){
 		x.data, x.disk, x.clock, x.node, x.listeners, x.certificate, x.backups,
 	} {
-		limited, cancel := context.WithTimeout(ctx, partTimeout)
-		part(limited)
+		limited, cancel := context.WithTimeout(ctx, checkTimeout)
+		check(limited)
 		cancel()
 	}
 	if x.store != nil {
@@ -102,4 +116,210 @@ func Worst(findings []Finding) Status {
 
 func (x *examination) found(part string, s Status, format string, args ...any) {
 	x.findings = append(x.findings, Finding{Part: part, Status: s, Text: fmt.Sprintf(format, args...)})
+}
+
+// data opens the data, which also checks the schema.
+func (x *examination) data(ctx context.Context) {
+	part := "data"
+	if !x.Settings.UsesSQLite() {
+		part = "database"
+	}
+	st, err := x.Open(ctx)
+	if err != nil {
+		if e, ok := errors.AsType[*openerror.Error](err); ok && (e.Kind == openerror.OlderSchema || e.Kind == openerror.NewerSchema) {
+			part = "schema"
+		}
+		x.found(part, Problem, "%s", x.Explain(err))
+		return
+	}
+	x.store = st
+	begun := x.Clock.Read()
+	if err := st.Check(ctx); err != nil {
+		x.found(part, Problem, "%s does not answer (%v); restore it, petcat recovers by itself", x.Place, err)
+		return
+	}
+	if p, ok := st.(*postgres.Store); ok && !p.Stats().Writable {
+		x.found(part, Problem, "%s takes no writes; use the address of the primary server, or free space on its disk", x.Place)
+	} else {
+		x.found(part, OK, "%s answers within %s", x.Place, x.Clock.Read().Since(begun).Round(10*time.Microsecond))
+	}
+	x.found("schema", OK, "it is the schema of this version")
+}
+
+// disk checks the disk of an embedded database, also of one that cannot be opened.
+func (x *examination) disk(context.Context) {
+	if _, err := os.Stat(x.Settings.Data); !x.Settings.UsesSQLite() || errors.Is(err, fs.ErrNotExist) {
+		return // the check of the data reports a missing directory
+	}
+	dir, err := datadir.Open(x.Settings.Data) // it exists, so this only checks that it is writable
+	if err != nil {
+		x.found("disk", Problem, "%s", x.Explain(err))
+		return
+	}
+	x.room("disk", dir.Path(), "the data", "creates get 503")
+	switch took, err := x.syncTime(dir.Path()); {
+	case err != nil:
+		x.found("disk", Problem, "a file in the data directory cannot be synced (%v); check the disk", err)
+	case took > slowSync:
+		x.found("disk", Warning, "a sync takes %s, and each create waits for one; look for another writer, or use a faster disk", took)
+	default:
+		x.found("disk", OK, "a sync takes %s", took)
+	}
+}
+
+// room checks the free space of a directory's disk: use is what needs it, without what happens
+// when there is none.
+func (x *examination) room(part, directory, use, without string) {
+	free, err := osfile.FreeBytes(directory)
+	switch left := float64(free) / 1e9; {
+	case err != nil:
+		x.found(part, Warning, "the free space of %s cannot be read (%v); look with df", directory, err)
+	case free < noRoom:
+		x.found(part, Problem, "%.2f GB are left for %s; free some space now: without any, %s", left, use, without)
+	case free < littleRoom:
+		x.found(part, Warning, "%.2f GB are left for %s; free some space: without any, %s", left, use, without)
+	default:
+		x.found(part, OK, "%.1f GB are left for %s", left, use)
+	}
+}
+
+// syncTime returns the shortest duration of a few small syncs: one alone may be slow by chance.
+func (x *examination) syncTime(directory string) (shortest time.Duration, err error) {
+	file, err := os.CreateTemp(directory, ".doctor-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	shortest = time.Hour
+	for range 5 {
+		begun := x.Clock.Read()
+		_, err := file.WriteAt(make([]byte, 4<<10), 0)
+		if err := errors.Join(err, file.Sync()); err != nil {
+			return 0, err
+		}
+		shortest = min(shortest, x.Clock.Read().Since(begun))
+	}
+	return shortest.Round(10 * time.Microsecond), nil
+}
+
+// clock checks whether this machine's clock is synchronised, and how far it is from the
+// database's.
+func (x *examination) clock(context.Context) {
+	switch synchronised, known := synchronised(); {
+	case known && synchronised:
+		x.found("clock", OK, "it is synchronised")
+	case known:
+		x.found("clock", Warning, "it is not synchronised; start chrony or systemd-timesyncd, because windows, bans and expiries follow the clock")
+	}
+	p, ok := x.store.(*postgres.Store)
+	if !ok {
+		return
+	}
+	ahead := p.Stats().ClockAhead.Round(time.Millisecond)
+	if ahead.Abs() > clocksDiffer {
+		x.found("clock", Problem, "it is %s ahead of the database's (negative: behind); correct whichever is wrong, because nodes that differ see bans and expiries at different times", ahead)
+	} else {
+		x.found("clock", OK, "it is %s ahead of the database's", ahead)
+	}
+}
+
+// node asks the node on this machine, if there is one.
+func (x *examination) node(ctx context.Context) {
+	r, err := x.Ask(ctx)
+	x.running = err == nil
+	switch {
+	case err != nil:
+		x.found("node", Warning, "%v", err)
+	case r.Status == "ready":
+		x.found("node", OK, "it is ready")
+	case r.Status == "failed":
+		x.found("node", Problem, "it can no longer write (%s); start it again, and check the disk", r.Checks["store"])
+	case r.Status == "unavailable":
+		x.found("node", Problem, "it refuses all requests, because the database has not answered for 30 seconds; bring the database back, petcat recovers by itself")
+	case r.Status != "degraded":
+		x.found("node", Warning, "it is %s and gets no requests; ask again in a moment, and look at its log if that lasts", r.Status)
+	}
+	for _, part := range []string{"store", "limiter", "keyring"} {
+		if problem := r.Checks[part]; r.Status == "degraded" && problem != "ok" && problem != "" {
+			x.found("node", Problem, "its %s is unhealthy: %s; bring the database back or free some space, petcat recovers by itself", part, problem)
+		}
+	}
+}
+
+// listeners checks whether the API can be reached or, without a node, could be served.
+func (x *examination) listeners(ctx context.Context) {
+	if !x.running {
+		if err := server.CheckListeners(ctx, x.Settings); err != nil {
+			x.found("listeners", Problem, "%v", err)
+			return
+		}
+		x.found("listeners", OK, "%s and %s are free", x.Settings.Listen, x.Settings.AdminListen)
+		return
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", x.Settings.Listen)
+	if err != nil {
+		x.found("listeners", Problem, "the node responds, but its API does not at %s (%v); give the --listen that it was started with, or look at its log", x.Settings.Listen, err)
+		return
+	}
+	_ = conn.Close()
+	x.found("listeners", OK, "the API takes connections at %s", x.Settings.Listen)
+}
+
+// certificate checks the files that a node serves.
+func (x *examination) certificate(context.Context) {
+	if !x.Settings.TLS() {
+		return
+	}
+	host := ""
+	if u, err := url.Parse(x.Settings.PublicURL); err == nil && u.Scheme == "https" {
+		host = u.Hostname()
+	}
+	expires, err := server.CheckCertificate(x.Settings, x.Clock, host)
+	left, on := expires.Sub(x.Clock.Read().Time()), expires.UTC().Format(time.RFC3339)
+	switch {
+	case expires.IsZero():
+		x.found("certificate", Problem, "%v", err)
+	case err != nil:
+		x.found("certificate", Problem, "it is not for %s (%v); get one that is, or correct --public-url", host, err)
+	case left <= 0:
+		x.found("certificate", Problem, "it expired on %s, so clients refuse it; renew it: petcat serves the new files within a second", on)
+	case left < expiresSoon:
+		x.found("certificate", Warning, "it expires on %s; renew it: petcat serves the new files within a second", on)
+	default:
+		x.found("certificate", OK, "it expires on %s", on)
+	}
+}
+
+// backups checks the directory of scheduled backups, which it does not create, and the record
+// of the last one. The settings of the command may lack those of the nodes: without an interval
+// it only reports the age.
+func (x *examination) backups(ctx context.Context) {
+	every, folder := x.Settings.BackupEvery, x.Settings.BackupFolder()
+	if _, err := os.Stat(folder); every > 0 && !errors.Is(err, fs.ErrNotExist) {
+		if err := osfile.PrepareDirectory(folder); err != nil {
+			x.found("backups", Problem, "they cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)
+		} else {
+			x.room("backups", folder, "the backups in "+folder, "none can be made")
+		}
+	}
+	if x.store == nil {
+		return
+	}
+	last, err := backup.LastMade(ctx, x.store)
+	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
+	_, missing := os.Stat(last.File)
+	switch {
+	case err != nil:
+		x.found("backups", Problem, "the record of the last one cannot be read (%v); see above what is wrong with the database", err)
+	case last.File == "" && every == 0:
+		x.found("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or make sure that another program makes backups")
+	case last.File == "":
+		x.found("backups", Warning, "none has been made yet; a node makes the first when it starts, and its log says why if it fails")
+	case every > 0 && age > every*3/2:
+		x.found("backups", Problem, "the last good one is %s old and one is due each %s; find \"a scheduled backup failed\" in the logs of the nodes", age, every)
+	case last.Host == x.Host && errors.Is(missing, fs.ErrNotExist):
+		x.found("backups", Problem, "the last one, %s, is gone; find out who removed it, and make another: petcat backup FILE", last.File)
+	default:
+		x.found("backups", OK, "the last good one is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
+	}
 }

@@ -2,7 +2,6 @@ package doctor_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,13 +46,6 @@ func wantFinding(t *testing.T, o doctor.Options, part string, status doctor.Stat
 		}
 	}
 	t.Errorf("no finding is %s, %s: %s; there are %+v", part, status, text, found)
-}
-
-// TestRoomBeforeTheFirstBackup: the directory is made by a node, on the disk that is there.
-func TestRoomBeforeTheFirstBackup(t *testing.T) {
-	o := options(t)
-	o.Settings.BackupDir = filepath.Join(t.TempDir(), "backups", "of petcat")
-	wantFinding(t, o, "backups", doctor.OK, "GB are left for the backups in "+o.Settings.BackupDir)
 }
 
 func TestNodeThatIsNotReady(t *testing.T) {
