@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -32,8 +33,7 @@ const DefaultMaxGroup = 256
 // Options says how a Committer works.
 type Options[Op any] struct {
 	// Commit makes a group durable. The results of single operations belong into
-	// the operations; an error is the result of all of them. The slice is reused
-	// once Commit has returned.
+	// the operations; an error is the result of all of them.
 	Commit func(group []Op) error
 	// Expired, when set, is called for each operation when its turn comes. It returns an
 	// error if the operation has waited too long. The operation is then answered at once
@@ -56,28 +56,23 @@ type Options[Op any] struct {
 // Committer commits operations in groups. It is safe for concurrent use.
 type Committer[Op any] struct {
 	options Options[Op]
-	waiters sync.Pool // of *waiter[Op]
+	queue   chan *waiter[Op] // closed under mu
+	taking  chan struct{}    // holds a value while a goroutine takes a group from the queue
 	failed  chan struct{}
 	running sync.WaitGroup
 
-	mu        sync.Mutex
-	wake      sync.Cond      // the queue is no longer empty, or closed changed
-	queue     []*waiter[Op]  // guarded by mu; in the order of arrival
-	owned     map[uint64]int // guarded by mu; operations in the queue, by owner
-	shed      uint64         // guarded by mu; operations refused so far because too many waited
-	closed    bool           // guarded by mu
-	gathering bool           // guarded by mu; one of the goroutines is about to take the queue
-	underway  int            // guarded by mu; groups that were taken and not answered yet
-	failure   error          // guarded by mu; set once, before failed is closed
+	mu      sync.Mutex
+	owned   map[uint64]int // guarded by mu; operations in the queue, by owner
+	shed    uint64         // guarded by mu; operations refused so far because too many waited
+	closed  bool           // guarded by mu
+	failure error          // guarded by mu; set once, before failed is closed
 }
 
 // waiter is one call of Submit.
 type waiter[Op any] struct {
-	op    Op
-	owner uint64
-	// result holds one value and gets exactly one for each use, so that the
-	// committer never waits for a caller that went away.
-	result chan error
+	op     Op
+	owner  uint64
+	result chan error // has room for the one result: nobody waits for a caller that went away
 }
 
 // New starts a Committer. Close ends it.
@@ -88,11 +83,14 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 	if o.MaxGroup == 0 {
 		o.MaxGroup = DefaultMaxGroup
 	}
-	o.Concurrent = max(1, o.Concurrent)
-	c := &Committer[Op]{options: o, failed: make(chan struct{}), owned: make(map[uint64]int)}
-	c.wake.L = &c.mu
-	c.waiters.New = func() any { return &waiter[Op]{result: make(chan error, 1)} }
-	for range o.Concurrent {
+	if o.Owner == nil {
+		o.Owner = func(Op) uint64 { return 0 }
+	}
+	c := &Committer[Op]{
+		options: o, queue: make(chan *waiter[Op], o.Queue), taking: make(chan struct{}, 1),
+		failed: make(chan struct{}), owned: make(map[uint64]int),
+	}
+	for range max(1, o.Concurrent) {
 		c.running.Go(c.run)
 	}
 	return c
@@ -117,6 +115,15 @@ func Refused(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) || errors.Is(err, ErrStopped)
 }
 
+// poison marks an error after which nothing more may be written.
+type poison struct{ error }
+
+// Poison marks an error of a commit function as one after which nothing more
+// may be written, such as a failed fsync: the kernel then drops what it could
+// not write and reports success the next time, so a retry would report a commit that
+// never reached the disk.
+func Poison(err error) error { return &poison{err} }
+
 // Submit waits until the operation's group is committed and returns the group's
 // error, or one of the committer's own.
 //
@@ -124,29 +131,16 @@ func Refused(err error) bool {
 // the context's cause, but the operation stays in its group and may still be
 // committed: nobody but the commit function may touch it from then on.
 func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
-	w := c.waiters.Get().(*waiter[Op])
-	w.op = op
-	if c.options.Owner != nil {
-		w.owner = c.options.Owner(op)
-	}
+	w := &waiter[Op]{op: op, owner: c.options.Owner(op), result: make(chan error, 1)}
 	if err := c.enqueue(w); err != nil {
-		c.recycle(w)
 		return err
 	}
 	select {
 	case err := <-w.result:
-		c.recycle(w)
 		return err
 	case <-ctx.Done():
-		// The waiter is not recycled: its result is still to come.
 		return fmt.Errorf("%w: %w", ErrAbandoned, context.Cause(ctx))
 	}
-}
-
-func (c *Committer[Op]) recycle(w *waiter[Op]) {
-	var none Op
-	w.op, w.owner = none, 0
-	c.waiters.Put(w)
 }
 
 func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
@@ -157,25 +151,15 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 		return stopped(c.failure)
 	case c.closed:
 		return ErrClosed
-	case c.full(w.owner):
+	case len(c.queue) == cap(c.queue), w.owner != 0 && c.owned[w.owner] >= (cap(c.queue)+1)/2:
 		c.shed++
 		return ErrFull
 	}
-	c.queue = append(c.queue, w)
 	if w.owner != 0 {
 		c.owned[w.owner]++
 	}
-	// A goroutine that ends a group looks for the next one by itself.
-	if len(c.queue) == 1 && c.ripe() {
-		c.wake.Signal()
-	}
+	c.queue <- w // there is room, and nobody else adds to it
 	return nil
-}
-
-// full reports whether there is no room for one more of an owner. The caller holds
-// mu.
-func (c *Committer[Op]) full(owner uint64) bool {
-	return len(c.queue) >= c.options.Queue || owner != 0 && c.owned[owner] >= (c.options.Queue+1)/2
 }
 
 // stopped returns the error of operations after the committer has stopped for good.
@@ -183,12 +167,93 @@ func stopped(failure error) error {
 	return fmt.Errorf("%w: %v", ErrStopped, failure) //nolint:errorlint // what is unknown of others is known of these
 }
 
-// Waiting returns how many operations are in the queue.
-func (c *Committer[Op]) Waiting() int {
+// run commits one group after the other, until the queue is closed and empty.
+func (c *Committer[Op]) run() {
+	for {
+		group := c.take()
+		if group == nil {
+			return
+		}
+		if group = c.expire(group); len(group) > 0 {
+			err := c.commit(group)
+			for _, w := range group {
+				w.result <- err
+			}
+		}
+	}
+}
+
+// take waits for operations and returns as many as make a group; nil: there are no more.
+// One goroutine takes at a time, so that those who arrive together share a group.
+func (c *Committer[Op]) take() (group []*waiter[Op]) {
+	c.taking <- struct{}{}
+	defer func() { <-c.taking }()
+	first, open := <-c.queue
+	if !open {
+		return nil
+	}
+	// On a busy machine, goroutines that are about to submit do so first.
+	runtime.Gosched()
+	group = append(group, first)
+	for range min(len(c.queue), c.options.MaxGroup-1) {
+		group = append(group, <-c.queue)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.queue)
+	for _, w := range group {
+		if c.owned[w.owner]--; c.owned[w.owner] <= 0 {
+			delete(c.owned, w.owner)
+		}
+	}
+	return group
 }
+
+// expire answers the operations of a group that have waited too long, and returns
+// the others.
+func (c *Committer[Op]) expire(group []*waiter[Op]) (timely []*waiter[Op]) {
+	if c.options.Expired == nil {
+		return group
+	}
+	now := c.options.Clock.Read()
+	for _, w := range group {
+		if err := c.options.Expired(w.op, now); err != nil {
+			w.result <- err
+			continue
+		}
+		timely = append(timely, w)
+	}
+	return timely
+}
+
+// commit commits one group, and stops the committer when it must.
+func (c *Committer[Op]) commit(group []*waiter[Op]) error {
+	if err := c.Err(); err != nil {
+		return stopped(err)
+	}
+	ops := make([]Op, len(group))
+	for i, w := range group {
+		ops[i] = w.op
+	}
+	start := c.options.Clock.Read()
+	err := c.options.Commit(ops)
+	if c.options.Observe != nil {
+		c.options.Observe(len(ops), c.options.Clock.Read().Since(start))
+	}
+	fatal, ok := errors.AsType[*poison](err)
+	if !ok {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		c.failure = fatal.error
+		close(c.failed)
+	}
+	return fatal.error
+}
+
+// Waiting returns how many operations are in the queue.
+func (c *Committer[Op]) Waiting() int { return len(c.queue) }
 
 // Shed returns how many operations were refused so far because too many waited.
 func (c *Committer[Op]) Shed() uint64 {
@@ -211,8 +276,10 @@ func (c *Committer[Op]) Err() error {
 // and answered, and ends its goroutines. Closing twice is allowed.
 func (c *Committer[Op]) Close() {
 	c.mu.Lock()
-	c.closed = true
-	c.wake.Broadcast()
+	if !c.closed {
+		c.closed = true
+		close(c.queue)
+	}
 	c.mu.Unlock()
 	c.running.Wait()
 }

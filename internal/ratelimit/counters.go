@@ -44,8 +44,8 @@ var errOverloaded = errors.New("too many requests wait to be counted")
 type pending struct {
 	petcat.QuotaCharge
 
-	since int64       // monotonic
-	gone  atomic.Bool // nobody waits for it
+	since int64           // monotonic
+	live  context.Context //nolint:containedctx // ends when nobody waits for it
 
 	got petcat.QuotaCount
 }
@@ -54,7 +54,7 @@ type pending struct {
 // answered too late.
 func expired(r *pending, now clock.Reading) error {
 	switch {
-	case r.gone.Load():
+	case r.live.Err() != nil:
 		return ErrSilent
 	case time.Duration(now.Mono-r.since) > patience:
 		return errOverloaded
@@ -126,12 +126,11 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 		defer l.pulse.probing.Store(false)
 		live = context.Background() //nolint:forbidigo // a probe waits for its call
 	}
-	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono}
+	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono, live: live}
 	switch err := l.calls.Submit(live, r); {
 	case err == nil:
 		return r.got, nil
 	case live.Err() != nil || errors.Is(err, ErrSilent):
-		r.gone.Store(true)
 		return got, cmp.Or(l.Err(), ErrSilent)
 	case errors.Is(err, groupcommit.ErrFull):
 		return got, errOverloaded
