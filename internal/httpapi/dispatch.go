@@ -28,30 +28,28 @@ type endpoint struct {
 // addRoutes builds the table of paths from the registry of operations. It panics if an
 // operation has no handler, which is a mistake in the program.
 func (s *Server) addRoutes(handlers map[petcat.OperationID]handler) {
-	s.routes, s.itemRoutes = make(map[string]*route), make(map[string]*route)
+	s.routes = make(map[string]*route)
 	for _, o := range petcat.Operations() {
 		h := handlers[o.ID]
 		if h == nil {
 			panic("httpapi: no handler for " + string(o.ID))
 		}
-		paths, path := s.routes, o.Path
-		if before, _, ends := strings.Cut(o.Path, "/{"); ends {
-			paths, path = s.itemRoutes, before
+		path, _, ends := strings.Cut(o.Path, "/{")
+		if ends {
+			path += "/{}"
 		}
-		at := paths[path]
+		at := s.routes[path]
 		if at == nil {
 			at = &route{methods: make(map[string]*endpoint)}
-			paths[path] = at
+			s.routes[path] = at
 		}
 		at.methods[o.Method] = &endpoint{o, h, lifecycle(o)}
 		if o.Method == "GET" {
 			at.methods["HEAD"] = at.methods["GET"]
 		}
 	}
-	for _, paths := range []map[string]*route{s.routes, s.itemRoutes} {
-		for _, at := range paths {
-			at.allow = []string{strings.Join(slices.Sorted(maps.Keys(at.methods)), ", ")}
-		}
+	for _, at := range s.routes {
+		at.allow = []string{strings.Join(slices.Sorted(maps.Keys(at.methods)), ", ")}
 	}
 }
 
@@ -65,7 +63,7 @@ func (s *Server) find(path string) (at *route, item string) {
 	if i < 0 || i == len(path)-1 {
 		return nil, ""
 	}
-	return s.itemRoutes[path[:i]], path[i+1:]
+	return s.routes[path[:i]+"/{}"], path[i+1:]
 }
 
 // endpoint returns the operation that a request asks for, nil if there is none.

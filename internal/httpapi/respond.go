@@ -38,14 +38,14 @@ func (e *exchange) send(status int, parts ...[]byte) {
 		total += int64(len(part))
 	}
 	bodiless := status == http.StatusNoContent || status == http.StatusNotModified
-	if !bodiless {
-		e.header()["Content-Length"] = integer(total)
+	if h := e.header(); !bodiless && h["Content-Length"] == nil {
+		h["Content-Length"] = integer(total)
 	}
 	e.w.WriteHeader(status)
 	if e.Method == http.MethodHead || bodiless {
 		return
 	}
-	control, left := http.NewResponseController(e.w), int64(pieceSize)
+	left := int64(pieceSize)
 	for _, part := range parts {
 		for len(part) > 0 {
 			piece := part[:min(len(part), pieceSize)]
@@ -53,7 +53,7 @@ func (e *exchange) send(status int, parts ...[]byte) {
 				left = pieceSize - int64(len(piece))
 				// A deadline of a socket follows the system's clock, not the service's. It
 				// fails only if the writer has no deadlines.
-				_ = control.SetWriteDeadline(clock.Deadline(pieceTimeout))
+				_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(pieceTimeout))
 			}
 			n, err := e.w.Write(piece)
 			e.Bytes += int64(n)
@@ -104,6 +104,7 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 		return nil
 	}
 	h["Content-Type"] = contentTypeJSON
+	h["Content-Length"] = current.ContentLength
 	if current.ContentEncoding != nil {
 		h["Content-Encoding"] = current.ContentEncoding
 	}

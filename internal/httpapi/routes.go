@@ -41,6 +41,7 @@ func (s *Server) route() {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.begin(w, r)
+	defer s.exchanges.Put(e)
 	chain := s.outside
 	if path, ok := strings.CutPrefix(e.Path, basePath); ok && (path == "" || path[0] == '/') {
 		e.path, e.API = path, true

@@ -27,12 +27,6 @@ type categoryList interface {
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
-type categoryStore interface {
-	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
-	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
-	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
-}
-
 type identifier interface {
 	Identify(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
@@ -45,7 +39,7 @@ type limiter interface {
 // Options for a [Server]. All fields are required unless their comment says otherwise.
 type Options struct {
 	Catalog  categoryList
-	Store    categoryStore
+	Store    petcat.CategoryStore
 	Pets     petcat.PetStore
 	Orders   petcat.OrderStore
 	Keyring  identifier
@@ -55,7 +49,8 @@ type Options struct {
 	Clock    clock.Clock
 	Logger   *slog.Logger // for failures of the service
 	// Observe is called once with the record of every request, also of those for
-	// documents, after its answer was written. Optional.
+	// documents, after its answer was written. The record is reused afterwards: copy it
+	// to keep it. Optional.
 	Observe func(*Record)
 	// Admitted is called when a request is charged to an account, with the time of the
 	// limiter's decision in nanoseconds since the Unix epoch. Optional.
@@ -79,9 +74,9 @@ type Server struct {
 	Options
 
 	api, outside handler
-	routes       map[string]*route // by path below /v1
-	itemRoutes   map[string]*route // of paths that end in a parameter, by what precedes it
+	routes       map[string]*route // by path below /v1; a parameter at its end is {}
 
+	exchanges     sync.Pool
 	bodies        budget
 	dates         dates
 	policies      sync.Map // of *policy by petcat.Quota; as many as operators have agreed on quotas
@@ -136,6 +131,7 @@ func newServer(o Options) *Server {
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
 		instance:      base32.HexEncoding.EncodeToString(random[:]),
 	}
+	s.exchanges.New = func() any { return new(exchange) }
 	s.outside = s.record(s.recover(s.crossOrigin(s.document)))
 	return s
 }
