@@ -112,6 +112,14 @@ func categoryRecord(k client.Category) record {
 	return r
 }
 
+// showCategory prints the category that a call returned, or returns the call's error.
+func (c *call) showCategory(k client.Category, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.show(categoryRecord(k))
+}
+
 // shortened returns a text cut to the width of a table's column.
 func shortened(text string) string {
 	const most = 60 // characters
@@ -168,10 +176,7 @@ func (p *program) categoryGetCommand() *cobra.Command {
 			return err
 		}
 		found, err := api.Categories.Get(c.ctx(), id)
-		if err != nil {
-			return err
-		}
-		return c.show(categoryRecord(found))
+		return c.showCategory(found, err)
 	})
 }
 
@@ -195,10 +200,7 @@ one, each command creates another category.`,
 		if errors.Is(err, client.ErrOutcomeUnknown) {
 			err = fmt.Errorf("%w; run the command again with --idempotency-key %s: it creates nothing twice", err, n.IdempotencyKey)
 		}
-		if err != nil {
-			return err
-		}
-		return c.show(categoryRecord(created))
+		return c.showCategory(created, err)
 	})
 }
 
@@ -234,10 +236,7 @@ somebody else has changed the category since petcat category get showed that ETa
 		if errors.Is(err, client.ErrOutcomeUnknown) {
 			err = fmt.Errorf("%w; check with: petcat category get %d", err, id)
 		}
-		if err != nil {
-			return err
-		}
-		return c.show(categoryRecord(changed))
+		return c.showCategory(changed, err)
 	})
 }
 

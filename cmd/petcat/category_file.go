@@ -14,7 +14,7 @@ import (
 	"petcat/internal/importer"
 )
 
-// importCommand has the flags and the argument of an import.
+// importCommand is a run of an import.
 type importCommand struct {
 	*call
 
@@ -22,6 +22,9 @@ type importCommand struct {
 	allowDuplicates bool
 	url             *string
 	quiet           *bool
+
+	created, existing int64 // rows; the list had the existing ones
+	refused           []importer.BadRow
 }
 
 func (p *program) categoryImportCommand() *cobra.Command {
@@ -104,37 +107,18 @@ func (f *importCommand) read() ([]importer.Row, []importer.BadRow, error) {
 	return rows, bad, err
 }
 
-// importReport is the result of an import. Complete says that every row exists, except those
-// that were refused.
-type importReport struct {
-	File     string        `json:"file"`
-	Complete bool          `json:"complete"`
-	Created  int64         `json:"created"`
-	Existing int64         `json:"existing"` // the list had them
-	Refused  []refusedJSON `json:"refused"`
-	Seconds  float64       `json:"seconds"`
-}
-
-// refusedJSON is a row that was refused.
-type refusedJSON struct {
-	Line    int         `json:"line"`
-	Code    client.Code `json:"code"` // of the API, or invalid_row if the row was not sent
-	Message string      `json:"message"`
-}
-
 func (f *importCommand) run() error {
 	rows, bad, err := f.read()
 	if err != nil {
 		return err
 	}
-	r := importReport{File: f.file, Refused: []refusedJSON{}}
 	// A request for the usage costs nothing, and detects a wrong URL or key at once.
 	impatient, service, err := f.dial(*f.url, client.WithRetries(2), client.WithMaxWait(2*time.Second))
 	if err != nil {
 		return err
 	}
 	if _, err := impatient.Usage(f.ctx()); err != nil {
-		return f.verdict(explainAPI(err, service), r, "")
+		return f.verdict(explainAPI(err, service), "")
 	}
 	// Without options, the client waits as long as needed: for the next minute, and for a
 	// service that is being restarted.
@@ -146,42 +130,54 @@ func (f *importCommand) run() error {
 	if !f.allowDuplicates {
 		list, err := c.Categories.List(f.ctx())
 		if err != nil {
-			return f.verdict(explainAPI(err, service), r, "")
+			return f.verdict(explainAPI(err, service), "")
 		}
 		todo = importer.Missing(rows, list)
-		r.Existing = int64(len(rows) - len(todo))
+		f.existing = int64(len(rows) - len(todo))
 	}
-	err = f.create(f.ctx(), c, todo, bad, &r)
-	if printErr := f.printReport(r); printErr != nil {
+	begun := f.clock.Read()
+	err = f.create(c, todo, bad)
+	if printErr := f.report(err == nil, f.clock.Read().Since(begun)); printErr != nil {
 		return errors.Join(err, printErr)
 	}
-	_, day := f.estimate(c, int64(len(todo))-r.Created)
-	return f.verdict(explainAPI(err, service), r, day)
+	_, day := f.estimate(c, int64(len(todo))-f.created)
+	return f.verdict(explainAPI(err, service), day)
 }
 
-// create creates rows, shows the progress, and completes the report.
-func (f *importCommand) create(ctx context.Context, c *client.Client, todo []importer.Row, bad []importer.BadRow, r *importReport) error {
-	bar := f.newProgress("created", !f.asJSON && !*f.quiet)
+// create creates rows, and shows the progress.
+func (f *importCommand) create(c *client.Client, todo []importer.Row, bad []importer.BadRow) error {
+	bar, stop := f.startProgress(!f.asJSON && !*f.quiet, func(done int64, perSecond float64) string {
+		return f.progress(c, done, int64(len(todo)), perSecond)
+	})
+	defer stop()
 	refused := func(row importer.BadRow) {
-		if r.Refused = append(r.Refused, refusedJSON(row)); !f.asJSON {
+		if f.refused = append(f.refused, row); !f.asJSON {
 			bar.say(fmt.Sprintf("%s:%d: %s: %s", f.file, row.Line, row.Code, row.Message))
 		}
 	}
 	for _, row := range bad {
 		refused(row)
 	}
-	bar.atLeast = func(n int64) (time.Duration, string) { return f.estimate(c, n) }
-	bar.note = func() string { return waiting(c) }
-	begun := f.clock.Read()
-	bar.begin(int64(len(todo)))
-	stop := bar.watch()
-	im := importer.Import{Create: c.Categories.Create, Refused: refused, Created: func() { r.Created++; bar.step() }}
-	err := im.Run(ctx, todo)
-	stop()
-	bar.end()
-	r.Complete, r.Seconds = err == nil, f.clock.Read().Since(begun).Seconds()
-	slices.SortFunc(r.Refused, func(a, b refusedJSON) int { return a.Line - b.Line })
+	im := importer.Import{Create: c.Categories.Create, Refused: refused, Created: func() { f.created = bar.done.Add(1) }}
+	err := im.Run(f.ctx(), todo)
+	slices.SortFunc(f.refused, func(a, b importer.BadRow) int { return a.Line - b.Line })
 	return err
+}
+
+// progress says how far an import is and when it ends, such as: 50%, 500 of 1,000 rows
+// created, 20/s, 25s left.
+func (f *importCommand) progress(c *client.Client, done, total int64, perSecond float64) string {
+	left, end := total-done, "? left"
+	wait, day := f.estimate(c, left)
+	if day != "" {
+		end = "finished on " + day
+	} else if done > 0 {
+		end = max(wait, time.Duration(float64(left)/perSecond*float64(time.Second))).Round(time.Second).String() + " left"
+	}
+	if _, why := c.Held(); why != nil { // the client holds requests back
+		end += fmt.Sprintf(", waiting %s", why.RetryAfter)
+	}
+	return fmt.Sprintf("%3d%%, %s of %s rows created, %.0f/s, %s", 100*done/max(total, 1), humanize.Comma(done), humanize.Comma(total), perSecond, end)
 }
 
 // estimate returns how long creates take by the quotas alone, and the day of the last one if
@@ -195,56 +191,44 @@ func (f *importCommand) estimate(c *client.Client, left int64) (wait time.Durati
 	return at.Sub(now), day
 }
 
-func (f *importCommand) printReport(r importReport) error {
-	if f.asJSON {
-		return f.printJSON(r)
-	}
-	if *f.quiet {
+// report prints the result. complete says that every row exists, except those that were
+// refused.
+func (f *importCommand) report(complete bool, took time.Duration) error {
+	if *f.quiet && !f.asJSON {
 		return nil
 	}
-	err := f.say("%s: %s created, %s existed already, %s refused.", r.File,
-		counted(r.Created, "row", "rows"), humanize.Comma(r.Existing), humanize.Comma(int64(len(r.Refused))))
-	if err != nil || r.Created == 0 {
-		return err
+	refused := []record{}
+	for _, row := range f.refused {
+		refused = append(refused, record{{"line", row.Line}, {"code", row.Code}, {"message", row.Message}})
 	}
-	return f.say("It took %.1f s, at %s/s.", r.Seconds, humanize.Comma(int64(float64(r.Created)/max(r.Seconds, 0.001))))
+	return f.print(record{
+		{"file", f.file}, {"complete", complete}, {"created", f.created}, {"existing", f.existing}, {"refused", refused}, {"seconds", took.Seconds()},
+	}, "%s: %s created, %s existed already, %s refused, in %s.", f.file, counted(f.created, "row", "rows"),
+		humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), took.Round(100*time.Millisecond))
 }
 
 // verdict returns the error of the command. err is the error of its import, and day the day of
 // the last row if that is not today.
-func (f *importCommand) verdict(err error, r importReport, day string) error {
+func (f *importCommand) verdict(err error, day string) error {
 	again := "the same command creates what is left"
 	if f.allowDuplicates {
 		again = "without --allow-duplicates, the same command creates what is left"
 	}
-	if later, ok := errors.AsType[*failure](err); ok && later.code == exitTryLater {
+	later, _ := errors.AsType[*failure](err)
+	switch {
+	case later != nil && later.code == exitTryLater:
 		if day != "" {
 			again += fmt.Sprintf(", finished on %s if it is run every day", day)
 		}
 		return &failure{code: later.code, text: later.text + "; " + again, cause: err}
-	}
-	if errors.Is(err, context.Canceled) {
-		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s created; %s", counted(r.Created, "row was", "rows were"), again)}
-	}
-	if err != nil || len(r.Refused) == 0 {
+	case errors.Is(err, context.Canceled):
+		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s created; %s", counted(f.created, "row was", "rows were"), again)}
+	case err == nil && len(f.refused) > 0:
+		return &failure{code: exitData, text: fmt.Sprintf("%s of %s refused; correct the file and run the command again",
+			counted(int64(len(f.refused)), "row", "rows"), f.file)}
+	default:
 		return err
 	}
-	were, them := "were", "them"
-	if len(r.Refused) == 1 {
-		were, them = "was", "it"
-	}
-	return &failure{code: exitData, text: fmt.Sprintf("%s of %s %s refused; correct %s and run the command again",
-		counted(int64(len(r.Refused)), "row", "rows"), r.File, were, them)}
-}
-
-// waiting returns a note for the progress: for how long the client holds requests back, "" if
-// it holds none back.
-func waiting(c *client.Client) string {
-	_, why := c.Held()
-	if why == nil {
-		return ""
-	}
-	return fmt.Sprintf(", waiting %s", why.RetryAfter)
 }
 
 func (p *program) categoryExportCommand() *cobra.Command {
@@ -285,10 +269,11 @@ the limits, which the command obeys.`,
 			return err
 		}
 		defer out.discard()
-		bar := c.newProgress("exported", !c.asJSON && !*quiet && path != dash)
-		bar.begin(unknownTotal)
-		err = importer.Write(out, written, api.Categories.All(c.ctx()), bar.step)
-		bar.end()
+		bar, stop := c.startProgress(!c.asJSON && !*quiet && path != dash, func(done int64, perSecond float64) string {
+			return fmt.Sprintf("%s exported, %.0f/s", counted(done, "category", "categories"), perSecond)
+		})
+		err = importer.Write(out, written, api.Categories.All(c.ctx()), func() { bar.done.Add(1) })
+		stop()
 		if err == nil {
 			err = out.keep()
 		}
@@ -298,7 +283,7 @@ the limits, which the command obeys.`,
 		case !c.asJSON && (*quiet || path == dash):
 			return nil
 		default:
-			return c.print(record{{"file", path}, {"categories", bar.done}}, "%s exported to %s.", counted(bar.done, "category", "categories"), path)
+			return c.print(record{{"file", path}, {"categories", bar.done.Load()}}, "%s exported to %s.", counted(bar.done.Load(), "category", "categories"), path)
 		}
 	})
 }

@@ -103,7 +103,7 @@ func TestImport(t *testing.T) {
 		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`, finished on \d{4}-\d\d-\d\d if it is run every day`+"\n", file)
 
 	s.quota = 1000
-	refused := "petcat: 1 row of " + file + " was refused; correct it and run the command again\n"
+	refused := "petcat: 1 row of " + file + " refused; correct the file and run the command again\n"
 	s.wantImport(t.Context(), t, exitData, ".*: 59 rows created, 31 existed already, 1 refused", bad+refused, file)
 	s.wantImport(t.Context(), t, exitData, ".*: 0 rows created, 90 existed already, 1 refused", bad+refused, file)
 

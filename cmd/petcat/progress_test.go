@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,35 +12,37 @@ import (
 	"petcat/internal/clock"
 )
 
-// TestProgress: a bar on a terminal, lines elsewhere, and neither too often.
+// TestProgress: a line that is redrawn on a terminal, lines elsewhere, and neither too often.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		terminal bool
-		show     bool
-		want     string
+		name           string
+		terminal, show bool
+		want           string
 	}{
-		{"terminal", true, true, "\r[############............]  50%, 512 of 1,024 rows copied, 51/s, 10s left\x1b[K" +
-			"\r[########################] 100%, 1,024 of 1,024 rows copied, 51/s, 0s left\x1b[K\r\x1b[K"},
-		{"elsewhere", false, true, " 50%, 512 of 1,024 rows copied, 51/s, 10s left\n100%, 1,024 of 1,024 rows copied, 51/s, 0s left\n"},
-		{"nobody", true, false, ""},
+		{"terminal", true, true, "\r\x1b[?7l7 rows, 70/s\x1b[K\x1b[?7h" + "\r\x1b[Kline 3 is bad\n"},
+		{"elsewhere", false, true, "line 3 is bad\n7 rows, 1/s\n"},
+		{"nobody", true, false, "line 3 is bad\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var shown strings.Builder
-			wall := clock.NewManual(time.Unix(0, 0))
-			p := &program{stderr: &shown, clock: wall, isTerminal: func(any) bool { return c.terminal }}
-			bar := p.newProgress("copied", c.show)
-			bar.begin(1_024)
-			for n := range 1_024 {
-				if n%512 == 511 {
-					wall.Advance(10 * time.Second)
+			synctest.Test(t, func(t *testing.T) {
+				var shown strings.Builder
+				p := &program{stderr: &shown, clock: clock.NewSystem(), isTerminal: func(any) bool { return c.terminal }}
+				bar, stop := p.startProgress(c.show, func(done int64, perSecond float64) string {
+					return fmt.Sprintf("%d rows, %.0f/s", done, perSecond)
+				})
+				bar.done.Add(7)
+				time.Sleep(drawEvery)
+				synctest.Wait()
+				bar.say("line 3 is bad")
+				if !c.terminal {
+					time.Sleep(sayEvery - drawEvery)
+					synctest.Wait()
 				}
-				bar.step()
-			}
-			bar.end()
-			if diff := cmp.Diff(c.want, shown.String()); diff != "" {
-				t.Errorf("shown (-want +got):\n%s", diff)
-			}
+				stop()
+				if diff := cmp.Diff(c.want, shown.String()); diff != "" {
+					t.Errorf("shown (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }
