@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -68,10 +69,7 @@ belongs to that environment.`,
 		if err != nil {
 			return unsure(err, exitFailed, "the account may have been created; check with: petcat account list")
 		}
-		if err := c.show(accountRecord(a)); err != nil || c.asJSON {
-			return err
-		}
-		return c.sayParagraph("Create its API key with: petcat key create %s", a.ID)
+		return c.showAnd(accountRecord(a), "Create its API key with: petcat key create %s", a.ID)
 	}, "environment")
 }
 
@@ -83,10 +81,7 @@ func (p *program) accountListCommand() *cobra.Command {
 }
 
 func (p *program) accountShowCommand() *cobra.Command {
-	return p.managing(&cobra.Command{Use: "show ACCOUNT", Short: "Show an account and its keys"}, func(c *call) error {
-		if err := c.read(); err != nil {
-			return err
-		}
+	return p.reading(&cobra.Command{Use: "show ACCOUNT", Short: "Show an account and its keys"}, func(c *call) error {
 		a, err := c.account(c.args[0])
 		if err != nil {
 			return err
@@ -102,10 +97,7 @@ func (p *program) accountShowCommand() *cobra.Command {
 		if err := c.show(shown); err != nil || c.asJSON {
 			return err
 		}
-		if err := c.say(""); err != nil {
-			return err
-		}
-		return c.listKeys(keys)
+		return errors.Join(c.say(""), c.listKeys(keys))
 	})
 }
 
@@ -138,21 +130,15 @@ Requests that were already counted stay counted. The plan can also be given as
 		if err != nil {
 			return err
 		}
-		id := a.ID
-		if a, err = c.ChangeSubscription(c.ctx(), actor(), id, subscription); err != nil {
-			return unsure(err, exitTryLater, "the plan may have been changed; check with: petcat account show %s, or run the command again", id)
-		}
-		return c.print(accountRecord(a), "%s is on the %s plan: %d requests per minute, %d per day.", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay)
+		a, err = c.ChangeSubscription(c.ctx(), actor(), a.ID, subscription)
+		return c.done(err, accountRecord(a), "%s is on the %s plan: %d requests per minute, %d per day.", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay)
 	})
 }
 
 func (p *program) accountCloseCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "close ACCOUNT", Short: "Close an account and permanently revoke its keys"}
 	yes := yesFlag(cmd)
-	return p.managing(cmd, func(c *call) error {
-		if err := c.change(); err != nil {
-			return err
-		}
+	return p.changing(cmd, func(c *call) error {
 		a, err := c.account(c.args[0])
 		if err != nil {
 			return err
@@ -160,16 +146,13 @@ func (p *program) accountCloseCommand() *cobra.Command {
 		if err := c.confirm(*yes, "Permanently close %s and revoke its keys?", accountTitle(a)); err != nil {
 			return err
 		}
-		id := a.ID
-		if a, err = c.CloseAccount(c.ctx(), actor(), id); err != nil {
-			return unsure(err, exitTryLater, "the account may have been closed; check with: petcat account show %s, or run the command again", id)
-		}
-		return c.print(accountRecord(a), "%s is closed, and its keys are revoked.", accountTitle(a))
+		a, err = c.CloseAccount(c.ctx(), actor(), a.ID)
+		return c.done(err, accountRecord(a), "%s is closed, and its keys are revoked.", accountTitle(a))
 	})
 }
 
 func (p *program) accountRefusalsCommand() *cobra.Command {
-	return p.managing(&cobra.Command{
+	return p.reading(&cobra.Command{
 		Use:   "refusals ACCOUNT",
 		Short: "Show the requests of an account that were refused or failed lately",
 		Long: `Show the requests of an account that got 429 or a status of 500 or more, from all
@@ -180,9 +163,6 @@ a line is kept for 30 days after its last request.`,
 		Example: `  petcat account refusals acme
   petcat account refusals acct_12 --json`,
 	}, func(c *call) error {
-		if err := c.read(); err != nil {
-			return err
-		}
 		a, err := c.account(c.args[0])
 		if err != nil {
 			return err

@@ -42,18 +42,8 @@ func (p *program) banListCommand() *cobra.Command {
 }
 
 func (p *program) banLiftCommand() *cobra.Command {
-	return p.managing(&cobra.Command{Use: "lift KEY_ID", Short: "End the ban of a key now"}, func(c *call) error {
-		id, err := parseKeyID(c.args[0])
-		if err != nil {
-			return err
-		}
-		if err := c.change(); err != nil {
-			return err
-		}
-		b, err := c.LiftBan(c.ctx(), actor(), id)
-		if err != nil {
-			return unsure(notFound(err, "list the bans with: petcat ban list"), exitTryLater, "the ban of %s may have been lifted; check with: petcat ban list, or run the command again", id)
-		}
-		return c.print(c.banRecord(b), "The ban of %s is lifted.", b.Key)
+	return p.changing(&cobra.Command{Use: "lift KEY_ID", Short: "End the ban of a key now"}, func(c *call) error {
+		b, err := c.LiftBan(c.ctx(), actor(), c.keyID())
+		return c.done(notFound(err, "list the bans with: petcat ban list"), c.banRecord(b), "The ban of %s is lifted.", b.Key)
 	})
 }

@@ -171,11 +171,7 @@ the list in other programs, see petcat category export.`,
 
 func (p *program) categoryGetCommand() *cobra.Command {
 	return p.calling(&cobra.Command{Use: "get ID", Short: "Show one category, with its ETag"}, func(c *call, api *client.Client) error {
-		id, err := parseCategoryID(c.args[0])
-		if err != nil {
-			return err
-		}
-		found, err := api.Categories.Get(c.ctx(), id)
+		found, err := api.Categories.Get(c.ctx(), c.categoryID())
 		return c.showCategory(found, err)
 	})
 }
@@ -219,10 +215,6 @@ somebody else has changed the category since petcat category get showed that ETa
 	change := client.CategoryChange{}
 	cmd.Flags().StringVar(&change.IfMatch, "if-match", "", "`ETag` that the category must have")
 	return p.calling(cmd, func(c *call, api *client.Client) error {
-		id, err := parseCategoryID(c.args[0])
-		if err != nil {
-			return err
-		}
 		if c.cmd.Flags().Changed("name") {
 			change.Name = name
 		}
@@ -232,9 +224,9 @@ somebody else has changed the category since petcat category get showed that ETa
 		if change.Name == nil && change.Description == nil {
 			return usageErrorf("there is nothing to change; give --name, --description or both")
 		}
-		changed, err := api.Categories.Update(c.ctx(), id, change)
+		changed, err := api.Categories.Update(c.ctx(), c.categoryID(), change)
 		if errors.Is(err, client.ErrOutcomeUnknown) {
-			err = fmt.Errorf("%w; check with: petcat category get %d", err, id)
+			err = fmt.Errorf("%w; check with: petcat category get %s", err, c.args[0])
 		}
 		return c.showCategory(changed, err)
 	})
@@ -249,10 +241,7 @@ while no pet uses it.`,
 	}
 	yes := yesFlag(cmd)
 	return p.calling(cmd, func(c *call, api *client.Client) error {
-		id, err := parseCategoryID(c.args[0])
-		if err != nil {
-			return err
-		}
+		id := c.categoryID()
 		if err := c.deleteCategory(c.ctx(), api, id, *yes); err != nil {
 			return err
 		}
@@ -284,6 +273,12 @@ func (p *program) deleteCategory(ctx context.Context, c *client.Client, id int64
 	default:
 		return err
 	}
+}
+
+// categoryID returns the first argument, which arguments has checked.
+func (c *call) categoryID() int64 {
+	id, _ := parseCategoryID(c.args[0])
+	return id
 }
 
 func parseCategoryID(text string) (int64, error) {

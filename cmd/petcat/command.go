@@ -45,6 +45,26 @@ func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...st
 	return p.printing(cmd, run)
 }
 
+// reading is managing with the data open, for a command that changes nothing.
+func (p *program) reading(cmd *cobra.Command, run func(*call) error) *cobra.Command {
+	return p.managing(cmd, func(c *call) error {
+		if err := c.read(); err != nil {
+			return err
+		}
+		return run(c)
+	})
+}
+
+// changing is managing with the data open, for a command that writes.
+func (p *program) changing(cmd *cobra.Command, run func(*call) error) *cobra.Command {
+	return p.managing(cmd, func(c *call) error {
+		if err := c.change(); err != nil {
+			return err
+		}
+		return run(c)
+	})
+}
+
 func (c *call) ctx() context.Context { return c.cmd.Context() }
 
 // parent makes cmd the parent of children. Without a child, cmd prints its help. A word that
@@ -76,7 +96,7 @@ func finish(cmd *cobra.Command) {
 }
 
 // arguments checks that a command got the arguments that its Use names, and no others. A name
-// in brackets is optional.
+// in brackets is optional. KEY_ID and ID must be those of a key and of a category.
 func arguments(cmd *cobra.Command, args []string) error {
 	use, _, _ := strings.Cut(cmd.Use, " --")
 	names := strings.Fields(use)[1:]
@@ -89,6 +109,12 @@ func arguments(cmd *cobra.Command, args []string) error {
 	case len(args) > len(names):
 		return usageErrorf("%s takes only %s (also got %q; quote text that contains spaces)",
 			cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
+	case len(args) > 0 && names[0] == "KEY_ID":
+		_, err := parseKeyID(args[0])
+		return err
+	case len(args) > 0 && names[0] == "ID":
+		_, err := parseCategoryID(args[0])
+		return err
 	default:
 		return nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,8 @@ func openFile(path string, force bool) (*output, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
-	case osfile.IsFull(err):
-		return nil, tryLaterf("there is no space in %s (%w); free some, or choose another directory", filepath.Dir(path), reason(err))
-	case err != nil:
-		return nil, config.Errorf("cannot create a file in %s (%w); give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
+	case err != nil: // its exit code is by the reason
+		return nil, fmt.Errorf("no file can be made in %s (%w); free some space, give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
 	return &output{Writer: draft, path: path, replace: force, draft: draft}, nil
 }
@@ -86,16 +85,10 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 func (o *output) failed(err error) error {
-	switch {
-	case o.path == "":
-		return fmt.Errorf("stdout cannot be written: %w", reason(err))
-	case o.draft == nil:
-		return fmt.Errorf("%s cannot be written: %w", o.path, reason(err))
+	if o.draft == nil {
+		return fmt.Errorf("%s cannot be written: %w", cmp.Or(o.path, "stdout"), reason(err))
 	}
-	if osfile.IsFull(err) {
-		return tryLaterf("cannot write %s; the partial file was removed: %w; free some space, or choose another directory", o.path, reason(err))
-	}
-	return fmt.Errorf("cannot write %s; the partial file was removed: %w", o.path, reason(err))
+	return fmt.Errorf("%s cannot be written, and what there was of it is removed (%w); free some space, or choose another directory", o.path, reason(err))
 }
 
 // keep makes the file durable and gives it its name.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -116,37 +118,40 @@ exit code is 75.`,
 				return usageErrorf("the expiry must be in the future (got %s)", timestamp(terms.ExpiresAt))
 			}
 		}
-		a, generated, err := c.newSecret(func() (petcat.Account, error) { return c.account(c.args[0]) })
+		if err := c.changeInSecret(); err != nil {
+			return err
+		}
+		a, err := c.account(c.args[0])
 		if err != nil {
 			return err
 		}
-		asked, err := petcat.ParseNewKey(a.ID, terms, c.now(), generated)
-		if err != nil {
-			return usage(err)
-		}
-		k, err := c.CreateKey(c.ctx(), actor(), asked)
+		k, secret, err := c.createKey(c.ctx(), c.store, a.ID, terms)
 		if err != nil {
 			return unsure(err, exitFailed, "a key may have been created whose secret nobody knows; check with: petcat key list %s, and revoke it with: petcat key revoke KEY_ID", a.ID)
 		}
-		return undoUnless(c.showKey(k, a.Name, generated.Secret, nil), func() error {
+		return undoUnless(c.showKey(k, a.Name, secret, nil), func() error {
 			_, err := c.ChangeKey(c.ctx(), actor(), k.ID, petcat.RevokeKey)
 			return err
 		}, fmt.Sprintf("revoke %s", k.ID))
 	})
 }
 
-// newSecret checks the output, opens the data, finds what the secret is for, and generates it.
-func (c *call) newSecret(find func() (petcat.Account, error)) (a petcat.Account, g petcat.GeneratedKey, err error) {
-	if err = c.secretOutput(); err != nil {
-		return a, g, err
+// createKey creates a key of an account, and returns its secret.
+func (p *program) createKey(ctx context.Context, st interface {
+	Environment() petcat.Environment
+	CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error)
+}, account petcat.AccountID, terms petcat.KeyTerms,
+) (petcat.Key, petcat.Secret, error) {
+	generated, err := petcat.GenerateKey(st.Environment(), p.random)
+	if err != nil {
+		return petcat.Key{}, petcat.Secret{}, err
 	}
-	if err = c.change(); err != nil {
-		return a, g, err
+	asked, err := petcat.ParseNewKey(account, terms, p.now(), generated)
+	if err != nil {
+		return petcat.Key{}, petcat.Secret{}, usage(err)
 	}
-	if a, err = find(); err == nil {
-		g, err = petcat.GenerateKey(c.Environment(), c.random)
-	}
-	return a, g, err
+	k, err := st.CreateKey(ctx, actor(), asked)
+	return k, generated.Secret, err
 }
 
 // showKey prints a new key with its secret. replaced is the key that was rotated, nil for
@@ -166,20 +171,14 @@ func (c *call) showKey(k petcat.Key, account string, secret petcat.Secret, repla
 	if replaced != nil {
 		r = append(r, field{"replaces", fmt.Sprintf("%s, which works until %s", replaced.ID, timestamp(replaced.ExpiresAt))})
 	}
-	if err := c.show(append(r, field{"key", secret.Reveal()})); err != nil {
-		return err
-	}
-	return c.sayParagraph("Store the key now: it will not be shown again.")
+	return c.showAnd(append(r, field{"key", secret.Reveal()}), "Store the key now: it will not be shown again.")
 }
 
 func (p *program) keyListCommand() *cobra.Command {
-	return p.managing(&cobra.Command{
+	return p.reading(&cobra.Command{
 		Use:   "list [ACCOUNT]",
 		Short: "List the keys of an account, or of all, and when each was last used",
 	}, func(c *call) error {
-		if err := c.read(); err != nil {
-			return err
-		}
 		account := petcat.AllAccounts
 		if len(c.args) == 1 {
 			a, err := c.account(c.args[0])
@@ -211,24 +210,23 @@ exit code is 75.`,
 	}
 	overlap := cmd.Flags().String("overlap", defaultOverlap, "`time` that both keys work: 0 to 30d")
 	return p.managing(cmd, func(c *call) error {
-		id, err := parseKeyID(c.args[0])
-		if err != nil {
-			return err
-		}
 		span, err := config.ParseDuration(*overlap)
 		if err != nil {
 			return usageErrorf("--overlap %v", err)
 		}
-		if _, err := petcat.ParseRotation(id, span, petcat.GeneratedKey{}); err != nil {
-			return usage(err)
+		if err := c.changeInSecret(); err != nil {
+			return err
 		}
-		var old petcat.Key
-		a, generated, err := c.newSecret(func() (petcat.Account, error) {
-			if old, err = c.FindKey(c.ctx(), id); err != nil {
-				return petcat.Account{}, noSuchKey(err)
-			}
-			return c.account(old.Account.String())
-		})
+		id := c.keyID()
+		old, err := c.FindKey(c.ctx(), id)
+		if err != nil {
+			return noSuchKey(err)
+		}
+		a, err := c.account(old.Account.String())
+		if err != nil {
+			return err
+		}
+		generated, err := petcat.GenerateKey(c.Environment(), c.random)
 		if err != nil {
 			return err
 		}
@@ -257,26 +255,23 @@ func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra
 	if action == petcat.RevokeKey {
 		yes = yesFlag(cmd)
 	}
-	return p.managing(cmd, func(c *call) error {
-		id, err := parseKeyID(c.args[0])
-		if err != nil {
-			return err
-		}
-		if err := c.change(); err != nil {
-			return err
-		}
+	return p.changing(cmd, func(c *call) error {
+		id := c.keyID()
 		if err := c.confirm(*yes, "Permanently revoke %s?", id); err != nil {
 			return err
 		}
 		k, err := c.ChangeKey(c.ctx(), actor(), id, action)
-		if err != nil {
-			return unsure(noSuchKey(err), exitTryLater, "%s may have been %sd; check with: petcat key list, or run the command again", id, action)
-		}
-		return c.print(c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
+		return c.done(noSuchKey(err), c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
 	})
 }
 
 func noSuchKey(err error) error { return notFound(err, "list the keys with: petcat key list") }
+
+// keyID returns the first argument, which arguments has checked.
+func (c *call) keyID() petcat.KeyID {
+	id, _ := parseKeyID(c.args[0])
+	return id
+}
 
 // parseKeyID reads the id of a key that the user typed: key_34, or only its number.
 func parseKeyID(s string) (petcat.KeyID, error) {
@@ -332,13 +327,13 @@ four characters before its last six.`,
 			if err != nil {
 				return usageErrorf("%s; a key is read from standard input: petcat key find < FILE. A key that was typed here is in the history of the shell", explain(err))
 			}
-			return c.findHint(hint)
+			return c.showHint(hint)
 		}
 		secrets, err := c.readLeaked()
 		if err != nil {
 			return err
 		}
-		return c.findSecrets(secrets)
+		return c.showLeaked(secrets)
 	})
 }
 
@@ -360,12 +355,13 @@ func (p *program) readLeaked() (secrets []petcat.Secret, err error) {
 		return nil, usageErrorf("standard input has more than %d MiB; pass less of it at a time", maxLeaked>>20)
 	}
 	if secrets = petcat.KeysIn(text); len(secrets) == 0 {
-		return nil, &failure{code: exitFailed, text: "nothing on standard input looks like a key: pck_live_ or pck_test_, and 38 letters and digits"}
+		return nil, errors.New("nothing on standard input looks like a key: pck_live_ or pck_test_, and 38 letters and digits")
 	}
 	return secrets, nil
 }
 
-func (c *call) findHint(hint string) error {
+// showHint shows the keys that have a hint.
+func (c *call) showHint(hint string) error {
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -377,27 +373,27 @@ func (c *call) findHint(hint string) error {
 		return nil
 	})
 	if err == nil && len(keys) == 0 {
-		err = &failure{code: exitFailed, text: "no key has this hint; list the keys with: petcat key list"}
+		err = errors.New("no key has this hint; list the keys with: petcat key list")
 	}
 	if err != nil {
 		return err
 	}
-	return c.showFound(keys)
+	return c.showFound(keys, 0)
 }
 
-func (c *call) findSecrets(secrets []petcat.Secret) error {
+// showLeaked shows the keys that have the secrets.
+func (c *call) showLeaked(secrets []petcat.Secret) error {
 	if err := c.read(); err != nil {
 		return err
 	}
 	var hashes []petcat.KeyHash
 	reason := "no such key was ever created here"
 	for _, secret := range secrets {
-		h, err := petcat.ParseKey(c.Environment(), secret.Reveal())
-		if err != nil {
+		if h, err := petcat.ParseKey(c.Environment(), secret.Reveal()); err != nil {
 			reason = explain(err)
-			continue
+		} else {
+			hashes = append(hashes, h)
 		}
-		hashes = append(hashes, h)
 	}
 	holders, err := c.FindCredentials(c.ctx(), hashes)
 	if err != nil {
@@ -410,22 +406,22 @@ func (c *call) findSecrets(secrets []petcat.Secret) error {
 		}
 	}
 	if len(keys) == 0 {
-		return &failure{code: exitFailed, text: fmt.Sprintf("no key of this %s deployment is on standard input: %s", c.Environment(), reason)}
+		return fmt.Errorf("no key of this %s deployment is on standard input: %s", c.Environment(), reason)
 	}
-	if err := c.showFound(keys); err != nil || c.asJSON || len(keys) == len(secrets) {
-		return err
-	}
-	return c.say("Not of this %s deployment, although they look like keys: %d.", c.Environment(), len(secrets)-len(keys))
+	return c.showFound(keys, len(secrets)-len(keys))
 }
 
-// showFound shows keys, and how to end them.
-func (c *call) showFound(keys []petcat.Key) error {
+// showFound shows keys, how to end them, and how many others look like keys.
+func (c *call) showFound(keys []petcat.Key, others int) error {
 	records, err := c.keyRecords(keys)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.listKeys(records)
 	}
-	if err := c.listKeys(records); err != nil || c.asJSON {
-		return err
+	if err == nil && !c.asJSON {
+		err = c.sayParagraph("End a key with: petcat key revoke %s", keys[0].ID)
 	}
-	return c.sayParagraph("End a key with: petcat key revoke %s", keys[0].ID)
+	if err == nil && !c.asJSON && others > 0 {
+		err = c.say("Not of this %s deployment, although they look like keys: %d.", c.Environment(), others)
+	}
+	return err
 }

@@ -120,7 +120,6 @@ later, 78 bad configuration, 130 interrupted.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(p.flagError)
 	root.AddGroup(
@@ -136,8 +135,18 @@ later, 78 bad configuration, 130 interrupted.`,
 		p.accountCommand(), p.keyCommand(), p.banCommand(), p.operatorCommand(), p.nodeCommand(), p.usageCommand(), p.auditCommand(), p.planCommand(),
 		p.backupCommand(), p.restoreCommand(), p.verifyCommand(), p.migrateCommand(),
 		p.categoryCommand(),
-		p.configCommand(), p.completionCommand(), p.versionCommand(),
+		p.configCommand(), p.versionCommand(),
 	)
+	root.SetCompletionCommandGroupID(groupAbout)
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			parent(cmd)
+			for _, shell := range cmd.Commands() {
+				shell.Args = nil // then finish sets ours, whose errors are usage errors
+			}
+		}
+	}
 	finish(root)
 	return root
 }
@@ -161,34 +170,6 @@ func helpCommand() *cobra.Command {
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
-		},
-	}
-}
-
-// completionCommand prints the completion script of a shell.
-func (p *program) completionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "completion SHELL",
-		Short:   "Print a completion script for bash, zsh, fish or powershell",
-		GroupID: groupAbout,
-		Example: `  petcat completion bash > /etc/bash_completion.d/petcat
-  petcat completion zsh > "${fpath[1]}/_petcat"
-  petcat completion fish > ~/.config/fish/completions/petcat.fish`,
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			switch shell := args[0]; shell {
-			case "bash":
-				return root.GenBashCompletionV2(p.stdout, true)
-			case "zsh":
-				return root.GenZshCompletion(p.stdout)
-			case "fish":
-				return root.GenFishCompletion(p.stdout, true)
-			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(p.stdout)
-			default:
-				return usageErrorf("there is no completion for %q; use bash, zsh, fish or powershell", shell)
-			}
 		},
 	}
 }

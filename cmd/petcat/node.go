@@ -270,7 +270,7 @@ Without LEVEL the command shows the current level. Changes are in the audit log.
 		} else if err := c.change(); err != nil {
 			return err
 		} else if err := c.SetLogLevel(c.ctx(), actor(), level, until); err != nil {
-			return unsure(err, exitTryLater, "the log level may have been changed; check with: petcat log-level, or run the command again")
+			return c.done(err, nil, "")
 		}
 		level, until, err := c.LogLevel(c.ctx())
 		if err != nil {
@@ -319,7 +319,7 @@ or restarted.`, "%[1]s is drained. Bring it back with: petcat node resume %[1]s"
 }
 
 func (p *program) nodeListCommand() *cobra.Command {
-	return p.managing(&cobra.Command{
+	return p.reading(&cobra.Command{
 		Use:   "list",
 		Short: "List the running nodes",
 		Long: `List the running nodes with their version and state, and since when they have that state.
@@ -328,9 +328,6 @@ stops), starting and failed. A node that was killed is listed for up to 15 secon
 		Example: `  petcat node list
   petcat node list --json`,
 	}, func(c *call) error {
-		if err := c.read(); err != nil {
-			return err
-		}
 		nodes, err := c.Nodes(c.ctx())
 		if err != nil {
 			return err
@@ -345,15 +342,10 @@ stops), starting and failed. A node that was killed is listed for up to 15 secon
 
 // nodeDrainCommand returns the command that drains or resumes a node.
 func (p *program) nodeDrainCommand(name string, drained bool, short, long, done string) *cobra.Command {
-	return p.managing(&cobra.Command{
+	return p.changing(&cobra.Command{
 		Use: name + " LABEL", Short: short, Long: long, Example: "  petcat node " + name + " web-2",
 	}, func(c *call) error {
-		if err := c.change(); err != nil {
-			return err
-		}
-		if err := c.DrainNode(c.ctx(), actor(), c.args[0], drained); err != nil {
-			return notFound(err, "list the nodes with: petcat node list")
-		}
-		return c.print(record{{"label", c.args[0]}, {"drained", drained}}, done, c.args[0])
+		err := c.DrainNode(c.ctx(), actor(), c.args[0], drained)
+		return c.done(notFound(err, "list the nodes with: petcat node list"), record{{"label", c.args[0]}, {"drained", drained}}, done, c.args[0])
 	})
 }

@@ -102,10 +102,7 @@ func (p *program) linking(cmd *cobra.Command, prepare func(*call) (maker, error)
 				return err
 			}
 		}
-		if err := c.secretOutput(); err != nil {
-			return err
-		}
-		if err := c.change(); err != nil {
+		if err := c.changeInSecret(); err != nil {
 			return err
 		}
 		token, err := petcat.GenerateToken(c.random)
@@ -164,9 +161,6 @@ func (p *program) operatorRemoveCommand() *cobra.Command {
 		if err := c.confirm(*yes, "Remove the operator %s and end their sessions?", string(name)); err != nil {
 			return err
 		}
-		if err := c.RemoveOperator(c.ctx(), actor(), name); err != nil {
-			return unsure(noSuchOperator(err), exitTryLater, "the operator may have been removed; check with: petcat operator list, or run the command again")
-		}
-		return c.print(record{{"name", string(name)}}, "The operator %s is removed, and their sessions have ended.", string(name))
+		return c.done(noSuchOperator(c.RemoveOperator(c.ctx(), actor(), name)), record{{"name", string(name)}}, "The operator %s is removed, and their sessions have ended.", string(name))
 	})
 }

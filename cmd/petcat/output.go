@@ -139,6 +139,14 @@ func (c *call) list(records []record, columns, none string) error {
 	return c.printColumns(rows)
 }
 
+// showAnd prints a record, and for people a paragraph after it.
+func (c *call) showAnd(r record, format string, args ...any) error {
+	if err := c.show(r); err != nil || c.asJSON {
+		return err
+	}
+	return c.sayParagraph(format, args...)
+}
+
 // listAll opens the data, and prints everything that each reads. of returns nil for what is
 // left out.
 func listAll[T any](c *call, each func(store, context.Context, func(T) error) error, of func(T) record, columns, none string) error {
@@ -164,6 +172,14 @@ func (c *call) print(document any, format string, args ...any) error {
 		return c.printJSON(document)
 	}
 	return c.say(format, args...)
+}
+
+// done prints the result of a change that can be repeated, or returns its error.
+func (c *call) done(err error, document any, format string, args ...any) error {
+	if err != nil {
+		return unsure(err, exitTryLater, "it may have been done all the same; run the command again")
+	}
+	return c.print(document, format, args...)
 }
 
 // printJSON writes v as the only thing on stdout.
@@ -205,6 +221,14 @@ func written(err error) error {
 		return fmt.Errorf("stdout cannot be written: %w", reason(err))
 	}
 	return nil
+}
+
+// changeInSecret is change for a command that shows a secret once. It checks the output first.
+func (c *call) changeInSecret() error {
+	if err := c.secretOutput(); err != nil {
+		return err
+	}
+	return c.change()
 }
 
 // secretOutput returns an error if what is written to stdout would be lost, for a command

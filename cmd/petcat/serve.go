@@ -174,11 +174,8 @@ Stop it with Ctrl-C.
 // needed.
 func (p *program) devLink(ctx context.Context, n *server.Node) (string, error) {
 	token, err := petcat.GenerateToken(p.random)
-	if err != nil {
-		return "", err
-	}
-	dev, err := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
-	if err != nil {
+	dev, devErr := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
+	if err = errors.Join(err, devErr); err != nil {
 		return "", err
 	}
 	_, err = n.Operators().LinkOperator(ctx, actor(), dev.Name(), token.Hash)
@@ -190,57 +187,37 @@ func (p *program) devLink(ctx context.Context, n *server.Node) (string, error) {
 
 // devKey returns the key in the file if it still works, else a new one, which it writes into
 // the file.
-func (p *program) devKey(ctx context.Context, settings config.Settings, n *server.Node) (petcat.Secret, error) {
-	file := filepath.Join(settings.Data, devKeyFile)
-	text, err := os.ReadFile(file) // #nosec G304 -- the operator's own data directory
+func (p *program) devKey(ctx context.Context, settings config.Settings, n *server.Node) (key petcat.Secret, err error) {
+	text, err := os.ReadFile(filepath.Join(settings.Data, devKeyFile)) // #nosec G304 -- the operator's own data directory
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return petcat.Secret{}, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
+		return key, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
 	}
-	key := petcat.NewSecret(strings.TrimSpace(string(text)))
+	key = petcat.NewSecret(strings.TrimSpace(string(text)))
 	if err := n.Identify(ctx, key); err == nil {
 		return key, nil
 	}
-	if key, err = p.newDevKey(ctx, n); err != nil {
-		return petcat.Secret{}, err
+	account, err := n.Accounts().FindAccount(ctx, devAccount)
+	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
+		account, err = newDevAccount(ctx, n)
+	}
+	if err == nil {
+		_, key, err = p.createKey(ctx, n.Accounts(), account.ID, petcat.KeyTerms{Label: "made by petcat dev"})
+	}
+	if err != nil {
+		return key, err
 	}
 	dir, err := datadir.Open(settings.Data)
 	if err != nil {
-		return petcat.Secret{}, err
+		return key, err
 	}
 	return key, dir.WriteFile(devKeyFile, key.Reveal()+"\n")
 }
 
-// newDevKey creates a key, and the account if it does not exist or is closed.
-func (p *program) newDevKey(ctx context.Context, n *server.Node) (petcat.Secret, error) {
-	account, err := n.Accounts().FindAccount(ctx, devAccount)
-	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
-		account, err = p.newDevAccount(ctx, n)
-	}
-	if err != nil {
-		return petcat.Secret{}, err
-	}
-	generated, err := petcat.GenerateKey(n.Accounts().Environment(), p.random)
-	if err != nil {
-		return petcat.Secret{}, err
-	}
-	created, err := petcat.ParseNewKey(account.ID, petcat.KeyTerms{Label: "made by petcat dev"}, p.now(), generated)
-	if err != nil {
-		return petcat.Secret{}, err
-	}
-	if _, err := n.Accounts().CreateKey(ctx, actor(), created); err != nil {
-		return petcat.Secret{}, err
-	}
-	return generated.Secret, nil
-}
-
-func (p *program) newDevAccount(ctx context.Context, n *server.Node) (petcat.Account, error) {
+func newDevAccount(ctx context.Context, n *server.Node) (petcat.Account, error) {
 	free, err := petcat.ParseSubscription(string(petcat.Free), 0, 0)
-	if err != nil {
+	asked, nameErr := petcat.ParseNewAccount(devAccount, free)
+	if err = errors.Join(err, nameErr); err != nil {
 		return petcat.Account{}, err
 	}
-	account, err := petcat.ParseNewAccount(devAccount, free)
-	if err != nil {
-		return petcat.Account{}, err
-	}
-	return n.Accounts().CreateAccount(ctx, actor(), account)
+	return n.Accounts().CreateAccount(ctx, actor(), asked)
 }
