@@ -85,7 +85,7 @@ func NewReplica(ctx context.Context, c *Catalog, o ReplicaOptions) *Replica {
 	if o.Timeout == 0 {
 		o.Timeout = defaultQueryTimeout
 	}
-	r := &Replica{catalog: c, o: o, breaker: breaker.New(breaker.Options{Clock: o.Clock, OpenFor: openFor})}
+	r := &Replica{catalog: c, o: o, breaker: breaker.New(o.Clock, openFor)}
 	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	return r
 }
@@ -178,7 +178,7 @@ func (r *Replica) join() (*query, time.Duration) {
 		return nil, 0
 	}
 	var limit time.Duration
-	if state, _ := r.breaker.State(); state != breaker.Closed {
+	if r.breaker.Err() != nil {
 		limit = listTimeout
 		if r.asking && r.o.Clock.Read().Since(r.asked) > listTimeout {
 			return nil, 0
@@ -209,8 +209,7 @@ func (r *Replica) ask() {
 			return
 		}
 		r.next = nil
-		t, err := r.breaker.Enter(r.life) // it does not wait: nobody else enters
-		if err != nil {
+		if err := r.breaker.Enter(); err != nil {
 			q.answer(err)
 			r.mu.Unlock()
 			continue
@@ -226,7 +225,7 @@ func (r *Replica) ask() {
 			r.current = max(r.current, newest)
 			r.mu.Unlock()
 		}
-		r.answer(q, t, seen, asked, err)
+		r.answer(q, seen, asked, err)
 	}
 }
 
@@ -254,16 +253,16 @@ func (r *Replica) askOnce(after petcat.Revision) (petcat.Revision, error) {
 
 // answer ends a query. If it failed, the next query fails too, so that its lists do not have
 // to wait for the same failure.
-func (r *Replica) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked clock.Reading, err error) {
+func (r *Replica) answer(q *query, seen petcat.Revision, asked clock.Reading, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, _ := r.breaker.State()
+	before := r.breaker.Err()
 	r.seen = max(r.seen, seen)
 	if err == nil {
 		r.seenAt = asked
-		r.breaker.Leave(t, breaker.Answered, nil)
+		r.breaker.Answered()
 	} else {
-		r.breaker.Leave(t, breaker.Failed, err)
+		r.breaker.Failed(err)
 		if r.next != nil {
 			r.next.answer(err)
 			r.next = nil
@@ -272,9 +271,9 @@ func (r *Replica) answer(q *query, t breaker.Ticket, seen petcat.Revision, asked
 	q.answer(err)
 	switch {
 	case r.life.Err() != nil:
-	case before == breaker.Closed && err != nil:
+	case before == nil && err != nil:
 		r.o.Logger.ErrorContext(r.life, "freshness queries fail; the list is served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
-	case before != breaker.Closed && err == nil:
+	case before != nil && err == nil:
 		r.o.Logger.InfoContext(r.life, "freshness queries succeed again")
 	}
 }
@@ -287,9 +286,8 @@ func (r *Replica) lastKnown() (*Snapshot, time.Duration, error) {
 	// At least 1 ns: 0 means that the list is complete now.
 	age := max(1, r.o.Clock.Read().Since(r.seenAt))
 	if age > r.o.MaxStaleness {
-		_, cause := r.breaker.State()
 		return nil, 0, petcat.Errorf(petcat.CodeServiceUnavailable,
-			"the list cannot be brought up to date at the moment; retry later").WithCause(cause)
+			"the list cannot be brought up to date at the moment; retry later").WithCause(r.breaker.Err())
 	}
 	r.stale++
 	return r.catalog.current.Load(), age, nil
@@ -309,9 +307,8 @@ type ReplicaStats struct {
 func (r *Replica) Stats() ReplicaStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state, _ := r.breaker.State()
 	return ReplicaStats{
-		Away: state != breaker.Closed, Age: r.o.Clock.Read().Since(r.seenAt),
+		Away: r.breaker.Err() != nil, Age: r.o.Clock.Read().Since(r.seenAt),
 		Queries: r.queries, Stale: r.stale,
 	}
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // unlimited lifts the limits of a role, which are meant for requests.
-const unlimited = `SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)`
+const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
 // Backup copies all tables, as of one moment. It delays no request.
 func (s *Store) Backup(ctx context.Context, to store.Copy) error {
@@ -24,7 +23,7 @@ func (s *Store) Backup(ctx context.Context, to store.Copy) error {
 		return err
 	}
 	var stopped error // by the file
-	err = s.pool.do(ctx, func(ctx context.Context, c *pgx.Conn) error {
+	err = s.run(ctx, s.reads, s.pool, func(ctx context.Context, c *pgx.Conn) error {
 		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 		if err != nil {
 			return err
@@ -67,23 +66,24 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) e
 	if err != nil {
 		return err
 	}
-	err = s.pool.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		t, err := s.begin(ctx, c)
-		if err != nil {
-			return err
-		}
-		return t.run(func(*store.Tx) error { return t.restore(by, tables, from) })
+	// It takes longer than a write, and no server waits for it.
+	err = s.pool.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := s.transaction(ctx, c, true, func(t *store.Tx) error { return (&restoring{t, ctx, c}).run(by, tables, from) })
+		return err
 	})
-	if maybeCommitted(err) {
-		return store.Unavailable("the database did not respond, and the restore may have been committed", errors.Join(petcat.ErrOutcomeUnknown, err))
-	}
-	return translate(because(ctx, err), "restore")
+	return finished(err, "restore", "the database did not respond, and the restore may have been committed")
 }
 
-// restore does all of a restore but the commit. The transaction holds the counter's row, so
-// nobody else can write.
-func (t *tx) restore(by petcat.Actor, tables []store.Table, from store.Copy) error {
-	// A restore takes longer than a change, and no server waits for it.
+// restoring is the transaction of a restore. It holds the counter's row, so nobody else can
+// write.
+type restoring struct {
+	*store.Tx
+	ctx  context.Context //nolint:containedctx // it lives no longer than the call
+	conn *pgx.Conn
+}
+
+// run does all of a restore but the commit.
+func (t *restoring) run(by petcat.Actor, tables []store.Table, from store.Copy) error {
 	if _, err := t.Exec(unlimited); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (t *tx) restore(by petcat.Actor, tables []store.Table, from store.Copy) err
 }
 
 // wantUnused returns an error if a node serves.
-func (t *tx) wantUnused() error {
+func (t *restoring) wantUnused() error {
 	nodes, err := store.RunningNodes(t, dialect())
 	if err == nil && len(nodes) > 0 {
 		return openerror.Errorf(openerror.InUse, nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
@@ -128,13 +128,13 @@ func (t *tx) wantUnused() error {
 }
 
 // fill replaces the rows of a table, in which there is only what makes an empty deployment.
-func (t *tx) fill(table store.Table, from store.Copy) error {
+func (t *restoring) fill(table store.Table, from store.Copy) error {
 	if table.Name != "audit" { // which is empty, and from which nothing can be deleted
-		if _, err := t.tx.Exec(t.ctx, `DELETE FROM `+table.Name); err != nil {
+		if _, err := t.conn.Exec(t.ctx, `DELETE FROM `+table.Name); err != nil {
 			return err
 		}
 	}
-	none, err := t.tx.Query(t.ctx, `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name+` LIMIT 0`)
+	none, err := t.conn.Query(t.ctx, `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name+` LIMIT 0`)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (t *tx) fill(table store.Table, from store.Copy) error {
 	none.Close()
 	next, stop := iter.Pull2(from.Rows(table))
 	defer stop()
-	_, err = t.tx.CopyFrom(t.ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(func() ([]any, error) {
+	_, err = t.conn.CopyFrom(t.ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(func() ([]any, error) {
 		row, err, _ := next() // nil, nil after the last
 		for i := range row {
 			if n, ok := row[i].(int64); ok && columns[i].DataTypeOID == pgtype.BoolOID {

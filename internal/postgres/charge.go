@@ -46,6 +46,22 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 	return counts, nil
 }
 
+// spentEvery is how often old counts are deleted: the query reads the whole table.
+const spentEvery = time.Hour
+
+// Clean deletes everything that has expired: also the counts, which only PostgreSQL has.
+func (s *Store) Clean(ctx context.Context) error {
+	if err := s.Store.Clean(ctx); err != nil {
+		return err
+	}
+	now := s.clock.Read()
+	if now.Since(s.spentCleaned) < spentEvery {
+		return nil
+	}
+	s.spentCleaned = now
+	return s.cleanSpent(ctx)
+}
+
 // cleanSpent deletes the counts of accounts that were not charged for two days, some at a
 // time. Whoever writes a row must hold its account's lock, so it passes over accounts that
 // are being charged.

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,10 +26,7 @@ type conn struct {
 	ctx context.Context //nolint:containedctx // it lives no longer than the call
 	querier
 	texts *texts
-	once  bool        // each statement runs once: it is not prepared
-	timer *time.Timer // runs while the database is waited for, perRow long; may be nil
-
-	perRow time.Duration
+	once  bool // each statement runs once: it is not prepared
 }
 
 // args puts what the driver is to know of a statement ahead of its arguments.
@@ -47,6 +43,9 @@ func (c conn) Exec(query string, args ...any) (int64, error) {
 }
 
 func (c conn) ExecEach(query string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	var batch pgx.Batch
 	for _, args := range rows {
 		batch.Queue(c.texts.numbered(query), args...)
@@ -67,32 +66,30 @@ func (c conn) Query(row func(store.Scan) error, query string, args ...any) error
 	if err != nil {
 		return err
 	}
+	return eachRow(rows, row)
+}
+
+func (c conn) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var batch pgx.Batch
+	for i, values := range args {
+		batch.Queue(c.texts.numbered(query), values...).Query(func(rows pgx.Rows) error {
+			return eachRow(rows, func(scan store.Scan) error { return row(i, scan) })
+		})
+	}
+	return c.SendBatch(c.ctx, &batch).Close()
+}
+
+func eachRow(rows pgx.Rows, row func(store.Scan) error) error {
 	defer rows.Close()
 	for rows.Next() {
-		if c.timer != nil {
-			c.timer.Stop()
-		}
 		if err := row(rows.Scan); err != nil {
 			return err
 		}
-		if c.timer != nil {
-			c.timer.Reset(c.perRow)
-		}
 	}
 	return rows.Err()
-}
-
-// rowsOf calls row for every row of one query of a batch.
-func rowsOf(row func(store.Scan) error) func(pgx.Rows) error {
-	return func(rows pgx.Rows) error {
-		defer rows.Close()
-		for rows.Next() {
-			if err := row(rows.Scan); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	}
 }
 
 // texts are the statements of package store as PostgreSQL wants them. There are few.
@@ -128,65 +125,3 @@ func dialect() store.Dialect {
 
 // cleanRows keeps each deletion under some milliseconds.
 const cleanRows = 1000
-
-// engine implements [store.Database].
-type engine struct{ s *Store }
-
-// Create commits c in the next group. While a trial is under way, nothing waits in the
-// queue.
-func (e engine) Create(ctx context.Context, c *store.Create) error {
-	if err := e.s.writer.circuit.check(); err != nil {
-		e.s.Release(c)
-		return translate(err, "create category")
-	}
-	err := store.SubmitError(e.s.group.Submit(ctx, c))
-	if err == nil {
-		err = c.Outcome
-	}
-	return translate(err, "create category")
-}
-
-// Exec runs a statement as one transaction in one round trip.
-func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
-	var batch pgx.Batch
-	batch.Queue(e.s.pool.settings)
-	batch.Queue(e.s.pool.texts.numbered(query), args...).Exec(func(tag pgconn.CommandTag) error {
-		changed = tag.RowsAffected()
-		return nil
-	})
-	err = e.s.write(ctx, doing, &batch)
-	return changed, err
-}
-
-// Write is not tried again. What it locks, nobody who creates waits for.
-func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.s.pool.patience.write, errNoAnswer)
-	defer cancel()
-	return translate(e.s.pool.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		return pgx.BeginFunc(ctx, c, func(t pgx.Tx) error {
-			if _, err := t.Exec(ctx, e.s.pool.settings); err != nil {
-				return err
-			}
-			return fn(conn{ctx: ctx, querier: t, texts: &e.s.pool.texts})
-		})
-	}), doing)
-}
-
-func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return e.s.pool.read(ctx, doing, func(ctx context.Context, c *pgx.Conn) error {
-		return fn(conn{ctx: ctx, querier: c, texts: &e.s.pool.texts})
-	})
-}
-
-func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
-	return e.s.pool.each(ctx, doing, row, query, args...)
-}
-
-// write runs a batch as one transaction in one round trip.
-func (s *Store) write(ctx context.Context, doing string, batch *pgx.Batch) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.patience.write, errNoAnswer)
-	defer cancel()
-	return translate(s.pool.write(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.SendBatch(ctx, batch).Close()
-	}), doing)
-}

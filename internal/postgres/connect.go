@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -19,9 +17,13 @@ import (
 	"petcat/internal/openerror"
 )
 
+// defaultConnectTimeout holds for opening, and for commands, unless the URL says otherwise
+// (connect_timeout): a database that sleeps needs some seconds to wake up.
+const defaultConnectTimeout = 10 * time.Second
+
 // patience is how long things may take. Its zero value is none: see newPatience.
 type patience struct {
-	connect time.Duration
+	connect time.Duration // for a running server, unless the URL says otherwise
 	// read bounds a read of a few rows, with the wait for a connection, and the wait for
 	// the next row of a long one.
 	read time.Duration
@@ -33,14 +35,20 @@ type patience struct {
 	refill time.Duration
 }
 
-// newPatience returns how long things may take before the database counts as away: all
-// in all less than the 5 s within which everything must work again after it is back. A
-// statement gives up waiting for a lock before the caller gives up.
-func newPatience() patience {
-	return patience{
+// newPatience returns how long things may take before the database counts as away: for a
+// server all in all less than the 5 s within which everything must work again after it is
+// back. A statement gives up waiting for a lock before the caller gives up. A command may
+// have to connect first.
+func newPatience(serving bool, connect time.Duration) patience {
+	p := patience{
 		connect: 2 * time.Second, read: 1500 * time.Millisecond, write: 3 * time.Second,
 		lock: 2 * time.Second, statement: 2500 * time.Millisecond, refill: 5 * time.Second,
 	}
+	if !serving {
+		p.read += connect
+		p.write += connect
+	}
+	return p
 }
 
 // A commit is answered when it is on the disk; remote_apply is more, and stays.
@@ -52,11 +60,6 @@ const durably = `set_config('synchronous_commit', CASE current_setting('synchron
 func (p patience) settings() string {
 	return fmt.Sprintf(`SELECT %s, set_config('lock_timeout', '%d', true), set_config('statement_timeout', '%d', true),
 		set_config('idle_in_transaction_session_timeout', '%[2]d', true)`, durably, p.lock.Milliseconds(), p.statement.Milliseconds())
-}
-
-// sessionSettings are a connection's: no pooler may be between.
-func (p patience) sessionSettings() string {
-	return fmt.Sprintf(`SELECT set_config('lock_timeout', '%d', false), set_config('statement_timeout', '%d', false)`, p.lock.Milliseconds(), p.statement.Milliseconds())
 }
 
 // Versions of the server: major * 10,000 + minor.
@@ -103,85 +106,70 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	return pool, nil
 }
 
+// needed are settings of the server, the database or the role on which the store relies. The
+// last ones could be set for each connection, but for poolers.
+var needed = []struct {
+	name, value string
+	kind        openerror.Kind
+	remedy      string
+}{
+	{"fsync", "on", openerror.Unsafe, "it would lose acknowledged writes in a power cut; set fsync = on in postgresql.conf"},
+	{"full_page_writes", "on", openerror.Unsafe, "it may damage its data in a power cut; set full_page_writes = on in postgresql.conf"},
+	{"server_encoding", "UTF8", openerror.Unsupported, "create a database with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'"},
+	{"default_transaction_isolation", "read committed", openerror.Unsafe, ""},
+	{"bytea_output", "hex", openerror.Unsupported, ""},
+	{"standard_conforming_strings", "on", openerror.Unsupported, ""},
+	{"session_replication_role", "origin", openerror.Unsafe, ""},
+}
+
 // checkServer asks a server whether it keeps what the store promises. It returns
 // its version when that is newer than those that were tested.
 func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) {
 	const query = `SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
-		current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding'),
-		current_setting('default_transaction_isolation')`
+		array_agg(current_setting(name) ORDER BY n) FROM unnest($1::text[]) WITH ORDINALITY AS s (name, n)`
+	names := make([]string, len(needed))
+	for i, setting := range needed {
+		names[i] = setting.name
+	}
 	var number int
-	var version, fsync, fullPages, encoding, isolation string
-	err = conn.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&number, &version, &fsync, &fullPages, &encoding, &isolation)
-	switch {
-	case err != nil:
+	var version string
+	var values []string
+	if err := conn.QueryRow(ctx, query, pgx.QueryExecModeExec, names).Scan(&number, &version, &values); err != nil {
 		return "", err
-	case number < minVersion:
+	}
+	if number < minVersion {
 		return "", openerror.Errorf(openerror.Unsupported, nil, "the server is PostgreSQL %s; use 14 or later", version)
-	case fsync != "on":
-		return "", openerror.Errorf(openerror.Unsafe, nil, "the server runs with fsync=%s and would lose acknowledged writes in a power cut; set fsync = on in postgresql.conf", fsync)
-	case fullPages != "on":
-		return "", openerror.Errorf(openerror.Unsafe, nil, "the server runs with full_page_writes=%s and may damage its data in a power cut; set full_page_writes = on in postgresql.conf", fullPages)
-	case encoding != "UTF8":
-		return "", openerror.Errorf(openerror.Unsupported, nil, "the database's encoding is %s; create one with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'", encoding)
-	case isolation != "read committed":
-		return "", openerror.Errorf(openerror.Unsafe, nil, "the default transaction isolation is %s; reset it with: ALTER ROLE ... SET default_transaction_isolation = 'read committed'", isolation)
-	case number > knownVersion:
+	}
+	for i, setting := range needed {
+		if values[i] == setting.value {
+			continue
+		}
+		remedy := setting.remedy
+		if remedy == "" {
+			remedy = fmt.Sprintf("reset it with ALTER ROLE ... RESET %[1]s, or ALTER DATABASE ... RESET %[1]s", setting.name)
+		}
+		return "", openerror.Errorf(setting.kind, nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
+	}
+	if number > knownVersion {
 		return version, nil
-	default:
-		return "", nil
 	}
+	return "", nil
 }
 
-// Explain turns an error of a connection to a database into an [openerror.Error], if it is
-// one of those that it knows.
-func Explain(err error, address petcat.Secret) error { return explain(err, Place(address)) }
-
-// explain turns an error while opening into one sentence.
-func explain(err error, where string) error {
-	if _, ok := errors.AsType[*openerror.Error](err); ok || err == nil {
-		return err
+// chooseMode makes connections of config use statements that are prepared once for each
+// connection, which is cheaper, when the server itself is at the other end of conn. A pooler
+// may give each transaction another connection: behind one, statements are prepared on each
+// use. The address may choose itself, with default_query_exec_mode.
+func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, address petcat.Secret) error {
+	if strings.Contains(address.Reveal(), "default_query_exec_mode") {
+		return nil
 	}
-	state, severity := sqlState(err), severityOf(err)
-	switch {
-	case state == "28P01" || state == "28000" || state == "3D000" || state == "3F000" || state == "42501":
-		return openerror.Errorf(openerror.Refused, err, "the database server at %s refuses the login (%s); check user, password, database and permissions", where, message(err))
-	case state == "42P07" || state == "42710":
-		return openerror.Errorf(openerror.Foreign, err, "the database at %s contains tables of another program (%s); use a separate database or schema", where, message(err))
-	case state == "25006" || errors.Is(err, pgconn.ErrReadOnlyConnection):
-		return openerror.Errorf(openerror.Unwritable, err, "the database at %s cannot be written (%s); use the address of the primary server", where, message(err))
-	case state == "XX001" || state == "XX002":
-		return openerror.Errorf(openerror.Damaged, err, "the database at %s is damaged (%s); restore a backup", where, message(err))
-	case isCertificate(err):
-		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, message(err))
-	case severity != statement:
-		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, message(err))
-	default:
-		return err
+	var pid uint32
+	err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
+	if err == nil && pid != conn.PgConn().PID() { // a pooler makes up the number that it tells its clients
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
-}
-
-func isCertificate(err error) bool {
-	_, is := errors.AsType[*tls.CertificateVerificationError](err)
-	return is
-}
-
-// message returns what the server said, or what the network did, or else the
-// error's text, in one line. The driver repeats the network's once for each way
-// that it tried.
-func message(err error) string {
-	text := err.Error()
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		text = e.Message
-	} else if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		text = strings.TrimPrefix(e.Err.Error(), "x509: ")
-	} else if errors.Is(err, context.DeadlineExceeded) {
-		text = "it does not respond in time"
-	} else if e, ok := errors.AsType[*net.DNSError](err); ok {
-		text = e.Err
-	} else if e, ok := errors.AsType[*net.OpError](err); ok {
-		text = e.Err.Error()
-	}
-	return strings.Join(strings.Fields(text), " ")
+	return err
 }
 
 // Place names the server and the database of an address for people, without a

@@ -59,11 +59,11 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	s := openAt(t, url, Options{PoolSize: 1})
 	defer closeNow(t, s)
 	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE categories SET (autovacuum_enabled = false)") // which would have it planned anew
-	for range 10 {                                                                                     // from the sixth time on, the server keeps the plan
+	for range 10 {                                                                                       // from the sixth time on, the server keeps the plan
 		everything(t, s, 0)
 	}
 	var plan []string
-	err := s.pool.do(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.pool.with(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
 		const name = `SELECT name FROM pg_prepared_statements WHERE statement LIKE 'SELECT id, name, description%'`
 		var statement string
 		if err := conn.QueryRow(ctx, name).Scan(&statement); err != nil {

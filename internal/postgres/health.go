@@ -11,12 +11,12 @@ import (
 )
 
 // Check asks the database how it is: whether it answers, whether it takes writes,
-// whether it continues what was read of it, and what time it has. What it finds is in Stats. Whether a write is also committed in time is
-// found out by Beat, without anybody's requests.
+// whether it continues what was read of it, and what time it has. What it finds is in Stats.
+// Whether a write is also committed in time is found out by Beat, without anybody's requests.
 func (s *Store) Check(ctx context.Context) error {
 	// True on a standby, too, and without writing.
 	const query = `SELECT current_setting('transaction_read_only')::bool, (extract(epoch FROM clock_timestamp()) * 1000000)::int8`
-	return s.pool.read(ctx, "ask whether writes are taken", func(ctx context.Context, conn *pgx.Conn) error {
+	return translate(s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		var readOnly bool
 		var micros int64
 		asked := s.clock.Read()
@@ -28,10 +28,10 @@ func (s *Store) Check(ctx context.Context) error {
 		// the time between at most.
 		middle := asked.Time().Add(s.clock.Read().Since(asked) / 2)
 		s.clockAhead.Store(int64(middle.Sub(time.UnixMicro(micros))))
-		s.pool.refusal.setReadOnly(readOnly)
+		s.refusal.setReadOnly(readOnly)
 		// Behind a pooler, another server may answer on the same connection.
 		return s.history.check(ctx, conn.PgConn())
-	})
+	}), "ask whether writes are taken")
 }
 
 // refusal remembers that the database answers, and refuses to write.

@@ -88,24 +88,6 @@ func TestWriteWaitsForALock(t *testing.T) {
 	}
 }
 
-// Who changes the schema by hand, table by table, does not take the locks in the order in
-// which creates do: one of the two has to begin again, and it is not the caller who does.
-func TestCreateSurvivesADeadlock(t *testing.T) {
-	url := server.Database(t)
-	// A sequence counts what is rolled back, too.
-	server.Server(t).Execute(t, url, `CREATE SEQUENCE attempt; CREATE FUNCTION deadlock() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-			IF nextval('attempt') % 2 = 1 THEN RAISE 'deadlock detected' USING ERRCODE = '40P01'; END IF; RETURN NEW; END $$;
-		CREATE TRIGGER deadlock BEFORE INSERT ON categories FOR EACH ROW EXECUTE FUNCTION deadlock()`)
-	s := openAt(t, url, Options{})
-	defer closeNow(t, s)
-	for i, key := range []petcat.IdempotencyKey{"", "k"} {
-		created, err := tryCreate(t.Context(), t, s, "Dogs", key)
-		if want := petcat.CategoryID(i + 1); err != nil || created.Category.ID != want || created.Replayed {
-			t.Errorf("with key %q: %+v, %v; want id %d", key, created, err, want)
-		}
-	}
-}
-
 // awaitLock returns when somebody waits for a lock.
 func awaitLock(t *testing.T, url string) {
 	t.Helper()

@@ -166,7 +166,7 @@ func TestSettingsOfWrites(t *testing.T) {
 	url := server.Server(t).Database(t)
 	for weaker, want := range map[string]string{"off": "on", "local": "on", "remote_write": "on", "on": "on", "remote_apply": "remote_apply"} {
 		server.Server(t).Execute(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = "+weaker+"', current_database()); END $$")
-		usual := newPatience()
+		usual := newPatience(true, 0)
 		s := openAt(t, url, Options{patience: &usual})
 		var got, timeout string
 		err := s.Change(t.Context(), "look", func(tx *store.Tx) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
+	"petcat/internal/breaker"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
-	"petcat/internal/pgpooler"
 	"petcat/internal/store"
 )
 
@@ -39,27 +40,39 @@ type Options struct {
 	CommitObserved func(group int, d time.Duration)
 	// Queue is how many creates may wait; 0: groupcommit.DefaultQueue.
 	Queue int
-	// PoolSize is how many connections there may be beside the one that creates;
-	// 0: pool_max_conns of the URL, or else 8. Lists share one query, so a few
-	// are enough for lookups of keys.
+	// PoolSize is how many connections there may be beside those that create and charge;
+	// 0: pool_max_conns of the URL, or else 8.
 	PoolSize int
 
 	patience *patience // nil: newPatience
 }
 
-const defaultPoolSize = 8
+const (
+	defaultPoolSize = 8
+	// createConnections is for the one group of creates that is committed at a time.
+	createConnections = 1
+)
+
+// The pause of a breaker is long enough that a database that starts is not flooded with
+// connections, and short enough that nobody notices it.
+const pause = 250 * time.Millisecond
 
 // Store keeps everything in one PostgreSQL database, which other nodes may use
 // at the same time. It is safe for concurrent use.
 type Store struct {
 	*store.Store
-	clock  clock.Clock
-	logger *slog.Logger
-	writer *writer
-	group  *groupcommit.Committer[*store.Create]
-	pool   *pool
-	// charges has the connections of Charge.
-	charges *pool
+	clock    clock.Clock
+	logger   *slog.Logger
+	life     context.Context //nolint:containedctx // that of creates, which belong to no single caller
+	patience *patience
+	texts    texts
+	group    *groupcommit.Committer[*store.Create]
+	// pool has the connections of everything but creates and Charge, which nothing else
+	// delays.
+	pool, creates, charges *pool
+	reads, writes          *breaker.Breaker
+	writing                chan struct{} // holds a place for each write that may have a connection of pool
+	refusal                refusal
 	// spentCleaned is when old counts were deleted last. Clean alone uses it.
 	spentCleaned clock.Reading
 	// history is that of the database as it was opened.
@@ -83,48 +96,67 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	given := config.ConnConfig.ConnectTimeout > 0
+	if !given {
+		config.ConnConfig.ConnectTimeout = defaultConnectTimeout
+	}
 	if o.patience == nil {
-		usual := newPatience()
+		usual := newPatience(o.Serving, config.ConnConfig.ConnectTimeout)
 		o.patience = &usual
 	}
-	if c := config.ConnConfig; c.ConnectTimeout == 0 || c.ConnectTimeout > o.patience.connect {
-		c.ConnectTimeout = o.patience.connect
+	s := &Store{
+		clock: o.Clock, logger: o.Logger, life: ctx, patience: o.patience, history: newHistory(), refusal: refusal{clock: o.Clock},
+		reads: breaker.New(o.Clock, pause), writes: breaker.New(o.Clock, pause),
 	}
-	s, err := openStore(ctx, config, o)
+	m, err := s.prepare(ctx, config.ConnConfig, o)
 	if err != nil {
 		return nil, explain(err, place(config.ConnConfig))
 	}
-	return s, nil
-}
-
-func openStore(ctx context.Context, pool *pgxpool.Config, o Options) (*Store, error) {
-	config := pool.ConnConfig
-	h := newHistory()
-	m, err := prepare(ctx, config, o, h)
-	if err != nil {
+	if o.Serving && !given {
+		config.ConnConfig.ConnectTimeout = o.patience.connect
+	}
+	if err := s.connect(ctx, config, o); err != nil {
 		return nil, err
 	}
-	config.AfterConnect = h.check
-	counting := pool.Copy()
-	counting.MinConns = 0 // unless newPool raises it
-	p, err := newPool(ctx, pool, o)
-	if err != nil {
-		return nil, err
-	}
-	o.PoolSize = chargeConnections
-	charges, err := newPool(ctx, counting, o)
-	if err != nil {
-		p.close()
-		return nil, err
-	}
-	s := &Store{clock: o.Clock, logger: o.Logger, pool: p, charges: charges, history: h, writer: newWriter(ctx, config, o, p)}
 	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(ctx, o)
 	return s, nil
 }
 
+// connect makes the pools. After a switch, another server may be there: each connection is
+// checked.
+func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) error {
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		if err := s.history.check(ctx, c.PgConn()); err != nil {
+			return err
+		}
+		_, err := checkServer(ctx, c)
+		return err
+	}
+	size := o.PoolSize
+	switch {
+	case size > 0:
+	case strings.Contains(o.URL.Reveal(), "pool_max_conns"):
+		size = int(config.MaxConns)
+	default:
+		size = defaultPoolSize
+	}
+	s.writing = make(chan struct{}, max(1, size/2))
+	for _, p := range []struct {
+		into **pool
+		size int
+	}{{&s.pool, size}, {&s.creates, createConnections}, {&s.charges, chargeConnections}} {
+		made, err := newPool(ctx, config, o, p.size)
+		if err != nil {
+			return err
+		}
+		*p.into = made
+	}
+	return nil
+}
+
 // prepare checks the server, on a connection of its own, and the schema.
-func prepare(ctx context.Context, config *pgx.ConnConfig, o Options, h *history) (store.Meta, error) {
+func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (store.Meta, error) {
 	c, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
 		return store.Meta{}, err
@@ -137,7 +169,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options, h *history)
 	if newer != "" {
 		o.Logger.WarnContext(ctx, "this version of PostgreSQL is newer than those that petcat was tested with", "version", newer)
 	}
-	if err := pgpooler.ChooseMode(ctx, c, config, o.URL); err != nil {
+	if err := chooseMode(ctx, c, config, o.URL); err != nil {
 		return store.Meta{}, err
 	}
 	files, err := fs.Sub(migrations, "migrations")
@@ -147,11 +179,11 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options, h *history)
 	if err := migrate(ctx, c, files, config, o); err != nil {
 		return store.Meta{}, err
 	}
-	if err := h.check(ctx, c.PgConn()); err != nil {
+	if err := s.history.check(ctx, c.PgConn()); err != nil {
 		return store.Meta{}, err
 	}
 	// The connection is used once, and a pooler may be between.
-	fresh := conn{ctx: ctx, querier: c, texts: &texts{}, once: true}
+	fresh := conn{ctx: ctx, querier: c, texts: &s.texts, once: true}
 	return store.ReadMeta(fresh, o.Environment, o.Clock.Read().Time())
 }
 
@@ -182,9 +214,9 @@ func (s *Store) shut() {
 	s.stop()
 	s.background.Wait()
 	s.group.Close()
-	s.writer.close()
-	s.charges.close()
-	s.pool.close()
+	for _, p := range []*pool{s.creates, s.charges, s.pool} {
+		p.close()
+	}
 }
 
 // Stats is the state of a store for metrics.
@@ -203,10 +235,10 @@ type Stats struct {
 
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
-	p := s.pool.pool.Stat()
+	p := s.pool.Stat()
 	return Stats{
 		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
-		Readable: s.pool.reads.isClosed(), Writable: s.pool.writes.isClosed() && !s.pool.refusal.holds(),
+		Readable: s.reads.Err() == nil, Writable: s.writes.Err() == nil && !s.refusal.holds(),
 		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()),
 		ClockAhead: time.Duration(s.clockAhead.Load()),
 	}

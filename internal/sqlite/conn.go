@@ -61,6 +61,15 @@ func (c conn) Query(row func(store.Scan) error, query string, args ...any) (err 
 	return rows.Err()
 }
 
+func (c conn) QueryEach(row func(i int, scan store.Scan) error, query string, args [][]any) error {
+	for i, values := range args {
+		if err := c.Query(func(scan store.Scan) error { return row(i, scan) }, query, values...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // dialect is what only SQLite writes so.
 func dialect() store.Dialect {
 	return store.Dialect{

@@ -72,38 +72,49 @@ func (s *Store) Release(c *Create) {
 // Create inserts a category, or finds the one that an earlier request with the same
 // idempotency key created.
 func (t *Tx) Create(c *Create) error {
-	id, replayed, err := t.once(request{c.scopedKey(), c.Fingerprint}, func() (int64, error) { return t.insertCategory(c) })
+	err := t.CreateAll([]*Create{c})
+	if err == nil {
+		err = c.Outcome
+	}
+	return err
+}
+
+// CreateAll is Create for each of a group, in which no idempotency key is twice. It takes few
+// round trips. What is wrong with one create alone is its Outcome.
+func (t *Tx) CreateAll(group []*Create) error {
+	const insert = `INSERT INTO categories (id, name, description, revision, account_id, created_at) VALUES`
+	requests := make([]request, len(group))
+	for i, c := range group {
+		requests[i] = request{c.scopedKey(), c.Fingerprint}
+	}
+	earlier, err := t.recall(requests)
 	if err != nil {
 		return err
 	}
-	// A replayed request has the same fingerprint, so the same name and description.
-	category := c.New.As(petcat.CategoryID(id))
-	if !replayed {
-		t.changed = append(t.changed, petcat.RevisedCategory{Category: category, Revision: t.sequences.Revision})
+	var rows [][]any
+	created := make(map[int]int64) // ids, by the position of their requests
+	for i, c := range group {
+		c.Created, c.Outcome = petcat.CreatedCategory{}, nil
+		switch e := earlier[i]; {
+		case e.known && e.fingerprint != c.Fingerprint:
+			c.Outcome = errKeyReused()
+		case e.known: // with the same name and description, which the fingerprint includes
+			c.Created = petcat.CreatedCategory{Category: c.New.As(petcat.CategoryID(e.id)), Replayed: true}
+		case c.Refused != nil:
+			c.Outcome = c.Refused
+		default:
+			t.sequences.Category++
+			category := petcat.RevisedCategory{Category: c.New.As(t.sequences.Category), Revision: t.revise()}
+			rows = append(rows, []any{int64(category.ID), category.Name, nullable(category.Description), int64(category.Revision), int64(c.Account), t.now.UnixMilli()})
+			t.changed = append(t.changed, category)
+			c.Created.Category = category.Category
+			created[i] = int64(category.ID)
+		}
 	}
-	c.Created = petcat.CreatedCategory{Category: category, Replayed: replayed}
-	return nil
-}
-
-func (t *Tx) insertCategory(c *Create) (int64, error) {
-	const insert = `INSERT INTO categories (id, name, description, revision, account_id, created_at) VALUES (?, ?, ?, ?, ?, ?)`
-	if c.Refused != nil {
-		return 0, c.Refused
+	if err := execRows(t, insert, ``, rows); err != nil {
+		return err
 	}
-	t.sequences.Category++
-	id := int64(t.sequences.Category)
-	return id, t.exec(insert, id, c.New.Name(), nullable(c.New.Description()), int64(t.revise()), int64(c.Account), t.now.UnixMilli())
-}
-
-// Repeats sets the result of a create whose idempotency key an earlier request used: id is
-// the category that it created. If that request was not the same, Repeats returns the error
-// idempotency_key_reused.
-func (c *Create) Repeats(id petcat.CategoryID, same bool) error {
-	if !same {
-		return errKeyReused()
-	}
-	c.Created = petcat.CreatedCategory{Category: c.New.As(id), Replayed: true}
-	return nil
+	return t.remember(requests, created)
 }
 
 // nullable returns an optional text as an argument of a statement: nil stands for NULL.

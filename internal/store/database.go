@@ -22,6 +22,10 @@ type Conn interface {
 	QueryRow(query string, args []any, into ...any) (found bool, err error)
 	// Query calls row for every row, and stops at its first error.
 	Query(row func(Scan) error, query string, args ...any) error
+	// QueryEach runs a query once for each row of arguments, in their order, and calls row
+	// for every row of its result, with the position of its arguments. On a database server
+	// that takes one round trip.
+	QueryEach(row func(i int, scan Scan) error, query string, args [][]any) error
 }
 
 // Work is what a transaction is for.

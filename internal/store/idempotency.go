@@ -16,39 +16,65 @@ type request struct {
 // once creates something, unless an earlier request with the same idempotency key
 // did. It returns the id of what was created, and whether that earlier request did it.
 func (t *Tx) once(r request, create func() (id int64, err error)) (id int64, replayed bool, err error) {
-	if r.key == "" {
-		id, err = create()
-		return id, false, err
+	requests := []request{r}
+	earlier, err := t.recall(requests)
+	if err != nil || earlier[0].known {
+		if err == nil && earlier[0].fingerprint != r.fingerprint {
+			err = errKeyReused()
+		}
+		return earlier[0].id, true, err
 	}
-	if id, replayed, err = t.recall(r); replayed || err != nil {
-		return id, replayed, err
+	id, err = create()
+	if err != nil {
+		return 0, false, err
 	}
-	if id, err = create(); err == nil {
-		err = t.remember(r, id)
-	}
-	return id, false, err
+	return id, false, t.remember(requests, map[int]int64{0: id})
 }
 
-// recall looks for an earlier request with the same idempotency key. It returns the id of
-// what that request created. The column category_id also holds ids of pets and orders: the
-// fingerprint includes the operation, so an id of another kind is never returned.
-func (t *Tx) recall(r request) (id int64, known bool, err error) {
+// earlier is an earlier request with the same idempotency key. The column category_id also
+// holds ids of pets and orders: the fingerprint includes the operation, so an id of another
+// kind is never used.
+type earlier struct {
+	known       bool
+	id          int64
+	fingerprint hash
+}
+
+// recall looks for earlier requests with the same idempotency keys, one for each.
+func (t *Tx) recall(requests []request) ([]earlier, error) {
 	const query = `SELECT category_id, fingerprint FROM idempotency_keys WHERE account_id = ? AND key = ? AND created_at > ?`
-	var fingerprint hash
-	oldest := t.now.Add(-petcat.IdempotencyRetention).UnixMilli()
-	known, err = t.QueryRow(query, []any{int64(r.account), string(r.key), oldest}, &id, &fingerprint)
-	if known && err == nil && fingerprint != r.fingerprint {
-		err = errKeyReused()
+	found := make([]earlier, len(requests))
+	var keyed []int
+	var rows [][]any
+	for i, r := range requests {
+		if r.key != "" {
+			keyed = append(keyed, i)
+			rows = append(rows, []any{int64(r.account), string(r.key), t.now.Add(-petcat.IdempotencyRetention).UnixMilli()})
+		}
 	}
-	return id, known, err
+	err := t.QueryEach(func(row int, scan Scan) error {
+		e := &found[keyed[row]]
+		e.known = true
+		return scan(&e.id, &e.fingerprint)
+	}, query, rows)
+	return found, err
 }
 
-// remember saves an idempotency key in the transaction of what its request created. It
-// replaces one that has expired and was not deleted yet.
-func (t *Tx) remember(r request, id int64) error {
-	const put = `INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, category_id = excluded.category_id, created_at = excluded.created_at`
-	return t.exec(put, int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli())
+// remember saves the idempotency keys of requests, in the transaction of what they created:
+// ids by the position of the request. It replaces keys that have expired and were not deleted
+// yet.
+func (t *Tx) remember(requests []request, created map[int]int64) error {
+	const (
+		insert  = `INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES`
+		replace = ` ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, category_id = excluded.category_id, created_at = excluded.created_at`
+	)
+	var rows [][]any
+	for i, r := range requests {
+		if id, ok := created[i]; ok && r.key != "" {
+			rows = append(rows, []any{int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli()})
+		}
+	}
+	return execRows(t, insert, replace, rows)
 }
 
 // createOnce runs a create of a caller in a transaction of its own. It returns what

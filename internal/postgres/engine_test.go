@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,30 +38,27 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	}
 }
 
-// Callers' writes are refused at once while a trial is under way, and leave nothing behind.
-func TestTrialOfWrites(t *testing.T) {
+// While one write finds out whether the database is back, others are refused at once, and
+// leave nothing behind.
+func TestWritesWhileOneTries(t *testing.T) {
 	now := clock.NewManual(time.Now())
-	var groups atomic.Int64
-	s := openAt(t, server.Database(t), Options{Clock: now, CommitObserved: func(int, time.Duration) { groups.Add(1) }})
+	s := openAt(t, server.Database(t), Options{Clock: now})
 	defer closeNow(t, s)
 	c := create(t, s, "Dogs")
-	before := groups.Load()
-	s.pool.writes.Trip(errNoAnswer)
-	now.Advance(openFor)
-	err := s.pool.writes.run(t.Context(), func() error {
-		for range 2 { // the second time it is not in progress either
-			_, err := tryCreate(t.Context(), t, s, "Cats", "k")
-			wantUnavailable(t, err)
-		}
-		wantUnavailable(t, s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}))
-		if got := groups.Load() - before; got != 0 {
-			t.Errorf("%d groups waited for the trial", got)
-		}
-		return nil
-	})
-	if err != nil {
+	s.writes.Failed(errNoAnswer)
+	now.Advance(pause)
+	if err := s.writes.Enter(); err != nil {
 		t.Fatal(err)
 	}
+	for range 2 { // the second time it is not in progress either
+		_, err := tryCreate(t.Context(), t, s, "Cats", "k")
+		wantUnavailable(t, err)
+	}
+	wantUnavailable(t, s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}))
+	if _, err := s.FindAccount(t.Context(), "acme"); petcat.CodeOf(err) != petcat.CodeNotFound {
+		t.Errorf("a read meanwhile: %v", err)
+	}
+	s.writes.Answered()
 	if _, err := tryCreate(t.Context(), t, s, "Cats", "k"); err != nil {
 		t.Error(err)
 	}

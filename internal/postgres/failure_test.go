@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
-	"petcat/internal/breaker"
 	"petcat/internal/openerror"
 )
 
@@ -105,35 +104,6 @@ func TestOnlyCallersCancel(t *testing.T) {
 			}
 			if got := errors.Is(err, context.Canceled); got != tt.canceled {
 				t.Errorf("%v is a cancellation: %v, want %v", err, got, tt.canceled)
-			}
-		})
-	}
-}
-
-func TestOutcome(t *testing.T) {
-	alive, cancel := context.WithCancel(t.Context())
-	gone, end := context.WithCancel(t.Context())
-	end()
-	defer cancel()
-	for _, tt := range []struct {
-		name string
-		ctx  context.Context //nolint:containedctx // a table
-		err  error
-		want breaker.Outcome
-	}{
-		{"done", alive, nil, breaker.Answered},
-		{"a statement's error", alive, &pgconn.PgError{Code: "23505", SeverityUnlocalized: "ERROR"}, breaker.Answered},
-		{"shutting down", alive, &pgconn.PgError{Code: "57P01", SeverityUnlocalized: "FATAL"}, breaker.Answered},
-		{"the caller went away", gone, &lostError{context.Canceled}, breaker.Unknown},
-		{"no room", alive, &unreachableError{errNoRoom}, breaker.Unknown},
-		{"one connection broke", alive, &lostError{io.EOF}, breaker.Unknown},
-		{"no answer in time", gone, &lostError{errNoAnswer}, breaker.Failed},
-		{"no connection in time", alive, &unreachableError{errNoConnection}, breaker.Failed},
-		{"refused", alive, &unreachableError{errors.New("connection refused")}, breaker.Failed},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := outcomeOf(tt.ctx, tt.err); got != tt.want {
-				t.Errorf("outcome %d, want %d", got, tt.want)
 			}
 		})
 	}

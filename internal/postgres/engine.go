@@ -1,0 +1,256 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"petcat"
+	"petcat/internal/breaker"
+	"petcat/internal/store"
+)
+
+// engine implements [store.Database].
+type engine struct{ s *Store }
+
+// Create commits c in the next group.
+func (e engine) Create(ctx context.Context, c *store.Create) error {
+	// While it is away, nothing waits in the queue.
+	if err := e.s.writes.Refuses(); err != nil {
+		e.s.Release(c)
+		return translate(&unreachableError{err}, "create category")
+	}
+	err := store.SubmitError(e.s.group.Submit(ctx, c))
+	if err == nil {
+		err = c.Outcome
+	}
+	return translate(err, "create category")
+}
+
+// Change runs fn in a transaction that holds the counter's row.
+func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
+	err := e.s.writeInTurn(ctx, func() error { return e.s.transact(ctx, e.s.pool, true, fn) })
+	return finished(err, w.Doing, "the database did not respond, and the change may have been made; check before you retry")
+}
+
+// Write is Change without the counter's row: what it locks, nobody who creates waits for.
+func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return translate(e.s.writeInTurn(ctx, func() error {
+		return e.s.transact(ctx, e.s.pool, false, func(t *store.Tx) error { return fn(t.Conn) })
+	}), doing)
+}
+
+// Exec runs a statement as one transaction.
+func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
+	var n int64
+	if err := e.Write(ctx, doing, func(c store.Conn) (err error) { n, err = c.Exec(query, args...); return err }); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// Read runs a read of a few rows, within the patience of one. It is run once more when
+// its connection turns out to be broken.
+func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return translate(e.s.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		return fn(conn{ctx: ctx, querier: c, texts: &e.s.texts})
+	}), doing)
+}
+
+// Each gives the database its time for each row; how long row takes does not matter.
+func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
+	rows := 0
+	err := e.s.twice(ctx, e.s.pool, func() (mayRepeat bool, err error) {
+		watched, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		patience := e.s.patience.read
+		timer := time.AfterFunc(patience, func() { cancel(errNoAnswer) })
+		defer timer.Stop()
+		err = e.s.run(watched, e.s.reads, e.s.pool, func(ctx context.Context, c *pgx.Conn) error {
+			return conn{ctx: ctx, querier: c, texts: &e.s.texts}.Query(func(scan store.Scan) error {
+				timer.Stop()
+				defer timer.Reset(patience)
+				rows++
+				return row(scan)
+			}, query, args...)
+		})
+		return rows == 0 && !errors.Is(err, errNoAnswer), err
+	})
+	return translate(err, doing)
+}
+
+func (s *Store) read(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, s.patience.read, errNoAnswer)
+	defer cancel()
+	return s.twice(limited, s.pool, func() (mayRepeat bool, err error) {
+		return true, s.run(limited, s.reads, s.pool, func(ctx context.Context, c *pgx.Conn) error {
+			// The driver closes the connection of a caller who goes away in the middle,
+			// and a new one costs the server more than the rest of the read.
+			ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.patience.read, errNoAnswer)
+			defer cancel()
+			return fn(ctx, c)
+		})
+	})
+}
+
+// twice repeats a call whose connection turns out to be broken: the others of that age are
+// as well, after the server was restarted, so they are given up.
+func (s *Store) twice(ctx context.Context, p *pool, call func() (mayRepeat bool, err error)) error {
+	mayRepeat, err := call()
+	if mayRepeat && severityOf(err) == lost && ctx.Err() == nil {
+		p.Reset()
+		_, err = call()
+	}
+	return err
+}
+
+// run runs fn with a connection if the breaker lets it through, and tells the breaker how it
+// ended. Commits that wait for a standby say nothing about reads; a failure to connect says
+// something about both. ctx is the caller's.
+func (s *Store) run(ctx context.Context, b *breaker.Breaker, p *pool, fn func(context.Context, *pgx.Conn) error) error {
+	if err := b.Enter(); err != nil {
+		return &unreachableError{err}
+	}
+	err := p.with(ctx, fn)
+	switch severity := severityOf(err); {
+	case errors.Is(err, errNoConnection):
+		s.reads.Failed(err)
+		s.writes.Failed(err)
+	case errors.Is(err, errNoAnswer):
+		b.Failed(err)
+	case err != nil && ctx.Err() != nil, errors.Is(err, errNoRoom):
+		b.Unknown()
+	case severity == unreachable:
+		b.Failed(err)
+	case severity == lost && sqlState(err) == "":
+		b.Unknown() // one broken connection proves nothing; the next attempt to connect does
+	default:
+		b.Answered()
+	}
+	return err
+}
+
+// writeInTurn leaves half of the connections to reads, even if all writes are slow.
+func (s *Store) writeInTurn(ctx context.Context, write func() error) error {
+	turn := time.NewTimer(s.patience.write)
+	defer turn.Stop()
+	select {
+	case s.writing <- struct{}{}:
+	case <-turn.C:
+		return &unreachableError{errNoRoom}
+	case <-ctx.Done():
+		return &unreachableError{because(ctx, errNoRoom)}
+	}
+	defer func() { <-s.writing }()
+	return write()
+}
+
+// transact runs fn in a transaction, which holds the counter's row from its begin if that is
+// wanted: then what it reads stays true until it commits. It is tried again if not even its
+// begin was answered. After that, the connection is known to work, and what was lost may have
+// happened.
+func (s *Store) transact(ctx context.Context, p *pool, counter bool, fn func(*store.Tx) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience.write, errNoAnswer)
+	defer cancel()
+	err := s.twice(ctx, p, func() (mayRepeat bool, err error) {
+		begun := false
+		err = s.run(ctx, s.writes, p, func(ctx context.Context, c *pgx.Conn) (err error) {
+			begun, err = s.transaction(ctx, c, counter, fn)
+			return err
+		})
+		return !begun, err
+	})
+	s.refusal.note(err)
+	return err
+}
+
+// transaction runs fn in a transaction, and reports whether its begin was answered.
+func (s *Store) transaction(ctx context.Context, c *pgx.Conn, counter bool, fn func(*store.Tx) error) (begun bool, err error) {
+	t, err := s.begin(ctx, c, counter)
+	begun = err == nil
+	if err == nil {
+		err = fn(t)
+	}
+	if err == nil {
+		err = t.Finish()
+	}
+	if err != nil {
+		_, _ = c.Exec(ctx, "rollback") // if that fails, the connection is closed
+		return begun, err
+	}
+	if _, err := c.Exec(ctx, "commit"); err != nil {
+		return true, &commitError{fmt.Errorf("commit: %w", err)}
+	}
+	return true, nil
+}
+
+// begin begins a transaction. Its settings hold before a statement is prepared, which may
+// wait for a lock, too.
+func (s *Store) begin(ctx context.Context, c *pgx.Conn, counter bool) (*store.Tx, error) {
+	var n store.Sequences
+	_, err := c.Exec(ctx, "begin; "+s.patience.settings())
+	if err == nil && counter {
+		err = c.QueryRow(ctx, store.SelectSequences+` FOR UPDATE`).Scan(n.Into()...)
+	}
+	return store.NewTx(conn{ctx: ctx, querier: c, texts: &s.texts}, store.Now(s.clock), n), err
+}
+
+// commit makes a group of creates durable. It is the committer's function. A group is not
+// given up half-way because one of its callers went away.
+func (s *Store) commit(group []*store.Create) error {
+	ctx := context.WithoutCancel(s.life)
+	create := func(group []*store.Create) error {
+		return s.transact(ctx, s.creates, true, func(t *store.Tx) error { return t.CreateAll(group) })
+	}
+	err := create(group)
+	if err != nil && severityOf(err) == statement && len(group) > 1 {
+		// One of them is wrong, and the others must not fail with it: each gets a
+		// transaction of its own.
+		err = nil
+		for i, c := range group {
+			if alone := create(group[i : i+1]); alone != nil {
+				c.Outcome = createError(alone)
+			}
+		}
+	}
+	for _, c := range group {
+		s.Release(c)
+	}
+	return createError(err)
+}
+
+func createError(err error) error {
+	if err != nil && severityOf(err) != statement && !maybeCommitted(err) {
+		return store.Unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
+	}
+	return finished(err, "create category", "the database went away, and this write may or may not have happened; retry it later with the same Idempotency-Key")
+}
+
+// commitError is an error of a commit that was sent.
+type commitError struct{ error }
+
+func (e *commitError) Unwrap() error { return e.error }
+
+// maybeCommitted reports whether a change may have happened though it failed with
+// err. The server says so when it refuses a commit; when it says nothing, or ends,
+// nobody knows.
+func maybeCommitted(err error) bool {
+	if _, ok := errors.AsType[*commitError](err); !ok {
+		return false
+	}
+	state := sqlState(err)
+	return severityOf(err) != statement && (state == "40003" || !strings.HasPrefix(state, "40"))
+}
+
+// finished translates the error of a transaction. unknown is for callers, when nobody knows
+// whether it was committed.
+func finished(err error, doing, unknown string) error {
+	if maybeCommitted(err) {
+		return store.Unavailable(unknown, fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
+	}
+	return translate(err, doing)
+}

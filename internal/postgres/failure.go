@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"petcat"
+	"petcat/internal/openerror"
+	"petcat/internal/store"
+)
+
+// severity is what an error means for the operation that met it.
+type severity int
+
+const (
+	// statement: something was wrong with what was asked; it alone fails.
+	statement severity = iota
+	// temporary: the server refused it for now, and nothing of it happened.
+	temporary
+	// unreachable: there was no connection to ask it over.
+	unreachable
+	// lost: the connection broke, or the answer did not come; if the query
+	// was a commit, nobody knows its outcome.
+	lost
+)
+
+// states says what SQLSTATEs mean, by their beginning: the first that fits holds. A refused
+// start ends with the sentence, in which %s are the place and what the server said.
+var states = []struct {
+	state    string
+	severity severity
+	kind     openerror.Kind
+	sentence string
+}{
+	{"08P01", temporary, openerror.Refused, "what answers at %s refuses the connection (%s); if it is a pooler, check its database, its login and which startup parameters it lets pass, and remove the others from the URL"},
+	{"08", temporary, openerror.Unreachable, ""},
+	{"0A000", temporary, openerror.Unsupported, "the server at %s cannot do what is asked (%s); use PostgreSQL 14 or later"}, // or a cached plan that a change of the schema made useless
+	{"22023", statement, openerror.Refused, "the server at %s does not take the value of a parameter of the URL (%s); correct it"},
+	{"25006", temporary, openerror.Unwritable, "the database at %s cannot be written (%s); use the address of the primary server, or reset default_transaction_read_only of the role and the database"},
+	{"25", temporary, openerror.Unreachable, ""},
+	{"26000", temporary, openerror.Unsafe, noStatements},
+	{"28P01", statement, openerror.Refused, "the database server at %s refuses the login (%s); check user and password"},
+	{"28000", statement, openerror.Refused, "the database server at %s refuses the login (%s); create the role, or allow it in pg_hba.conf"},
+	{"3D000", statement, openerror.Refused, "the database server at %s has no such database (%s); create it, or check the name"},
+	{"3F000", statement, openerror.Refused, "the database at %s has no such schema (%s); create it, or check search_path"},
+	{"40", temporary, openerror.Unreachable, ""},
+	{"42501", statement, openerror.Refused, "the database server at %s does not allow it (%s); grant the role the right"},
+	{"42704", statement, openerror.Refused, "the server at %s does not know a parameter of the URL (%s); remove it, and name a schema with search_path"},
+	{"42P05", temporary, openerror.Unsafe, noStatements},
+	{"42P07", statement, openerror.Foreign, foreign},
+	{"42710", statement, openerror.Foreign, foreign},
+	{"53300", temporary, openerror.Unreachable, "the database server at %s has too few connections (%s); a node needs 12 and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
+	{"53100", temporary, openerror.NoRoom, "the disk of the database server at %s is full (%s); make room there"},
+	{"53", temporary, openerror.Unreachable, "the database server at %s lacks something (%s); try again when there is room"},
+	{"55P03", temporary, openerror.Locked, "another program locks the database at %s (%s); try again when it has finished"},
+	{"57014", temporary, openerror.Unreachable, "a statement took too long for the database at %s (%s); raise statement_timeout of the role"},
+	{"57P03", temporary, openerror.Unreachable, "the database server at %s starts or stops (%s); try again in a moment"},
+	{"57", temporary, openerror.Unreachable, "the database server at %s stops (%s); try again in a moment"},
+	{"58", temporary, openerror.Unreachable, "the database server at %s does not work (%s); look into its log"},
+	{"XX001", statement, openerror.Damaged, damaged},
+	{"XX002", statement, openerror.Damaged, damaged},
+}
+
+const (
+	noStatements = "a pooler at %s does not support prepared statements (%s); add default_query_exec_mode=exec to the database URL"
+	foreign      = "the database at %s contains tables of another program (%s); use a separate database or schema"
+	damaged      = "the database at %s is damaged (%s); stop petcat and restore a backup"
+)
+
+// unreachableError says that nothing was sent.
+type unreachableError struct{ error }
+
+func (e *unreachableError) Unwrap() error { return e.error }
+
+// lostError says that the connection broke after something was sent.
+type lostError struct{ error }
+
+func (e *lostError) Unwrap() error { return e.error }
+
+// Causes of contexts that this package ends.
+var (
+	errNoAnswer     = errors.New("the database did not answer in time")
+	errNoRoom       = errors.New("all connections to the database are in use, and too many wait for one")
+	errNoConnection = errors.New("no connection to the database")
+)
+
+// sqlState returns the SQLSTATE of an error, "" when it is not the server's.
+func sqlState(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// severityOf tells errors apart by their types and SQLSTATEs, never by text.
+func severityOf(err error) severity {
+	if _, ok := errors.AsType[*unreachableError](err); ok {
+		return unreachable
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return unreachable
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if s := e.SeverityUnlocalized; s == "FATAL" || s == "PANIC" {
+			return lost // the server ends the connection after such an error
+		}
+		for _, s := range states {
+			if strings.HasPrefix(e.Code, s.state) {
+				return s.severity
+			}
+		}
+		return statement
+	}
+	if _, ok := errors.AsType[*lostError](err); ok {
+		return lost
+	}
+	return statement
+}
+
+// translate turns an error of the database into one of the domain. Errors of the
+// domain, and those of a caller's context, pass as they are.
+func translate(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*petcat.Error](err); ok {
+		return e
+	}
+	wrapped := fmt.Errorf("postgres: %s: %w", doing, err)
+	switch sqlState(err) {
+	case "XX001", "XX002":
+		wrapped = openerror.Errorf(openerror.Damaged, wrapped, "the database is damaged; stop petcat and restore a backup")
+	case "26000", "42P05":
+		wrapped = openerror.Errorf(openerror.Unsafe, wrapped, "a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
+	}
+	if severityOf(err) == statement {
+		return wrapped
+	}
+	return store.Unavailable("the data cannot be reached at the moment; retry later", wrapped)
+}
+
+// explain turns an error while opening into one sentence. What answered and refused is a
+// matter of configuration, unless it passes by itself.
+func explain(err error, where string) error {
+	if _, ok := errors.AsType[*openerror.Error](err); ok || err == nil {
+		return err
+	}
+	said := message(err)
+	state, refused := sqlState(err), severityOf(err)
+	for _, s := range states {
+		if state != "" && strings.HasPrefix(state, s.state) && s.sentence != "" {
+			return openerror.Errorf(s.kind, err, s.sentence, where, said)
+		}
+	}
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	switch {
+	case errors.Is(err, pgconn.ErrReadOnlyConnection):
+		return explain(&pgconn.PgError{Code: "25006", Message: said}, where)
+	case certificate:
+		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, said)
+	case state != "" && connecting:
+		return openerror.Errorf(openerror.Refused, err, "the database server at %s refuses the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
+	case refused != statement:
+		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
+	default:
+		return err
+	}
+}
+
+// message returns what the server said, or what the network did, or else the
+// error's text, in one line. The driver repeats the network's once for each way
+// that it tried.
+func message(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		text = e.Message
+	} else if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		text = strings.TrimPrefix(e.Err.Error(), "x509: ")
+	} else if errors.Is(err, context.DeadlineExceeded) {
+		text = "it does not respond in time"
+	} else if e, ok := errors.AsType[*net.DNSError](err); ok {
+		text = e.Err
+	} else if e, ok := errors.AsType[*net.OpError](err); ok {
+		text = e.Err.Error()
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
