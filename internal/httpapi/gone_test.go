@@ -53,6 +53,21 @@ func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 	}
 }
 
+// TestIdempotencyKeyInProgress: waiting helps, so the answer says how long.
+func TestIdempotencyKeyInProgress(t *testing.T) {
+	s := start(t, func(o *httpapi.Options) { o.Store = busyCreator{} })
+	key, _ := s.key(s.account("zoo", petcat.Free))
+	a := s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", "k"))
+	wantError(t, a, http.StatusConflict, petcat.CodeIdempotencyInProgress)
+	wantHeader(t, a, "Retry-After", "1")
+}
+
+type busyCreator struct{ petcat.CategoryStore }
+
+func (busyCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
+	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request is still running")
+}
+
 type awayCreator struct{ petcat.CategoryStore }
 
 func (awayCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {

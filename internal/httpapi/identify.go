@@ -27,7 +27,7 @@ func (s *Server) identify(next handler) handler {
 // bearer returns the credential of a request's Authorization header (RFC 6750, section
 // 2.1). A credential in the URL is refused, because URLs end up in logs.
 func bearer(r *http.Request) (string, error) {
-	if holdsKey(r.URL.Path) || r.URL.RawQuery != "" && (holdsKey(r.URL.RawQuery) || namesKey(r.URL.RawQuery)) {
+	if holdsKey(r.URL.Path) || holdsKey(r.URL.RawQuery) {
 		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "an API key must not be in the URL, where logs keep it: send Authorization: Bearer <API_KEY>, and replace this key")
 	}
 	values := r.Header["Authorization"]
@@ -76,21 +76,6 @@ func unescape(s string) string {
 		c, _ := hex.DecodeString(escaped[1:]) // two digits
 		return string(c)
 	})
-}
-
-// namesKey reports whether a query has a non-empty parameter with a name that is commonly
-// used for credentials.
-func namesKey(query string) bool {
-	for parameter := range strings.SplitSeq(query, "&") {
-		name, value, _ := strings.Cut(parameter, "=")
-		switch strings.ToLower(unescape(name)) {
-		case "access_token", "api_key", "apikey", "api-key":
-			if value != "" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // challenge returns the value of WWW-Authenticate for a code. It has the error attribute

@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/httpapi"
-	"petcat/internal/store"
 )
 
 func TestCreatePet(t *testing.T) {
@@ -99,33 +96,6 @@ func TestIdempotencyKeysOfPetsAndOrders(t *testing.T) {
 			wantError(t, s.create(`{"name":"Rex"}`, withKey(key), once), 422, petcat.CodeIdempotencyKeyReused)
 		})
 	}
-}
-
-// TestIdempotencyKeyInProgress: of two equal requests while nothing can be stored, one is refused,
-// and the other is carried out in the end.
-func TestIdempotencyKeyInProgress(t *testing.T) {
-	s := start(t)
-	key, _ := s.key(s.account("acme", petcat.Pro))
-	wantStatus(t, s.list(withKey(key)), 200) // it leases requests of the day
-	begun, end, released := make(chan struct{}), make(chan struct{}), make(chan error)
-	go func() {
-		released <- s.store.Change(t.Context(), "hold", func(*store.Tx) error {
-			close(begun)
-			<-end
-			return nil
-		})
-	}()
-	<-begun
-	answers := make(chan *answer, 2)
-	for range 2 {
-		go func() { answers <- s.create(`{"name":"dog"}`, withKey(key), withHeader("Idempotency-Key", "k")) }()
-	}
-	refused := <-answers
-	close(end)
-	must(t, <-released)
-	wantError(t, refused, 409, petcat.CodeIdempotencyInProgress)
-	wantHeader(t, refused, "Retry-After", "1")
-	wantStatus(t, <-answers, 201)
 }
 
 func TestListPetsAndOrders(t *testing.T) {
@@ -219,28 +189,4 @@ func TestDeprecatedOperationTellsItsEndAndEnds(t *testing.T) {
 	wantError(t, a, 410, petcat.CodeOperationSunset)
 	wantMessage(t, a, "getPetById ended on 2027-11-30; its description at /docs")
 	wantStatus(t, s.do("GET", "/v1/pets?after=0&limit=1", nil, withKey(key)), 200) // its replacement
-}
-
-// away is a store of pets and orders whose database is away.
-type away struct {
-	petcat.PetStore
-	petcat.OrderStore
-}
-
-func (away) ListPets(context.Context, petcat.PetQuery) ([]petcat.Pet, error) {
-	return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "the data cannot be reached")
-}
-
-func (away) CreateOrder(context.Context, petcat.CreateOrder) (petcat.CreatedOrder, error) {
-	return petcat.CreatedOrder{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the data cannot be reached")
-}
-
-func TestPetsAndOrdersWithoutTheirDatabaseGet503(t *testing.T) {
-	s := start(t, func(o *httpapi.Options) { o.Pets, o.Orders = away{}, away{} })
-	key, _ := s.key(s.account("acme", petcat.Pro))
-	for _, a := range []*answer{s.do("GET", "/v1/pets", nil, withKey(key)), s.post("/v1/store/orders", `{"pet_id":1,"quantity":1}`, withKey(key))} {
-		wantError(t, a, 503, petcat.CodeServiceUnavailable)
-		wantHeader(t, a, "Retry-After", "1")
-	}
-	wantStatus(t, s.list(withKey(key)), 200)
 }
