@@ -186,36 +186,3 @@ func (d *Dir) LockMigration(ctx context.Context) (io.Closer, error) {
 		return lock, nil
 	}
 }
-
-// Turn lets processes that write to the same data take turns. A busy server leaves gaps of
-// microseconds between its transactions, and a process that looks every millisecond misses
-// them for a long time. So a process that waits announces it, and the server then leaves a
-// longer gap. A process that ignores it only waits longer. One call at a time may use it.
-type Turn struct{ lock *flock.Flock }
-
-// Turn returns the turns of the data. It returns an [openerror.Error].
-func (d *Dir) Turn() (*Turn, error) {
-	t := &Turn{d.lock("turn")}
-	t.Wanted() // which creates the file
-	if err := osfile.GiveToOwner(t.lock.Path()); err != nil {
-		return nil, unusable(d.path, err)
-	}
-	return t, nil
-}
-
-// Want announces that this process waits, until it calls Release or ends. While another
-// process waits, that stands for this one, too.
-func (t *Turn) Want() { _, _ = t.lock.TryLock() }
-
-// Release says that this process waits no longer.
-func (t *Turn) Release() { _ = t.lock.Unlock() }
-
-// Wanted reports whether another process waits.
-func (t *Turn) Wanted() bool {
-	free, err := t.lock.TryLock()
-	t.Release()
-	return !free && err == nil
-}
-
-// Close ends the use of the turns.
-func (t *Turn) Close() error { return t.lock.Close() }

@@ -127,30 +127,6 @@ func TestMigrationLockWaits(t *testing.T) {
 	}
 }
 
-func TestTurnsAreSeenByOthers(t *testing.T) {
-	d := open(t, t.TempDir())
-	turn := func() *Turn {
-		opened, err := d.Turn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = opened.Close() })
-		return opened
-	}
-	server, other := turn(), turn()
-	for range 2 {
-		if server.Wanted() {
-			t.Error("nobody waits, and somebody is said to")
-		}
-		other.Want()
-		other.Want()
-		if !server.Wanted() {
-			t.Error("another waits, and nobody is said to")
-		}
-		other.Release()
-	}
-}
-
 func TestWriteFileReplacesTheWhole(t *testing.T) {
 	d := open(t, t.TempDir())
 	for _, text := range []string{"a long text", "short"} {
@@ -217,11 +193,10 @@ func TestFilesBelongToTheOwner(t *testing.T) {
 	_, err := d.Database()
 	server, serverErr := d.LockServer()
 	migration, migrationErr := d.LockMigration(t.Context())
-	turn, turnErr := d.Turn()
-	if err := errors.Join(err, serverErr, migrationErr, turnErr, d.WriteFile("note", "text")); err != nil {
+	if err := errors.Join(err, serverErr, migrationErr, d.WriteFile("note", "text")); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(server.Close(), migration.Close(), turn.Close()); err != nil {
+	if err := errors.Join(server.Close(), migration.Close()); err != nil {
 		t.Error(err)
 	}
 	want, err := os.Stat(path)
@@ -229,8 +204,8 @@ func TestFilesBelongToTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(path)
-	if err != nil || len(files) != 5 {
-		t.Fatalf("there are %v, %v; want five files", files, err)
+	if err != nil || len(files) != 4 {
+		t.Fatalf("there are %v, %v; want four files", files, err)
 	}
 	for _, file := range files {
 		info, err := file.Info()

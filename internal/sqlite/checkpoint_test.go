@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"petcat"
 	"petcat/internal/openerror"
@@ -81,7 +82,7 @@ func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := logSize(t, dir)
-			wantOpenError(t, settleWithin(t.Context(), path, 3*settlePoll), openerror.Locked)
+			wantOpenError(t, openError(settle(t.Context(), path, time.Millisecond), path), openerror.Locked)
 			if after := logSize(t, dir); after != before {
 				t.Fatalf("the log has %d bytes, and had %d", after, before)
 			}

@@ -4,16 +4,69 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	driversqlite "modernc.org/sqlite"
 
 	"petcat/internal/store"
 )
 
-// statements is what runs statements: the readers, one of them, or the writer's
-// transaction.
+const (
+	// timeout is how long a lock is waited for that another process holds: longer
+	// than any of its transactions lasts.
+	timeout = 5 * time.Second
+	// maxReaders is how many reads run at once. Lists are answered from memory:
+	// only look-ups and the operators' commands read here.
+	maxReaders = 4
+)
+
+// Settings of each connection. SQLite forgets them with the connection, so they
+// are part of the name that every connection is opened by. The journal mode is a
+// property of the file: see prepare.
+
+func writerPragmas() []string {
+	return append(commonPragmas(timeout), fmt.Sprintf("journal_size_limit(%d)", logBytes))
+}
+
+func readerPragmas() []string { return append(commonPragmas(timeout), "query_only(ON)") }
+
+// commonPragmas are those of every connection; it waits so long for locks.
+func commonPragmas(wait time.Duration) []string {
+	return []string{
+		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)",
+		"wal_autocheckpoint(0)", // see writer.checkpoint
+	}
+}
+
+// dsn returns the name to open a file by. mode is rw or ro; a read-only
+// connection also does not write when it is closed.
+func dsn(path, mode string, pragmas []string) string {
+	query := url.Values{"mode": {mode}, "_pragma": pragmas}
+	if mode != "ro" {
+		query.Set("_txlock", "immediate")
+	}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
+}
+
+// open returns a pool of at most n connections, none of which is closed for being
+// idle: a new one costs a read of the schema.
+func open(name string, n int) (*sql.DB, error) {
+	connector, err := driversqlite.NewConnector(name)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: name of the database: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// statements is what runs statements: the readers, or the writer in its transaction.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // conn implements [store.Conn].
@@ -40,11 +93,14 @@ func (c conn) ExecEach(query string, rows [][]any) error {
 }
 
 func (c conn) QueryRow(query string, args []any, into ...any) (found bool, err error) {
-	err = c.QueryRowContext(c.ctx, query, args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	err = c.Query(func(scan store.Scan) error {
+		if found {
+			return nil
+		}
+		found = true
+		return scan(into...)
+	}, query, args...)
+	return found && err == nil, err
 }
 
 func (c conn) Query(row func(store.Scan) error, query string, args ...any) (err error) {
@@ -76,40 +132,34 @@ func dialect() store.Dialect {
 		Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
 		// A deletion stays under a millisecond: it shares its transaction with creates
 		// that somebody waits for.
-		CleanRows: cleanRows,
+		CleanRows: 500,
 	}
 }
-
-const cleanRows = 500
 
 // engine implements [store.Database].
 type engine struct{ s *Store }
 
-// Change commits fn in the next group.
-func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
-	o := &op{change: fn, account: w.Account}
+// submit commits an operation in the next group.
+func (e engine) submit(ctx context.Context, o *op) error {
 	if err := store.SubmitError(e.s.group.Submit(ctx, o)); err != nil {
-		return translate(changeError(err), w.Doing)
+		return err
 	}
-	return translate(o.outcome, w.Doing)
+	return o.outcome
 }
 
-// Create commits c in the next group.
+func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
+	return translate(e.submit(ctx, &op{change: fn, account: w.Account}), w.Doing)
+}
+
 func (e engine) Create(ctx context.Context, c *store.Create) error {
-	o := &op{create: c, account: c.Account}
-	err := store.SubmitError(e.s.group.Submit(ctx, o))
-	if err == nil {
-		err = o.outcome
-	}
-	return translate(err, "create category")
+	return translate(createError(e.submit(ctx, &op{create: c, account: c.Account})), "create category")
 }
 
-// Exec commits the statement in the next group.
 func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
 	var n int64
-	err = e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error {
+	err = e.Write(ctx, doing, func(c store.Conn) error {
 		var err error
-		n, err = t.Exec(query, args...)
+		n, err = c.Exec(query, args...)
 		return err
 	})
 	if err != nil {

@@ -42,6 +42,7 @@ func roles() map[string]func(dir string) error {
 	return map[string]func(string) error{
 		"disk error":          func(dir string) error { return diskError(dir, false) },
 		"disk error early":    func(dir string) error { return diskError(dir, true) },
+		"size limit":          sizeLimit,
 		"dies before commit":  func(dir string) error { return dies(dir, false) },
 		"dies after a commit": func(dir string) error { return dies(dir, true) },
 	}
@@ -114,8 +115,30 @@ func TestKilledAroundTheCommit(t *testing.T) {
 	}
 }
 
-// diskError lets every write past the present size of the log fail with an I/O
-// error, by a limit on the size of this process's files.
+// reopenLog gives the open files of this process's write-ahead log another mode.
+func reopenLog(log string, mode int) error {
+	with, err := unix.Open(log, mode, 0)
+	if err != nil {
+		return err
+	}
+	var want unix.Stat_t
+	if err := unix.Stat(log, &want); err != nil {
+		return err
+	}
+	for fd := 3; fd < 1000; fd++ {
+		var got unix.Stat_t
+		if fd == with || unix.Fstat(fd, &got) != nil || got.Dev != want.Dev || got.Ino != want.Ino {
+			continue
+		}
+		if err := unix.Dup2(with, fd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// diskError lets every write to the log fail with an I/O error: its descriptors cannot
+// write.
 func diskError(dir string, early bool) error {
 	s, err := childStore(dir, nil)
 	if err != nil {
@@ -124,9 +147,8 @@ func diskError(dir string, early bool) error {
 	if err := childCreate(s, "acknowledged", ""); err != nil {
 		return err
 	}
-	signal.Ignore(unix.SIGXFSZ)
-	limit := unix.Rlimit{Cur: uint64(s.WALBytes()), Max: unix.RLIM_INFINITY}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+	log := s.path + "-wal"
+	if err := reopenLog(log, unix.O_RDONLY); err != nil {
 		return err
 	}
 	for attempt := range 2 {
@@ -148,8 +170,7 @@ func diskError(dir string, early bool) error {
 			return fmt.Errorf("the store did not stop writing")
 		}
 	}
-	limit.Cur = unix.RLIM_INFINITY
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+	if err := reopenLog(log, unix.O_RDWR); err != nil {
 		return err
 	}
 	if err := childCreate(s, "too late", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
@@ -170,6 +191,46 @@ func diskError(dir string, early bool) error {
 	}
 	fmt.Println("as expected")
 	return nil
+}
+
+// sizeLimit lets every write past the present size of the log fail, by a limit on the size
+// of this process's files: there is no room, and then there is some again.
+func sizeLimit(dir string) error {
+	s, err := childStore(dir, nil)
+	if err != nil {
+		return err
+	}
+	if err := childCreate(s, "acknowledged", ""); err != nil {
+		return err
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	limit := unix.Rlimit{Cur: uint64(s.WALBytes()), Max: unix.RLIM_INFINITY}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	if err := childCreate(s, "refused", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || s.Stats().Writable {
+		return fmt.Errorf("create without room: %w, want %s, and that nothing happened: %+v", err, petcat.CodeServiceUnavailable, s.Stats())
+	}
+	limit.Cur = unix.RLIM_INFINITY
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	if err := childCreate(s, "afterwards", "k"); err != nil || !s.Stats().Writable {
+		return fmt.Errorf("create with room again: %w", err)
+	}
+	fmt.Println("as expected")
+	return s.Close()
+}
+
+func TestLimitOfTheSizeOfFilesIsAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	out, err := child(t, "size limit", dir)
+	if err != nil || !strings.Contains(out, "as expected") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := openAt(t, dir, Options{Serving: true})
+	defer closeNow(t, s)
+	wantNames(t, s, "acknowledged", "afterwards")
 }
 
 func TestDiskErrorStopsWritingForGood(t *testing.T) {

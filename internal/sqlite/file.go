@@ -8,11 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/pressly/goose/v3"
-	lib "modernc.org/sqlite/lib"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -130,15 +128,6 @@ func (s *Store) Backup(ctx context.Context, to store.Copy) (err error) {
 	return nil
 }
 
-// FullDisk adds the system's error to one that says that there is no room in a file that
-// was written.
-func FullDisk(err error) error {
-	if resultCode(err)&0xff == lib.SQLITE_FULL {
-		return fmt.Errorf("%w: %w", syscall.ENOSPC, err)
-	}
-	return err
-}
-
 // Restore puts a copy of a backup into a data directory without data. After an error there
 // is still no data. The caller holds the server's lock.
 func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, file string, c clock.Clock) error {
@@ -225,7 +214,7 @@ func integrity(c store.Conn) (findings []string, err error) {
 			return err
 		}, `PRAGMA foreign_key_check`)
 	}
-	if code := resultCode(err) & 0xff; code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB { // some damage stops the check itself
+	if classOf(err) == damaged { // some damage stops the check itself
 		return append(findings, "the file is damaged: "+err.Error()), nil
 	}
 	return findings, err

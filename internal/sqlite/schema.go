@@ -7,19 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/pressly/goose/v3"
-	driversqlite "modernc.org/sqlite"
-	lib "modernc.org/sqlite/lib"
 
 	"petcat"
 	"petcat/internal/openerror"
-	"petcat/internal/osfile"
 	"petcat/internal/store"
 )
 
@@ -29,6 +23,40 @@ var migrations embed.FS
 // applicationID is "pcat": it marks a file as ours in its header.
 const applicationID = 0x70636174
 
+// settleFor settles what an earlier process left, before anything is appended. A
+// server waits for the processes that have the database open. A command need not: a
+// server, or the command before it, has done it.
+func settleFor(ctx context.Context, path string, serving bool) error {
+	if serving {
+		return settle(ctx, path, timeout)
+	}
+	err := settle(ctx, path, 0)
+	if classOf(err) == locked {
+		return nil
+	}
+	return err
+}
+
+// settle moves a log that is left into the database and empties it. It needs the
+// database alone, and waits so long for that. A log that was left by
+// a process whose sync failed may hold commits that are in memory only, and so may
+// pages that this process moved: a power cut would take them, and everything that
+// is appended after them. Nobody else has the database open, so nothing is known
+// of what was moved: all of the log is written and synced anew.
+func settle(ctx context.Context, path string, wait time.Duration) (err error) {
+	if fileSize(path+"-wal") == 0 {
+		return nil
+	}
+	// Before anything is read: the mode decides how the log is opened.
+	db, err := open(dsn(path, "rw", append([]string{"locking_mode(EXCLUSIVE)"}, commonPragmas(wait)...)), 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
+}
+
 // prepare makes sure that the file is ours and has the schema that this program
 // expects. The caller holds the migration lock.
 func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env petcat.Environment, now time.Time) (store.Meta, error) {
@@ -36,8 +64,12 @@ func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env 
 		return store.Meta{}, err
 	}
 	// Persistent: this is a setting of the file, and takes effect once.
-	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+	var journal string
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&journal); err != nil {
 		return store.Meta{}, err
+	}
+	if journal != "wal" {
+		return store.Meta{}, openerror.Errorf(openerror.Unsafe, nil, "%s cannot be used with a write-ahead log (its journal is %q); put the data directory on a local disk", path, journal)
 	}
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -52,10 +84,8 @@ func prepare(ctx context.Context, db *sql.DB, path string, mayMigrate bool, env 
 // identify refuses files of other programs, and marks an empty one as ours.
 func identify(ctx context.Context, db *sql.DB, path string) error {
 	var id, objects int64
-	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
-		return err
-	}
-	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&objects); err != nil {
+	const query = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)"
+	if err := db.QueryRowContext(ctx, query).Scan(&id, &objects); err != nil {
 		return err
 	}
 	switch {
@@ -80,7 +110,7 @@ func migrate(ctx context.Context, db *sql.DB, files fs.FS, path string, allowed 
 	// on a damaged file it would try for seconds to make the table anew.
 	var versions int64
 	err = db.QueryRowContext(ctx, "SELECT count(*) FROM goose_db_version").Scan(&versions)
-	if severityOf(err) != statement {
+	if classOf(err) != statement {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
 	current, target, err := provider.GetVersions(ctx)
@@ -100,57 +130,4 @@ func migrate(ctx context.Context, db *sql.DB, files fs.FS, path string, allowed 
 		return fmt.Errorf("change the schema from %d to %d: %w", current, target, err)
 	}
 	return nil
-}
-
-// explain turns an error while opening into one sentence.
-func explain(err error, path string) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := errors.AsType[*openerror.Error](err); ok {
-		return err
-	}
-	wrapped := fmt.Errorf("sqlite: open %s: %w", path, err)
-	if resultCode(err) == lib.SQLITE_IOERR_SHMSIZE {
-		// The index of the log could not grow; SQLite does not say why.
-		return noRoom(wrapped, path)
-	}
-	switch resultCode(err) & 0xff {
-	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-		return openerror.Replaceablef(openerror.Damaged, wrapped, "%s is not a database or is damaged; restore a backup", path)
-	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
-		return openerror.Errorf(openerror.Locked, wrapped, "%s is locked by another program; try again when that has finished", path)
-	case lib.SQLITE_FULL:
-		return noRoom(wrapped, path)
-	case lib.SQLITE_IOERR:
-		said, _ := errors.AsType[*driversqlite.Error](err)
-		return failing(wrapped, path, said)
-	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
-		switch err := tryToWrite(path); { // SQLite does not say why
-		case osfile.IsFull(err):
-			return noRoom(wrapped, path)
-		case errors.Is(err, syscall.EIO):
-			return failing(wrapped, path, err)
-		}
-		return openerror.Replaceablef(openerror.Unwritable, wrapped, "%s cannot be written (%v); give this user write permission or free some space", path, err)
-	default:
-		return wrapped
-	}
-}
-
-// tryToWrite makes a file beside a database, and returns the system's error.
-func tryToWrite(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".petcat-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name())) // #nosec G703 -- it has just been made
-}
-
-func failing(cause error, path string, why error) error {
-	return openerror.Errorf(openerror.Failing, cause, "the disk of %s fails (%v); check the disk and try again, or restore a backup", path, why)
-}
-
-func noRoom(cause error, path string) error {
-	return openerror.Replaceablef(openerror.NoRoom, cause, "the disk of %s is full; free some space and try again", path)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,9 +30,8 @@ type Options struct {
 	// cleans up, at the start and in the background.
 	Serving bool
 	// CategoriesCommitted, when set, is given each group's new categories, by id
-	// ascending, after they are durable and before anybody is answered. The
-	// slice is reused afterwards, the texts are not. It is called by one
-	// goroutine at a time.
+	// ascending, after they are durable and before anybody is answered. It is called by
+	// one goroutine at a time.
 	CategoriesCommitted func([]petcat.RevisedCategory)
 	// CommitObserved, when set, is told the size of each group of writes and how
 	// long it took.
@@ -44,15 +43,12 @@ type Options struct {
 // Store keeps everything in one SQLite file. It is safe for concurrent use.
 type Store struct {
 	*store.Store
+	options Options
 	path    string
-	logger  *slog.Logger
-	serving bool
 	writer  *writer
 	group   *groupcommit.Committer[*op]
 	readers *sql.DB
-	dir     *datadir.Dir
 	refused atomic.Bool // the last write found no room, or no right to write
-	full    atomic.Bool // the disk has no room
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
@@ -76,72 +72,53 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	defer func() { _ = lock.Close() }()
 	s, err := openStore(ctx, path, o)
-	if err != nil {
-		return nil, explain(err, path)
-	}
-	return s, nil
+	return s, openError(err, path)
 }
 
 func openStore(ctx context.Context, path string, o Options) (_ *Store, err error) {
-	refused, err := settleFor(ctx, path, o.Serving)
+	if err := settleFor(ctx, path, o.Serving); err != nil {
+		return nil, err
+	}
+	db, err := open(dsn(path, "rw", writerPragmas()), 1)
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWriter(ctx, path, o)
-	if err != nil {
-		return nil, err
-	}
-	w.refused = refused
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.close())
+			err = errors.Join(err, db.Close())
 		}
 	}()
-	m, err := prepare(ctx, w.db, path, o.Migrate, o.Environment, o.Clock.Read().Time())
+	m, err := prepare(ctx, db, path, o.Migrate, o.Environment, o.Clock.Read().Time())
 	if err != nil {
 		return nil, err
 	}
-	if err := w.connect(ctx); err != nil {
+	w, err := newWriter(ctx, db, path, o)
+	if err != nil {
 		return nil, err
-	}
-	if o.Serving {
-		// What made the schema goes into the database at once: a restore that fills
-		// the disk with its log would leave no room for that later.
-		if _, err := w.checkpointBy("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-			return nil, err
-		}
 	}
 	readers, err := open(dsn(path, "ro", readerPragmas()), maxReaders)
 	if err != nil {
 		return nil, err
 	}
-	count := 1
-	if o.Serving {
-		count = maxReaders // now: later there may be no descriptor left
-	}
-	if err := connectAll(ctx, readers, count); err != nil {
-		return nil, errors.Join(err, readers.Close())
-	}
-	s := &Store{path: path, dir: o.Dir, logger: o.Logger, serving: o.Serving, writer: w, readers: readers}
+	s := &Store{options: o, path: path, writer: w, readers: readers}
 	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
-	s.start(o)
+	s.start()
 	return s, nil
 }
 
 // start runs the writer and, for a server, the cleaning.
-func (s *Store) start(o Options) {
-	s.writer.committed = o.CategoriesCommitted
+func (s *Store) start() {
 	s.group = groupcommit.New(groupcommit.Options[*op]{
 		Commit:  s.commit,
-		Clock:   o.Clock,
-		Observe: o.CommitObserved,
-		Owner:   (*op).owner,
-		Queue:   o.Queue,
+		Clock:   s.options.Clock,
+		Observe: s.options.CommitObserved,
+		Owner:   func(o *op) uint64 { return uint64(o.account) },
+		Queue:   s.options.Queue,
 	})
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(s.writer.life)
-	if o.Serving {
-		s.background.Go(func() { store.RunClean(ctx, s.logger, s.Clean) })
+	if s.options.Serving {
+		s.background.Go(func() { store.RunClean(ctx, s.options.Logger, s.Clean) })
 	}
 	s.close = sync.OnceValue(s.shut)
 }
@@ -160,10 +137,67 @@ func (s *Store) shut() error {
 		// they cannot.
 		return errors.Join(s.writer.close(), s.readers.Close())
 	}
-	if err := errors.Join(s.readers.Close(), s.writer.close()); err != nil {
-		return translate(err, "close")
+	return translate(errors.Join(s.readers.Close(), s.writer.close()), "close")
+}
+
+// commit makes a group durable. It is the committer's function.
+func (s *Store) commit(group []*op) error {
+	err := s.commitTogether(group)
+	if err != nil && classOf(err) == statement && len(group) > 1 {
+		// One of them is wrong, and the others must not fail with it.
+		err = s.commitEach(group)
 	}
-	return s.settleAtClose()
+	if err == nil && s.options.Serving {
+		err = s.checkpoint()
+	}
+	for _, o := range group {
+		if o.change == nil {
+			s.Release(o.create)
+		}
+	}
+	c := classOf(err)
+	s.refused.Store(c == full || c == unwritable)
+	if c >= damaged {
+		s.options.Logger.Error("writes are stopped after a disk failure: restart the program to recover from what is on disk", "error", err)
+	}
+	return groupError(err)
+}
+
+func (s *Store) commitTogether(group []*op) error {
+	changed, err := s.writer.commit(group)
+	if err == nil && len(changed) > 0 && s.options.CategoriesCommitted != nil {
+		s.options.CategoriesCommitted(changed)
+	}
+	return err
+}
+
+// commitEach gives each operation a transaction of its own. An error that concerns one of
+// them alone becomes its outcome.
+func (s *Store) commitEach(group []*op) error {
+	for i, o := range group {
+		err := s.commitTogether(group[i : i+1])
+		if err != nil && classOf(err) != statement {
+			return err
+		}
+		if err != nil {
+			o.outcome = err
+		}
+	}
+	return nil
+}
+
+// checkpoint keeps the log short. Without room that has to wait.
+func (s *Store) checkpoint() error {
+	err := s.writer.checkpoint()
+	switch classOf(err) {
+	case full, locked, unwritable, passing:
+		s.options.Logger.Warn("the checkpoint failed; the write-ahead log grows until one succeeds; nothing is lost", "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w: %w", errUnknown, err)
+	}
+	return nil
 }
 
 // Failed is closed when the store has stopped writing for good; [Store.Err] then
@@ -177,23 +211,28 @@ func (s *Store) Err() error { return s.group.Err() }
 type Stats struct {
 	Waiting  int    // writes in the queue
 	Shed     uint64 // writes refused so far because too many waited
-	Writable bool   // false: the disk is full, the last write was refused, or writing stopped for good
+	Writable bool   // false: the last write was refused, or writing stopped for good
 }
 
 // Stats returns the state of the store. It does not touch the disk, so it can be asked
 // while that does not respond.
 func (s *Store) Stats() Stats {
-	return Stats{
-		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
-		Writable: s.group.Err() == nil && !s.refused.Load() && !s.full.Load(),
-	}
+	return Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed(), Writable: s.group.Err() == nil && !s.refused.Load()}
 }
 
 // WALBytes returns the size of the write-ahead log, as a file, 0 if there is none.
-func (s *Store) WALBytes() int64 {
-	info, err := os.Stat(s.path + "-wal") //nolint:gosec // the operator chose the path
-	if err != nil {
-		return 0
+func (s *Store) WALBytes() int64 { return fileSize(s.path + "-wal") }
+
+// Check asks the database whether it answers and, after a write that was refused, whether
+// writes work again. What it finds of writes is in Stats.
+func (s *Store) Check(ctx context.Context) error {
+	var one int
+	if err := s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one); err != nil {
+		return translate(err, "check")
 	}
-	return info.Size()
+	if s.refused.Load() {
+		// Its outcome is noted where writes are committed.
+		_, _ = engine{s}.Exec(ctx, "try to write", "UPDATE counter SET revision = revision")
+	}
+	return nil
 }

@@ -3,17 +3,14 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/datadir"
 	"petcat/internal/store"
 )
 
@@ -25,86 +22,117 @@ type op struct {
 	outcome error                 // of this operation alone
 }
 
-func (o *op) owner() uint64 { return uint64(o.account) }
-
 // writer owns the one connection that writes. Only the committer's goroutine
 // uses it, and Open before that.
 type writer struct {
 	// life never ends: a transaction is not given up half-way because one of its
 	// callers went away.
-	life      context.Context //nolint:containedctx // the store is its own request
-	path      string
-	file      os.FileInfo // what path named when the store was opened
-	db        *sql.DB
-	clock     clock.Clock
-	turn      *datadir.Turn
-	polite    bool                 // lets others go first who want their turn
-	gap       time.Duration        // how long it lets others go first at most
-	timeout   time.Duration        // how long the lock is waited for
-	conn      *sql.Conn            // nil: to be connected again
-	prepared  map[string]*sql.Stmt // on conn, by their text
-	committed func([]petcat.RevisedCategory)
-	tried     int          // how many pages the log had when moving it was last tried
-	logged    atomic.Int64 // how many pages the log had after the last group but one
-	refused   error        // why nothing may be written, nil for most
+	life     context.Context //nolint:containedctx // the store is its own request
+	path     string
+	file     os.FileInfo // what path named when the store was opened
+	db       *sql.DB
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt // on conn, by their text
+	clock    clock.Clock
+	serving  bool
+	tries    int           // how often the lock is tried, once a millisecond
+	ended    clock.Reading // when the last group ended
+	paused   clock.Reading // when the lock was left to others last
+	moved    int           // how many pages the log had when moving it was last tried
 }
 
-func newWriter(ctx context.Context, path string, o Options) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, path string, o Options) (*writer, error) {
 	file, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	turn, err := o.Dir.Turn()
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	db, err := open(dsn(path, "rw", writerPragmas()), 1)
-	if err != nil {
-		return nil, errors.Join(err, turn.Close())
+	w := &writer{
+		life: context.WithoutCancel(ctx), path: path, file: file, db: db, conn: conn, prepared: make(map[string]*sql.Stmt),
+		clock: o.Clock, serving: o.Serving, tries: int(timeout / time.Millisecond),
 	}
-	return &writer{
-		life: context.WithoutCancel(ctx), path: path, file: file, db: db,
-		clock: o.Clock, turn: turn, polite: o.Serving, gap: turnGap, timeout: timeout,
-	}, nil
-}
-
-func (w *writer) connect(ctx context.Context) error {
-	conn, err := w.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	if err := checkDurability(ctx, conn); err != nil {
-		return errors.Join(err, conn.Close())
-	}
-	// From here on lock waits, and nothing else has to.
-	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
-		return errors.Join(err, conn.Close())
-	}
-	w.conn, w.prepared = conn, make(map[string]*sql.Stmt)
-	return nil
-}
-
-// disconnect throws the connection away, which rolls back whatever it had begun,
-// whatever state an error left it in.
-func (w *writer) disconnect() {
-	if w.conn == nil {
-		return
-	}
-	for _, stmt := range w.prepared {
-		_ = stmt.Close()
-	}
-	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = w.conn.Close()
-	w.conn, w.prepared = nil, nil
+	return w, w.exec("PRAGMA busy_timeout = 0") // from here on, lock waits
 }
 
 func (w *writer) close() error {
-	w.disconnect()
-	return errors.Join(w.db.Close(), w.turn.Close())
+	for _, stmt := range w.prepared {
+		_ = stmt.Close()
+	}
+	return errors.Join(w.conn.Close(), w.db.Close())
 }
 
-// errMoved says that the database is no longer where it was.
-var errMoved = errors.New("the database file was removed or replaced while it was in use")
+// commit runs a group in one transaction, and returns the categories that were changed.
+func (w *writer) commit(group []*op) (changed []petcat.RevisedCategory, err error) {
+	changed, err = w.transact(group)
+	w.ended = w.clock.Read()
+	if err = withCause(err, w.path); err != nil && classOf(err) < damaged {
+		_ = w.exec("ROLLBACK") // SQLite may have done it
+	}
+	return changed, err
+}
+
+func (w *writer) transact(group []*op) ([]petcat.RevisedCategory, error) {
+	if err := w.lock(); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	c := conn{w.life, w}
+	var n store.Sequences
+	switch found, err := c.QueryRow(store.SelectSequences, nil, n.Into()...); {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, errors.New("the table counter has lost its row")
+	}
+	t := store.NewTx(c, store.Now(w.clock), n)
+	for _, o := range group {
+		if err := w.run(t, o); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(t.Finish(), w.checkFile()); err != nil {
+		return nil, err
+	}
+	err := withCause(w.exec("COMMIT"), w.path)
+	if c := classOf(err); err != nil && c != full && c != locked {
+		// Without room, the mark that ends a group was not written.
+		return nil, fmt.Errorf("commit: %w: %w", errUnknown, err)
+	}
+	return t.ChangedCategories(), err
+}
+
+// run runs an operation. It returns an error of the database, which is that of the
+// whole group. One of the domain is the outcome of the operation alone, and what the
+// operation wrote is undone.
+func (w *writer) run(t *store.Tx, o *op) error {
+	before := t.State()
+	if o.change == nil {
+		// A savepoint would cost creates a third of their rate, and no create is refused
+		// after it has written.
+		o.outcome = t.Create(o.create)
+	} else if err := w.exec("SAVEPOINT operation"); err != nil {
+		return err
+	} else {
+		o.outcome = o.change(t)
+	}
+	if o.outcome != nil {
+		if _, refused := errors.AsType[*petcat.Error](o.outcome); !refused {
+			return o.outcome
+		}
+		t.SetState(before)
+	}
+	if o.change == nil {
+		return nil
+	}
+	if o.outcome != nil {
+		if err := w.exec("ROLLBACK TO operation"); err != nil {
+			return err
+		}
+	}
+	return w.exec("RELEASE operation")
+}
 
 // checkFile makes sure that what is written can be found again. SQLite does not
 // notice when its file is removed: it would go on writing to a file that has no
@@ -117,75 +145,98 @@ func (w *writer) checkFile() error {
 	return nil
 }
 
+// A busy server leaves the lock to other processes for a moment now and then: those look
+// once a millisecond, and would miss the gaps between its transactions.
 const (
-	// lockPoll is how often the lock of the database is tried again.
-	lockPoll = time.Millisecond
-	// turnGap is how long a server keeps away from the lock at most, when others
-	// want it: many times as long as they need to see that, because a busy
-	// machine wakes them late.
-	turnGap = 25 * time.Millisecond
+	pause      = 2 * time.Millisecond
+	pauseEvery = 50 * time.Millisecond
 )
 
-// lock begins a transaction, with the database's lock for writing. SQLite's own
-// way to wait sleeps longer and longer, and misses the gaps between the
-// transactions of a busy server. A server lets others go first when they want it.
+// lock begins a transaction, with the database's lock for writing. SQLite's own way to
+// wait sleeps longer and longer, and would miss the pauses of a busy server.
 func (w *writer) lock() error {
-	if w.refused != nil {
-		return w.refused
+	switch now := w.clock.Read(); {
+	case now.Since(w.ended) >= pause:
+		w.paused = now
+	case w.serving && now.Since(w.paused) >= pauseEvery:
+		time.Sleep(pause)
+		w.paused = w.clock.Read()
 	}
-	if w.polite {
-		w.poll(w.gap, func() bool { return !w.turn.Wanted() })
-	}
-	err := w.tryLock()
-	if !isBusy(err) {
-		return err
-	}
-	defer w.turn.Release()
-	w.poll(w.timeout, func() bool {
-		if !w.polite {
-			w.turn.Want()
+	for try := 1; ; try++ {
+		err := w.exec("BEGIN IMMEDIATE")
+		if classOf(err) != locked || try == w.tries {
+			return err
 		}
-		err = w.tryLock()
-		return !isBusy(err)
-	})
-	return err
-}
-
-// poll looks until something holds, but no longer than it is told.
-func (w *writer) poll(atMost time.Duration, holds func() bool) {
-	if holds() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(w.life, atMost)
-	defer cancel()
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if holds() {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
-func (w *writer) tryLock() error { return w.exec("BEGIN IMMEDIATE") }
+// Only the writer moves the write-ahead log into the database, and looks at what comes of
+// it; settle does so before. SQLite's own checkpoint throws its result away: pages whose
+// sync has failed may be gone, and the next sync, which reports success, would let the log
+// be overwritten that still holds them.
 
-// exec runs a statement of the transaction itself.
-func (w *writer) exec(query string) error {
-	stmt, err := w.prepare(query) //nolint:sqlclosecheck // closed with its connection
+// logPages is how long the log may become before it is moved into the database:
+// 4 MB. Longer ones are not faster, because a log that is used again needs no
+// growing file.
+const logPages = 1000
+
+// logBytes is what is left of the log's file when it begins anew: all of it, unless a
+// reader kept the log for long.
+const logBytes = 2 * logPages * 4096
+
+// checkpoint moves the log into the database when it has become long, as far as
+// readers let it; the next transaction then begins the log anew. It runs between
+// two groups, because a log that others append to meanwhile is never done with.
+func (w *writer) checkpoint() error {
+	pages, err := w.checkpointBy("NOOP")
 	if err != nil {
 		return err
 	}
-	_, err = stmt.ExecContext(w.life)
+	if pages < w.moved {
+		w.moved = 0 // the log has begun anew
+	}
+	// What a reader keeps in the log is not tried again with each group: each try
+	// sorts the whole log.
+	if pages-w.moved < logPages {
+		return nil
+	}
+	w.moved = pages
+	_, err = w.checkpointBy("PASSIVE")
+	return withCause(err, w.path)
+}
+
+func (w *writer) checkpointBy(mode string) (pages int, err error) {
+	var busy, moved int
+	_, err = conn{w.life, w}.QueryRow("PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &moved)
+	return pages, err
+}
+
+// exec runs a statement of the transaction itself.
+func (w *writer) exec(query string) error {
+	_, err := w.ExecContext(w.life, query)
 	return err
 }
 
-// prepare returns a statement, prepared once for each connection. The texts are
-// constants, so there are few.
+// ExecContext implements [statements].
+func (w *writer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, err := w.prepare(query) //nolint:sqlclosecheck // closed with its connection
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(ctx, args...)
+}
+
+// QueryContext implements [statements].
+func (w *writer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := w.prepare(query) //nolint:sqlclosecheck // closed with its connection
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// prepare returns a statement, prepared once. The texts are constants, so there are few.
 func (w *writer) prepare(query string) (*sql.Stmt, error) {
 	if stmt, ok := w.prepared[query]; ok {
 		return stmt, nil
