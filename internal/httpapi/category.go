@@ -25,7 +25,7 @@ func (s *Server) listCategories(e *exchange) error {
 		return e.sendItem(cut.ETag(), age, cut.Parts...)
 	}
 	current := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
-	return e.sendCurrent(current, list.ETags(), age, errListChanged())
+	return e.sendCurrent(current, list.ETags(), age, errListChanged)
 }
 
 // getCategory answers GET /categories/{categoryId}.

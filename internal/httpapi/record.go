@@ -74,7 +74,6 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	*e = exchange{server: s, w: w, r: r, start: s.Clock.Read()}
 	e.Method, e.Path, e.At, e.RequestID = r.Method, requestPath(r.URL), e.start.Time(), s.requestID(r)
 	h := e.header()
-	h["Date"] = s.dates.of(e.start)
 	h["X-Request-Id"] = []string{e.RequestID}
 	if len(r.TransferEncoding) > 0 {
 		// RFC 9112, section 6.1, requires this if the request also had a Content-Length,

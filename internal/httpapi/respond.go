@@ -2,9 +2,9 @@ package httpapi
 
 import (
 	"net/http"
-	"sync/atomic"
 	"time"
 
+	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
 )
@@ -86,10 +86,10 @@ func (e *exchange) sendCreated(replayed bool, body []byte) {
 // request's conditions. all has the entity tags of all representations of the resource;
 // changed is the error 412. age is how long ago the representation was known to be up to
 // date; 0 means that it is.
-func (e *exchange) sendCurrent(current *catalog.Representation, all []string, age time.Duration, changed error) error {
+func (e *exchange) sendCurrent(current *catalog.Representation, all []string, age time.Duration, changed func() *petcat.Error) error {
 	outcome := evaluate(e.r, current.ETag[0], all...)
 	if outcome == failed {
-		return changed
+		return changed()
 	}
 	h := e.header()
 	h["ETag"] = current.ETag
@@ -115,37 +115,16 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 // sendItem does what sendCurrent does for a resource that has one representation.
 func (e *exchange) sendItem(etag string, age time.Duration, parts ...[]byte) error {
 	current := &catalog.Representation{ETag: []string{etag}, Parts: parts}
-	return e.sendCurrent(current, current.ETag, age, errItemChanged())
+	return e.sendCurrent(current, current.ETag, age, errItemChanged)
 }
 
-// refresh updates the headers Date and RateLimit, which were set when the request began: its
-// body may have taken seconds to arrive.
+// refresh updates the headers of the limits, which were set when the request began: its body
+// may have taken seconds to arrive.
 func (s *Server) refresh(e *exchange, now clock.Reading) {
-	e.header()["Date"] = s.dates.of(now)
 	if e.Admitted { // else it was refused at once, and its headers are up to date
 		// The decision is on the limiter's clock, which may be that of another machine.
 		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
 	}
-}
-
-// dates formats the Date header once per second, by the clock that the rate-limit headers
-// follow. net/http would read another clock and format the date for each answer.
-type dates struct{ last atomic.Pointer[date] }
-
-type date struct {
-	second int64
-	value  []string
-}
-
-// of returns the value of the header at the given time.
-func (d *dates) of(now clock.Reading) []string {
-	second := now.Wall / int64(time.Second)
-	last := d.last.Load()
-	if last == nil || last.second != second {
-		last = &date{second: second, value: []string{now.Time().Format(http.TimeFormat)}}
-		d.last.Store(last)
-	}
-	return last.value
 }
 
 // documentWriter records the status and the bytes of a document.

@@ -76,9 +76,8 @@ type Server struct {
 	api, outside handler
 	routes       map[string]*route // by path below /v1; a parameter at its end is {}
 
-	exchanges     sync.Pool
 	bodies        budget
-	dates         dates
+	exchanges     sync.Pool
 	policies      sync.Map // of *policy by petcat.Quota; as many as operators have agreed on quotas
 	addressPolicy *policy  // for callers without a valid key
 	usagePolicy   *policy  // for callers who ask for their usage too often
