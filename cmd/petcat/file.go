@@ -18,10 +18,9 @@ import (
 // under its name only when it is complete and on disk. A device or a pipe is written to.
 type output struct {
 	io.Writer
-	path    string        // "" for stdout
-	replace bool          // an existing file with this name
-	draft   *osfile.Draft // nil for stdout, a device or a pipe
-	stream  *os.File      // the device or pipe
+	path   string        // "" for stdout
+	draft  *osfile.Draft // nil for stdout, a device or a pipe
+	stream *os.File      // the device or pipe
 }
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
@@ -51,7 +50,7 @@ func openFile(path string, force bool) (*output, error) {
 		}
 		return &output{Writer: stream, path: path, stream: stream}, nil
 	case err == nil && !force:
-		return nil, existsError(path)
+		return nil, usageErrorf("%s already exists; choose another name, or replace it with --force", path)
 	}
 	draft, err := osfile.NewDraft(path)
 	switch {
@@ -60,11 +59,7 @@ func openFile(path string, force bool) (*output, error) {
 	case err != nil: // its exit code is by the reason
 		return nil, fmt.Errorf("no file can be made in %s (%w); free some space, give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
-	return &output{Writer: draft, path: path, replace: force, draft: draft}, nil
-}
-
-func existsError(path string) error {
-	return usageErrorf("%s already exists; choose another name, or replace it with --force", path)
+	return &output{Writer: draft, path: path, draft: draft}, nil
 }
 
 // reason removes the path from a system error, because the message already names it.
@@ -99,14 +94,10 @@ func (o *output) keep() error {
 	case o.draft == nil:
 		return nil
 	}
-	switch err := o.draft.Keep(o.replace); {
-	case errors.Is(err, fs.ErrExist):
-		return existsError(o.path)
-	case err != nil:
+	if err := o.draft.Keep(); err != nil {
 		return o.failed(err)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // discard removes a file that was not kept.

@@ -17,7 +17,6 @@ import (
 	"petcat"
 	"petcat/internal/config"
 	"petcat/internal/console"
-	"petcat/internal/datadir"
 	"petcat/internal/logging"
 	"petcat/internal/server"
 )
@@ -206,11 +205,7 @@ func (p *program) devKey(ctx context.Context, settings config.Settings, n *serve
 	if err != nil {
 		return key, err
 	}
-	dir, err := datadir.Open(settings.Data)
-	if err != nil {
-		return key, err
-	}
-	return key, dir.WriteFile(devKeyFile, key.Reveal()+"\n")
+	return key, os.WriteFile(filepath.Join(settings.Data, devKeyFile), []byte(key.Reveal()+"\n"), 0o600)
 }
 
 func newDevAccount(ctx context.Context, n *server.Node) (petcat.Account, error) {

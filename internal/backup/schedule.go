@@ -179,7 +179,7 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 		err = fmt.Errorf("the backup has faults, the first of %d: %s; check the data with petcat verify", len(faults), faults[0])
 	}
 	if err == nil {
-		err = draft.Keep(false)
+		err = draft.Keep()
 	}
 	took := s.Clock.Read().Since(begun).Seconds()
 	return Made{TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: took}, err

@@ -71,21 +71,18 @@ func unusable(path string, cause error) *openerror.Error {
 	if e, ok := errors.AsType[*fs.PathError](cause); ok {
 		cause = e.Err // the sentence names the path
 	}
+	kind, remedy := openerror.Unwritable, "give this user write permission"
 	switch {
 	case osfile.IsFull(cause):
-		return openerror.Replaceablef(openerror.NoRoom, cause, "the disk of the data directory %s is full (%v); free some space and try again", path, cause)
+		kind, remedy = openerror.NoRoom, "free some space on its disk and try again"
 	case errors.Is(cause, syscall.EIO):
-		return openerror.Replaceablef(openerror.Failing, cause, "the disk of the data directory %s fails (%v); check the disk and try again", path, cause)
-	default:
-		return openerror.Replaceablef(openerror.Unwritable, cause, "the data directory %s cannot be used (%v); give this user write permission", path, cause)
+		kind, remedy = openerror.Failing, "check the disk and try again"
 	}
+	return openerror.Replaceablef(kind, cause, "the data directory %s cannot be used (%v); %s", path, cause, remedy)
 }
 
 // Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
-
-// File returns the path of a file in the directory.
-func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }
 
 // FreeBytes returns how much room there is for the data on its disk.
 func (d *Dir) FreeBytes() (int64, error) { return osfile.FreeBytes(filepath.Dir(d.database)) }
@@ -93,13 +90,9 @@ func (d *Dir) FreeBytes() (int64, error) { return osfile.FreeBytes(filepath.Dir(
 // Database returns the path of the database file, which is created, empty, if it is missing.
 // SQLite gives its other files the mode of this one. It returns an [openerror.Error].
 func (d *Dir) Database() (string, error) {
-	_, missing := os.Stat(d.database)
 	file, err := os.OpenFile(d.database, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
-		err = file.Close()
-	}
-	if err == nil && missing != nil {
-		err = errors.Join(osfile.GiveToOwner(d.database), osfile.SyncDirectory(filepath.Dir(d.database)))
+		err = errors.Join(file.Close(), osfile.Settle(d.database))
 	}
 	if err != nil {
 		return "", unusable(d.path, err)
@@ -115,7 +108,7 @@ func (d *Dir) DraftDatabase() (*osfile.Draft, error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if left, _ := filepath.Match(osfile.DraftPattern(databaseName), name); left { // by a restore that was killed
-			_ = os.Remove(d.File(name))
+			_ = os.Remove(filepath.Join(d.path, name))
 		} else if name != "lost+found" && !strings.HasSuffix(name, ".lock") {
 			return nil, openerror.Errorf(openerror.NotEmpty, nil, "the data directory %s already contains %s", d.path, name)
 		}
@@ -130,59 +123,36 @@ func (d *Dir) DraftDatabase() (*osfile.Draft, error) {
 	return draft, nil
 }
 
-// WriteFile puts a small file into the directory, in the place of what was there: after a
-// power cut the one or the other is there, whole. It returns an [openerror.Error].
-func (d *Dir) WriteFile(name, text string) error {
-	draft, err := osfile.NewDraft(d.File(name))
-	if err == nil {
-		defer draft.Discard()
-		if _, err = draft.WriteString(text); err == nil {
-			err = draft.Keep(true)
-		}
+// lock tries to take a lock of the data.
+func (d *Dir) lock(name string) (lock *flock.Flock, taken bool, err error) {
+	lock = flock.New(d.database+"."+name+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	if taken, err = lock.TryLock(); err == nil {
+		err = osfile.Settle(lock.Path())
 	}
 	if err != nil {
-		return unusable(d.path, err)
+		return nil, false, unusable(d.path, errors.Join(err, lock.Close()))
 	}
-	return nil
-}
-
-// lock returns a lock of the data, which is not held yet.
-func (d *Dir) lock(name string) *flock.Flock {
-	return flock.New(d.database+"."+name+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	return lock, taken, nil
 }
 
 // LockServer makes the caller the one server of the data, until it closes the lock. It does
 // not wait: it returns an [openerror.Error] of kind InUse if there is a server.
 func (d *Dir) LockServer() (io.Closer, error) {
-	lock := d.lock("server")
-	locked, err := lock.TryLock()
-	if err == nil {
-		err = osfile.GiveToOwner(lock.Path())
+	lock, taken, err := d.lock("server")
+	if err == nil && !taken {
+		err = openerror.Replaceablef(openerror.InUse, nil, "the data directory %s is in use by another petcat server; stop that one", d.path)
 	}
-	switch {
-	case err != nil:
-		return nil, unusable(d.path, err)
-	case !locked:
-		return nil, openerror.Replaceablef(openerror.InUse, nil, "the data directory %s is in use by another petcat server; stop that one", d.path)
-	default:
-		return lock, nil
-	}
+	return lock, err
 }
 
 // LockMigration lets one process at a time read the schema's version and change the schema.
 // It waits for others, which takes milliseconds.
 func (d *Dir) LockMigration(ctx context.Context) (io.Closer, error) {
-	lock := d.lock("migration")
-	_, err := lock.TryLockContext(ctx, lockPoll)
-	if err == nil {
-		err = osfile.GiveToOwner(lock.Path())
+	lock, taken, err := d.lock("migration")
+	if err == nil && !taken {
+		if _, err = lock.TryLockContext(ctx, lockPoll); err != nil {
+			err = fmt.Errorf("wait for another process that changes the schema in %s: %w", d.path, err)
+		}
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("wait for another process that changes the schema in %s: %w", d.path, context.Cause(ctx))
-	case err != nil:
-		return nil, unusable(d.path, err)
-	default:
-		return lock, nil
-	}
+	return lock, err
 }

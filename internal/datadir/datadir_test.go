@@ -127,23 +127,7 @@ func TestMigrationLockWaits(t *testing.T) {
 	}
 }
 
-func TestWriteFileReplacesTheWhole(t *testing.T) {
-	d := open(t, t.TempDir())
-	for _, text := range []string{"a long text", "short"} {
-		if err := d.WriteFile("note", text); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(d.File("note"))
-		if err != nil || string(got) != text {
-			t.Errorf("got %q, %v; want %q", got, err, text)
-		}
-	}
-	if files, _ := os.ReadDir(d.path); len(files) != 1 {
-		t.Errorf("there are %v", files)
-	}
-}
-
-func TestHasDataMakesNothing(t *testing.T) {
+func TestHasData(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	if has, err := HasData(path); has || err != nil {
 		t.Errorf("HasData of nothing = %v, %v", has, err)
@@ -151,30 +135,14 @@ func TestHasDataMakesNothing(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory was made: %v", err)
 	}
-}
-
-func TestHasData(t *testing.T) {
-	d, err := Open(t.TempDir())
+	database, err := open(t, path).Database()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if has, err := HasData(d.path); has || err != nil {
-		t.Errorf("HasData of an empty directory = %v, %v", has, err)
-	}
-	if _, err := d.Database(); err != nil {
-		t.Fatal(err)
-	}
-	if has, err := HasData(d.path); !has || err != nil {
+	if has, err := HasData(path); !has || err != nil {
 		t.Errorf("HasData = %v, %v; want true", has, err)
 	}
-}
-
-func TestHasDataOfAFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := HasData(path)
+	_, err = HasData(database)
 	if _, ok := errors.AsType[*openerror.Error](err); !ok {
 		t.Errorf("HasData of a file: %v; want an openerror.Error", err)
 	}
@@ -193,7 +161,7 @@ func TestFilesBelongToTheOwner(t *testing.T) {
 	_, err := d.Database()
 	server, serverErr := d.LockServer()
 	migration, migrationErr := d.LockMigration(t.Context())
-	if err := errors.Join(err, serverErr, migrationErr, d.WriteFile("note", "text")); err != nil {
+	if err := errors.Join(err, serverErr, migrationErr); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(server.Close(), migration.Close()); err != nil {
@@ -204,8 +172,8 @@ func TestFilesBelongToTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(path)
-	if err != nil || len(files) != 4 {
-		t.Fatalf("there are %v, %v; want four files", files, err)
+	if err != nil || len(files) != 3 {
+		t.Fatalf("there are %v, %v; want three files", files, err)
 	}
 	for _, file := range files {
 		info, err := file.Info()

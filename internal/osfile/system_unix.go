@@ -19,15 +19,23 @@ func FreeBytes(directory string) (int64, error) {
 	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
 }
 
-// GiveToOwner gives a file that root has created to the owner of its directory, so that both
-// can use it. SQLite does so with its own files.
-func GiveToOwner(path string) error {
-	info, err := os.Stat(filepath.Dir(path))
-	if err != nil || os.Geteuid() != 0 {
+// Settle makes the name of a new file or directory durable, and gives what root has created to
+// the owner of the directory that it is in, so that both can use it. SQLite does so with its own
+// files.
+func Settle(path string) error {
+	directory, err := os.Open(filepath.Dir(path))
+	if err != nil {
 		return err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 {
-		return os.Chown(path, int(owner.Uid), int(owner.Gid))
+	defer func() { _ = directory.Close() }()
+	info, err := directory.Stat()
+	if err != nil {
+		return err
 	}
-	return nil
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && os.Geteuid() == 0 {
+		if err := os.Chown(path, int(owner.Uid), int(owner.Gid)); err != nil {
+			return err
+		}
+	}
+	return directory.Sync()
 }

@@ -13,5 +13,5 @@ func FreeBytes(directory string) (int64, error) {
 	return int64(free), err //nolint:gosec // no disk has 2^63 bytes
 }
 
-// GiveToOwner does nothing: on Windows a file has the rights of its directory.
-func GiveToOwner(string) error { return nil }
+// Settle does nothing: on Windows a file has the rights of its directory, and names are durable.
+func Settle(string) error { return nil }

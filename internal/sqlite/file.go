@@ -151,7 +151,7 @@ func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, file string
 	if err != nil {
 		return FullDisk(err)
 	}
-	return draft.Keep(false)
+	return draft.Keep()
 }
 
 func copyFile(ctx context.Context, to io.Writer, path string) error {
