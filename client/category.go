@@ -14,7 +14,7 @@ type Category struct {
 	ID          int64  `json:"id"` // ascending in the order of creation, never reused
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // "" when there is none
-	// ETag names this state of the category, for [CategoryChange] and DeleteIfMatch. Get
+	// ETag names this state of the category, for [CategoryChange] and DeleteIfMatch. Create, Get
 	// and Update return it; it is empty in lists and after Create.
 	ETag string `json:"-"`
 }
@@ -131,7 +131,7 @@ func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange
 // so. While pets use it, the error is [CodeCategoryInUse].
 func (s *Categories) Delete(ctx context.Context, id int64) error { return s.delete(ctx, id, "") }
 
-// DeleteIfMatch is Delete for a category that still has an ETag, which Get and Update return.
+// DeleteIfMatch is Delete for a category that still has an ETag, which Create, Get and Update return.
 // If it has another, nothing is deleted and the error is [CodePreconditionFailed].
 func (s *Categories) DeleteIfMatch(ctx context.Context, id int64, etag string) error {
 	if etag == "" { // without If-Match, the service would delete it in any case

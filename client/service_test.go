@@ -229,7 +229,7 @@ func (s *service) create(r *http.Request, body []byte) reply {
 			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
 		}
 		a := success(http.StatusCreated, nil)
-		a.header["Location"], a.header["Idempotent-Replayed"], a.body = "/v1/categories/1", "true", before.answer
+		a.header["Location"], a.header["ETag"], a.header["Idempotent-Replayed"], a.body = "/v1/categories/1", `"1"`, "true", before.answer
 		return a
 	}
 	var c client.Category
@@ -240,7 +240,7 @@ func (s *service) create(r *http.Request, body []byte) reply {
 	c.ID = s.lastID
 	s.categories = append(s.categories, c)
 	a := success(http.StatusCreated, c)
-	a.header["Location"] = fmt.Sprintf("/v1/categories/%d", c.ID)
+	a.header["Location"], a.header["ETag"] = fmt.Sprintf("/v1/categories/%d", c.ID), `"1"`
 	s.replays[key] = replay{body: string(body), answer: a.body}
 	return a
 }

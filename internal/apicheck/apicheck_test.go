@@ -42,7 +42,7 @@ func right(status int) *answer {
 		a.body = `[{"id":1,"name":"dog"},{"id":2,"name":"cat","description":""}]`
 		return a
 	case 201:
-		a.set("Location", "/v1/categories/1").set("Cache-Control", "no-store").set("X-Stability", "stable")
+		a.set("Location", "/v1/categories/1").set("ETag", `"1-1"`).set("Cache-Control", "no-store").set("X-Stability", "stable")
 		a.body = `{"id":1,"name":"dog"}`
 		return a
 	}

@@ -68,7 +68,9 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	e.header()["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
+	h := e.header()
+	h["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
+	h["ETag"] = []string{catalog.CategoryETag(answer)}
 	e.sendCreated(created.Replayed, answer)
 	return nil
 }

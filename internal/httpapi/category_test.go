@@ -22,6 +22,7 @@ func TestGetCategory(t *testing.T) {
 	wantHeader(t, a, "Cache-Control", "private, no-cache")
 	wantHeader(t, a, "X-Stability", "beta")
 	etag := a.Header.Get("ETag")
+	wantHeader(t, created, "ETag", etag)
 	wantStatus(t, get("2", withHeader("If-None-Match", etag)), 304)
 	wantStatus(t, get("1", withHeader("If-None-Match", etag)), 200)
 	wantError(t, get("1", withHeader("If-Match", etag)), 412, petcat.CodePreconditionFailed)
