@@ -85,8 +85,7 @@ func (s *suite) fillSQLite(ctx context.Context, name string) (p *prepared, remov
 	return p, remove, nil
 }
 
-// fillPostgres starts a PostgreSQL of its own, which counts nothing: the limiter is in
-// memory.
+// fillPostgres starts a PostgreSQL of its own.
 func (s *suite) fillPostgres(ctx context.Context, name string) (p *prepared, remove func(), err error) {
 	h := &shared{dir: filepath.Join(s.work, name)}
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
@@ -99,7 +98,7 @@ func (s *suite) fillPostgres(ctx context.Context, name string) (p *prepared, rem
 		h.postgres.Stop()
 		_ = os.RemoveAll(h.dir)
 	}
-	if p, err = s.prepareShared(ctx, h, "backed_up", "memory"); err == nil {
+	if p, err = s.prepareShared(ctx, h, "backed_up"); err == nil {
 		err = seed.PostgresCategories(ctx, p.Database, backedUp)
 	}
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"petcat/bench/report"
 )
 
-// The benchmarks of internal/httpapi and internal/ratelimit that the table shows.
+// The benchmarks of internal/ratelimit that the table shows.
 const (
-	decisionBenchmark = "BenchmarkDecisionWithHeader"
-	accountsBenchmark = "BenchmarkSpendMillionAccounts"
+	decisionBenchmark = "BenchmarkSpend"
+	accountsBenchmark = "BenchmarkMillionAccounts"
 )
 
 // limiter runs the Go benchmarks of a limiter's decision.
 func (s *suite) limiter(ctx context.Context, group string) error {
-	decision, err := s.goBench(ctx, "./internal/httpapi", "^"+decisionBenchmark+"$", s.duration.String(), s.rounds)
+	decision, err := s.goBench(ctx, "./internal/ratelimit", "^"+decisionBenchmark+"$", s.duration.String(), s.rounds)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *suite) limiter(ctx context.Context, group string) error {
 	for i := range times {
 		times[i] /= 1000
 	}
-	const what = "a limiter's decision with its headers"
+	const what = "a limiter's decision in memory"
 	s.add(
 		report.Measure(group, what, "µs", times, report.AtMost(0.5)),
 		report.Measure(group, what+", allocations", "", decision[metricKey{decisionBenchmark, "allocs/op"}], report.AtMost(5)),

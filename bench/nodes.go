@@ -11,17 +11,13 @@ import (
 	"petcat/bench/server"
 )
 
-// shared is what several nodes share: one PostgreSQL and one Redis on this
-// machine, for one group of measurements.
+// shared is what several nodes share: one PostgreSQL on this machine, for one group of measurements.
 type shared struct {
-	postgres, redis *server.Server
-	dir             string
+	postgres *server.Server
+	dir      string
 }
 
-func (h *shared) stop() {
-	h.postgres.Stop()
-	h.redis.Stop()
-}
+func (h *shared) stop() { h.postgres.Stop() }
 
 func (s *suite) startShared(ctx context.Context, name string) (*shared, error) {
 	h := &shared{dir: filepath.Join(s.work, name)}
@@ -29,14 +25,8 @@ func (s *suite) startShared(ctx context.Context, name string) (*shared, error) {
 		return nil, err
 	}
 	var err error
-	if h.redis, err = server.Redis(ctx, s.tools["redis"].path, h.dir); err != nil {
-		return nil, err
-	}
-	if h.postgres, err = s.startPostgres(ctx); err != nil {
-		h.redis.Stop()
-		return nil, err
-	}
-	return h, nil
+	h.postgres, err = s.startPostgres(ctx)
+	return h, err
 }
 
 // startPostgres starts a PostgreSQL beside our directory, not in it: nobody else may look
@@ -45,21 +35,20 @@ func (s *suite) startPostgres(ctx context.Context) (*server.Server, error) {
 	return server.Postgres(ctx, filepath.Dir(s.tools["postgres"].path), filepath.Dir(s.work))
 }
 
-// prepareShared makes a database for a node that counts on a limiter, with an account that
-// no quota stops.
-func (s *suite) prepareShared(ctx context.Context, h *shared, database, limiter string) (*prepared, error) {
+// prepareShared makes a database for a node, with an account that no quota stops.
+func (s *suite) prepareShared(ctx context.Context, h *shared, database string) (*prepared, error) {
 	url, err := h.postgres.Database(ctx, database)
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{Petcat: server.Petcat{Program: s.tools["petcat"].path, Dir: h.dir, Database: url, Limiter: limiter}}
+	p := &prepared{Petcat: server.Petcat{Program: s.tools["petcat"].path, Dir: h.dir, Database: url}}
 	p.key, err = p.CreateKey(ctx, "bench", server.Unlimited)
 	return p, err
 }
 
 // serveShared starts a node on a database that it prepares.
-func (s *suite) serveShared(ctx context.Context, h *shared, database, limiter string, categories int) (*started, error) {
-	p, err := s.prepareShared(ctx, h, database, limiter)
+func (s *suite) serveShared(ctx context.Context, h *shared, database string, categories int) (*started, error) {
+	p, err := s.prepareShared(ctx, h, database)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +83,6 @@ const (
 	questions    = "questions"
 	createGroups = "groups" // of creates, committed
 	postgresCPU  = "PostgreSQL's CPU in seconds"
-	redisCPU     = "Redis' CPU in seconds"
 )
 
 // meter reads a node's metrics by name, and what the servers behind it use.
@@ -107,14 +95,9 @@ func (h *shared) meter(p *started, metrics map[string]string) func(context.Conte
 				return nil, err
 			}
 		}
-		for name, behind := range map[string]*server.Server{postgresCPU: h.postgres, redisCPU: h.redis} {
-			u, err := behind.Usage()
-			if err != nil {
-				return nil, err
-			}
-			read[name] = u.CPU.Seconds()
-		}
-		return read, nil
+		u, err := h.postgres.Usage()
+		read[postgresCPU] = u.CPU.Seconds()
+		return read, err
 	}
 }
 
@@ -134,12 +117,12 @@ func cpuOf(name string) func(report.Sample) float64 {
 }
 
 const (
-	sharedList = "petcat list, PostgreSQL and Redis"
+	sharedList = "petcat list, PostgreSQL"
 	singleList = "petcat list, SQLite, one node"
 )
 
-// nodesList compares the list of a node that asks PostgreSQL and Redis with that of
-// one which needs neither.
+// nodesList compares the list of a node that asks PostgreSQL with that of one which does not
+// need it.
 func (s *suite) nodesList(ctx context.Context, group string) error {
 	const what = "several nodes: a fresh list"
 	h, err := s.startShared(ctx, group)
@@ -147,7 +130,7 @@ func (s *suite) nodesList(ctx context.Context, group string) error {
 		return err
 	}
 	defer h.stop()
-	p, err := s.serveShared(ctx, h, "list", h.redis.URL, few)
+	p, err := s.serveShared(ctx, h, "list", few)
 	if err != nil {
 		return err
 	}
@@ -172,7 +155,6 @@ func (s *suite) nodesList(ctx context.Context, group string) error {
 		m.ratio(group, what+", p99", "ms", sharedList, singleList, p99, report.Figure{}),
 		m.ratio(group, what+", petcat's CPU per answer", "µs", sharedList, singleList, cpu, report.Figure{}),
 		value(", PostgreSQL's CPU per answer", "µs", cpuOf(postgresCPU)),
-		value(", Redis' CPU per answer", "µs", cpuOf(redisCPU)),
 		value(", questions to PostgreSQL", "/s", func(s report.Sample) float64 { return s.Meters[questions] }),
 		value(", lists for each question", "", each(questions)),
 	)
@@ -198,7 +180,7 @@ func (s *suite) nodesThree(ctx context.Context, group string) error {
 		return err
 	}
 	defer h.stop()
-	first, err := s.serveShared(ctx, h, "three", h.redis.URL, few)
+	first, err := s.serveShared(ctx, h, "three", few)
 	if err != nil {
 		return err
 	}

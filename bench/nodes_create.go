@@ -69,7 +69,7 @@ const typical = 0
 func bareGroups() []int { return []int{typical, connections, 256} }
 
 const (
-	sharedCreate = "petcat create, PostgreSQL and Redis"
+	sharedCreate = "petcat create, PostgreSQL"
 	keyedCreate  = sharedCreate + ", Idempotency-Key"
 )
 
@@ -89,7 +89,7 @@ func (s *suite) nodesCreate(ctx context.Context, group string) error {
 		return err
 	}
 	defer h.stop()
-	p, err := s.serveShared(ctx, h, "petcat", h.redis.URL, 0)
+	p, err := s.serveShared(ctx, h, "petcat", 0)
 	if err != nil {
 		return err
 	}
@@ -169,6 +169,5 @@ func createRows(group, what string, m measured, inserts map[int][]float64) []rep
 		value(sharedCreate, ", creates in a group", "", each(createGroups)),
 		value(keyedCreate, key+", creates in a group", "", each(createGroups)),
 		value(sharedCreate, ", PostgreSQL's CPU per answer", "µs", cpuOf(postgresCPU)),
-		value(sharedCreate, ", Redis' CPU per answer", "µs", cpuOf(redisCPU)),
 	}
 }

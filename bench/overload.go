@@ -108,7 +108,7 @@ func (s *suite) serveSlowly(ctx context.Context, group string) (_ *started, stop
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := s.serveShared(ctx, &shared{postgres: postgres, dir: s.work}, group, "memory", 0)
+	p, err := s.serveShared(ctx, &shared{postgres: postgres, dir: s.work}, group, 0)
 	if err != nil {
 		postgres.Stop()
 		return nil, nil, err

@@ -38,7 +38,7 @@ type group struct {
 // several use come last.
 func groups() []group {
 	load := []string{"wrk"}
-	nodes := []string{"wrk", "postgres", "redis"}
+	nodes := []string{"wrk", "postgres"}
 	return []group{
 		{"list", (*suite).list, load, false},
 		{"sizes", (*suite).sizes, load, false},
@@ -50,9 +50,7 @@ func groups() []group {
 		{"binary", (*suite).binary, nil, false},
 		{"limiter", (*suite).limiter, nil, false},
 		{"compression", (*suite).compression, load, false},
-		{"nodes-decision", (*suite).nodesDecision, []string{"postgres", "redis", "redis-benchmark"}, true},
 		{"nodes-list", (*suite).nodesList, nodes, false},
-		{"nodes-counters", (*suite).nodesCounters, nodes, false},
 		{"nodes-create", (*suite).nodesCreate, nodes, false},
 		{"nodes-three", (*suite).nodesThree, append(nodes, "haproxy"), true},
 		{"history", (*suite).history, load, false},

@@ -35,8 +35,6 @@ func (s *suite) findTools(ctx context.Context) error {
 		{"wrk", "-v", []string{"wrk"}},
 		{"nginx", "-v", []string{"nginx"}},
 		{"haproxy", "-v", []string{"haproxy"}},
-		{"redis", "--version", []string{"redis-server", "valkey-server"}},
-		{"redis-benchmark", "--version", []string{"redis-benchmark", "valkey-benchmark"}},
 	} {
 		s.tools[t.name] = find(ctx, t.flag, t.programs...)
 	}
@@ -124,7 +122,7 @@ func findPostgres(ctx context.Context) tool {
 // programs lists what took part, for the report.
 func (s *suite) programs() []report.Peer {
 	var peers []report.Peer
-	for _, name := range []string{"petcat", "bare", "nginx", "haproxy", "pocketbase", "wrk", "postgres", "redis", "redis-benchmark"} {
+	for _, name := range []string{"petcat", "bare", "nginx", "haproxy", "pocketbase", "wrk", "postgres"} {
 		t := s.tools[name]
 		peers = append(peers, report.Peer{Name: name, Version: t.version, Absent: t.absent})
 	}

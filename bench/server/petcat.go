@@ -15,9 +15,9 @@ type Petcat struct {
 	Program string
 	Data    string // the data directory, of one node
 	Dir     string // of logs
-	// Database and Limiter are the URLs of what several nodes share: PostgreSQL
-	// and Redis. They take the place of the data directory.
-	Database, Limiter string
+	// Database is the URL of the PostgreSQL that several nodes share. It takes the place of
+	// the data directory.
+	Database string
 	// BackupEvery is how often it makes scheduled backups, in Dir; "" for never.
 	BackupEvery string
 }
@@ -76,9 +76,6 @@ func (p Petcat) Serve(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	args := append([]string{"serve"}, p.place()...)
-	if p.Limiter != "" {
-		args = append(args, "--limiter", p.Limiter)
-	}
 	if p.BackupEvery != "" {
 		args = append(args, "--backup-every", p.BackupEvery, "--backup-keep", "1", "--backup-dir", filepath.Join(p.Dir, "backups"))
 	}

@@ -19,11 +19,8 @@ secret() { # name, content
 }
 
 secret postgres_password "$(random)"
-secret valkey_password "$(random)"
 
 # No TLS: the network "data" exists only on this machine.
 secret database "postgres://petcat:$(cat secrets/postgres_password)@postgres:5432/petcat?sslmode=disable"
-secret limiter "redis://:$(cat secrets/valkey_password)@valkey:6379"
-secret valkey_password_conf "requirepass $(cat secrets/valkey_password)"
 
 echo "the passwords are in deploy/compose/secrets; keep that folder"

@@ -7,9 +7,8 @@
 #
 # The API is at PORT, 8080 by default. The nodes use PORT + 21 to 23, and their
 # health and metrics PORT + 121 to 123: 8101 to 8103, and 8201 to 8203. The
-# environment can set other settings of petcat, such as PETCAT_LIMITER=redis://localhost
-# to count there instead of in the database, or PETCAT_LOG_LEVEL=info for a line per
-# request, which shows the node that handled it.
+# environment can set other settings of petcat, such as PETCAT_LOG_LEVEL=info for a line
+# per request, which shows the node that handled it.
 #
 # PETCAT names the program. The default is bin/petcat of this repository, or else the
 # one in PATH.
