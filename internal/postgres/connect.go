@@ -117,6 +117,7 @@ var needed = []struct {
 	{"full_page_writes", "on", openerror.Unsafe, "it may damage its data in a power cut; set full_page_writes = on in postgresql.conf"},
 	{"server_encoding", "UTF8", openerror.Unsupported, "create a database with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'"},
 	{"default_transaction_isolation", "read committed", openerror.Unsafe, ""},
+	{"client_encoding", "UTF8", openerror.Unsupported, ""}, // some poolers do not pass ours on
 	{"bytea_output", "hex", openerror.Unsupported, ""},
 	{"standard_conforming_strings", "on", openerror.Unsupported, ""},
 	{"session_replication_role", "origin", openerror.Unsafe, ""},

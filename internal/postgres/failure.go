@@ -159,13 +159,12 @@ func explain(err error, where string) error {
 		}
 	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	switch {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection):
 		return explain(&pgconn.PgError{Code: "25006", Message: said}, where)
 	case certificate:
 		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, said)
-	case state != "" && connecting:
+	case state != "" && refused != statement:
 		return openerror.Errorf(openerror.Refused, err, "the database server at %s refuses the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
 	case refused != statement:
 		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -106,5 +107,20 @@ func TestOnlyCallersCancel(t *testing.T) {
 				t.Errorf("%v is a cancellation: %v, want %v", err, got, tt.canceled)
 			}
 		})
+	}
+}
+
+// TestRefusedStarts: what answered and refused is a matter of configuration, unless it passes
+// by itself.
+func TestRefusedStarts(t *testing.T) {
+	for state, temporary := range map[string]bool{
+		"08P01": false, "28000": false, "28P01": false, "3D000": false, "42501": false, "42704": false, "99999": false,
+		"53300": true, "53100": true, "57P01": true, "57P03": true, "55P03": true,
+	} {
+		err := explain(&pgconn.PgError{Code: state, SeverityUnlocalized: "FATAL", Message: "no"}, "db:5432/petcat")
+		e, ok := errors.AsType[*openerror.Error](err)
+		if !ok || e.Temporary() != temporary || !strings.Contains(e.Message, "db:5432/petcat") || !strings.Contains(e.Message, "; ") {
+			t.Errorf("%s: %v", state, err)
+		}
 	}
 }

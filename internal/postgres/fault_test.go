@@ -193,7 +193,7 @@ func TestBrokenIdleConnections(t *testing.T) {
 func TestServerKeepsItsConnections(t *testing.T) {
 	const size = 5
 	url := server.Database(t)
-	s := openAt(t, url, Options{Serving: true, PoolSize: size})
+	s := openAt(t, fmt.Sprintf("%s&pool_max_conns=%d", url, size), Options{Serving: true})
 	defer closeNow(t, s)
 	all := func() error { return haveConnections(s, size) }
 	eventually(t, "connections", all)
@@ -203,7 +203,7 @@ func TestServerKeepsItsConnections(t *testing.T) {
 	}
 	eventually(t, "connections afterwards", all)
 
-	command := openAt(t, url, Options{PoolSize: size})
+	command := openAt(t, url, Options{})
 	defer closeNow(t, command)
 	if err := command.Check(t.Context()); err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestUnknownOutcomes(t *testing.T) {
 func TestCallersWhoGoAway(t *testing.T) {
 	const size = 3
 	url := server.Database(t)
-	s := openAt(t, url, Options{PoolSize: size})
+	s := openAt(t, url+"&pool_max_conns=3", Options{})
 	defer closeNow(t, s)
 	observer, blocker := pgtest.Connect(t, url), pgtest.Connect(t, url)
 	block := func(leave bool) {

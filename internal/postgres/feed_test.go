@@ -56,7 +56,7 @@ func TestFeedHasPages(t *testing.T) {
 func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	t.Parallel()
 	url := server.Database(t)
-	s := openAt(t, url, Options{PoolSize: 1})
+	s := openAt(t, url+"&pool_max_conns=1", Options{})
 	defer closeNow(t, s)
 	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE categories SET (autovacuum_enabled = false)") // which would have it planned anew
 	for range 10 {                                                                                       // from the sixth time on, the server keeps the plan

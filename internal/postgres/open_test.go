@@ -9,8 +9,10 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -41,6 +43,11 @@ func filled(t *testing.T) string {
 	return url
 }
 
+// set is a statement that sets something for everybody who connects to the database.
+func set(setting string) string {
+	return "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET " + setting + "', current_database()); END $$"
+}
+
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -51,8 +58,11 @@ func TestRefusals(t *testing.T) {
 		{"another environment", "", Options{Environment: petcat.Staging}, openerror.OtherEnvironment},
 		{"a newer schema", "INSERT INTO petcat_schema (version_id, is_applied) VALUES (999, true)", Options{}, openerror.NewerSchema},
 		{"tables of another program", "DROP TABLE petcat_schema; DROP TABLE meta, counter", Options{}, openerror.Foreign},
-		{"read-only", "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$", Options{}, openerror.Unwritable},
-		{"another isolation", "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database()); END $$", Options{}, openerror.Unsafe},
+		{"read-only", set("default_transaction_read_only = on"), Options{}, openerror.Unwritable},
+		{"another isolation", set("default_transaction_isolation = serializable"), Options{}, openerror.Unsafe},
+		{"no triggers", set("session_replication_role = replica"), Options{}, openerror.Unsafe},
+		{"bytes in another form", set("bytea_output = escape"), Options{}, openerror.Unsupported},
+		{"texts in another form", set("standard_conforming_strings = off"), Options{}, openerror.Unsupported},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := filled(t)
@@ -61,7 +71,88 @@ func TestRefusals(t *testing.T) {
 			}
 			_, err := tryOpen(t, url, tt.options)
 			wantOpenError(t, err, tt.want)
+			address, _ := pgtest.StartPooler(t, url)
+			_, err = tryOpen(t, pgtest.ByTCP(url, address), tt.options)
+			wantOpenError(t, err, tt.want)
 		})
+	}
+}
+
+// TestUnusualSettings: whatever else a role or a database sets, all works, also behind a
+// pooler.
+func TestUnusualSettings(t *testing.T) {
+	url := filled(t)
+	for _, setting := range []string{
+		"array_nulls = off", "bytea_output = hex", "datestyle = ''SQL, DMY''", "enable_indexscan = off", "escape_string_warning = on",
+		"extra_float_digits = -15", "idle_in_transaction_session_timeout = 10000", "intervalstyle = sql_standard", "lc_messages = ''C''", "plan_cache_mode = force_generic_plan",
+		"quote_all_identifiers = on", "row_security = off", "synchronous_commit = off", "timezone = ''Asia/Kathmandu''", "transform_null_equals = on", "xmlbinary = hex",
+	} {
+		server.Server(t).Execute(t, url, set(setting))
+	}
+	address, _ := pgtest.StartPooler(t, url)
+	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
+		s := openAt(t, url, Options{})
+		account, err := petcat.ParseNewAccount(name+" Ž", mustSubscription(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.CreateAccount(t.Context(), "cli:ada", account); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if found, err := s.FindAccount(t.Context(), name+" Ž"); err != nil || found.Name != name+" Ž" {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+		for range 2 {
+			if c, err := tryCreate(t.Context(), t, s, "Ž", petcat.IdempotencyKey(name)); err != nil || c.Category.Name != "Ž" {
+				t.Errorf("%s: %+v, %v", name, c, err)
+			}
+		}
+		err = s.EachAuditEntry(t.Context(), petcat.AuditQuery{}, func(petcat.AuditEntry) error { return nil })
+		_, charged := s.Charge(t.Context(), oneCharge(1))
+		if err != nil || charged != nil {
+			t.Errorf("%s: %v, %v", name, err, charged)
+		}
+		closeNow(t, s)
+	}
+}
+
+// TestConnectTimeout: what the operator sets holds for opening, for commands and for servers.
+// Without it, commands wait longer than servers, whose requests wait meanwhile.
+func TestConnectTimeout(t *testing.T) {
+	url := server.Database(t)
+	for _, tt := range []struct {
+		more    string
+		serving bool
+		want    time.Duration
+	}{
+		{"", false, defaultConnectTimeout},
+		{"", true, 2 * time.Second},
+		{"&connect_timeout=30", false, 30 * time.Second},
+		{"&connect_timeout=30", true, 30 * time.Second},
+	} {
+		usual := newPatience(tt.serving, defaultConnectTimeout)
+		s := openAt(t, url+tt.more, Options{Serving: tt.serving, patience: &usual})
+		if got := s.pool.Config().ConnConfig.ConnectTimeout; got != tt.want {
+			t.Errorf("with %q, serving %t: %s, want %s", tt.more, tt.serving, got, tt.want)
+		}
+		closeNow(t, s)
+	}
+}
+
+// TestTooFewConnections: the role's limit has a remedy of its own, and passes by itself.
+func TestTooFewConnections(t *testing.T) {
+	url := server.Server(t).Database(t)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, role := pgtest.Connect(t, url), "few_"+config.Database
+	pgtest.Execute(t, owner, `CREATE ROLE `+role+` LOGIN CONNECTION LIMIT 0`)
+	t.Cleanup(func() { pgtest.Execute(t, owner, `DROP ROLE `+role) })
+	_, err = tryOpen(t, "postgres://"+role+"@"+server.Server(t).Address()+"/"+config.Database+"?sslmode=disable", Options{})
+	wantOpenError(t, err, openerror.Unreachable)
+	if !strings.Contains(err.Error(), "a node needs 12") {
+		t.Errorf("it is refused with: %v", err)
 	}
 }
 
@@ -115,6 +206,11 @@ func TestRefusedAddresses(t *testing.T) {
 		{"no scheme", "petcat:hunter2@localhost/petcat", openerror.BadAddress},
 		{"a broken port", "postgres://petcat:hunter2@localhost:x/petcat", openerror.BadAddress},
 		{"an unknown sslmode", "postgres://petcat:hunter2@localhost/petcat?sslmode=perhaps", openerror.BadAddress},
+		{"another sslmode", "postgres://petcat:hunter2@localhost/petcat?sslmode=no-verify", openerror.BadAddress},
+		{"no such file", "postgres://petcat:hunter2@localhost/petcat?sslmode=verify-full&sslrootcert=/nowhere/ca.pem", openerror.BadAddress},
+		{"a parameter of another driver", url + "&pgbouncer=true", openerror.Refused},
+		{"a schema of another driver", url + "&schema=public", openerror.Refused},
+		{"a parameter without a meaning", url + "&datestyle=perhaps", openerror.Refused},
 		{"an @ in the password", "postgres://petcat:a@hunter2!@localhost/petcat", openerror.BadAddress},
 		{"empty", "", openerror.BadAddress},
 	} {

@@ -23,6 +23,8 @@ import (
 type Options struct {
 	// URL is the address, such as postgres://user:password@host/database. TLS is
 	// its sslmode, a list of hosts is tried in order.
+	// Its pool_max_conns is how many connections there may be beside those that create
+	// and charge, 8 by default.
 	URL         petcat.Secret
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
@@ -38,11 +40,6 @@ type Options struct {
 	// CommitObserved, when set, is told the size of each group of creates and how
 	// long it took.
 	CommitObserved func(group int, d time.Duration)
-	// Queue is how many creates may wait; 0: groupcommit.DefaultQueue.
-	Queue int
-	// PoolSize is how many connections there may be beside those that create and charge;
-	// 0: pool_max_conns of the URL, or else 8.
-	PoolSize int
 
 	patience *patience // nil: newPatience
 }
@@ -133,13 +130,9 @@ func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) 
 		_, err := checkServer(ctx, c)
 		return err
 	}
-	size := o.PoolSize
-	switch {
-	case size > 0:
-	case strings.Contains(o.URL.Reveal(), "pool_max_conns"):
+	size := defaultPoolSize
+	if strings.Contains(o.URL.Reveal(), "pool_max_conns") {
 		size = int(config.MaxConns)
-	default:
-		size = defaultPoolSize
 	}
 	s.writing = make(chan struct{}, max(1, size/2))
 	for _, p := range []struct {
@@ -194,7 +187,6 @@ func (s *Store) start(ctx context.Context, o Options) {
 		Clock:   o.Clock,
 		Observe: o.CommitObserved,
 		Owner:   func(c *store.Create) uint64 { return uint64(c.Account) },
-		Queue:   o.Queue,
 	})
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Serving {
