@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +13,6 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
-	"petcat/internal/config"
 )
 
 func (p *program) auditCommand() *cobra.Command {
@@ -47,7 +45,7 @@ func (p *program) auditListCommand() *cobra.Command {
 			}
 		}
 		if c.cmd.Flags().Changed("since") {
-			if q.Since, err = parseSince(*since, c.now()); err != nil {
+			if q.Since, err = parseTime(*since, c.ago); err != nil {
 				return usageErrorf("--since %v", err)
 			}
 		}
@@ -167,19 +165,4 @@ func (c *call) checkAudit(check *petcat.AuditCheck) (entries int64, err error) {
 		return nil
 	})
 	return entries, err
-}
-
-// parseSince reads a time that the user typed at now: a duration ago (7d), the beginning of
-// a day in UTC, or an instant (RFC 3339).
-func parseSince(s string, now time.Time) (time.Time, error) {
-	for _, form := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(form, s); err == nil {
-			return t, nil
-		}
-	}
-	ago, err := config.ParseDuration(s)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("must be a duration such as 7d, a day such as 2026-11-21, or a time such as 2026-11-21T18:00:00Z (got %q)", s)
-	}
-	return now.Add(-ago), nil
 }

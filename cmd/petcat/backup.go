@@ -303,19 +303,19 @@ func (c *call) verifyInPlace(quiet bool) error {
 // printFindings prints the findings, unless a JSON document had them, and returns an error if
 // there are any.
 func (c *call) printFindings(findings []string, quiet bool) error {
-	if len(findings) == 0 {
-		if c.asJSON || quiet {
-			return nil
-		}
-		return c.say("No faults.")
-	}
+	var err error
 	for _, finding := range findings {
-		if c.asJSON {
-			break
+		if err == nil && !c.asJSON {
+			err = c.say("fault: %s", finding)
 		}
-		if err := c.say("fault: %s", finding); err != nil {
-			return err
-		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(findings) == 0 && !c.asJSON && !quiet:
+		return c.say("No faults.")
+	case len(findings) == 0:
+		return nil
 	}
 	return &failure{code: exitFailed, text: fmt.Sprintf("faults were found: %d; keep a copy of everything, find out who or what caused them, and restore a backup from before", len(findings))}
 }

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -164,6 +165,30 @@ func completeFiles(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
+}
+
+// parseTime reads a time that the user typed: a duration (7d), which from turns into a time,
+// the beginning of a day in UTC (2027-01-31), or an instant (RFC 3339). The result has whole
+// seconds.
+func parseTime(s string, from func(time.Duration) time.Time) (time.Time, error) {
+	for _, form := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(form, s); err == nil && t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 {
+			return t.UTC().Truncate(time.Second), nil
+		}
+	}
+	d, err := config.ParseDuration(s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("must be a duration such as 7d, a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z (got %q)", s)
+	}
+	return from(d), nil
+}
+
+func (p *program) ago(d time.Duration) time.Time { return p.now().Add(-d) }
+
+// inFuture rounds up to whole seconds, so that what is printed is exact, and a short time is not
+// over before it begins.
+func (p *program) inFuture(d time.Duration) time.Time {
+	return p.now().Add(d + time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
 // yesFlag adds --yes to a command that cannot be undone.

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"petcat/internal/clock"
 )
 
 func TestConfirm(t *testing.T) {
@@ -32,5 +35,19 @@ func TestConfirm(t *testing.T) {
 				t.Errorf("asked: %v (%q); want %v", asked, prompt.String(), c.asked)
 			}
 		})
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	p := &program{clock: clock.NewManual(time.Date(2026, 11, 20, 12, 0, 0, 500_000_000, time.UTC))}
+	for text, want := range map[string]string{
+		"90d": "2027-02-18T12:00:01Z", "1s": "2026-11-20T12:00:02Z", "2028-02-29": "2028-02-29T00:00:00Z",
+		"2027-01-31T18:00:00Z": "2027-01-31T18:00:00Z", "2027-01-31T18:00:00.9+02:00": "2027-01-31T16:00:00Z",
+		"": "", "never": "", "2027-02-29": "", "31.1.2027": "", "2027-01-31 18:00": "", "90": "", "-90d": "", "12027-01-01": "",
+	} {
+		got, err := parseTime(text, p.inFuture)
+		if (err == nil) != (want != "") || err == nil && timestamp(got) != want {
+			t.Errorf("parseTime(%q) = %v, %v; want %s", text, got, err, want)
+		}
 	}
 }

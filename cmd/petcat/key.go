@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,10 +76,17 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 		return nil, err
 	}
 	names := map[petcat.AccountID]string{}
-	err = c.EachAccount(c.ctx(), func(a petcat.Account) error {
+	named := func(a petcat.Account) error {
 		names[a.ID] = a.Name
 		return nil
-	})
+	}
+	if account == petcat.AllAccounts {
+		err = c.EachAccount(c.ctx(), named)
+	} else if a, findErr := c.account(account.String()); findErr != nil {
+		err = findErr
+	} else {
+		err = named(a)
+	}
 	for _, k := range keys {
 		records = append(records, append(c.keyRecord(k), field{"name", textOnly(names[k.Account])}, field{"last_used_at", neverIfZero(uses[k.ID])}))
 	}
@@ -109,12 +115,10 @@ exit code is 75.`,
 		terms := petcat.KeyTerms{Label: *label, ReadOnly: *readOnly}
 		if c.cmd.Flags().Changed("expires") {
 			var err error
-			if terms.ExpiresAt, err = parseExpiry(*expires, c.now()); err != nil {
+			if terms.ExpiresAt, err = parseTime(*expires, c.inFuture); err != nil {
 				return usageErrorf("--expires %v", err)
 			}
-			// The domain checks this too, but it takes the zero time, which the user can
-			// type as 0001-01-01, for never.
-			if !terms.ExpiresAt.After(c.now()) {
+			if !terms.ExpiresAt.After(c.now()) { // the domain takes the zero time for never
 				return usageErrorf("the expiry must be in the future (got %s)", timestamp(terms.ExpiresAt))
 			}
 		}
@@ -283,29 +287,6 @@ func parseKeyID(s string) (petcat.KeyID, error) {
 		return 0, usageErrorf("%s; list the ids with: petcat key list", explain(err))
 	}
 	return id, nil
-}
-
-// parseExpiry reads when a key is to expire, as the user typed it at now: a duration (90d),
-// the beginning of a day in UTC (2027-01-31), or an instant (RFC 3339). The result is in UTC
-// and in whole seconds. It may be in the past: the domain refuses that.
-func parseExpiry(s string, now time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.DateOnly, s); err == nil {
-		return t, nil
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil && t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 {
-		return t.UTC().Truncate(time.Second), nil
-	}
-	lifetime, err := config.ParseDuration(s)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("must be a duration such as 90d, a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z (got %q)", s)
-	}
-	// Rounded up, so that what is printed is exact and a short lifetime is not over
-	// before it begins.
-	t := now.UTC().Add(lifetime)
-	if whole := t.Truncate(time.Second); !whole.Equal(t) {
-		t = whole.Add(time.Second)
-	}
-	return t, nil
 }
 
 // maxLeaked bounds what key find reads, in bytes: more than a log of one day.

@@ -129,7 +129,6 @@ later, 78 bad configuration, 130 interrupted.`,
 		&cobra.Group{ID: groupUse, Title: "Use the service, with an API key:"},
 		&cobra.Group{ID: groupAbout, Title: "About this program:"},
 	)
-	root.SetHelpCommand(helpCommand())
 	parent(root,
 		p.devCommand(), p.serveCommand(), p.initCommand(), p.healthCommand(), p.doctorCommand(), p.logLevelCommand(),
 		p.accountCommand(), p.keyCommand(), p.banCommand(), p.operatorCommand(), p.nodeCommand(), p.usageCommand(), p.auditCommand(), p.planCommand(),
@@ -137,40 +136,34 @@ later, 78 bad configuration, 130 interrupted.`,
 		p.categoryCommand(),
 		p.configCommand(), p.versionCommand(),
 	)
-	root.SetCompletionCommandGroupID(groupAbout)
-	root.InitDefaultCompletionCmd()
-	for _, cmd := range root.Commands() {
-		if cmd.Name() == "completion" {
-			parent(cmd)
-			for _, shell := range cmd.Commands() {
-				shell.Args = nil // then finish sets ours, whose errors are usage errors
-			}
-		}
-	}
+	addDefaults(root)
 	finish(root)
 	return root
 }
 
-// helpCommand is petcat help, which does the same as --help. Unlike cobra's own, it fails if
-// there is no such command.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [COMMAND]...",
-		Short:   "Show what a command does, and its flags",
-		GroupID: groupAbout,
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about := cmd.Root()
-			for _, word := range args {
-				child, _, err := about.Find([]string{word})
-				if err != nil || child == about {
-					return unknownCommand(about, word)
+// addDefaults adds cobra's own commands, help and completion. A mistake in them is a usage
+// error, too.
+func addDefaults(root *cobra.Command) {
+	root.SetHelpCommandGroupID(groupAbout)
+	root.SetCompletionCommandGroupID(groupAbout)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, words []string) error {
+				about, rest, _ := root.Find(words)
+				if len(rest) > 0 {
+					return unknownCommand(about, rest[0])
 				}
-				about = child
+				return nil
 			}
-			about.InitDefaultHelpFlag()
-			return about.Help()
-		},
+		case "completion":
+			parent(cmd)
+			for _, shell := range cmd.Commands() {
+				shell.Args = nil // finish sets it
+			}
+		}
 	}
 }
 

@@ -197,13 +197,7 @@ code is 1 if one of them is a problem, else 0.`,
 		}
 		return c.printDiagnosis(doctor.Examine(c.ctx(), doctor.Options{
 			Settings: settings, Clock: c.clock, Place: place(settings), Host: host,
-			Open: func(ctx context.Context) (doctor.Store, error) {
-				st, err := c.openStore(ctx, settings, mustExist)
-				if err != nil {
-					return nil, err
-				}
-				return st, nil
-			},
+			Open: func(ctx context.Context) (doctor.Store, error) { return c.openStore(ctx, settings, mustExist) },
 			Ask: func(ctx context.Context) (server.Readiness, error) {
 				r, _, err := askReadiness(ctx, settings)
 				return r, err

@@ -36,24 +36,22 @@ the machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.
 	}
 	role := cmd.Flags().String("role", "", "`role` of the operator: admin or viewer")
 	complete(cmd, "role", string(petcat.RoleAdmin), string(petcat.RoleViewer))
-	return p.linking(cmd, func(c *call) (maker, error) {
+	return p.linking(cmd, func(c *call) (giver, func() error, error) {
 		if *role == "" {
-			return maker{}, usageErrorf("a role is required: --role admin or --role viewer")
+			return nil, nil, usageErrorf("a role is required: --role admin or --role viewer")
 		}
 		asked, err := petcat.ParseNewOperator(c.args[0], *role)
 		if err != nil {
-			return maker{}, usage(err)
+			return nil, nil, usage(err)
 		}
-		return maker{
-			make: func(link petcat.TokenHash) (petcat.Operator, error) {
-				o, err := c.CreateOperator(c.ctx(), actor(), asked, link)
-				if petcat.CodeOf(err) == petcat.CodeInvalidField {
-					err = &failure{code: exitCode(err), text: explain(err) + "; make another link with: petcat operator link " + c.args[0], cause: err}
-				}
-				return o, err
-			},
-			undo: func() error { return c.RemoveOperator(c.ctx(), actor(), asked.Name()) },
-		}, nil
+		give := func(link petcat.TokenHash) (petcat.Operator, error) {
+			o, err := c.CreateOperator(c.ctx(), actor(), asked, link)
+			if petcat.CodeOf(err) == petcat.CodeInvalidField {
+				err = &failure{code: exitCode(err), text: explain(err) + "; make another link with: petcat operator link " + c.args[0], cause: err}
+			}
+			return o, err
+		}
+		return give, func() error { return c.RemoveOperator(c.ctx(), actor(), asked.Name()) }, nil
 	})
 }
 
@@ -63,32 +61,31 @@ func (p *program) operatorLinkCommand() *cobra.Command {
 		Short: "Print another link for an operator to sign in with",
 		Long: `Print another link for an operator to sign in with. It replaces one that was not used
 yet. Sessions that are open stay open.`,
-	}, func(c *call) (maker, error) {
+	}, func(c *call) (giver, func() error, error) {
 		name, err := petcat.ParseOperatorName(c.args[0])
 		give := func(link petcat.TokenHash) (petcat.Operator, error) {
 			o, err := c.LinkOperator(c.ctx(), actor(), name, link)
 			return o, noSuchOperator(err)
 		}
-		return maker{give, func() error {
+		undo := func() error { // a link that nobody can know takes its place
 			unknown, err := petcat.GenerateToken(c.random)
 			if err == nil {
 				_, err = give(unknown.Hash)
 			}
 			return err
-		}}, usage(err)
+		}
+		return give, undo, usage(err)
 	})
 }
 
-// maker makes a link for an operator, of which the data has the hash, and undoes it.
-type maker struct {
-	make func(petcat.TokenHash) (petcat.Operator, error)
-	undo func() error
-}
+// giver gives an operator a link, of which the data has the hash.
+type giver func(petcat.TokenHash) (petcat.Operator, error)
 
-// linking completes a command that prints a link to sign in with. prepare reads its arguments.
-func (p *program) linking(cmd *cobra.Command, prepare func(*call) (maker, error)) *cobra.Command {
+// linking completes a command that prints a link to sign in with. prepare reads its arguments,
+// and returns what undoes the change, too.
+func (p *program) linking(cmd *cobra.Command, prepare func(*call) (give giver, undo func() error, err error)) *cobra.Command {
 	return p.managing(cmd, func(c *call) error {
-		m, err := prepare(c)
+		give, undo, err := prepare(c)
 		if err != nil {
 			return err
 		}
@@ -109,11 +106,11 @@ func (p *program) linking(cmd *cobra.Command, prepare func(*call) (maker, error)
 		if err != nil {
 			return err
 		}
-		o, err := m.make(token.Hash)
+		o, err := give(token.Hash)
 		if err != nil {
 			return unsure(err, exitFailed, "the link may have been made; make another one with: petcat operator link %s", c.args[0])
 		}
-		return undoUnless(c.showLink(o, console.SignInLink(base, token.Secret)), m.undo, "make another link with: petcat operator link "+string(o.Name))
+		return undoUnless(c.showLink(o, console.SignInLink(base, token.Secret)), undo, "make another link with: petcat operator link "+string(o.Name))
 		// The settings of the listeners are checked together.
 	}, "listen", "admin-listen", "admin-allow-plaintext", "console-url", "tls-cert", "tls-key")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -267,23 +267,13 @@ func counted(n int64, one, several string) string {
 
 // printable returns s with everything escaped that could make a terminal do more than show
 // it: control characters, which begin escape sequences; marks that change the direction of
-// text; line breaks; and bytes that are not UTF-8.
+// text; and line breaks. Bytes that are not UTF-8 are replaced.
 func printable(s string) string {
-	dangerous := func(r rune) bool {
-		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
-	}
-	if utf8.ValidString(s) && strings.IndexFunc(s, dangerous) < 0 {
-		return s
-	}
 	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case dangerous(r):
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		default:
+	for _, r := range s {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
 			b.WriteRune(r)
 		}
 	}
@@ -311,20 +301,11 @@ func neverIfZero(t time.Time) any {
 // maxLine is how many bytes of a line a terminal passes on at most (Linux).
 const maxLine = 4096
 
-// readLine reads up to the end of a line or maxLine bytes, byte by byte so that nothing after
-// the line is consumed.
-func readLine(r io.Reader) (string, error) {
-	var line []byte
-	var one [1]byte
-	for len(line) < maxLine {
-		n, err := r.Read(one[:])
-		if n == 1 && one[0] == '\n' || errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return "", err
-		}
-		line = append(line, one[:n]...)
+// readLine reads a line from a terminal, which passes on nothing after it.
+func readLine(terminal io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(terminal, maxLine)).ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return strings.TrimSpace(string(line)), nil
+	return strings.TrimSpace(line), err
 }

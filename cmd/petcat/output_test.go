@@ -15,7 +15,7 @@ func TestPrintable(t *testing.T) {
 		{"line break", "a\r\nb", `a\r\nb`},
 		{"direction", "a\u202eb", `a\u202eb`},
 		{"line separator", "a\u2028b", `a\u2028b`},
-		{"not UTF-8", "a\xffb\x1b", `a\xffb\x1b`},
+		{"not UTF-8", "a\xffb\x1b", "a\ufffdb" + `\x1b`},
 		{"replacement character", "a\ufffdb", "a\ufffdb"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

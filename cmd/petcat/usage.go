@@ -37,7 +37,7 @@ in which that may have happened are marked as incomplete.`,
 		if *asCSV && c.asJSON {
 			return usageErrorf("choose --csv or --json, not both")
 		}
-		q, err := usageQuery(*by, *from, *to, c.now())
+		q, err := c.usageQuery(*by, *from, *to)
 		if err != nil {
 			return err
 		}
@@ -126,8 +126,9 @@ func (c *call) printUsage(h petcat.UsageHistory, title string, q petcat.UsageQue
 	return err
 }
 
-// usageQuery returns the part of the history that the flags ask for at now.
-func usageQuery(by, from, to string, now time.Time) (q petcat.UsageQuery, err error) {
+// usageQuery returns the part of the history that the flags ask for.
+func (p *program) usageQuery(by, from, to string) (q petcat.UsageQuery, err error) {
+	now := p.now()
 	var ago time.Duration // by default
 	switch by {
 	case petcat.UsageByDay.String():
@@ -139,12 +140,12 @@ func usageQuery(by, from, to string, now time.Time) (q petcat.UsageQuery, err er
 	}
 	q.From, q.To = q.Step.Floor(now.Add(-ago)), now
 	if from != "" {
-		if q.From, err = parseSince(from, now); err != nil {
+		if q.From, err = parseTime(from, p.ago); err != nil {
 			return q, usageErrorf("--from %v", err)
 		}
 	}
 	if to != "" {
-		if q.To, err = parseSince(to, now); err != nil {
+		if q.To, err = parseTime(to, p.ago); err != nil {
 			return q, usageErrorf("--to %v", err)
 		}
 	}
