@@ -136,7 +136,7 @@ func (t *Tx) undoRotation(by petcat.Actor, before petcat.Key) (petcat.Key, error
 	if err := t.updateKey(k); err != nil {
 		return petcat.Key{}, err
 	}
-	return k, t.record(by, "key.undo_rotation", k.ID, nil)
+	return k, t.record(by, "key.unrotate", k.ID, nil)
 }
 
 // ChangeKey implements [petcat.KeyStore].
