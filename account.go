@@ -72,6 +72,26 @@ func ParseAccountRef(s string) (id AccountID, isID bool) {
 	return AccountID(n), err == nil && n > 0
 }
 
+// MaxPage is the largest number of entries of a page.
+const MaxPage = 1_000
+
+// AccountQuery chooses a page of accounts, in the order of their names in which A and a
+// are the same letter.
+type AccountQuery struct {
+	// Prefix is how the name begins, whatever its case in ASCII; "": any.
+	Prefix string
+	// After is the account behind which the page begins, by its name and id; zero: at
+	// the first.
+	After AccountCursor
+	Limit int // from 1 to [MaxPage]
+}
+
+// AccountCursor is a place in the order of accounts.
+type AccountCursor struct {
+	Name string
+	ID   AccountID
+}
+
 // AccountStore keeps accounts. Every change commits together with its audit
 // entry, and reaches the servers as an [AccessChange].
 type AccountStore interface {
@@ -90,4 +110,7 @@ type AccountStore interface {
 	// CloseAccount closes an account for ever and revokes its keys. Closing
 	// twice changes nothing.
 	CloseAccount(ctx context.Context, by Actor, id AccountID) (Account, error)
+	// AccountPage returns a page of accounts. One with fewer entries than the limit is the last, as
+	// in all lists.
+	AccountPage(ctx context.Context, q AccountQuery) ([]Account, error)
 }

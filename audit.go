@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,4 +102,58 @@ type AuditStore interface {
 	// EachAuditEntry calls fn for every entry that q chooses, oldest first, and
 	// stops at the first error that fn returns.
 	EachAuditEntry(ctx context.Context, q AuditQuery, fn func(AuditEntry) error) error
+}
+
+// AuditCheck finds the first entry of an audit log that was altered, removed or moved. Call Add
+// with all entries, by sequence ascending. The zero value is ready. Its memory does not grow with
+// the log.
+type AuditCheck struct {
+	head  AuditHead
+	blind bool        // the hash before the next entry is not known
+	kept  []AuditHead // heads that the log must have
+	fault string
+}
+
+// Expect makes the check verify heads that were kept.
+func (c *AuditCheck) Expect(kept ...AuditHead) { c.kept = append(c.kept, kept...) }
+
+// StartAt makes the check begin with the entry of a head that was kept, instead of
+// the first one.
+func (c *AuditCheck) StartAt(head AuditHead) {
+	if head.Sequence > 0 {
+		c.head, c.blind = AuditHead{Sequence: head.Sequence - 1}, true
+		c.Expect(head)
+	}
+}
+
+// Head returns the head of the entries so far.
+func (c *AuditCheck) Head() AuditHead { return c.head }
+
+// Add checks the next entry.
+func (c *AuditCheck) Add(e AuditEntry) {
+	next, head := c.head.Sequence+1, AuditHead{e.Sequence, e.Hash}
+	replaced := func(k AuditHead) bool { return k.Sequence == head.Sequence && k != head }
+	switch {
+	case c.fault != "":
+	case e.Sequence < next:
+		c.fault = fmt.Sprintf("audit entry %d occurs again after entry %d", e.Sequence, c.head.Sequence)
+	case e.Sequence > next:
+		c.fault = fmt.Sprintf("audit entry %d is missing: the log continues with entry %d", next, e.Sequence)
+	case !c.blind && e.Hash != e.Seal(c.head.Hash):
+		c.fault = fmt.Sprintf("audit entry %d does not have the hash that follows from its content and entry %d: one of them was altered or moved", next, c.head.Sequence)
+	case slices.ContainsFunc(c.kept, replaced):
+		c.fault = fmt.Sprintf("audit entry %d does not have the hash of the head that was kept: it, or an entry before it, was replaced", next)
+	}
+	c.head, c.blind = head, false
+}
+
+// Fault returns one sentence about the first fault, or "". Call it after Add was called with all
+// entries.
+func (c *AuditCheck) Fault() string {
+	for _, k := range c.kept {
+		if c.fault == "" && k.Sequence > c.head.Sequence {
+			return fmt.Sprintf("audit entry %d is missing: the log ends with entry %d, and the head of entry %d was kept", c.head.Sequence+1, c.head.Sequence, k.Sequence)
+		}
+	}
+	return c.fault
 }

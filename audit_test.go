@@ -3,6 +3,7 @@ package petcat_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,5 +50,75 @@ func TestParseAuditHead(t *testing.T) {
 		if valid && (err != nil || got != want) || !valid && (err == nil || got != petcat.AuditHead{}) {
 			t.Errorf("%q is read as %s, %v", s, got, err)
 		}
+	}
+}
+
+// TestAuditCheck alters a log of ten entries in one way each, and expects the first broken entry
+// to be named.
+func TestAuditCheck(t *testing.T) {
+	write := func(log []petcat.AuditEntry, from int) petcat.AuditHead { // as somebody can who knows the rule
+		var head petcat.AuditHead
+		if from > 0 {
+			head = petcat.AuditHead{Sequence: int64(from), Hash: log[from-1].Hash}
+		}
+		for i := from; i < len(log); i++ {
+			log[i] = head.Append(log[i])
+		}
+		return head
+	}
+	type entries = []petcat.AuditEntry
+	for _, c := range []struct {
+		name  string
+		alter func(entries) entries
+		want  string // the begin of the sentence
+	}{
+		{"nothing", func(log entries) entries { return log }, ""},
+		{"time", func(log entries) entries { log[4].At = log[4].At.Add(time.Millisecond); return log }, "audit entry 5 does not have the hash that follows"},
+		{"actor", func(log entries) entries { log[4].Actor += "a"; return log }, "audit entry 5 does not have the hash that follows"},
+		{"action", func(log entries) entries { log[4].Action = "key"; return log }, "audit entry 5 does not have the hash that follows"},
+		{"subject", func(log entries) entries { log[4].Subject = "key_1"; return log }, "audit entry 5 does not have the hash that follows"},
+		{"detail", func(log entries) entries { log[4].Detail = " {}"; return log }, "audit entry 5 does not have the hash that follows"},
+		{"hash", func(log entries) entries { log[4].Hash[31] ^= 1; return log }, "audit entry 5 does not have the hash that follows"},
+		{"some removed", func(log entries) entries { return slices.Delete(log, 4, 7) }, "audit entry 5 is missing: the log continues with entry 8"},
+		{"the last removed", func(log entries) entries { return log[:7] }, "audit entry 8 is missing: the log ends with entry 7"},
+		{"all removed", func(entries) entries { return nil }, "audit entry 1 is missing: the log ends with entry 0"},
+		{"twice", func(log entries) entries { return slices.Insert(log, 4, log[4]) }, "audit entry 5 occurs again after entry 5"},
+		{"two exchanged", func(log entries) entries {
+			log[4], log[6] = log[6], log[4]
+			log[4].Sequence, log[6].Sequence = 5, 7
+			return log
+		}, "audit entry 5 does not have the hash that follows"},
+		{"rewritten", func(log entries) entries { log[4].Actor = "cli:bob"; write(log, 4); return log }, "audit entry 10 does not have the hash of the head"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log := slices.Repeat(entries{{At: noon, Actor: "cli:ann", Action: "key.revoke", Subject: "key_12", Detail: "{}"}}, 10)
+			head := write(log, 0)
+			var check petcat.AuditCheck
+			check.Expect(head, petcat.AuditHead{})
+			for _, e := range c.alter(log) {
+				check.Add(e)
+			}
+			if got := check.Fault(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+				t.Errorf("the fault is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAuditCheckFromTheMiddle(t *testing.T) {
+	var head, kept petcat.AuditHead
+	var check petcat.AuditCheck
+	for i := range 10 {
+		e := head.Append(petcat.AuditEntry{At: noon})
+		if i == 5 {
+			kept = head
+			check.StartAt(kept)
+		}
+		if i >= 5 {
+			check.Add(e)
+		}
+	}
+	if got := check.Fault(); got != "" || check.Head() != head {
+		t.Errorf("the fault is %q, the head %s; want none and %s", got, check.Head(), head)
 	}
 }

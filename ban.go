@@ -102,17 +102,6 @@ const (
 	BansOff     BanMode = "off"
 )
 
-// ParseBanMode returns an [Error] with [CodeInvalidField] for a name that is
-// not a mode's.
-func ParseBanMode(s string) (BanMode, error) {
-	switch m := BanMode(s); m {
-	case EnforceBans, ShadowBans, BansOff:
-		return m, nil
-	default:
-		return "", Errorf(CodeInvalidField, "bans must be enforce, shadow or off (got %q)", s)
-	}
-}
-
 // EarlyRetryGrace is how long after the first refusal of their minute refused requests are
 // not early retries: they were under way when the quota ran out.
 const EarlyRetryGrace = 2 * time.Second
@@ -120,6 +109,16 @@ const EarlyRetryGrace = 2 * time.Second
 // BanThreshold returns how many early retries of a key are tolerated in a minute of the
 // clock; one more bans the key. A hundred polite processes may share a key of any quota.
 func BanThreshold(q Quota) int64 { return max(100, q.PerMinute) }
+
+// BanQuery chooses a page of bans, by key.
+type BanQuery struct {
+	// Active chooses the bans that keep a key out, or in shadow mode would, at a
+	// moment; zero: the last ban of each key.
+	Active  time.Time
+	Account AccountID // 0: any
+	After   KeyID     // only higher ids; 0: from the first
+	Limit   int       // from 1 to [MaxPage]
+}
 
 // BanStore keeps bans: the last one of each key. Every change commits together
 // with its audit entry, and reaches the servers as an [AccessChange].
@@ -135,4 +134,6 @@ type BanStore interface {
 	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] when
 	// the key has no active ban.
 	LiftBan(ctx context.Context, by Actor, key KeyID) (Ban, error)
+	// BanPage returns a page of bans.
+	BanPage(ctx context.Context, q BanQuery) ([]Ban, error)
 }

@@ -310,6 +310,13 @@ func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	return k, nil
 }
 
+// KeyQuery chooses a page of an account's keys, the newest first.
+type KeyQuery struct {
+	Account AccountID
+	Before  KeyID // only lower ids; 0: from the newest
+	Limit   int   // from 1 to [MaxPage]
+}
+
 // KeyStore keeps keys. Every change commits together with its audit entry, and
 // reaches the servers as an [AccessChange].
 type KeyStore interface {
@@ -327,4 +334,113 @@ type KeyStore interface {
 	// ChangeKey returns the key after the action. See [KeyAction.Apply]. It
 	// returns an [Error] with [CodeNotFound] or [CodeInvalidField].
 	ChangeKey(ctx context.Context, by Actor, id KeyID, a KeyAction) (Key, error)
+	// KeyPage returns a page of keys.
+	KeyPage(ctx context.Context, q KeyQuery) ([]Key, error)
 }
+
+// KeysIn returns what has the form of a key in a text, of any environment: each once,
+// in the order of the text. [ParseKey] says which of them can be keys.
+func KeysIn(text string) (secrets []Secret) {
+	const start = "pck_" // of every environment's keys
+	seen := map[string]bool{}
+	for {
+		at := strings.Index(text, start)
+		if at < 0 {
+			return secrets
+		}
+		for _, env := range []Environment{Production, Staging} {
+			if key, found := keyAt(env, text[at:]); found && !seen[key] {
+				seen[key] = true
+				secrets = append(secrets, NewSecret(key))
+			}
+		}
+		text = text[at+len(start):]
+	}
+}
+
+// keyAt returns what has the form of an environment's key at the beginning of a text.
+func keyAt(env Environment, text string) (key string, found bool) {
+	length := len(env.keyPrefix()) + keyRandomLength + keyChecksumLength
+	if len(text) < length || !strings.HasPrefix(text, env.keyPrefix()) || !isBase62([]byte(text[len(env.keyPrefix()):length])) {
+		return "", false
+	}
+	return text[:length], true
+}
+
+// ParseKeyHint reads the hint of a key as somebody typed it. It returns an [Error] with
+// [CodeInvalidField], which does not repeat it: it may be the key itself.
+func ParseKeyHint(s string) (hint string, err error) {
+	if len(s) != keyHintLength || !isBase62([]byte(s)) {
+		return "", Errorf(CodeInvalidField, "a hint has %d letters and digits", keyHintLength)
+	}
+	return s, nil
+}
+
+// Environment is what a deployment is for. A deployment belongs to one environment, and so
+// do its keys: a key of one environment is unknown in the other.
+type Environment string
+
+// The environments.
+const (
+	Production Environment = "production"
+	Staging    Environment = "staging"
+)
+
+// keyPrefix returns how the environment's keys begin.
+func (e Environment) keyPrefix() string {
+	if e == Staging {
+		return "pck_test_"
+	}
+	return "pck_live_"
+}
+
+// other returns the environment that e is not.
+func (e Environment) other() Environment {
+	if e == Staging {
+		return Production
+	}
+	return Staging
+}
+
+// Secret is a text that must not appear in a log, an error, a metric or a page
+// by accident: however it is printed or encoded, it shows [redacted]. Reveal is
+// the only way to the text, so that every disclosure can be found by name.
+type Secret struct {
+	// A pointer, because package fmt calls no methods on what it finds in an
+	// unexported field of another type, and prints the bare memory instead: of a
+	// pointer that is an address. Nil: no text.
+	text *string
+}
+
+const redacted = "[redacted]"
+
+// NewSecret wraps a text.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{text: &text}
+}
+
+// Reveal returns the text.
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// IsZero reports whether there is no text.
+func (s Secret) IsZero() bool { return s.text == nil }
+
+// String returns [redacted].
+func (s Secret) String() string { return redacted }
+
+// GoString returns [redacted].
+func (s Secret) GoString() string { return redacted }
+
+// Format writes [redacted] for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalText returns [redacted], for encoding/json, slog and the like.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }

@@ -1,11 +1,16 @@
 package petcat_test
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -263,5 +268,100 @@ func TestParseNewKey(t *testing.T) {
 				t.Errorf("%d %+v", k.Account(), k.Terms())
 			}
 		})
+	}
+}
+
+func TestKeysIn(t *testing.T) {
+	random := seeded(3)
+	made := func(env petcat.Environment) string {
+		g, err := petcat.GenerateKey(env, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Secret.Reveal()
+	}
+	live, live2, test := made(petcat.Production), made(petcat.Production), made(petcat.Staging)
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing", "no key", nil},
+		{"in a line of a log", `{"authorization":"Bearer ` + live + `"}`, []string{live}},
+		{"in the order of the text, each once", test + " " + live2 + "\n" + live + "," + test, []string{test, live2, live}},
+		{"one after the other", live + live2, []string{live, live2}},
+		{"a beginning, then a key", "pck_live_" + live, []string{live}},
+		{"cut off", live[:len(live)-1], nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, s := range petcat.KeysIn(c.text) {
+				got = append(got, s.Reveal())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// planted is the text that must not be shown.
+const planted = "the-planted-text"
+
+// holder has a secret where package fmt cannot call its methods.
+type holder struct {
+	Shown  petcat.Secret
+	hidden petcat.Secret
+	deep   map[string][]petcat.Secret
+}
+
+func newHolder() holder {
+	s := petcat.NewSecret(planted)
+	return holder{Shown: s, hidden: s, deep: map[string][]petcat.Secret{"k": {s}}}
+}
+
+func TestSecretShowsNothing(t *testing.T) {
+	s, h := petcat.NewSecret(planted), newHolder()
+	values := map[string]any{
+		"secret": s, "pointer": &s, "slice": []petcat.Secret{s}, "map": map[string]petcat.Secret{"k": s},
+		"holder": h, "pointer to holder": &h, "slice of holders": []holder{h},
+	}
+	for name, value := range values {
+		t.Run(name, func(t *testing.T) {
+			for _, verb := range "vsqxXdbcoOUeEfFgGtTp" {
+				for _, flags := range []string{"%", "%+", "%#", "%-40", "%080", "% "} {
+					format := flags + string(verb)
+					hidesPlanted(t, format, fmt.Sprintf(format, value))
+				}
+			}
+			hidesPlanted(t, "Sprint", fmt.Sprint(value))
+			hidesPlanted(t, "Errorf", fmt.Errorf("failed with %v", value).Error())
+
+			encoded, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hidesPlanted(t, "json", string(encoded))
+
+			var log, page bytes.Buffer
+			slog.New(slog.NewTextHandler(&log, nil)).Info("m", "k", value, slog.Group("g", "k", value))
+			slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "k", value, slog.Group("g", "k", value))
+			hidesPlanted(t, "slog", log.String())
+			if err := template.Must(template.New("").Parse("{{.}}")).Execute(&page, value); err != nil {
+				t.Fatal(err)
+			}
+			hidesPlanted(t, "template", page.String())
+		})
+	}
+}
+
+// hidesPlanted looks for the planted text as it is and in hexadecimal, which is
+// how the verb x would write it.
+func hidesPlanted(t *testing.T, how, text string) {
+	t.Helper()
+	lower := strings.ToLower(text)
+	for _, form := range []string{planted, fmt.Sprintf("%x", planted), fmt.Sprintf("% x", planted), strings.Trim(fmt.Sprintf("%d", []byte(planted)), "[]")} {
+		if strings.Contains(lower, form) {
+			t.Errorf("%s shows the secret: %s", how, text)
+		}
 	}
 }

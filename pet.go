@@ -108,3 +108,95 @@ type PetStore interface {
 	// the call.
 	ListPets(ctx context.Context, q PetQuery) ([]Pet, error)
 }
+
+// OrderID identifies an order, as a [CategoryID] identifies a category. The orders of
+// all accounts are numbered together.
+type OrderID int64
+
+// Order is an order of a pet from the store.
+type Order struct {
+	ID       OrderID
+	Pet      PetID
+	Quantity int64 // from 1 to MaxQuantity
+}
+
+// MaxQuantity is how much one order may ask for.
+const MaxQuantity = 1_000
+
+// NewOrder is what a caller may say about an order. The zero value is not valid:
+// [ParseNewOrder] is the only way to one.
+type NewOrder struct {
+	pet      PetID
+	quantity int64
+}
+
+// ParseNewOrder checks an order; nil means that the caller did not send the field.
+// It returns an [Error] with [CodeMissingField] or [CodeInvalidField]. Whether the pet
+// exists, the store says.
+func ParseNewOrder(pet *PetID, quantity *int64) (NewOrder, error) {
+	switch {
+	case pet == nil:
+		return NewOrder{}, Errorf(CodeMissingField, "pet_id is required")
+	case quantity == nil:
+		return NewOrder{}, Errorf(CodeMissingField, "quantity is required")
+	case *quantity < 1 || *quantity > MaxQuantity:
+		return NewOrder{}, Errorf(CodeInvalidField, "quantity must be from 1 to %d", MaxQuantity)
+	}
+	return NewOrder{pet: *pet, quantity: *quantity}, nil
+}
+
+// Pet returns the pet that is ordered.
+func (n NewOrder) Pet() PetID { return n.pet }
+
+// Quantity returns how much is ordered.
+func (n NewOrder) Quantity() int64 { return n.quantity }
+
+// As returns the order that n becomes once it has an id.
+func (n NewOrder) As(id OrderID) Order { return Order{ID: id, Pet: n.pet, Quantity: n.quantity} }
+
+// Fingerprint returns a SHA-256 of what the caller asked for; see
+// [NewCategory.Fingerprint].
+func (n NewOrder) Fingerprint() [sha256.Size]byte {
+	return fingerprint(OpCreateOrder, "", int64(n.pet), n.quantity)
+}
+
+// UnknownPet says that the pet of an order does not exist.
+func (n NewOrder) UnknownPet() *Error {
+	return Errorf(CodeInvalidField, "pet_id must be the id of a pet, and there is no pet %d", n.pet)
+}
+
+// CreateOrder asks a store for an order.
+type CreateOrder struct {
+	Account AccountID
+	New     NewOrder
+	// IdempotencyKey is "" when the caller sent none.
+	IdempotencyKey IdempotencyKey
+}
+
+// CreatedOrder is a store's answer to [CreateOrder].
+type CreatedOrder struct {
+	Order Order
+	// Replayed says that the order was created by an earlier request with the same
+	// idempotency key.
+	Replayed bool
+}
+
+// OrderQuery says which orders to list.
+type OrderQuery struct {
+	Account AccountID // whose they are
+	After   OrderID   // ids above this one
+	Limit   int       // how many at most
+}
+
+// OrderStore keeps orders. Only the account that placed an order sees it.
+type OrderStore interface {
+	// CreateOrder makes an order durable, together with its idempotency key, before
+	// it returns. Its errors are those of [PetStore.CreatePet], with
+	// [CodeInvalidField] for a pet that does not exist.
+	CreateOrder(ctx context.Context, c CreateOrder) (CreatedOrder, error)
+
+	// ListOrders returns an account's orders by id ascending, or an [Error] with
+	// [CodeServiceUnavailable]. It shows every order whose creation was answered
+	// before the call.
+	ListOrders(ctx context.Context, q OrderQuery) ([]Order, error)
+}

@@ -1,6 +1,10 @@
 package petcat
 
-import "strings"
+import (
+	"context"
+	"strings"
+	"time"
+)
 
 // Plan is a level of service.
 type Plan string
@@ -90,3 +94,72 @@ func (s Subscription) Plan() Plan { return s.plan }
 
 // Quota returns the numbers that hold.
 func (s Subscription) Quota() Quota { return s.quota }
+
+// Window is a period of the UTC clock in which a quota counts. Windows are
+// fixed, not sliding: they begin and end at the same instants for everybody,
+// which is what makes a promise such as X-RateLimit-Reset exact.
+type Window int
+
+// The windows, from short to long.
+const (
+	Minute Window = iota
+	Day
+)
+
+// Length returns the window's length.
+func (w Window) Length() time.Duration {
+	if w == Day {
+		return 24 * time.Hour
+	}
+	return time.Minute
+}
+
+// Seconds returns the window's length in seconds.
+func (w Window) Seconds() int64 { return int64(w.Length() / time.Second) }
+
+// String returns the name that headers and messages use.
+func (w Window) String() string {
+	if w == Day {
+		return "day"
+	}
+	return "minute"
+}
+
+// Index returns the number of the window that holds the given Unix second,
+// counted from the epoch.
+func (w Window) Index(unix int64) int64 {
+	// Floored, so that the arithmetic also holds before 1970.
+	n := unix / w.Seconds()
+	if unix%w.Seconds() < 0 {
+		n--
+	}
+	return n
+}
+
+// Reset returns the Unix second at which the window with this index ends.
+func (w Window) Reset(index int64) int64 { return (index + 1) * w.Seconds() }
+
+// QuotaCharge asks for one request of an account to be admitted within a quota. With
+// a zero Quota.PerMinute nothing is admitted, and the answer tells what is used.
+type QuotaCharge struct {
+	Account AccountID
+	Quota   Quota
+}
+
+// QuotaCount is the answer to a QuotaCharge.
+type QuotaCount struct {
+	Now                 int64 // the store's clock, nanoseconds since the Unix epoch
+	Admitted            bool
+	MinuteUsed, DayUsed int64 // after the charge
+	// Newest is the store's newest revision that was committed when the call arrived; 0:
+	// the store was not asked.
+	Newest Revision
+}
+
+// QuotaStore counts the requests of all nodes.
+type QuotaStore interface {
+	// Charge decides charges one after the other, each in one atomic step: to both windows
+	// of its account or to neither. They must be in ascending order of their accounts. The
+	// answers are in the same order. After an error, any of the charges may have been made.
+	Charge(ctx context.Context, charges []QuotaCharge) ([]QuotaCount, error)
+}

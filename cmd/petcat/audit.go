@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
-	"petcat/internal/backup"
 )
 
 func (p *program) auditCommand() *cobra.Command {
@@ -118,7 +117,7 @@ func (p *program) auditVerifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Check that no audit log entry was changed, removed or moved",
 		Long: `Check by the chain of hashes that no audit log entry was changed, removed or moved.
-Prints one line per fault, and then exits with 1.
+Prints the first fault, and then exits with 1.
 
 The chain alone cannot show that the newest entries are missing, or that somebody who
 can write the database rebuilt the whole chain. The head can: the sequence number and
@@ -145,7 +144,10 @@ can change them, and give their heads with --head.`,
 		if err != nil {
 			return err
 		}
-		findings, head := backup.AuditFindings(&check), check.Head()
+		findings, head := []string{}, check.Head()
+		if fault := check.Fault(); fault != "" {
+			findings = append(findings, fault)
+		}
 		err = c.print(record{
 			{"entries", entries}, {"head", head}, {"last_sequence", head.Sequence},
 			{"last_hash", hex.EncodeToString(head.Hash[:])}, {"findings", findings},

@@ -291,7 +291,9 @@ func (c *call) verifyInPlace(quiet bool) error {
 	if _, err := c.checkAudit(&check); err != nil && len(findings) == 0 {
 		return err
 	}
-	findings = append(findings, backup.AuditFindings(&check)...)
+	if fault := check.Fault(); fault != "" {
+		findings = append(findings, fault)
+	}
 	if c.asJSON {
 		if err := c.printJSON(record{{"environment", c.Environment()}, {"dataset", c.Dataset()}, {"findings", findings}}); err != nil {
 			return err

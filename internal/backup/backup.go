@@ -77,21 +77,14 @@ func Verify(ctx context.Context, path string) (i Info, findings []string, err er
 	var check petcat.AuditCheck
 	if err == nil {
 		err = store.CheckAudit(f.file, &check)
-		findings = append(findings, AuditFindings(&check)...)
+		if fault := check.Fault(); fault != "" {
+			findings = append(findings, fault)
+		}
 	}
 	if err != nil && ctx.Err() == nil { // nothing else uses the file, so the file is the reason
 		return i, append(findings, "not every row can be read: "+err.Error()), nil
 	}
 	return i, findings, err
-}
-
-// AuditFindings returns one sentence for each fault of an audit log that was checked.
-func AuditFindings(check *petcat.AuditCheck) []string {
-	findings, more := check.Faults()
-	if more > 0 {
-		findings = append(findings, fmt.Sprintf("there are %d more faults of the audit log", more))
-	}
-	return findings
 }
 
 // File is a backup, or the beginning of one. It implements [store.Copy] for one goroutine.

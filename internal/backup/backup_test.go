@@ -311,7 +311,7 @@ func TestRefused(t *testing.T) {
 		"changed":     {`UPDATE categories SET name = name || '!'`, "categories: its 1 rows are not the 1 that were backed up"},
 		"less":        {`DROP TABLE key_uses`, "key_uses: its 0 rows are not the 1"},
 		"more":        {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: its "},
-		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not carry the hash"},
+		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not have the hash"},
 		"reference":   {`UPDATE pets SET category_id = 99`, "pets: row 1 refers to a row of categories that does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.CategoryStore
 	petcat.OperatorStore
 	petcat.SessionStore
-	petcat.PageStore
 	petcat.UsageStore
 }
 

@@ -43,7 +43,7 @@ func Table() [][2]string {
 		{"petcat_keyring_keys", "Keys in memory."},
 		{"petcat_keyring_trusted", "1 while the keys in memory are trusted: changes were read in the last 30 seconds."},
 		{"petcat_usage_unsaved_seconds", "Since when something that was counted is not yet in the usage history; about 1 s."},
-		{"petcat_audit_faults_total", "Altered, missing or reordered audit entries that this node found."},
+		{"petcat_audit_faults_total", "Checks of this node that found an altered, missing or moved audit entry."},
 		{"petcat_backup_interval_seconds", "Time from one scheduled backup to the next."},
 		{"petcat_backup_last_success_timestamp_seconds", "When the data of the last verified backup was copied, by whichever node, in Unix time; 0: never."},
 		{"petcat_backup_duration_seconds", "Time that the last verified backup took, with its verification."},

@@ -26,7 +26,7 @@ const (
 type auditWatch struct {
 	store  petcat.AuditStore
 	logger *slog.Logger
-	faults atomic.Int64 // how many were found so far
+	faults atomic.Int64 // how many checks found one
 
 	// Only the goroutine that calls check uses the rest.
 	wait  time.Duration    // until the next check; 0 at the start
@@ -50,16 +50,16 @@ func (w *auditWatch) check(ctx context.Context) {
 		check.Add(e)
 		return nil
 	})
-	faults, more := check.Faults()
+	fault := check.Fault()
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		w.wait = auditRetry
 		w.logger.WarnContext(ctx, "the audit log could not be read; retrying in a minute", "error", err)
-	case len(faults) > 0:
-		w.faults.Add(int64(len(faults) + more))
-		w.known, w.wait = false, auditRetry // the next check begins at the newest entry, so it reports these faults no second time
-		w.logger.ErrorContext(ctx, "the audit log was altered; see all faults with petcat audit verify", "first", faults[0], "faults", len(faults)+more, "head", w.head.String())
+	case fault != "":
+		w.faults.Add(1)
+		w.known, w.wait = false, auditRetry // the next check begins at the newest entry, so it does not report this fault again
+		w.logger.ErrorContext(ctx, "the audit log was altered; check all of it with petcat audit verify", "fault", fault, "head", w.head.String())
 	default:
 		w.known, w.wait, w.head = true, auditInterval, check.Head()
 		w.logger.InfoContext(ctx, "the head of the audit log, for petcat audit verify --head", "head", w.head.String())

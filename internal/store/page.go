@@ -28,7 +28,7 @@ func (c *conditions) page(selected, order string, limit int) (query string, args
 // with that prefix.
 const lastCharacter = "\U0010FFFF"
 
-// AccountPage implements [petcat.PageStore].
+// AccountPage implements [petcat.AccountStore].
 func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
 	var c conditions
 	after := asciiLower(q.After.Name) // no row value (name, id) > (?, ?): SQLite cannot use an index on an expression for it
@@ -56,7 +56,7 @@ func asciiLower(name string) string {
 	}, name)
 }
 
-// KeyPage implements [petcat.PageStore].
+// KeyPage implements [petcat.KeyStore].
 func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error) {
 	var c conditions
 	c.add(`account_id = ?`, int64(q.Account))
@@ -67,7 +67,7 @@ func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, e
 	return list(ctx, s, "read a page of keys", scanKey, query, args...)
 }
 
-// BanPage implements [petcat.PageStore].
+// BanPage implements [petcat.BanStore].
 func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error) {
 	var c conditions
 	if !q.Active.IsZero() {

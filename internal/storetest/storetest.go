@@ -35,7 +35,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.UsageStore
 	petcat.OperatorStore
 	petcat.SessionStore
-	petcat.PageStore
 	io.Closer
 	// Clean deletes what has expired.
 	Clean(ctx context.Context) error
