@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	rules "petcat"
+	"petcat/internal/pgtest"
 )
 
 // TestLimitsOfSeveralNodes: nodes on one database admit exactly the quota of each minute and
@@ -81,4 +82,53 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 	for _, a := range accounts {
 		a.spends.wantExact(t)
 	}
+}
+
+// TestLimitsWithoutTheDatabase: while PostgreSQL hangs, each node goes on from what it knows,
+// so that three nodes admit at most four quotas in a minute, and no list of a known account
+// fails. Afterwards limits are exact again.
+func TestLimitsWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	const quota, count = 50, 3
+	server := pgtest.New(t)
+	t.Cleanup(server.Resume)
+	place := server.Database(t)
+	k := newKey(t, place, "acme", limited(strconv.Itoa(quota), "1000000")...)
+	later := newKey(t, place, "later", limited(strconv.Itoa(quota), "1000000")...)
+	nodes := serveAll(t, count, place, "--bans", "off") // these callers do not wait
+	spend := func(n *node, key string, on *spent) (refused bool) {
+		return !on.add(t, n.list(key))
+	}
+	during := newSpent(quota, rules.CodeRateLimitExceeded)
+	for _, n := range nodes {
+		spend(n, k.Key, during)
+	}
+	server.Suspend()
+	atOnce(count, func(i int) {
+		for refused := 0; refused < 10; {
+			if spend(nodes[i], k.Key, during) {
+				refused++
+			}
+		}
+	})
+	for reset, admitted := range during.admitted {
+		if admitted > (count+1)*quota {
+			t.Errorf("the minute until %d admitted %d requests on %d nodes without a database; the quota is %d", reset, admitted, count, quota)
+		}
+	}
+	server.Resume()
+	for _, n := range nodes {
+		eventually(t, "the node is ready again, and nothing is unhealthy", func() bool {
+			return n.metric("petcat_limiter_silent") == 0
+		})
+	}
+	after := newSpent(quota, rules.CodeRateLimitExceeded)
+	atOnce(count, func(i int) {
+		for refused := 0; refused < 10; {
+			if spend(nodes[i], later.Key, after) {
+				refused++
+			}
+		}
+	})
+	after.wantExact(t)
 }

@@ -354,3 +354,34 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A list that knows the store's newest revision asks nothing if the catalog has all changes
+// up to it, and never shows less.
+func TestNewestRevisionIsKnown(t *testing.T) {
+	t.Parallel()
+	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
+		for _, step := range []struct {
+			name           string
+			creates        int
+			newest         petcat.Revision
+			count, queries int64
+		}{
+			{"another node has created", 1, 4, 1, 1},
+			{"nothing new", 0, 4, 1, 0},
+			{"a change of something else", 0, 6, 1, 1},
+			{"nothing new again", 0, 6, 1, 0},
+			{"an earlier charge", 0, 5, 1, 0},
+			{"created again", 2, 8, 3, 1},
+			{"no charge tells", 0, 0, 3, 1},
+		} {
+			for range step.creates {
+				f.create()
+			}
+			before := f.asked.Load()
+			s, age, err := c.Current(t.Context(), step.newest)
+			if err != nil || age != 0 || s.Count() != step.count || int64(f.asked.Load()-before) != step.queries {
+				t.Errorf("%s: %d categories, %s old, %v, after %d queries; want %d after %d", step.name, s.Count(), age, err, f.asked.Load()-before, step.count, step.queries)
+			}
+		}
+	})
+}

@@ -1,0 +1,147 @@
+//go:build long
+
+package postgres
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/pgtest"
+)
+
+// The long runs of charge_quota need load or time, and print what they measure.
+
+// seconds returns PETCAT_SECONDS, or how long a run lasts otherwise.
+func seconds(otherwise int) time.Duration {
+	if n, err := strconv.Atoi(os.Getenv("PETCAT_SECONDS")); err == nil {
+		otherwise = n
+	}
+	return time.Duration(otherwise) * time.Second
+}
+
+// decisions returns how many charges of an account are decided in a second, by two calls at
+// a time.
+func decisions(t *testing.T, s *Store, account petcat.AccountID, d time.Duration) float64 {
+	t.Helper()
+	charges := slices.Repeat([]petcat.QuotaCharge{{Account: account, Quota: petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota}}}, 64)
+	begin := time.Now()
+	var counted [chargeConnections]int
+	var wg sync.WaitGroup
+	for i := range counted {
+		wg.Go(func() {
+			for time.Since(begin) < d {
+				_, err := s.Charge(t.Context(), charges)
+				switch {
+				case err == nil:
+					counted[i] += len(charges)
+				case !isState(err, "55P03"): // a turn that came too late, on a busy machine
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(counted[0]+counted[1]) / time.Since(begin).Seconds()
+}
+
+// TestChargeBesideASnapshot: a snapshot that is held open for three minutes, such as a
+// backup's, does not slow the decisions of one busy account.
+func TestChargeBesideASnapshot(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{Serving: true})
+	defer closeNow(t, s)
+	before := decisions(t, s, 1, 5*time.Second)
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+	pgtest.Execute(t, conn, "SELECT count(*) FROM spent")
+	for begin, lasts := time.Now(), seconds(180); time.Since(begin) < lasts; {
+		decisions(t, s, 1, 5*time.Second)
+	}
+	after := decisions(t, s, 1, 5*time.Second)
+	pgtest.Execute(t, conn, "ROLLBACK")
+	t.Logf("%.0f decisions a second of one account, and %.0f beside a snapshot of %s: %.2f", before, after, seconds(180), after/before)
+	if after < before/2 {
+		t.Error("the snapshot slows the decisions")
+	}
+}
+
+// TestChargeOnANewDay: on a day that is not analyzed yet, each new connection answers.
+func TestChargeOnANewDay(t *testing.T) {
+	url := server.Database(t)
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, `ALTER TABLE usage SET (autovacuum_enabled = off)`)
+	pgtest.Execute(t, conn, `INSERT INTO usage SELECT account, hour, 1, 0, 0, 0, 0, 0, 0
+		FROM generate_series(1, 20000) AS account, generate_series(extract(epoch FROM now())::bigint / 3600 - 200, extract(epoch FROM now())::bigint / 3600 - 100) AS hour`)
+	pgtest.Execute(t, conn, `ANALYZE usage`)
+	pgtest.Execute(t, conn, `INSERT INTO usage SELECT account, extract(epoch FROM now())::bigint / 3600, 1, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 20000) AS account`)
+	var slowest time.Duration
+	for n := range 20 {
+		s := openAt(t, url, Options{})
+		charges := make([]petcat.QuotaCharge, 64)
+		for i := range charges {
+			charges[i] = petcat.QuotaCharge{Account: petcat.AccountID(64*n + i + 1), Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}}
+		}
+		if _, err := s.Charge(t.Context(), oneCharge(100_000)); err != nil { // connects
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := s.Charge(ctx, charges)
+		cancel()
+		if err != nil {
+			t.Error(err)
+		}
+		slowest = max(slowest, time.Since(begin))
+		closeNow(t, s)
+	}
+	t.Logf("the slowest of 20 first calls for 64 accounts took %s", slowest)
+}
+
+// TestChargeWithoutAStandby: limits do not wait for a synchronous standby that is away.
+func TestChargeWithoutAStandby(t *testing.T) {
+	own := pgtest.New(t)
+	url := own.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	admin := pgtest.Connect(t, url)
+	pgtest.Execute(t, admin, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+	pgtest.Execute(t, admin, "SELECT pg_reload_conf()")
+	for account := range petcat.AccountID(1_000) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		if _, err := s.Charge(ctx, oneCharge(account)); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	t.Log("1,000 accounts were charged for the first time while a standby was away")
+}
+
+// TestChargeBesideAHotAccount: the accounts beside one that many charge are not held up.
+func TestChargeBesideAHotAccount(t *testing.T) {
+	url := server.Database(t)
+	hot, quiet := openAt(t, url, Options{Serving: true}), openAt(t, url, Options{Serving: true})
+	defer closeNow(t, hot)
+	defer closeNow(t, quiet)
+	lasts := seconds(10)
+	var busy float64
+	var wg sync.WaitGroup
+	wg.Go(func() { busy = decisions(t, hot, 1, lasts) })
+	var took []time.Duration
+	for begin := time.Now(); time.Since(begin) < lasts; {
+		at := time.Now()
+		if _, err := quiet.Charge(t.Context(), oneCharge(2)); err != nil {
+			t.Error(err)
+		}
+		took = append(took, time.Since(at))
+	}
+	wg.Wait()
+	slices.Sort(took)
+	t.Logf("beside %.0f decisions a second of one account, a call for another takes %s (median), %s (99 in 100)", busy, took[len(took)/2], took[len(took)*99/100])
+}
