@@ -35,8 +35,8 @@ type health struct {
 type Readiness struct {
 	// Status is "ready", "degraded" (the node serves requests, but something that it
 	// depends on is unavailable), "unavailable" (it has been for so long that the node
-	// refuses all requests), "starting", "draining" or "failed". With the last four, no
-	// requests should be sent to this node.
+	// refuses all requests), "starting", "draining", "drained" (by an operator) or "failed".
+	// With the last five, no requests should be sent to this node.
 	Status string `json:"status"`
 	// Checks has, for each part of the node, "ok" or what is wrong.
 	Checks map[string]string `json:"checks"`

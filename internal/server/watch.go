@@ -69,8 +69,6 @@ func (w *auditWatch) check(ctx context.Context) {
 // levelInterval is how often a node reads which log level an operator has set.
 const levelInterval = 2 * time.Second
 
-func untilLevelCheck() time.Duration { return levelInterval }
-
 // logLevels keeps the log level that an operator has set.
 type logLevels interface {
 	// LogLevel returns the level and when it ends; without one, the zero time.
