@@ -14,8 +14,8 @@ type Category struct {
 	ID          int64  `json:"id"` // ascending in the order of creation, never reused
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // "" when there is none
-	// ETag names this state of the category, for [CategoryChange] and DeleteIfMatch. Create, Get
-	// and Update return it; it is empty in lists and after Create.
+	// ETag names this state of the category, for [CategoryChange] and DeleteIfMatch. Create,
+	// Get and Update return it; it is empty in lists.
 	ETag string `json:"-"`
 }
 
