@@ -61,7 +61,7 @@ func (e *exchange) checkMediaType(accepted []string) error {
 	for coding := range strings.SplitSeq(codings, ",") {
 		if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
 			// It says which coding to send instead (RFC 9110, section 15.5.16).
-			e.header()["Accept-Encoding"] = []string{"identity"}
+			e.Header()["Accept-Encoding"] = []string{"identity"}
 			return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
 		}
 	}
@@ -74,7 +74,7 @@ func (e *exchange) checkMediaType(accepted []string) error {
 		return nil
 	}
 	if e.Method == http.MethodPatch {
-		e.header()["Accept-Patch"] = []string{strings.Join(accepted, ", ")} // RFC 5789, section 3.1
+		e.Header()["Accept-Patch"] = []string{strings.Join(accepted, ", ")} // RFC 5789, section 3.1
 	}
 	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON; send exactly one Content-Type header: %s", accepted[0])
 }

@@ -68,7 +68,7 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	h := e.header()
+	h := e.Header()
 	h["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
 	h["ETag"] = []string{catalog.CategoryETag(answer)}
 	e.sendCreated(created.Replayed, answer)
@@ -115,7 +115,7 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	e.header()["ETag"] = []string{catalog.CategoryETag(answer)}
+	e.Header()["ETag"] = []string{catalog.CategoryETag(answer)}
 	e.sendJSON(http.StatusOK, answer)
 	return nil
 }
@@ -131,7 +131,7 @@ func (s *Server) deleteCategory(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	e.header()["Cache-Control"] = noStore
+	e.Header()["Cache-Control"] = noStore
 	e.send(http.StatusNoContent)
 	return nil
 }

@@ -38,7 +38,7 @@ func (s *Server) crossOrigin(next handler) handler {
 	}
 	methods := strings.Join(slices.Sorted(maps.Keys(used)), ", ")
 	return func(e *exchange) error {
-		h, origin := e.header(), e.r.Header["Origin"]
+		h, origin := e.Header(), e.r.Header["Origin"]
 		switch {
 		case all:
 			h["Access-Control-Allow-Origin"] = []string{anyOrigin}
@@ -62,7 +62,7 @@ func (s *Server) crossOrigin(next handler) handler {
 // path.
 func (e *exchange) preflight(methods string) {
 	e.setAddressLimits()
-	h := e.header()
+	h := e.Header()
 	h["Access-Control-Allow-Methods"] = []string{methods}
 	h["Access-Control-Allow-Headers"] = []string{corsHeaders}
 	h["Access-Control-Max-Age"] = []string{corsMaxAge}

@@ -82,11 +82,11 @@ func (s *Server) dispatch(e *exchange) error {
 	endpoint := e.endpoint()
 	if endpoint == nil {
 		allow := e.route.allow
-		e.header()["Allow"] = allow
+		e.Header()["Allow"] = allow
 		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", allow[0])
 	}
 	e.Deprecated = endpoint.Deprecated()
-	maps.Copy(e.header(), endpoint.lifecycle)
+	maps.Copy(e.Header(), endpoint.lifecycle)
 	if endpoint.Sunset(e.start.Time()) {
 		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s ended on %s; its description at /docs names what to use instead",
 			endpoint.ID, endpoint.SunsetAt.UTC().Format(time.DateOnly))

@@ -16,7 +16,14 @@ import (
 func NewDocument(contentType string, data []byte) http.Handler {
 	sum := sha256.Sum256(data)
 	tag := hex.EncodeToString(sum[:12])
-	compressed := sync.OnceValue(func() []byte { return compress(data) })
+	compressed := sync.OnceValue(func() []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		// Writes to a buffer do not fail.
+		_, _ = z.Write(data)
+		_ = z.Close()
+		return b.Bytes()
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -34,13 +41,4 @@ func NewDocument(contentType string, data []byte) http.Handler {
 		}
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	})
-}
-
-func compress(data []byte) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	// Writes to a buffer do not fail.
-	_, _ = z.Write(data)
-	_ = z.Close()
-	return b.Bytes()
 }

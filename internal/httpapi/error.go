@@ -103,7 +103,7 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.setAddressLimits()
 	}
 	e.discardBody()
-	h := e.header()
+	h := e.Header()
 	switch {
 	case status == http.StatusUnauthorized:
 		h["WWW-Authenticate"] = challenge(public.Code)

@@ -66,7 +66,7 @@ func (e *exchange) linkNext(p page, after int64) {
 		return
 	}
 	next := "<" + basePath + e.path + "?" + p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
-	e.header()["Link"] = append(slices.Clip(e.header()["Link"]), next)
+	e.Header()["Link"] = append(slices.Clip(e.Header()["Link"]), next)
 }
 
 // sendItems answers with a page of a list that was read from the store. If the list

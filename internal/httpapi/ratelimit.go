@@ -80,7 +80,7 @@ func (e *exchange) setUnknownLimits() {
 // setHeaders sets the rate-limit headers.
 func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte) {
 	e.limitsSet = true
-	h := e.header()
+	h := e.Header()
 	h["X-RateLimit-Limit"] = limit
 	h["X-RateLimit-Remaining"] = integer(effective.Remaining)
 	h["X-RateLimit-Reset"] = integer(effective.Reset)

@@ -65,7 +65,24 @@ type exchange struct {
 	retryAfter int64      // the Retry-After of an error in seconds; 0 for none
 }
 
-func (e *exchange) header() http.Header { return e.w.Header() }
+// An exchange is the http.ResponseWriter of its answer, which records the status and the
+// bytes.
+
+func (e *exchange) Header() http.Header { return e.w.Header() }
+
+func (e *exchange) WriteHeader(status int) {
+	e.answered, e.Status = true, status
+	e.w.WriteHeader(status)
+}
+
+func (e *exchange) Write(p []byte) (int, error) {
+	if !e.answered {
+		e.WriteHeader(http.StatusOK)
+	}
+	n, err := e.w.Write(p)
+	e.Bytes += int64(n)
+	return n, err
+}
 
 // begin returns the exchange of a request. After the answer it goes back to the pool, and
 // nothing may refer to it any more.
@@ -73,7 +90,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	*e = exchange{server: s, w: w, r: r, start: s.Clock.Read()}
 	e.Method, e.Path, e.At, e.RequestID = r.Method, requestPath(r.URL), e.start.Time(), s.requestID(r)
-	h := e.header()
+	h := e.Header()
 	h["X-Request-Id"] = []string{e.RequestID}
 	if len(r.TransferEncoding) > 0 {
 		// RFC 9112, section 6.1, requires this if the request also had a Content-Length,

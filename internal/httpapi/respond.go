@@ -29,7 +29,6 @@ const (
 // send writes a status line and a body. Every answer under /v1 is written here, after the
 // rate-limit headers were set. Errors of writing are ignored: the client has gone.
 func (e *exchange) send(status int, parts ...[]byte) {
-	e.answered, e.Status = true, status
 	if now := e.server.Clock.Read(); now.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
 		e.server.refresh(e, now)
 	}
@@ -38,10 +37,10 @@ func (e *exchange) send(status int, parts ...[]byte) {
 		total += int64(len(part))
 	}
 	bodiless := status == http.StatusNoContent || status == http.StatusNotModified
-	if h := e.header(); !bodiless && h["Content-Length"] == nil {
+	if h := e.Header(); !bodiless && h["Content-Length"] == nil {
 		h["Content-Length"] = integer(total)
 	}
-	e.w.WriteHeader(status)
+	e.WriteHeader(status)
 	if e.Method == http.MethodHead || bodiless {
 		return
 	}
@@ -55,19 +54,17 @@ func (e *exchange) send(status int, parts ...[]byte) {
 				// fails only if the writer has no deadlines.
 				_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(pieceTimeout))
 			}
-			n, err := e.w.Write(piece)
-			e.Bytes += int64(n)
-			if err != nil {
+			if _, err := e.Write(piece); err != nil {
 				return
 			}
-			part = part[n:]
+			part = part[len(piece):]
 		}
 	}
 }
 
 // sendJSON answers with JSON that no cache may store.
 func (e *exchange) sendJSON(status int, body []byte) {
-	h := e.header()
+	h := e.Header()
 	h["Content-Type"] = contentTypeJSON
 	h["Cache-Control"] = noStore
 	e.send(status, body)
@@ -77,7 +74,7 @@ func (e *exchange) sendJSON(status int, body []byte) {
 // created it.
 func (e *exchange) sendCreated(replayed bool, body []byte) {
 	if replayed {
-		e.header()["Idempotent-Replayed"] = []string{"true"}
+		e.Header()["Idempotent-Replayed"] = []string{"true"}
 	}
 	e.sendJSON(http.StatusCreated, body)
 }
@@ -91,7 +88,7 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 	if outcome == failed {
 		return changed()
 	}
-	h := e.header()
+	h := e.Header()
 	h["ETag"] = current.ETag
 	h["Cache-Control"] = cacheList
 	h["Vary"] = append(h["Vary"], "Authorization, Accept-Encoding")
@@ -125,24 +122,4 @@ func (s *Server) refresh(e *exchange, now clock.Reading) {
 		// The decision is on the limiter's clock, which may be that of another machine.
 		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
 	}
-}
-
-// documentWriter records the status and the bytes of a document.
-type documentWriter struct {
-	http.ResponseWriter
-	e *exchange
-}
-
-func (w *documentWriter) WriteHeader(status int) {
-	w.e.answered, w.e.Status = true, status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *documentWriter) Write(p []byte) (int, error) {
-	if !w.e.answered {
-		w.WriteHeader(http.StatusOK)
-	}
-	written, err := w.ResponseWriter.Write(p)
-	w.e.Bytes += int64(written)
-	return written, err
 }
