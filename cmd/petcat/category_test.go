@@ -2,12 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"petcat/client"
@@ -16,67 +14,42 @@ import (
 // TestDeleteOnlyWhatWasShown: at a terminal, a category that somebody changes while the
 // command asks is not deleted.
 func TestDeleteOnlyWhatWasShown(t *testing.T) {
-	for name, tt := range map[string]struct {
-		changes bool
-		want    error
-	}{
-		"nobody changes it":   {},
-		"somebody changes it": {changes: true, want: client.CodePreconditionFailed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &oneCategory{etag: `"dog"`}
-			service := httptest.NewServer(s)
-			defer service.Close()
-			c, err := client.New(service.URL, "petcat_live_test")
-			must(t, err)
-			var prompt strings.Builder
-			p := &program{stdin: &answerer{what: func() {
-				if tt.changes {
-					s.etag = `"hound"`
-				}
-			}, says: strings.NewReader("y\n")}, stderr: &prompt, isTerminal: func(any) bool { return true }}
-			if err := p.deleteCategory(t.Context(), c, 1, false); !errors.Is(err, tt.want) {
-				t.Errorf("the error is %v, want %v", err, tt.want)
+	for _, changed := range []bool{false, true} {
+		etag, deleted := `"dog"`, false
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", etag)
+			switch {
+			case r.Method == http.MethodGet:
+				_, _ = io.WriteString(w, `{"id":1,"name":"dog"}`)
+			case r.Header.Get("If-Match") != etag:
+				w.WriteHeader(http.StatusPreconditionFailed)
+				_, _ = io.WriteString(w, `{"code":"precondition_failed","message":"changed","status":412}`)
+			default:
+				deleted = true
+				w.WriteHeader(http.StatusNoContent)
 			}
-			if !strings.Contains(prompt.String(), "category 1 (dog)") {
-				t.Errorf("it asks %q, want the name", prompt.String())
+		}))
+		c, err := client.New(service.URL, "petcat_live_test")
+		must(t, err)
+		var prompt strings.Builder
+		answer := readerFunc(func(b []byte) (int, error) {
+			if changed {
+				etag = `"hound"`
 			}
-			if s.deleted == tt.changes {
-				t.Errorf("deleted: %v", s.deleted)
-			}
+			return copy(b, "y\n"), nil
 		})
+		p := &program{stdin: answer, stderr: &prompt, isTerminal: func(any) bool { return true }}
+		err = p.deleteCategory(t.Context(), c, 1, false)
+		if refused := errors.Is(err, client.CodePreconditionFailed); refused != changed || deleted == changed {
+			t.Errorf("changed %t: deleted %t, %v", changed, deleted, err)
+		}
+		if !strings.Contains(prompt.String(), "category 1 (dog)") {
+			t.Errorf("it asks %q, want the name", prompt.String())
+		}
+		service.Close()
 	}
 }
 
-// answerer is somebody at a terminal who does something, and then says yes.
-type answerer struct {
-	does sync.Once
-	what func()
-	says io.Reader
-}
+type readerFunc func([]byte) (int, error)
 
-func (a *answerer) Read(b []byte) (int, error) {
-	a.does.Do(a.what)
-	return a.says.Read(b)
-}
-
-// oneCategory is a service with one category. It answers one request after the other.
-type oneCategory struct {
-	etag    string
-	deleted bool
-}
-
-func (s *oneCategory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case r.Method == http.MethodGet:
-		w.Header().Set("ETag", s.etag)
-		_, _ = io.WriteString(w, `{"id":1,"name":"dog"}`)
-	case r.Header.Get("If-Match") != s.etag:
-		w.WriteHeader(http.StatusPreconditionFailed)
-		_, _ = fmt.Fprintf(w, `{"code":%q,"message":"changed","status":412}`, client.CodePreconditionFailed)
-	default:
-		s.deleted = true
-		w.WriteHeader(http.StatusNoContent)
-	}
-}
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

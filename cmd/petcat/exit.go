@@ -124,12 +124,14 @@ func openHint(e *openerror.Error) string {
 }
 
 // notFound adds a hint to an error not_found: list names the command that lists what exists.
-// It returns other errors unchanged.
-func notFound(err error, list string) error {
-	if petcat.CodeOf(err) != petcat.CodeNotFound {
+func notFound(err error, list string) error { return hinted(err, petcat.CodeNotFound, list) }
+
+// hinted adds what to do to an error with this code. It returns other errors unchanged.
+func hinted(err error, code petcat.Code, hint string) error {
+	if petcat.CodeOf(err) != code {
 		return err
 	}
-	return &failure{code: exitCode(err), text: explain(err) + "; " + list, cause: err}
+	return &failure{code: exitCode(err), text: explain(err) + "; " + hint, cause: err}
 }
 
 // unsure returns the error of a change. If the outcome is unknown, the error has the given

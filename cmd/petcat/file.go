@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,7 @@ import (
 // under its name only when it is complete and on disk. A device or a pipe is written to.
 type output struct {
 	io.Writer
-	path   string        // "" for stdout
+	path   string
 	draft  *osfile.Draft // nil for stdout, a device or a pipe
 	stream *os.File      // the device or pipe
 }
@@ -28,7 +27,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 		if asJSON {
 			return nil, usageErrorf("--json prints the report to stdout; give a file name in place of -")
 		}
-		return &output{Writer: p.stdout}, nil
+		return &output{Writer: p.stdout, path: "stdout"}, nil
 	}
 	if path, err := filepath.EvalSymlinks(path); err == nil { // a link stays; its target is replaced
 		return openFile(path, force)
@@ -81,7 +80,7 @@ func (o *output) Write(b []byte) (int, error) {
 
 func (o *output) failed(err error) error {
 	if o.draft == nil {
-		return fmt.Errorf("%s cannot be written: %w", cmp.Or(o.path, "stdout"), reason(err))
+		return fmt.Errorf("%s cannot be written: %w", o.path, reason(err))
 	}
 	return fmt.Errorf("%s cannot be written, and what there was of it is removed (%w); free some space, or choose another directory", o.path, reason(err))
 }
@@ -113,7 +112,6 @@ func (o *output) discard() {
 // input is the file or stdin from which a command reads.
 type input struct {
 	io.Reader
-	name string
 	file *os.File // nil if it can be read only once
 	done func() error
 }
@@ -121,7 +119,7 @@ type input struct {
 // openInput opens a file, or stdin. give describes in its errors which file is expected.
 func (p *program) openInput(path, give string) (*input, error) {
 	if path == dash {
-		return &input{Reader: p.stdin, name: path, done: func() error { return nil }}, nil
+		return &input{Reader: p.stdin, done: func() error { return nil }}, nil
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +128,7 @@ func (p *program) openInput(path, give string) (*input, error) {
 	if err != nil {
 		return nil, config.Errorf("%s cannot be read (%w); give this user read permission, or choose another file", path, reason(err))
 	}
-	in := &input{Reader: file, name: path, done: file.Close}
+	in := &input{Reader: file, done: file.Close}
 	info, err := file.Stat()
 	switch {
 	case err != nil:

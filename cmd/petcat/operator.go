@@ -46,10 +46,7 @@ the machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.
 		}
 		give := func(link petcat.TokenHash) (petcat.Operator, error) {
 			o, err := c.CreateOperator(c.ctx(), actor(), asked, link)
-			if petcat.CodeOf(err) == petcat.CodeInvalidField {
-				err = &failure{code: exitCode(err), text: explain(err) + "; make another link with: petcat operator link " + c.args[0], cause: err}
-			}
-			return o, err
+			return o, hinted(err, petcat.CodeInvalidField, "make another link with: petcat operator link "+c.args[0])
 		}
 		return give, func() error { return c.RemoveOperator(c.ctx(), actor(), asked.Name()) }, nil
 	})
