@@ -1,6 +1,5 @@
-// Command bench compares petcat with what its users would otherwise choose, and with
-// the minimum that the same response can cost. README.md tells how, and how to read
-// what it prints.
+// Command bench measures petcat beside the least that the same responses can cost, and
+// beside PocketBase. README.md tells how, and how to read what it prints.
 package main
 
 import (
@@ -8,115 +7,145 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
-
-	"petcat/bench/plot"
-	"petcat/bench/report"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx)
 	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// options are what the command line says.
-type options struct {
-	only     *regexp.Regexp // nil for everything
-	rounds   int
-	duration time.Duration
+// bench is one run.
+type bench struct {
 	quick    bool
-	out      string
-	root     string // of petcat's source
-	dir      string // for databases
+	rounds   int
+	duration time.Duration // of each round, in whole seconds
+	root     string        // of petcat's source
+	work     string        // directory of databases, programs and logs
+	revision string
+	report   report
+	running  []*process // of the group
 }
 
-func parse(args []string, stderr io.Writer) (o options, draw string, err error) {
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	only := flags.String("only", "", "run the groups that match this `regexp`: "+groupNames())
-	flags.IntVar(&o.rounds, "rounds", 5, "rounds of each measurement; the median counts")
-	flags.DurationVar(&o.duration, "duration", 3*time.Second, "length of a round, in whole seconds")
-	flags.BoolVar(&o.quick, "quick", false, "two rounds of one second: shows that everything works, in two minutes")
-	flags.StringVar(&o.out, "out", "", "`directory` of the results (default: results; of a quick or partial run, results/scratch)")
-	flags.StringVar(&o.root, "root", "..", "`directory` of petcat's source")
-	flags.StringVar(&o.dir, "dir", "", "`directory` for databases, on the disk that is to be measured (default: the one for temporary files)")
-	flags.StringVar(&draw, "draw", "", "measure nothing, draw the plots again from this `file` of results")
-	if err := flags.Parse(args); err != nil {
-		return o, "", err
+// group is a set of measurements that share servers.
+type group struct {
+	name string
+	run  func(*bench, context.Context) error
+}
+
+var groups = []group{
+	{"list", (*bench).list},
+	{"sizes", (*bench).sizes},
+	{"create", (*bench).create},
+	{"decisions", (*bench).decisions},
+	{"nodes-list", (*bench).nodesList},
+	{"nodes-create", (*bench).nodesCreate},
+	{"snapshot", (*bench).snapshot},
+	{"start", (*bench).starts},
+	{"binary", (*bench).binary},
+}
+
+func groupNames() string {
+	names := make([]string, len(groups))
+	for i, g := range groups {
+		names[i] = g.name
 	}
-	if flags.NArg() > 0 {
-		return o, "", fmt.Errorf("there is nothing to do with %q", flags.Args())
-	}
-	if o.quick {
-		o.rounds, o.duration = 2, time.Second
-	}
-	if o.rounds < 1 || o.duration < time.Second {
-		return o, "", errors.New("at least one round of at least one second is needed")
-	}
+	return strings.Join(names, ", ")
+}
+
+func run(ctx context.Context) (err error) {
+	b := &bench{rounds: 5, duration: 3 * time.Second}
+	only := flag.String("only", "", "run one `group`: "+groupNames())
+	flag.BoolVar(&b.quick, "quick", false, "two rounds of a second and a tenth of the data: shows that everything works, the numbers are noise")
+	flag.Parse()
+	selected := groups
 	if *only != "" {
-		if o.only, err = regexp.Compile(*only); err != nil {
-			return o, "", fmt.Errorf("-only: %w", err)
-		}
-		if !slices.ContainsFunc(groups(), func(g group) bool { return o.only.MatchString(g.name) }) {
-			return o, "", fmt.Errorf("-only %s names no group; there are %s", *only, groupNames())
-		}
+		selected = slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return g.name != *only })
 	}
-	if o.out == "" {
-		o.out = "results"
-		if o.quick || o.only != nil {
-			o.out = filepath.Join("results", "scratch")
-		}
+	if len(selected) == 0 || flag.NArg() > 0 {
+		return errors.New("unknown group or argument; -only takes one of " + groupNames())
 	}
-	return o, draw, nil
-}
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	o, draw, err := parse(args, stderr)
-	if err != nil {
+	if b.quick {
+		b.rounds, b.duration = 2, time.Second
+	}
+	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	if draw != "" {
-		result, err := report.Read(draw)
-		if err != nil {
-			return err
-		}
-		return plot.Draw(result, filepath.Dir(draw))
-	}
-	s, err := newSuite(ctx, o, stderr)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
 
-	failed := s.runGroups(ctx)
+	failed := b.runGroups(ctx, selected)
 	if ctx.Err() != nil {
 		return errors.New("stopped; nothing was written")
 	}
-	s.result.Programs = s.programs()
-	if _, err := io.WriteString(stdout, s.result.Table()); err != nil {
-		return err
+	fmt.Print(markdown(b.report.table()))
+	dir := "results"
+	if b.quick || *only != "" {
+		dir = filepath.Join(dir, "scratch")
 	}
-	if err := s.result.Write(o.out, s.result.Date); err != nil {
-		return err
-	}
-	if err := plot.Draw(s.result, o.out); err != nil {
-		return err
-	}
-	s.say("wrote %s and the plots beside it", filepath.Join(o.out, s.result.Date+".md"))
-	return failed
+	return errors.Join(failed, b.report.write(dir, b.about(ctx)))
 }
+
+// runGroups lets the other groups run when one fails: its failure is a row, and an error in
+// the end.
+func (b *bench) runGroups(ctx context.Context, selected []group) error {
+	var failed []error
+	for _, g := range selected {
+		say("== %s", g.name)
+		err := g.run(b, ctx)
+		for _, p := range slices.Backward(b.running) {
+			p.stop()
+		}
+		b.running = nil
+		if err != nil {
+			say("   failed: %v", err)
+			failed = append(failed, fmt.Errorf("%s: %w", g.name, err))
+			b.report.rows = append(b.report.rows, row{what: "group " + g.name, met: "failed"})
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// prepare installs what is missing where it may, and builds the programs.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	if b.root, err = filepath.Abs(".."); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "need"), "wrk wrk", "postgresql").CombinedOutput(); err != nil {
+		return fmt.Errorf("%s", strings.TrimSpace(string(out)))
+	}
+	if b.work, err = os.MkdirTemp("", "petcat-bench-"); err != nil {
+		return err
+	}
+	// PostgreSQL runs as another user where this is root, in a directory below.
+	if err := os.Chmod(b.work, 0o711); err != nil { //nolint:gosec // see above
+		return err
+	}
+	revision, _ := exec.CommandContext(ctx, "git", "-C", b.root, "describe", "--always", "--dirty").Output() // none outside of Git
+	b.revision = strings.TrimSpace(string(revision))
+	say("== building petcat, the bare server and PocketBase (the first time takes minutes)")
+	for name, dir := range map[string]string{"petcat": "cmd/petcat", "bare": "bench/bare", "pocketbase": "bench/pocketbase"} {
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+b.revision, "-o", b.program(name), ".")
+		cmd.Dir, cmd.Env = filepath.Join(b.root, dir), append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return errors.Join(fmt.Errorf("build %s: %w: %s", name, err, out), os.RemoveAll(b.work))
+		}
+	}
+	return nil
+}
+
+// program returns the path of a program that was built.
+func (b *bench) program(name string) string { return filepath.Join(b.work, name+"-program") }
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -2,245 +2,205 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"petcat/bench/report"
-	"petcat/bench/seed"
-	"petcat/bench/server"
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/postgres"
+	"petcat/internal/ratelimit"
 )
 
-// shared is what several nodes share: one PostgreSQL on this machine, for one group of measurements.
-type shared struct {
-	postgres *server.Server
-	dir      string
-}
-
-func (h *shared) stop() { h.postgres.Stop() }
-
-func (s *suite) startShared(ctx context.Context, name string) (*shared, error) {
-	h := &shared{dir: filepath.Join(s.work, name)}
-	if err := os.MkdirAll(h.dir, 0o700); err != nil {
-		return nil, err
-	}
-	var err error
-	h.postgres, err = s.startPostgres(ctx)
-	return h, err
-}
-
-// startPostgres starts a PostgreSQL beside our directory, not in it: nobody else may look
-// into ours, and it runs as somebody else.
-func (s *suite) startPostgres(ctx context.Context) (*server.Server, error) {
-	return server.Postgres(ctx, filepath.Dir(s.tools["postgres"].path), filepath.Dir(s.work))
-}
-
-// prepareShared makes a database for a node, with an account that no quota stops.
-func (s *suite) prepareShared(ctx context.Context, h *shared, database string) (*prepared, error) {
-	url, err := h.postgres.Database(ctx, database)
+// decisions compares decisions of limiters that count in PostgreSQL with what it can at
+// most do: a statement without any work.
+func (b *bench) decisions(ctx context.Context) error {
+	db, err := b.startPostgres(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &prepared{Petcat: server.Petcat{Program: s.tools["petcat"].path, Dir: h.dir, Database: url}}
-	p.key, err = p.CreateKey(ctx, "bench", server.Unlimited)
-	return p, err
-}
-
-// serveShared starts a node on a database that it prepares.
-func (s *suite) serveShared(ctx context.Context, h *shared, database string, categories int) (*started, error) {
-	p, err := s.prepareShared(ctx, h, database)
+	s, err := startSenders(ctx, db.url, 1000)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	running, err := p.Serve(ctx)
+	defer s.close()
+	all, err := b.inTurns(ctx, s.subject("several nodes: decisions, 1,000 accounts"), db.pgbench("SELECT 1", "SELECT 1"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	st := &started{Server: running, prepared: p, n: categories}
-	if err := st.fill(ctx); err != nil {
-		running.Stop()
-		return nil, err
-	}
-	return st, nil
-}
-
-// fill creates the same categories through the API that seed writes past it.
-func (p *started) fill(ctx context.Context) error {
-	for _, r := range seed.Records(p.n) {
-		body, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		if _, err := expect(ctx, 201, "POST", p.URL+listPath, []string{p.bearer(), contentType}, body); err != nil {
-			return err
-		}
-	}
+	b.report.compare(all[0].name, all[0], all[1].name+", pgbench", all[1], atLeast(0.6))
 	return nil
 }
 
-// Names of what a round counts besides answers.
-const (
-	questions    = "questions"
-	createGroups = "groups" // of creates, committed
-	postgresCPU  = "PostgreSQL's CPU in seconds"
-)
+// snapshot compares the decisions for one account after a snapshot was held open for three
+// minutes with those before it.
+func (b *bench) snapshot(ctx context.Context) error {
+	db, err := b.startPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := startSenders(ctx, db.url, 1)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	before, err := b.inTurns(ctx, s.subject("several nodes: decisions, one busy account"))
+	if err != nil {
+		return err
+	}
+	if _, err := db.conn.Exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM spent"); err != nil {
+		return err
+	}
+	held := 3 * time.Minute
+	if b.quick {
+		held = 20 * time.Second
+	}
+	say("   a snapshot is held open for %s", held)
+	if _, err := s.run(ctx, held); err != nil {
+		return err
+	}
+	after, err := b.inTurns(ctx, s.subject(fmt.Sprintf("the same, a snapshot open for %s", held)))
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("several nodes: decisions, one busy account, a snapshot open for %s", held)
+	b.report.compare(what, after[0], "before it", before[0], atLeast(0.8))
+	return nil
+}
 
-// meter reads a node's metrics by name, and what the servers behind it use.
-func (h *shared) meter(p *started, metrics map[string]string) func(context.Context) (map[string]float64, error) {
-	return func(ctx context.Context) (map[string]float64, error) {
-		read := map[string]float64{}
-		var err error
-		for name, metric := range metrics {
-			if read[name], err = metricOf(ctx, p.Admin, metric); err != nil {
-				return nil, err
+// senders are 64 callers of the limiters of two nodes.
+type senders struct {
+	accounts int
+	stores   [2]*postgres.Store
+	limiters [2]*ratelimit.Limiter
+}
+
+func startSenders(ctx context.Context, url string, accounts int) (*senders, error) {
+	s := &senders{accounts: accounts}
+	for i := range s.stores {
+		store, err := postgres.Open(ctx, postgres.Options{URL: petcat.NewSecret(url), Clock: clock.NewSystem()})
+		if err != nil {
+			return nil, err
+		}
+		s.stores[i] = store
+		s.limiters[i] = ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), Counters: store, Bans: petcat.BansOff})
+	}
+	return s, nil
+}
+
+func (s *senders) close() {
+	for i := range s.stores {
+		s.limiters[i].Close()
+		_ = s.stores[i].Close() // the server goes, too
+	}
+}
+
+func (s *senders) subject(name string) subject { return subject{name, "/s", s.run} }
+
+// run sends for so long, and returns how many requests PostgreSQL admitted each second.
+func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
+	var admitted atomic.Int64
+	var failed atomic.Pointer[error]
+	var all sync.WaitGroup
+	local := s.local()
+	begun := time.Now()
+	for i := range connections {
+		l := s.limiters[i%len(s.limiters)]
+		all.Go(func() {
+			for time.Since(begun) < d {
+				id := rand.IntN(s.accounts) + 1
+				got, err := l.Spend(ctx, ratelimit.Charge{
+					Account: petcat.AccountID(id), Key: petcat.KeyID(id), Quota: petcat.Quota{PerMinute: 1e12, PerDay: 1e12},
+				})
+				if err != nil {
+					failed.Store(&err)
+				} else if got.Verdict == ratelimit.Admitted {
+					admitted.Add(1)
+				}
 			}
-		}
-		u, err := h.postgres.Usage()
-		read[postgresCPU] = u.CPU.Seconds()
-		return read, err
+		})
 	}
+	all.Wait()
+	n := admitted.Load() - (s.local() - local)
+	if err := failed.Load(); err != nil {
+		say("   some requests failed, such as: %v", *err)
+	}
+	return float64(n) / time.Since(begun).Seconds(), nil
 }
 
-// each returns how many answers there were to each of what was counted.
-func each(name string) func(report.Sample) float64 {
-	return func(s report.Sample) float64 {
-		if s.Meters[name] == 0 {
-			return 0
-		}
-		return s.Rate / s.Meters[name]
-	}
+// local returns how many requests were decided from memory so far.
+func (s *senders) local() int64 {
+	return int64(s.limiters[0].Local.Load() + s.limiters[1].Local.Load())
 }
 
-// cpuOf returns the microseconds that a server behind petcat took for an answer.
-func cpuOf(name string) func(report.Sample) float64 {
-	return func(s report.Sample) float64 { return s.Meters[name] / s.Rate * 1e6 }
+// nodesList compares the list of a node that counts every request in PostgreSQL with that
+// of one which has SQLite.
+func (b *bench) nodesList(ctx context.Context) error {
+	db, err := b.startPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := b.node(ctx, "nodes-list", db.url, few)
+	if err != nil {
+		return err
+	}
+	one, err := b.node(ctx, "nodes-list-one", "", few)
+	if err != nil {
+		return err
+	}
+	all, err := b.inTurns(ctx, b.wrk("several nodes: list of 10", n.list()), b.wrk("list of 10, one node on SQLite", one.list()))
+	if err != nil {
+		return err
+	}
+	b.report.compare(all[0].name, all[0], "one node on SQLite", all[1], atLeast(0.5))
+	return n.countedElsewhere(ctx)
 }
 
-const (
-	sharedList = "petcat list, PostgreSQL"
-	singleList = "petcat list, SQLite, one node"
-)
-
-// nodesList compares the list of a node that asks PostgreSQL with that of one which does not
-// need it.
-func (s *suite) nodesList(ctx context.Context, group string) error {
-	const what = "several nodes: a fresh list"
-	h, err := s.startShared(ctx, group)
+// countedElsewhere returns an error if the node decided requests from memory.
+func (n *node) countedElsewhere(ctx context.Context) error {
+	a, err := request{method: "GET", url: n.admin + "/metrics", status: 200}.send(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.stop()
-	p, err := s.serveShared(ctx, h, "list", few)
-	if err != nil {
-		return err
+	local, err := number(`(?m)^petcat_limiter_local_total ([\d.e+]+)`)(string(a.body))
+	if err == nil && local > 0 {
+		err = fmt.Errorf("%.0f requests were decided from memory", local)
 	}
-	defer p.Stop()
-	one, err := s.startWith(ctx, few)
-	if err != nil {
-		return err
-	}
-	defer one.Stop()
-
-	sub := p.get(sharedList)
-	sub.meter = h.meter(p, map[string]string{questions: "petcat_catalog_freshness_queries_total"})
-	m, err := s.compare(ctx, group, connections, sub, one.get(singleList))
-	if err != nil {
-		return err
-	}
-	value := func(text, unit string, of func(report.Sample) float64) report.Row {
-		return m.value(group, what+text, unit, sharedList, of, report.Figure{})
-	}
-	s.add(
-		m.ratio(group, what, "/s", sharedList, singleList, rate, report.AtLeast(0.5)),
-		m.ratio(group, what+", p99", "ms", sharedList, singleList, p99, report.Figure{}),
-		m.ratio(group, what+", petcat's CPU per answer", "µs", sharedList, singleList, cpu, report.Figure{}),
-		value(", PostgreSQL's CPU per answer", "µs", cpuOf(postgresCPU)),
-		value(", questions to PostgreSQL", "/s", func(s report.Sample) float64 { return s.Meters[questions] }),
-		value(", lists for each question", "", each(questions)),
-	)
-	return nil
+	return err
 }
 
-// The names of three nodes' subjects.
-const (
-	oneDirect   = "one node"
-	oneBehind   = "one node behind haproxy"
-	threeBehind = "three nodes behind haproxy"
-	threeConfig = "deploy/proxy/three-nodes.cfg"
-	threeNodes  = 3
-)
+// insertTable is petcat's table of categories with its indexes.
+const insertTable = `CREATE TABLE bare (
+	id          bigserial PRIMARY KEY,
+	name        text COLLATE "C" NOT NULL,
+	description text COLLATE "C",
+	revision    bigserial NOT NULL,
+	account_id  bigint NOT NULL,
+	created_at  bigint NOT NULL,
+	deleted_at  bigint
+);
+CREATE INDEX ON bare (revision)`
 
-// nodesThree shows what three nodes and their proxy do on one machine, beside one
-// of them: they share its processors, so this is what they cost, not what they
-// would bring on machines of their own.
-func (s *suite) nodesThree(ctx context.Context, group string) error {
-	const list, create = "several nodes: list, three nodes behind haproxy", "several nodes: durable create, three nodes behind haproxy"
-	h, err := s.startShared(ctx, group)
+// nodesCreate compares durable creates on PostgreSQL with inserts of a row each.
+func (b *bench) nodesCreate(ctx context.Context) error {
+	db, err := b.startPostgres(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.stop()
-	first, err := s.serveShared(ctx, h, "three", few)
+	n, err := b.node(ctx, "nodes-create", db.url, 0)
 	if err != nil {
 		return err
 	}
-	defer first.Stop()
-	nodes := [threeNodes]*server.Server{first.Server}
-	for i := 1; i < threeNodes; i++ {
-		if nodes[i], err = first.Serve(ctx); err != nil {
-			return err
-		}
-		defer nodes[i].Stop()
-	}
-	direct := first.get(oneDirect)
-	subjects := []subject{direct}
-	for name, behind := range map[string][threeNodes]*server.Server{
-		oneBehind: {nodes[0], nodes[0], nodes[0]}, threeBehind: nodes,
-	} {
-		proxy, err := server.Proxy(ctx, s.tools["haproxy"].path, filepath.Join(s.root, threeConfig), h.dir, name, behind)
-		if err != nil {
-			return err
-		}
-		defer proxy.Stop()
-		sub := direct
-		sub.name, sub.server, sub.request.URL = name, proxy, proxy.URL+listPath
-		sub.beside = nodes[:1]
-		if name == threeBehind {
-			sub.beside = nodes[:]
-		}
-		subjects = append(subjects, sub)
-	}
-	if err := s.threeRows(ctx, group, list, ", list", subjects); err != nil {
+	if _, err := db.conn.Exec(ctx, insertTable); err != nil {
 		return err
 	}
-	post, err := first.post("")
+	insert := fmt.Sprintf("INSERT INTO bare (name, description, account_id, created_at) VALUES ('Dogs 1', '%s', 1, 1800000000000)", description)
+	all, err := b.inTurns(ctx, b.wrk("several nodes: durable POST", n.create()), db.pgbench("inserts of one row", insert))
 	if err != nil {
 		return err
 	}
-	for i := range subjects {
-		sub := &subjects[i]
-		url := sub.request.URL
-		sub.status, sub.body, sub.categories, sub.request = post.status, post.body, 0, post.request
-		sub.request.URL = url
-	}
-	return s.threeRows(ctx, group, create, ", create", subjects)
-}
-
-// threeRows measures and compares with the one node and with the one behind a
-// proxy.
-func (s *suite) threeRows(ctx context.Context, group, what, suffix string, subjects []subject) error {
-	named := make([]subject, len(subjects))
-	for i, sub := range subjects {
-		sub.name += suffix
-		named[i] = sub
-	}
-	m, err := s.compare(ctx, group, connections, named...)
-	if err != nil {
-		return err
-	}
-	ours := m.of(threeBehind+suffix, rate).Values
-	for _, yardstick := range []string{oneDirect, oneBehind} {
-		s.add(report.Compare(group, what, "/s", ours, rename(m.of(yardstick+suffix, rate), yardstick), report.Figure{}))
-	}
-	return nil
+	b.report.compare(all[0].name, all[0], "inserts of one row, pgbench", all[1], atLeast(0.7))
+	return n.countedElsewhere(ctx)
 }

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// few is how many categories a list has where its length does not matter.
+const few = 10
+
+// many is a number for large data, smaller in a quick run.
+func (b *bench) many(n int) int {
+	if b.quick {
+		return n / 10
+	}
+	return n
+}
+
+// seeded makes a deployment on SQLite that has so much already.
+func (b *bench) seeded(ctx context.Context, categories, keys int) (*deployment, error) {
+	d, err := b.deploy(ctx, fmt.Sprintf("seeded-%d-%d", categories, keys), "")
+	if err != nil {
+		return nil, err
+	}
+	return d, fill(ctx, d.data(), categories, keys)
+}
+
+// list compares the list of ten categories.
+func (b *bench) list(ctx context.Context) error {
+	n, err := b.node(ctx, "list", "", few)
+	if err != nil {
+		return err
+	}
+	return b.compare(ctx, "list of 10", n.list(), 0.95, 12, func(p *pocketBase) request { return p.list(few) })
+}
+
+// create compares durable creates.
+func (b *bench) create(ctx context.Context) error {
+	n, err := b.node(ctx, "create", "", 0)
+	if err != nil {
+		return err
+	}
+	return b.compare(ctx, "durable POST", n.create(), 0.55, 8, func(p *pocketBase) request { return p.create(n.create().body) })
+}
+
+// compare compares a request to petcat with the same to the bare server, and then with the
+// like to PocketBase, which goes on working for a while when nobody asks it.
+func (b *bench) compare(ctx context.Context, what string, ours request, ofBare, ofPocketBase float64, theirs func(*pocketBase) request) error {
+	bare, err := b.bare(ctx, ours)
+	if err != nil {
+		return err
+	}
+	all, err := b.inTurns(ctx, b.wrk(what+", petcat", ours), b.wrk(what+", bare", bare))
+	if err != nil {
+		return err
+	}
+	b.report.compare(what, all[0], "bare", all[1], atLeast(ofBare))
+	p, err := b.pocketBase(ctx, few)
+	if err != nil {
+		return err
+	}
+	all, err = b.inTurns(ctx, b.wrk(what+", petcat beside PocketBase", ours), b.wrk(what+", PocketBase", theirs(p)))
+	if err == nil {
+		b.report.compare(what, all[0], "PocketBase", all[1], atLeast(ofPocketBase))
+	}
+	return err
+}
+
+// sizes shows that the server's own work does not grow with the list: a 304 is everything
+// but the writing of the list.
+func (b *bench) sizes(ctx context.Context) error {
+	var subjects []subject
+	for _, n := range []int{few, 10_000, b.many(1_000_000)} {
+		d, err := b.seeded(ctx, n, 0)
+		if err != nil {
+			return err
+		}
+		p, err := b.serve(ctx, d)
+		if err != nil {
+			return err
+		}
+		a, err := p.list().send(ctx)
+		if err != nil {
+			return err
+		}
+		unchanged := p.list("If-None-Match: " + a.header.Get("ETag"))
+		unchanged.status = 304
+		subjects = append(subjects, b.wrk("304 to the list of "+format(float64(n), ""), unchanged))
+	}
+	all, err := b.inTurns(ctx, subjects...)
+	if err != nil {
+		return err
+	}
+	for _, s := range all[1:] {
+		b.report.compare(s.name, s, "of 10", all[0], atLeast(0.9))
+	}
+	return nil
+}
+
+// starts measures how long petcat takes until it is ready, and its memory then.
+func (b *bench) starts(ctx context.Context) error {
+	categories, keys, most := b.many(1_000_000), b.many(100_000), b.many(1_000_000)
+	large := fmt.Sprintf("start with %s categories, %s keys", format(float64(categories), ""), format(float64(keys), ""))
+	crowded := fmt.Sprintf("start with %s keys", format(float64(most), ""))
+	var subjects []subject
+	var memory series
+	for _, s := range []struct {
+		name             string
+		categories, keys int
+	}{{large, categories, keys}, {crowded, 0, most}, {"start without any", 0, 0}} {
+		d, err := b.seeded(ctx, s.categories, s.keys)
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, subject{s.name, "s", func(ctx context.Context, _ time.Duration) (float64, error) {
+			p, err := b.serve(ctx, d)
+			if err != nil {
+				return 0, err
+			}
+			defer p.stop()
+			mib, err := p.memory()
+			if s.name == large {
+				memory.values = append(memory.values, mib)
+			}
+			return p.readyIn.Seconds(), err
+		}})
+	}
+	all, err := b.inTurns(ctx, subjects...)
+	if err != nil {
+		return err
+	}
+	more := median(all[1].values) - median(all[2].values)
+	b.report.value(large+": ready", "s", median(all[0].values), atMost(2))
+	b.report.value(large+": resident memory", "MiB", median(memory.values), atMost(350))
+	b.report.value(crowded+": ready, beyond a start without any", "s", more, atMost(3))
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkLoad$", "-benchtime", "1x", "./internal/keyring")
+	cmd.Dir = b.root
+	heap, err := output(cmd, number(`([\d.]+) MB\b`))
+	if err == nil {
+		b.report.value("live heap of 1,000,000 keys", "MB", heap, atMost(150))
+	}
+	return err
+}
+
+// binary looks at the stripped program.
+func (b *bench) binary(context.Context) error {
+	info, err := os.Stat(b.program("petcat"))
+	if err == nil {
+		b.report.value("binary", "MB", float64(info.Size())/1e6, atMost(30))
+	}
+	return err
+}

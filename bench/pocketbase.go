@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+const (
+	password  = "a password for one run"
+	adminName = "admin@example.com"
+	userName  = "user@example.com"
+)
+
+// pocketBase is PocketBase, which runs.
+type pocketBase struct {
+	*process
+	header []string // of a user, who may list and create
+}
+
+// pocketBase starts PocketBase and sets it up through its own API: a collection that
+// signed-in users may list and add to, as its documentation suggests, a user, and
+// categories.
+func (b *bench) pocketBase(ctx context.Context, categories int) (*pocketBase, error) {
+	dir, err := os.MkdirTemp(b.work, "pocketbase-")
+	if err != nil {
+		return nil, err
+	}
+	program, data := b.program("pocketbase"), "--dir="+filepath.Join(dir, "pb_data")
+	if out, err := exec.CommandContext(ctx, program, "superuser", "upsert", adminName, password, data).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("pocketbase: make a superuser: %w: %s", err, out)
+	}
+	address := freeAddress()
+	url := "http://" + address
+	p, err := b.start(ctx, launch{
+		dir: dir, path: program, args: []string{"serve", "--http=" + address, data}, url: url, ready: responds(ctx, url+"/api/health", 200),
+	})
+	if err != nil {
+		return nil, err
+	}
+	pb := &pocketBase{p, []string{contentType}}
+	return pb, pb.setUp(ctx, categories)
+}
+
+func (p *pocketBase) setUp(ctx context.Context, categories int) error {
+	const signedIn = `@request.auth.id != ""`
+	type object = map[string]any
+	steps := []struct {
+		path string
+		body any
+	}{
+		{"/api/collections/_superusers/auth-with-password", object{"identity": adminName, "password": password}},
+		{"/api/collections", object{
+			"name": "categories", "type": "base", "listRule": signedIn, "viewRule": signedIn, "createRule": signedIn,
+			"fields": []object{
+				{"name": "name", "type": "text", "required": true, "max": 1000},
+				{"name": "description", "type": "text", "max": 10000},
+			},
+		}},
+		{"/api/collections/users/records", object{"email": userName, "password": password, "passwordConfirm": password}},
+		{"/api/collections/users/auth-with-password", object{"identity": userName, "password": password}},
+	}
+	for _, s := range steps {
+		a, err := p.post(s.path, marshal(s.body)).send(ctx)
+		if err != nil {
+			return err
+		}
+		var signed struct{ Token string }
+		if err := json.Unmarshal(a.body, &signed); err != nil {
+			return err
+		}
+		if signed.Token != "" { // whoever signed in last sends what follows
+			p.header = []string{contentType, "Authorization: " + signed.Token}
+		}
+	}
+	for i := range categories {
+		if _, err := p.create(marshal(categoryNumber(i + 1))).send(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pocketBase) post(path, body string) request {
+	return request{method: "POST", url: p.url + path, header: p.header, body: body, status: 200}
+}
+
+const records = "/api/collections/categories/records"
+
+func (p *pocketBase) create(body string) request { return p.post(records, body) }
+
+// list asks for all categories on one page.
+func (p *pocketBase) list(categories int) request {
+	return request{method: "GET", url: fmt.Sprintf("%s%s?perPage=%d", p.url, records, categories), header: p.header, status: 200}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+const (
+	path        = "/v1/categories"
+	contentType = "Content-Type: application/json"
+	unlimited   = "1000000000000" // a quota that no measurement reaches
+)
+
+// deployment is petcat's data, with an account that no quota stops.
+type deployment struct {
+	dir    string   // of the data directory, and of the log
+	place  []string // flags that say where the data are
+	bearer string   // the header that shows the key
+}
+
+// deploy makes a deployment: in a directory, or in a PostgreSQL.
+func (b *bench) deploy(ctx context.Context, name, database string) (d *deployment, err error) {
+	d = &deployment{dir: filepath.Join(b.work, name)}
+	d.place = []string{"--data", d.data()}
+	if database != "" {
+		d.place = []string{"--database", database}
+	}
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return nil, err
+	}
+	var key struct{ Key string }
+	for _, command := range [][]string{
+		{"init"},
+		{"account", "create", "bench", "--plan", "enterprise", "--per-minute", unlimited, "--per-day", unlimited},
+		{"key", "create", "bench"},
+	} {
+		cmd := exec.CommandContext(ctx, b.program("petcat"), slices.Concat(command, d.place, []string{"--json"})...)
+		out, err := cmd.Output()
+		if err == nil && command[0] == "key" {
+			err = json.Unmarshal(out, &key)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("petcat %v: %w: %s", command, err, out)
+		}
+	}
+	d.bearer = "Authorization: Bearer " + key.Key
+	return d, nil
+}
+
+func (d *deployment) data() string { return filepath.Join(d.dir, "data") }
+
+// node is a node that runs.
+type node struct {
+	*process
+	*deployment
+	admin string // URL
+}
+
+// serve starts a node as an operator would, with everything on: keys, both windows, bans,
+// metrics, and the log of requests, which goes to a file.
+func (b *bench) serve(ctx context.Context, d *deployment) (*node, error) {
+	api, admin := freeAddress(), freeAddress()
+	p, err := b.start(ctx, launch{
+		dir: d.dir, path: b.program("petcat"), url: "http://" + api, ready: responds(ctx, "http://"+admin+"/readyz", 200),
+		args: append([]string{
+			"serve", "--listen", api, "--admin-listen", admin, "--log-format", "json", "--log-level", "info",
+			"--bans", "enforce", "--shutdown-timeout", "2s",
+		}, d.place...),
+	})
+	return &node{p, d, "http://" + admin}, err
+}
+
+// node makes a deployment, on SQLite or in a PostgreSQL, starts a node, and creates so many
+// categories through the API.
+func (b *bench) node(ctx context.Context, name, database string, categories int) (*node, error) {
+	d, err := b.deploy(ctx, name, database)
+	if err != nil {
+		return nil, err
+	}
+	n, err := b.serve(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	for i := range categories {
+		create := n.create()
+		create.body = marshal(categoryNumber(i + 1))
+		if _, err := create.send(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+func (n *node) list(more ...string) request {
+	return request{method: "GET", url: n.url + path, header: append([]string{n.bearer}, more...), status: 200}
+}
+
+func (n *node) create() request {
+	return request{
+		method: "POST", url: n.url + path, header: []string{n.bearer, contentType},
+		body: marshal(categoryNumber(1)), status: 201,
+	}
+}
+
+// bare starts the server that gives the response to r again and again, and returns the
+// request for it.
+func (b *bench) bare(ctx context.Context, r request) (request, error) {
+	a, err := r.send(ctx)
+	if err != nil {
+		return r, err
+	}
+	file := filepath.Join(b.work, "response")
+	if err := os.WriteFile(file, a.wire, 0o600); err != nil {
+		return r, err
+	}
+	address := freeAddress()
+	r.url = "http://" + address + path
+	_, err = b.start(ctx, launch{
+		dir: b.work, path: b.program("bare"), args: []string{address, file}, url: r.url,
+		ready: func() bool { _, err := r.send(ctx); return err == nil },
+	})
+	return r, err
+}
+
+func marshal(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // what is marshaled here always can be
+	}
+	return string(text)
+}
