@@ -151,8 +151,8 @@ hostile: need-go ## Hold CONNECTIONS=2000 of every hostile kind open
 	PETCAT_CONNECTIONS=$(CONNECTIONS) $(LONG) ./e2e -run '^TestHostile' -timeout 2h
 
 .PHONY: bench
-bench: need-go ## Measure petcat beside its peers: table, results, plots (BENCHFLAGS='-only create')
-	cd bench && go run . $(BENCHFLAGS)
+bench: need-go ## Measure each figure: table, results, plots (BENCHFLAGS='-only create'; -quick)
+	cd bench && go run -mod=mod . $(BENCHFLAGS)
 
 .PHONY: bench-go
 bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
