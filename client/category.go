@@ -6,7 +6,10 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
+	"strings"
 )
 
 // Category is a class of pets.
@@ -43,11 +46,7 @@ type CategoryChange struct {
 // Categories are the operations on categories. All accounts share one list of them.
 type Categories struct{ client *Client }
 
-const (
-	categoriesPath = "/categories"
-	typeJSON       = "application/json"
-	typeMergePatch = "application/merge-patch+json"
-)
+const categoriesPath = "/categories"
 
 // Create creates a category. The service has it on disk when Create returns it. After an
 // [ErrOutcomeUnknown] it may exist: only a retry with the same IdempotencyKey can
@@ -57,7 +56,7 @@ func (s *Categories) Create(ctx context.Context, n NewCategory) (Category, error
 		n.IdempotencyKey = rand.Text()
 	}
 	return s.one(ctx, &call{
-		name: "create category", method: http.MethodPost, path: categoriesPath, body: n, bodyType: typeJSON,
+		name: "create category", method: http.MethodPost, path: categoriesPath, body: n, bodyType: "application/json",
 		header: map[string]string{headerIdempotencyKey: n.IdempotencyKey}, retryable: true,
 	})
 }
@@ -90,7 +89,7 @@ func (s *Categories) ListIfChanged(ctx context.Context, etag string) (list []Cat
 // Pages returns the list in pages. Each page takes one request, which is sent when the loop
 // asks for it. After an error there are no more pages. A category that is created or deleted
 // meanwhile may or may not be in them.
-func (s *Categories) Pages(ctx context.Context, p Paging) iter.Seq2[[]Category, error] {
+func (s *Categories) Pages(ctx context.Context, p PageOptions) iter.Seq2[[]Category, error] {
 	return pages[Category](ctx, s.client, call{
 		name: "list categories", method: http.MethodGet, path: categoriesPath, query: p.query(),
 		maxBody: maxListBody, retryable: true,
@@ -99,7 +98,7 @@ func (s *Categories) Pages(ctx context.Context, p Paging) iter.Seq2[[]Category, 
 
 // All returns all categories one by one. It reads them in pages of 1,000.
 func (s *Categories) All(ctx context.Context) iter.Seq2[Category, error] {
-	return elements(s.Pages(ctx, Paging{}))
+	return elements(s.Pages(ctx, PageOptions{}))
 }
 
 // Get returns one category, with its ETag.
@@ -122,7 +121,7 @@ func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange
 		}
 	}
 	return s.one(ctx, &call{
-		name: "update category", method: http.MethodPatch, path: categoryPath(id), body: patch, bodyType: typeMergePatch,
+		name: "update category", method: http.MethodPatch, path: categoryPath(id), body: patch, bodyType: "application/merge-patch+json",
 		header: map[string]string{"If-Match": change.IfMatch},
 	})
 }
@@ -165,3 +164,83 @@ func (s *Categories) one(ctx context.Context, r *call) (Category, error) {
 }
 
 func categoryPath(id int64) string { return categoriesPath + "/" + strconv.FormatInt(id, 10) }
+
+// PageOptions says how a list is read in pages.
+type PageOptions struct {
+	// Limit is how many elements a page has at most, 1 to 1,000. 0 means 1,000.
+	Limit int
+	// After is an id: the first page begins after it.
+	After int64
+}
+
+// maxPage is the most elements that the service puts into a page.
+const maxPage = 1000
+
+func (p PageOptions) query() url.Values {
+	if p.Limit == 0 {
+		p.Limit = maxPage
+	}
+	q := url.Values{"limit": {strconv.Itoa(p.Limit)}}
+	if p.After != 0 {
+		q.Set("after", strconv.FormatInt(p.After, 10))
+	}
+	return q
+}
+
+// nextLink finds the next page in a Link header.
+var nextLink = regexp.MustCompile(`<([^<>]*)>[^<>]*;\s*rel="?next\b`)
+
+// pages returns the pages of a list. Each page takes one request, which is sent when the
+// loop asks for it. After an error there are no more pages.
+func pages[T any](ctx context.Context, c *Client, first call) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		for query := first.query; query != nil; {
+			r := first
+			r.query = query
+			page, res, err := fetch[[]T](ctx, c, &r)
+			if err == nil {
+				if query, err = nextPage(res.header, r.query); err != nil {
+					err = r.failed(err, nil)
+				}
+			}
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// nextPage returns the query of the page after a response's, nil if it was the last. Only the
+// query of the link is used, so that a link cannot lead the key to another host.
+func nextPage(h http.Header, query url.Values) (url.Values, error) {
+	found := nextLink.FindStringSubmatch(strings.Join(h.Values("Link"), ", "))
+	if found == nil {
+		return nil, nil
+	}
+	to, err := url.Parse(found[1])
+	if err != nil {
+		return nil, err
+	}
+	next := to.Query()
+	if next.Encode() == query.Encode() {
+		return nil, errors.New("the next page is the same page")
+	}
+	return next, nil
+}
+
+// elements returns the elements of all pages.
+func elements[T any](pages iter.Seq2[[]T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for page, err := range pages {
+			for _, element := range page {
+				if !yield(element, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+		}
+	}
+}

@@ -143,7 +143,7 @@ func TestLinkToAnotherHost(t *testing.T) {
 		})))
 		var failure error
 		n := 0
-		for page, err := range api.Categories.Pages(t.Context(), client.Paging{Limit: 2}) {
+		for page, err := range api.Categories.Pages(t.Context(), client.PageOptions{Limit: 2}) {
 			failure = err
 			n += len(page)
 		}

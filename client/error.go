@@ -112,7 +112,7 @@ const maxErrorBody = 64 << 10
 
 // readError reads a response that is not a success.
 func readError(res *http.Response) *Error {
-	e := &Error{Status: res.StatusCode, RequestID: res.Header.Get(headerRequestID), RetryAfter: retryAfter(res.Header)}
+	e := &Error{Status: res.StatusCode, RequestID: res.Header.Get("X-Request-Id"), RetryAfter: retryAfter(res.Header)}
 	if res.StatusCode < http.StatusBadRequest {
 		e.Message = "redirects are not followed, because the key is for one service alone; if you trust it, use the URL of " + res.Header.Get("Location")
 		return e
@@ -131,11 +131,8 @@ func readError(res *http.Response) *Error {
 	return e
 }
 
-// retryAfter reads Retry-After, which is in whole seconds.
+// retryAfter reads Retry-After, which is in whole seconds. It is 0 if there is none.
 func retryAfter(h http.Header) time.Duration {
-	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 32)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
+	n, _ := strconv.ParseInt(h.Get("Retry-After"), 10, 64)
+	return seconds(n)
 }

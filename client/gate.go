@@ -245,13 +245,9 @@ func (p *pass) unanswered() {
 // spent returns the error that the service would answer with while no requests of a window
 // remain.
 func spent(w Window) *Error {
-	e := &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded}
+	e := &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded, Message: fmt.Sprintf("all %d requests of the %s are used", w.Limit, w.Name)}
 	if w.Name == "day" {
 		e.Code = CodeDailyQuotaExceeded
-	}
-	e.Message = fmt.Sprintf("all %d requests of the window are used", w.Limit)
-	if w.Name != "" {
-		e.Message = fmt.Sprintf("all %d requests of the %s are used", w.Limit, w.Name)
 	}
 	return e
 }

@@ -152,28 +152,3 @@ func TestGateLongWaits(t *testing.T) {
 		})
 	}
 }
-
-// TestGateKnowsOnlyTheContract: a service without RateLimit, whose clock is another, is
-// understood by the three headers of the contract.
-func TestGateKnowsOnlyTheContract(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(10, 1000)
-		c := dial(t, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
-			res, err := s.RoundTrip(r)
-			if err == nil {
-				ahead := time.Now().Add(24 * time.Hour)
-				res.Header.Del("RateLimit")
-				res.Header.Del("RateLimit-Policy")
-				res.Header.Set("Date", ahead.UTC().Format(http.TimeFormat))
-				res.Header.Set("X-RateLimit-Reset", fmt.Sprint(ahead.Truncate(time.Minute).Add(time.Minute).Unix()))
-			}
-			return res, err
-		})))
-		begun := time.Now()
-		must(t, createAll(t.Context(), c, "cat", 25))
-		requests := s.log()
-		if took := time.Since(begun); refused(requests) != 0 || took < 2*time.Minute || took > 2*time.Minute+3*time.Second {
-			t.Errorf("%d requests were refused; it took %s, want 2 minutes", refused(requests), took)
-		}
-	})
-}

@@ -46,7 +46,7 @@ func TestClient(t *testing.T) {
 	}
 	known.check(t, func() []category { return n.categories(k.Key) })
 	pages := 0
-	for page, err := range c.Categories.Pages(t.Context(), client.Paging{Limit: 100}) {
+	for page, err := range c.Categories.Pages(t.Context(), client.PageOptions{Limit: 100}) {
 		must(t, err)
 		pages += len(page)
 	}

@@ -151,7 +151,7 @@ the list in other programs, see petcat category export.`,
 		if !c.cmd.Flags().Changed("limit") && !c.cmd.Flags().Changed("after") {
 			categories, err = api.Categories.List(c.ctx())
 		} else {
-			for categories, err = range api.Categories.Pages(c.ctx(), client.Paging{Limit: *limit, After: *after}) {
+			for categories, err = range api.Categories.Pages(c.ctx(), client.PageOptions{Limit: *limit, After: *after}) {
 				break // one page was asked for
 			}
 		}

@@ -174,7 +174,7 @@ func (f *importCommand) progress(c *client.Client, done, total int64, perSecond 
 	} else if done > 0 {
 		end = max(wait, time.Duration(float64(left)/perSecond*float64(time.Second))).Round(time.Second).String() + " left"
 	}
-	if _, why := c.Held(); why != nil { // the client holds requests back
+	if _, why := c.Paused(); why != nil { // the client holds requests back
 		end += fmt.Sprintf(", waiting %s", why.RetryAfter)
 	}
 	return fmt.Sprintf("%3d%%, %s of %s rows created, %.0f/s, %s", 100*done/max(total, 1), humanize.Comma(done), humanize.Comma(total), perSecond, end)
