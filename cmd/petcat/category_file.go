@@ -203,8 +203,8 @@ func (f *importCommand) report(complete bool, took time.Duration) error {
 	}
 	return f.print(record{
 		{"file", f.file}, {"complete", complete}, {"created", f.created}, {"existing", f.existing}, {"refused", refused}, {"seconds", took.Seconds()},
-	}, "%s: %s created, %s existed already, %s refused, in %s.", f.file, counted(f.created, "row", "rows"),
-		humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), took.Round(100*time.Millisecond))
+	}, "%s: %s created, %s existed already, %s refused.", f.file, counted(f.created, "row", "rows"),
+		humanize.Comma(f.existing), humanize.Comma(int64(len(refused))))
 }
 
 // verdict returns the error of the command. err is the error of its import, and day the day of
