@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -71,8 +72,8 @@ func TestWhoWaitedIsAdmitted(t *testing.T) {
 			w := &trueTime{now: noon.Add(30 * time.Second).UnixNano()}
 			counts := &slowCounters{counters{clock: w, used: make(map[petcat.AccountID]petcat.QuotaCount)}, w}
 			own := &nodeClock{of: w}
-			node := ratelimit.New(ratelimit.Options{Clock: own, Counters: counts, Bans: petcat.BansOff})
-			other := ratelimit.New(ratelimit.Options{Clock: &nodeClock{of: w}, Counters: counts, Bans: petcat.BansOff})
+			node := ratelimit.New(ratelimit.Options{Clock: own, Counters: counts, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
+			other := ratelimit.New(ratelimit.Options{Clock: &nodeClock{of: w}, Counters: counts, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
 			defer node.Close()
 			defer other.Close()
 			spend := func(l *ratelimit.Limiter) ratelimit.Decision {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,17 +17,15 @@ import (
 )
 
 const (
-	// silence is how long a call waits for its answer, and for how long no call must have
-	// been answered before memory decides. With 250 ms, a busy database without any fault
-	// let most accounts exceed their quotas.
+	// silence is how long a call waits for its answer, how long a request waits for its
+	// turn, and for how long no call must have been answered before memory decides. With
+	// 250 ms, a busy database without any fault let most accounts exceed their quotas.
 	silence = time.Second
-	// patience is how long a request waits for its turn.
-	patience = time.Second
 	// trust is how long memory decides at most; after that, requests are refused.
 	trust = 30 * time.Second
 	// Requests that arrive while callsAtOnce calls are under way share the next one.
 	callsAtOnce, requestsInCall = 2, 64
-	// maxWaiting is more requests than the counters decide within patience.
+	// maxWaiting is more requests than the counters decide within silence.
 	maxWaiting = 16_384
 )
 
@@ -56,7 +56,7 @@ func expired(r *pending, now clock.Reading) error {
 	switch {
 	case r.live.Err() != nil:
 		return ErrSilent
-	case time.Duration(now.Mono-r.since) > patience:
+	case time.Duration(now.Mono-r.since) > silence:
 		return errOverloaded
 	}
 	return nil
@@ -64,6 +64,7 @@ func expired(r *pending, now clock.Reading) error {
 
 // pulse knows whether the counters answer.
 type pulse struct {
+	logger  *slog.Logger
 	probing atomic.Bool // a request finds out whether silent counters answer again
 
 	mu       sync.Mutex
@@ -82,11 +83,12 @@ func (p *pulse) heard(at int64) {
 	if p.live == nil || p.ended != 0 {
 		p.live, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // it belongs to no single request
 		p.ended = 0
+		p.logger.Info("the database decides the limits")
 	}
 }
 
 // judge decides what becomes of the requests of a failed call; nil: that is still open.
-func (p *pulse) judge(sent, now int64) error {
+func (p *pulse) judge(sent, now int64, cause error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -97,6 +99,7 @@ func (p *pulse) judge(sent, now int64) error {
 	case p.ended == 0:
 		p.ended = now
 		p.end()
+		p.logger.Error("the database does not decide the limits; this node decides from memory, for 30 seconds at most", "error", cause)
 	}
 	return ErrSilent
 }
@@ -127,16 +130,13 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 		live = context.Background() //nolint:forbidigo // a probe waits for its call
 	}
 	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono, live: live}
-	switch err := l.calls.Submit(live, r); {
-	case err == nil:
-		return r.got, nil
-	case live.Err() != nil || errors.Is(err, ErrSilent):
+	err = l.calls.Submit(live, r)
+	if err != nil && (live.Err() != nil || errors.Is(err, ErrSilent)) {
 		return got, cmp.Or(l.Err(), ErrSilent)
-	case errors.Is(err, groupcommit.ErrFull):
+	} else if errors.Is(err, groupcommit.ErrFull) {
 		return got, errOverloaded
-	default:
-		return got, err
 	}
+	return r.got, err
 }
 
 // charge has requests decided in one call. A call is never repeated, because the first one
@@ -152,8 +152,8 @@ func (l *Limiter) charge(group []*pending) error {
 	defer cancel()
 	counts, err := l.Counters.Charge(ctx, charges)
 	for err != nil { // one failure is no silence: others may be answered
-		if verdict := l.pulse.judge(sent.Mono, l.Clock.Read().Mono); verdict != nil {
-			return verdict
+		if verdict := l.pulse.judge(sent.Mono, l.Clock.Read().Mono, err); verdict != nil {
+			return fmt.Errorf("%w: %w", verdict, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ func sharing(t *testing.T, test func(t *testing.T, s *service, c *scripted)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := newScripted()
-		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Bans: petcat.BansOff})}
+		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})}
 		test(t, s, c)
 		s.Close()
 	})
@@ -286,7 +287,7 @@ func TestStallsAreExact(t *testing.T) {
 		})
 		nodes := make([]*ratelimit.Limiter, 4)
 		for i := range nodes {
-			nodes[i] = ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Bans: petcat.BansOff})
+			nodes[i] = ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
 		}
 		var mu sync.Mutex
 		admitted := make(map[slot]int64)

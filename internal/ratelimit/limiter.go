@@ -93,9 +93,6 @@ type account struct {
 	sent, heard clock.Reading
 }
 
-// SweepEvery is how often Sweep is to be called.
-const SweepEvery = 10 * time.Minute
-
 const minutesPerDay = 24 * 60
 
 // New returns a running limiter. Close ends it.
@@ -107,6 +104,7 @@ func New(o Options) *Limiter {
 		l.shards[i].accounts = make(map[petcat.AccountID]*account)
 	}
 	if o.Counters != nil {
+		l.pulse.logger = o.Logger
 		l.pulse.heard(now.Mono)
 		l.calls = groupcommit.New(groupcommit.Options[*pending]{
 			Commit: l.charge, Expired: expired, Clock: o.Clock, Observe: o.Observe,

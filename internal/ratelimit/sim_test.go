@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -103,7 +104,7 @@ type node struct {
 
 func (w *world) newNode() *node {
 	n := &node{w: w, pending: make(map[slot]int64), step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), answered: time.Now().Add(-time.Hour)}
-	n.Limiter = ratelimit.New(ratelimit.Options{Clock: n, Counters: n, Bans: petcat.BansOff})
+	n.Limiter = ratelimit.New(ratelimit.Options{Clock: n, Counters: n, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
 	go func() {
 		for {
 			time.Sleep(time.Second)

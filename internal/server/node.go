@@ -149,6 +149,9 @@ func (n *Node) every(wait func() time.Duration, fn func(context.Context)) {
 // onClose has close call fn before all that it was told earlier.
 func (n *Node) onClose(fn func(context.Context) error) { n.closers = append(n.closers, fn) }
 
+// sweepInterval is how often the limiter drops the accounts of past days.
+const sweepInterval = 10 * time.Minute
+
 // startLimiter starts to count: in memory if this is the only node, else in the database.
 // Each ban is counted in the metrics and logged.
 func (n *Node) startLimiter(context.Context) error {
@@ -162,7 +165,7 @@ func (n *Node) startLimiter(context.Context) error {
 		},
 	})
 	n.every(func() time.Duration { return checkInterval }, func(context.Context) { n.limiter.Check() })
-	n.every(func() time.Duration { return ratelimit.SweepEvery }, func(context.Context) { n.limiter.Sweep() })
+	n.every(func() time.Duration { return sweepInterval }, func(context.Context) { n.limiter.Sweep() })
 	n.onClose(func(context.Context) error {
 		n.limiter.Close()
 		return nil
