@@ -15,7 +15,7 @@ func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (m
 	all := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
 	err := s.db.Read(ctx, "find keys by their hashes", func(c Conn) error {
 		for _, h := range hashes {
-			credential, found, err := one(c, scanCredential, query, h[:])
+			credential, found, err := one(c, credentialInto, query, h[:])
 			if err != nil {
 				return err
 			}
@@ -36,29 +36,19 @@ func columnsOf(table, columns string) string {
 	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
 }
 
-func scanCredential(scan Scan) (c petcat.Credential, err error) {
-	// One row is read into two scans: the first only collects where its columns go.
-	c.Account, err = scanAccount(func(account ...any) error {
-		var err error
-		c.Key, err = scanKey(func(key ...any) error { return scan(slices.Concat(key, account)...) })
-		return err
-	})
-	return c, err
+func credentialInto(c *petcat.Credential) []any {
+	return slices.Concat(keyInto(&c.Key), accountInto(&c.Account))
 }
 
 const selectKeyAccess = `SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL FROM api_keys`
 
-func scanKeyAccess(scan Scan) (petcat.KeyAccess, error) {
-	var k petcat.KeyAccess
-	var expires *int64
-	err := scan((*hash)(&k.Hash), (*int64)(&k.ID), (*int64)(&k.Account), &expires, &k.ReadOnly, &k.Disabled, &k.Revoked)
-	k.ExpiresAt = fromMillis(expires)
-	return k, err
+func keyAccessInto(k *petcat.KeyAccess) []any {
+	return []any{(*hash)(&k.Hash), (*int64)(&k.ID), (*int64)(&k.Account), (*moment)(&k.ExpiresAt), &k.ReadOnly, &k.Disabled, &k.Revoked}
 }
 
 // EachKeyAccess implements [petcat.AccessStore].
 func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error {
-	return each(ctx, s, "read the keys", scanKeyAccess, fn, selectKeyAccess)
+	return each(ctx, s, "read the keys", keyAccessInto, fn, selectKeyAccess)
 }
 
 // AccessChangesSince implements [petcat.AccessStore]. If no account, key or ban changed, it
@@ -89,18 +79,18 @@ func accessChanges(conn Conn, after petcat.Revision) (c petcat.AccessChange, err
 	if _, err := conn.QueryRow(counter, nil, (*int64)(&c.Revision), (*int64)(&access)); err != nil || access <= after {
 		return c, err
 	}
-	if c.Keys, err = all(conn, scanKeyAccess, keys, int64(after)); err != nil {
+	if c.Keys, err = all(conn, keyAccessInto, keys, int64(after)); err != nil {
 		return c, err
 	}
-	if c.Accounts, err = all(conn, scanAccount, accounts, int64(after)); err != nil {
+	if c.Accounts, err = all(conn, accountInto, accounts, int64(after)); err != nil {
 		return c, err
 	}
-	c.Bans, err = all(conn, scanBan, bans, int64(after))
+	c.Bans, err = all(conn, banInto, bans, int64(after))
 	return c, err
 }
 
 // Revision implements [petcat.AccessStore].
 func (s *Store) Revision(ctx context.Context) (petcat.Revision, error) {
-	r, _, err := find(ctx, s, "read the revision", scanNumber[petcat.Revision], `SELECT revision FROM counter WHERE id = 1`)
-	return r, err
+	r, _, err := find(ctx, s, "read the revision", oneColumn[int64], `SELECT revision FROM counter WHERE id = 1`)
+	return petcat.Revision(r), err
 }

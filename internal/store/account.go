@@ -9,12 +9,8 @@ import (
 
 const accountColumns = `id, name, plan, per_minute, per_day, created_at, closed_at`
 
-func scanAccount(scan Scan) (petcat.Account, error) {
-	var a petcat.Account
-	var created, closed *int64
-	err := scan((*int64)(&a.ID), &a.Name, (*string)(&a.Plan), &a.Quota.PerMinute, &a.Quota.PerDay, &created, &closed)
-	a.CreatedAt, a.ClosedAt = fromMillis(created), fromMillis(closed)
-	return a, err
+func accountInto(a *petcat.Account) []any {
+	return []any{(*int64)(&a.ID), &a.Name, (*string)(&a.Plan), &a.Quota.PerMinute, &a.Quota.PerDay, (*moment)(&a.CreatedAt), (*moment)(&a.ClosedAt)}
 }
 
 // CreateAccount implements [petcat.AccountStore].
@@ -49,7 +45,7 @@ func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, er
 	if id, isID := petcat.ParseAccountRef(ref); isID {
 		query, arg = accountByID, int64(id)
 	}
-	a, found, err := find(ctx, s, "find account", scanAccount, query, arg)
+	a, found, err := find(ctx, s, "find account", accountInto, query, arg)
 	if err == nil && !found {
 		err = noAccount(ref)
 	}
@@ -71,7 +67,7 @@ func noAccount(ref string) error {
 // EachAccount implements [petcat.AccountStore].
 func (s *Store) EachAccount(ctx context.Context, fn func(petcat.Account) error) error {
 	const query = `SELECT ` + accountColumns + ` FROM accounts ORDER BY id`
-	return each(ctx, s, "read accounts", scanAccount, fn, query)
+	return each(ctx, s, "read accounts", accountInto, fn, query)
 }
 
 // ChangeSubscription implements [petcat.AccountStore].
@@ -117,7 +113,7 @@ func (t *Tx) closeAccount(by petcat.Actor, id petcat.AccountID) (petcat.Account,
 
 // account reads an account in the transaction.
 func (t *Tx) account(id petcat.AccountID) (petcat.Account, error) {
-	a, found, err := one(t, scanAccount, accountByID, int64(id))
+	a, found, err := one(t, accountInto, accountByID, int64(id))
 	if err == nil && !found {
 		err = noAccount(id.String())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"petcat"
 )
@@ -57,19 +56,16 @@ func (t *Tx) findChain() error {
 	return err
 }
 
-func scanAuditEntry(scan Scan) (petcat.AuditEntry, error) {
-	var e petcat.AuditEntry
-	var at int64
-	err := scan(&e.Sequence, &at, (*string)(&e.Actor), &e.Action, &e.Subject, &e.Detail, (*hash)(&e.Hash))
-	e.At = time.UnixMilli(at).UTC()
-	return e, err
+func auditInto(e *petcat.AuditEntry) []any {
+	return []any{&e.Sequence, (*moment)(&e.At), (*string)(&e.Actor), &e.Action, &e.Subject, &e.Detail, (*hash)(&e.Hash)}
 }
 
 // CheckAudit adds all entries of the audit log to a check.
 func CheckAudit(c Conn, check *petcat.AuditCheck) error {
 	query, _ := auditQuery(petcat.AuditQuery{})
-	return c.Query(func(row Scan) error {
-		e, err := scanAuditEntry(row)
+	return c.Query(func(scan Scan) error {
+		var e petcat.AuditEntry
+		err := scan(auditInto(&e)...)
 		check.Add(e)
 		return err
 	}, query)
@@ -78,7 +74,7 @@ func CheckAudit(c Conn, check *petcat.AuditCheck) error {
 // EachAuditEntry implements [petcat.AuditStore].
 func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
 	query, args := auditQuery(q)
-	return each(ctx, s, "read the audit log", scanAuditEntry, fn, query, args...)
+	return each(ctx, s, "read the audit log", auditInto, fn, query, args...)
 }
 
 // auditQuery returns the statement that reads what q chooses, and its arguments.

@@ -8,12 +8,11 @@ import (
 
 const banColumns = `key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by`
 
-func scanBan(scan Scan) (petcat.Ban, error) {
-	var b petcat.Ban
-	var started, ends, lifted *int64
-	err := scan((*int64)(&b.Key), (*int64)(&b.Account), &b.Level, &started, &ends, &b.EarlyRetries, &b.Shadow, &lifted, (*string)(&b.LiftedBy))
-	b.StartedAt, b.EndsAt, b.LiftedAt = fromMillis(started), fromMillis(ends), fromMillis(lifted)
-	return b, err
+func banInto(b *petcat.Ban) []any {
+	return []any{
+		(*int64)(&b.Key), (*int64)(&b.Account), &b.Level, (*moment)(&b.StartedAt), (*moment)(&b.EndsAt), &b.EarlyRetries, &b.Shadow,
+		(*moment)(&b.LiftedAt), (*string)(&b.LiftedBy),
+	}
 }
 
 // SaveBan implements [petcat.BanStore].
@@ -51,13 +50,13 @@ func (t *Tx) putBan(b petcat.Ban) error {
 // lastBan returns the last ban of a key, if it has one.
 func (t *Tx) lastBan(key petcat.KeyID) (b petcat.Ban, found bool, err error) {
 	const query = `SELECT ` + banColumns + ` FROM bans WHERE key_id = ?`
-	return one(t, scanBan, query, int64(key))
+	return one(t, banInto, query, int64(key))
 }
 
 // EachBan implements [petcat.BanStore].
 func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
 	const query = `SELECT ` + banColumns + ` FROM bans ORDER BY key_id`
-	return each(ctx, s, "read bans", scanBan, fn, query)
+	return each(ctx, s, "read bans", banInto, fn, query)
 }
 
 // LiftBan implements [petcat.BanStore].

@@ -161,7 +161,7 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 		if err != nil {
 			return err
 		}
-		switch _, inUse, err := one(t, scanNumber[petcat.PetID], used, int64(d.ID)); {
+		switch _, inUse, err := one(t, oneColumn[int64], used, int64(d.ID)); {
 		case err != nil:
 			return err
 		case inUse:
@@ -198,15 +198,13 @@ const categoryColumns = `id, name, description, revision, deleted_at IS NOT NULL
 // SelectCategories reads all categories.
 const SelectCategories = `SELECT ` + categoryColumns + ` FROM categories ORDER BY id`
 
-func scanCategory(scan Scan) (petcat.RevisedCategory, error) {
-	var c petcat.RevisedCategory
-	err := scan((*int64)(&c.ID), &c.Name, &c.Description, (*int64)(&c.Revision), &c.Deleted)
-	return c, err
+func categoryInto(c *petcat.RevisedCategory) []any {
+	return []any{(*int64)(&c.ID), &c.Name, &c.Description, (*int64)(&c.Revision), &c.Deleted}
 }
 
 // EachCategory implements [petcat.CategoryStore].
 func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error {
-	return each(ctx, s, "read categories", scanCategory, fn, SelectCategories)
+	return each(ctx, s, "read categories", categoryInto, fn, SelectCategories)
 }
 
 // FeedPage is how many categories one statement of [Store.CategoriesSince] reads.
@@ -225,7 +223,7 @@ func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn f
 	const query = `SELECT ` + categoryColumns + ` FROM categories WHERE revision > ? ORDER BY revision LIMIT ?`
 	for last := after; ; {
 		rows := 0
-		err := each(ctx, s, "read changed categories", scanCategory, func(c petcat.RevisedCategory) error {
+		err := each(ctx, s, "read changed categories", categoryInto, func(c petcat.RevisedCategory) error {
 			if err := fn(c); err != nil {
 				return err
 			}

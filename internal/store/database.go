@@ -97,20 +97,20 @@ func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, er
 	return v, nil
 }
 
+// columns returns where the columns of a row go.
+type columns[T any] func(*T) []any
+
 // one reads one row, and reports whether there is one.
-func one[T any](c Conn, scan func(Scan) (T, error), query string, args ...any) (v T, found bool, err error) {
-	v, err = scan(func(into ...any) error {
-		var err error
-		found, err = c.QueryRow(query, args, into...)
-		return err
-	})
+func one[T any](c Conn, into columns[T], query string, args ...any) (v T, found bool, err error) {
+	found, err = c.QueryRow(query, args, into(&v)...)
 	return v, found, err
 }
 
 // all reads all rows.
-func all[T any](c Conn, scan func(Scan) (T, error), query string, args ...any) (rows []T, err error) {
-	err = c.Query(func(row Scan) error {
-		v, err := scan(row)
+func all[T any](c Conn, into columns[T], query string, args ...any) (rows []T, err error) {
+	err = c.Query(func(scan Scan) error {
+		var v T
+		err := scan(into(&v)...)
 		rows = append(rows, v)
 		return err
 	}, query, args...)
@@ -118,30 +118,23 @@ func all[T any](c Conn, scan func(Scan) (T, error), query string, args ...any) (
 }
 
 // find reads one row outside of a transaction, and reports whether there is one.
-func find[T any](ctx context.Context, s *Store, doing string, scan func(Scan) (T, error), query string, args ...any) (v T, found bool, err error) {
+func find[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args ...any) (v T, found bool, err error) {
 	err = s.db.Read(ctx, doing, func(c Conn) error {
 		var err error
-		v, found, err = one(c, scan, query, args...)
+		v, found, err = one(c, into, query, args...)
 		return err
 	})
 	return v, found, err
 }
 
 // list reads some rows outside of a transaction.
-func list[T any](ctx context.Context, s *Store, doing string, scan func(Scan) (T, error), query string, args ...any) (rows []T, err error) {
+func list[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args ...any) (rows []T, err error) {
 	err = s.db.Read(ctx, doing, func(c Conn) error {
 		var err error
-		rows, err = all(c, scan, query, args...)
+		rows, err = all(c, into, query, args...)
 		return err
 	})
 	return rows, err
-}
-
-// scanNumber reads the one column of a row.
-func scanNumber[T ~int64](scan Scan) (T, error) {
-	var n int64
-	err := scan(&n)
-	return T(n), err
 }
 
 // stopped wraps an error of a caller's function, so that it is not taken for one of the
@@ -150,11 +143,11 @@ type stopped struct{ error }
 
 // each calls fn for every row of a query, and stops at its first error, which it
 // returns as it is.
-func each[T any](ctx context.Context, s *Store, doing string, scan func(Scan) (T, error), fn func(T) error, query string, args ...any) error {
+func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
 	var by error
-	err := s.db.Each(ctx, doing, func(row Scan) error {
-		v, err := scan(row)
-		if err != nil {
+	err := s.db.Each(ctx, doing, func(scan Scan) error {
+		var v T
+		if err := scan(into(&v)...); err != nil {
 			return err
 		}
 		if by = fn(v); by != nil {

@@ -10,13 +10,11 @@ const keyColumns = `id, account_id, label, hint, created_at, expires_at, disable
 
 const keyByID = `SELECT ` + keyColumns + ` FROM api_keys WHERE id = ?`
 
-func scanKey(scan Scan) (petcat.Key, error) {
-	var k petcat.Key
-	var created, expires, disabled, revoked *int64
-	err := scan((*int64)(&k.ID), (*int64)(&k.Account), &k.Label, &k.Hint, &created, &expires, &disabled, &revoked, (*int64)(&k.Successor), &k.ReadOnly)
-	k.CreatedAt, k.ExpiresAt = fromMillis(created), fromMillis(expires)
-	k.DisabledAt, k.RevokedAt = fromMillis(disabled), fromMillis(revoked)
-	return k, err
+func keyInto(k *petcat.Key) []any {
+	return []any{
+		(*int64)(&k.ID), (*int64)(&k.Account), &k.Label, &k.Hint, (*moment)(&k.CreatedAt), (*moment)(&k.ExpiresAt), (*moment)(&k.DisabledAt),
+		(*moment)(&k.RevokedAt), (*int64)(&k.Successor), &k.ReadOnly,
+	}
 }
 
 // CreateKey implements [petcat.KeyStore].
@@ -68,14 +66,14 @@ func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(p
 	const all = `SELECT ` + keyColumns + ` FROM api_keys ORDER BY id`
 	const ofAccount = `SELECT ` + keyColumns + ` FROM api_keys WHERE account_id = ? ORDER BY id`
 	if account == 0 {
-		return each(ctx, s, "read keys", scanKey, fn, all)
+		return each(ctx, s, "read keys", keyInto, fn, all)
 	}
-	return each(ctx, s, "read keys", scanKey, fn, ofAccount, int64(account))
+	return each(ctx, s, "read keys", keyInto, fn, ofAccount, int64(account))
 }
 
 // FindKey implements [petcat.KeyStore].
 func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error) {
-	k, found, err := find(ctx, s, "find key", scanKey, keyByID, int64(id))
+	k, found, err := find(ctx, s, "find key", keyInto, keyByID, int64(id))
 	if err == nil && !found {
 		err = noKey(id)
 	}
@@ -161,7 +159,7 @@ func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction
 
 // key reads a key in the transaction.
 func (t *Tx) key(id petcat.KeyID) (petcat.Key, error) {
-	k, found, err := one(t, scanKey, keyByID, int64(id))
+	k, found, err := one(t, keyInto, keyByID, int64(id))
 	if err == nil && !found {
 		err = noKey(id)
 	}

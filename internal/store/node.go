@@ -37,11 +37,8 @@ func running(rows []nodeRow) (nodes []petcat.Node) {
 
 func nodeRows(c Conn, d Dialect) ([]nodeRow, error) {
 	query := `SELECT id, label, version, state, since_at, drained, ` + d.Now + ` - seen_at FROM nodes ORDER BY label`
-	return all(c, func(scan Scan) (r nodeRow, err error) {
-		var since, age int64
-		err = scan(&r.ID, &r.Label, &r.Version, &r.State, &since, &r.Drained, &age)
-		r.Since, r.age = time.UnixMilli(since).UTC(), time.Duration(age)*time.Millisecond
-		return r, err
+	return all(c, func(r *nodeRow) []any {
+		return []any{&r.ID, &r.Label, &r.Version, &r.State, (*moment)(&r.Since), &r.Drained, (*span)(&r.age)}
 	}, query)
 }
 

@@ -7,7 +7,7 @@ import "context"
 
 // Note returns a note, "" if there is none.
 func (s *Store) Note(ctx context.Context, name string) (text string, err error) {
-	text, _, err = find(ctx, s, "read the note "+name, scanText, `SELECT value FROM meta WHERE name = ?`, name)
+	text, _, err = find(ctx, s, "read the note "+name, oneColumn[string], `SELECT value FROM meta WHERE name = ?`, name)
 	return text, err
 }
 
@@ -19,9 +19,4 @@ func (s *Store) SwapNote(ctx context.Context, name, was, to string) (swapped boo
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = ?`
 	changed, err := s.db.Exec(ctx, "change the note "+name, query, name, to, was)
 	return changed == 1, err
-}
-
-func scanText(scan Scan) (text string, err error) {
-	err = scan(&text)
-	return text, err
 }

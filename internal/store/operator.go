@@ -8,15 +8,8 @@ import (
 
 const operatorColumns = `name, role, created_at, link_ends_at`
 
-func scanOperator(scan Scan) (petcat.Operator, error) { return scanOperatorAnd(scan) }
-
-// scanOperatorAnd reads an operator, and further columns.
-func scanOperatorAnd(scan Scan, more ...any) (petcat.Operator, error) {
-	var o petcat.Operator
-	var created, ends *int64
-	err := scan(append([]any{(*string)(&o.Name), (*string)(&o.Role), &created, &ends}, more...)...)
-	o.CreatedAt, o.LinkEndsAt = fromMillis(created), fromMillis(ends)
-	return o, err
+func operatorInto(o *petcat.Operator) []any {
+	return []any{(*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.LinkEndsAt)}
 }
 
 // CreateOperator implements [petcat.OperatorStore].
@@ -61,7 +54,7 @@ func (t *Tx) linkOperator(by petcat.Actor, name petcat.OperatorName, link petcat
 
 func (t *Tx) findOperator(name petcat.OperatorName) (o petcat.Operator, found bool, err error) {
 	const query = `SELECT ` + operatorColumns + ` FROM operators WHERE name = ?`
-	return one(t, scanOperator, query, string(name))
+	return one(t, operatorInto, query, string(name))
 }
 
 func noOperator(name petcat.OperatorName) error {
@@ -73,14 +66,9 @@ func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error
 	const query = `SELECT ` + operatorColumns + `,
 			(SELECT count(*) FROM operator_sessions WHERE operator_name = name AND created_at > ? AND seen_at > ?)
 		FROM operators ORDER BY name`
-	scan := func(scan Scan) (petcat.Operator, error) {
-		var sessions int64
-		o, err := scanOperatorAnd(scan, &sessions)
-		o.Sessions = sessions
-		return o, err
-	}
+	into := func(o *petcat.Operator) []any { return append(operatorInto(o), &o.Sessions) }
 	now := Now(s.clock)
-	return each(ctx, s, "read operators", scan, fn, query, now.Add(-petcat.SessionLife).UnixMilli(), now.Add(-petcat.SessionIdle).UnixMilli())
+	return each(ctx, s, "read operators", into, fn, query, now.Add(-petcat.SessionLife).UnixMilli(), now.Add(-petcat.SessionIdle).UnixMilli())
 }
 
 // RemoveOperator implements [petcat.OperatorStore].

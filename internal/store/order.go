@@ -29,14 +29,10 @@ func (t *Tx) insertOrder(c petcat.CreateOrder) (int64, error) {
 	return id, err
 }
 
-func scanOrder(scan Scan) (petcat.Order, error) {
-	var o petcat.Order
-	err := scan((*int64)(&o.ID), (*int64)(&o.Pet), &o.Quantity)
-	return o, err
-}
+func orderInto(o *petcat.Order) []any { return []any{(*int64)(&o.ID), (*int64)(&o.Pet), &o.Quantity} }
 
 // ListOrders implements [petcat.OrderStore].
 func (s *Store) ListOrders(ctx context.Context, q petcat.OrderQuery) ([]petcat.Order, error) {
 	const query = `SELECT id, pet_id, quantity FROM orders WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`
-	return list(ctx, s, "list orders", scanOrder, query, int64(q.Account), int64(q.After), q.Limit)
+	return list(ctx, s, "list orders", orderInto, query, int64(q.Account), int64(q.After), q.Limit)
 }

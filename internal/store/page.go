@@ -42,7 +42,7 @@ func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petca
 		c.add(`(lower(name) > ? OR id > ?)`, after, int64(q.After.ID))
 	}
 	query, args := c.page(`SELECT `+accountColumns+` FROM accounts`, `lower(name), id`, q.Limit)
-	return list(ctx, s, "read a page of accounts", scanAccount, query, args...)
+	return list(ctx, s, "read a page of accounts", accountInto, query, args...)
 }
 
 // asciiLower returns what lower() returns in both databases: only the letters from A to Z
@@ -64,7 +64,7 @@ func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, e
 		c.add(`id < ?`, int64(q.Before))
 	}
 	query, args := c.page(`SELECT `+keyColumns+` FROM api_keys`, `id DESC`, q.Limit)
-	return list(ctx, s, "read a page of keys", scanKey, query, args...)
+	return list(ctx, s, "read a page of keys", keyInto, query, args...)
 }
 
 // BanPage implements [petcat.BanStore].
@@ -81,5 +81,5 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 		c.add(`key_id > ?`, int64(q.After))
 	}
 	query, args := c.page(`SELECT `+banColumns+` FROM bans`, `key_id`, q.Limit)
-	return list(ctx, s, "read a page of bans", scanBan, query, args...)
+	return list(ctx, s, "read a page of bans", banInto, query, args...)
 }

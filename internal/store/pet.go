@@ -32,16 +32,12 @@ func (t *Tx) insertPet(c petcat.CreatePet) (int64, error) {
 
 const petColumns = `id, name, category_id`
 
-func scanPet(scan Scan) (petcat.Pet, error) {
-	var p petcat.Pet
-	err := scan((*int64)(&p.ID), &p.Name, (*int64)(&p.Category))
-	return p, err
-}
+func petInto(p *petcat.Pet) []any { return []any{(*int64)(&p.ID), &p.Name, (*int64)(&p.Category)} }
 
 // FindPet implements [petcat.PetStore].
 func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error) {
 	const query = `SELECT ` + petColumns + ` FROM pets WHERE id = ?`
-	p, found, err := find(ctx, s, "find pet", scanPet, query, int64(id))
+	p, found, err := find(ctx, s, "find pet", petInto, query, int64(id))
 	if err == nil && !found {
 		err = petcat.NoSuchPet()
 	}
@@ -53,7 +49,7 @@ func (s *Store) ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, 
 	const every = `SELECT ` + petColumns + ` FROM pets WHERE id > ? ORDER BY id LIMIT ?`
 	const ofCategory = `SELECT ` + petColumns + ` FROM pets WHERE category_id = ? AND id > ? ORDER BY id LIMIT ?`
 	if q.Category == 0 {
-		return list(ctx, s, "list pets", scanPet, every, int64(q.After), q.Limit)
+		return list(ctx, s, "list pets", petInto, every, int64(q.After), q.Limit)
 	}
-	return list(ctx, s, "list pets", scanPet, ofCategory, int64(q.Category), int64(q.After), q.Limit)
+	return list(ctx, s, "list pets", petInto, ofCategory, int64(q.Category), int64(q.After), q.Limit)
 }

@@ -17,7 +17,7 @@ func (t *Tx) signIn(link, session petcat.TokenHash) (petcat.Session, error) {
 		use    = `UPDATE operators SET link_hash = NULL, link_ends_at = NULL WHERE name = ?`
 		insert = `INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
 	)
-	o, found, err := one(t, scanOperator, query, link[:])
+	o, found, err := one(t, operatorInto, query, link[:])
 	if err == nil && (!found || !t.now.Before(o.LinkEndsAt)) {
 		err = petcat.NoSuchLink()
 	}
@@ -38,7 +38,7 @@ func (t *Tx) signIn(link, session petcat.TokenHash) (petcat.Session, error) {
 func (s *Store) FindSession(ctx context.Context, session petcat.TokenHash) (petcat.Session, error) {
 	const query = `SELECT o.name, o.role, s.created_at, s.seen_at
 		FROM operator_sessions AS s JOIN operators AS o ON o.name = s.operator_name WHERE s.hash = ?`
-	found, ok, err := find(ctx, s, "find session", scanSession, query, session[:])
+	found, ok, err := find(ctx, s, "find session", sessionInto, query, session[:])
 	if err == nil && (!ok || found.Ended(Now(s.clock))) {
 		err = petcat.NoSession()
 	}
@@ -48,12 +48,8 @@ func (s *Store) FindSession(ctx context.Context, session petcat.TokenHash) (petc
 	return found, nil
 }
 
-func scanSession(scan Scan) (petcat.Session, error) {
-	var s petcat.Session
-	var created, seen *int64
-	err := scan((*string)(&s.Operator), (*string)(&s.Role), &created, &seen)
-	s.CreatedAt, s.SeenAt = fromMillis(created), fromMillis(seen)
-	return s, err
+func sessionInto(s *petcat.Session) []any {
+	return []any{(*string)(&s.Operator), (*string)(&s.Role), (*moment)(&s.CreatedAt), (*moment)(&s.SeenAt)}
 }
 
 // TouchSession implements [petcat.SessionStore].

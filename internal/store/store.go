@@ -58,14 +58,7 @@ func stored(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// fromMillis and millis convert between times and Unix milliseconds. The zero time is NULL.
-func fromMillis(ms *int64) time.Time {
-	if ms == nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(*ms).UTC()
-}
-
+// millis returns a time in Unix milliseconds. The zero time is NULL.
 func millis(t time.Time) any {
 	if t.IsZero() {
 		return nil

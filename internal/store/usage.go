@@ -104,7 +104,7 @@ const (
 // DayUsed implements [petcat.UsageStore].
 func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
 	const query = askedHours + ` SELECT CAST(coalesce(sum(u.requests), 0) AS bigint)` + fromHours
-	used, _, err := find(ctx, s, "read a day's usage", scanNumber[int64], query, day*hoursPerDay, day*hoursPerDay+hoursPerDay-1, int64(account))
+	used, _, err := find(ctx, s, "read a day's usage", oneColumn[int64], query, day*hoursPerDay, day*hoursPerDay+hoursPerDay-1, int64(account))
 	return used, err
 }
 
@@ -173,12 +173,8 @@ func usageQuery(q petcat.UsageQuery, from, to int64, now time.Time) (query strin
 
 func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
 	const query = `SELECT node, seen_at, killed_at FROM usage_nodes WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
-	return all(c, func(scan Scan) (petcat.UsageGap, error) {
-		var g petcat.UsageGap
-		var from, until int64
-		err := scan(&g.Node, &from, &until)
-		g.From, g.Until = time.UnixMilli(from).UTC(), time.UnixMilli(until).UTC()
-		return g, err
+	return all(c, func(g *petcat.UsageGap) []any {
+		return []any{&g.Node, (*moment)(&g.From), (*moment)(&g.Until)}
 	}, query, q.From.UnixMilli(), q.To.UnixMilli())
 }
 
@@ -262,13 +258,10 @@ func addRefusals(c Conn, refusals []petcat.Refusal) error {
 // Refusals implements [petcat.UsageStore].
 func (s *Store) Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error) {
 	const query = `SELECT ` + refusalColumns + ` FROM recent_refusals WHERE account_id = ? ORDER BY last_at DESC, key_id, operation, code LIMIT ?`
-	return list(ctx, s, "read recent refusals", func(scan Scan) (petcat.Refusal, error) {
-		var r petcat.Refusal
-		var first, last int64
-		var until *int64
-		err := scan((*int64)(&r.Account), (*int64)(&r.Key), (*string)(&r.Operation), (*string)(&r.Code), &r.Count, &first, &last, &r.RequestID, &r.Status,
-			&r.Minute.Used, &r.Minute.Limit, &r.Day.Used, &r.Day.Limit, &until)
-		r.First, r.Last, r.Until = time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC(), fromMillis(until)
-		return r, err
+	return list(ctx, s, "read recent refusals", func(r *petcat.Refusal) []any {
+		return []any{
+			(*int64)(&r.Account), (*int64)(&r.Key), (*string)(&r.Operation), (*string)(&r.Code), &r.Count, (*moment)(&r.First), (*moment)(&r.Last), &r.RequestID, &r.Status,
+			&r.Minute.Used, &r.Minute.Limit, &r.Day.Used, &r.Day.Limit, (*moment)(&r.Until),
+		}
 	}, query, int64(account), petcat.RecentRefusals)
 }
