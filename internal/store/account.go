@@ -20,21 +20,17 @@ func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, n petcat.New
 
 // CreateAccount does what [Store.CreateAccount] does as a part of the transaction.
 func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account, error) {
-	const taken = `SELECT 1 FROM accounts WHERE name = ? AND closed_at IS NULL`
+	const taken = `SELECT id FROM accounts WHERE name = ? AND closed_at IS NULL`
 	const insert = `INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`
-	var exists int
-	if found, err := t.QueryRow(taken, []any{n.Name()}, &exists); err != nil {
+	if _, exists, err := one(t, oneColumn[int64], taken, n.Name()); err != nil {
 		return petcat.Account{}, err
-	} else if found {
+	} else if exists {
 		return petcat.Account{}, invalid("there is an account named %q already; choose another name, or close that one first", n.Name())
 	}
 	t.sequences.Account++
 	a := petcat.Account{ID: t.sequences.Account, Name: n.Name(), Plan: n.Subscription().Plan(), Quota: n.Subscription().Quota(), CreatedAt: t.now}
-	err := t.exec(insert, int64(a.ID), a.Name, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, a.CreatedAt.UnixMilli(), int64(t.reviseAccess()))
-	if err != nil {
-		return petcat.Account{}, err
-	}
-	return a, t.record(by, "account.create", a.ID, detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay})
+	e := entry{by, "account.create", a.ID, detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
+	return a, t.write(e, insert, int64(a.ID), a.Name, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, a.CreatedAt.UnixMilli(), int64(t.reviseAccess()))
 }
 
 // FindAccount implements [petcat.AccountStore].
@@ -45,14 +41,7 @@ func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, er
 	if id, isID := petcat.ParseAccountRef(ref); isID {
 		query, arg = accountByID, int64(id)
 	}
-	a, found, err := find(ctx, s, "find account", accountInto, query, arg)
-	if err == nil && !found {
-		err = noAccount(ref)
-	}
-	if err != nil {
-		return petcat.Account{}, err
-	}
-	return a, nil
+	return mustFind(ctx, s, "find account", accountInto, noAccount(ref), query, arg)
 }
 
 const accountByID = `SELECT ` + accountColumns + ` FROM accounts WHERE id = ?`
@@ -72,52 +61,39 @@ func (s *Store) EachAccount(ctx context.Context, fn func(petcat.Account) error) 
 
 // ChangeSubscription implements [petcat.AccountStore].
 func (s *Store) ChangeSubscription(ctx context.Context, by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
-	return change(ctx, s, "change subscription", func(t *Tx) (petcat.Account, error) { return t.changeSubscription(by, id, sub) })
-}
-
-func (t *Tx) changeSubscription(by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
 	const update = `UPDATE accounts SET plan = ?, per_minute = ?, per_day = ?, revision = ? WHERE id = ?`
-	a, err := t.openAccount(id)
-	if err != nil || a.Plan == sub.Plan() && a.Quota == sub.Quota() {
-		return a, err
-	}
-	was := a.Plan
-	a.Plan, a.Quota = sub.Plan(), sub.Quota()
-	if err := t.exec(update, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, int64(t.reviseAccess()), int64(id)); err != nil {
-		return petcat.Account{}, err
-	}
-	return a, t.record(by, "account.set_plan", id, detail{"from": was, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay})
+	return change(ctx, s, "change subscription", func(t *Tx) (petcat.Account, error) {
+		a, err := t.openAccount(id)
+		if err != nil || a.Plan == sub.Plan() && a.Quota == sub.Quota() {
+			return a, err
+		}
+		was := a.Plan
+		a.Plan, a.Quota = sub.Plan(), sub.Quota()
+		e := entry{by, "account.set_plan", id, detail{"from": was, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
+		return a, t.write(e, update, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, int64(t.reviseAccess()), int64(id))
+	})
 }
 
 // CloseAccount implements [petcat.AccountStore].
 func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID) (petcat.Account, error) {
-	return change(ctx, s, "close account", func(t *Tx) (petcat.Account, error) { return t.closeAccount(by, id) })
-}
-
-func (t *Tx) closeAccount(by petcat.Actor, id petcat.AccountID) (petcat.Account, error) {
 	const update = `UPDATE accounts SET closed_at = ?, revision = ? WHERE id = ?`
-	a, err := t.account(id)
-	if err != nil || a.Closed() {
-		return a, err
-	}
-	revoked, err := t.revokeAll(by, id, detail{"because": "account.close"})
-	if err != nil {
-		return petcat.Account{}, err
-	}
-	a.ClosedAt = t.now
-	if err := t.exec(update, a.ClosedAt.UnixMilli(), int64(t.reviseAccess()), int64(id)); err != nil {
-		return petcat.Account{}, err
-	}
-	return a, t.record(by, "account.close", id, detail{"revoked_keys": revoked})
+	return change(ctx, s, "close account", func(t *Tx) (petcat.Account, error) {
+		a, err := t.account(id)
+		if err != nil || a.Closed() {
+			return a, err
+		}
+		revoked, err := t.revokeAll(by, id, detail{"because": "account.close"})
+		if err != nil {
+			return a, err
+		}
+		a.ClosedAt = t.now
+		return a, t.write(entry{by, "account.close", id, detail{"revoked_keys": revoked}}, update, a.ClosedAt.UnixMilli(), int64(t.reviseAccess()), int64(id))
+	})
 }
 
 // account reads an account in the transaction.
 func (t *Tx) account(id petcat.AccountID) (petcat.Account, error) {
-	a, found, err := one(t, accountInto, accountByID, int64(id))
-	if err == nil && !found {
-		err = noAccount(id.String())
-	}
-	return a, err
+	return must(t, accountInto, noAccount(id.String()), accountByID, int64(id))
 }
 
 // openAccount reads an account that may still be changed.

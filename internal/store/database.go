@@ -106,6 +106,15 @@ func one[T any](c Conn, into columns[T], query string, args ...any) (v T, found 
 	return v, found, err
 }
 
+// must is one with an error for no row.
+func must[T any](c Conn, into columns[T], missing error, query string, args ...any) (T, error) {
+	v, found, err := one(c, into, query, args...)
+	if err == nil && !found {
+		err = missing
+	}
+	return v, err
+}
+
 // all reads all rows.
 func all[T any](c Conn, into columns[T], query string, args ...any) (rows []T, err error) {
 	err = c.Query(func(scan Scan) error {
@@ -125,6 +134,19 @@ func find[T any](ctx context.Context, s *Store, doing string, into columns[T], q
 		return err
 	})
 	return v, found, err
+}
+
+// mustFind is find with an error for no row.
+func mustFind[T any](ctx context.Context, s *Store, doing string, into columns[T], missing error, query string, args ...any) (T, error) {
+	v, found, err := find(ctx, s, doing, into, query, args...)
+	var none T
+	if err == nil && !found {
+		err = missing
+	}
+	if err != nil {
+		return none, err
+	}
+	return v, nil
 }
 
 // list reads some rows outside of a transaction.

@@ -19,21 +19,19 @@ func keyInto(k *petcat.Key) []any {
 
 // CreateKey implements [petcat.KeyStore].
 func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
-	return change(ctx, s, "create key", func(t *Tx) (petcat.Key, error) { return t.createKey(by, n) })
-}
-
-func (t *Tx) createKey(by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
-	if _, err := t.openAccount(n.Account()); err != nil {
-		return petcat.Key{}, err
-	}
-	terms := n.Terms()
-	k, err := t.insertKey(petcat.Key{
-		Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
-	}, n.Hash())
-	if err != nil {
-		return petcat.Key{}, err
-	}
-	return k, t.record(by, "key.create", k.ID, keyDetail(k))
+	return change(ctx, s, "create key", func(t *Tx) (petcat.Key, error) {
+		if _, err := t.openAccount(n.Account()); err != nil {
+			return petcat.Key{}, err
+		}
+		terms := n.Terms()
+		k, err := t.insertKey(petcat.Key{
+			Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
+		}, n.Hash())
+		if err != nil {
+			return k, err
+		}
+		return k, t.record(by, "key.create", k.ID, keyDetail(k))
+	})
 }
 
 func keyDetail(k petcat.Key) detail {
@@ -56,9 +54,10 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
 }
 
 // updateKey writes the columns of a key that can change.
-func (t *Tx) updateKey(k petcat.Key) error {
+func (t *Tx) updateKey(k petcat.Key, by petcat.Actor, action string, d detail) error {
 	const update = `UPDATE api_keys SET expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
-	return t.exec(update, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), int64(t.reviseAccess()), int64(k.ID))
+	return t.write(entry{by, action, k.ID, d}, update,
+		millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), int64(t.reviseAccess()), int64(k.ID))
 }
 
 // EachKey implements [petcat.KeyStore].
@@ -73,68 +72,54 @@ func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(p
 
 // FindKey implements [petcat.KeyStore].
 func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error) {
-	k, found, err := find(ctx, s, "find key", keyInto, keyByID, int64(id))
-	if err == nil && !found {
-		err = noKey(id)
-	}
-	if err != nil {
-		return petcat.Key{}, err
-	}
-	return k, nil
+	return mustFind(ctx, s, "find key", keyInto, noKey(id), keyByID, int64(id))
 }
 
-func noKey(id petcat.KeyID) error {
-	return notFound("there is no key %s", id)
+// key reads a key in the transaction.
+func (t *Tx) key(id petcat.KeyID) (petcat.Key, error) {
+	return must(t, keyInto, noKey(id), keyByID, int64(id))
 }
+
+func noKey(id petcat.KeyID) error { return notFound("there is no key %s", id) }
 
 // RotateKey implements [petcat.KeyStore].
 func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
-	return change(ctx, s, "rotate key", func(t *Tx) (petcat.Key, error) { return t.rotateKey(by, r) })
-}
-
-func (t *Tx) rotateKey(by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
-	old, err := t.key(r.Key())
-	if err != nil {
-		return petcat.Key{}, err
-	}
-	old, successor, err := r.Apply(old, t.now)
-	if err != nil {
-		return petcat.Key{}, err
-	}
-	old.ExpiresAt, successor.ExpiresAt = stored(old.ExpiresAt), stored(successor.ExpiresAt)
-	successor, err = t.insertKey(successor, r.Hash())
-	if err != nil {
-		return petcat.Key{}, err
-	}
-	old.Successor = successor.ID
-	if err := t.updateKey(old); err != nil {
-		return petcat.Key{}, err
-	}
-	d := keyDetail(successor)
-	d["successor"], d["works_until"] = successor.ID.String(), old.ExpiresAt
-	return successor, t.record(by, "key.rotate", old.ID, d)
+	return change(ctx, s, "rotate key", func(t *Tx) (petcat.Key, error) {
+		old, err := t.key(r.Key())
+		if err != nil {
+			return old, err
+		}
+		old, successor, err := r.Apply(old, t.now)
+		if err != nil {
+			return old, err
+		}
+		old.ExpiresAt, successor.ExpiresAt = stored(old.ExpiresAt), stored(successor.ExpiresAt)
+		successor, err = t.insertKey(successor, r.Hash())
+		if err != nil {
+			return old, err
+		}
+		old.Successor = successor.ID
+		d := keyDetail(successor)
+		d["successor"], d["works_until"] = successor.ID.String(), old.ExpiresAt
+		return successor, t.updateKey(old, by, "key.rotate", d)
+	})
 }
 
 // UndoRotation undoes the rotation of a key whose successor nobody has seen: the successor is
 // revoked, and the key is as it was before.
 func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error {
-	_, err := change(ctx, s, "undo rotation", func(t *Tx) (petcat.Key, error) { return t.undoRotation(by, before) })
+	_, err := change(ctx, s, "undo rotation", func(t *Tx) (petcat.Key, error) {
+		k, err := t.key(before.ID)
+		if err != nil || k.Successor == 0 {
+			return k, err
+		}
+		if _, err := t.changeKey(by, k.Successor, petcat.RevokeKey); err != nil {
+			return k, err
+		}
+		k.ExpiresAt, k.Successor = before.ExpiresAt, 0
+		return k, t.updateKey(k, by, "key.unrotate", nil)
+	})
 	return err
-}
-
-func (t *Tx) undoRotation(by petcat.Actor, before petcat.Key) (petcat.Key, error) {
-	k, err := t.key(before.ID)
-	if err != nil || k.Successor == 0 {
-		return k, err
-	}
-	if _, err := t.changeKey(by, k.Successor, petcat.RevokeKey); err != nil {
-		return petcat.Key{}, err
-	}
-	k.ExpiresAt, k.Successor = before.ExpiresAt, 0
-	if err := t.updateKey(k); err != nil {
-		return petcat.Key{}, err
-	}
-	return k, t.record(by, "key.unrotate", k.ID, nil)
 }
 
 // ChangeKey implements [petcat.KeyStore].
@@ -145,25 +130,13 @@ func (s *Store) ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID,
 func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
 	before, err := t.key(id)
 	if err != nil {
-		return petcat.Key{}, err
+		return before, err
 	}
 	k, err := action.Apply(before, t.now)
 	if err != nil || k == before {
 		return k, err
 	}
-	if err := t.updateKey(k); err != nil {
-		return petcat.Key{}, err
-	}
-	return k, t.record(by, "key."+string(action), id, nil)
-}
-
-// key reads a key in the transaction.
-func (t *Tx) key(id petcat.KeyID) (petcat.Key, error) {
-	k, found, err := one(t, keyInto, keyByID, int64(id))
-	if err == nil && !found {
-		err = noKey(id)
-	}
-	return k, err
+	return k, t.updateKey(k, by, "key."+string(action), nil)
 }
 
 // revokeAll revokes all keys of an account and returns how many there were. There may be

@@ -14,48 +14,35 @@ func operatorInto(o *petcat.Operator) []any {
 
 // CreateOperator implements [petcat.OperatorStore].
 func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.NewOperator, link petcat.TokenHash) (petcat.Operator, error) {
-	return change(ctx, s, "create operator", func(t *Tx) (petcat.Operator, error) { return t.createOperator(by, n, link) })
-}
-
-func (t *Tx) createOperator(by petcat.Actor, n petcat.NewOperator, link petcat.TokenHash) (petcat.Operator, error) {
 	const insert = `INSERT INTO operators (name, role, created_at, link_hash, link_ends_at) VALUES (?, ?, ?, ?, ?)`
-	if _, found, err := t.findOperator(n.Name()); err != nil {
-		return petcat.Operator{}, err
-	} else if found {
-		return petcat.Operator{}, invalid("there is an operator %s already", string(n.Name()))
-	}
-	o := petcat.Operator{Name: n.Name(), Role: n.Role(), CreatedAt: t.now, LinkEndsAt: t.now.Add(petcat.LinkLife)}
-	if err := t.exec(insert, string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), link[:], o.LinkEndsAt.UnixMilli()); err != nil {
-		return petcat.Operator{}, err
-	}
-	return o, t.record(by, "operator.create", o.Name, detail{"role": o.Role})
+	return change(ctx, s, "create operator", func(t *Tx) (petcat.Operator, error) {
+		o, found, err := one(t, operatorInto, operatorByName, string(n.Name()))
+		if err == nil && found {
+			err = invalid("there is an operator %s already", string(n.Name()))
+		}
+		if err != nil {
+			return o, err
+		}
+		o = petcat.Operator{Name: n.Name(), Role: n.Role(), CreatedAt: t.now, LinkEndsAt: t.now.Add(petcat.LinkLife)}
+		return o, t.write(entry{by, "operator.create", o.Name, detail{"role": o.Role}},
+			insert, string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), link[:], o.LinkEndsAt.UnixMilli())
+	})
 }
 
 // LinkOperator implements [petcat.OperatorStore].
 func (s *Store) LinkOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName, link petcat.TokenHash) (petcat.Operator, error) {
-	return change(ctx, s, "make a link", func(t *Tx) (petcat.Operator, error) { return t.linkOperator(by, name, link) })
-}
-
-func (t *Tx) linkOperator(by petcat.Actor, name petcat.OperatorName, link petcat.TokenHash) (petcat.Operator, error) {
 	const update = `UPDATE operators SET link_hash = ?, link_ends_at = ? WHERE name = ?`
-	o, found, err := t.findOperator(name)
-	if err == nil && !found {
-		err = noOperator(name)
-	}
-	if err != nil {
-		return petcat.Operator{}, err
-	}
-	o.LinkEndsAt = t.now.Add(petcat.LinkLife)
-	if err := t.exec(update, link[:], o.LinkEndsAt.UnixMilli(), string(name)); err != nil {
-		return petcat.Operator{}, err
-	}
-	return o, t.record(by, "operator.link", name, nil)
+	return change(ctx, s, "make a link", func(t *Tx) (petcat.Operator, error) {
+		o, err := must(t, operatorInto, noOperator(name), operatorByName, string(name))
+		if err != nil {
+			return o, err
+		}
+		o.LinkEndsAt = t.now.Add(petcat.LinkLife)
+		return o, t.write(entry{by, "operator.link", name, nil}, update, link[:], o.LinkEndsAt.UnixMilli(), string(name))
+	})
 }
 
-func (t *Tx) findOperator(name petcat.OperatorName) (o petcat.Operator, found bool, err error) {
-	const query = `SELECT ` + operatorColumns + ` FROM operators WHERE name = ?`
-	return one(t, operatorInto, query, string(name))
-}
+const operatorByName = `SELECT ` + operatorColumns + ` FROM operators WHERE name = ?`
 
 func noOperator(name petcat.OperatorName) error {
 	return notFound("there is no operator %s", string(name))
@@ -86,4 +73,74 @@ func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat
 		}
 		return t.record(by, "operator.remove", name, detail{"sessions": ended})
 	})
+}
+
+// SignIn implements [petcat.SessionStore].
+func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (petcat.Session, error) {
+	const (
+		query  = `SELECT ` + operatorColumns + ` FROM operators WHERE link_hash = ?`
+		use    = `UPDATE operators SET link_hash = NULL, link_ends_at = NULL WHERE name = ?`
+		insert = `INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
+	)
+	return change(ctx, s, "sign in", func(t *Tx) (petcat.Session, error) {
+		o, err := must(t, operatorInto, petcat.NoSuchLink(), query, link[:])
+		if err == nil && !t.now.Before(o.LinkEndsAt) {
+			err = petcat.NoSuchLink()
+		}
+		if err == nil {
+			err = t.exec(use, string(o.Name))
+		}
+		if err != nil {
+			return petcat.Session{}, err
+		}
+		begun := petcat.Session{Operator: o.Name, Role: o.Role, CreatedAt: t.now, SeenAt: t.now}
+		return begun, t.write(entry{o.Name.Actor(), "operator.sign_in", o.Name, nil}, insert, session[:], string(o.Name), t.now.UnixMilli(), t.now.UnixMilli())
+	})
+}
+
+// FindSession implements [petcat.SessionStore].
+func (s *Store) FindSession(ctx context.Context, session petcat.TokenHash) (petcat.Session, error) {
+	const query = `SELECT o.name, o.role, s.created_at, s.seen_at
+		FROM operator_sessions AS s JOIN operators AS o ON o.name = s.operator_name WHERE s.hash = ?`
+	found, ok, err := find(ctx, s, "find session", sessionInto, query, session[:])
+	if err == nil && (!ok || found.Ended(Now(s.clock))) {
+		err = petcat.NoSession()
+	}
+	if err != nil {
+		return petcat.Session{}, err
+	}
+	return found, nil
+}
+
+func sessionInto(s *petcat.Session) []any {
+	return []any{(*string)(&s.Operator), (*string)(&s.Role), (*moment)(&s.CreatedAt), (*moment)(&s.SeenAt)}
+}
+
+// TouchSession implements [petcat.SessionStore].
+func (s *Store) TouchSession(ctx context.Context, session petcat.TokenHash) error {
+	const update = `UPDATE operator_sessions SET seen_at = ? WHERE hash = ?`
+	_, err := s.db.Exec(ctx, "touch session", update, Now(s.clock).UnixMilli(), session[:])
+	return err
+}
+
+// SignOut implements [petcat.SessionStore].
+func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
+	_, err := s.db.Exec(ctx, "sign out", `DELETE FROM operator_sessions WHERE hash = ?`, session[:])
+	return err
+}
+
+// SignOutEverywhere implements [petcat.SessionStore].
+func (s *Store) SignOutEverywhere(ctx context.Context, by petcat.Actor, name petcat.OperatorName) (int64, error) {
+	return change(ctx, s, "sign out everywhere", func(t *Tx) (int64, error) {
+		ended, err := t.endSessions(name)
+		if err != nil {
+			return 0, err
+		}
+		return ended, t.record(by, "operator.sign_out", name, detail{"sessions": ended})
+	})
+}
+
+// endSessions ends all sessions of an operator, and returns how many there were.
+func (t *Tx) endSessions(name petcat.OperatorName) (int64, error) {
+	return t.Exec(`DELETE FROM operator_sessions WHERE operator_name = ?`, string(name))
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"time"
 
 	"petcat"
@@ -85,6 +86,22 @@ func (t *Tx) revise() petcat.Revision {
 func (t *Tx) reviseAccess() petcat.Revision {
 	t.sequences.Access = t.revise()
 	return t.sequences.Access
+}
+
+// entry is what the audit log says of a change.
+type entry struct {
+	by      petcat.Actor
+	action  string
+	subject fmt.Stringer
+	detail  detail
+}
+
+// write runs a statement, and appends the entry about it.
+func (t *Tx) write(e entry, query string, args ...any) error {
+	if err := t.exec(query, args...); err != nil {
+		return err
+	}
+	return t.record(e.by, e.action, e.subject, e.detail)
 }
 
 // exec runs a statement, however many rows it changes.
