@@ -29,8 +29,14 @@ func accountRecord(a petcat.Account) record {
 		state = "closed"
 	}
 	return record{
-		{"id", a.ID}, {"name", a.Name}, {"state", state}, {"plan", a.Plan},
-		{"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay}, {"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
+		{"id", a.ID},
+		{"name", a.Name},
+		{"state", state},
+		{"plan", a.Plan},
+		{"per_minute", a.Quota.PerMinute},
+		{"per_day", a.Quota.PerDay},
+		{"created_at", a.CreatedAt},
+		{"closed_at", a.ClosedAt},
 	}
 }
 
@@ -178,9 +184,18 @@ a line is kept for 30 days after its last request.`,
 				operation.text = "-"
 			}
 			records = append(records, record{
-				{"key", r.Key}, {"operation", operation}, {"status", r.Status}, {"code", r.Code}, {"reason", r.Reason()}, {"count", r.Count},
-				{"first_at", shown{milliseconds(r.First), timestamp(r.First)}}, {"last_at", shown{milliseconds(r.Last), timestamp(r.Last)}},
-				{"request_id", r.RequestID}, {"minute", spent(r.Minute)}, {"day", spent(r.Day)}, {"until", r.Until},
+				{"key", r.Key},
+				{"operation", operation},
+				{"status", r.Status},
+				{"code", r.Code},
+				{"reason", r.Reason()},
+				{"count", r.Count},
+				{"first_at", shown{milliseconds(r.First), timestamp(r.First)}},
+				{"last_at", shown{milliseconds(r.Last), timestamp(r.Last)}},
+				{"request_id", r.RequestID},
+				{"minute", spent(r.Minute)},
+				{"day", spent(r.Day)},
+				{"until", r.Until},
 			})
 		}
 		return c.list(records, "last_at count first_at key operation status code minute day until request_id",

@@ -107,8 +107,13 @@ func auditRecord(e petcat.AuditEntry) record {
 		detail = e.Detail
 	}
 	return record{
-		{"sequence", e.Sequence}, {"at", milliseconds(e.At)}, {"actor", e.Actor}, {"action", e.Action}, {"subject", e.Subject},
-		{"detail", detail}, {"hash", hex.EncodeToString(e.Hash[:])},
+		{"sequence", e.Sequence},
+		{"at", milliseconds(e.At)},
+		{"actor", e.Actor},
+		{"action", e.Action},
+		{"subject", e.Subject},
+		{"detail", detail},
+		{"hash", hex.EncodeToString(e.Hash[:])},
 	}
 }
 
@@ -149,8 +154,11 @@ can change them, and give their heads with --head.`,
 			findings = append(findings, fault)
 		}
 		err = c.print(record{
-			{"entries", entries}, {"head", head}, {"last_sequence", head.Sequence},
-			{"last_hash", hex.EncodeToString(head.Hash[:])}, {"findings", findings},
+			{"entries", entries},
+			{"head", head},
+			{"last_sequence", head.Sequence},
+			{"last_hash", hex.EncodeToString(head.Hash[:])},
+			{"findings", findings},
 		}, "Checked %s of the audit log; its head is %s.", counted(entries, "entry", "entries"), head)
 		if err != nil {
 			return err

@@ -129,8 +129,14 @@ func (c *call) printReport(i backup.Info, begun clock.Reading, quiet bool, verb,
 	switch {
 	case c.asJSON:
 		return c.printJSON(append(record{
-			{"petcat", i.Program}, {"taken_at", i.TakenAt}, {"environment", i.Environment}, {"dataset", i.Dataset},
-			{"revision", i.Revision}, {"rows", i.Rows}, {"size", i.Size}, {"seconds", took.Seconds()},
+			{"petcat", i.Program},
+			{"taken_at", i.TakenAt},
+			{"environment", i.Environment},
+			{"dataset", i.Dataset},
+			{"revision", i.Revision},
+			{"rows", i.Rows},
+			{"size", i.Size},
+			{"seconds", took.Seconds()},
 		}, more...))
 	case quiet:
 		return nil

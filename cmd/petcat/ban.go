@@ -18,9 +18,15 @@ requests that are refused. petcat serve --bans sets whether bans are enforced.`,
 
 func (p *program) banRecord(b petcat.Ban) record {
 	return record{
-		{"key", b.Key}, {"account", b.Account}, {"state", b.State(p.now())}, {"level", b.Level},
-		{"started_at", b.StartedAt}, {"ends_at", shown{b.EndsAt, timestamp(b.End())}}, {"early_retries", b.EarlyRetries},
-		{"lifted_at", b.LiftedAt}, {"lifted_by", orNone(b.LiftedBy)},
+		{"key", b.Key},
+		{"account", b.Account},
+		{"state", b.State(p.now())},
+		{"level", b.Level},
+		{"started_at", b.StartedAt},
+		{"ends_at", shown{b.EndsAt, timestamp(b.End())}},
+		{"early_retries", b.EarlyRetries},
+		{"lifted_at", b.LiftedAt},
+		{"lifted_by", orNone(b.LiftedBy)},
 	}
 }
 

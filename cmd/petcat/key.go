@@ -38,9 +38,18 @@ func (p *program) keyRecord(k petcat.Key) record {
 		successor = k.Successor
 	}
 	return record{
-		{"id", k.ID}, {"account", k.Account}, {"label", k.Label}, {"hint", shown{k.Hint, "…" + k.Hint}}, {"state", k.State(p.now())},
-		{"read_only", k.ReadOnly}, {"access", accessOf(k)}, {"created_at", k.CreatedAt}, {"expires_at", neverIfZero(k.ExpiresAt)},
-		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt}, {"successor", successor},
+		{"id", k.ID},
+		{"account", k.Account},
+		{"label", k.Label},
+		{"hint", shown{k.Hint, "…" + k.Hint}},
+		{"state", k.State(p.now())},
+		{"read_only", k.ReadOnly},
+		{"access", accessOf(k)},
+		{"created_at", k.CreatedAt},
+		{"expires_at", neverIfZero(k.ExpiresAt)},
+		{"disabled_at", k.DisabledAt},
+		{"revoked_at", k.RevokedAt},
+		{"successor", successor},
 	}
 }
 
@@ -67,8 +76,11 @@ func (c *call) keys(account petcat.AccountID) ([]record, error) {
 
 // keyRecords adds to each key the name of its account and when it was last used.
 func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
 	account := petcat.AllAccounts
-	if len(keys) > 0 && !slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != keys[0].Account }) {
+	if !slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != keys[0].Account }) {
 		account = keys[0].Account
 	}
 	uses, err := c.KeyUses(c.ctx(), account)
@@ -102,8 +114,8 @@ func (p *program) keyCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Create an API key and show it once",
-		Long: `Create an API key and show it once. If it cannot be printed, no key is created, and the
-exit code is 75.`,
+		Long: `Create an API key and show it once. If it cannot be printed, no key that works is left
+behind, and the exit code is 75.`,
 		Example: `  petcat key create acme --label ci --expires 90d
   petcat key create acme --label dashboard --read-only
   petcat key create acme --expires 2027-01-31 --json`,
@@ -169,8 +181,11 @@ func (c *call) showKey(k petcat.Key, account string, secret petcat.Secret, repla
 		return c.show(r)
 	}
 	r := record{
-		{"id", k.ID}, {"account", fmt.Sprintf("%s (%s)", account, k.Account)}, {"label", k.Label},
-		{"access", accessOf(k)}, {"expires_at", neverIfZero(k.ExpiresAt)},
+		{"id", k.ID},
+		{"account", fmt.Sprintf("%s (%s)", account, k.Account)},
+		{"label", k.Label},
+		{"access", accessOf(k)},
+		{"expires_at", neverIfZero(k.ExpiresAt)},
 	}
 	if replaced != nil {
 		r = append(r, field{"replaces", fmt.Sprintf("%s, which works until %s", replaced.ID, timestamp(replaced.ExpiresAt))})

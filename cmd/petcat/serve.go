@@ -205,7 +205,7 @@ func (p *program) devKey(ctx context.Context, settings config.Settings, n *serve
 	if err != nil {
 		return key, err
 	}
-	return key, os.WriteFile(filepath.Join(settings.Data, devKeyFile), []byte(key.Reveal()+"\n"), 0o600)
+	return key, os.WriteFile(filepath.Join(settings.Data, devKeyFile), []byte(key.Reveal()+"\n"), 0o600) // #nosec G703 -- the operator's own data directory
 }
 
 func newDevAccount(ctx context.Context, n *server.Node) (petcat.Account, error) {
