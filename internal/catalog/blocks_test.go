@@ -18,14 +18,6 @@ func element(id, size int) petcat.RevisedCategory {
 	return revised(id, "n", &fill)
 }
 
-// lengths returns how many bytes each part of a list has.
-func lengths(s *catalog.Snapshot) (of []int) {
-	for _, part := range s.Representation(catalog.Identity).Parts {
-		of = append(of, len(part))
-	}
-	return of
-}
-
 // A block is full once it has its size, not a byte earlier.
 func TestBlockIsFull(t *testing.T) {
 	for size, blocks := range map[int]int{block - 1: 1, block: 2} {
@@ -34,17 +26,6 @@ func TestBlockIsFull(t *testing.T) {
 		if got := len(current(t, c).Representation(catalog.Zstd).Parts); got != blocks {
 			t.Errorf("an element behind %d bytes makes %d blocks, want %d", size, got, blocks)
 		}
-	}
-}
-
-// Blocks that fill an extent to its last byte are written in one piece.
-func TestBlocksFillAnExtent(t *testing.T) {
-	c := catalog.New("d")
-	for id := range extent/block + 2 {
-		c.Apply([]petcat.RevisedCategory{element(id+1, block)})
-	}
-	if got, want := lengths(current(t, c)), []int{extent, block, block + 1}; !slices.Equal(got, want) {
-		t.Errorf("the parts have %v bytes, want %v", got, want)
 	}
 }
 

@@ -12,14 +12,9 @@ import (
 	"petcat"
 )
 
-const (
-	// blockSize is how many bytes a block holds before the next one is begun. It
-	// bounds what one write can cause to be copied or compressed again.
-	blockSize = 128 << 10
-	// extentSize is how many bytes of blocks lie next to each other in memory,
-	// so that they can be written by one system call.
-	extentSize = 4 << 20
-)
+// blockSize is how many bytes a block holds before the next one is begun. It
+// bounds what one write can cause to be copied or compressed again.
+const blockSize = 128 << 10
 
 // Catalog holds every category, encoded. Use [New]. It is safe for concurrent
 // use.
@@ -30,7 +25,6 @@ type Catalog struct {
 	mu       sync.Mutex
 	sealed   []*block        // guarded by mu; none is empty; snapshots share them up to their own length, so only appending may happen in place
 	open     elements        // guarded by mu; those behind the sealed ones; shared like them
-	extent   []byte          // guarded by mu; where sealed blocks lie; the rest of its capacity is free
 	size     int64           // guarded by mu; bytes in sealed and open
 	count    int64           // guarded by mu
 	revision petcat.Revision // guarded by mu; of the last change
@@ -41,7 +35,7 @@ type Catalog struct {
 // backup, is not taken for the same list.
 func New(dataset string) *Catalog {
 	c := &Catalog{dataset: dataset}
-	c.current.Store(&Snapshot{dataset: dataset})
+	c.current.Store(&Snapshot{etags: newETags(dataset, 0)})
 	return c
 }
 
@@ -136,15 +130,9 @@ func (c *Catalog) append(category petcat.Category) error {
 	return nil
 }
 
-// seal makes the open elements a block that lies behind the last one in memory.
-// The caller holds mu.
+// seal makes the open elements a block. The caller holds mu.
 func (c *Catalog) seal() {
-	if cap(c.extent)-len(c.extent) < len(c.open.data) {
-		c.extent = make([]byte, 0, extentSize)
-	}
-	start := len(c.extent)
-	c.extent = append(c.extent, c.open.data...)
-	c.sealed = append(c.sealed, newBlock(elements{c.extent[start:], slices.Clone(c.open.starts)}))
+	c.sealed = append(c.sealed, newBlock(elements{slices.Clone(c.open.data), slices.Clone(c.open.starts)}))
 	c.open = elements{}
 }
 
@@ -167,11 +155,7 @@ func (c *Catalog) edit(id petcat.CategoryID, category *petcat.Category) error {
 			return fmt.Errorf("catalog: category %d: %w", id, err)
 		}
 	}
-	replaced := 0
-	if found {
-		replaced = 1
-	}
-	edited := stretch.splice(i, replaced, object)
+	edited := stretch.splice(i, found, object)
 	c.size += int64(len(edited.data) - len(stretch.data))
 	c.count += int64(edited.count() - stretch.count())
 	if at < len(c.sealed) {
@@ -190,8 +174,9 @@ func (c *Catalog) replace(at int, with elements) {
 	switch {
 	case with.count() == 0:
 	case len(with.data) > 2*blockSize && with.count() > 1:
-		first, second := with.halves()
-		blocks = []*block{newBlock(first), newBlock(second)}
+		half := with.count() / 2
+		first := elements{with.data[:with.end(half-1)], with.starts[:half]}
+		blocks = []*block{newBlock(first), newBlock(with.from(half))}
 	default:
 		blocks = []*block{newBlock(with)}
 	}
@@ -223,7 +208,7 @@ func (c *Catalog) publish() {
 		return // so that the compressed forms of the snapshot stay
 	}
 	c.current.Store(&Snapshot{
-		dataset:  c.dataset,
+		etags:    newETags(c.dataset, c.revision),
 		revision: c.revision,
 		count:    c.count,
 		size:     c.size,

@@ -48,37 +48,39 @@ func (e elements) find(id petcat.CategoryID) (i int, found bool) {
 	return sort.Find(e.count(), func(i int) int { return int(id - e.id(i)) })
 }
 
-// splice returns a copy in which an object, if it is not nil, takes the place of as many
-// others, from the i-th on, as are told. Commas stand before all that it has moved.
-func (e elements) splice(i, replaced int, object []byte) elements {
-	from, to := e.end(i-1), e.end(i+replaced-1)
+// splice returns a copy with an object before object i, or without it if that is nil; if it
+// is told so, object i is left out. Commas stand before all that has moved.
+func (e elements) splice(i int, replace bool, object []byte) elements {
+	from, next := e.end(i-1), i
+	if replace {
+		next++
+	}
 	out := elements{slices.Clone(e.data[:from]), slices.Clone(e.starts[:i])}
 	if object != nil {
 		out.data = append(append(out.data, ','), object...)
 		out.starts = append(out.starts, uint32(from+1)) // #nosec G115 -- a block is far smaller
 	}
-	moved := uint32(len(out.data) - to) // #nosec G115 -- modulo 2^32, like the sum below
-	if to < len(e.data) {
-		out.data = append(append(out.data, ','), e.data[to+1:]...)
-	}
-	for _, start := range e.starts[i+replaced:] {
-		out.starts = append(out.starts, start+moved)
-	}
-	return out
+	return out.concat(e.from(next))
 }
 
-// halves returns the elements in two stretches of about the same number of bytes. There
-// are two elements at least.
-func (e elements) halves() (first, second elements) {
-	n := 1 + sort.Search(e.count(), func(i int) bool {
-		return e.end(i) >= len(e.data)/2
-	})
-	n = min(n, e.count()-1)
-	cut := e.end(n - 1)
-	first = elements{e.data[:cut:cut], e.starts[:n:n]}
-	second = elements{data: e.data[cut:]}
-	for _, start := range e.starts[n:] {
-		second.starts = append(second.starts, start-uint32(cut)) // #nosec G115 -- a block is far smaller
+// from returns the elements from object i on.
+func (e elements) from(i int) elements {
+	cut := e.end(i - 1)
+	rest := elements{data: e.data[cut:]}
+	for _, start := range e.starts[i:] {
+		rest.starts = append(rest.starts, start-uint32(cut)) // #nosec G115 -- a block is far smaller
 	}
-	return first, second
+	return rest
+}
+
+// concat appends elements, after a comma.
+func (e elements) concat(rest elements) elements {
+	end := uint32(len(e.data)) // #nosec G115 -- a block is far smaller
+	for _, start := range rest.starts {
+		e.starts = append(e.starts, end+start)
+	}
+	if len(rest.data) > 0 {
+		e.data = append(append(e.data, ','), rest.data[1:]...)
+	}
+	return e
 }

@@ -31,8 +31,6 @@ func TestMain(m *testing.M) {
 // block is how many bytes of JSON a block holds before the next one is begun.
 const block = 128 << 10
 
-// extent is how long the pieces are in which a long list is written.
-const extent = 4 << 20
 
 // encodings are all encodings.
 func encodings() []catalog.Encoding {

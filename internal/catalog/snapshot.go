@@ -10,7 +10,7 @@ import (
 
 // Snapshot is the list as of one revision. It never changes.
 type Snapshot struct {
-	dataset  string
+	etags    [encodings]string
 	revision petcat.Revision
 	count    int64
 	size     int64
@@ -24,10 +24,6 @@ type Snapshot struct {
 	last struct {
 		once  sync.Once
 		value []byte
-	}
-	validators struct {
-		once  sync.Once
-		value [encodings]string
 	}
 }
 
@@ -75,14 +71,14 @@ func (s *Snapshot) Representation(e Encoding) *Representation {
 
 // ETags returns the strong validators by encoding: two bodies with the same one
 // are equal byte for byte. Nobody may change them.
-func (s *Snapshot) ETags() []string {
-	v := &s.validators
-	v.once.Do(func() {
-		for e := range v.value {
-			v.value[e] = `"` + s.dataset + "-" + strconv.FormatInt(int64(s.revision), 10) + Encoding(e).suffix() + `"`
-		}
-	})
-	return v.value[:]
+func (s *Snapshot) ETags() []string { return s.etags[:] }
+
+// newETags returns the validators of a revision of the list.
+func newETags(dataset string, revision petcat.Revision) (etags [encodings]string) {
+	for e := range etags {
+		etags[e] = `"` + dataset + "-" + strconv.FormatInt(int64(revision), 10) + Encoding(e).suffix() + `"`
+	}
+	return etags
 }
 
 // tail returns the open block and the end of the list, in one piece, so that a
@@ -115,18 +111,8 @@ func (s *Snapshot) parts(e Encoding) [][]byte {
 		return append(parts, compressZstd(s.tail()))
 	default:
 		for _, b := range s.sealed {
-			if n := len(parts) - 1; n >= 0 && adjacent(parts[n], b.data) {
-				parts[n] = parts[n][:len(parts[n])+len(b.data)]
-			} else {
-				parts = append(parts, b.data)
-			}
+			parts = append(parts, b.data)
 		}
 		return append(parts, s.tail())
 	}
-}
-
-// adjacent reports whether two pieces lie next to each other in one array.
-func adjacent(a, b []byte) bool {
-	behind := a[len(a):cap(a)]
-	return len(behind) >= len(b) && &behind[0] == &b[0]
 }
