@@ -65,7 +65,7 @@ func (b *bench) snapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("several nodes: decisions, one busy account, a snapshot open for %s", held)
+	what := fmt.Sprintf("several nodes: decisions, a snapshot open for %s", held)
 	b.report.compare(what, after[0], "before it", before[0], atLeast(0.8))
 	return nil
 }

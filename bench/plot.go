@@ -68,5 +68,7 @@ func drawBars(file, title, unit string, bars []bar, limit float64) error {
 		p.Add(line)
 	}
 	p.NominalY(names...)
-	return p.Save(9*vg.Inch, vg.Length(len(bars))*vg.Points(22)+vg.Inch, file)
+	p.X.Max *= 1.05
+	p.Title.Padding = vg.Points(8)
+	return p.Save(10*vg.Inch, vg.Length(len(bars))*vg.Points(22)+vg.Inch, file)
 }
