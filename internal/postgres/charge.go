@@ -72,7 +72,7 @@ func (s *Store) cleanSpent(ctx context.Context) error {
 		WHERE s.account_id = old.account_id AND s.minute < extract(epoch FROM clock_timestamp()) / 60 - 2880
 			AND pg_try_advisory_xact_lock(4611686018427387904 + old.account_id)`
 	for {
-		deleted, err := engine{s}.Exec(ctx, "delete counts of past days", query, rows)
+		deleted, err := s.Exec(ctx, "delete counts of past days", query, rows)
 		if err != nil || deleted < rows {
 			return err
 		}

@@ -44,15 +44,6 @@ func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) err
 	}), doing)
 }
 
-// Exec runs a statement as one transaction.
-func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
-	var n int64
-	if err := e.Write(ctx, doing, func(c store.Conn) (err error) { n, err = c.Exec(query, args...); return err }); err != nil {
-		return 0, err
-	}
-	return n, nil
-}
-
 // Read runs a read of a few rows, within the patience of one. It is run once more when
 // its connection turns out to be broken.
 func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {

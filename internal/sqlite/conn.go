@@ -155,19 +155,6 @@ func (e engine) Create(ctx context.Context, c *store.Create) error {
 	return translate(createError(e.submit(ctx, &op{create: c, account: c.Account})), "create category")
 }
 
-func (e engine) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
-	var n int64
-	err = e.Write(ctx, doing, func(c store.Conn) error {
-		var err error
-		n, err = c.Exec(query, args...)
-		return err
-	})
-	if err != nil {
-		return 0, err // n may still be written to
-	}
-	return n, nil
-}
-
 // Write is Change: nobody else can write meanwhile in any case.
 func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error { return fn(t.Conn) })

@@ -232,7 +232,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	if s.refused.Load() {
 		// Its outcome is noted where writes are committed.
-		_, _ = engine{s}.Exec(ctx, "try to write", "UPDATE counter SET revision = revision")
+		_, _ = s.Exec(ctx, "try to write", "UPDATE counter SET revision = revision")
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *Store) Clean(ctx context.Context) error {
 // parameters are before and how many rows it may delete.
 func (s *Store) DeleteAll(ctx context.Context, query string, before int64) error {
 	for {
-		deleted, err := s.db.Exec(ctx, "delete what has expired", query, before, s.dialect.CleanRows)
+		deleted, err := s.Exec(ctx, "delete what has expired", query, before, s.dialect.CleanRows)
 		if err != nil || deleted < int64(s.dialect.CleanRows) {
 			return err
 		}

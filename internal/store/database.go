@@ -38,7 +38,7 @@ type Work struct {
 
 // Database is what SQLite and PostgreSQL do differently. Its methods return errors of the
 // domain; their text for the log says what was being done.
-type Database interface { //nolint:interfacebloat // all that differs between them
+type Database interface {
 	// Change runs fn in a transaction, and returns after its commit. It may run fn more
 	// than once, and fn may still run after Change has returned an error: use variables
 	// that fn sets only if Change returns nil. If fn fails, it is rolled back.
@@ -47,9 +47,6 @@ type Database interface { //nolint:interfacebloat // all that differs between th
 	// [groupcommit.Refused] reports true for its error, the create was not attempted.
 	// After every attempt, Create calls [Store.Release], even if ctx has ended before.
 	Create(ctx context.Context, c *Create) error
-	// Exec commits one statement, without holding the counter's row, and returns how
-	// many rows it changed.
-	Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error)
 	// Write runs fn in a transaction as Change does, without holding the counter's row.
 	Write(ctx context.Context, doing string, fn func(Conn) error) error
 	// Read runs fn, which reads a few rows. It may run fn more than once.
@@ -95,6 +92,20 @@ func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, er
 		s.accessChanged(ctx)
 	}
 	return v, nil
+}
+
+// Exec commits one statement without holding the counter's row, and returns how many rows it
+// changed.
+func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
+	var n int64
+	err = s.db.Write(ctx, doing, func(c Conn) (err error) {
+		n, err = c.Exec(query, args...)
+		return err
+	})
+	if err != nil {
+		return 0, err // the transaction may still run, and write to n
+	}
+	return n, nil
 }
 
 // columns returns where the columns of a row go.

@@ -120,7 +120,7 @@ func (s *Store) beat(c Conn, n petcat.Node, rows []nodeRow) (changed bool, err e
 
 // Leave implements [petcat.NodeStore].
 func (s *Store) Leave(ctx context.Context, id string) error {
-	_, err := s.db.Exec(ctx, "leave the nodes", `DELETE FROM nodes WHERE id = ?`, id)
+	_, err := s.Exec(ctx, "leave the nodes", `DELETE FROM nodes WHERE id = ?`, id)
 	return err
 }
 

@@ -70,6 +70,6 @@ func (s *Store) Note(ctx context.Context, name string) (text string, err error) 
 func (s *Store) SwapNote(ctx context.Context, name, was, to string) (swapped bool, err error) {
 	const query = `INSERT INTO meta (name, value) VALUES (?, ?)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = ?`
-	changed, err := s.db.Exec(ctx, "change the note "+name, query, name, to, was)
+	changed, err := s.Exec(ctx, "change the note "+name, query, name, to, was)
 	return changed == 1, err
 }

@@ -119,13 +119,13 @@ func sessionInto(s *petcat.Session) []any {
 // TouchSession implements [petcat.SessionStore].
 func (s *Store) TouchSession(ctx context.Context, session petcat.TokenHash) error {
 	const update = `UPDATE operator_sessions SET seen_at = ? WHERE hash = ?`
-	_, err := s.db.Exec(ctx, "touch session", update, Now(s.clock).UnixMilli(), session[:])
+	_, err := s.Exec(ctx, "touch session", update, Now(s.clock).UnixMilli(), session[:])
 	return err
 }
 
 // SignOut implements [petcat.SessionStore].
 func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
-	_, err := s.db.Exec(ctx, "sign out", `DELETE FROM operator_sessions WHERE hash = ?`, session[:])
+	_, err := s.Exec(ctx, "sign out", `DELETE FROM operator_sessions WHERE hash = ?`, session[:])
 	return err
 }
 
