@@ -39,14 +39,7 @@ func (b *bench) inTurns(ctx context.Context, subjects ...subject) ([]series, err
 	all := make([]series, len(subjects))
 	for round := range b.rounds + 1 { // the first warms up
 		for i, s := range subjects {
-			d := b.duration
-			if round == 0 {
-				d = time.Second
-				if b.quick {
-					continue
-				}
-			}
-			value, err := s.measure(ctx, d)
+			value, err := s.measure(ctx, b.duration)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.name, err)
 			}
