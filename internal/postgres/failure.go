@@ -55,7 +55,7 @@ var states = []struct {
 	{"42P05", temporary, openerror.Unsafe, noStatements},
 	{"42P07", statement, openerror.Foreign, foreign},
 	{"42710", statement, openerror.Foreign, foreign},
-	{"53300", temporary, openerror.Unreachable, "the database server at %s has too few connections (%s); a node needs 12 and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
+	{"53300", temporary, openerror.Unreachable, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more) and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
 	{"53100", temporary, openerror.NoRoom, "the disk of the database server at %s is full (%s); make room there"},
 	{"53", temporary, openerror.Unreachable, "the database server at %s lacks something (%s); try again when there is room"},
 	{"55P03", temporary, openerror.Locked, "another program locks the database at %s (%s); try again when it has finished"},

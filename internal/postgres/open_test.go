@@ -151,7 +151,7 @@ func TestTooFewConnections(t *testing.T) {
 	t.Cleanup(func() { pgtest.Execute(t, owner, `DROP ROLE `+role) })
 	_, err = tryOpen(t, "postgres://"+role+"@"+server.Server(t).Address()+"/"+config.Database+"?sslmode=disable", Options{})
 	wantOpenError(t, err, openerror.Unreachable)
-	if !strings.Contains(err.Error(), "a node needs 12") {
+	if !strings.Contains(err.Error(), "a node needs 11") {
 		t.Errorf("it is refused with: %v", err)
 	}
 }
