@@ -31,7 +31,6 @@ func TestMain(m *testing.M) {
 // block is how many bytes of JSON a block holds before the next one is begun.
 const block = 128 << 10
 
-
 // encodings are all encodings.
 func encodings() []catalog.Encoding {
 	return []catalog.Encoding{catalog.Identity, catalog.Gzip, catalog.Zstd}

@@ -30,11 +30,10 @@ func settleFor(ctx context.Context, path string, serving bool) error {
 	if serving {
 		return settle(ctx, path, timeout)
 	}
-	err := settle(ctx, path, 0)
-	if classOf(err) == locked {
-		return nil
+	if err := settle(ctx, path, 0); classOf(err) != locked {
+		return err
 	}
-	return err
+	return nil
 }
 
 // settle moves a log that is left into the database and empties it. It needs the
