@@ -1,10 +1,12 @@
 package ratelimit_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,6 +38,9 @@ func (c *counters) Charge(_ context.Context, charges []petcat.QuotaCharge) (coun
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls++
+	if !slices.IsSortedFunc(charges, func(a, b petcat.QuotaCharge) int { return stdcmp.Compare(a.Account, b.Account) }) {
+		return nil, errors.New("the accounts are not in order")
+	}
 	now := c.clock.Read().Wall
 	for _, q := range charges {
 		u := c.used[q.Account]
