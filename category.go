@@ -68,8 +68,8 @@ func (n NewCategory) Name() string { return n.name }
 // Description returns the description to be stored, nil for none.
 func (n NewCategory) Description() *string { return n.description }
 
-// As returns the category that n becomes once it has an id.
-func (n NewCategory) As(id CategoryID) Category {
+// WithID returns the category that n becomes once it has an id.
+func (n NewCategory) WithID(id CategoryID) Category {
 	return Category{ID: id, Name: n.name, Description: n.description}
 }
 
@@ -92,19 +92,19 @@ func (n NewCategory) Fingerprint() [sha256.Size]byte {
 // CategoryPatch is what a caller may change of a category. The zero value changes
 // nothing; [ParseCategoryPatch] is the only way to another.
 type CategoryPatch struct {
-	name        *string
-	description *string
-	undescribed bool // the description goes
+	name              *string
+	description       *string
+	removeDescription bool // the description goes
 }
 
 // ParseCategoryPatch checks the texts that are to replace those of a category; nil
-// means that a text stays. undescribed says that the description is to go. It returns an
+// means that a text stays. removeDescription removes the description. It returns an
 // [Error] with [CodeInvalidField].
-func ParseCategoryPatch(name, description *string, undescribed bool) (CategoryPatch, error) {
+func ParseCategoryPatch(name, description *string, removeDescription bool) (CategoryPatch, error) {
 	if err := checkCategory(name, description); err != nil {
 		return CategoryPatch{}, err
 	}
-	return CategoryPatch{name, description, undescribed}, nil
+	return CategoryPatch{name, description, removeDescription}, nil
 }
 
 // Apply returns what becomes of a category.
@@ -112,7 +112,7 @@ func (p CategoryPatch) Apply(c Category) Category {
 	if p.name != nil {
 		c.Name = *p.name
 	}
-	if p.description != nil || p.undescribed {
+	if p.description != nil || p.removeDescription {
 		c.Description = p.description
 	}
 	return c

@@ -39,7 +39,7 @@ func TestParseNewCategory(t *testing.T) {
 				}
 				return
 			}
-			got := n.As(7)
+			got := n.WithID(7)
 			if got.ID != 7 || got.Name != *c.text || (got.Description == nil) != (c.description == nil) {
 				t.Errorf("category %+v", got)
 			}

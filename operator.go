@@ -165,18 +165,18 @@ func GenerateToken(random io.Reader) (GeneratedToken, error) {
 func ParseToken(s string) (TokenHash, error) {
 	base32Digit := func(c rune) bool { return c >= 'a' && c <= 'z' || c >= '2' && c <= '7' }
 	if len(s) != tokenLength || strings.ContainsFunc(s, func(c rune) bool { return !base32Digit(c) }) {
-		return TokenHash{}, NoSuchLink()
+		return TokenHash{}, ErrLinkInvalid()
 	}
 	return sha256.Sum256([]byte(s)), nil
 }
 
-// NoSuchLink says that a link cannot be used, or no longer.
-func NoSuchLink() *Error {
+// ErrLinkInvalid says that a link cannot be used, or no longer.
+func ErrLinkInvalid() *Error {
 	return Errorf(CodeNotFound, "this link was used already, has expired, or is not whole; ask for another one")
 }
 
-// NoSession says that somebody is not signed in, or no longer.
-func NoSession() *Error {
+// ErrNotSignedIn says that somebody is not signed in, or no longer.
+func ErrNotSignedIn() *Error {
 	return Errorf(CodeNotFound, "you are not signed in, or your session has ended; sign in with a new link")
 }
 

@@ -48,8 +48,8 @@ func (n NewPet) Name() string { return n.name }
 // Category returns the category that is to classify the pet.
 func (n NewPet) Category() CategoryID { return n.category }
 
-// As returns the pet that n becomes once it has an id.
-func (n NewPet) As(id PetID) Pet { return Pet{ID: id, Name: n.name, Category: n.category} }
+// WithID returns the pet that n becomes once it has an id.
+func (n NewPet) WithID(id PetID) Pet { return Pet{ID: id, Name: n.name, Category: n.category} }
 
 // Fingerprint returns a SHA-256 of what the caller asked for; see
 // [NewCategory.Fingerprint].
@@ -151,8 +151,8 @@ func (n NewOrder) Pet() PetID { return n.pet }
 // Quantity returns how much is ordered.
 func (n NewOrder) Quantity() int64 { return n.quantity }
 
-// As returns the order that n becomes once it has an id.
-func (n NewOrder) As(id OrderID) Order { return Order{ID: id, Pet: n.pet, Quantity: n.quantity} }
+// WithID returns the order that n becomes once it has an id.
+func (n NewOrder) WithID(id OrderID) Order { return Order{ID: id, Pet: n.pet, Quantity: n.quantity} }
 
 // Fingerprint returns a SHA-256 of what the caller asked for; see
 // [NewCategory.Fingerprint].

@@ -30,7 +30,7 @@ func TestParseNewPet(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := petcat.ParseNewPet(c.text, c.category)
 			wantRefused(t, err, c.code, c.message)
-			if got := n.As(7); err == nil && got != (petcat.Pet{ID: 7, Name: *c.text, Category: category}) {
+			if got := n.WithID(7); err == nil && got != (petcat.Pet{ID: 7, Name: *c.text, Category: category}) {
 				t.Errorf("pet %+v", got)
 			}
 		})
@@ -101,7 +101,7 @@ func TestParseNewOrder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := petcat.ParseNewOrder(c.pet, c.quantity)
 			wantRefused(t, err, c.code, c.message)
-			if got := n.As(7); err == nil && got != (petcat.Order{ID: 7, Pet: pet, Quantity: *c.quantity}) {
+			if got := n.WithID(7); err == nil && got != (petcat.Order{ID: 7, Pet: pet, Quantity: *c.quantity}) {
 				t.Errorf("order %+v", got)
 			}
 		})

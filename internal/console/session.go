@@ -60,10 +60,10 @@ func signedIn(next handle) handle {
 func (x *exchange) findSession() error {
 	cookie, err := x.r.Cookie(x.cookieName())
 	if err != nil {
-		return petcat.NoSession()
+		return petcat.ErrNotSignedIn()
 	}
 	if x.token, err = petcat.ParseToken(cookie.Value); err != nil {
-		return petcat.NoSession()
+		return petcat.ErrNotSignedIn()
 	}
 	if x.session, err = x.Store.FindSession(x.r.Context(), x.token); err != nil {
 		return err

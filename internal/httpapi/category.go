@@ -158,7 +158,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	if err != nil {
 		return nil, fmt.Errorf("read category %d from the catalog: %w", id, err)
 	}
-	c := texts.As(id)
+	c := texts.WithID(id)
 	return &c, nil
 }
 

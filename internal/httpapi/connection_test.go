@@ -119,7 +119,7 @@ func TestSlowReader(t *testing.T) {
 			name := "dog"
 			fresh, err := petcat.ParseNewCategory(&name, &text)
 			must(t, err)
-			e.catalog.Apply([]petcat.RevisedCategory{{Category: fresh.As(petcat.CategoryID(id + 1)), Revision: petcat.Revision(id + 1)}})
+			e.catalog.Apply([]petcat.RevisedCategory{{Category: fresh.WithID(petcat.CategoryID(id + 1)), Revision: petcat.Revision(id + 1)}})
 		}
 		request := "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer " + goodKey + "\r\n\r\n"
 		conn := e.dial(t)

@@ -99,12 +99,12 @@ func (t *Tx) CreateAll(group []*Create) error {
 		case e.known && e.fingerprint != c.Fingerprint:
 			c.Outcome = errKeyReused()
 		case e.known: // with the same name and description, which the fingerprint includes
-			c.Created = petcat.CreatedCategory{Category: c.New.As(petcat.CategoryID(e.id)), Replayed: true}
+			c.Created = petcat.CreatedCategory{Category: c.New.WithID(petcat.CategoryID(e.id)), Replayed: true}
 		case c.Refused != nil:
 			c.Outcome = c.Refused
 		default:
 			t.sequences.Category++
-			category := petcat.RevisedCategory{Category: c.New.As(t.sequences.Category), Revision: t.revise()}
+			category := petcat.RevisedCategory{Category: c.New.WithID(t.sequences.Category), Revision: t.revise()}
 			rows = append(rows, []any{int64(category.ID), category.Name, nullable(category.Description), int64(category.Revision), int64(c.Account), t.now.UnixMilli()})
 			t.changed = append(t.changed, category)
 			c.Created.Category = category.Category

@@ -83,9 +83,9 @@ func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (pet
 		insert = `INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
 	)
 	return change(ctx, s, "sign in", func(t *Tx) (petcat.Session, error) {
-		o, err := must(t, operatorInto, petcat.NoSuchLink(), query, link[:])
+		o, err := must(t, operatorInto, petcat.ErrLinkInvalid(), query, link[:])
 		if err == nil && !t.now.Before(o.LinkEndsAt) {
-			err = petcat.NoSuchLink()
+			err = petcat.ErrLinkInvalid()
 		}
 		if err == nil {
 			err = t.exec(use, string(o.Name))
@@ -104,7 +104,7 @@ func (s *Store) FindSession(ctx context.Context, session petcat.TokenHash) (petc
 		FROM operator_sessions AS s JOIN operators AS o ON o.name = s.operator_name WHERE s.hash = ?`
 	found, ok, err := find(ctx, s, "find session", sessionInto, query, session[:])
 	if err == nil && (!ok || found.Ended(Now(s.clock))) {
-		err = petcat.NoSession()
+		err = petcat.ErrNotSignedIn()
 	}
 	if err != nil {
 		return petcat.Session{}, err

@@ -13,7 +13,7 @@ func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.Creat
 	if err != nil {
 		return petcat.CreatedPet{}, err
 	}
-	return petcat.CreatedPet{Pet: c.New.As(petcat.PetID(id)), Replayed: replayed}, nil
+	return petcat.CreatedPet{Pet: c.New.WithID(petcat.PetID(id)), Replayed: replayed}, nil
 }
 
 // insertPet inserts a pet if its category exists. A concurrent deletion of the category
@@ -57,7 +57,7 @@ func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.C
 	if err != nil {
 		return petcat.CreatedOrder{}, err
 	}
-	return petcat.CreatedOrder{Order: c.New.As(petcat.OrderID(id)), Replayed: replayed}, nil
+	return petcat.CreatedOrder{Order: c.New.WithID(petcat.OrderID(id)), Replayed: replayed}, nil
 }
 
 // insertOrder inserts an order if its pet exists.
