@@ -379,7 +379,7 @@ func TestNewestRevisionIsKnown(t *testing.T) {
 			}
 			before := f.asked.Load()
 			s, age, err := c.Current(t.Context(), step.newest)
-			if err != nil || age != 0 || s.Count() != step.count || int64(f.asked.Load()-before) != step.queries {
+			if err != nil || age != 0 || s.Count() != step.count || f.asked.Load()-before != step.queries {
 				t.Errorf("%s: %d categories, %s old, %v, after %d queries; want %d after %d", step.name, s.Count(), age, err, f.asked.Load()-before, step.count, step.queries)
 			}
 		}

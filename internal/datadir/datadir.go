@@ -50,8 +50,8 @@ func Open(path string) (*Dir, error) {
 		return nil, unusable(path, err)
 	}
 	d := &Dir{path, filepath.Join(path, databaseName)}
-	if real, err := filepath.EvalSymlinks(d.database); err == nil {
-		d.database = real
+	if file, err := filepath.EvalSymlinks(d.database); err == nil {
+		d.database = file
 	}
 	return d, nil
 }

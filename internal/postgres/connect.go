@@ -108,7 +108,7 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 
 // needed are settings of the server, the database or the role on which the store relies. The
 // last ones could be set for each connection, but for poolers.
-var needed = []struct {
+var needed = []struct { //nolint:gochecknoglobals // a table that nobody changes
 	name, value string
 	kind        openerror.Kind
 	remedy      string

@@ -32,7 +32,7 @@ const (
 
 // states says what SQLSTATEs mean, by their beginning: the first that fits holds. A refused
 // start ends with the sentence, in which %s are the place and what the server said.
-var states = []struct {
+var states = []struct { //nolint:gochecknoglobals // a table that nobody changes
 	state    string
 	severity severity
 	kind     openerror.Kind

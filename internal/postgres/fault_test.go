@@ -42,6 +42,7 @@ const commit = "commit\x00"
 
 // calls are one of each kind.
 func calls(t *testing.T, s *Store) map[string]func() error {
+	t.Helper()
 	return map[string]func() error{
 		"create": func() error { _, err := tryCreate(t.Context(), t, s, "Dogs", ""); return err },
 		"feed": func() error {

@@ -75,7 +75,7 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 }
 
 func (s *service) calls() int {
-	if c, ok := s.Options.Counters.(*counters); ok {
+	if c, ok := s.Counters.(*counters); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.calls

@@ -298,7 +298,7 @@ func TestStallsAreExact(t *testing.T) {
 				after, node := time.Duration(r.Int64N(int64(2*time.Minute-time.Second))), nodes[r.IntN(len(nodes))]
 				all.Go(func() {
 					time.Sleep(after)
-					d, err := node.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000_000}})
+					d, err := node.Spend(t.Context(), ratelimit.Charge{Account: id, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000_000}})
 					if err != nil {
 						t.Error(err)
 					}

@@ -230,7 +230,7 @@ func TestDayBeforeTheStart(t *testing.T) {
 		s.history[1] = 998
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 		left := int64(1)
-		if s.Options.Counters != nil {
+		if s.Counters != nil {
 			left = 999
 		}
 		want(t, "what is left of the day", s.spend(c).Day.Remaining, left)

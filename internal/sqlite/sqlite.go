@@ -189,15 +189,16 @@ func (s *Store) commitEach(group []*op) error {
 // checkpoint keeps the log short. Without room that has to wait.
 func (s *Store) checkpoint() error {
 	err := s.writer.checkpoint()
+	if err == nil {
+		return nil
+	}
 	switch classOf(err) {
 	case full, locked, unwritable, passing:
 		s.options.Logger.Warn("the checkpoint failed; the write-ahead log grows until one succeeds; nothing is lost", "error", err)
 		return nil
-	}
-	if err != nil {
+	default:
 		return fmt.Errorf("checkpoint: %w: %w", errUnknown, err)
 	}
-	return nil
 }
 
 // Failed is closed when the store has stopped writing for good; [Store.Err] then
