@@ -34,6 +34,9 @@ const (
 	slowSync           = 100 * time.Millisecond
 	clocksDiffer       = 2 * time.Second
 	expiresSoon        = 7 * 24 * time.Hour
+	// A busy service takes thousands of transaction ids a second, and leaves as many dead rows.
+	manyTransactions = 500_000_000
+	oldSnapshot      = 15 * time.Minute
 )
 
 // Status is how bad a finding is.
@@ -144,6 +147,25 @@ func (x *examination) data(ctx context.Context) {
 		x.found(part, OK, "%s answers within %s", x.Place, x.Clock.Read().Since(begun).Round(10*time.Microsecond))
 	}
 	x.found("schema", OK, "it is the schema of this version")
+	x.vacuuming(ctx)
+}
+
+// vacuuming looks for what keeps PostgreSQL from removing dead rows.
+func (x *examination) vacuuming(ctx context.Context) {
+	p, ok := x.store.(*postgres.Store)
+	if !ok {
+		return
+	}
+	switch transactions, snapshot, err := p.Vacuuming(ctx); {
+	case err != nil:
+		x.found("vacuum", Problem, "%s", x.Explain(err))
+	case transactions > manyTransactions:
+		x.found("vacuum", Warning, "the oldest row was frozen %d transactions ago; let autovacuum run, or run VACUUM FREEZE: PostgreSQL stops taking writes at two billion", transactions)
+	case snapshot > oldSnapshot:
+		x.found("vacuum", Warning, "a transaction has been open for %s, and dead rows stay until it ends; find it in pg_stat_activity", snapshot.Round(time.Second))
+	default:
+		x.found("vacuum", OK, "dead rows are removed")
+	}
 }
 
 // disk checks the disk of an embedded database, also of one that cannot be opened.

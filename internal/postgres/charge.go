@@ -62,6 +62,22 @@ func (s *Store) Clean(ctx context.Context) error {
 	return s.cleanSpent(ctx)
 }
 
+// Vacuuming returns what keeps PostgreSQL from removing dead rows, of which charges make
+// thousands a second: how many transactions ago the oldest row was frozen, and how long ago
+// the oldest transaction with a snapshot began.
+func (s *Store) Vacuuming(ctx context.Context) (transactions int64, snapshot time.Duration, err error) {
+	const query = `SELECT age(datfrozenxid)::int8, coalesce((SELECT extract(epoch FROM clock_timestamp() - min(xact_start))
+			FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()), 0)::float8
+		FROM pg_database WHERE datname = current_database()`
+	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		var seconds float64
+		err := conn.QueryRow(ctx, query).Scan(&transactions, &seconds)
+		snapshot = time.Duration(seconds * float64(time.Second))
+		return err
+	})
+	return transactions, snapshot, translate(err, "ask for old transactions")
+}
+
 // cleanSpent deletes the counts of accounts that were not charged for two days, some at a
 // time. Whoever writes a row must hold its account's lock, so it passes over accounts that
 // are being charged.

@@ -378,3 +378,20 @@ func TestCleanSpent(t *testing.T) {
 		t.Errorf("%d rows are left, want 3", n)
 	}
 }
+
+// An open snapshot is seen, because it keeps dead rows.
+func TestVacuuming(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	if transactions, snapshot, err := s.Vacuuming(t.Context()); err != nil || transactions <= 0 || snapshot != 0 {
+		t.Errorf("%d transactions, a snapshot of %s, %v", transactions, snapshot, err)
+	}
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+	pgtest.Execute(t, conn, "SELECT count(*) FROM spent")
+	if _, snapshot, err := s.Vacuuming(t.Context()); err != nil || snapshot <= 0 {
+		t.Errorf("beside an open snapshot: %s, %v", snapshot, err)
+	}
+	pgtest.Execute(t, conn, "ROLLBACK")
+}
