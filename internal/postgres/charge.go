@@ -67,7 +67,7 @@ func (s *Store) Clean(ctx context.Context) error {
 // the oldest transaction with a snapshot began.
 func (s *Store) Vacuuming(ctx context.Context) (transactions int64, snapshot time.Duration, err error) {
 	const query = `SELECT age(datfrozenxid)::int8, coalesce((SELECT extract(epoch FROM clock_timestamp() - min(xact_start))
-			FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()), 0)::float8
+			FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'), 0)::float8
 		FROM pg_database WHERE datname = current_database()`
 	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		var seconds float64

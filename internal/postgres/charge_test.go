@@ -384,8 +384,8 @@ func TestVacuuming(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	if transactions, snapshot, err := s.Vacuuming(t.Context()); err != nil || transactions <= 0 || snapshot != 0 {
-		t.Errorf("%d transactions, a snapshot of %s, %v", transactions, snapshot, err)
+	if transactions, _, err := s.Vacuuming(t.Context()); err != nil || transactions <= 0 {
+		t.Errorf("%d transactions, %v", transactions, err)
 	}
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ")
