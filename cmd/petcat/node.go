@@ -179,8 +179,8 @@ func (p *program) doctorCommand() *cobra.Command {
 		Short:   "Look for problems on this machine, and say what to do about them",
 		GroupID: groupRun,
 		Long: `Check what petcat serve needs with the same settings: data, schema, disk and its
-sync time, clock, database, shared counters, the node itself if one runs, listeners,
-certificate and backups. Nothing is changed, and a running node is not disturbed.
+sync time, clock, database, the node itself if one runs, listeners, certificate and
+backups. Nothing is changed, and a running node is not disturbed.
 
 Prints one line for each finding, which says what to do unless its status is ok. The exit
 code is 1 if one of them is a problem, else 0.`,

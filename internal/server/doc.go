@@ -8,9 +8,8 @@
 // returns 503, and /readyz says that the node is starting; when the data cannot be
 // opened, [Start] fails. When something becomes unavailable later, /readyz and the
 // metrics show it, and the node continues: without the database it serves the list
-// in memory and refuses creates; without the shared counters it counts within its
-// share of each quota; after 30 s without the database it refuses
-// every request.
+// in memory, refuses creates and counts requests in memory; after 30 s it refuses every
+// request.
 // [Node.Run] returns with an error when a listener failed, when the embedded database can
 // no longer be written safely, and when PostgreSQL does not continue what the node has read
 // of it (decision 0023). What is in the store is then correct, and a restart reads it.
