@@ -2,6 +2,7 @@ package petcat
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 )
@@ -156,10 +157,15 @@ type QuotaCount struct {
 	Newest Revision
 }
 
+// ErrAccountHeld says that somebody else held an account for longer than a call waits: nothing
+// was charged.
+var ErrAccountHeld = errors.New("an account is held by another call")
+
 // QuotaStore counts the requests of all nodes.
 type QuotaStore interface {
 	// Charge decides charges one after the other, each in one atomic step: to both windows
 	// of its account or to neither. They must be in ascending order of their accounts. The
-	// answers are in the same order. After an error, any of the charges may have been made.
+	// answers are in the same order. After an error other than
+	// [ErrAccountHeld], any of the charges may have been made.
 	Charge(ctx context.Context, charges []QuotaCharge) ([]QuotaCount, error)
 }

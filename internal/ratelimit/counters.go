@@ -130,7 +130,9 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 		live = context.Background() //nolint:forbidigo // a probe waits for its call
 	}
 	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono, live: live}
-	err = l.calls.Submit(live, r)
+	for err = petcat.ErrAccountHeld; errors.Is(err, petcat.ErrAccountHeld); { // until its time is over
+		err = l.calls.Submit(live, r)
+	}
 	if err != nil && (live.Err() != nil || errors.Is(err, ErrSilent)) {
 		return got, cmp.Or(l.Err(), ErrSilent)
 	} else if errors.Is(err, groupcommit.ErrFull) {
@@ -140,7 +142,7 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 }
 
 // charge has requests decided in one call. A call is never repeated, because the first one
-// may have counted.
+// may have counted, unless an account was held: then each request takes another turn.
 func (l *Limiter) charge(group []*pending) error {
 	slices.SortStableFunc(group, func(a, b *pending) int { return cmp.Compare(a.Account, b.Account) })
 	charges := make([]petcat.QuotaCharge, len(group))
@@ -151,6 +153,10 @@ func (l *Limiter) charge(group []*pending) error {
 	ctx, cancel := context.WithTimeout(context.Background(), silence) //nolint:forbidigo // a call belongs to no single request
 	defer cancel()
 	counts, err := l.Counters.Charge(ctx, charges)
+	if errors.Is(err, petcat.ErrAccountHeld) {
+		l.pulse.heard(l.Clock.Read().Mono)
+		return err
+	}
 	for err != nil { // one failure is no silence: others may be answered
 		if verdict := l.pulse.judge(sent.Mono, l.Clock.Read().Mono, err); verdict != nil {
 			return fmt.Errorf("%w: %w", verdict, err)

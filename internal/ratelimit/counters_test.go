@@ -220,6 +220,27 @@ func TestOneCallFails(t *testing.T) {
 	})
 }
 
+// An account that another call holds: its requests take another turn for a second, get 503
+// then, and nothing is decided in memory.
+func TestHeldAccount(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		held := 3
+		c.set(func() (time.Duration, error) {
+			if held--; held >= 0 {
+				return 200 * time.Millisecond, petcat.ErrAccountHeld
+			}
+			return time.Millisecond, nil
+		})
+		if who, took := s.ask(1); who != "counters" || took != 601*time.Millisecond {
+			t.Errorf("held for three calls: decided by %s after %s", who, took)
+		}
+		held = 100
+		if who, took := s.ask(1); who != unavailable || took != 1200*time.Millisecond {
+			t.Errorf("held for long: decided by %s after %s", who, took)
+		}
+	})
+}
+
 // More requests than the counters can decide: they work at their full rate, nobody waits
 // for more than a second for a turn, the rest get 503 and are not charged, and nothing is
 // decided in memory.
