@@ -47,11 +47,12 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 	}
 
 	nodes = serveAll(t, 4, place, "--bans", "off")
-	var sent atomic.Int64
+	var sent, local atomic.Int64
 	killed := make(chan struct{})
 	go func() {
 		defer close(killed)
 		eventually(t, "many requests are sent", func() bool { return sent.Load() > 100 })
+		local.Add(int64(nodes[3].local()))
 		nodes[3].kill()
 	}()
 	atOnce(senders, func(i int) {
@@ -79,8 +80,11 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 			}
 		}
 	})
+	for _, n := range nodes[:3] {
+		local.Add(int64(n.local()))
+	}
 	for _, a := range accounts {
-		a.spends.wantExact(t)
+		a.spends.wantExact(t, int(local.Load()))
 	}
 }
 
@@ -127,6 +131,10 @@ func TestLimitsWithoutTheDatabase(t *testing.T) {
 			return n.metric("petcat_limiter_silent") == 0
 		})
 	}
+	local := 0
+	for _, n := range nodes {
+		local -= n.local()
+	}
 	after := newSpent(quota, rules.CodeRateLimitExceeded)
 	atOnce(count, func(i int) {
 		for refused := 0; refused < 10; {
@@ -135,5 +143,8 @@ func TestLimitsWithoutTheDatabase(t *testing.T) {
 			}
 		}
 	})
-	after.wantExact(t)
+	for _, n := range nodes {
+		local += n.local()
+	}
+	after.wantExact(t, local)
 }

@@ -63,7 +63,7 @@ func TestLimitsAreExact(t *testing.T) {
 				}
 			}
 		})
-		spends.wantExact(t)
+		spends.wantExact(t, 0)
 		n.stop()
 	}
 }
