@@ -85,7 +85,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 	}
 	at := time.Unix(0, now).UTC()
 	level := h.ban.Next(at)
-	h.ban = petcat.Ban{
+	ban = &petcat.Ban{
 		Key: c.Key, Account: c.Account, Level: level,
 		// Stores keep milliseconds; the start must come back from them unchanged, because
 		// it tells one ban of a key from another.
@@ -93,9 +93,8 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 		EndsAt:       at.Add(petcat.BanDuration(level) + time.Second - 1).Truncate(time.Second),
 		EarlyRetries: int(h.early), Shadow: b.Bans == petcat.ShadowBans,
 	}
-	h.early = 0
-	imposed := h.ban
-	return 0, &imposed
+	h.ban, h.early = *ban, 0
+	return 0, ban
 }
 
 // apply makes a ban hold that was imposed, lifted or loaded elsewhere. An older ban than

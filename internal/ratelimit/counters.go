@@ -13,7 +13,6 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/groupcommit"
 )
 
 const (
@@ -52,14 +51,13 @@ type pending struct {
 
 // expired keeps requests from being charged whose callers have been answered, or would be
 // answered too late.
-func expired(r *pending, now clock.Reading) error {
-	switch {
-	case r.live.Err() != nil:
-		return ErrSilent
-	case time.Duration(now.Mono-r.since) > silence:
-		return errOverloaded
+func expired(r *pending, now clock.Reading) (err error) {
+	if r.live.Err() != nil {
+		err = ErrSilent
+	} else if time.Duration(now.Mono-r.since) > silence {
+		err = errOverloaded
 	}
-	return nil
+	return err
 }
 
 // pulse knows whether the counters answer.
@@ -135,8 +133,6 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	}
 	if err != nil && (live.Err() != nil || errors.Is(err, ErrSilent)) {
 		return got, cmp.Or(l.Err(), ErrSilent)
-	} else if errors.Is(err, groupcommit.ErrFull) {
-		return got, errOverloaded
 	}
 	return r.got, err
 }
@@ -202,7 +198,7 @@ func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
 		case a.minuteUsed < c.Quota.PerMinute:
 			return
 		}
-		left := window.Reset(window.Index(a.at/nanosPerSecond))*nanosPerSecond - a.at
+		left := window.Reset(window.Index(a.at/int64(time.Second)))*int64(time.Second) - a.at
 		if spent = now.Mono < a.sent.Mono+left && now.Wall < a.sent.Wall+left; spent {
 			// Counted from when the answer was heard, so that Retry-After is never early.
 			at := min(a.at+max(0, now.Mono-a.heard.Mono), a.at+left-1)

@@ -6,8 +6,6 @@ import (
 	"petcat"
 )
 
-const nanosPerSecond = int64(time.Second)
-
 // Verdict is what becomes of a request.
 type Verdict uint8
 
@@ -35,7 +33,7 @@ type WindowState struct {
 
 // SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
 // ends, in whole seconds, rounded up, at least 1.
-func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-now/nanosPerSecond) }
+func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-now/int64(time.Second)) }
 
 // Decision is the answer to a [Charge]. All of it describes one moment.
 type Decision struct {
@@ -142,7 +140,7 @@ func dayJitter(key petcat.KeyID, day int64) int64 {
 // retryAfter returns the seconds from now (nanoseconds) to a Unix second, rounded up from
 // 50 ms more: the clock of a caller may run fast.
 func retryAfter(now, unix int64) int64 {
-	return max(1, unix-(now-int64(50*time.Millisecond))/nanosPerSecond)
+	return max(1, unix-(now-int64(50*time.Millisecond))/int64(time.Second))
 }
 
 func minuteOf(now int64) int64 { return now / int64(petcat.Minute.Length()) }

@@ -97,15 +97,14 @@ const minutesPerDay = 24 * 60
 
 // New returns a running limiter. Close ends it.
 func New(o Options) *Limiter {
-	now := o.Clock.Read()
-	l := &Limiter{Options: o, began: dayOf(now.Wall)}
+	l := &Limiter{Options: o, began: dayOf(o.Clock.Read().Wall)}
 	l.bans = &bans{Options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
 	for i := range l.shards {
 		l.shards[i].accounts = make(map[petcat.AccountID]*account)
 	}
 	if o.Counters != nil {
 		l.pulse.logger = o.Logger
-		l.pulse.heard(now.Mono)
+		l.pulse.heard(0)
 		l.calls = groupcommit.New(groupcommit.Options[*pending]{
 			Commit: l.charge, Expired: expired, Clock: o.Clock, Observe: o.Observe,
 			Concurrent: callsAtOnce, MaxGroup: requestsInCall, Queue: maxWaiting,
@@ -164,7 +163,7 @@ func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u U
 	switch {
 	case errors.Is(err, ErrSilent):
 		l.Local.Add(1)
-	case errors.Is(err, errOverloaded):
+	case errors.Is(err, errOverloaded), errors.Is(err, groupcommit.ErrFull):
 		l.Overloaded.Add(1)
 		fallthrough
 	case err != nil:
