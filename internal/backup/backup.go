@@ -281,14 +281,17 @@ func (f *File) compare() (findings []string, err error) {
 		return nil, err
 	}
 	computed, err := f.computed()
+	if err != nil {
+		return nil, err
+	}
 	both := maps.Clone(computed)
 	maps.Copy(both, written)
 	for _, table := range slices.Sorted(maps.Keys(both)) {
-		if now, was := computed[table], written[table]; now != was && err == nil {
+		if now, was := computed[table], written[table]; now != was {
 			findings = append(findings, fmt.Sprintf("%s: its %d rows are not the %d that were backed up", table, now.rows, was.rows))
 		}
 	}
-	return findings, err
+	return findings, nil
 }
 
 // info reads what a backup says about itself.

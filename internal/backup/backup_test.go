@@ -329,6 +329,23 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestTableThatCannotBeRead: the comparison of a file says so, and compares nothing.
+func TestTableThatCannotBeRead(t *testing.T) {
+	path, _ := take(t, filled(t, 3))
+	var page, size int64
+	good := openFile(t, path)
+	_, err := good.file.QueryRow(`SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'accounts'`, nil, &page, &size)
+	must(t, err)
+	must(t, good.Close())
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = file.WriteAt(make([]byte, size), (page-1)*size)
+	must(t, errors.Join(err, file.Close()))
+	if findings, err := openFile(t, path).compare(); err == nil || findings != nil {
+		t.Errorf("found %q, %v", findings, err)
+	}
+}
+
 // dump returns all rows of a file as text.
 func dump(t testing.TB, path string) (string, error) {
 	t.Helper()
