@@ -34,7 +34,7 @@ CONTRACT  := api/openapi.yaml
 # What the program compiles for besides this machine.
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 # The packages that have goroutines.
-RACE := ./client ./cmd/petcat $(addprefix ./internal/,catalog console groupcommit httpapi importer keyring logging ratelimit server sqlite store usage)
+RACE := ./client ./cmd/petcat $(addprefix ./internal/,backup catalog console groupcommit httpapi importer keyring logging postgres ratelimit server sqlite usage)
 
 ##@ Run
 

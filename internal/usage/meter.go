@@ -242,9 +242,9 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		taken := s.counts
-		if len(taken.hours) > 0 {
-			s.counts = newCounts()
+		var taken counts
+		if len(s.counts.hours) > 0 {
+			taken, s.counts = s.counts, newCounts()
 		}
 		s.mu.Unlock()
 		for at, c := range taken.hours {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,7 @@ var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // memory keeps the batches that it is given while it is there.
 type memory struct {
-	away    bool
+	away    atomic.Bool
 	took    time.Duration // each write
 	batches []petcat.UsageBatch
 	offered []petcat.UsageBatch // those of failed writes, too
@@ -33,7 +34,7 @@ func (m *memory) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 		return ctx.Err()
 	case <-time.After(m.took):
 	}
-	if m.away {
+	if m.away.Load() {
 		return errors.New("away")
 	}
 	m.batches = append(m.batches, b)
@@ -153,7 +154,7 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	c := clock.NewManual(noon)
 	m, s := start(c)
 	m.Flush(t.Context())
-	s.away = true
+	s.away.Store(true)
 	for range 3 {
 		c.Advance(time.Second)
 		m.Admitted(7, c.Read().Wall)
@@ -167,7 +168,7 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	if behind := m.Unsaved(); behind != 3*time.Second {
 		t.Errorf("nothing is written for 3 s, and it says %s", behind)
 	}
-	s.away = false
+	s.away.Store(false)
 	m.Flush(t.Context())
 	if len(s.batches) != 3 || s.batches[1].Number != 2 || s.batches[2].Number != 3 || s.batches[2].SeenAt != noon.Add(3*time.Second) || s.total(7).Requests != 3 {
 		t.Errorf("written are %+v", s.batches)
@@ -239,7 +240,8 @@ func TestSignsOfLife(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		s := &memory{away: true}
+		s := &memory{}
+		s.away.Store(true)
 		m := New(Options{Node: "a", Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		m.Close(t.Context()) // before there is a store
 		m.Open(s)
@@ -254,7 +256,7 @@ func TestClose(t *testing.T) {
 		if !strings.Contains(log.String(), "not written") {
 			t.Errorf("counts that could not be written are logged as %q", &log)
 		}
-		time.AfterFunc(time.Minute, func() { s.away = false })
+		time.AfterFunc(time.Minute, func() { s.away.Store(false) })
 		m.Close(t.Context())
 		if got := s.total(7).Requests; got != 1 || !s.batches[len(s.batches)-1].Ended {
 			t.Errorf("Close wrote %d requests in %+v", got, s.batches)
