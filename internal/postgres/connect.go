@@ -29,8 +29,9 @@ type patience struct {
 	read time.Duration
 	// write bounds a write, from its first byte to its commit.
 	write time.Duration
-	// lock and statement are the server's own bounds of a statement that writes.
-	lock, statement time.Duration
+	// lock and statement are the server's own bounds of a statement that writes, and idle of
+	// the time between two statements of a transaction.
+	lock, statement, idle time.Duration
 	// refill is how soon a server's pool makes the connections again that it has lost.
 	refill time.Duration
 }
@@ -42,7 +43,7 @@ type patience struct {
 func newPatience(serving bool, connect time.Duration) patience {
 	p := patience{
 		connect: 2 * time.Second, read: 1500 * time.Millisecond, write: 3 * time.Second,
-		lock: 2 * time.Second, statement: 2500 * time.Millisecond, refill: 5 * time.Second,
+		lock: 2 * time.Second, statement: 2500 * time.Millisecond, idle: 2 * time.Second, refill: 5 * time.Second,
 	}
 	if !serving {
 		p.read += connect
@@ -59,7 +60,7 @@ const durably = `set_config('synchronous_commit', CASE current_setting('synchron
 // not block the others.
 func (p patience) settings() string {
 	return fmt.Sprintf(`SELECT %s, set_config('lock_timeout', '%d', true), set_config('statement_timeout', '%d', true),
-		set_config('idle_in_transaction_session_timeout', '%[2]d', true)`, durably, p.lock.Milliseconds(), p.statement.Milliseconds())
+		set_config('idle_in_transaction_session_timeout', '%d', true)`, durably, p.lock.Milliseconds(), p.statement.Milliseconds(), p.idle.Milliseconds())
 }
 
 // Versions of the server: major * 10,000 + minor.

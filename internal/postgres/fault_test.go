@@ -218,7 +218,7 @@ func TestServerKeepsItsConnections(t *testing.T) {
 func TestStoppedNodeLetsGo(t *testing.T) {
 	url := server.Database(t)
 	p := patient()
-	p.lock = 100 * time.Millisecond
+	p.idle = 100 * time.Millisecond
 	stopping, other := openAt(t, url, Options{patience: &p}), openAt(t, url, Options{})
 	defer closeNow(t, stopping)
 	defer closeNow(t, other)

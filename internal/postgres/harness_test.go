@@ -77,7 +77,7 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 // patient waits for a busy machine: only what hangs takes so long.
 func patient() patience {
 	const long = 30 * time.Second
-	return patience{connect: long, read: long, write: long, lock: long, statement: long, refill: 100 * time.Millisecond}
+	return patience{connect: long, read: long, write: long, lock: long, statement: long, idle: long, refill: 100 * time.Millisecond}
 }
 
 func closeNow(t testing.TB, s *Store) {
