@@ -51,7 +51,7 @@ func floods() []flood {
 // nothing of them is left.
 func TestHostileFloods(t *testing.T) {
 	count := int(asked(t, "PETCAT_CONNECTIONS", 2000))
-	memory := float64(256<<20 + count<<20) // 1 MiB for each
+	memory := float64(256<<20 + count<<17) // 128 KiB for each: 506 MiB for 2,000
 	for _, f := range floods() {
 		t.Run(f.name, func(t *testing.T) {
 			place := directory(t)

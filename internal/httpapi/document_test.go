@@ -21,7 +21,7 @@ func TestDocument(t *testing.T) {
 		return w
 	}
 	plain, zipped := get(nil), get(http.Header{"Accept-Encoding": {"br, gzip;q=0.5"}})
-	if plain.Code != 200 || plain.Body.String() != text || plain.Header().Get("Content-Type") != "application/json" || plain.Header().Get("Content-Encoding") != "" {
+	if plain.Code != 200 || plain.Body.String() != text || plain.Header().Get("Content-Type") != "application/json" || plain.Header().Get("Content-Encoding") != "" || plain.Header().Get("Content-Length") != "21000" {
 		t.Errorf("plain: %d, %v", plain.Code, plain.Header())
 	}
 	z, err := gzip.NewReader(bytes.NewReader(zipped.Body.Bytes()))
