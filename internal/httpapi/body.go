@@ -1,14 +1,19 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -19,7 +24,7 @@ const maxBody = 1 << 20
 
 // smallBody is the size in bytes of the buffer that each body begins with, which is enough
 // for nearly all. The buffer of a larger body grows with the bytes that have arrived, not
-// with the announced length, and within the budget of all bodies.
+// with the announced length, and within BodyBytes.
 const smallBody = 4 << 10
 
 // withBody returns a handler that checks the headers, reads the body and calls next. mediaTypes
@@ -32,7 +37,7 @@ func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte
 		if err := e.checkMediaType(mediaTypes); err != nil {
 			return err
 		}
-		defer func() { s.bodies.give(e.caller.Account, e.bodyTaken) }()
+		defer func() { s.bodies.Release(e.bodyTaken) }()
 		body, err := s.readBody(e)
 		if err != nil {
 			return err
@@ -61,7 +66,7 @@ func (e *exchange) checkMediaType(accepted []string) error {
 	for coding := range strings.SplitSeq(codings, ",") {
 		if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
 			// It says which coding to send instead (RFC 9110, section 15.5.16).
-			e.Header()["Accept-Encoding"] = []string{"identity"}
+			e.set("Accept-Encoding", "identity")
 			return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
 		}
 	}
@@ -74,7 +79,7 @@ func (e *exchange) checkMediaType(accepted []string) error {
 		return nil
 	}
 	if e.Method == http.MethodPatch {
-		e.Header()["Accept-Patch"] = []string{strings.Join(accepted, ", ")} // RFC 5789, section 3.1
+		e.set("Accept-Patch", strings.Join(accepted, ", ")) // RFC 5789, section 3.1
 	}
 	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON; send exactly one Content-Type header: %s", accepted[0])
 }
@@ -86,10 +91,12 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 		if len(body) == cap(body) {
 			// One byte more than the body can have, for the read that finds its end.
 			size := min(2*cap(body), maxBody+1)
-			if !s.bodies.take(e, int64(size-cap(body))) {
+			more := int64(size - cap(body))
+			if !s.bodies.TryAcquire(more) {
 				e.expected = true
 				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large bodies are arriving at the moment; retry later")
 			}
+			e.bodyTaken += more
 			body = append(make([]byte, 0, size), body...)
 		}
 		n, err := e.r.Body.Read(body[len(body):cap(body)])
@@ -137,40 +144,128 @@ func (e *exchange) discardBody() {
 	_, _ = io.CopyN(io.Discard, e.r.Body, discardBytes)
 }
 
-// budget bounds the memory of all bodies in use, beyond the smallBody bytes that each has
-// anyway. One account gets at most half of it, so that its large bodies do not keep out
-// those of other accounts.
-type budget struct {
-	total int64 // bytes
+// members are the members of all bodies, nil if they were not sent. Others are ignored.
+type members struct {
+	Name        jsontext.Value `json:"name"`
+	Description jsontext.Value `json:"description"`
+	Category    jsontext.Value `json:"category_id"`
+	Pet         jsontext.Value `json:"pet_id"`
+	Quantity    jsontext.Value `json:"quantity"`
 
-	mu      sync.Mutex
-	taken   int64                      // guarded by mu
-	account map[petcat.AccountID]int64 // the part of taken that each account has, if it is not 0; guarded by mu
+	err error // the first error
 }
 
-// take takes n bytes for a request, and reports whether they were available.
-func (b *budget) take(e *exchange, n int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	of := e.caller.Account
-	if b.taken+n > b.total || b.account[of]+n > b.total/2 {
-		return false
+// readMembers reads a JSON object strictly: exact member names, no member twice, valid UTF-8,
+// nothing after it.
+func readMembers(body []byte) *members {
+	m := new(members)
+	var target any = m
+	object := jsontext.Value(body).Kind() == '{'
+	if !object {
+		target = new(jsontext.Value) // an error of the JSON text itself comes first
 	}
-	b.taken += n
-	b.account[of] += n
-	e.bodyTaken += n
-	return true
+	err := json.Unmarshal(body, target)
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		m.err = petcat.Errorf(petcat.CodeMalformedJSON, `the body is empty; send a JSON object such as {"name": "dog"}`)
+	case err != nil:
+		m.err = malformed(err)
+	case !object:
+		m.err = petcat.Errorf(petcat.CodeInvalidBody, `the body must be a JSON object such as {"name": "dog"}`)
+	}
+	return m
 }
 
-// give returns n bytes that an account took.
-func (b *budget) give(of petcat.AccountID, n int64) {
-	if n == 0 {
-		return
+// malformed says what is wrong with a JSON text without repeating any of it.
+func malformed(err error) error {
+	message := "the body is not well-formed JSON in UTF-8"
+	syntax, located := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		message = "a member name appears twice in one object; send each once"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		message = "the body ends in the middle of the JSON text"
+	case located:
+		message += " (near byte " + strconv.FormatInt(syntax.ByteOffset, 10) + ")"
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.taken -= n
-	if b.account[of] -= n; b.account[of] == 0 {
-		delete(b.account, of)
+	return petcat.Errorf(petcat.CodeMalformedJSON, "%s", message).WithCause(err)
+}
+
+// fail keeps the first error of a field.
+func (m *members) fail(field, rule string) {
+	if m.err == nil {
+		m.err = petcat.Errorf(petcat.CodeInvalidField, "%s must be %s", field, rule)
 	}
+}
+
+// text returns a member that must be a string.
+func (m *members) text(field string, value jsontext.Value) *string {
+	if value == nil {
+		return nil
+	}
+	s, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		m.fail(field, "a string")
+	}
+	text := string(s)
+	return &text
+}
+
+// whole returns a member that must be a whole number; 1.0 and 1e0 are whole, too.
+func whole[T ~int64](m *members, field string, value jsontext.Value) *T {
+	if value == nil {
+		return nil
+	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		const exact = 1 << 53 // below it, a float64 holds every whole number
+		f, err := strconv.ParseFloat(string(value), 64)
+		if err != nil || f != math.Trunc(f) || math.Abs(f) >= exact {
+			m.fail(field, "a whole number")
+		}
+		n = int64(f)
+	}
+	t := T(n)
+	return &t
+}
+
+func decodeNewCategory(body []byte) (petcat.NewCategory, error) {
+	m := readMembers(body)
+	name, description := m.text("name", m.Name), m.text("description", m.Description)
+	if m.err != nil {
+		return petcat.NewCategory{}, m.err
+	}
+	return petcat.ParseNewCategory(name, description)
+}
+
+// decodeCategoryPatch reads a merge patch, in which null removes a member.
+func decodeCategoryPatch(body []byte) (petcat.CategoryPatch, error) {
+	m := readMembers(body)
+	undescribed := m.Description.Kind() == 'n'
+	if undescribed {
+		m.Description = nil
+	}
+	name, description := m.text("name", m.Name), m.text("description", m.Description)
+	if m.err != nil {
+		return petcat.CategoryPatch{}, m.err
+	}
+	return petcat.ParseCategoryPatch(name, description, undescribed)
+}
+
+func decodeNewPet(body []byte) (petcat.NewPet, error) {
+	m := readMembers(body)
+	name, category := m.text("name", m.Name), whole[petcat.CategoryID](m, "category_id", m.Category)
+	if m.err != nil {
+		return petcat.NewPet{}, m.err
+	}
+	return petcat.ParseNewPet(name, category)
+}
+
+func decodeNewOrder(body []byte) (petcat.NewOrder, error) {
+	m := readMembers(body)
+	pet, quantity := whole[petcat.PetID](m, "pet_id", m.Pet), whole[int64](m, "quantity", m.Quantity)
+	if m.err != nil {
+		return petcat.NewOrder{}, m.err
+	}
+	return petcat.ParseNewOrder(pet, quantity)
 }

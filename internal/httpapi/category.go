@@ -25,7 +25,7 @@ func (s *Server) listCategories(e *exchange) error {
 		return e.sendItem(cut.ETag(), age, cut.Parts...)
 	}
 	current := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
-	return e.sendCurrent(current, list.ETags(), age, errListChanged)
+	return e.sendCurrent(current, list.ETags(), age)
 }
 
 // getCategory answers GET /categories/{categoryId}.
@@ -36,7 +36,7 @@ func (s *Server) getCategory(e *exchange) error {
 	}
 	object, etag, found := list.Category(petcat.CategoryID(e.itemID()))
 	if !found && age > 0 {
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "whether there is a category with this id cannot be known at the moment; retry later")
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "the database cannot be reached, and the list that this node has may lack the category with this id; retry later")
 	}
 	if !found {
 		return petcat.NoSuchCategory()
@@ -68,9 +68,8 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	h := e.Header()
-	h["Location"] = []string{basePath + "/categories/" + strconv.FormatInt(int64(created.Category.ID), 10)}
-	h["ETag"] = []string{catalog.CategoryETag(answer)}
+	e.set("Location", basePath+"/categories/"+strconv.FormatInt(int64(created.Category.ID), 10))
+	e.set("ETag", catalog.CategoryETag(answer))
 	e.sendCreated(created.Replayed, answer)
 	return nil
 }
@@ -89,7 +88,7 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 	}
 	selected := list.ETags()[negotiate(e.r.Header["Accept-Encoding"])]
 	if evaluate(e.r, selected, list.ETags()...) != proceed {
-		return errListChanged(), nil
+		return preconditionFailed(), nil
 	}
 	return nil, nil
 }
@@ -115,7 +114,7 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	e.Header()["ETag"] = []string{catalog.CategoryETag(answer)}
+	e.set("ETag", catalog.CategoryETag(answer))
 	e.sendJSON(http.StatusOK, answer)
 	return nil
 }
@@ -152,7 +151,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	case !found:
 		return nil, petcat.NoSuchCategory()
 	case evaluate(e.r, etag, etag) != proceed:
-		return nil, errItemChanged()
+		return nil, preconditionFailed()
 	}
 	texts, err := decodeNewCategory(object)
 	if err != nil {
@@ -167,17 +166,13 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
 	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err == nil && age > 0 {
-		err = petcat.Errorf(petcat.CodeServiceUnavailable, "If-Match and If-None-Match cannot be compared with an up-to-date list at the moment; retry later")
+		err = petcat.Errorf(petcat.CodeServiceUnavailable, "the database cannot be reached, so If-Match and If-None-Match cannot be checked; retry later")
 	}
 	return list, err
 }
 
-func errItemChanged() *petcat.Error {
-	return petcat.Errorf(petcat.CodePreconditionFailed, "what is there now does not meet If-Match or If-None-Match; read it again, then decide")
-}
-
-func errListChanged() *petcat.Error {
-	return petcat.Errorf(petcat.CodePreconditionFailed, "the list does not meet If-Match or If-None-Match; read it again, then decide")
+func preconditionFailed() *petcat.Error {
+	return petcat.Errorf(petcat.CodePreconditionFailed, "the current ETag does not meet If-Match or If-None-Match; read the resource again, then decide")
 }
 
 // idempotencyKey returns the request's idempotency key, "" for none.

@@ -68,12 +68,12 @@ func (e edge) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision,
 func (e edge) dial(t *testing.T) net.Conn {
 	t.Helper()
 	now := clock.NewManual(noon)
-	handler, err := httpapi.New(httpapi.Options{
+	handler := httpapi.New(httpapi.Options{
 		Catalog: e.catalog, Store: e, Pets: e, Orders: e, Keyring: e, Limiter: e,
 		Failures: ratelimit.NewBucket[clientnet.Net](now, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60),
 		Clock: now, Logger: slog.New(slog.DiscardHandler),
+		Observe: func(*httpapi.Record) {}, Admitted: func(petcat.AccountID, int64) {},
 	})
-	must(t, err)
 	conns := make(pipes, 1)
 	server := &http.Server{Handler: handler, WriteTimeout: 30 * time.Second}
 	ended := make(chan struct{})

@@ -41,19 +41,19 @@ func (s *Server) crossOrigin(next handler) handler {
 		h, origin := e.Header(), e.r.Header["Origin"]
 		switch {
 		case all:
-			h["Access-Control-Allow-Origin"] = []string{anyOrigin}
+			e.set("Access-Control-Allow-Origin", anyOrigin)
 		case len(origin) == 1 && slices.Contains(s.CORSOrigins, origin[0]):
 			h["Access-Control-Allow-Origin"] = origin
-			h["Vary"] = []string{"Origin"}
+			e.set("Vary", "Origin")
 		default:
-			h["Vary"] = []string{"Origin"}
+			e.set("Vary", "Origin")
 			return next(e)
 		}
 		if e.Method == http.MethodOptions && len(origin) == 1 && len(e.r.Header["Access-Control-Request-Method"]) > 0 {
 			e.preflight(methods)
 			return nil
 		}
-		h["Access-Control-Expose-Headers"] = []string{corsExposed}
+		e.set("Access-Control-Expose-Headers", corsExposed)
 		return next(e)
 	}
 }
@@ -61,11 +61,10 @@ func (s *Server) crossOrigin(next handler) handler {
 // preflight answers a preflight. A preflight has no key, so the answer is the same for every
 // path.
 func (e *exchange) preflight(methods string) {
-	e.setAddressLimits()
-	h := e.Header()
-	h["Access-Control-Allow-Methods"] = []string{methods}
-	h["Access-Control-Allow-Headers"] = []string{corsHeaders}
-	h["Access-Control-Max-Age"] = []string{corsMaxAge}
-	h["Cache-Control"] = noStore
+	e.setOtherLimits()
+	e.set("Access-Control-Allow-Methods", methods)
+	e.set("Access-Control-Allow-Headers", corsHeaders)
+	e.set("Access-Control-Max-Age", corsMaxAge)
+	e.Header()["Cache-Control"] = noStore
 	e.send(http.StatusNoContent)
 }

@@ -21,8 +21,9 @@ type route struct {
 type endpoint struct {
 	petcat.Operation
 
-	handle    handler
-	lifecycle http.Header // how long the operation can be relied on
+	handle      handler
+	stability   []string // the value of X-Stability
+	deprecation http.Header
 }
 
 // addRoutes builds the table of paths from the registry of operations. It panics if an
@@ -43,7 +44,7 @@ func (s *Server) addRoutes(handlers map[petcat.OperationID]handler) {
 			at = &route{methods: make(map[string]*endpoint)}
 			s.routes[path] = at
 		}
-		at.methods[o.Method] = &endpoint{o, h, lifecycle(o)}
+		at.methods[o.Method] = &endpoint{o, h, []string{string(o.Stability)}, deprecation(o)}
 		if o.Method == "GET" {
 			at.methods["HEAD"] = at.methods["GET"]
 		}
@@ -53,41 +54,37 @@ func (s *Server) addRoutes(handlers map[petcat.OperationID]handler) {
 	}
 }
 
-// find returns the route of a path, nil if there is none, and the path's last segment if
-// that is a parameter.
-func (s *Server) find(path string) (at *route, item string) {
-	if at := s.routes[path]; at != nil {
-		return at, ""
+// find finds the route of a request's path, and the operation that it asks for.
+func (s *Server) find(e *exchange) {
+	if e.route = s.routes[e.path]; e.route == nil {
+		i := strings.LastIndexByte(e.path, '/')
+		if i < 0 || i == len(e.path)-1 {
+			return
+		}
+		e.route, e.item = s.routes[e.path[:i]+"/{}"], e.path[i+1:]
 	}
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 || i == len(path)-1 {
-		return nil, ""
-	}
-	return s.routes[path[:i]+"/{}"], path[i+1:]
-}
-
-// endpoint returns the operation that a request asks for, nil if there is none.
-func (e *exchange) endpoint() *endpoint {
 	if e.route == nil {
-		return nil
+		return
 	}
-	return e.route.methods[e.r.Method]
+	if e.endpoint = e.route.methods[e.Method]; e.endpoint != nil {
+		e.Operation = e.endpoint.ID // also of requests that are refused
+	}
 }
 
 // dispatch calls the handler of the operation. Its own errors are 404, 405, 410 and 403.
 func (s *Server) dispatch(e *exchange) error {
-	if e.route == nil {
+	endpoint := e.endpoint
+	switch {
+	case e.route == nil:
 		return petcat.Errorf(petcat.CodeNotFound, "there is no such resource; the paths are listed in /openapi.json")
-	}
-	endpoint := e.endpoint()
-	if endpoint == nil {
-		allow := e.route.allow
-		e.Header()["Allow"] = allow
-		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", allow[0])
+	case endpoint == nil:
+		e.Header()["Allow"] = e.route.allow
+		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", e.route.allow[0])
 	}
 	e.Deprecated = endpoint.Deprecated()
-	maps.Copy(e.Header(), endpoint.lifecycle)
-	if endpoint.Sunset(e.start.Time()) {
+	e.Header()["X-Stability"] = endpoint.stability
+	maps.Copy(e.Header(), endpoint.deprecation)
+	if endpoint.Sunset(e.At) {
 		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s ended on %s; its description at /docs names what to use instead",
 			endpoint.ID, endpoint.SunsetAt.UTC().Format(time.DateOnly))
 	}
@@ -100,23 +97,22 @@ func (s *Server) dispatch(e *exchange) error {
 // deprecationPage is the section of the reference page that explains deprecation.
 const deprecationPage = "/docs#deprecation"
 
-// lifecycle returns the headers X-Stability and, once an operation is deprecated,
-// Deprecation (RFC 9745), Sunset (RFC 8594) and a Link to what they mean.
+// deprecation returns the headers of a deprecated operation: Deprecation (RFC 9745), Sunset
+// (RFC 8594) and a Link to what they mean; nil for another.
 //
-// Every answer of the operation itself has them, errors included. Answers before the
-// operation is known do not: 401, 429, 404, 405, and 503 while keys or counts are
+// Every answer of the operation itself has them and X-Stability, errors included. Answers
+// before the operation is known do not: 401, 429, 404, 405, and 503 while keys or counts are
 // unavailable.
-func lifecycle(o petcat.Operation) http.Header {
-	h := http.Header{"X-Stability": {string(o.Stability)}}
+func deprecation(o petcat.Operation) http.Header {
 	if !o.Deprecated() {
-		return h
+		return nil
 	}
+	h := http.Header{"Deprecation": {"@" + strconv.FormatInt(o.DeprecatedAt.Unix(), 10)}}
 	link := "<" + deprecationPage + `>; rel="deprecation"; type="text/html"`
 	if !o.SunsetAt.IsZero() {
 		link += ", <" + deprecationPage + `>; rel="sunset"; type="text/html"`
 		h["Sunset"] = []string{o.SunsetAt.UTC().Format(http.TimeFormat)}
 	}
-	h["Deprecation"] = []string{"@" + strconv.FormatInt(o.DeprecatedAt.Unix(), 10)}
 	h["Link"] = []string{link}
 	return h
 }

@@ -97,21 +97,18 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.broken = true
 		return
 	}
-	if !e.limitsSet && e.caller != nil {
-		e.setUnknownLimits()
-	} else if !e.limitsSet {
-		e.setAddressLimits()
+	if !e.limitsSet {
+		e.setOtherLimits()
 	}
 	e.discardBody()
-	h := e.Header()
 	switch {
 	case status == http.StatusUnauthorized:
-		h["WWW-Authenticate"] = challenge(public.Code)
+		e.set("WWW-Authenticate", challenge(public.Code))
 	case status == http.StatusServiceUnavailable, public.Code == petcat.CodeIdempotencyInProgress:
 		e.retryAfter = max(e.retryAfter, pause)
 	}
 	if e.retryAfter > 0 {
-		h["Retry-After"] = integer(e.retryAfter)
+		e.set("Retry-After", strconv.FormatInt(e.retryAfter, 10))
 	}
 	e.sendJSON(status, errorBody(public, status))
 	if gone {

@@ -84,14 +84,13 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Pets: s.store, Orders: s.store, Keyring: s.keyring, Limiter: s.limiter,
 		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute),
-		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe,
+		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe, Admitted: func(petcat.AccountID, int64) {},
 	}
 	for _, f := range change {
 		f(&o)
 	}
 	s.options = o
-	s.handler, err = httpapi.New(o)
-	must(t, err)
+	s.handler = httpapi.New(o)
 	server := httptest.NewServer(s.handler)
 	transport := &http.Transport{DisableCompression: true}
 	s.url = server.URL

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"encoding/hex"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"petcat"
@@ -27,7 +25,7 @@ func (s *Server) identify(next handler) handler {
 // bearer returns the credential of a request's Authorization header (RFC 6750, section
 // 2.1). A credential in the URL is refused, because URLs end up in logs.
 func bearer(r *http.Request) (string, error) {
-	if holdsKey(r.URL.Path) || holdsKey(r.URL.RawQuery) {
+	if strings.Contains(r.URL.Path, "pck_") || strings.Contains(r.URL.RawQuery, "pck_") {
 		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "an API key must not be in the URL, where logs keep it: send Authorization: Bearer <API_KEY>, and replace this key")
 	}
 	values := r.Header["Authorization"]
@@ -50,46 +48,11 @@ func bearer(r *http.Request) (string, error) {
 	return credential, nil
 }
 
-// escapings is how many times a part of a URL is searched for keys: as it is, and after each
-// unescaping. Some clients and proxies escape a URL that is already escaped.
-const escapings = 4
-
-// holdsKey reports whether a part of a URL contains the beginning of a key, escaped or not.
-func holdsKey(s string) bool {
-	for range escapings {
-		if strings.Contains(s, "pck_live_") || strings.Contains(s, "pck_test_") {
-			return true
-		}
-		if strings.IndexByte(s, '%') < 0 {
-			return false
-		}
-		s = unescape(s)
-	}
-	return false
-}
-
-var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-
-// unescape replaces the escapes of a URL. It keeps a % that begins no valid escape.
-func unescape(s string) string {
-	return escape.ReplaceAllStringFunc(s, func(escaped string) string {
-		c, _ := hex.DecodeString(escaped[1:]) // two digits
-		return string(c)
-	})
-}
-
 // challenge returns the value of WWW-Authenticate for a code. It has the error attribute
 // only if a key was sent (RFC 6750, section 3.1).
-func challenge(code petcat.Code) []string {
+func challenge(code petcat.Code) string {
 	if code == petcat.CodeMissingAPIKey {
-		return []string{`Bearer realm="petcat"`}
+		return `Bearer realm="petcat"`
 	}
-	return []string{`Bearer realm="petcat", error="invalid_token"`}
-}
-
-// credentialFailed reports whether an error means that a credential was sent and is wrong:
-// not that there was none, nor that it could not be checked.
-func credentialFailed(err error) bool {
-	code := petcat.CodeOf(err)
-	return StatusOf(code) == http.StatusUnauthorized && code != petcat.CodeMissingAPIKey
+	return `Bearer realm="petcat", error="invalid_token"`
 }

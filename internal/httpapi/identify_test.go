@@ -44,8 +44,6 @@ func TestIdentify(t *testing.T) {
 		{"something after it", "", header("Bearer " + key + " x"), petcat.CodeInvalidAPIKey, challengeError},
 		{"of staging", "", header("Bearer pck_test_" + valid), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query, escaped twice", "?x=%2570ck_live_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query, beside a broken escape", "?y=%zz%2&x=pck%5flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 	} {
 		t.Run("401 "+c.name, func(t *testing.T) {

@@ -105,11 +105,11 @@ func TestBan(t *testing.T) {
 		for i := 1; i <= 100; i++ {
 			a := s.list(withKey(key))
 			wantError(t, a, 429, petcat.CodeRateLimitExceeded)
-			if warned := strings.Contains(string(a.body), "more early retr"); warned != (i >= 50) {
+			if warned := strings.Contains(string(a.body), "wait for the time in Retry-After"); warned != (i >= 50) {
 				t.Errorf("early retry %d: %s", i, a.body)
 			}
-			if i == 99 {
-				wantMessage(t, a, "after 1 more early retry this key")
+			if left := map[int]string{99: "2 more early retries ban this key", 100: "the next early retry bans this key"}[i]; left != "" {
+				wantMessage(t, a, left)
 			}
 		}
 	})

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"regexp"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"petcat"
@@ -23,7 +21,7 @@ import (
 type Record struct {
 	RequestID string
 	Method    string
-	Path      string // of the URL, without the query; see requestPath
+	Path      string // of the URL, without the query
 	API       bool   // under /v1
 	// Operation is what the request asks for, even if it was refused; "" for no operation.
 	Operation  petcat.OperationID
@@ -36,7 +34,7 @@ type Record struct {
 	Bytes      int64       // how many bytes of the answer's body were written
 	At         time.Time
 	Duration   time.Duration
-	Address    string             // of the client; see clientAddress
+	Address    netip.Addr         // of the client; see clientAddress
 	Decision   ratelimit.Decision // of the limiter, if it was called
 }
 
@@ -49,26 +47,35 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	path   string // below /v1
-	route  *route // of the path; nil before admit, or if there is none
-	item   string // the path's last segment, if that is a parameter
 	start  clock.Reading
+	values []string // of headers; see set
+
+	route    *route    // of the path; nil before admit, or if there is none
+	endpoint *endpoint // the operation; likewise
+	item     string    // the path's last segment, if that is a parameter
 
 	caller     *keyring.Caller
-	authError  error      // why there is no caller
-	address    netip.Addr // of the client; see clientAddress
-	limitsSet  bool       // the rate-limit headers are set
-	answered   bool       // the status line was sent
-	bodyTaken  int64      // bytes that the body has of the budget
-	bodyOver   bool       // the body was read to its end, or cannot be read
-	broken     bool       // the request failed after the status line was sent
-	expected   bool       // its error is not logged as a failure of the service
-	retryAfter int64      // the Retry-After of an error in seconds; 0 for none
+	authError  error // why there is no caller
+	limitsSet  bool  // the rate-limit headers are set
+	answered   bool  // the status line was sent
+	bodyTaken  int64 // bytes that the body has of BodyBytes
+	bodyOver   bool  // the body was read to its end, or cannot be read
+	broken     bool  // the request failed after the status line was sent
+	expected   bool  // its error is not logged as a failure of the service
+	retryAfter int64 // the Retry-After of an error in seconds; 0 for none
 }
 
 // An exchange is the http.ResponseWriter of its answer, which records the status and the
 // bytes.
 
 func (e *exchange) Header() http.Header { return e.w.Header() }
+
+// set sets a header. The values of one answer share an array.
+func (e *exchange) set(name, value string) {
+	e.values = append(e.values, value)
+	n := len(e.values)
+	e.Header()[name] = e.values[n-1 : n : n]
+}
 
 func (e *exchange) WriteHeader(status int) {
 	e.answered, e.Status = true, status
@@ -89,24 +96,15 @@ func (e *exchange) Write(p []byte) (int, error) {
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	*e = exchange{server: s, w: w, r: r, start: s.Clock.Read()}
-	e.Method, e.Path, e.At, e.RequestID = r.Method, requestPath(r.URL), e.start.Time(), s.requestID(r)
-	h := e.Header()
-	h["X-Request-Id"] = []string{e.RequestID}
+	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestID(r)
+	e.values = make([]string, 0, 6) // a list has no more
+	e.set("X-Request-Id", e.RequestID)
 	if len(r.TransferEncoding) > 0 {
 		// RFC 9112, section 6.1, requires this if the request also had a Content-Length,
 		// which net/http removes.
-		h["Connection"] = []string{"close"}
+		e.set("Connection", "close")
 	}
 	return e
-}
-
-// requestPath returns a URL's path as it is matched: unescaped, unless it contains an
-// escaped slash, which must not become a separator (RFC 3986, section 2.2).
-func requestPath(u *url.URL) string {
-	if strings.Contains(u.RawPath, "%2F") || strings.Contains(u.RawPath, "%2f") {
-		return u.RawPath
-	}
-	return u.Path
 }
 
 var validRequestID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
@@ -118,7 +116,7 @@ func (s *Server) requestID(r *http.Request) string {
 	if len(id) > 0 && s.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr)) && validRequestID.MatchString(id[0]) {
 		return id[0]
 	}
-	return s.instance + "-" + strconv.FormatUint(s.requests.Add(1), 36)
+	return s.instance + strconv.FormatUint(s.requests.Add(1), 36)
 }
 
 // record answers with the error of the later steps, if there is one, and passes the record
@@ -132,7 +130,7 @@ func (s *Server) record(next handler) handler {
 			e.Account, e.Key = e.caller.Account, e.caller.Key
 		}
 		e.Duration = s.Clock.Read().Since(e.start)
-		e.Address = e.clientAddress().String()
+		e.clientAddress()
 		s.Observe(&e.Record)
 		if e.broken {
 			panic(http.ErrAbortHandler)
@@ -160,8 +158,8 @@ func (s *Server) recover(next handler) handler {
 
 // clientAddress returns the address of the client; see [clientnet.Proxies.Client].
 func (e *exchange) clientAddress() netip.Addr {
-	if !e.address.IsValid() {
-		e.address = e.server.TrustedProxies.Client(e.r.RemoteAddr, e.r.Header)
+	if !e.Address.IsValid() {
+		e.Address = e.server.TrustedProxies.Client(e.r.RemoteAddr, e.r.Header)
 	}
-	return e.address
+	return e.Address
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
 )
@@ -16,6 +15,7 @@ var (
 	contentTypeJSON = []string{"application/json"}
 	noStore         = []string{"no-store"}
 	cacheList       = []string{"private, no-cache"}
+	varyList        = []string{"Authorization, Accept-Encoding"}
 )
 
 // Long answers are written in pieces of pieceSize bytes, and each must be read within
@@ -74,24 +74,27 @@ func (e *exchange) sendJSON(status int, body []byte) {
 // created it.
 func (e *exchange) sendCreated(replayed bool, body []byte) {
 	if replayed {
-		e.Header()["Idempotent-Replayed"] = []string{"true"}
+		e.set("Idempotent-Replayed", "true")
 	}
 	e.sendJSON(http.StatusCreated, body)
 }
 
 // sendCurrent answers a GET with the current representation, or with 304 or 412 by the
-// request's conditions. all has the entity tags of all representations of the resource;
-// changed is the error 412. age is how long ago the representation was known to be up to
-// date; 0 means that it is.
-func (e *exchange) sendCurrent(current *catalog.Representation, all []string, age time.Duration, changed func() *petcat.Error) error {
+// request's conditions. all has the entity tags of all representations of the resource. age
+// is how long ago the representation was known to be up to date; 0 means that it is.
+func (e *exchange) sendCurrent(current *catalog.Representation, all []string, age time.Duration) error {
 	outcome := evaluate(e.r, current.ETag[0], all...)
 	if outcome == failed {
-		return changed()
+		return preconditionFailed()
 	}
 	h := e.Header()
 	h["ETag"] = current.ETag
 	h["Cache-Control"] = cacheList
-	h["Vary"] = append(h["Vary"], "Authorization, Accept-Encoding")
+	if h["Vary"] == nil {
+		h["Vary"] = varyList
+	} else {
+		h["Vary"] = append(h["Vary"], varyList...)
+	}
 	if age > 0 {
 		// Rounded up: no answer seems younger than it is, and no stale answer has the age 0.
 		h["Age"] = integer(int64((age + time.Second - 1) / time.Second))
@@ -112,14 +115,5 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 // sendItem does what sendCurrent does for a resource that has one representation.
 func (e *exchange) sendItem(etag string, age time.Duration, parts ...[]byte) error {
 	current := &catalog.Representation{ETag: []string{etag}, Parts: parts}
-	return e.sendCurrent(current, current.ETag, age, errItemChanged)
-}
-
-// refresh updates the headers of the limits, which were set when the request began: its body
-// may have taken seconds to arrive.
-func (s *Server) refresh(e *exchange, now clock.Reading) {
-	if e.Admitted { // else it was refused at once, and its headers are up to date
-		// The decision is on the limiter's clock, which may be that of another machine.
-		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
-	}
+	return e.sendCurrent(current, current.ETag, age)
 }

@@ -64,10 +64,10 @@ func (s *Server) document(e *exchange) error {
 		return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its OpenAPI document is at /openapi.json", basePath)
 	}
 	if e.Method != http.MethodGet && e.Method != http.MethodHead {
-		e.Header()["Allow"] = []string{"GET, HEAD"}
+		e.set("Allow", "GET, HEAD")
 		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows GET, HEAD")
 	}
-	e.setAddressLimits()
+	e.setOtherLimits()
 	h.ServeHTTP(e, e.r)
 	return nil
 }

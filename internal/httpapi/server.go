@@ -1,15 +1,29 @@
+// Package httpapi is the JSON API: each HTTP request under /v1 goes through one chain of
+// steps, all of which routes.go shows.
+//
+// A step or handler returns an error and never writes one. One function (error.go) turns
+// errors into responses, so that no response lacks the rate-limit headers or shows an
+// internal error. Every request has one [Record]. Each step fills its part of the record,
+// which is logged and counted once, at the end.
+//
+// The package knows no store: it gets what it needs as small interfaces. It does not use
+// http.ServeMux, because the contract has no redirects and no plain-text responses.
+// When the limiter or the keyring cannot decide, the response is 503 with
+// Retry-After, never 200 and never 429.
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
-	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"petcat"
 	"petcat/internal/catalog"
@@ -50,10 +64,10 @@ type Options struct {
 	Logger   *slog.Logger // for failures of the service
 	// Observe is called once with the record of every request, also of those for
 	// documents, after its answer was written. The record is reused afterwards: copy it
-	// to keep it. Optional.
+	// to keep it.
 	Observe func(*Record)
 	// Admitted is called when a request is charged to an account, with the time of the
-	// limiter's decision in nanoseconds since the Unix epoch. Optional.
+	// limiter's decision in nanoseconds since the Unix epoch.
 	Admitted func(_ petcat.AccountID, now int64)
 	// Documents are the handlers of the paths outside /v1. One whose path ends with a
 	// slash serves all paths below it. Optional.
@@ -76,7 +90,7 @@ type Server struct {
 	api, outside handler
 	routes       map[string]*route // by path below /v1; a parameter at its end is {}
 
-	bodies        budget
+	bodies        *semaphore.Weighted // of BodyBytes
 	exchanges     sync.Pool
 	policies      sync.Map // of *policy by petcat.Quota; as many as operators have agreed on quotas
 	addressPolicy *policy  // for callers without a valid key
@@ -87,14 +101,11 @@ type Server struct {
 	nextOutageLine atomic.Int64 // monotonic nanoseconds: no line of the log about 503 before
 }
 
-// New returns a server. It returns an error if a required option is missing.
-func New(o Options) (*Server, error) {
-	if o.Catalog == nil || o.Store == nil || o.Pets == nil || o.Orders == nil || o.Keyring == nil || o.Limiter == nil || o.Failures == nil || o.Peeks == nil || o.Clock == nil || o.Logger == nil {
-		return nil, errors.New("httpapi: a required option is missing")
-	}
+// New returns a server.
+func New(o Options) *Server {
 	s := newServer(o)
 	s.route()
-	return s, nil
+	return s
 }
 
 // Starting returns the handler for the time until the data is loaded: it serves the
@@ -114,21 +125,12 @@ func Starting(o Options) http.Handler {
 func newServer(o Options) *Server {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails, by its documentation
-	if o.Observe == nil {
-		o.Observe = func(*Record) {}
-	}
-	if o.Admitted == nil {
-		o.Admitted = func(petcat.AccountID, int64) {}
-	}
-	if o.BodyBytes == 0 {
-		o.BodyBytes = 64 << 20
-	}
 	s := &Server{
 		Options:       o,
-		bodies:        budget{total: o.BodyBytes, account: make(map[petcat.AccountID]int64)},
+		bodies:        semaphore.NewWeighted(cmp.Or(o.BodyBytes, 64<<20)),
 		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
-		instance:      base32.HexEncoding.EncodeToString(random[:]),
+		instance:      base32.HexEncoding.EncodeToString(random[:]) + "-",
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.outside = s.record(s.recover(s.crossOrigin(s.document)))

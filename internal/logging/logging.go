@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -216,7 +217,7 @@ type Access struct {
 	Code       petcat.Code // "" unless the answer is an error
 	Account    petcat.AccountID
 	Key        petcat.KeyID
-	Address    string
+	Address    netip.Addr
 	Duration   time.Duration
 	Bytes      int64 // of the answer's body
 }
@@ -248,7 +249,9 @@ func (a *Access) append(l *line, node *string) []byte {
 		l.text("account", a.Account.String())
 		l.text("key", a.Key.String())
 	}
-	l.text("address", shown(a.Address))
+	l.add(l.before, "address", l.after, l.quote)
+	l.b = a.Address.AppendTo(l.b)
+	l.add(l.quote)
 	l.number("duration_us", a.Duration.Microseconds())
 	l.number("bytes", a.Bytes)
 	if node != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -159,12 +160,12 @@ func access() *logging.Access {
 	return &logging.Access{
 		At: time.Date(2026, 3, 14, 12, 0, 18, 123_456_000, time.FixedZone("east", 3600)), RequestID: "0A1B2C3D-7", Method: "POST", Path: "/v1/categories",
 		Operation: "createCategory", Deprecated: true, Status: 429, Code: "rate_limit_exceeded", Account: 12, Key: 34,
-		Address: "2001:db8::7", Duration: 1234567 * time.Nanosecond, Bytes: 99,
+		Address: netip.MustParseAddr("2001:db8::7"), Duration: 1234567 * time.Nanosecond, Bytes: 99,
 	}
 }
 
 func TestAccess(t *testing.T) {
-	stranger := logging.Access{At: access().At, RequestID: "1-2", Method: "GET", Path: "/v1", Status: 404, Address: "192.0.2.7"}
+	stranger := logging.Access{At: access().At, RequestID: "1-2", Method: "GET", Path: "/v1", Status: 404, Address: netip.MustParseAddr("192.0.2.7")}
 	for _, c := range []struct {
 		format logging.Format
 		line   *logging.Access
@@ -205,10 +206,10 @@ func TestShown(t *testing.T) {
 		"/v1/\n{}":                        "/v1/...",
 	} {
 		a := access()
-		a.Path, a.Method, a.Address = path, path, path
+		a.Path, a.Method = path, path
 		for format, name := range map[logging.Format]string{logging.Text: ` %s=%s `, logging.JSON: `"%s":"%s"`} {
 			line := written(format, func(l *logging.Log) { l.Access(a) })
-			for _, field := range []string{"path", "method", "address"} {
+			for _, field := range []string{"path", "method"} {
 				if !strings.Contains(line, fmt.Sprintf(name, field, want)) || strings.Count(line, "\n") != 1 {
 					t.Errorf("%q: want %s=%s in %s", path, field, want, line)
 				}

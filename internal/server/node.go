@@ -206,11 +206,7 @@ func (n *Node) serveAPI(context.Context) error {
 	options := n.apiOptions
 	options.Catalog, options.Store, options.Pets, options.Orders = n.backend.list, n.backend, n.backend, n.backend
 	options.Keyring, options.Limiter = n.keyring, n.limiter
-	api, err := httpapi.New(options)
-	if err != nil {
-		return err
-	}
-	n.handler.set(api)
+	n.handler.set(httpapi.New(options))
 	return nil
 }
 

@@ -44,7 +44,7 @@ func TestMetricsOfAMistake(t *testing.T) {
 	o := n.apiOptions
 	o.Catalog, o.Store, o.Pets, o.Orders = mistakenList{}, n.backend, n.backend, n.backend
 	o.Keyring, o.Limiter = n.keyring, n.limiter
-	n.handler.set(must(httpapi.New(o)))
+	n.handler.set(httpapi.New(o))
 	const mistakes = `petcat_requests_total{code="500",operation="listCategories"}`
 	n.wantMetric(t, mistakes, 0)
 	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, n.PublicURL()+"/v1/categories", nil))

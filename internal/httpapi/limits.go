@@ -1,0 +1,237 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"petcat"
+	"petcat/internal/clientnet"
+	"petcat/internal/clock"
+	"petcat/internal/ratelimit"
+)
+
+const (
+	// FailuresPerMinute is how many failed credentials an address may send in a minute: a
+	// busy office behind one address with a wrong key in a script stays below it, guessing
+	// at keys does not.
+	FailuresPerMinute = 600
+	// PeeksPerMinute is how often an account may ask one node for its usage in a minute: it
+	// costs the account nothing.
+	PeeksPerMinute = 60
+)
+
+// admit charges the caller and calls next, or refuses the request. It sets the rate-limit
+// headers before any other answer can be written.
+func (s *Server) admit(next handler) handler {
+	return func(e *exchange) error {
+		s.find(e)
+		if e.caller == nil {
+			return s.refuseUnauthenticated(e)
+		}
+		if e.endpoint != nil && e.endpoint.Free {
+			return s.admitFree(e, next)
+		}
+		d, err := s.Limiter.Spend(e.r.Context(), e.charge())
+		if err != nil {
+			return err
+		}
+		s.setLimits(e, d)
+		e.Decision = d
+		if d.Verdict != ratelimit.Admitted {
+			e.retryAfter = d.RetryAfter
+			return refusal(d)
+		}
+		e.Admitted = true
+		s.Admitted(e.caller.Account, d.Now)
+		return next(e)
+	}
+}
+
+func (e *exchange) charge() ratelimit.Charge {
+	return ratelimit.Charge{Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota}
+}
+
+// admitFree calls next without charging the account. A bucket of its own limits such
+// requests, so that they are no way around the limits.
+func (s *Server) admitFree(e *exchange, next handler) error {
+	if d := s.Peeks.Take(e.caller.Account); d.Refused {
+		e.setBucketLimits(s.usagePolicy, d)
+		e.retryAfter = d.RetryAfter
+		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
+	}
+	d, err := s.Limiter.Peek(e.r.Context(), e.charge())
+	if err != nil {
+		return err
+	}
+	s.setLimits(e, d)
+	e.Decision = d
+	return next(e)
+}
+
+// refuseUnauthenticated refuses a request without a valid key. Only a wrong credential counts as a
+// failed attempt of the client's address; a missing one does not.
+func (s *Server) refuseUnauthenticated(e *exchange) error {
+	if code := petcat.CodeOf(e.authError); code == petcat.CodeMissingAPIKey || StatusOf(code) != http.StatusUnauthorized {
+		return e.authError
+	}
+	d := s.Failures.Take(clientnet.Of(e.clientAddress()))
+	e.setBucketLimits(s.addressPolicy, d)
+	if d.Refused {
+		e.retryAfter = d.RetryAfter
+		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
+			"too many requests with a wrong API key came from your address; check the key, and try again in %s", wait(d.RetryAfter))
+	}
+	return e.authError
+}
+
+// refusal returns the error for a refused request: why it is refused, and what the caller
+// can do.
+func refusal(d ratelimit.Decision) error {
+	switch d.Verdict {
+	case ratelimit.Banned:
+		spent := ""
+		if d.Effective == d.Minute || d.Effective == d.Day {
+			// The account's quota is used up for longer than the ban lasts.
+			spent = ", and its account's requests are used up"
+		}
+		return petcat.Errorf(petcat.CodeKeyBanned, "this API key is banned%s until %s because it kept sending requests after a 429; wait for the time in Retry-After",
+			spent, moment(d.Effective.Reset))
+	case ratelimit.DaySpent:
+		return petcat.Errorf(petcat.CodeDailyQuotaExceeded, "all %d requests of the day are used; the next day begins at %s%s", d.Day.Limit, moment(d.Day.Reset), warning(d))
+	default:
+		return petcat.Errorf(petcat.CodeRateLimitExceeded, "all %d requests of the minute are used; the next minute begins in %s%s", d.Minute.Limit, wait(d.RetryAfter), warning(d))
+	}
+}
+
+// warning says how many more early retries ban the key, "" if the caller is not close to that.
+func warning(d ratelimit.Decision) string {
+	const wait = "; wait for the time in Retry-After: "
+	switch {
+	case !d.Warn:
+		return ""
+	case d.EarlyRetriesLeft == 0:
+		return wait + "the next early retry bans this key for a while"
+	default:
+		return wait + strconv.FormatInt(d.EarlyRetriesLeft+1, 10) + " more early retries ban this key for a while"
+	}
+}
+
+func moment(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
+
+func wait(seconds int64) string {
+	if seconds == 1 {
+		return "1 second"
+	}
+	return strconv.FormatInt(seconds, 10) + " seconds"
+}
+
+// The rate-limit headers are put into the header map directly: net/http's Set would change
+// the contract's spelling to X-Ratelimit-Limit.
+
+// policy has the header values that depend only on a quota.
+type policy struct {
+	window      string   // the name of a bucket's window; "" for a quota
+	all         []string // of RateLimit-Policy
+	minute, day []string // of X-RateLimit-Limit
+}
+
+// policyOf returns the values of a quota, such as "minute";q=60;w=60, "day";q=1000;w=86400.
+func (s *Server) policyOf(q petcat.Quota) *policy {
+	known, ok := s.policies.Load(q)
+	if !ok {
+		all := policyItem(petcat.Minute.String(), q.PerMinute, petcat.Minute) + ", " + policyItem(petcat.Day.String(), q.PerDay, petcat.Day)
+		known, _ = s.policies.LoadOrStore(q, &policy{all: []string{all}, minute: integer(q.PerMinute), day: integer(q.PerDay)})
+	}
+	return known.(*policy)
+}
+
+// newBucketPolicy returns the values of a bucket, such as "address";q=600;w=60. Its window is
+// not called "minute": that is an account's quota, and clients tell quotas apart by name.
+func newBucketPolicy(window string, limit int64) *policy {
+	return &policy{window: window, all: []string{policyItem(window, limit, petcat.Minute)}, minute: integer(limit)}
+}
+
+func policyItem(name string, quota int64, w petcat.Window) string {
+	return fmt.Sprintf(`"%s";q=%d;w=%d`, name, quota, w.Seconds())
+}
+
+// integer returns the value of a header that is a number.
+func integer(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
+
+// setLimits sets the headers of a decision. RateLimit is such as
+// "minute";r=59;t=42, "day";r=999;t=33961.
+func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
+	p := s.policyOf(e.caller.Quota)
+	limit := p.minute
+	if d.Effective.Limit != d.Minute.Limit {
+		limit = p.day
+	}
+	var buf [96]byte
+	state := appendState(buf[:0], petcat.Minute.String(), d.Minute, d.Now)
+	state = appendState(append(state, ", "...), petcat.Day.String(), d.Day, d.Now)
+	e.setHeaders(limit, d.Effective, p, state)
+}
+
+// refresh updates the headers of the limits, which were set when the request began: its body
+// may have taken seconds to arrive.
+func (s *Server) refresh(e *exchange, now clock.Reading) {
+	if e.Admitted { // else it was refused at once, and its headers are up to date
+		// The decision is on the limiter's clock, which may be that of another machine.
+		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
+	}
+}
+
+// setBucketLimits sets the headers of a bucket.
+func (e *exchange) setBucketLimits(p *policy, d ratelimit.BucketDecision) {
+	e.setHeaders(p.minute, d.Minute, p, appendState(nil, p.window, d.Minute, d.Now))
+}
+
+// setOtherLimits sets the headers of an answer without a decision. Those of a caller whose
+// counts are unavailable are its minute quota, of which nothing remains for now. Without a
+// caller they say how many failed attempts the client's address has left.
+func (e *exchange) setOtherLimits() {
+	d := e.server.Failures.Peek(clientnet.Of(e.clientAddress()))
+	if e.caller == nil {
+		e.setBucketLimits(e.server.addressPolicy, d)
+		return
+	}
+	p := e.server.policyOf(e.caller.Quota)
+	state := ratelimit.WindowState{Limit: e.caller.Quota.PerMinute, Remaining: 0, Reset: d.Minute.Reset}
+	e.setHeaders(p.minute, state, p, appendState(nil, petcat.Minute.String(), state, d.Now))
+}
+
+// setHeaders sets the rate-limit headers.
+func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte) {
+	e.limitsSet = true
+	h := e.Header()
+	h["X-RateLimit-Limit"] = limit
+	e.set("X-RateLimit-Remaining", strconv.FormatInt(effective.Remaining, 10))
+	e.set("X-RateLimit-Reset", strconv.FormatInt(effective.Reset, 10))
+	e.set("RateLimit", string(state))
+	h["RateLimit-Policy"] = p.all
+}
+
+// appendState appends an item of RateLimit. now is in nanoseconds since the Unix epoch.
+func appendState(dst []byte, name string, w ratelimit.WindowState, now int64) []byte {
+	dst = append(append(append(dst, '"'), name...), `";r=`...)
+	dst = append(strconv.AppendInt(dst, w.Remaining, 10), ";t="...)
+	return strconv.AppendInt(dst, w.SecondsLeft(now), 10)
+}
+
+// getUsage answers GET /usage.
+func (s *Server) getUsage(e *exchange) error {
+	d := e.Decision
+	ban := "null"
+	if d.BanEnds != 0 {
+		ban = fmt.Sprintf(`{"until":%d}`, d.BanEnds)
+	}
+	e.sendJSON(http.StatusOK, fmt.Appendf(nil, `{"plan":"%s","windows":[%s,%s],"ban":%s}`,
+		e.caller.Plan, windowUsage(petcat.Minute, d.Minute), windowUsage(petcat.Day, d.Day), ban))
+	return nil
+}
+
+func windowUsage(w petcat.Window, s ratelimit.WindowState) string {
+	return fmt.Sprintf(`{"window":"%s","limit":%d,"used":%d,"remaining":%d,"reset":%d}`, w, s.Limit, s.Limit-s.Remaining, s.Remaining, s.Reset)
+}
