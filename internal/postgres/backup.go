@@ -16,47 +16,55 @@ import (
 // unlimited lifts the limits of a role, which are meant for requests.
 const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
+// during runs fn in a transaction that writes nothing and may take long.
+func (s *Store) during(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
+	err := run(ctx, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) error {
+		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+		if _, err := tx.Exec(ctx, unlimited); err != nil {
+			return err
+		}
+		return fn(ctx, tx)
+	})
+	return because(ctx, err)
+}
+
 // Backup copies all tables, as of one moment. It delays no request.
 func (s *Store) Backup(ctx context.Context, to store.Copy) error {
 	tables, err := to.Tables(ctx)
 	if err != nil {
 		return err
 	}
-	var stopped error // by the file
-	err = s.run(ctx, s.reads, s.pool, func(ctx context.Context, c *pgx.Conn) error {
-		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing was written
-		_, err = tx.Exec(ctx, unlimited)
+	return translate(s.during(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, t := range tables {
-			if err == nil && stopped == nil {
-				stopped, err = copyTable(ctx, tx, t, to)
+			if err := copyTable(ctx, tx, t, to); err != nil {
+				return err
 			}
 		}
-		return err
-	})
-	if stopped != nil {
-		return stopped
-	}
-	return translate(because(ctx, err), "back up")
+		return nil
+	}), "back up")
 }
 
-func copyTable(ctx context.Context, tx pgx.Tx, t store.Table, to store.Copy) (stopped, err error) {
+func copyTable(ctx context.Context, tx pgx.Tx, t store.Table, to store.Copy) error {
 	rows, err := tx.Query(ctx, `SELECT `+strings.Join(t.Columns, ", ")+` FROM `+t.Name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	stopped = to.Fill(t, func(yield func([]any, error) bool) {
+	err = to.Fill(t, func(yield func([]any, error) bool) {
 		for rows.Next() {
 			if row, err := rows.Values(); !yield(row, err) {
 				return
 			}
 		}
 	})
-	return stopped, rows.Err()
+	if lost := rows.Err(); lost != nil {
+		return lost
+	}
+	return err
 }
 
 // Restore fills an empty database with a backup, in one transaction. It returns an
@@ -67,23 +75,16 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) e
 		return err
 	}
 	// It takes longer than a write, and no server waits for it.
-	err = s.pool.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := s.transaction(ctx, c, true, func(t *store.Tx) error { return (&restoring{t, ctx, c}).run(by, tables, from) })
+	err = s.writers.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := s.transaction(ctx, c, true, func(t *store.Tx) error { return restore(ctx, c, t, by, tables, from) })
 		return err
 	})
 	return finished(err, "restore", "the database did not respond, and the restore may have been committed")
 }
 
-// restoring is the transaction of a restore. It holds the counter's row, so nobody else can
-// write.
-type restoring struct {
-	*store.Tx
-	ctx  context.Context //nolint:containedctx // it lives no longer than the call
-	conn *pgx.Conn
-}
-
-// run does all of a restore but the commit.
-func (t *restoring) run(by petcat.Actor, tables []store.Table, from store.Copy) error {
+// restore does all of a restore but the commit. The transaction holds the counter's row, so
+// nobody else can write.
+func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tables []store.Table, from store.Copy) error {
 	if _, err := t.Exec(unlimited); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (t *restoring) run(by petcat.Actor, tables []store.Table, from store.Copy) 
 	if !empty {
 		return openerror.Errorf(openerror.NotEmpty, nil, "the database already contains data")
 	}
-	if err := t.wantUnused(); err != nil {
+	if err := wantUnused(t); err != nil {
 		return err
 	}
 	names := make([]string, len(tables))
@@ -103,7 +104,7 @@ func (t *restoring) run(by petcat.Actor, tables []store.Table, from store.Copy) 
 		if table.Name == "nodes" { // in a backup it is empty; here it may tell of a node that began to serve
 			continue
 		}
-		if err := t.fill(table, from); err != nil {
+		if err := fill(ctx, c, table, from); err != nil {
 			return err
 		}
 	}
@@ -115,11 +116,11 @@ func (t *restoring) run(by petcat.Actor, tables []store.Table, from store.Copy) 
 		return err
 	}
 	// A node that began to serve meanwhile has seen an empty database.
-	return t.wantUnused()
+	return wantUnused(t)
 }
 
 // wantUnused returns an error if a node serves.
-func (t *restoring) wantUnused() error {
+func wantUnused(t *store.Tx) error {
 	nodes, err := store.RunningNodes(t, dialect())
 	if err == nil && len(nodes) > 0 {
 		return openerror.Errorf(openerror.InUse, nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
@@ -128,13 +129,13 @@ func (t *restoring) wantUnused() error {
 }
 
 // fill replaces the rows of a table, in which there is only what makes an empty deployment.
-func (t *restoring) fill(table store.Table, from store.Copy) error {
+func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) error {
 	if table.Name != "audit" { // which is empty, and from which nothing can be deleted
-		if _, err := t.conn.Exec(t.ctx, `DELETE FROM `+table.Name); err != nil {
+		if _, err := c.Exec(ctx, `DELETE FROM `+table.Name); err != nil {
 			return err
 		}
 	}
-	none, err := t.conn.Query(t.ctx, `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name+` LIMIT 0`)
+	none, err := c.Query(ctx, `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name+` LIMIT 0`)
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (t *restoring) fill(table store.Table, from store.Copy) error {
 	none.Close()
 	next, stop := iter.Pull2(from.Rows(table))
 	defer stop()
-	_, err = t.conn.CopyFrom(t.ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(func() ([]any, error) {
+	_, err = c.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(func() ([]any, error) {
 		row, err, _ := next() // nil, nil after the last
 		for i := range row {
 			if n, ok := row[i].(int64); ok && columns[i].DataTypeOID == pgtype.BoolOID {
@@ -164,23 +165,15 @@ const backupLock = migrationLock + 1
 // transaction's: behind a pooler, nobody can hold a session.
 func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error) {
 	var failed error // of fn
-	err = s.pool.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		tx, err := c.Begin(ctx)
-		if err != nil {
-			return err
+	err = s.during(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(backupLock)).Scan(&ran)
+		if err == nil && ran {
+			failed = fn(ctx)
 		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-		if _, err := tx.Exec(ctx, unlimited); err != nil {
-			return err
-		}
-		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(backupLock)).Scan(&ran); err != nil || !ran {
-			return err
-		}
-		failed = fn(ctx)
-		return nil
+		return err
 	})
 	if err != nil {
-		return false, translate(because(ctx, err), "lock the scheduled backups")
+		return false, translate(err, "lock the scheduled backups")
 	}
 	return ran, failed
 }

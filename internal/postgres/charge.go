@@ -10,10 +10,6 @@ import (
 	"petcat"
 )
 
-// chargeConnections is how many calls of charge_quota a node has under way at most. They have
-// connections that nothing else uses, so that no slow read delays them.
-const chargeConnections = 2
-
 // Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The
 // revision is read by the same statement, whose snapshot is taken after the call arrived.
 func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, err error) {
@@ -23,7 +19,7 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 	for i, c := range charges {
 		accounts[i], perMinute[i], perDay[i] = int64(c.Account), c.Quota.PerMinute, c.Quota.PerDay
 	}
-	before := s.history.read(0)
+	before := s.history.revision()
 	err = s.charges.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, query, accounts, perMinute, perDay)
 		if err != nil {
@@ -48,19 +44,11 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 	return counts, nil
 }
 
-// spentEvery is how often old counts are deleted: the query reads the whole table.
-const spentEvery = time.Hour
-
 // Clean deletes everything that has expired: also the counts, which only PostgreSQL has.
 func (s *Store) Clean(ctx context.Context) error {
 	if err := s.Store.Clean(ctx); err != nil {
 		return err
 	}
-	now := s.clock.Read()
-	if now.Since(s.spentCleaned) < spentEvery {
-		return nil
-	}
-	s.spentCleaned = now
 	return s.cleanSpent(ctx)
 }
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,104 +14,111 @@ import (
 	"petcat/internal/store"
 )
 
-// querier is a connection or a transaction.
-type querier interface {
-	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
-}
-
-// conn implements [store.Conn].
+// conn implements [store.Conn]. Its statements wait in a queue until an answer is needed, and
+// then share a round trip.
 type conn struct {
-	ctx context.Context //nolint:containedctx // it lives no longer than the call
-	querier
-	texts *texts
-	once  bool // each statement runs once: it is not prepared
+	ctx    context.Context //nolint:containedctx // it lives no longer than the call
+	to     *pgx.Conn
+	texts  *texts
+	queued *pgx.Batch
 }
 
-// args puts what the driver is to know of a statement ahead of its arguments.
-func (c conn) args(args []any) []any {
-	if !c.once {
-		return args
-	}
-	return append([]any{pgx.QueryExecModeExec}, args...)
+func (s *Store) conn(ctx context.Context, to *pgx.Conn) *conn {
+	return &conn{ctx, to, &s.texts, new(pgx.Batch)}
 }
 
-func (c conn) Exec(query string, args ...any) (int64, error) {
-	tag, err := c.querier.Exec(c.ctx, c.texts.numbered(query), c.args(args)...)
-	return tag.RowsAffected(), err
+func (c *conn) queue(query string, args ...any) *pgx.QueuedQuery {
+	return c.queued.Queue(c.texts.numbered(query), args...)
 }
 
-func (c conn) ExecEach(query string, rows [][]any) error {
-	if len(rows) == 0 {
+// flush sends what is queued. After the first error, the server runs nothing of the rest.
+func (c *conn) flush() error {
+	if c.queued.Len() == 0 {
 		return nil
 	}
-	var batch pgx.Batch
+	batch := c.queued
+	c.queued = new(pgx.Batch)
+	return c.to.SendBatch(c.ctx, batch).Close()
+}
+
+func (c *conn) Exec(query string, args ...any) (changed int64, err error) {
+	c.queue(query, args...).Exec(func(tag pgconn.CommandTag) error {
+		changed = tag.RowsAffected()
+		return nil
+	})
+	return changed, c.flush()
+}
+
+func (c *conn) ExecEach(query string, rows [][]any) error {
 	for _, args := range rows {
-		batch.Queue(c.texts.numbered(query), args...)
+		c.queue(query, args...).Exec(func(pgconn.CommandTag) error { return nil })
 	}
-	return c.SendBatch(c.ctx, &batch).Close()
+	return nil
 }
 
-func (c conn) QueryRow(query string, args []any, into ...any) (found bool, err error) {
-	err = c.querier.QueryRow(c.ctx, c.texts.numbered(query), c.args(args)...).Scan(into...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (c conn) Query(row func(store.Scan) error, query string, args ...any) error {
-	rows, err := c.querier.Query(c.ctx, c.texts.numbered(query), c.args(args)...)
-	if err != nil {
+func (c *conn) QueryRow(query string, args []any, into ...any) (found bool, err error) {
+	c.queue(query, args...).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(into...)
+		found = err == nil
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
 		return err
-	}
-	return eachRow(rows, row)
+	})
+	err = c.flush()
+	return found && err == nil, err
 }
 
-func (c conn) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var batch pgx.Batch
+func (c *conn) Query(row func(store.Scan) error, query string, args ...any) error {
+	return c.QueryEach(func(_ int, scan store.Scan) error { return row(scan) }, query, [][]any{args})
+}
+
+func (c *conn) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
 	for i, values := range args {
-		batch.Queue(c.texts.numbered(query), values...).Query(func(rows pgx.Rows) error {
-			return eachRow(rows, func(scan store.Scan) error { return row(i, scan) })
+		c.queue(query, values...).Query(func(rows pgx.Rows) error {
+			defer rows.Close()
+			for rows.Next() {
+				if err := row(i, rows.Scan); err != nil {
+					return err
+				}
+			}
+			return rows.Err()
 		})
 	}
-	return c.SendBatch(c.ctx, &batch).Close()
+	return c.flush()
 }
 
-func eachRow(rows pgx.Rows, row func(store.Scan) error) error {
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
+// commit ends a transaction, together with what is queued. Its error is a [commitError] if
+// the server may have committed.
+func (c *conn) commit() error {
+	committing := false
+	c.queue("commit").Fn = func(results pgx.BatchResults) error {
+		committing = true // all that was queued before succeeded
+		_, err := results.Exec()
+		return err
 	}
-	return rows.Err()
+	err := c.flush()
+	if err != nil && (committing || sqlState(err) == "") {
+		return &commitError{fmt.Errorf("commit: %w", err)}
+	}
+	return err
 }
 
 // texts are the statements of package store as PostgreSQL wants them. There are few.
 type texts struct{ known sync.Map }
 
-// numbered returns a statement with $1 in the place of its first question mark, and
-// so on.
+// numbered returns a statement with $1 in the place of its first question mark, and so on.
 func (t *texts) numbered(query string) string {
 	if text, ok := t.known.Load(query); ok {
 		return text.(string)
 	}
 	parts := strings.Split(query, "?")
-	var text strings.Builder
-	for i, part := range parts {
-		if i > 0 {
-			text.WriteString("$" + strconv.Itoa(i))
-		}
-		text.WriteString(part)
+	text := parts[0]
+	for i, part := range parts[1:] {
+		text += "$" + strconv.Itoa(i+1) + part
 	}
-	t.known.Store(query, text.String())
-	return text.String()
+	t.known.Store(query, text)
+	return text
 }
 
 // dialect is what only PostgreSQL writes so.
@@ -119,9 +127,6 @@ func dialect() store.Dialect {
 		Now: `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
 		// Every node deletes what has expired.
 		SkipLocked: ` FOR UPDATE SKIP LOCKED`,
-		CleanRows:  cleanRows,
+		CleanRows:  1000, // each deletion takes some milliseconds
 	}
 }
-
-// cleanRows keeps each deletion under some milliseconds.
-const cleanRows = 1000

@@ -32,8 +32,6 @@ type patience struct {
 	// lock and statement are the server's own bounds of a statement that writes, and idle of
 	// the time between two statements of a transaction.
 	lock, statement, idle time.Duration
-	// refill is how soon a server's pool makes the connections again that it has lost.
-	refill time.Duration
 }
 
 // newPatience returns how long things may take before the database counts as away: for a
@@ -43,7 +41,7 @@ type patience struct {
 func newPatience(serving bool, connect time.Duration) patience {
 	p := patience{
 		connect: 2 * time.Second, read: 1500 * time.Millisecond, write: 3 * time.Second,
-		lock: 2 * time.Second, statement: 2500 * time.Millisecond, idle: 2 * time.Second, refill: 5 * time.Second,
+		lock: 2 * time.Second, statement: 2500 * time.Millisecond, idle: 2 * time.Second,
 	}
 	if !serving {
 		p.read += connect
@@ -63,11 +61,8 @@ func (p patience) settings() string {
 		set_config('idle_in_transaction_session_timeout', '%d', true)`, durably, p.lock.Milliseconds(), p.statement.Milliseconds(), p.idle.Milliseconds())
 }
 
-// Versions of the server: major * 10,000 + minor.
-const (
-	minVersion   = 14_00_00
-	knownVersion = 18_99_99
-)
+// minVersion is major * 10,000 + minor.
+const minVersion = 14_00_00
 
 // parse reads a database's URL, and adds what connections need.
 func parse(address petcat.Secret) (*pgxpool.Config, error) {
@@ -124,9 +119,8 @@ var needed = []struct { //nolint:gochecknoglobals // a table that nobody changes
 	{"session_replication_role", "origin", openerror.Unsafe, ""},
 }
 
-// checkServer asks a server whether it keeps what the store promises. It returns
-// its version when that is newer than those that were tested.
-func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) {
+// checkServer asks a server whether it keeps what the store promises.
+func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	const query = `SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
 		array_agg(current_setting(name) ORDER BY n) FROM unnest($1::text[]) WITH ORDINALITY AS s (name, n)`
 	names := make([]string, len(needed))
@@ -137,10 +131,10 @@ func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) 
 	var version string
 	var values []string
 	if err := conn.QueryRow(ctx, query, pgx.QueryExecModeExec, names).Scan(&number, &version, &values); err != nil {
-		return "", err
+		return err
 	}
 	if number < minVersion {
-		return "", openerror.Errorf(openerror.Unsupported, nil, "the server is PostgreSQL %s; use 14 or later", version)
+		return openerror.Errorf(openerror.Unsupported, nil, "the server is PostgreSQL %s; use 14 or later", version)
 	}
 	for i, setting := range needed {
 		if values[i] == setting.value {
@@ -150,12 +144,9 @@ func checkServer(ctx context.Context, conn *pgx.Conn) (newer string, err error) 
 		if remedy == "" {
 			remedy = fmt.Sprintf("reset it with ALTER ROLE ... RESET %[1]s, or ALTER DATABASE ... RESET %[1]s", setting.name)
 		}
-		return "", openerror.Errorf(setting.kind, nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
+		return openerror.Errorf(setting.kind, nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
 	}
-	if number > knownVersion {
-		return version, nil
-	}
-	return "", nil
+	return nil
 }
 
 // chooseMode makes connections of config use statements that are prepared once for each
@@ -167,7 +158,7 @@ func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, add
 		return nil
 	}
 	var pid uint32
-	err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
+	err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid)
 	if err == nil && pid != conn.PgConn().PID() { // a pooler makes up the number that it tells its clients
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}

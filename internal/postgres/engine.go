@@ -33,36 +33,32 @@ func (e engine) Create(ctx context.Context, c *store.Create) error {
 
 // Change runs fn in a transaction that holds the counter's row.
 func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
-	err := e.s.writeInTurn(ctx, func() error { return e.s.transact(ctx, e.s.pool, true, fn) })
+	err := e.s.transact(ctx, e.s.writers, true, fn)
 	return finished(err, w.Doing, "the database did not respond, and the change may have been made; check before you retry")
 }
 
 // Write is Change without the counter's row: what it locks, nobody who creates waits for.
 func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return translate(e.s.writeInTurn(ctx, func() error {
-		return e.s.transact(ctx, e.s.pool, false, func(t *store.Tx) error { return fn(t.Conn) })
-	}), doing)
+	return translate(e.s.transact(ctx, e.s.writers, false, func(t *store.Tx) error { return fn(t.Conn) }), doing)
 }
 
 // Read runs a read of a few rows, within the patience of one. It is run once more when
 // its connection turns out to be broken.
 func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return translate(e.s.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		return fn(conn{ctx: ctx, querier: c, texts: &e.s.texts})
-	}), doing)
+	return translate(e.s.read(ctx, func(ctx context.Context, c *pgx.Conn) error { return fn(e.s.conn(ctx, c)) }), doing)
 }
 
 // Each gives the database its time for each row; how long row takes does not matter.
 func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
 	rows := 0
-	err := e.s.twice(ctx, e.s.pool, func() (mayRepeat bool, err error) {
+	err := twice(ctx, e.s.readers, func() (mayRepeat bool, err error) {
 		watched, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		patience := e.s.patience.read
 		timer := time.AfterFunc(patience, func() { cancel(errNoAnswer) })
 		defer timer.Stop()
-		err = e.s.run(watched, e.s.reads, e.s.pool, func(ctx context.Context, c *pgx.Conn) error {
-			return conn{ctx: ctx, querier: c, texts: &e.s.texts}.Query(func(scan store.Scan) error {
+		err = run(watched, e.s.reads, e.s.readers, func(ctx context.Context, c *pgx.Conn) error {
+			return e.s.conn(ctx, c).Query(func(scan store.Scan) error {
 				timer.Stop()
 				defer timer.Reset(patience)
 				rows++
@@ -77,8 +73,8 @@ func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) err
 func (s *Store) read(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, s.patience.read, errNoAnswer)
 	defer cancel()
-	return s.twice(limited, s.pool, func() (mayRepeat bool, err error) {
-		return true, s.run(limited, s.reads, s.pool, func(ctx context.Context, c *pgx.Conn) error {
+	return twice(limited, s.readers, func() (mayRepeat bool, err error) {
+		return true, run(limited, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) error {
 			// The driver closes the connection of a caller who goes away in the middle,
 			// and a new one costs the server more than the rest of the read.
 			ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.patience.read, errNoAnswer)
@@ -90,7 +86,7 @@ func (s *Store) read(ctx context.Context, fn func(context.Context, *pgx.Conn) er
 
 // twice repeats a call whose connection turns out to be broken: the others of that age are
 // as well, after the server was restarted, so they are given up.
-func (s *Store) twice(ctx context.Context, p *pool, call func() (mayRepeat bool, err error)) error {
+func twice(ctx context.Context, p pool, call func() (mayRepeat bool, err error)) error {
 	mayRepeat, err := call()
 	if mayRepeat && severityOf(err) == lost && ctx.Err() == nil {
 		p.Reset()
@@ -100,20 +96,18 @@ func (s *Store) twice(ctx context.Context, p *pool, call func() (mayRepeat bool,
 }
 
 // run runs fn with a connection if the breaker lets it through, and tells the breaker how it
-// ended. Commits that wait for a standby say nothing about reads; a failure to connect says
-// something about both. ctx is the caller's.
-func (s *Store) run(ctx context.Context, b *breaker.Breaker, p *pool, fn func(context.Context, *pgx.Conn) error) error {
+// ended. ctx is the caller's.
+func run(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Context, *pgx.Conn) error) error {
 	if err := b.Enter(); err != nil {
 		return &unreachableError{err}
 	}
 	err := p.with(ctx, fn)
 	switch severity := severityOf(err); {
-	case errors.Is(err, errNoConnection):
-		s.reads.Failed(err)
-		s.writes.Failed(err)
+	case errors.Is(err, errNoRoom):
+		b.Unknown() // those who use the connections will know
 	case errors.Is(err, errNoAnswer):
 		b.Failed(err)
-	case err != nil && ctx.Err() != nil, errors.Is(err, errNoRoom):
+	case err != nil && ctx.Err() != nil:
 		b.Unknown()
 	case severity == unreachable:
 		b.Failed(err)
@@ -125,69 +119,53 @@ func (s *Store) run(ctx context.Context, b *breaker.Breaker, p *pool, fn func(co
 	return err
 }
 
-// writeInTurn leaves half of the connections to reads, even if all writes are slow.
-func (s *Store) writeInTurn(ctx context.Context, write func() error) error {
-	turn := time.NewTimer(s.patience.write)
-	defer turn.Stop()
-	select {
-	case s.writing <- struct{}{}:
-	case <-turn.C:
-		return &unreachableError{errNoRoom}
-	case <-ctx.Done():
-		return &unreachableError{because(ctx, errNoRoom)}
-	}
-	defer func() { <-s.writing }()
-	return write()
-}
-
 // transact runs fn in a transaction, which holds the counter's row from its begin if that is
 // wanted: then what it reads stays true until it commits. It is tried again if not even its
 // begin was answered. After that, the connection is known to work, and what was lost may have
 // happened.
-func (s *Store) transact(ctx context.Context, p *pool, counter bool, fn func(*store.Tx) error) error {
+func (s *Store) transact(ctx context.Context, p pool, counter bool, fn func(*store.Tx) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.patience.write, errNoAnswer)
 	defer cancel()
-	err := s.twice(ctx, p, func() (mayRepeat bool, err error) {
+	err := twice(ctx, p, func() (mayRepeat bool, err error) {
 		begun := false
-		err = s.run(ctx, s.writes, p, func(ctx context.Context, c *pgx.Conn) (err error) {
+		err = run(ctx, s.writes, p, func(ctx context.Context, c *pgx.Conn) (err error) {
 			begun, err = s.transaction(ctx, c, counter, fn)
 			return err
 		})
 		return !begun, err
 	})
-	s.refusal.note(err)
+	if sqlState(err) == diskFull {
+		now := s.clock.Read()
+		s.fullAt.Store(&now)
+	}
 	return err
 }
 
 // transaction runs fn in a transaction, and reports whether its begin was answered.
-func (s *Store) transaction(ctx context.Context, c *pgx.Conn, counter bool, fn func(*store.Tx) error) (begun bool, err error) {
-	t, err := s.begin(ctx, c, counter)
-	begun = err == nil
-	if err == nil {
-		err = fn(t)
-	}
-	if err == nil {
-		err = t.Finish()
-	}
-	if err != nil {
-		_, _ = c.Exec(ctx, "rollback") // if that fails, the connection is closed
-		return begun, err
-	}
-	if _, err := c.Exec(ctx, "commit"); err != nil {
-		return true, &commitError{fmt.Errorf("commit: %w", err)}
-	}
-	return true, nil
-}
-
-// begin begins a transaction. Its settings hold before a statement is prepared, which may
-// wait for a lock, too.
-func (s *Store) begin(ctx context.Context, c *pgx.Conn, counter bool) (*store.Tx, error) {
+func (s *Store) transaction(ctx context.Context, on *pgx.Conn, counter bool, fn func(*store.Tx) error) (begun bool, err error) {
+	c := s.conn(ctx, on)
+	defer func() {
+		if err != nil {
+			_, _ = on.Exec(ctx, "rollback") // if that fails, the connection is closed
+		}
+	}()
 	var n store.Sequences
-	_, err := c.Exec(ctx, "begin; "+s.patience.settings())
-	if err == nil && counter {
-		err = c.QueryRow(ctx, store.SelectSequences+` FOR UPDATE`).Scan(n.Into()...)
+	c.queue("begin")
+	c.queue(s.settings)
+	if counter {
+		c.queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
 	}
-	return store.NewTx(conn{ctx: ctx, querier: c, texts: &s.texts}, store.Now(s.clock), n), err
+	if err := c.flush(); err != nil {
+		return false, err
+	}
+	t := store.NewTx(c, store.Now(s.clock), n)
+	if err := fn(t); err != nil {
+		return true, err
+	}
+	if err := t.Finish(); err != nil {
+		return true, err
+	}
+	return true, c.commit()
 }
 
 // commit makes a group of creates durable. It is the committer's function. A group is not
@@ -195,7 +173,7 @@ func (s *Store) begin(ctx context.Context, c *pgx.Conn, counter bool) (*store.Tx
 func (s *Store) commit(group []*store.Create) error {
 	ctx := context.WithoutCancel(s.life)
 	create := func(group []*store.Create) error {
-		return s.transact(ctx, s.creates, true, func(t *store.Tx) error { return t.CreateAll(group) })
+		return s.transact(ctx, s.creators, true, func(t *store.Tx) error { return t.CreateAll(group) })
 	}
 	err := create(group)
 	if err != nil && severityOf(err) == statement && len(group) > 1 {
@@ -204,24 +182,21 @@ func (s *Store) commit(group []*store.Create) error {
 		err = nil
 		for i, c := range group {
 			if alone := create(group[i : i+1]); alone != nil {
-				c.Outcome = createError(alone)
+				c.Outcome = created(alone)
 			}
 		}
 	}
 	for _, c := range group {
 		s.Release(c)
 	}
-	return createError(err)
+	return created(err)
 }
 
-func createError(err error) error {
-	if err != nil && severityOf(err) != statement && !maybeCommitted(err) {
-		return store.Unavailable("nothing can be stored at the moment; retry later with the same Idempotency-Key", err)
-	}
+func created(err error) error {
 	return finished(err, "create category", "the database went away, and this write may or may not have happened; retry it later with the same Idempotency-Key")
 }
 
-// commitError is an error of a commit that was sent.
+// commitError is an error after a commit was sent.
 type commitError struct{ error }
 
 func (e *commitError) Unwrap() error { return e.error }

@@ -56,7 +56,7 @@ var states = []struct { //nolint:gochecknoglobals // a table that nobody changes
 	{"42P07", statement, openerror.Foreign, foreign},
 	{"42710", statement, openerror.Foreign, foreign},
 	{"53300", temporary, openerror.Unreachable, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more) and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
-	{"53100", temporary, openerror.NoRoom, "the disk of the database server at %s is full (%s); make room there"},
+	{diskFull, temporary, openerror.NoRoom, "the disk of the database server at %s is full (%s); make room there"},
 	{"53", temporary, openerror.Unreachable, "the database server at %s lacks something (%s); try again when there is room"},
 	{"55P03", temporary, openerror.Locked, "another program locks the database at %s (%s); try again when it has finished"},
 	{"57014", temporary, openerror.Unreachable, "a statement took too long for the database at %s (%s); raise statement_timeout of the role"},
@@ -83,12 +83,14 @@ type lostError struct{ error }
 
 func (e *lostError) Unwrap() error { return e.error }
 
-// Causes of contexts that this package ends.
+// Causes of failures that are not the driver's.
 var (
-	errNoAnswer     = errors.New("the database did not answer in time")
-	errNoRoom       = errors.New("all connections to the database are in use, and too many wait for one")
-	errNoConnection = errors.New("no connection to the database")
+	errNoAnswer = errors.New("the database did not answer in time")
+	errNoRoom   = errors.New("all connections to the database are in use")
 )
+
+// diskFull is the SQLSTATE of a server that has no room.
+const diskFull = "53100"
 
 // sqlState returns the SQLSTATE of an error, "" when it is not the server's.
 func sqlState(err error) string {

@@ -44,13 +44,13 @@ func TestSeverity(t *testing.T) {
 		{"connection lost", &lostError{io.ErrUnexpectedEOF}, lost, petcat.CodeServiceUnavailable},
 		{"wrapped", fmt.Errorf("commit: %w", &lostError{io.EOF}), lost, petcat.CodeServiceUnavailable},
 		{"too many connections", &pgconn.ConnectError{Config: &pgconn.Config{}}, unreachable, petcat.CodeServiceUnavailable},
-		{"no connection", &unreachableError{errNoConnection}, unreachable, petcat.CodeServiceUnavailable},
+		{"no connection", &unreachableError{io.EOF}, unreachable, petcat.CodeServiceUnavailable},
 		{"no room", &unreachableError{errNoRoom}, unreachable, petcat.CodeServiceUnavailable},
 		{"of the domain", petcat.Errorf(petcat.CodeNotFound, "no"), statement, petcat.CodeNotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, connect := errors.AsType[*pgconn.ConnectError](tt.err); connect {
-				tt.err = &unreachableError{errNoConnection} // its text needs an inner error
+				tt.err = &unreachableError{io.EOF} // its text needs an inner error
 			}
 			if got := severityOf(tt.err); got != tt.want {
 				t.Errorf("severity %d, want %d", got, tt.want)

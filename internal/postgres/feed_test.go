@@ -63,7 +63,7 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 		everything(t, s, 0)
 	}
 	var plan []string
-	err := s.pool.with(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.readers.with(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
 		const name = `SELECT name FROM pg_prepared_statements WHERE statement LIKE 'SELECT id, name, description%'`
 		var statement string
 		if err := conn.QueryRow(ctx, name).Scan(&statement); err != nil {

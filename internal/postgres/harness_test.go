@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -18,15 +18,11 @@ import (
 
 // server is shared by the tests that do not hurt it.
 var server = pgtest.Shared{Migrate: func(ctx context.Context, url string) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
-	return errors.Join(migrate(ctx, conn, files, conn.Config(), Options{}), conn.Close(ctx))
+	return errors.Join(migrate(ctx, conn, migrations, Options{}), conn.Close(ctx))
 }}
 
 func TestMain(m *testing.M) { server.Main(m) }
@@ -34,6 +30,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 func TestStore(t *testing.T) {
 	var mu sync.Mutex
 	databases := make(map[string]string) // by place
+	var stores []*Store
 	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) storetest.SharedStore {
 		mu.Lock()
 		url := databases[place]
@@ -44,8 +41,20 @@ func TestStore(t *testing.T) {
 			databases[place] = url
 			mu.Unlock()
 		}
-		return openAt(t, url, Options{Clock: c})
+		s := openAt(t, url, Options{Clock: c})
+		mu.Lock()
+		defer mu.Unlock()
+		stores = append(stores, s)
+		return s
 	})
+	var ran []string
+	for _, s := range stores {
+		s.texts.known.Range(func(query, _ any) bool {
+			ran = append(ran, query.(string))
+			return true
+		})
+	}
+	storetest.WantStatements(t, ran)
 }
 
 // openAt opens a store; the test closes it.
@@ -67,6 +76,9 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 	if o.Clock == nil {
 		o.Clock = clock.NewSystem()
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	if o.patience == nil {
 		p := patient()
 		o.patience = &p
@@ -77,7 +89,7 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 // patient waits for a busy machine: only what hangs takes so long.
 func patient() patience {
 	const long = 30 * time.Second
-	return patience{connect: long, read: long, write: long, lock: long, statement: long, idle: long, refill: 100 * time.Millisecond}
+	return patience{connect: long, read: long, write: long, lock: long, statement: long, idle: long}
 }
 
 func closeNow(t testing.TB, s *Store) {

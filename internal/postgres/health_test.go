@@ -1,42 +1,36 @@
 package postgres
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat/internal/clock"
+	"petcat/internal/store"
 )
 
-// A database that answers may refuse to write. Whether it still does is told by
-// the next write, but for a full disk, where one that needs no room says nothing.
-func TestRefusal(t *testing.T) {
-	state := func(code string) error { return &pgconn.PgError{Code: code} }
-	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
-	r := refusal{clock: c}
+// A full disk is believed to be full for a while: a write that needs no room says nothing.
+func TestFullDisk(t *testing.T) {
+	c := clock.NewManual(time.Now())
+	s := openAt(t, server.Database(t), Options{Clock: c})
+	defer closeNow(t, s)
+	write := func(end error) { _ = s.Change(t.Context(), "write", func(*store.Tx) error { return end }) }
 	for _, step := range []struct {
-		what  string
-		err   error
+		end   error
 		later time.Duration
 		want  bool
 	}{
-		{"a write", nil, 0, false},
-		{"a wrong statement", state("42601"), 0, false},
-		{"a database that is away", errors.New("away"), 0, false},
-		{"a standby", state("25006"), 0, true},
-		{"a database that is away", errors.New("away"), time.Hour, true},
-		{"a write", nil, 0, false},
-		{"a full disk", state("53100"), 0, true},
-		{"a write", nil, fullFor - 1, true},
-		{"a full disk", state("53100"), fullFor - 1, true},
-		{"a write", nil, 1, false},
+		{nil, 0, true},
+		{&pgconn.PgError{Code: diskFull}, fullFor - 1, false},
+		{&pgconn.PgError{Code: diskFull}, fullFor - 1, false},
+		{nil, 0, false},
+		{nil, 1, true},
 	} {
-		r.note(step.err)
+		write(step.end)
 		c.Advance(step.later)
-		if got := r.holds(); got != step.want {
-			t.Errorf("%s later than %s: writes are refused: %v, want %v", step.later, step.what, got, step.want)
+		if got := s.Stats().Writable; got != step.want {
+			t.Errorf("%s after a write that ended with %v: writable %t, want %t", step.later, step.end, got, step.want)
 		}
 	}
 }

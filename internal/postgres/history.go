@@ -25,15 +25,13 @@ var ErrHistory = errors.New("the database does not continue what was read of it"
 // was set back without a recovery target is noticed by the revisions, if the database has
 // fewer of them when it is next asked.
 type history struct {
-	gone chan struct{}
+	gone chan struct{} // closed when err is set
 
 	mu     sync.Mutex
-	known  string          // guarded by mu; that of the first connection
+	known  string          // guarded by mu; that of the first connection; "": it is not told
 	latest petcat.Revision // guarded by mu; the newest that was read
-	err    error           // guarded by mu; set before gone is closed
+	err    error           // guarded by mu
 }
-
-func newHistory() *history { return &history{gone: make(chan struct{})} }
 
 // selectHistory returns nothing in a standby, which has no history of its own. A
 // promotion and a recovery to a point in time begin a new timeline.
@@ -41,17 +39,14 @@ const selectHistory = `SELECT system_identifier || '/' || left(pg_walfile_name(p
 		|| '/' || (SELECT oid FROM pg_database WHERE datname = current_database())
 	FROM pg_control_system() WHERE NOT pg_is_in_recovery()`
 
-// check returns an error for a connection that must not be used. It waits for no lock.
+// check returns an error for a connection that must not be used.
 func (h *history) check(ctx context.Context, conn *pgconn.PgConn) error {
 	results, err := conn.Exec(ctx, selectHistory).ReadAll()
 	if sqlState(err) == "42501" {
 		return nil // this server does not tell it to this role
 	}
-	if err != nil {
+	if err != nil || len(results) == 0 || len(results[0].Rows) == 0 {
 		return err
-	}
-	if len(results) == 0 || len(results[0].Rows) == 0 {
-		return nil
 	}
 	name := string(results[0].Rows[0][0])
 	h.mu.Lock()
@@ -73,11 +68,10 @@ func (h *history) fail(err error) {
 	}
 }
 
-// read takes note of the newest revision that was read, and returns it.
-func (h *history) read(r petcat.Revision) petcat.Revision {
+// revision returns the newest revision that was read.
+func (h *history) revision() petcat.Revision {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.latest = max(h.latest, r)
 	return h.latest
 }
 
@@ -118,16 +112,9 @@ func (s *Store) Err() error {
 	return store.Unavailable("the database is another one than before, or was restored to an earlier state; start petcat again, so that it reads what is there", s.history.err)
 }
 
-// CategoriesSince implements [petcat.CategoryFeed].
-func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
-	last, err := s.Store.CategoriesSince(ctx, after, fn)
-	s.history.read(last)
-	return last, err
-}
-
 // AccessChangesSince implements [petcat.AccessStore].
 func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error) {
-	before := s.history.read(0)
+	before := s.history.revision()
 	c, err := s.Store.AccessChangesSince(ctx, after)
 	if err == nil {
 		s.history.reached(c.Revision, before)

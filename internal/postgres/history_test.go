@@ -38,7 +38,7 @@ func TestHistoryGoesBack(t *testing.T) {
 	if _, err := s.AccessChangesSince(t.Context(), 0); err != nil || !failed(t, s) {
 		t.Errorf("its revision is lower: %v %v", err, s.Err())
 	}
-	s.pool.Reset()
+	s.readers.Reset()
 	if _, err := s.FindAccount(t.Context(), "acme"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 		t.Errorf("a read of it afterwards: %v", err)
 	}

@@ -5,69 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pool is some connections, and the callers that wait for one.
-type pool struct {
-	*pgxpool.Pool
+// pool is some connections that serve one purpose, so that nothing else delays it.
+type pool struct{ *pgxpool.Pool }
 
-	waiting atomic.Int64
-	// cancelling are the queries whose callers have gone away, until the server was told.
-	cancelling sync.WaitGroup
-}
+// refill is how soon a server makes the connections again that it has lost.
+const refill = time.Second
 
-// maxWaiting is how many callers may wait for a connection. At 0.2 ms for a read
-// on each of 8 connections, the last of 256 waits for less than 10 ms: when
-// there are more, the database is too slow to be waited for.
-const maxWaiting = 256
-
-func newPool(ctx context.Context, config *pgxpool.Config, o Options, size int) (*pool, error) {
+func newPool(ctx context.Context, config *pgxpool.Config, o Options, size int) (pool, error) {
 	config = config.Copy()
 	config.MaxConns = int32(size)
 	// A caller that finds no idle connection would wait for a new one, for a second on a
 	// busy machine, even if others become idle meanwhile. So a server keeps all of them open.
 	if o.Serving && !strings.Contains(o.URL.Reveal(), "pool_min_conns") {
 		config.MinConns = config.MaxConns
-		config.HealthCheckPeriod = o.patience.refill
+		config.HealthCheckPeriod = refill
 	}
 	// The pool would hold on to a connection that does not answer; see with.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	p, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
-		return nil, fmt.Errorf("make the pool of connections: %w", err)
+		return pool{}, fmt.Errorf("make the pool of connections: %w", err)
 	}
-	return &pool{Pool: p}, nil
-}
-
-// closeTimeout is how long closing waits for the server to end a connection.
-const closeTimeout = 2 * time.Second
-
-// close also waits for queries that are being cancelled: the server would go on with
-// them after this process has ended, and keep what they locked.
-func (p *pool) close() {
-	p.Close()
-	cancelled := make(chan struct{})
-	go func() {
-		defer close(cancelled)
-		p.cancelling.Wait()
-	}()
-	select {
-	case <-cancelled:
-	case <-time.After(closeTimeout):
-	}
+	return pool{p}, nil
 }
 
 // with runs fn with a connection, whatever is known of the database.
-func (p *pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
-	c, err := p.acquire(ctx)
+func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	c, err := p.Acquire(ctx)
 	if err != nil {
-		return err
+		err = because(ctx, err)
+		if s := p.Stat(); s.AcquiredConns() == s.MaxConns() {
+			err = fmt.Errorf("%w: %w", errNoRoom, err)
+		}
+		return &unreachableError{err}
 	}
 	err = fn(ctx, c.Conn())
 	if !c.Conn().IsClosed() {
@@ -76,29 +52,11 @@ func (p *pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) err
 	}
 	// The driver goes on for a while trying to cancel the query and to close the
 	// connection. Its place in the pool is free for another one at once.
-	lost := c.Hijack().PgConn()
-	p.cancelling.Go(func() { <-lost.CleanupDone() })
-	if err == nil {
-		return nil
+	c.Hijack()
+	if err != nil {
+		err = &lostError{because(ctx, err)}
 	}
-	return &lostError{because(ctx, err)}
-}
-
-func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	if p.waiting.Add(1) > maxWaiting {
-		p.waiting.Add(-1)
-		return nil, &unreachableError{errNoRoom}
-	}
-	defer p.waiting.Add(-1)
-	c, err := p.Acquire(ctx)
-	if err == nil {
-		return c, nil
-	}
-	err = because(ctx, err)
-	if s := p.Stat(); s.AcquiredConns() < s.MaxConns() && !errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("%w: %w", errNoConnection, err) // it did not wait for another caller
-	}
-	return nil, &unreachableError{err}
+	return err
 }
 
 // because adds why a context has ended, if it has, to an error that came of it.
@@ -107,7 +65,7 @@ func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 func because(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
-	case cause == nil:
+	case cause == nil || err == nil:
 		return err
 	case errors.Is(err, context.Canceled) && !errors.Is(cause, context.Canceled):
 		return fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // as above

@@ -1,8 +1,30 @@
+// Package postgres stores everything in a PostgreSQL database that several nodes
+// share: it provides connections, commits and migrations, and package store the
+// operations. Charges have a statement of their own here, which is one round trip.
+//
+// Each node commits the queued categories as one group, in one transaction (engine.go).
+// Every transaction that takes a revision locks the counter's row first and keeps it until
+// the commit, so that on all nodes together revisions, ids and commits are in one order, and
+// "everything after revision R" can skip nothing; what it reads of idempotency keys is
+// complete, and the audit entries are one chain.
+//
+// It keeps no state in a session, so that a pooler may give each transaction
+// another connection: what a transaction needs it sets for itself.
+//
+// It refuses, with an [openerror.Error] that says what to do, a database of another
+// environment, a newer schema, a standby, a server that does not sync its commits to
+// the disk, settings that it cannot work with, and unsupported versions. What each SQLSTATE
+// means is in failure.go.
+//
+// When the database is unavailable, everything fails with service_unavailable,
+// within seconds at first and then immediately, and recovers by itself.
+// The outcome of a write whose connection broke is unknown; it is never repeated
+// here, and its error says that the caller may retry it with the same
+// Idempotency-Key.
 package postgres
 
 import (
 	"context"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
@@ -24,11 +46,11 @@ type Options struct {
 	// URL is the address, such as postgres://user:password@host/database. TLS is
 	// its sslmode, a list of hosts is tried in order.
 	// Its pool_max_conns is how many connections there may be beside those that create
-	// and charge, 8 by default.
+	// and charge, 8 by default: half of them are for writes.
 	URL         petcat.Secret
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
-	Logger      *slog.Logger // nil: no log
+	Logger      *slog.Logger // of a server
 	// Migrate says that an older schema is brought up to date; without it, data
 	// that has one is refused.
 	Migrate bool
@@ -48,35 +70,38 @@ const (
 	defaultPoolSize = 8
 	// createConnections is for the one group of creates that is committed at a time.
 	createConnections = 1
+	// chargeConnections is how many calls of charge_quota a node has under way at most.
+	chargeConnections = 2
 )
 
 // The pause of a breaker is long enough that a database that starts is not flooded with
 // connections, and short enough that nobody notices it.
 const pause = 250 * time.Millisecond
 
+// fullFor is how long a full disk is believed to be full after the last write that
+// found it so. A write that needs no more room, such as a beat, says nothing.
+const fullFor = 10 * time.Second
+
 // Store keeps everything in one PostgreSQL database, which other nodes may use
 // at the same time. It is safe for concurrent use.
 type Store struct {
 	*store.Store
 	clock    clock.Clock
-	logger   *slog.Logger
 	life     context.Context //nolint:containedctx // that of creates, which belong to no single caller
 	patience *patience
+	settings string // a statement; see patience
 	texts    texts
 	group    *groupcommit.Committer[*store.Create]
-	// pool has the connections of everything but creates and Charge, which nothing else
-	// delays.
-	pool, creates, charges *pool
-	reads, writes          *breaker.Breaker
-	writing                chan struct{} // holds a place for each write that may have a connection of pool
-	refusal                refusal
-	// spentCleaned is when old counts were deleted last. Clean alone uses it.
-	spentCleaned clock.Reading
-	// history is that of the database as it was opened.
-	history *history
-	// clockAhead is how far our clock was ahead of the database's when it was last asked,
-	// in nanoseconds.
+	history  *history // of the database as it was opened
+
+	readers, writers, creators, charges pool
+	// Commits that wait for a standby say nothing about reads.
+	reads, writes *breaker.Breaker
+	// readOnly is what the database said when it was last asked. clockAhead is how far our
+	// clock was ahead of its clock then, in nanoseconds.
+	readOnly   atomic.Bool
 	clockAhead atomic.Int64
+	fullAt     atomic.Pointer[clock.Reading] // when its disk was full the last time; nil: never
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
@@ -86,9 +111,6 @@ type Store struct {
 // Open connects to a database, and makes its schema, or brings it up to date if it
 // may. It returns an [openerror.Error] for one that cannot be used.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	config, err := parse(o.URL)
 	if err != nil {
 		return nil, err
@@ -102,7 +124,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.patience = &usual
 	}
 	s := &Store{
-		clock: o.Clock, logger: o.Logger, life: ctx, patience: o.patience, history: newHistory(), refusal: refusal{clock: o.Clock},
+		clock: o.Clock, life: ctx, patience: o.patience, settings: o.patience.settings(), history: &history{gone: make(chan struct{})},
 		reads: breaker.New(o.Clock, pause), writes: breaker.New(o.Clock, pause),
 	}
 	m, err := s.prepare(ctx, config.ConnConfig, o)
@@ -120,64 +142,53 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// prepare checks the server and the schema, on a connection of its own that prepares no
+// statements.
+func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (m store.Meta, err error) {
+	once := config.Copy()
+	once.DefaultQueryExecMode = pgx.QueryExecModeExec
+	c, err := pgx.ConnectConfig(ctx, once)
+	if err != nil {
+		return m, err
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	if err := checkServer(ctx, c); err != nil {
+		return m, err
+	}
+	if err := chooseMode(ctx, c, config, o.URL); err != nil {
+		return m, err
+	}
+	if err := migrate(ctx, c, migrations, o); err != nil {
+		return m, err
+	}
+	if err := s.history.check(ctx, c.PgConn()); err != nil {
+		return m, err
+	}
+	return store.ReadMeta(s.conn(ctx, c), o.Environment, o.Clock.Read().Time())
+}
+
 // connect makes the pools. After a switch, another server may be there: each connection is
 // checked.
-func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) error {
+func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) (err error) {
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		if err := s.history.check(ctx, c.PgConn()); err != nil {
 			return err
 		}
-		_, err := checkServer(ctx, c)
-		return err
+		return checkServer(ctx, c)
 	}
 	size := defaultPoolSize
 	if strings.Contains(o.URL.Reveal(), "pool_max_conns") {
 		size = int(config.MaxConns)
 	}
-	s.writing = make(chan struct{}, max(1, size/2))
 	for _, p := range []struct {
-		into **pool
+		into *pool
 		size int
-	}{{&s.pool, size}, {&s.creates, createConnections}, {&s.charges, chargeConnections}} {
-		made, err := newPool(ctx, config, o, p.size)
-		if err != nil {
+	}{{&s.readers, (size + 1) / 2}, {&s.writers, max(1, size/2)}, {&s.creators, createConnections}, {&s.charges, chargeConnections}} {
+		if *p.into, err = newPool(ctx, config, o, p.size); err != nil {
 			return err
 		}
-		*p.into = made
 	}
 	return nil
-}
-
-// prepare checks the server, on a connection of its own, and the schema.
-func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (store.Meta, error) {
-	c, err := pgx.ConnectConfig(ctx, config.Copy())
-	if err != nil {
-		return store.Meta{}, err
-	}
-	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
-	newer, err := checkServer(ctx, c)
-	if err != nil {
-		return store.Meta{}, err
-	}
-	if newer != "" {
-		o.Logger.WarnContext(ctx, "this version of PostgreSQL is newer than those that petcat was tested with", "version", newer)
-	}
-	if err := chooseMode(ctx, c, config, o.URL); err != nil {
-		return store.Meta{}, err
-	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return store.Meta{}, err
-	}
-	if err := migrate(ctx, c, files, config, o); err != nil {
-		return store.Meta{}, err
-	}
-	if err := s.history.check(ctx, c.PgConn()); err != nil {
-		return store.Meta{}, err
-	}
-	// The connection is used once, and a pooler may be between.
-	fresh := conn{ctx: ctx, querier: c, texts: &s.texts, once: true}
-	return store.ReadMeta(fresh, o.Environment, o.Clock.Read().Time())
 }
 
 // start runs the writer and, for a server, the cleaning.
@@ -190,7 +201,7 @@ func (s *Store) start(ctx context.Context, o Options) {
 	})
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Serving {
-		s.background.Go(func() { store.RunClean(ctx, s.logger, s.Clean) })
+		s.background.Go(func() { store.RunClean(ctx, o.Logger, s.Clean) })
 	}
 	s.close = sync.OnceFunc(s.shut)
 }
@@ -206,9 +217,34 @@ func (s *Store) shut() {
 	s.stop()
 	s.background.Wait()
 	s.group.Close()
-	for _, p := range []*pool{s.creates, s.charges, s.pool} {
-		p.close()
+	for _, p := range s.pools() {
+		p.Close()
 	}
+}
+
+func (s *Store) pools() []pool { return []pool{s.readers, s.writers, s.creators, s.charges} }
+
+// Check asks the database how it is: whether it answers, whether it takes writes,
+// whether it continues what was read of it, and what time it has. What it finds is in Stats.
+// Whether a write is also committed in time is found out by Beat, without anybody's requests.
+func (s *Store) Check(ctx context.Context) error {
+	// True on a standby, too, and without writing.
+	const query = `SELECT current_setting('transaction_read_only')::bool, (extract(epoch FROM clock_timestamp()) * 1000000)::int8`
+	return translate(s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		var readOnly bool
+		var micros int64
+		asked := s.clock.Read()
+		if err := conn.QueryRow(ctx, query).Scan(&readOnly, &micros); err != nil {
+			return err
+		}
+		// It looked at its clock at some moment between: the middle is wrong by half of
+		// the time between at most.
+		middle := asked.Time().Add(s.clock.Read().Since(asked) / 2)
+		s.clockAhead.Store(int64(middle.Sub(time.UnixMicro(micros))))
+		s.readOnly.Store(readOnly)
+		// Behind a pooler, another server may answer on the same connection.
+		return s.history.check(ctx, conn.PgConn())
+	}), "ask whether writes are taken")
 }
 
 // Stats is the state of a store for metrics.
@@ -218,7 +254,7 @@ type Stats struct {
 	// Readable and Writable say whether the database answered a read when it was
 	// last asked, and took a write.
 	Readable, Writable bool
-	// Connections of the pool, and how many of them are in use.
+	// Connections to the database, and how many of them are in use.
 	Connections, InUse int
 	// ClockAhead is how far this machine's clock was ahead of the database's when that
 	// was last asked; negative: behind.
@@ -227,11 +263,16 @@ type Stats struct {
 
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
-	p := s.pool.Stat()
-	return Stats{
+	at := s.fullAt.Load()
+	full := at != nil && s.clock.Read().Since(*at) < fullFor
+	stats := Stats{
 		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
-		Readable: s.reads.Err() == nil, Writable: s.writes.Err() == nil && !s.refusal.holds(),
-		Connections: int(p.TotalConns()), InUse: int(p.AcquiredConns()),
+		Readable: s.reads.Err() == nil, Writable: s.writes.Err() == nil && !s.readOnly.Load() && !full,
 		ClockAhead: time.Duration(s.clockAhead.Load()),
 	}
+	for _, p := range s.pools() {
+		stats.Connections += int(p.Stat().TotalConns())
+		stats.InUse += int(p.Stat().AcquiredConns())
+	}
+	return stats
 }

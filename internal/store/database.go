@@ -16,7 +16,8 @@ type Conn interface {
 	// Exec runs a statement that returns no rows, and returns how many rows it changed.
 	Exec(query string, args ...any) (changed int64, err error)
 	// ExecEach runs a statement once for each row of arguments, in their order. On a
-	// database server that takes one round trip.
+	// database server they are sent with the next statement of the transaction, or with
+	// the commit, whose error may be theirs.
 	ExecEach(query string, rows [][]any) error
 	// QueryRow reads one row, and reports whether there is one.
 	QueryRow(query string, args []any, into ...any) (found bool, err error)

@@ -73,7 +73,8 @@ func (t *Tx) Finish() error {
 		return nil
 	}
 	n := t.sequences
-	return t.exec(update, int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order))
+	row := []any{int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order)}
+	return t.ExecEach(update, [][]any{row}) // with the commit
 }
 
 // revise assigns the next revision.

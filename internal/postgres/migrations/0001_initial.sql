@@ -1,7 +1,10 @@
--- +goose Up
 -- Moments are Unix milliseconds, days are counted from the epoch. A revision is
 -- that of a row's last change. Texts are compared byte by byte: the collations of
 -- operating systems change, and damage indexes when they do.
+
+-- How many migrations were made. One row.
+CREATE TABLE petcat_schema (version bigint NOT NULL);
+INSERT INTO petcat_schema (version) VALUES (1);
 
 -- Whose data this is. Written once.
 CREATE TABLE meta (
@@ -105,12 +108,10 @@ CREATE TABLE audit (
 
 -- Audit entries are only appended. The owner of the table can drop the trigger, a role
 -- with fewer rights cannot. The chain of hashes shows the rest.
--- +goose StatementBegin
 CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE EXCEPTION 'audit entries are never changed or deleted';
 END $$;
--- +goose StatementEnd
 CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
 	FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 
@@ -162,7 +163,6 @@ CREATE UNLOGGED TABLE spent (
 -- of the version before call this one.
 --
 -- Tables without statistics, as on a new day, must not be scanned: hence the settings.
--- +goose StatementBegin
 CREATE FUNCTION charge_quota(accounts bigint[], per_minute bigint[], per_day bigint[])
 RETURNS TABLE (now bigint, admitted boolean, minute_used bigint, day_used bigint) -- now in microseconds
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '200ms' AS $$
@@ -216,7 +216,6 @@ BEGIN
 		RETURN NEXT;
 	END LOOP;
 END $$;
--- +goose StatementEnd
 
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
 -- it was killed.
@@ -246,18 +245,9 @@ CREATE TABLE usage (
 CREATE INDEX usage_hour ON usage USING brin (hour);
 
 -- Hours of more than a month ago.
-CREATE TABLE usage_days (
-	day            bigint NOT NULL,
-	account_id     bigint NOT NULL,
-	requests       bigint NOT NULL,
-	minute_refused bigint NOT NULL,
-	day_refused    bigint NOT NULL,
-	ban_refused    bigint NOT NULL,
-	key_refused    bigint NOT NULL,
-	failed         bigint NOT NULL,
-	bytes          bigint NOT NULL,
-	PRIMARY KEY (day, account_id)
-);
+CREATE TABLE usage_days (LIKE usage);
+ALTER TABLE usage_days RENAME hour TO day;
+ALTER TABLE usage_days ADD PRIMARY KEY (day, account_id);
 
 CREATE TABLE key_uses (
 	key_id  bigint PRIMARY KEY,
