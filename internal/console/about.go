@@ -11,7 +11,7 @@ type auditView struct {
 	Actor, About string
 	Entries      []petcat.AuditEntry
 	Paged        bool
-	Next         int64
+	Next         *petcat.AuditEntry
 }
 
 func audit(x *exchange) error {
@@ -33,9 +33,7 @@ func audit(x *exchange) error {
 		return err
 	}
 	slices.Reverse(v.Entries)
-	if len(v.Entries) > pageSize {
-		v.Entries, v.Next = v.Entries[:pageSize], v.Entries[pageSize-1].Sequence
-	}
+	v.Entries, v.Next = cut(v.Entries)
 	return x.render("audit", view{Title: "Audit log", Section: "audit", Data: v})
 }
 
@@ -54,7 +52,7 @@ func settings(x *exchange) error {
 }
 
 func nodes(x *exchange) error {
-	return x.render("nodes", view{Title: "Nodes", Section: "nodes", Data: x.Nodes()})
+	return x.render("nodes", view{Title: "Nodes", Section: "nodes", Data: map[string]any{"Nodes": x.Nodes(), "Self": x.Node}})
 }
 
 func operators(x *exchange) error {

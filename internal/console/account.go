@@ -4,9 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/dustin/go-humanize"
 
 	"petcat"
 	"petcat/internal/ratelimit"
@@ -14,6 +11,14 @@ import (
 
 // pageSize is how many rows a page of a long list has.
 const pageSize = 50
+
+// cut returns the rows of a page, and its last row if there are more.
+func cut[T any](rows []T) (page []T, next *T) {
+	if len(rows) <= pageSize {
+		return rows, nil
+	}
+	return rows[:pageSize], &rows[pageSize-1]
+}
 
 // accountsView is a page of accounts.
 type accountsView struct {
@@ -36,10 +41,8 @@ func accounts(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	v := accountsView{Prefix: q.Prefix, Accounts: page, Paged: q.After.ID != 0}
-	if len(page) > pageSize {
-		v.Accounts, v.Next = page[:pageSize], &page[pageSize-1]
-	}
+	v := accountsView{Prefix: q.Prefix, Paged: q.After.ID != 0}
+	v.Accounts, v.Next = cut(page)
 	return x.render("accounts", view{Title: "Accounts", Section: "accounts", Data: v})
 }
 
@@ -77,46 +80,11 @@ type accountView struct {
 	Account petcat.Account
 	Keys    []keyView
 	Paged   bool
-	Next    petcat.KeyID
+	Next    *petcat.Key
 	Bans    []petcat.Ban // in force, at most pageSize
 	More    bool         // of them
 	Windows []windowView // none if the limiter cannot tell
-	Refused []refusalView
-}
-
-// refusalView is a group of requests that were refused or failed, with the reason for people.
-type refusalView struct {
-	petcat.Refusal
-
-	Why string
-}
-
-// why says in one sentence why requests were refused or failed.
-func why(r petcat.Refusal) string {
-	spent := func(window string, s petcat.Spent) string {
-		if s.Limit == 0 {
-			return "The quota of the " + window + " was used up"
-		}
-		return "The quota of the " + window + " was used up: " + humanize.Comma(s.Used) + " of " + humanize.Comma(s.Limit)
-	}
-	switch r.Reason() {
-	case petcat.Minute.String():
-		return spent("minute", r.Minute)
-	case petcat.Day.String():
-		return spent("day", r.Day)
-	case petcat.RefusedByBan:
-		return "The key was banned"
-	default:
-		return "Failed on our side"
-	}
-}
-
-// windowView is how much of a quota is used in the current window.
-type windowView struct {
-	Name        string
-	Used, Limit int64
-	Percent     int64 // rounded up: 0 only if nothing is used
-	Reset       time.Time
+	Refused []petcat.Refusal
 }
 
 // windows returns how much of its quotas an account has used. If the limiter cannot tell,
@@ -129,16 +97,17 @@ func (x *exchange) windows(a petcat.Account) []windowView {
 	if err != nil {
 		return nil
 	}
-	var all []windowView
-	for _, w := range []struct {
-		name string
-		at   ratelimit.WindowState
-	}{{"this minute", d.Minute}, {"today", d.Day}} {
-		used := w.at.Limit - w.at.Remaining
-		all = append(all, windowView{w.name, used, w.at.Limit, (100*used + w.at.Limit - 1) / w.at.Limit, time.Unix(w.at.Reset, 0).UTC()})
-	}
-	return all
+	return []windowView{{"this minute", d.Minute}, {"today", d.Day}}
 }
+
+// windowView is a window of the limiter, with its name.
+type windowView struct {
+	Name string
+	ratelimit.WindowState
+}
+
+// Used returns how many requests of the window are used.
+func (w windowView) Used() int64 { return w.Limit - w.Remaining }
 
 // findAccount returns the account that the path names.
 func findAccount(x *exchange) (petcat.Account, error) {
@@ -159,29 +128,19 @@ func account(x *exchange, a petcat.Account) error {
 		return err
 	}
 	v := accountView{Account: a, Paged: q.Before != 0, Windows: x.windows(a)}
-	if len(keys) > pageSize {
-		keys, v.Next = keys[:pageSize], keys[pageSize-1].ID
-	}
+	keys, v.Next = cut(keys)
 	if v.Bans, v.More, err = x.bansInForce(petcat.BanQuery{Account: a.ID}); err != nil {
 		return err
 	}
-	banned, err := x.bannedOf(a.ID, keys)
-	if err != nil {
+	if v.Refused, err = x.Store.Refusals(x.r.Context(), a.ID); err != nil {
 		return err
-	}
-	refused, err := x.Store.Refusals(x.r.Context(), a.ID)
-	if err != nil {
-		return err
-	}
-	for _, r := range refused {
-		v.Refused = append(v.Refused, refusalView{r, why(r)})
 	}
 	uses, err := x.Store.KeyUses(x.r.Context(), a.ID)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
-		v.Keys = append(v.Keys, keyView{Key: k, State: k.State(x.now()), Banned: slices.Contains(banned, k.ID), UsedAt: uses[k.ID]})
+		v.Keys = append(v.Keys, keyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID }), UsedAt: uses[k.ID]})
 	}
 	return x.render("account", view{Title: a.Name, Section: "accounts", Data: v})
 }

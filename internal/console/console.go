@@ -1,3 +1,16 @@
+// Package console is the web console of the admin listener. Operators see the state of the
+// node and why callers are refused, and manage accounts, keys, bans and categories. The
+// server renders the pages (html/template). Scripts, htmx and uPlot, are served from the
+// binary; they update pages and draw charts, and the pages work without them.
+//
+// It calls the same operations of the domain as the command line, with the operator as the
+// actor, so that each change is in the audit log and reaches every node in the same way. It
+// knows no store.
+//
+// An operator signs in with a link that works once ([SignInLink]). Each request must be sent
+// to a name of this console; a change must also come from a page of the console, and from
+// an operator who may make changes. While the store is unavailable, pages say so with
+// status 503, and nobody can sign in.
 package console
 
 import (
@@ -42,13 +55,6 @@ type Limiter interface {
 // Part is a part of the node and what is wrong with it, "" if nothing is wrong.
 type Part struct{ Name, Problem string }
 
-// Node is one of the nodes that run.
-type Node struct {
-	petcat.Node
-
-	Self bool
-}
-
 // Setting is a setting in force, as people may see it.
 type Setting struct{ Flag, Variable, Value, Origin string }
 
@@ -62,9 +68,10 @@ type Options struct {
 	// Deployment identifies what the console shows. Cookies know no ports: without it, two
 	// consoles on one host would end each other's sessions.
 	Deployment string
+	Node       string // the id of this node
 	// Parts, Nodes and History report the present state.
 	Parts    func() []Part
-	Nodes    func() []Node
+	Nodes    func() []petcat.Node
 	History  func(Span) []Step
 	Settings []Setting
 	// Secure says that browsers reach the console over TLS. Without TLS, the console must

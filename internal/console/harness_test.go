@@ -87,8 +87,9 @@ func start(t *testing.T, change ...func(*Options)) *service {
 	o := Options{
 		Store: s.store, List: list, Limiter: s.limiter, Environment: petcat.Production, Version: "1.2.3", Deployment: "d1",
 		Parts: func() []Part { return s.parts },
-		Nodes: func() []Node {
-			return []Node{{Node: petcat.Node{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: noon}, Self: true}}
+		Node:  "N1",
+		Nodes: func() []petcat.Node {
+			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: noon}}
 		},
 		History:  func(Span) []Step { return s.steps },
 		Settings: []Setting{{"--bans", "PETCAT_BANS", "shadow", "flag --bans"}},

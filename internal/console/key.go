@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"petcat"
@@ -11,7 +12,6 @@ import (
 type keyView struct {
 	petcat.Key
 
-	State  petcat.KeyState
 	Banned bool
 	UsedAt time.Time // zero: never
 	Owner  petcat.Account
@@ -28,7 +28,7 @@ func findKey(x *exchange) (petcat.Key, error) {
 }
 
 func key(x *exchange, k petcat.Key) error {
-	v := keyView{Key: k, State: k.State(x.now())}
+	v := keyView{Key: k}
 	var err error
 	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
 		return err
@@ -140,4 +140,67 @@ func confirmRevoke(x *exchange, k petcat.Key) error {
 		Consequence: "Within a second, requests with it get 401, for good. If you are not sure, disable it instead: that can be undone.",
 		Action:      "keys/" + k.ID.String() + "/revoke", Button: "Revoke the key", Back: "keys/" + k.ID.String(),
 	}})
+}
+
+// bansView is a page of bans.
+type bansView struct {
+	All   bool // not only those that are active
+	Bans  []banView
+	Paged bool
+	Next  *petcat.Ban
+}
+
+// banView is a ban with its account's name.
+type banView struct {
+	petcat.Ban
+
+	Name string
+}
+
+func bans(x *exchange) error {
+	q := petcat.BanQuery{Limit: pageSize + 1}
+	v := bansView{All: x.value("all") != ""}
+	if !v.All {
+		q.Active = x.now()
+	}
+	if after, err := petcat.ParseKeyID(x.value("after")); err == nil {
+		q.After, v.Paged = after, true
+	}
+	page, err := x.Store.BanPage(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	page, v.Next = cut(page)
+	for _, b := range page {
+		a, err := x.Store.FindAccount(x.r.Context(), b.Account.String())
+		if err != nil {
+			return err
+		}
+		v.Bans = append(v.Bans, banView{b, a.Name})
+	}
+	return x.render("bans", view{Title: "Bans", Section: "bans", Data: v})
+}
+
+// bansInForce returns at most [pageSize] bans that refuse requests now, and whether there
+// are more.
+func (x *exchange) bansInForce(q petcat.BanQuery) (all []petcat.Ban, more bool, err error) {
+	q.Active, q.Limit = x.now(), pageSize+1
+	all, err = x.Store.BanPage(x.r.Context(), q)
+	all, next := cut(all)
+	return slices.DeleteFunc(all, func(b petcat.Ban) bool { return !b.Active(q.Active) }), next != nil, err
+}
+
+func liftBan(x *exchange) error {
+	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
+	if err != nil {
+		return notFoundPage(x)
+	}
+	if _, err := x.Store.LiftBan(x.r.Context(), x.actor(), id); err != nil {
+		return err
+	}
+	back := "bans"
+	if x.value("from") == "key" {
+		back = "keys/" + id.String()
+	}
+	return x.goTo(back, "lifted")
 }

@@ -171,20 +171,9 @@ func query(pairs ...any) template.URL {
 // serveFiles serves what the pages refer to, without a session: it is in the binary that
 // everybody can get.
 func (c *Console) serveFiles() {
-	for _, file := range []struct{ name, contentType string }{
-		{"assets/htmx.min.js", "text/javascript; charset=utf-8"},
-		{"assets/uPlot.min.js", "text/javascript; charset=utf-8"},
-		{"assets/uPlot.min.css", "text/css; charset=utf-8"},
-		{"assets/htmx.LICENSE.txt", "text/plain; charset=utf-8"},
-		{"assets/uPlot.LICENSE.txt", "text/plain; charset=utf-8"},
-		{"pages/console.js", "text/javascript; charset=utf-8"},
-		{"pages/console.css", "text/css; charset=utf-8"},
-		{"pages/icon.svg", "image/svg+xml"},
-	} {
-		data, err := embedded.ReadFile(file.name)
-		if err != nil { // the files are part of the binary
-			panic(err)
+	for _, pattern := range []string{"assets/*.js", "assets/*.css", "assets/*.txt", "pages/*.js", "pages/*.css", "pages/*.svg"} {
+		for name, file := range httpapi.Files(embedded, pattern) {
+			c.mux.Handle("GET "+base+"files/"+path.Base(name), file)
 		}
-		c.mux.Handle("GET "+base+"files/"+path.Base(file.name), httpapi.NewDocument(file.contentType, data))
 	}
 }

@@ -100,7 +100,7 @@ func signInPage(x *exchange) error {
 func signIn(x *exchange) error {
 	from := x.address()
 	if x.Failures.Peek(clientnet.Of(from)).Minute.Remaining <= 0 {
-		return errTooManyAttempts()
+		return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts to sign in failed; wait a minute, then try again")
 	}
 	link, err := petcat.ParseToken(x.value("token"))
 	if err != nil {
@@ -128,10 +128,6 @@ func (x *exchange) signInFailed(from netip.Addr, err error) error {
 	x.Logger.WarnContext(x.r.Context(), "an attempt to sign in to the console failed", "address", from)
 	x.problem = sentence(petcat.Public(err).Message)
 	return x.renderAs(http.StatusForbidden, "sign-in", view{Title: "Sign in"})
-}
-
-func errTooManyAttempts() error {
-	return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts to sign in failed; wait a minute, then try again")
 }
 
 // address returns the address of the client.

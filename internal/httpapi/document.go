@@ -5,7 +5,10 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"net/http"
+	"path"
 	"strconv"
 	"sync"
 )
@@ -50,4 +53,37 @@ func NewDocument(contentType string, data []byte) http.Handler {
 			_, _ = w.Write(body) // fails only when the client has gone
 		}
 	})
+}
+
+// Files returns the handlers of the embedded files that match a pattern, by their names.
+func Files(embedded fs.FS, pattern string) map[string]http.Handler {
+	files := make(map[string]http.Handler)
+	names, err := fs.Glob(embedded, pattern)
+	for _, name := range names {
+		var data []byte
+		data, err = fs.ReadFile(embedded, name)
+		files[name] = NewDocument(contentType(name), data)
+	}
+	if err != nil || len(files) == 0 { // the files are part of the binary
+		panic(errors.Join(err, errors.New("no files match "+pattern)))
+	}
+	return files
+}
+
+// contentType does not ask the machine, whose tables differ.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".png":
+		return "image/png"
+	case ".svg":
+		return "image/svg+xml"
+	default:
+		return "text/plain; charset=utf-8"
+	}
 }

@@ -48,7 +48,7 @@ func (n *Node) serveConsole(context.Context) error {
 	}
 	n.console.Store(console.New(console.Options{
 		Store: n.backend, List: n.backend.list, Limiter: n.limiter, Environment: n.backend.Environment(), Version: n.version, Deployment: n.backend.Dataset(),
-		Parts: n.parts, Nodes: n.nodes, History: func(span console.Span) []console.Step { return steps(series, span) },
+		Node: n.id, Parts: n.parts, Nodes: n.membership.current, History: func(span console.Span) []console.Step { return steps(series, span) },
 		Settings: settings, Secure: n.consoleByTLS(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.clock, console.FailuresPerMinute),
 		TrustedProxies: n.apiOptions.TrustedProxies,
@@ -83,14 +83,6 @@ func (n *Node) parts() (all []console.Part) {
 	problems := n.condition().problems
 	for _, part := range parts() {
 		all = append(all, console.Part{Name: part, Problem: problems[part]})
-	}
-	return all
-}
-
-// nodes returns the nodes that run, as far as this one knows.
-func (n *Node) nodes() (all []console.Node) {
-	for _, m := range n.membership.current() {
-		all = append(all, console.Node{Node: m, Self: m.ID == n.id})
 	}
 	return all
 }
