@@ -31,10 +31,12 @@ SCHEDULES ?= 100000
 GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
+# The SDK is a module of its own, which ./... leaves out.
+SDK       := petcat/client
 # What the program compiles for besides this machine.
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 # The packages that have goroutines.
-RACE := ./client ./cmd/petcat $(addprefix ./internal/,backup catalog console groupcommit httpapi importer keyring logging postgres ratelimit server sqlite usage)
+RACE := $(SDK) ./cmd/petcat $(addprefix ./internal/,backup catalog console groupcommit httpapi importer keyring logging postgres ratelimit server sqlite usage)
 
 ##@ Run
 
@@ -50,11 +52,11 @@ build: need-go ## Build bin/petcat: one static file, no cgo
 
 .PHONY: test
 test: need-go need-postgres ## Run the tests of every change, with a PostgreSQL of their own: four minutes
-	scripts/with-postgres go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+	scripts/with-postgres go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... $(SDK)
 
 .PHONY: quick
 quick: need-go ## Run the tests that start no server: under 45 s
-	go test -short -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v -e /e2e$$ -e /internal/postgres$$ -e /internal/pgtest$$)
+	go test -short -timeout $(TEST_TIMEOUT) $$(go list ./... $(SDK) | grep -v -e /e2e$$ -e /internal/postgres$$ -e /internal/pgtest$$)
 
 .PHONY: browser
 browser: need-go need-npm tools/browser/node_modules ## Use the pages in headless Chromium (SCREENSHOTS=docs makes the pictures of the documents again)
@@ -76,7 +78,7 @@ fmt-check: need-go ## Fail when a Go file is not formatted (the first run compil
 
 .PHONY: vet
 vet: need-go ## Run go vet, also over the long runs and the tests in a browser
-	go vet -tags 'long browser' ./...
+	go vet -tags 'long browser' ./... $(SDK)
 
 .PHONY: cross
 cross: need-go ## Compile for other platforms (the first run takes minutes)
@@ -88,10 +90,11 @@ cross: need-go ## Compile for other platforms (the first run takes minutes)
 .PHONY: lint
 lint: need-go ## Run the linters of .golangci.yml (the first run compiles them: minutes)
 	$(GOLANGCI) run
+	cd client && go tool -modfile=../tools/golangci-lint.mod golangci-lint run
 
 .PHONY: tidy-check
 tidy-check: need-go ## Fail when go.mod does not say exactly what is imported
-	@go mod tidy -diff || { echo "make tidy-check: run go mod tidy" >&2; exit 1; }
+	@(go mod tidy -diff && go -C client mod tidy -diff) || { echo "make tidy-check: run go mod tidy" >&2; exit 1; }
 
 .PHONY: gen
 gen: need-go ## Make the generated files again
@@ -114,7 +117,7 @@ tools/%/node_modules: tools/%/package-lock.json
 
 .PHONY: vuln
 vuln: need-go ## Look for known vulnerabilities (VULNDB=url: a mirror of the database)
-	@VULNDB='$(VULNDB)' scripts/vuln ./...
+	@VULNDB='$(VULNDB)' scripts/vuln ./... $(SDK)
 
 ##@ Long runs
 

@@ -24,6 +24,7 @@ require (
 	golang.org/x/sys v0.49.0
 	gopkg.in/yaml.v3 v3.0.1
 	modernc.org/sqlite v1.60.1
+	petcat/client v0.0.0
 	pgregory.net/rapid v1.3.0
 )
 
@@ -58,3 +59,6 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+// The SDK is a module, so that programs that use it link nothing of the server.
+replace petcat/client => ./client

@@ -39,4 +39,7 @@ require (
 	modernc.org/sqlite v1.60.1 // indirect
 )
 
-replace petcat => ..
+replace (
+	petcat => ..
+	petcat/client => ../client
+)

@@ -1,4 +1,4 @@
-package client
+package petcat
 
 import (
 	"bytes"
@@ -8,194 +8,242 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// How much of a response is read at most, in bytes.
-const (
-	// maxBody: the longest category has 66,000 bytes, if everything in it is escaped.
-	maxBody = 1 << 20
-	// maxListBody: a list of 1,000,000 categories usually has 70 MB.
-	maxListBody = 512 << 20
-)
+// maxBody bounds a response, in bytes. A list of 1,000,000 categories usually has 70 MB.
+const maxBody = 512 << 20
+
+var errTooLong = fmt.Errorf("the response has more than %d bytes", maxBody)
+
+// usagePath is the path of the one operation that counts in no window.
+const usagePath = "/usage"
+
+// Response is what came with a result.
+type Response struct {
+	Status    int
+	Header    http.Header
+	RequestID string // for the operator of the service
+	ETag      string // of the list or the category; empty if there is none
+	Limits    Limits
+	// Replayed says that a create returned the result of an earlier one with the same
+	// idempotency key. It may be the first request of the same call, whose response was lost.
+	Replayed bool
+
+	body []byte
+}
+
+// Do calls an operation of the API by its method and its path below /v1, such as
+// /categories?limit=10, with retries and within the limits, as all other methods do. in is
+// sent as JSON, and the response is decoded into out, unless they are nil. The Response is
+// nil if the last request got none.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) (*Response, error) {
+	r := &call{Client: c, method: method, url: c.base.String() + path}
+	r.path, _, _ = strings.Cut(path, "?")
+	var err error
+	if r.settings, err = c.settings.with(options); err != nil {
+		return nil, err
+	}
+	if in != nil {
+		if r.body, err = json.Marshal(in); err != nil {
+			return nil, r.failed(err, nil)
+		}
+	}
+	if method == http.MethodPost && r.header.Get(headerIdempotencyKey) == "" {
+		WithIdempotencyKey(randomKey())(&r.settings)
+	}
+	res, err := r.do(ctx)
+	if err != nil || out == nil || res.Status >= http.StatusMultipleChoices {
+		return res, err
+	}
+	if err := decode(res.body, out); err != nil {
+		r.unknown = true
+		return res, r.failed(fmt.Errorf("the response with status %d is not the service's: %w", res.Status, err), nil)
+	}
+	return res, nil
+}
+
+// decode reads the body of a success. It ignores unknown members, because later versions of
+// the service may add some.
+func decode(body []byte, out any) error {
+	if err := json.Unmarshal(body, out); err != nil {
+		return err
+	}
+	if r, ok := out.(resource); ok && r.id() <= 0 {
+		return errors.New("it has no id")
+	}
+	if string(bytes.TrimSpace(body)) == "null" {
+		return errors.New("it is null")
+	}
+	return nil
+}
 
 // call is one call of an operation. It may take several requests, which are all the same.
 type call struct {
-	name   string // for errors, such as "create category"
-	method string
-	path   string     // below the version
-	query  url.Values // nil: none
-	body   any        // sent as JSON; nil: none
-	// bodyType is the Content-Type of the body.
-	bodyType string
-	header   map[string]string // "" is not sent
-	maxBody  int64             // of a response
-	// retryable says that a second request does no harm when the outcome of the
-	// first is unknown.
-	retryable bool
-	// uncounted says that the request counts in no window, and does not pass the gate.
-	uncounted bool
-	// unknownSince is when the first request was sent that may have been carried out
-	// although no response says so. It is zero if there is none.
-	unknownSince time.Time
+	*Client
+	settings
+
+	method, path, url string
+	body              []byte // nil: none
+	// unknown says that a request may have been carried out although no response says so.
+	unknown bool
 }
 
-// response is a success.
-type response struct {
-	header http.Header
-	status int
-	body   []byte
-}
-
-// do calls an operation: it sends requests until one succeeds, or fails in a way that a
-// retry cannot change.
-func (c *Client) do(ctx context.Context, r *call) (*response, error) {
-	body, err := json.Marshal(r.body)
-	if err != nil {
-		return nil, r.failed(err, nil)
-	}
+// do sends requests until one succeeds, or fails in a way that a retry cannot change.
+func (r *call) do(ctx context.Context) (*Response, error) {
+	var last error
 	for n := 1; ; n++ {
-		pass, held := c.enter(ctx, r)
-		if held != nil {
-			return nil, r.failed(held, err)
+		pass, err := r.enter(ctx)
+		if err != nil {
+			return nil, r.failed(err, last)
 		}
-		sent := now()
-		if r.expired(sent) {
-			pass.unanswered()
-			return nil, r.failed(err, nil)
+		res, err := r.send(ctx, pass)
+		if err == nil || r.unknown && r.method == http.MethodDelete && isStatus(err, http.StatusNotFound) {
+			return res, nil // not found: an earlier request of this call deleted it
 		}
-		var res *response
-		if res, err = c.send(ctx, r, body, pass); err == nil {
-			return res, nil
+		r.unknown = r.unknown || mayHaveHappened(err)
+		if n > r.retries || ctx.Err() != nil || !r.mayRetry(err) {
+			return res, r.failed(err, nil)
 		}
-		if r.unknownSince.IsZero() && mayHaveHappened(err) {
-			r.unknownSince = sent
-		}
-		if n > c.retries || ctx.Err() != nil || !r.mayRetry(err) {
-			return nil, r.failed(err, nil)
-		}
-		if isStatus(err, http.StatusTooManyRequests) && !r.uncounted {
-			continue // the gate makes the next request wait
-		}
+		last = err
 		wait := delay(err, n)
-		if !c.mayWait(ctx, err, wait) {
-			return nil, r.failed(err, nil)
+		if pass != nil && isStatus(err, http.StatusTooManyRequests) {
+			wait = 0 // the gate makes the next request wait
 		}
+		if !r.mayWait(ctx, err, wait) {
+			return res, r.failed(err, nil)
+		}
+		r.log(ctx, slog.LevelInfo, "request failed and is retried", slog.Int("attempt", n), slog.Duration("wait", wait), slog.Any("error", err))
 		if stopped := pause(ctx, wait); stopped != nil {
-			return nil, r.failed(stopped, err)
+			return res, r.failed(stopped, err)
 		}
 	}
 }
 
-// enter passes the gate.
-func (c *Client) enter(ctx context.Context, r *call) (*pass, error) {
-	if r.uncounted {
+// enter passes the gate. The pass of a request that counts in no window is nil.
+func (r *call) enter(ctx context.Context) (*pass, error) {
+	if r.path == usagePath {
 		return nil, ctx.Err()
 	}
-	return c.gate.enter(ctx)
+	return r.gate.enter(ctx, r.maxWait)
 }
 
 // failed returns the error of a call: why is the reason that it ended, last the error of its
 // last request before that, or nil.
 func (r *call) failed(why, last error) error {
-	err := fmt.Errorf("petcat: %s: %w", r.name, why)
+	err := fmt.Errorf("petcat: %s %s: %w", r.method, r.base.Path+r.path, why)
 	switch {
 	case last == nil:
 	case isStatus(why, http.StatusTooManyRequests) && isStatus(last, http.StatusTooManyRequests):
-		err = fmt.Errorf("petcat: %s: %w", r.name, last) // the same from the service itself
+		err = fmt.Errorf("petcat: %s %s: %w", r.method, r.base.Path+r.path, last) // the same from the service itself
 	default:
 		err = fmt.Errorf("%w; the last request: %w", err, last)
 	}
-	if r.method != http.MethodGet && !r.unknownSince.IsZero() {
+	if r.unknown && r.method != http.MethodGet {
 		err = fmt.Errorf("%w; %w", err, ErrOutcomeUnknown)
 	}
 	return err
 }
 
 // send sends one request, and reports its outcome to the gate.
-func (c *Client) send(ctx context.Context, r *call, body []byte, pass *pass) (*response, error) {
-	req, err := c.request(ctx, r, body)
+func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
+	var asked, connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	lost := func(err error) (*Response, error) {
+		if e := (*url.Error)(nil); errors.As(err, &e) {
+			err = e.Err // without the URL
+		}
+		// A transport that reports no connections may have sent it.
+		return nil, &ConnectionError{Err: err, sent: connected.Load() || !asked.Load()}
+	}
+	req, err := r.request(ctx)
 	if err != nil {
 		pass.unanswered()
 		return nil, err
 	}
-	res, err := c.http.Do(req)
+	answer, err := r.http.Do(req)
 	if err != nil {
 		pass.unanswered()
-		return nil, err
+		return lost(err)
 	}
-	defer func() { _ = res.Body.Close() }() // the body was already read
-	limits, known := readLimits(res.Header, now())
-	refused := res.StatusCode == http.StatusTooManyRequests
-	if known && !(refused && r.uncounted) { // else they are of a window that is no quota
-		c.limits.Store(&limits)
+	defer func() { _ = answer.Body.Close() }() // the body was already read
+	res := newResponse(answer)
+	r.log(ctx, slog.LevelDebug, "response", slog.Int("status", res.Status), slog.String("request_id", res.RequestID))
+	known := res.Limits.Limit > 0 && res.Status != http.StatusUnauthorized && res.Status < http.StatusInternalServerError
+	if known && !(res.Status == http.StatusTooManyRequests && pass == nil) { // else they are not those of the account
+		r.limits.Store(&res.Limits)
 	}
-	if refused {
-		e := readError(res)
+	if res.Status == http.StatusTooManyRequests {
+		e := readError(answer, res)
+		if e.RetryAfter == 0 && res.Limits.Limit > 0 {
+			e.RetryAfter = max(res.Limits.ends.Sub(now()), 0)
+		}
 		pass.refused(e)
-		return nil, e
+		return res, e
 	}
-	pass.answered(limits)
-	conditional := r.header["If-None-Match"] != ""
-	if res.StatusCode >= http.StatusMultipleChoices && !(conditional && res.StatusCode == http.StatusNotModified) {
-		return nil, readError(res)
+	if known {
+		pass.answered(res.Limits)
+	} else {
+		pass.unanswered()
 	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, r.maxBody+1))
+	unchanged := res.Status == http.StatusNotModified && r.header.Get(headerIfNoneMatch) != ""
+	if res.Status >= http.StatusMultipleChoices && !unchanged {
+		return res, readError(answer, res)
+	}
+	res.body, err = io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the response: %w", err)
+		return lost(fmt.Errorf("read the response: %w", err))
 	}
-	if int64(len(data)) > r.maxBody {
-		return nil, errTooLong
+	if len(res.body) > maxBody {
+		return lost(errTooLong)
 	}
-	return &response{header: res.Header, status: res.StatusCode, body: data}, nil
+	return res, nil
 }
 
 // request makes the HTTP request.
-func (c *Client) request(ctx context.Context, r *call, body []byte) (*http.Request, error) {
-	target := c.base.JoinPath(r.path)
-	target.RawQuery = r.query.Encode()
-	if r.body == nil {
-		body = nil
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), bytes.NewReader(body))
+func (r *call) request(ctx context.Context) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
-	c.authorize(req.Header)
-	req.Header.Set("User-Agent", c.userAgent)
+	maps.Copy(req.Header, r.header)
 	req.Header.Set("Accept", "application/json")
-	if r.body != nil {
-		req.Header.Set("Content-Type", r.bodyType)
-	}
-	for name, value := range r.header {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
+	req.Header.Set("User-Agent", r.userAgent())
+	r.authorize(req.Header)
+	switch {
+	case r.body == nil:
+	case r.method == http.MethodPatch:
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	default:
+		req.Header.Set("Content-Type", "application/json")
 	}
 	return req, nil
 }
 
-// fetch calls an operation and decodes its response. It ignores unknown members, because later
-// versions of the service may add some.
-func fetch[T any](ctx context.Context, c *Client, r *call) (value T, res *response, err error) {
-	if res, err = c.do(ctx, r); err != nil || res.status == http.StatusNotModified {
-		return value, res, err
+func newResponse(answer *http.Response) *Response {
+	h := answer.Header
+	return &Response{
+		Status: answer.StatusCode, Header: h, RequestID: h.Get("X-Request-Id"), ETag: h.Get("ETag"),
+		Limits: readLimits(h), Replayed: h.Get("Idempotent-Replayed") == "true",
 	}
-	if err := json.Unmarshal(res.body, &value); err != nil {
-		r.unknownSince = now()
-		return *new(T), nil, r.failed(fmt.Errorf("the response with status %d is not what the service answers: %w", res.status, err), nil)
-	}
-	return value, res, nil
 }
 
-// isStatus reports whether an error is a response with a status.
-func isStatus(err error, status int) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.Status == status
+func (r *call) log(ctx context.Context, level slog.Level, message string, more ...slog.Attr) {
+	if r.logger != nil {
+		attributes := append([]slog.Attr{slog.String("method", r.method), slog.String("path", r.path)}, more...)
+		r.logger.LogAttrs(ctx, level, message, attributes...) //nolint:sloglint // both messages are constant
+	}
 }
 
 // The delays between the requests of one call, before jitter: half a second, one, two,
@@ -204,15 +252,6 @@ const (
 	firstDelay = 500 * time.Millisecond
 	maxDelay   = 30 * time.Second
 )
-
-// keyLife is how long a create is retried with one idempotency key. The service keeps the
-// key for 24 hours; after that, a retry would create a second category.
-const keyLife = 23 * time.Hour
-
-const headerIdempotencyKey = "Idempotency-Key"
-
-// errTooLong says that a response was not read to its end.
-var errTooLong = errors.New("the response is longer than any that the service gives")
 
 // doubled returns a duration that is doubled the given number of times, but at most most.
 func doubled(first, most time.Duration, times int) time.Duration {
@@ -223,49 +262,60 @@ func doubled(first, most time.Duration, times int) time.Duration {
 // same time do not retry them at the same time.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
 
+// backoff returns a random delay before the n-th retry.
+func backoff(n int) time.Duration {
+	d := doubled(firstDelay, maxDelay, n-1)
+	return d/2 + jitter(d/2)
+}
+
 // delay returns how long a call waits before it retries a request for the n-th time.
 func delay(err error, n int) time.Duration {
-	d := doubled(firstDelay, maxDelay, n-1)
-	d = d/2 + jitter(d/2)
-	if e, ok := errors.AsType[*Error](err); ok {
+	d := backoff(n)
+	if e := (*Error)(nil); errors.As(err, &e) {
 		d += e.RetryAfter
 	}
 	return d
 }
 
+// repeatable reports whether a second request does no harm when the first was carried out.
+func (r *call) repeatable() bool {
+	return r.method != http.MethodPatch || r.header.Get(headerIfMatch) != ""
+}
+
 // mayRetry reports whether the request may be sent again after an error.
 func (r *call) mayRetry(err error) bool {
-	e, answered := errors.AsType[*Error](err)
-	if !answered {
-		_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-		return r.retryable && !untrusted && !errors.Is(err, errTooLong)
+	e := (*Error)(nil)
+	if !errors.As(err, &e) {
+		lost, untrusted := (*ConnectionError)(nil), (*tls.CertificateVerificationError)(nil)
+		return r.repeatable() && errors.As(err, &lost) &&
+			!errors.As(err, &untrusted) && !errors.Is(err, http.ErrSchemeMismatch) && !errors.Is(err, errTooLong)
 	}
 	switch e.Status {
 	case http.StatusTooManyRequests, http.StatusRequestTimeout: // it was not carried out
 		return true
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return r.retryable
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		520, 521, 522, 523, 524: // the last are those of a proxy in front
+		return r.repeatable()
+	case http.StatusConflict: // the first request with this idempotency key is still running
+		return r.repeatable() && e.RetryAfter > 0
 	default:
-		return r.retryable && e.Code == CodeIdempotencyInProgress
+		return false
 	}
 }
 
 // mayHaveHappened reports whether a request that ended in an error may have been carried
 // out: docs/retries.md says which responses leave that open.
 func mayHaveHappened(err error) bool {
-	if e, answered := errors.AsType[*Error](err); answered {
+	if e := (*Error)(nil); errors.As(err, &e) {
 		return e.Status >= http.StatusInternalServerError || e.Code == CodeIdempotencyInProgress
 	}
-	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
-		return false
-	}
-	failed, network := errors.AsType[*net.OpError](err)
-	return !network || failed.Op != "dial"
+	lost := (*ConnectionError)(nil)
+	return errors.As(err, &lost) && lost.sent
 }
 
 // mayWait reports whether the context and [WithMaxWait] allow a wait after an error.
-func (c *Client) mayWait(ctx context.Context, err error, wait time.Duration) bool {
-	if e, ok := errors.AsType[*Error](err); ok && e.RetryAfter > c.gate.maxWait {
+func (r *call) mayWait(ctx context.Context, err error, wait time.Duration) bool {
+	if e := (*Error)(nil); errors.As(err, &e) && e.RetryAfter > r.maxWait {
 		return false
 	}
 	deadline, ok := ctx.Deadline()
@@ -282,8 +332,5 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// expired reports whether the service may have forgotten the idempotency key of the call,
-// with which an earlier request may have been carried out.
-func (r *call) expired(at time.Time) bool {
-	return r.header[headerIdempotencyKey] != "" && !r.unknownSince.IsZero() && at.Sub(r.unknownSince) > keyLife
-}
+// randomKey returns an idempotency key.
+func randomKey() string { return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()) }

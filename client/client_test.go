@@ -1,6 +1,9 @@
-package client_test
+//go:build go1.26
+
+package petcat_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,23 +12,23 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"petcat"
 	"petcat/client"
 )
 
 func TestNew(t *testing.T) {
-	for _, c := range []struct{ name, url, key, fails string }{
+	for _, c := range []struct{ name, url, key, environment, fails string }{
 		{name: "with the version", url: "https://petcat.test/v1", key: validKey},
 		{name: "without", url: "https://petcat.test", key: validKey},
 		{name: "below a path", url: "http://petcat.test/pets/v1/", key: validKey},
+		{name: "from the environment", environment: validKey},
+		{name: "key with quotes", url: "https://petcat.test", key: `"` + validKey + `"`, fails: "quotes"},
 		{name: "no key", url: "https://petcat.test", fails: "the API key is empty"},
 		{name: "key with the end of its line", url: "https://petcat.test", key: validKey + "\n", fails: "white space"},
 		{name: "no scheme", url: "petcat.test/v1", key: validKey, fails: "must be like https"},
@@ -36,10 +39,12 @@ func TestNew(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newService(60, 1000)
 			var asked string
-			api, err := client.New(c.url, c.key, client.WithTransport(transport(func(r *http.Request) (*http.Response, error) {
+			t.Setenv("PETCAT_URL", "https://environment.test")
+			t.Setenv("PETCAT_API_KEY", c.environment)
+			api, err := petcat.New(c.url, c.key, petcat.WithHTTPClient(&http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 				asked = r.URL.String()
 				return s.RoundTrip(r)
-			})))
+			})}))
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) || strings.Contains(err.Error(), validKey) {
 					t.Errorf("the error is %v, want %q", err, c.fails)
@@ -47,7 +52,8 @@ func TestNew(t *testing.T) {
 				return
 			}
 			must(t, err)
-			_, _ = api.Categories.List(t.Context())
+			_, _, _ = api.Categories.List(t.Context())
+			c.url = cmp.Or(c.url, "https://environment.test")
 			want := strings.TrimRight(strings.TrimSuffix(strings.TrimRight(c.url, "/"), "/v1"), "/") + "/v1/categories"
 			if asked != want {
 				t.Errorf("it asked for %s, want %s", asked, want)
@@ -59,13 +65,13 @@ func TestNew(t *testing.T) {
 // TestRequest: what a request says of itself.
 func TestRequest(t *testing.T) {
 	s := newService(1000, 1000)
-	c := newClient(t, s, client.WithUserAgent("acme/1.2"))
-	_, err := c.Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
+	c := dial(t, s, petcat.WithUserAgent("acme/1.2"))
+	_, _, err := c.Categories.Create(t.Context(), petcat.NewCategory{Name: "dog"})
 	must(t, err)
-	sent := last(s)
+	sent := s.last()
 	for name, want := range map[string]string{
 		"Authorization": "^Bearer " + validKey + "$", "Content-Type": "^application/json$", "Accept": "^application/json$",
-		"User-Agent": `^acme/1\.2 petcat-go \(go1\.\S+; \w+/\w+\)$`, "Idempotency-Key": `^\w{26,}$`,
+		"User-Agent": `^petcat-go/\d+\.\d+\.\d+ \(go1\.\S+; \w+/\w+\) acme/1\.2$`, "Idempotency-Key": `^\w{26,}$`,
 	} {
 		if got := sent.header.Get(name); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%s is %q, want %s", name, got, want)
@@ -74,9 +80,9 @@ func TestRequest(t *testing.T) {
 	if sent.body != `{"name":"dog"}` {
 		t.Errorf("the body is %s", sent.body)
 	}
-	_, err = c.Categories.List(t.Context())
+	_, _, err = c.Categories.List(t.Context())
 	must(t, err)
-	if h := last(s).header; h.Get("Content-Type") != "" || h.Get("Idempotency-Key") != "" {
+	if h := s.last().header; h.Get("Content-Type") != "" || h.Get("Idempotency-Key") != "" {
 		t.Errorf("a list says %v", h)
 	}
 }
@@ -86,10 +92,10 @@ func TestKeyIsShownNowhere(t *testing.T) {
 	wrong := transport(func(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("no route to " + r.URL.Host)
 	})
-	c := dial(t, client.WithTransport(wrong), client.WithRetries(0))
-	_, failed := c.Categories.List(t.Context())
+	c := dial(t, wrong, petcat.WithRetries(0))
+	_, _, failed := c.Categories.List(t.Context())
 	s := newService(60, 1000)
-	_, refused := newClient(t, s).Categories.Get(t.Context(), 7)
+	_, _, refused := dial(t, s).Categories.Get(t.Context(), 7)
 	texts := map[string]string{"an error": fmt.Sprintf("%v %+v %#v", failed, failed, failed), "a refusal": fmt.Sprintf("%v %+v %#v", refused, refused, refused)}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		texts[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, *c.Categories)
@@ -105,7 +111,7 @@ func TestKeyIsShownNowhere(t *testing.T) {
 			t.Errorf("%s shows the key: %s", what, text)
 		}
 	}
-	if !strings.Contains(texts["an error"], "petcat: list categories: ") || !strings.Contains(texts["a refusal"], "404 not_found") {
+	if !strings.Contains(texts["an error"], "petcat: GET /v1/categories: ") || !strings.Contains(texts["a refusal"], "404 not_found") {
 		t.Errorf("the errors are %q", texts)
 	}
 }
@@ -117,14 +123,14 @@ func TestRedirect(t *testing.T) {
 	defer other.Close()
 	here := httptest.NewServer(http.RedirectHandler(other.URL+"/v1/categories", http.StatusFound))
 	defer here.Close()
-	for name, option := range map[string]client.Option{
-		"default":     client.WithRetries(1),
-		"http.Client": client.WithHTTPClient(&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}),
+	for name, option := range map[string]petcat.Option{
+		"default":     petcat.WithRetries(1),
+		"http.Client": petcat.WithHTTPClient(&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}),
 	} {
-		c, err := client.New(here.URL, validKey, option)
+		c, err := petcat.New(here.URL, validKey, option)
 		must(t, err)
-		_, err = c.Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
-		if e, ok := errors.AsType[*client.Error](err); !ok || e.Status != http.StatusFound || !strings.Contains(e.Message, other.URL) {
+		_, _, err = c.Categories.Create(t.Context(), petcat.NewCategory{Name: "dog"})
+		if e, ok := errors.AsType[*petcat.Error](err); !ok || e.Status != http.StatusFound || !strings.Contains(e.Message, other.URL) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
@@ -149,9 +155,9 @@ func TestConnectionCutInTheMiddleOfAnAnswer(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
-	c, err := client.New(server.URL, validKey)
+	c, err := petcat.New(server.URL, validKey)
 	must(t, err)
-	got, err := c.Categories.Create(t.Context(), client.NewCategory{Name: "dog"})
+	got, _, err := c.Categories.Create(t.Context(), petcat.NewCategory{Name: "dog"})
 	must(t, err)
 	if got.ID != 1 || n.Load() != 2 || len(s.names()) != 1 {
 		t.Errorf("created %+v in %d requests: %v", got, n.Load(), s.names())
@@ -162,47 +168,42 @@ func TestConnectionCutInTheMiddleOfAnAnswer(t *testing.T) {
 func TestEveryCodeHasAConstant(t *testing.T) {
 	text, err := os.ReadFile("error.go")
 	must(t, err)
-	for _, code := range petcat.Codes() {
-		if !regexp.MustCompile(`\tCode\w+ +Code = "` + string(code) + `"\n`).Match(text) {
+	document, err := os.ReadFile("../api/openapi.json")
+	must(t, err)
+	var api struct {
+		Components struct {
+			Schemas struct {
+				Error struct {
+					Properties struct {
+						Code struct {
+							Codes []string `json:"x-extensible-enum"`
+						}
+					}
+				}
+			}
+		}
+	}
+	must(t, json.Unmarshal(document, &api))
+	codes := api.Components.Schemas.Error.Properties.Code.Codes
+	for _, code := range codes {
+		if !regexp.MustCompile(`\tCode\w+ +Code = "` + code + `"\n`).Match(text) {
 			t.Errorf("there is no constant for %s", code)
 		}
 	}
-	err = fmt.Errorf("wrapped: %w", &client.Error{Status: 404, Code: client.CodeNotFound, Message: "no", RequestID: "R"})
-	if !errors.Is(err, client.CodeNotFound) || errors.Is(err, client.CodeForbidden) || err.Error() != "wrapped: 404 not_found: no (request R)" {
+	if len(codes) < 20 {
+		t.Errorf("the document has the codes %q", codes)
+	}
+	err = fmt.Errorf("wrapped: %w", &petcat.Error{Status: 404, Code: petcat.CodeNotFound, Message: "no", RequestID: "R"})
+	if !errors.Is(err, petcat.CodeNotFound) || errors.Is(err, petcat.CodeForbidden) || err.Error() != "wrapped: 404 not_found: no (request R)" {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-func TestUsage(t *testing.T) {
+func TestUsageAndLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(60, 1000)
-		c := newClient(t, s)
-		midnight := time.Now()
-		time.Sleep(12 * time.Second)
-		must(t, createAll(t.Context(), c, "cat", 3))
-		got, err := c.Usage(t.Context())
-		must(t, err)
-		want := client.Usage{Plan: "free", Windows: []client.WindowUsage{
-			{Window: "minute", Limit: 60, Used: 3, Remaining: 57, Reset: midnight.Add(time.Minute)},
-			{Window: "day", Limit: 1000, Used: 3, Remaining: 997, Reset: midnight.Add(24 * time.Hour)},
-		}}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("usage (-want +got):\n%s", diff)
-		}
-		s.ban(time.Hour)
-		got, err = c.Usage(t.Context())
-		must(t, err)
-		if want := time.Now().Add(time.Hour); got.Ban == nil || !got.Ban.Until.Equal(want) {
-			t.Errorf("the ban is %+v, want one until %s", got.Ban, want)
-		}
-	})
-}
-
-func TestLimits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(60, 1000)
-		c := newClient(t, s)
-		if got := c.Limits(); got.Limit != 0 || got.Windows != nil {
+		c := dial(t, s)
+		if got := c.Limits(); got != (petcat.Limits{}) {
 			t.Errorf("before the first answer: %+v", got)
 		}
 		midnight := time.Now()
@@ -210,15 +211,41 @@ func TestLimits(t *testing.T) {
 		for range 3 { // of answers that come at once, any may be the last
 			must(t, createAll(t.Context(), c, "cat", 1))
 		}
-		want := client.Limits{
-			Limit: 60, Remaining: 57, Reset: midnight.Add(time.Minute), Received: time.Now(),
-			Windows: []client.Window{
-				{Name: "minute", Limit: 60, Length: time.Minute, Remaining: 57, Reset: midnight.Add(time.Minute)},
-				{Name: "day", Limit: 1000, Length: 24 * time.Hour, Remaining: 997, Reset: midnight.Add(24 * time.Hour)},
-			},
+		got, _, err := c.Usage(t.Context())
+		must(t, err)
+		want := []petcat.WindowUsage{
+			{Window: "minute", Limit: 60, Used: 3, Remaining: 57, Reset: petcat.Timestamp{Time: time.Unix(midnight.Unix()+60, 0)}},
+			{Window: "day", Limit: 1000, Used: 3, Remaining: 997, Reset: petcat.Timestamp{Time: time.Unix(midnight.Unix()+24*60*60, 0)}},
 		}
-		if diff := cmp.Diff(want, c.Limits()); diff != "" {
-			t.Errorf("limits (-want +got):\n%s", diff)
+		if got.Plan != "free" || got.Ban != nil || !slices.Equal(got.Windows, want) {
+			t.Errorf("usage is %+v", got)
+		}
+		if l := c.Limits(); l.Limit != 60 || l.Remaining != 57 || !l.Reset.Equal(midnight.Add(time.Minute)) {
+			t.Errorf("limits are %+v", l)
+		}
+		s.ban(time.Hour)
+		got, _, err = c.Usage(t.Context())
+		must(t, err)
+		if want := time.Now().Add(time.Hour); got.Ban == nil || !got.Ban.Until.Equal(want) {
+			t.Errorf("the ban is %+v, want one until %s", got.Ban, want)
+		}
+	})
+}
+
+// TestLogger: each retry is logged with its reason, and each response for who wants to know.
+func TestLogger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){says(503, petcat.CodeServiceUnavailable)}}
+		c := dial(t, f, petcat.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+		must(t, createAll(t.Context(), c, "cat", 1))
+		for _, want := range []string{
+			`level=INFO msg="request failed and is retried" method=POST path=/categories attempt=1 wait=`, `error="503 service_unavailable: not now"`,
+			`level=DEBUG msg=response method=POST path=/categories status=503`, `status=201 request_id=TESTS001-1`,
+		} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%q is not in the log:\n%s", want, log.String())
+			}
 		}
 	})
 }

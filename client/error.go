@@ -1,4 +1,4 @@
-package client
+package petcat
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 //
 // A Code is an error, so that errors.Is finds it:
 //
-//	if errors.Is(err, client.CodeNotFound) { ...
+//	if errors.Is(err, petcat.CodeNotFound) { ...
 type Code string
 
 // The codes of the API; docs/errors.md explains each.
@@ -57,7 +57,7 @@ func (c Code) Error() string { return string(c) }
 var ErrOutcomeUnknown = errors.New("it may have been carried out")
 
 // Error is a response of the service that is not a success. A request without a response
-// ends in another error, that of the transport.
+// ends in a [ConnectionError].
 type Error struct {
 	// Status is the HTTP status.
 	Status int
@@ -106,15 +106,28 @@ func (e *Error) notSent(wait time.Duration) *Error {
 	}
 }
 
+// ConnectionError says that a request got no response, or only a part of one.
+type ConnectionError struct {
+	Err error
+
+	sent bool // the request may have been carried out
+}
+
+// Error returns the reason.
+func (e *ConnectionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *ConnectionError) Unwrap() error { return e.Err }
+
 // maxErrorBody bounds how much of an error's body is read, in bytes. The service's have a few
 // hundred.
 const maxErrorBody = 64 << 10
 
 // readError reads a response that is not a success.
-func readError(res *http.Response) *Error {
-	e := &Error{Status: res.StatusCode, RequestID: res.Header.Get("X-Request-Id"), RetryAfter: retryAfter(res.Header)}
-	if res.StatusCode < http.StatusBadRequest {
-		e.Message = "redirects are not followed, because the key is for one service alone; if you trust it, use the URL of " + res.Header.Get("Location")
+func readError(answer *http.Response, res *Response) *Error {
+	e := &Error{Status: res.Status, RequestID: res.RequestID, RetryAfter: retryAfter(res.Header)}
+	if to := res.Header.Get("Location"); to != "" && res.Status < http.StatusBadRequest {
+		e.Message = "redirects are not followed, because the key is for one service alone; if you trust it, use the URL of " + to
 		return e
 	}
 	var body struct {
@@ -122,17 +135,43 @@ func readError(res *http.Response) *Error {
 		Message string
 	}
 	// A body that cannot be read, or is not the service's, leaves only the status.
-	if data, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)); err == nil && json.Unmarshal(data, &body) == nil {
+	if data, err := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody)); err == nil && json.Unmarshal(data, &body) == nil {
 		e.Code, e.Message = body.Code, body.Message
 	}
 	if e.Message == "" {
-		e.Message = http.StatusText(res.StatusCode)
+		e.Message = http.StatusText(res.Status)
 	}
 	return e
 }
 
-// retryAfter reads Retry-After, which is in whole seconds. It is 0 if there is none.
+// isStatus reports whether an error is a response with a status.
+func isStatus(err error, status int) bool {
+	e := (*Error)(nil)
+	return errors.As(err, &e) && e.Status == status
+}
+
+// retryAfter returns how long Retry-After asks to wait. A date is relative to the Date of the
+// response. It is 0 if there is none, or none that can be read.
 func retryAfter(h http.Header) time.Duration {
-	n, _ := strconv.ParseInt(h.Get("Retry-After"), 10, 64)
-	return seconds(n)
+	text := h.Get("Retry-After")
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return seconds(n)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(sentAt(h)), 0)
+	}
+	return 0
+}
+
+// sentAt returns when the service sent a response, by its own clock.
+func sentAt(h http.Header) time.Time {
+	if at, err := http.ParseTime(h.Get("Date")); err == nil {
+		return at
+	}
+	return now()
+}
+
+// seconds returns a duration of at most 100 years: more would overflow.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(max(n, 0), 100*365*24*60*60)) * time.Second
 }

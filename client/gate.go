@@ -1,4 +1,4 @@
-package client
+package petcat
 
 import (
 	"context"
@@ -17,9 +17,8 @@ const (
 	// to refuse: a client that believes a response for a second learns of that before.
 	trust = time.Second
 	// A window ends at the same time for all clients. So each client sends again at a
-	// random time after that: within a sixtieth of the window's length (a second for a
-	// minute), and after 429s in a row within one second, two, four and so on.
-	spreadPart  = 60
+	// random time after that: within a second for a minute, within a minute for a day, and
+	// after 429s in a row within one second, two, four and so on.
 	firstSpread = time.Second
 	maxSpread   = time.Minute
 )
@@ -27,8 +26,6 @@ const (
 // gate lets the requests of a Client pass, as many as the service will admit. The
 // package comment explains it.
 type gate struct {
-	maxWait time.Duration
-
 	mu    sync.Mutex
 	queue []*waiter   // guarded by mu, as is all below; first come, first served
 	timer *time.Timer // calls advance
@@ -52,6 +49,7 @@ type gate struct {
 
 // waiter is a call that waits to send a request.
 type waiter struct {
+	maxWait  time.Duration
 	deadline time.Time     // zero: none
 	done     chan struct{} // closed when pass or err is set
 	pass     *pass
@@ -70,8 +68,8 @@ func now() time.Time { return time.Now() } //nolint:forbidigo // see above
 
 // enter waits until a request may be sent. It returns the error of the context, or, if the
 // wait would be too long, the [Error] that the service would answer with.
-func (g *gate) enter(ctx context.Context) (*pass, error) {
-	w := &waiter{done: make(chan struct{})}
+func (g *gate) enter(ctx context.Context, maxWait time.Duration) (*pass, error) {
+	w := &waiter{maxWait: maxWait, done: make(chan struct{})}
 	w.deadline, _ = ctx.Deadline()
 	g.mu.Lock()
 	if err := g.turnAway(w); err != nil {
@@ -99,7 +97,7 @@ func (g *gate) enter(ctx context.Context) (*pass, error) {
 // caller holds mu.
 func (g *gate) turnAway(w *waiter) error {
 	wait := g.opens.Sub(now())
-	if g.closed == nil || wait <= 0 || wait <= g.maxWait && (w.deadline.IsZero() || g.opens.Before(w.deadline)) {
+	if g.closed == nil || wait <= 0 || wait <= w.maxWait && (w.deadline.IsZero() || g.opens.Before(w.deadline)) {
 		return nil
 	}
 	return g.closed.notSent(wait)
@@ -172,9 +170,7 @@ func (g *gate) reopen() {
 
 // answered records that the request got a response with these limits.
 func (p *pass) answered(l Limits) {
-	tightest, until, ok := l.room()
-	if !ok || p == nil {
-		p.unanswered()
+	if p == nil {
 		return
 	}
 	g := p.gate
@@ -185,22 +181,22 @@ func (p *pass) answered(l Limits) {
 	// Of responses to requests that were in flight together, the lowest counts: any of
 	// them may be the last that the service admitted.
 	newer := p.number > g.learned
-	if !newer && (g.closed != nil || tightest.Remaining >= g.remaining) {
+	if !newer && (g.closed != nil || l.Remaining >= g.remaining) {
 		return
 	}
 	if newer && g.refusals > 0 {
 		g.refusals = 0
-		g.spreadTill = until
+		g.spreadTill = l.ends
 	}
 	g.learned = g.sent
-	if tightest.Remaining == 0 {
-		spread := min(max(tightest.Length/spreadPart, firstSpread), maxSpread)
-		g.close(spent(tightest), until.Add(jitter(spread)))
+	if l.Remaining <= 0 {
+		why, spread := spent(l)
+		g.close(why, l.ends.Add(jitter(spread)))
 		return
 	}
-	g.remaining, g.told, g.fresh = tightest.Remaining, tightest.Remaining, now().Add(trust)
-	if until.Before(g.fresh) {
-		g.fresh = until
+	g.remaining, g.told, g.fresh = l.Remaining, l.Remaining, now().Add(trust)
+	if l.ends.Before(g.fresh) {
+		g.fresh = l.ends
 	}
 }
 
@@ -218,6 +214,9 @@ func (p *pass) refused(e *Error) {
 	}
 	g.learned = g.sent
 	until := now().Add(e.RetryAfter + jitter(doubled(firstSpread, maxSpread, g.refusals-1)))
+	if e.RetryAfter == 0 {
+		until = now().Add(backoff(g.refusals))
+	}
 	if g.closed != nil && g.opens.After(until) {
 		until = g.opens
 	}
@@ -243,11 +242,13 @@ func (p *pass) unanswered() {
 }
 
 // spent returns the error that the service would answer with while no requests of a window
-// remain.
-func spent(w Window) *Error {
-	e := &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded, Message: fmt.Sprintf("all %d requests of the %s are used", w.Limit, w.Name)}
-	if w.Name == "day" {
-		e.Code = CodeDailyQuotaExceeded
+// remain, and within which time clients are to send again after its end. The headers do not
+// name the window: one that ends in more than a minute is the day.
+func spent(l Limits) (why *Error, spread time.Duration) {
+	why = &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded, Message: fmt.Sprintf("all %d requests of the minute are used", l.Limit)}
+	if l.ends.Sub(now()) <= time.Minute+time.Second {
+		return why, firstSpread
 	}
-	return e
+	why.Code, why.Message = CodeDailyQuotaExceeded, fmt.Sprintf("all %d requests of the day are used", l.Limit)
+	return why, maxSpread
 }

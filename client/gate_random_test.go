@@ -1,4 +1,6 @@
-package client_test
+//go:build go1.26
+
+package petcat_test
 
 import (
 	"errors"
@@ -51,7 +53,7 @@ func playRandom(t *testing.T, seed uint64) {
 	for i := range 1 + random.IntN(3) {
 		x := &turmoil{service: s, random: rand.New(rand.NewPCG(seed, uint64(i)))}
 		transports = append(transports, x)
-		c := dial(t, client.WithTransport(x), client.WithRetries(1000))
+		c := dial(t, x, petcat.WithRetries(1000))
 		n := 1 + random.IntN(150)
 		total += n
 		all.Go(func() {

@@ -1,4 +1,6 @@
-package client_test
+//go:build go1.26
+
+package petcat_test
 
 import (
 	"context"
@@ -15,12 +17,12 @@ import (
 )
 
 // createAll creates that many categories from that many goroutines at once.
-func createAll(ctx context.Context, c *client.Client, prefix string, n int) error {
+func createAll(ctx context.Context, c *petcat.Client, prefix string, n int) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			_, errs[i] = c.Categories.Create(ctx, client.NewCategory{Name: fmt.Sprintf("%s %d", prefix, i)})
+			_, _, errs[i] = c.Categories.Create(ctx, petcat.NewCategory{Name: fmt.Sprintf("%s %d", prefix, i)})
 		})
 	}
 	all.Wait()
@@ -46,7 +48,7 @@ func TestGateAlone(t *testing.T) {
 		s := newService(60, 1000)
 		s.latency = 20 * time.Millisecond
 		begun := time.Now() // at midnight: a minute begins
-		must(t, createAll(t.Context(), newClient(t, s), "cat", n))
+		must(t, createAll(t.Context(), dial(t, s), "cat", n))
 		wantEachOnce(t, s, n)
 		requests := s.log()
 		if got := refused(requests); got != 0 || len(requests) != n {
@@ -69,7 +71,7 @@ func TestGateHoldsAllBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(60, 1000)
 		s.latency = 20 * time.Millisecond
-		c := newClient(t, s)
+		c := dial(t, s)
 		time.Sleep(10 * time.Second)
 		must(t, createAll(t.Context(), c, "first", 1))
 		s.use(60) // others use the rest
@@ -99,24 +101,24 @@ func TestGateLongWaits(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		prepare func(s *service)
-		options []client.Option
+		options []petcat.Option
 		timeout time.Duration // 0: none
-		code    client.Code
+		code    petcat.Code
 		waits   bool
 	}{
 		{name: "spent minute", prepare: func(s *service) { s.use(60) }, waits: true},
-		{name: "spent minute, deadline before its end", prepare: func(s *service) { s.use(60) }, timeout: 20 * time.Second, code: client.CodeRateLimitExceeded},
+		{name: "spent minute, deadline before its end", prepare: func(s *service) { s.use(60) }, timeout: 20 * time.Second, code: petcat.CodeRateLimitExceeded},
 		{name: "spent minute, deadline after its end", prepare: func(s *service) { s.use(60) }, timeout: 2 * time.Minute, waits: true},
-		{name: "spent day", prepare: func(s *service) { s.use(1000) }, code: client.CodeDailyQuotaExceeded},
-		{name: "spent day, and patience", prepare: func(s *service) { s.use(1000) }, options: []client.Option{client.WithMaxWait(25 * time.Hour)}, waits: true},
-		{name: "ban", prepare: func(s *service) { s.ban(time.Hour) }, code: client.CodeKeyBanned},
-		{name: "ban, and patience", prepare: func(s *service) { s.ban(time.Hour) }, options: []client.Option{client.WithMaxWait(2 * time.Hour)}, timeout: 3 * time.Hour, waits: true},
-		{name: "ban, deadline before its end", prepare: func(s *service) { s.ban(time.Hour) }, options: []client.Option{client.WithMaxWait(2 * time.Hour)}, timeout: 50 * time.Minute, code: client.CodeKeyBanned},
+		{name: "spent day", prepare: func(s *service) { s.use(1000) }, code: petcat.CodeDailyQuotaExceeded},
+		{name: "spent day, and patience", prepare: func(s *service) { s.use(1000) }, options: []petcat.Option{petcat.WithMaxWait(25 * time.Hour)}, waits: true},
+		{name: "ban", prepare: func(s *service) { s.ban(time.Hour) }, code: petcat.CodeKeyBanned},
+		{name: "ban, and patience", prepare: func(s *service) { s.ban(time.Hour) }, options: []petcat.Option{petcat.WithMaxWait(2 * time.Hour)}, timeout: 3 * time.Hour, waits: true},
+		{name: "ban, deadline before its end", prepare: func(s *service) { s.ban(time.Hour) }, options: []petcat.Option{petcat.WithMaxWait(2 * time.Hour)}, timeout: 50 * time.Minute, code: petcat.CodeKeyBanned},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newService(60, 1000)
-				api := newClient(t, s, c.options...)
+				api := dial(t, s, c.options...)
 				time.Sleep(time.Second)
 				c.prepare(s)
 				ctx := t.Context()
@@ -126,7 +128,7 @@ func TestGateLongWaits(t *testing.T) {
 					defer cancel()
 				}
 				begun := time.Now()
-				_, err := api.Categories.List(ctx)
+				_, _, err := api.Categories.List(ctx)
 				if c.waits {
 					must(t, err)
 					if time.Since(begun) < 59*time.Second {
@@ -138,7 +140,7 @@ func TestGateLongWaits(t *testing.T) {
 				if e.NotSent || e.RequestID == "" || e.RetryAfter < 30*time.Second {
 					t.Errorf("the service's own answer is told as %+v", e)
 				}
-				_, err = api.Categories.List(ctx)
+				_, _, err = api.Categories.List(ctx)
 				if e := wantCode(t, err, c.code); !e.NotSent || e.RetryAfter < 30*time.Second || e.Status != http.StatusTooManyRequests {
 					t.Errorf("the second call is told %+v, want that it was not sent", e)
 				}

@@ -1,8 +1,9 @@
-package client_test
+//go:build go1.26
+
+package petcat_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,9 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
 	"petcat/client"
-	"petcat/internal/apicheck"
 )
 
 // validKey is the key of every account here: no real one has this form.
@@ -26,14 +25,15 @@ const validKey = "pck_test_key-of-the-tests"
 
 // window counts one window of the account.
 type window struct {
-	of          petcat.Window
+	name        string
+	seconds     int64
 	quota, used int64
 	index       int64
 }
 
-// service is a small Pet Category Service in memory, written to api/openapi.yaml and
-// docs/limits.md: one account, its limits, and a list of categories. Tests of the real
-// one are in e2e/. Time is the machine's, which is virtual in a bubble of synctest.
+// service is a small Pet Category Service in memory: one account, its limits, and a list of
+// categories. Tests of the real one are in e2e/. Time is the machine's, which is virtual in a
+// bubble of synctest.
 type service struct {
 	latency time.Duration // of each answer; set before the first request
 
@@ -41,7 +41,7 @@ type service struct {
 	minute     window // guarded by mu, as is all below
 	day        window
 	bannedTill time.Time
-	categories []client.Category
+	categories []petcat.Category
 	lastID     int64
 	replays    map[string]replay // by idempotency key
 	requests   []seen
@@ -61,7 +61,8 @@ type seen struct {
 
 func newService(perMinute, perDay int64) *service {
 	return &service{
-		minute: window{of: petcat.Minute, quota: perMinute}, day: window{of: petcat.Day, quota: perDay},
+		minute:  window{name: "minute", seconds: 60, quota: perMinute},
+		day:     window{name: "day", seconds: 24 * 60 * 60, quota: perDay},
 		replays: map[string]replay{},
 	}
 }
@@ -93,10 +94,8 @@ type reply struct {
 func (s *service) answer(r *http.Request, body []byte) reply {
 	now := time.Now()
 	if r.Header.Get("Authorization") != "Bearer "+validKey {
-		a := failure(http.StatusUnauthorized, petcat.CodeInvalidAPIKey, "the API key is not valid; send the whole key, as it was shown when it was created")
-		a.header["WWW-Authenticate"] = `Bearer realm="petcat", error="invalid_token"`
-		a.tell(now, 600, 599, petcat.Minute.Reset(petcat.Minute.Index(now.Unix())))
-		a.header["RateLimit"], a.header["RateLimit-Policy"] = `"address";r=599;t=60`, `"address";q=600;w=60`
+		a := failure(http.StatusUnauthorized, petcat.CodeInvalidAPIKey, "the API key is not valid")
+		a.tell(now, 600, 599, now.Unix()+60)
 		return a
 	}
 	s.minute.rollOver(now)
@@ -107,38 +106,31 @@ func (s *service) answer(r *http.Request, body []byte) reply {
 	if refusal, refused := s.admit(now); refused {
 		return s.limits(refusal, now)
 	}
-	a := s.operation(r, body)
-	a.header["X-Stability"] = "stable"
-	return s.limits(a, now)
+	return s.limits(s.operation(r, body), now)
 }
 
 func (w *window) rollOver(now time.Time) {
-	if i := w.of.Index(now.Unix()); i != w.index {
-		*w = window{of: w.of, quota: w.quota, index: i}
+	if i := now.Unix() / w.seconds; i != w.index {
+		w.index, w.used = i, 0
 	}
 }
 
-func (w *window) reset() int64 { return w.of.Reset(w.index) }
+func (w *window) reset() int64 { return (w.index + 1) * w.seconds }
 
 // admit charges both windows, or says why it does not.
 func (s *service) admit(now time.Time) (reply, bool) {
-	refuse := func(code petcat.Code, until int64, text string) (reply, bool) {
-		a := failure(http.StatusTooManyRequests, code, text)
+	refuse := func(code petcat.Code, until int64) (reply, bool) {
+		a := failure(http.StatusTooManyRequests, code, "not now")
 		a.header["Retry-After"] = strconv.FormatInt(secondsUntil(now, until), 10)
 		return a, true
 	}
-	if now.Before(s.bannedTill) {
-		return refuse(petcat.CodeKeyBanned, max(s.bannedTill.Unix(), s.minute.reset()), "this API key is banned")
-	}
-	for _, w := range []*window{&s.day, &s.minute} {
-		if w.used < w.quota {
-			continue
-		}
-		code := petcat.CodeRateLimitExceeded
-		if w.of == petcat.Day {
-			code = petcat.CodeDailyQuotaExceeded
-		}
-		return refuse(code, w.reset(), fmt.Sprintf("all %d requests of the %s are used", w.quota, w.of))
+	switch {
+	case now.Before(s.bannedTill):
+		return refuse(petcat.CodeKeyBanned, max(s.bannedTill.Unix(), s.minute.reset()))
+	case s.day.used >= s.day.quota:
+		return refuse(petcat.CodeDailyQuotaExceeded, s.day.reset())
+	case s.minute.used >= s.minute.quota:
+		return refuse(petcat.CodeRateLimitExceeded, s.minute.reset())
 	}
 	s.minute.used++
 	s.day.used++
@@ -157,9 +149,6 @@ func (s *service) limits(a reply, now time.Time) reply {
 		reset = max(reset, s.bannedTill.Unix())
 	}
 	a.tell(now, effective.quota, remaining, reset)
-	a.header["RateLimit-Policy"] = fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, s.minute.quota, s.day.quota)
-	a.header["RateLimit"] = fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=%d`,
-		s.minute.quota-s.minute.used, secondsUntil(now, s.minute.reset()), s.day.quota-s.day.used, secondsUntil(now, s.day.reset()))
 	return a
 }
 
@@ -169,7 +158,6 @@ func (a *reply) tell(now time.Time, limit, remaining, reset int64) {
 	a.header["X-RateLimit-Reset"] = strconv.FormatInt(reset, 10)
 	a.header["X-Request-Id"] = "TESTS001-1"
 	a.header["Date"] = now.UTC().Format(http.TimeFormat)
-	a.header["Cache-Control"] = cmp.Or(a.header["Cache-Control"], "no-store")
 }
 
 // secondsUntil rounds up, as the service does.
@@ -187,11 +175,9 @@ func (s *service) operation(r *http.Request, body []byte) reply {
 		return s.create(r, body)
 	case below:
 		n, _ := strconv.ParseInt(id, 10, 64)
-		i := slices.IndexFunc(s.categories, func(c client.Category) bool { return c.ID == n })
-		if i < 0 {
-			return failure(http.StatusNotFound, petcat.CodeNotFound, "there is no such category")
+		if i := slices.IndexFunc(s.categories, func(c petcat.Category) bool { return c.ID == n }); i >= 0 {
+			return s.single(r, i, body)
 		}
-		return s.single(r, i, body)
 	}
 	return failure(http.StatusNotFound, petcat.CodeNotFound, "there is no such resource")
 }
@@ -199,15 +185,13 @@ func (s *service) operation(r *http.Request, body []byte) reply {
 func (s *service) list(r *http.Request) reply {
 	a := success(http.StatusOK, nil)
 	a.header["ETag"] = fmt.Sprintf(`"list-%d-%d"`, s.lastID, len(s.categories))
-	a.header["Cache-Control"], a.header["Vary"] = "private, no-cache", "Authorization, Accept-Encoding"
 	if r.Header.Get("If-None-Match") == a.header["ETag"] {
 		a.status = http.StatusNotModified
-		delete(a.header, "Content-Type")
 		return a
 	}
 	limit, _ := strconv.Atoi(r.FormValue("limit"))
 	after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64)
-	page := []client.Category{}
+	page := []petcat.Category{}
 	for _, c := range s.categories {
 		if c.ID <= after {
 			continue
@@ -224,15 +208,15 @@ func (s *service) list(r *http.Request) reply {
 
 func (s *service) create(r *http.Request, body []byte) reply {
 	key := r.Header.Get("Idempotency-Key")
-	if before, known := s.replays[key]; known && key != "" {
+	if before, known := s.replays[key]; known {
 		if before.body != string(body) {
-			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
+			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, "use a new key for a new request")
 		}
 		a := success(http.StatusCreated, nil)
-		a.header["Location"], a.header["ETag"], a.header["Idempotent-Replayed"], a.body = "/v1/categories/1", `"1"`, "true", before.answer
+		a.header["ETag"], a.header["Idempotent-Replayed"], a.body = `"1"`, "true", before.answer
 		return a
 	}
-	var c client.Category
+	var c petcat.Category
 	if err := json.Unmarshal(body, &c); err != nil || c.Name == "" {
 		return failure(http.StatusBadRequest, petcat.CodeMissingField, "name is required")
 	}
@@ -240,24 +224,25 @@ func (s *service) create(r *http.Request, body []byte) reply {
 	c.ID = s.lastID
 	s.categories = append(s.categories, c)
 	a := success(http.StatusCreated, c)
-	a.header["Location"], a.header["ETag"] = fmt.Sprintf("/v1/categories/%d", c.ID), `"1"`
+	a.header["ETag"] = tagOf(c)
 	s.replays[key] = replay{body: string(body), answer: a.body}
 	return a
+}
+
+func tagOf(c petcat.Category) string {
+	return strconv.Quote(fmt.Sprintf("%d-%x-%x", c.ID, c.Name, c.Description))
 }
 
 // single answers a request for one category.
 func (s *service) single(r *http.Request, i int, body []byte) reply {
 	c := &s.categories[i]
-	etag := func() string { return strconv.Quote(fmt.Sprintf("%d-%x-%x", c.ID, c.Name, c.Description)) }
-	if match := r.Header.Get("If-Match"); match != "" && match != etag() {
+	if match := r.Header.Get("If-Match"); match != "" && match != tagOf(*c) {
 		return failure(http.StatusPreconditionFailed, petcat.CodePreconditionFailed, "the category does not meet If-Match")
 	}
 	switch r.Method {
 	case http.MethodDelete:
 		s.categories = slices.Delete(s.categories, i, i+1)
-		a := success(http.StatusNoContent, nil)
-		delete(a.header, "Content-Type")
-		return a
+		return success(http.StatusNoContent, nil)
 	case http.MethodPatch:
 		if r.Header.Get("Content-Type") != "application/merge-patch+json" {
 			return failure(http.StatusUnsupportedMediaType, petcat.CodeUnsupportedMediaType, "the body must be a merge patch")
@@ -270,27 +255,20 @@ func (s *service) single(r *http.Request, i int, body []byte) reply {
 		}
 	}
 	a := success(http.StatusOK, *c)
-	a.header["ETag"] = etag()
-	if r.Method == http.MethodGet {
-		a.header["Cache-Control"], a.header["Vary"] = "private, no-cache", "Authorization, Accept-Encoding"
-	}
+	a.header["ETag"] = tagOf(*c)
 	return a
 }
 
 func (s *service) usage() reply {
 	windows := []map[string]any{}
 	for _, w := range []*window{&s.minute, &s.day} {
-		windows = append(windows, map[string]any{
-			"window": w.of.String(), "limit": w.quota, "used": w.used, "remaining": w.quota - w.used, "reset": w.reset(),
-		})
+		windows = append(windows, map[string]any{"window": w.name, "limit": w.quota, "used": w.used, "remaining": w.quota - w.used, "reset": w.reset()})
 	}
 	var ban any
 	if time.Now().Before(s.bannedTill) {
 		ban = map[string]any{"until": s.bannedTill.Unix()}
 	}
-	a := success(http.StatusOK, map[string]any{"plan": "free", "windows": windows, "ban": ban})
-	a.header["X-Stability"] = "beta"
-	return a
+	return success(http.StatusOK, map[string]any{"plan": "free", "windows": windows, "ban": ban})
 }
 
 func success(status int, value any) reply {
@@ -316,10 +294,10 @@ func encode(value any) string {
 func (s *service) use(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.minute.rollOver(time.Now())
-	s.day.rollOver(time.Now())
-	s.minute.used = min(s.minute.used+n, s.minute.quota)
-	s.day.used = min(s.day.used+n, s.day.quota)
+	for _, w := range []*window{&s.minute, &s.day} {
+		w.rollOver(time.Now())
+		w.used = min(w.used+n, w.quota)
+	}
 }
 
 // ban bans the key.
@@ -334,6 +312,12 @@ func (s *service) log() []seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
+}
+
+// last returns the last request that came.
+func (s *service) last() seen {
+	requests := s.log()
+	return requests[len(requests)-1]
 }
 
 // refused counts the requests that got 429.
@@ -379,21 +363,12 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// newClient returns a client of a service, whose answers are all checked against the
-// interface document.
-func newClient(t *testing.T, s *service, options ...client.Option) *client.Client {
+// dial returns a client whose requests go to to.
+func dial(t *testing.T, to http.RoundTripper, options ...petcat.Option) *petcat.Client {
 	t.Helper()
-	checked := apicheck.New(t, s, func() int64 { return time.Now().Unix() })
-	return dial(t, append([]client.Option{client.WithTransport(checked)}, options...)...)
-}
-
-// dial returns a client that an option gives a transport.
-func dial(t *testing.T, options ...client.Option) *client.Client {
-	t.Helper()
-	c, err := client.New("http://petcat.test", validKey, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options = append([]petcat.Option{petcat.WithHTTPClient(&http.Client{Transport: to})}, options...)
+	c, err := petcat.New("http://petcat.test", validKey, options...)
+	must(t, err)
 	return c
 }
 
@@ -405,9 +380,9 @@ func must(t *testing.T, err error) {
 }
 
 // wantCode returns the service's error in an error, which must have a code.
-func wantCode(t *testing.T, err error, code client.Code) client.Error {
+func wantCode(t *testing.T, err error, code petcat.Code) petcat.Error {
 	t.Helper()
-	e, ok := errors.AsType[*client.Error](err)
+	e, ok := errors.AsType[*petcat.Error](err)
 	if !ok || !errors.Is(err, code) {
 		t.Fatalf("the error is %v, want %s", err, code)
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
-	neturl "net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
-	"petcat/client"
+	client "petcat/client"
 	"petcat/internal/config"
 )
 
@@ -72,7 +72,7 @@ func (p *program) dial(url string, options ...client.Option) (*client.Client, co
 // code. It returns other errors unchanged.
 func explainAPI(err error, service config.Service) error {
 	e, answered := errors.AsType[*client.Error](err)
-	lost, transport := errors.AsType[*neturl.Error](err)
+	lost, transport := errors.AsType[*client.ConnectionError](err)
 	untrusted, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	if err == nil || errors.Is(err, context.Canceled) || !answered && !transport {
 		return err
@@ -85,7 +85,7 @@ func explainAPI(err error, service config.Service) error {
 			service.URL, strings.TrimPrefix(untrusted.Err.Error(), "x509: "))
 	case transport && !answered && !errors.Is(err, client.ErrOutcomeUnknown):
 		f.code = exitTryLater
-		f.text = fmt.Sprintf("no service answers at %s (%s); check --url (PETCAT_URL), or try again later", service.URL, strings.TrimPrefix(lost.Err.Error(), "net/http: "))
+		f.text = fmt.Sprintf("no service answers at %s (%s); check --url (PETCAT_URL), or try again later", service.URL, strings.TrimPrefix(lost.Error(), "net/http: "))
 	case !answered, e.Status >= http.StatusInternalServerError:
 		f.code = exitTryLater
 	case e.Status == http.StatusTooManyRequests:
@@ -139,7 +139,7 @@ the list in other programs, see petcat category export.`,
 	}
 	limit := cmd.Flags().Int("limit", 0, fmt.Sprintf("the most categories to list, 1 to %[1]d; default all, with --after %[1]d", petcat.MaxPage))
 	after := cmd.Flags().Int64("after", 0, "`id` after which the list begins")
-	return p.calling(cmd, func(c *call, api *client.Client) (err error) {
+	return p.calling(cmd, func(c *call, api *client.Client) error {
 		if c.cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
 			return usageErrorf("--limit must be from 1 to %d", petcat.MaxPage)
 		}
@@ -147,15 +147,12 @@ the list in other programs, see petcat category export.`,
 		if *after > 0 {
 			none = fmt.Sprintf("No category follows the id %d.", *after)
 		}
-		var categories []client.Category
-		if !c.cmd.Flags().Changed("limit") && !c.cmd.Flags().Changed("after") {
-			categories, err = api.Categories.List(c.ctx())
-		} else {
-			for categories, err = range api.Categories.Pages(c.ctx(), client.PageOptions{Limit: *limit, After: *after}) {
-				break // one page was asked for
-			}
+		path := "/categories"
+		if c.cmd.Flags().Changed("limit") || c.cmd.Flags().Changed("after") {
+			path = fmt.Sprintf("/categories?limit=%d&after=%d", cmp.Or(*limit, petcat.MaxPage), *after)
 		}
-		if err != nil {
+		var categories []client.Category
+		if _, err := api.Do(c.ctx(), http.MethodGet, path, nil, &categories); err != nil {
 			return err
 		}
 		var records []record
@@ -171,7 +168,7 @@ the list in other programs, see petcat category export.`,
 
 func (p *program) categoryGetCommand() *cobra.Command {
 	return p.calling(&cobra.Command{Use: "get ID", Short: "Show one category, with its ETag"}, func(c *call, api *client.Client) error {
-		found, err := api.Categories.Get(c.ctx(), c.categoryID())
+		found, _, err := api.Categories.Get(c.ctx(), c.categoryID())
 		return c.showCategory(found, err)
 	})
 }
@@ -187,14 +184,14 @@ one, each command creates another category.`,
 	}
 	n := client.NewCategory{}
 	cmd.Flags().StringVar(&n.Description, "description", "", "`text` that describes the category")
-	cmd.Flags().StringVar(&n.IdempotencyKey, "idempotency-key", "", "`name` of this create, 1 to 255 visible ASCII characters; default a random one")
+	key := cmd.Flags().String("idempotency-key", "", "`name` of this create, 1 to 255 visible ASCII characters; default a random one")
 	return p.calling(cmd, func(c *call, api *client.Client) error {
-		if n.Name = c.args[0]; n.IdempotencyKey == "" {
-			n.IdempotencyKey = rand.Text()
+		if n.Name = c.args[0]; *key == "" {
+			*key = rand.Text()
 		}
-		created, err := api.Categories.Create(c.ctx(), n)
+		created, _, err := api.Categories.Create(c.ctx(), n, client.WithIdempotencyKey(*key))
 		if errors.Is(err, client.ErrOutcomeUnknown) {
-			err = fmt.Errorf("%w; run the command again with --idempotency-key %s: it creates nothing twice", err, n.IdempotencyKey)
+			err = fmt.Errorf("%w; run the command again with --idempotency-key %s: it creates nothing twice", err, *key)
 		}
 		return c.showCategory(created, err)
 	})
@@ -212,9 +209,9 @@ somebody else has changed the category since petcat category get showed that ETa
 	}
 	name := cmd.Flags().String("name", "", "the new `name`")
 	description := cmd.Flags().String("description", "", "the new `text`; an empty one removes it")
-	change := client.CategoryChange{}
-	cmd.Flags().StringVar(&change.IfMatch, "if-match", "", "`ETag` that the category must have")
+	match := cmd.Flags().String("if-match", "", "`ETag` that the category must have")
 	return p.calling(cmd, func(c *call, api *client.Client) error {
+		change := client.CategoryChange{}
 		if c.cmd.Flags().Changed("name") {
 			change.Name = name
 		}
@@ -224,7 +221,11 @@ somebody else has changed the category since petcat category get showed that ETa
 		if change.Name == nil && change.Description == nil {
 			return usageErrorf("there is nothing to change; give --name, --description or both")
 		}
-		changed, err := api.Categories.Update(c.ctx(), c.categoryID(), change)
+		var options []client.Option
+		if c.cmd.Flags().Changed("if-match") {
+			options = append(options, client.WithIfMatch(*match))
+		}
+		changed, _, err := api.Categories.Update(c.ctx(), c.categoryID(), change, options...)
 		if errors.Is(err, client.ErrOutcomeUnknown) {
 			err = fmt.Errorf("%w; check with: petcat category get %s", err, c.args[0])
 		}
@@ -252,19 +253,19 @@ while no pet uses it.`,
 // deleteCategory deletes a category. At a terminal it asks for a confirmation that shows the
 // name, because an id is easily mistyped, and deletes only what it has shown.
 func (p *program) deleteCategory(ctx context.Context, c *client.Client, id int64, yes bool) error {
-	shown := client.Category{}
-	remove := func() error { return c.Categories.Delete(ctx, id) }
+	var shown client.Category
+	var options []client.Option
 	if !yes && p.isTerminal(p.stdin) {
 		var err error
-		if shown, err = c.Categories.Get(ctx, id); err != nil {
+		if shown, _, err = c.Categories.Get(ctx, id); err != nil {
 			return err
 		}
-		remove = func() error { return c.Categories.DeleteIfMatch(ctx, id, shown.ETag) }
+		options = append(options, client.WithIfMatch(shown.ETag))
 	}
 	if err := p.confirm(yes, "Permanently delete category %d (%s)?", id, shown.Name); err != nil {
 		return err
 	}
-	err := remove()
+	_, err := c.Categories.Delete(ctx, id, options...)
 	switch {
 	case errors.Is(err, client.ErrOutcomeUnknown):
 		return fmt.Errorf("%w; run the command again", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"petcat/client"
+	client "petcat/client"
 	"petcat/internal/importer"
 )
 
@@ -23,6 +23,7 @@ type importCommand struct {
 	url             *string
 	quiet           *bool
 
+	windows           []client.WindowUsage
 	created, existing int64 // rows; the list had the existing ones
 	refused           []importer.BadRow
 }
@@ -117,7 +118,8 @@ func (f *importCommand) run() error {
 	if err != nil {
 		return err
 	}
-	if _, err := impatient.Usage(f.ctx()); err != nil {
+	usage, _, err := impatient.Usage(f.ctx())
+	if err != nil {
 		return f.verdict(explainAPI(err, service), "")
 	}
 	// Without options, the client waits as long as needed: for the next minute, and for a
@@ -126,9 +128,10 @@ func (f *importCommand) run() error {
 	if err != nil {
 		return err
 	}
+	f.windows = usage.Windows
 	todo := rows
 	if !f.allowDuplicates {
-		list, err := c.Categories.List(f.ctx())
+		list, _, err := c.Categories.List(f.ctx())
 		if err != nil {
 			return f.verdict(explainAPI(err, service), "")
 		}
@@ -158,7 +161,11 @@ func (f *importCommand) create(c *client.Client, todo []importer.Row, bad []impo
 	for _, row := range bad {
 		refused(row)
 	}
-	im := importer.Import{Create: c.Categories.Create, Refused: refused, Created: func() { f.created = bar.done.Add(1) }}
+	create := func(ctx context.Context, n client.NewCategory, key string) error {
+		_, _, err := c.Categories.Create(ctx, n, client.WithIdempotencyKey(key))
+		return err
+	}
+	im := importer.Import{Create: create, Refused: refused, Created: func() { f.created = bar.done.Add(1) }}
 	err := im.Run(f.ctx(), todo)
 	slices.SortFunc(f.refused, func(a, b importer.BadRow) int { return a.Line - b.Line })
 	return err
@@ -184,7 +191,7 @@ func (f *importCommand) progress(c *client.Client, done, total int64, perSecond 
 // the quota of today does not admit it.
 func (f *importCommand) estimate(c *client.Client, left int64) (wait time.Duration, day string) {
 	now := f.now()
-	at, laterDay := importer.Finish(left, c.Limits().Windows, now)
+	at, laterDay := importer.Finish(left, f.windows, now)
 	if laterDay {
 		day = at.UTC().Format(time.DateOnly)
 	}
@@ -272,7 +279,7 @@ the limits, which the command obeys.`,
 		bar, stop := c.startProgress(!c.asJSON && !*quiet && path != dash, func(done int64, perSecond float64) string {
 			return fmt.Sprintf("%s exported, %.0f/s", counted(done, "category", "categories"), perSecond)
 		})
-		err = importer.Write(out, written, api.Categories.All(c.ctx()), func() { bar.done.Add(1) })
+		err = importer.Write(out, written, api.Categories.All(c.ctx(), client.PageOptions{}), func() { bar.done.Add(1) })
 		stop()
 		if err == nil {
 			err = out.keep()

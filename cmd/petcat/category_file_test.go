@@ -12,8 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"petcat/client"
+	client "petcat/client"
 )
 
 // stubService is the categories of a service with a quota for the day.
@@ -38,10 +39,10 @@ func newStubService(t *testing.T) *stubService {
 func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status, answer := http.StatusOK, any(s.list)
+	status, answer, reset := http.StatusOK, any(s.list), time.Now().Unix()+3600
 	switch {
 	case r.URL.Path == "/v1/usage":
-		answer = map[string]any{"plan": "free"}
+		answer = map[string]any{"plan": "free", "windows": []any{map[string]any{"window": "day", "limit": 20, "remaining": s.quota, "reset": reset}}}
 	case s.quota == 0:
 		w.Header().Set("Retry-After", "3600")
 		status, answer = http.StatusTooManyRequests, map[string]string{"code": "daily_quota_exceeded", "message": "all requests of the day are used"}
@@ -58,9 +59,7 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-RateLimit-Limit", "20")
 	h.Set("X-RateLimit-Remaining", fmt.Sprint(s.quota))
-	h.Set("X-RateLimit-Reset", "1795000000")
-	h.Set("RateLimit-Policy", `"day";q=20;w=86400`)
-	h.Set("RateLimit", fmt.Sprintf(`"day";r=%d;t=3600`, s.quota))
+	h.Set("X-RateLimit-Reset", fmt.Sprint(reset))
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(answer)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat/client"
+	client "petcat/client"
 )
 
 // TestDeleteOnlyWhatWasShown: at a terminal, a category that somebody changes while the

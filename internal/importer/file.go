@@ -19,7 +19,7 @@ import (
 	"slices"
 	"strings"
 
-	"petcat/client"
+	client "petcat/client"
 )
 
 // Format is the format of a file.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat/client"
+	client "petcat/client"
 	"petcat/internal/importer"
 )
 

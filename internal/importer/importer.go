@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat/client"
+	client "petcat/client"
 )
 
 const (
@@ -41,8 +41,8 @@ func Missing(rows []Row, list []client.Category) (missing []Row) {
 
 // Import creates rows.
 type Import struct {
-	// Create creates one category, as [client.Categories.Create] does.
-	Create func(context.Context, client.NewCategory) (client.Category, error)
+	// Create creates one category, under an idempotency key.
+	Create func(ctx context.Context, n client.NewCategory, key string) error
 	// Created is called after each create, and Refused for each row that the service
 	// refuses. They are called one at a time.
 	Created func()
@@ -86,9 +86,7 @@ func (im *Import) Run(ctx context.Context, rows []Row) error {
 					return
 				}
 				n := client.NewCategory{Name: rows[i].Name, Description: rows[i].Description}
-				n.IdempotencyKey = fmt.Sprintf("%s-%d", keys, i)
-				_, err := im.Create(sending, n)
-				answered(rows[i], err)
+				answered(rows[i], im.Create(sending, n, fmt.Sprintf("%s-%d", keys, i)))
 			}
 		})
 	}
@@ -109,9 +107,10 @@ func aboutTheRow(e *client.Error) bool {
 	}
 }
 
-// Finish returns when n more creates can be done within the windows of a response: after
+// Finish returns when n more creates can be done within the windows of an account: after
 // now, by the quotas alone. laterDay says that the quota of today does not admit them.
-func Finish(n int64, windows []client.Window, now time.Time) (at time.Time, laterDay bool) {
+func Finish(n int64, windows []client.WindowUsage, now time.Time) (at time.Time, laterDay bool) {
+	length := map[string]time.Duration{"minute": time.Minute, "day": 24 * time.Hour}
 	at = now
 	for _, w := range windows {
 		if n <= w.Remaining || w.Limit == 0 || !w.Reset.After(now) {
@@ -119,10 +118,10 @@ func Finish(n int64, windows []client.Window, now time.Time) (at time.Time, late
 		}
 		// The first window after this one begins at w.Reset.
 		full := (n - w.Remaining - 1) / w.Limit
-		if end := w.Reset.Add(time.Duration(full) * w.Length); end.After(at) {
+		if end := w.Reset.Add(time.Duration(full) * length[w.Window]); end.After(at) {
 			at = end
 		}
-		laterDay = laterDay || w.Name == "day"
+		laterDay = laterDay || w.Window == "day"
 	}
 	return at, laterDay
 }

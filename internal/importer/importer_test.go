@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat/client"
+	client "petcat/client"
 	"petcat/internal/importer"
 )
 
@@ -26,27 +26,27 @@ type service struct {
 	fails func(count int) error
 }
 
-func (s *service) create(ctx context.Context, n client.NewCategory) (client.Category, error) {
+func (s *service) create(ctx context.Context, n client.NewCategory, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
-		return client.Category{}, ctx.Err()
+		return ctx.Err()
 	}
 	if n.Name == "bad" {
-		return client.Category{}, fmt.Errorf("create: %w", &client.Error{Status: 400, Code: client.CodeInvalidField, Message: "no"})
+		return fmt.Errorf("create: %w", &client.Error{Status: 400, Code: client.CodeInvalidField, Message: "no"})
 	}
-	if n.IdempotencyKey == "" || s.keys[n.IdempotencyKey] {
-		return client.Category{}, fmt.Errorf("the idempotency key %q was used before", n.IdempotencyKey)
+	if key == "" || s.keys[key] {
+		return fmt.Errorf("the idempotency key %q was used before", key)
 	}
-	s.keys[n.IdempotencyKey] = true
+	s.keys[key] = true
 	c := client.Category{ID: int64(len(s.keys)), Name: n.Name, Description: n.Description}
 	s.list = append(s.list, c)
 	if s.fails != nil {
 		if err := s.fails(len(s.list)); err != nil {
-			return client.Category{}, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // imports imports a CSV file. It returns how many rows were created and the lines of those
@@ -143,19 +143,19 @@ func TestImportInterrupted(t *testing.T) {
 
 func TestFinish(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 30, 0, time.UTC)
-	minute := client.Window{Name: "minute", Limit: 60, Remaining: 20, Length: time.Minute, Reset: now.Add(30 * time.Second)}
-	day := client.Window{Name: "day", Limit: 1000, Remaining: 500, Length: 24 * time.Hour, Reset: now.Add(12*time.Hour - 30*time.Second)}
+	minute := client.WindowUsage{Window: "minute", Limit: 60, Remaining: 20, Reset: client.Timestamp{Time: now.Add(30 * time.Second)}}
+	day := client.WindowUsage{Window: "day", Limit: 1000, Remaining: 500, Reset: client.Timestamp{Time: now.Add(12*time.Hour - 30*time.Second)}}
 	for n, want := range map[int64]string{
 		0: "0s today", 20: "0s today", 21: "30s today", 80: "30s today", 81: "1m30s today", 500: "7m30s today",
 		501: "11h59m30s later", 1500: "11h59m30s later", 1501: "35h59m30s later",
 	} {
-		at, later := importer.Finish(n, []client.Window{minute, day}, now)
+		at, later := importer.Finish(n, []client.WindowUsage{minute, day}, now)
 		got := at.Sub(now).String() + map[bool]string{false: " today", true: " later"}[later]
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d rows (-want +got):\n%s", n, diff)
 		}
 	}
-	if at, later := importer.Finish(1e6, []client.Window{{Name: "day", Limit: 5, Reset: now}}, now); !at.Equal(now) || later {
+	if at, later := importer.Finish(1e6, []client.WindowUsage{{Window: "day", Limit: 5, Reset: client.Timestamp{Time: now}}}, now); !at.Equal(now) || later {
 		t.Error("a window that has ended counts")
 	}
 }

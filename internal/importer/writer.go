@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"petcat/client"
+	client "petcat/client"
 )
 
 // Write writes a list in a format, and calls written after each category.

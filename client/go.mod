@@ -1,0 +1,3 @@
+module petcat/client
+
+go 1.23
