@@ -3,7 +3,6 @@ package petcat
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -76,17 +75,10 @@ func (n NewCategory) WithID(id CategoryID) Category {
 // Fingerprint returns a SHA-256 of what the caller asked for. Two requests with
 // the same fingerprint ask for the same category, however their JSON is spelled.
 func (n NewCategory) Fingerprint() [sha256.Size]byte {
-	h := sha256.New()
-	h.Write([]byte("createCategory\x00"))
-	var size [8]byte
-	binary.BigEndian.PutUint64(size[:], uint64(len(n.name)))
-	h.Write(size[:])
-	h.Write([]byte(n.name))
-	if n.description != nil {
-		h.Write([]byte{1})
-		h.Write([]byte(*n.description))
+	if n.description == nil {
+		return fingerprint(OpCreateCategory, n.name, int64(len(n.name)), 0)
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return fingerprint(OpCreateCategory, n.name+*n.description, int64(len(n.name)), 1)
 }
 
 // CategoryPatch is what a caller may change of a category. The zero value changes

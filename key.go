@@ -2,10 +2,13 @@ package petcat
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -114,37 +117,28 @@ type GeneratedKey struct {
 // GenerateKey makes a secret for an environment from a source of
 // cryptographically secure random bytes, normally crypto/rand.Reader.
 func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
-	text := make([]byte, 0, 64)
-	text = append(text, env.keyPrefix()...)
-	var buf [keyRandomLength]byte
-	for need := keyRandomLength; need > 0; {
-		if _, err := io.ReadFull(random, buf[:need]); err != nil {
+	text := []byte(env.keyPrefix())
+	for range keyRandomLength {
+		n, err := rand.Int(random, big.NewInt(int64(len(base62))))
+		if err != nil {
 			return GeneratedKey{}, fmt.Errorf("read random bytes: %w", err)
 		}
-		for _, b := range buf[:need] {
-			// Of the 256 values of a byte, the last 8 would favour the first
-			// characters of the alphabet: they are discarded.
-			if b < 248 {
-				text = append(text, base62[b%62])
-				need--
-			}
-		}
+		text = append(text, base62[n.Int64()])
 	}
 	hint := string(text[len(text)-keyHintLength:])
-	text = appendKeyChecksum(text, text)
+	sum := keyChecksum(text)
+	text = append(text, sum[:]...)
 	return GeneratedKey{Secret: NewSecret(string(text)), Hash: sha256.Sum256(text), Hint: hint}, nil
 }
 
-// appendKeyChecksum appends the CRC-32 (IEEE) of body in base62, padded to its
-// full length, to dst.
-func appendKeyChecksum(dst, body []byte) []byte {
+// keyChecksum returns the CRC-32 (IEEE) of a key without its checksum, in base62.
+func keyChecksum(body []byte) (digits [keyChecksumLength]byte) {
 	sum := crc32.ChecksumIEEE(body)
-	var digits [keyChecksumLength]byte
 	for i := keyChecksumLength - 1; i >= 0; i-- {
 		digits[i] = base62[sum%62]
 		sum /= 62
 	}
-	return append(dst, digits[:]...)
+	return digits
 }
 
 // ParseKey returns the hash to look a credential up by. It refuses, without a
@@ -163,11 +157,9 @@ func ParseKey(env Environment, credential string) (KeyHash, error) {
 	if len(credential) != len(prefix)+keyRandomLength+keyChecksumLength || !strings.HasPrefix(credential, prefix) {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
 	}
-	var buf [64]byte
-	text := append(buf[:0], credential...)
+	text := []byte(credential)
 	body := text[:len(text)-keyChecksumLength]
-	var want [keyChecksumLength]byte
-	if !isBase62(body[len(prefix):]) || string(appendKeyChecksum(want[:0], body)) != credential[len(body):] {
+	if sum := keyChecksum(body); !isBase62(body[len(prefix):]) || string(sum[:]) != credential[len(body):] {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
 	}
 	return sha256.Sum256(text), nil
@@ -338,33 +330,20 @@ type KeyStore interface {
 	KeyPage(ctx context.Context, q KeyQuery) ([]Key, error)
 }
 
+// keyForm is what has the form of a key, of any environment.
+var keyForm = regexp.MustCompile(fmt.Sprintf("pck_(live|test)_[0-9A-Za-z]{%d}", keyRandomLength+keyChecksumLength))
+
 // KeysIn returns what has the form of a key in a text, of any environment: each once,
 // in the order of the text. [ParseKey] says which of them can be keys.
 func KeysIn(text string) (secrets []Secret) {
-	const start = "pck_" // of every environment's keys
 	seen := map[string]bool{}
-	for {
-		at := strings.Index(text, start)
-		if at < 0 {
-			return secrets
+	for _, key := range keyForm.FindAllString(text, -1) {
+		if !seen[key] {
+			seen[key] = true
+			secrets = append(secrets, NewSecret(key))
 		}
-		for _, env := range []Environment{Production, Staging} {
-			if key, found := keyAt(env, text[at:]); found && !seen[key] {
-				seen[key] = true
-				secrets = append(secrets, NewSecret(key))
-			}
-		}
-		text = text[at+len(start):]
 	}
-}
-
-// keyAt returns what has the form of an environment's key at the beginning of a text.
-func keyAt(env Environment, text string) (key string, found bool) {
-	length := len(env.keyPrefix()) + keyRandomLength + keyChecksumLength
-	if len(text) < length || !strings.HasPrefix(text, env.keyPrefix()) || !isBase62([]byte(text[len(env.keyPrefix()):length])) {
-		return "", false
-	}
-	return text[:length], true
+	return secrets
 }
 
 // ParseKeyHint reads the hint of a key as somebody typed it. It returns an [Error] with
@@ -435,9 +414,6 @@ func (s Secret) IsZero() bool { return s.text == nil }
 
 // String returns [redacted].
 func (s Secret) String() string { return redacted }
-
-// GoString returns [redacted].
-func (s Secret) GoString() string { return redacted }
 
 // Format writes [redacted] for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }

@@ -189,20 +189,3 @@ type Refusal struct {
 
 // Spent is how much of a quota was used.
 type Spent struct{ Used, Limit int64 }
-
-// RefusedByBan is the [Refusal.Reason] of a banned key.
-const RefusedByBan = "ban"
-
-// Reason returns what refused the requests: "minute", "day" or "ban"; "" for failures.
-func (r Refusal) Reason() string {
-	switch r.Code {
-	case CodeRateLimitExceeded:
-		return Minute.String()
-	case CodeDailyQuotaExceeded:
-		return Day.String()
-	case CodeKeyBanned:
-		return RefusedByBan
-	default:
-		return ""
-	}
-}
