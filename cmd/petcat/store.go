@@ -109,7 +109,7 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mode 
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock, Migrate: mode == mayMigrate})
+	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
 }
 
 // closing closes a store. It returns err if that is not nil, else the error of closing.

@@ -55,7 +55,7 @@ func Create(ctx context.Context, path string, from Source, program string, now t
 	if err == nil {
 		i, err = f.info()
 	}
-	return i, sqlite.FullDisk(errors.Join(err, f.Close()))
+	return i, sqlite.WithCause(errors.Join(err, f.Close()), path)
 }
 
 // Verify reads all of a backup. It returns one sentence for each fault, none for a sound
@@ -120,8 +120,8 @@ func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 	return f.tables(` AND t.name` + isData)
 }
 
-// isData is the condition that a table has data, and not what SQLite or the migrations keep.
-const isData = ` NOT IN ('goose_db_version', 'sqlite_sequence', 'sqlite_schema')`
+// isData is the condition that a table has data, and not the schema.
+const isData = ` <> 'sqlite_schema'`
 
 // tables returns the tables but checksum that meet a condition, in the order in which they
 // were created.
@@ -200,10 +200,6 @@ func (f *File) finish(ctx context.Context, program string, now time.Time) error 
 		return err
 	}
 	if err := store.Strip(f.file, now, program); err != nil {
-		return err
-	}
-	// When the schema was made says nothing about the data.
-	if _, err := f.file.Exec(`UPDATE goose_db_version SET tstamp = '1970-01-01 00:00:00'`); err != nil {
 		return err
 	}
 	sums, err := f.computed()

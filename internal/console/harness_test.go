@@ -73,7 +73,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 	must(t, err)
 	var list *catalog.Catalog
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{
-		Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true, Migrate: true,
+		Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true,
 		CategoriesCommitted: func(c []petcat.RevisedCategory) { list.Apply(c) },
 	})
 	must(t, err)

@@ -33,7 +33,7 @@ func open(ctx context.Context, data string) (*sqlite.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem(), Migrate: true})
+	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
 }
 
 // wantFinding checks that one of the findings is as bad as that, and says so.

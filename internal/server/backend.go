@@ -114,7 +114,7 @@ func (n *Node) openSQLite(ctx context.Context) (*backend, error) {
 	n.onClose(func(context.Context) error { return lock.Close() })
 	var list *catalog.Catalog
 	st, err := sqlite.Open(ctx, sqlite.Options{
-		Dir: dir, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true,
+		Dir: dir, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true,
 		// No category is written before list is set below.
 		CategoriesCommitted: func(created []petcat.RevisedCategory) { list.Apply(created) },
 		CommitObserved:      n.metrics.Commit,

@@ -31,7 +31,7 @@ func left(t *testing.T) (dir string) {
 // reader holds a snapshot of a database, as petcat backup does, until it is closed.
 func reader(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := open(dsn(path, "ro", nil), 1)
+	db, err := open(path, "ro", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +57,12 @@ func logSize(t *testing.T, dir string) int64 {
 }
 
 func TestStartEmptiesTheLogOfACrash(t *testing.T) {
-	for _, o := range []Options{{Serving: true}, {}} {
-		dir := left(t)
-		s := openAt(t, dir, o)
-		defer closeNow(t, s)
-		if size := s.WALBytes(); size != 0 {
-			t.Errorf("the log has %d bytes after the start", size)
-		}
-		wantNames(t, s, "Dogs")
+	s := openAt(t, left(t), Options{Serving: true})
+	defer closeNow(t, s)
+	if size := s.WALBytes(); size != 0 {
+		t.Errorf("the log has %d bytes after the start", size)
 	}
+	wantNames(t, s, "Dogs")
 }
 
 // Commits of a server whose sync failed may be in its log and in no more than memory: while
@@ -82,7 +79,7 @@ func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := logSize(t, dir)
-			wantOpenError(t, openError(settle(t.Context(), path, time.Millisecond), path), openerror.Locked)
+			wantOpenError(t, explain(settle(t.Context(), path, time.Millisecond), path), openerror.Locked)
 			if after := logSize(t, dir); after != before {
 				t.Fatalf("the log has %d bytes, and had %d", after, before)
 			}

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	driversqlite "modernc.org/sqlite"
-
 	"petcat/internal/store"
 )
 
@@ -22,45 +20,29 @@ const (
 	maxReaders = 4
 )
 
-// Settings of each connection. SQLite forgets them with the connection, so they
-// are part of the name that every connection is opened by. The journal mode is a
-// property of the file: see prepare.
-
-func writerPragmas() []string {
-	return append(commonPragmas(timeout), fmt.Sprintf("journal_size_limit(%d)", logBytes))
-}
-
-func readerPragmas() []string { return append(commonPragmas(timeout), "query_only(ON)") }
-
-// commonPragmas are those of every connection; it waits so long for locks.
-func commonPragmas(wait time.Duration) []string {
-	return []string{
-		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)",
-		"wal_autocheckpoint(0)", // see writer.checkpoint
-	}
-}
-
-// dsn returns the name to open a file by. mode is rw or ro; a read-only
-// connection also does not write when it is closed.
-func dsn(path, mode string, pragmas []string) string {
-	query := url.Values{"mode": {mode}, "_pragma": pragmas}
-	if mode != "ro" {
-		query.Set("_txlock", "immediate")
-	}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
-}
-
-// open returns a pool of at most n connections, none of which is closed for being
-// idle: a new one costs a read of the schema.
-func open(name string, n int) (*sql.DB, error) {
-	connector, err := driversqlite.NewConnector(name)
+// open returns a pool of at most n connections to a file, none of which is closed for being
+// idle: a new one costs a read of the schema. mode is rw or ro; a read-only connection also
+// does not write when it is closed. SQLite forgets settings with the connection, so they are
+// part of the name that each is opened by.
+func open(path, mode string, n int, settings ...string) (*sql.DB, error) {
+	query := url.Values{"mode": {mode}, "_pragma": settings, "_txlock": {"immediate"}}
+	name := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}
+	db, err := sql.Open("sqlite", name.String())
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: name of the database: %w", err)
 	}
-	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	return db, nil
+}
+
+// settings are those of a connection to a database that others may use; it waits so long
+// for their locks.
+func settings(wait time.Duration) []string {
+	return []string{
+		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)",
+		"wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logBytes), // see writer.checkpoint
+	}
 }
 
 // statements is what runs statements: the readers, or the writer in its transaction.
@@ -85,7 +67,7 @@ func (c conn) Exec(query string, args ...any) (int64, error) {
 
 func (c conn) ExecEach(query string, rows [][]any) error {
 	for _, args := range rows {
-		if _, err := c.ExecContext(c.ctx, query, args...); err != nil {
+		if _, err := c.Exec(query, args...); err != nil {
 			return err
 		}
 	}
@@ -126,6 +108,46 @@ func (c conn) QueryEach(row func(i int, scan store.Scan) error, query string, ar
 	return nil
 }
 
+// prepared implements [statements] on the writer's connection, and prepares each once. The
+// texts are constants, so there are few.
+type prepared struct {
+	on    *sql.Conn
+	texts map[string]*sql.Stmt
+}
+
+func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, err := p.prepare(ctx, query) //nolint:sqlclosecheck // closed with its connection
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(ctx, args...)
+}
+
+func (p prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := p.prepare(ctx, query) //nolint:sqlclosecheck // closed with its connection
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+func (p prepared) prepare(ctx context.Context, query string) (stmt *sql.Stmt, err error) {
+	stmt, ok := p.texts[query]
+	if !ok {
+		if stmt, err = p.on.PrepareContext(ctx, query); err == nil {
+			p.texts[query] = stmt
+		}
+	}
+	return stmt, err
+}
+
+func (p prepared) close() error {
+	for _, stmt := range p.texts {
+		_ = stmt.Close()
+	}
+	return p.on.Close()
+}
+
 // dialect is what only SQLite writes so.
 func dialect() store.Dialect {
 	return store.Dialect{
@@ -134,36 +156,4 @@ func dialect() store.Dialect {
 		// that somebody waits for.
 		CleanRows: 500,
 	}
-}
-
-// engine implements [store.Database].
-type engine struct{ s *Store }
-
-// submit commits an operation in the next group.
-func (e engine) submit(ctx context.Context, o *op) error {
-	if err := store.SubmitError(e.s.group.Submit(ctx, o)); err != nil {
-		return err
-	}
-	return o.outcome
-}
-
-func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
-	return translate(e.submit(ctx, &op{change: fn, account: w.Account}), w.Doing)
-}
-
-func (e engine) Create(ctx context.Context, c *store.Create) error {
-	return translate(createError(e.submit(ctx, &op{create: c, account: c.Account})), "create category")
-}
-
-// Write is Change: nobody else can write meanwhile in any case.
-func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error { return fn(t.Conn) })
-}
-
-func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return translate(fn(conn{ctx, e.s.readers}), doing)
-}
-
-func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
-	return translate(conn{ctx, e.s.readers}.Query(row, query, args...), doing)
 }

@@ -75,7 +75,7 @@ func dies(dir string, committed bool) error {
 	}
 	if !committed {
 		hook := func() int32 { kill(); return 0 }
-		if err := s.writer.conn.Raw(func(raw any) error { raw.(driversqlite.HookRegisterer).RegisterCommitHook(hook); return nil }); err != nil {
+		if err := s.prepared.on.Raw(func(raw any) error { raw.(driversqlite.HookRegisterer).RegisterCommitHook(hook); return nil }); err != nil {
 			return err
 		}
 	}

@@ -4,13 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"time"
-
-	"github.com/pressly/goose/v3"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -18,12 +13,6 @@ import (
 	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
-
-// A file that nobody else has open, such as a backup, needs neither a log nor syncs while it
-// is written: its writer syncs it in the end, or throws it away.
-func draftPragmas() []string {
-	return []string{"journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)"}
-}
 
 // File is an open database file that no server uses.
 type File struct {
@@ -40,157 +29,109 @@ func (f *File) Close() error {
 	return f.db.Close()
 }
 
-// EditFile opens a database file that nobody else has open, for writing. An empty file gets
-// the tables of the schema, and an older one is brought up to date.
-func EditFile(ctx context.Context, path string) (*File, error) {
-	db, err := open(dsn(path, "rw", draftPragmas()), 1)
+// openFile opens a file on which check finds nothing.
+func openFile(ctx context.Context, path, mode string, check func(*sql.DB) error, settings ...string) (*File, error) {
+	db, err := open(path, mode, 1, settings...)
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err == nil {
-		err = identify(ctx, db, path)
-	}
-	if err == nil {
-		err = migrate(ctx, db, files, path, true)
-	}
-	if err != nil {
+	if err := check(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &File{conn{ctx, db}, db}, nil
+}
+
+// EditFile opens a database file that nobody else has open, for writing. An empty file gets
+// the tables of the schema, and an older one is brought up to date. It needs neither a log nor
+// syncs: its writer syncs it in the end, or throws it away.
+func EditFile(ctx context.Context, path string) (*File, error) {
+	check := func(db *sql.DB) error { return migrate(ctx, db, path, migrations) }
+	return openFile(ctx, path, "rw", check, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
 }
 
 // ReadBackup opens a backup, to which nobody writes. It returns an [openerror.Error] if it is
 // not of petcat, of a newer version, or not finished.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
-	db, err := open(dsn(path, "ro", readerPragmas())+"&immutable=1", 1)
-	if err != nil {
-		return nil, err
-	}
-	if err := identifyBackup(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &File{conn{ctx, db}, db}, nil
+	return openFile(ctx, path, "ro", func(db *sql.DB) error { return identifyBackup(ctx, db) }, settings(timeout)...)
 }
 
 func identifyBackup(ctx context.Context, db *sql.DB) error {
-	var id, version, sums int64
-	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil || id != applicationID {
+	const query = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema WHERE name = 'checksum')
+		FROM pragma_application_id, pragma_user_version`
+	var id, version, sums int
+	err := db.QueryRowContext(ctx, query).Scan(&id, &version, &sums)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil || id != applicationID {
 		return openerror.Errorf(openerror.Foreign, err, "it is not a backup of petcat, or its beginning is damaged")
 	}
-	known, err := lastMigration()
-	if err != nil {
-		return err
-	}
-	const query = `SELECT max(version_id), (SELECT count(*) FROM sqlite_schema WHERE name = 'checksum') FROM goose_db_version`
-	err = db.QueryRowContext(ctx, query).Scan(&version, &sums)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return openerror.Errorf(openerror.Foreign, err, "it is damaged (%v)", err)
-	case version > known:
-		return openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
-	case sums == 0:
+	if sums == 0 {
 		return openerror.Errorf(openerror.Foreign, nil, "it is not a finished backup (it has no table checksum)")
-	default:
-		return nil
 	}
+	known, err := fs.Glob(migrations, "migrations/*.sql")
+	if err == nil && version > len(known) { // what this program does not know would be lost
+		err = openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, len(known))
+	}
+	return err
 }
 
-// lastMigration returns the number of the newest migration.
-func lastMigration() (last int64, err error) {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	for _, name := range names {
-		n, err := goose.NumericComponent(name)
-		if err != nil {
-			return 0, err
-		}
-		last = max(last, n)
-	}
-	return last, err
-}
+// copyInto copies a database into an empty file.
+const copyInto = "VACUUM INTO ?"
 
 // Backup copies the database into an empty file, as of one moment, on a connection of its
 // own. The writer goes on; until the end, the write-ahead log can only grow.
-func (s *Store) Backup(ctx context.Context, to store.Copy) (err error) {
-	db, err := open(dsn(s.path, "ro", commonPragmas(timeout)), 1)
-	if err != nil {
-		return err
+func (s *Store) Backup(ctx context.Context, to store.Copy) error {
+	db, err := open(s.path, "ro", 1, settings(timeout)...)
+	if err == nil {
+		_, err = db.ExecContext(ctx, copyInto, to.Path())
+		err = errors.Join(WithCause(err, to.Path()), db.Close())
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to.Path()); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return translate(FullDisk(err), "copy the database")
-	}
-	return nil
+	return s.translate(err, "copy the database")
 }
 
 // Restore puts a copy of a backup into a data directory without data. After an error there
 // is still no data. The caller holds the server's lock.
-func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, file string, c clock.Clock) error {
-	lock, err := dir.LockMigration(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }()
+func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, path string, c clock.Clock) error {
 	draft, err := dir.DraftDatabase()
 	if err != nil {
 		return err
 	}
 	defer draft.Discard()
-	if err := copyFile(ctx, draft, file); err != nil {
-		return err
-	}
-	f, err := EditFile(ctx, draft.Name())
-	if err == nil {
-		err = errors.Join(markRestored(f, by, store.Now(c)), f.Close())
-	}
-	if err != nil {
-		return FullDisk(err)
+	if err := restore(ctx, draft.Name(), by, path, store.Now(c)); err != nil {
+		return WithCause(err, draft.Name())
 	}
 	return draft.Keep()
 }
 
-func copyFile(ctx context.Context, to io.Writer, path string) error {
-	from, err := os.Open(path)
+// restore copies a backup into an empty file, and turns it into a database that can be served.
+func restore(ctx context.Context, into string, by petcat.Actor, path string, at time.Time) error {
+	from, err := ReadBackup(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = from.Close() }()
-	_, err = io.Copy(to, readerFunc(func(b []byte) (int, error) {
-		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
-		}
-		return from.Read(b)
-	}))
-	return err
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
-
-// markRestored turns a backup into a database that can be served.
-func markRestored(f *File, by petcat.Actor, at time.Time) error {
-	for _, statement := range []string{"BEGIN", "DROP TABLE checksum"} {
-		if _, err := f.Exec(statement); err != nil {
-			return err
-		}
-	}
-	if err := store.NewTx(f, at, store.Sequences{}).Restored(by); err != nil {
+	_, err = from.Exec(copyInto, into)
+	if err := errors.Join(err, from.Close()); err != nil {
 		return err
 	}
-	_, err := f.Exec("COMMIT")
-	return err
+	f, err := EditFile(ctx, into)
+	if err != nil {
+		return err
+	}
+	_, err = f.Exec("BEGIN; DROP TABLE checksum")
+	if err == nil {
+		err = store.NewTx(f, at, store.Sequences{}).Restored(by)
+	}
+	if err == nil {
+		_, err = f.Exec("COMMIT")
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Integrity asks SQLite for damage of the file, and returns one sentence for each finding.
 func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
 	findings, err = integrity(conn{ctx, s.readers})
-	return findings, translate(err, "check the file")
+	return findings, s.translate(err, "check the file")
 }
 
 // Integrity is [Store.Integrity] for a file.
@@ -207,14 +148,13 @@ func integrity(c store.Conn) (findings []string, err error) {
 	}, `PRAGMA integrity_check(20)`)
 	if err == nil && len(findings) == 0 { // a damaged file has nothing true to say of references
 		err = c.Query(func(scan store.Scan) error {
-			var table, parent string
-			var row, number sql.Null[int64]
-			err := scan(&table, &row, &parent, &number)
-			findings = append(findings, fmt.Sprintf("%s: row %d refers to a row of %s that does not exist", table, row.V, parent))
+			var text string
+			err := scan(&text)
+			findings = append(findings, text)
 			return err
-		}, `PRAGMA foreign_key_check`)
+		}, `SELECT format('%s: row %d refers to a row of %s that does not exist', "table", rowid, parent) FROM pragma_foreign_key_check`)
 	}
-	if classOf(err) == damaged { // some damage stops the check itself
+	if kindOf(err) == openerror.Damaged { // some damage stops the check itself
 		return append(findings, "the file is damaged: "+err.Error()), nil
 	}
 	return findings, err

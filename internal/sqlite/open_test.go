@@ -91,7 +91,7 @@ func filled(t *testing.T) string {
 // execute changes a database behind the store's back.
 func execute(t *testing.T, path, query string) {
 	t.Helper()
-	db, err := open(dsn(path, "rwc", nil), 1)
+	db, err := open(path, "rwc", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,9 +111,6 @@ func TestRefusals(t *testing.T) {
 		want    openerror.Kind
 	}{
 		{"another environment", func(*testing.T, string) {}, Options{Environment: petcat.Staging}, openerror.OtherEnvironment},
-		{"a newer schema", func(t *testing.T, path string) {
-			execute(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
-		}, Options{}, openerror.NewerSchema},
 		{"a text file", func(t *testing.T, path string) {
 			write(t, path, bytes.Repeat([]byte("All work and no play. "), 1000))
 		}, Options{}, openerror.Damaged},
@@ -197,9 +194,9 @@ func TestLibrary(t *testing.T) {
 func TestSettingsOfEachConnection(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
-	settings := func(conn *sql.Conn) map[string]string {
+	in := func(conn *sql.Conn) map[string]string {
 		got := make(map[string]string)
-		for _, name := range []string{"journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only", "wal_autocheckpoint"} {
+		for _, name := range []string{"journal_mode", "synchronous", "foreign_keys", "busy_timeout", "wal_autocheckpoint"} {
 			var value string
 			if err := conn.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&value); err != nil {
 				t.Fatal(err)
@@ -208,18 +205,18 @@ func TestSettingsOfEachConnection(t *testing.T) {
 		}
 		return got
 	}
-	want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "0", "query_only": "0", "wal_autocheckpoint": "0"}
-	if diff := cmp.Diff(want, settings(s.writer.conn)); diff != "" {
+	want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "0", "wal_autocheckpoint": "0"}
+	if diff := cmp.Diff(want, in(s.prepared.on)); diff != "" {
 		t.Errorf("the writer (-want +got):\n%s", diff)
 	}
-	want["query_only"], want["busy_timeout"] = "1", "5000"
+	want["busy_timeout"] = "5000"
 	for range maxReaders {
 		conn, err := s.readers.Conn(t.Context()) // held, so that each is another one
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		if diff := cmp.Diff(want, settings(conn)); diff != "" {
+		if diff := cmp.Diff(want, in(conn)); diff != "" {
 			t.Errorf("a reader (-want +got):\n%s", diff)
 		}
 		if _, err := conn.ExecContext(t.Context(), "DELETE FROM meta"); err == nil {
@@ -269,37 +266,32 @@ func TestManyOpenFreshDataAtOnce(t *testing.T) {
 	}
 }
 
-func TestUnfinishedFirstStartIsFinished(t *testing.T) {
-	for _, tt := range []struct{ name, query string }{
-		{"only marked", "PRAGMA application_id = 1885561204"}, // "pcat"
-		{"only the table of versions", "PRAGMA application_id = 1885561204; CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now'))); INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1)"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			execute(t, filepath.Join(dir, database), tt.query)
-			s := openAt(t, dir, Options{})
-			defer closeNow(t, s)
-			create(t, s, "Dogs")
-		})
-	}
-}
-
-// TestOlderSchema: only who may migrates.
-func TestOlderSchema(t *testing.T) {
-	path := filepath.Join(filled(t), database)
-	db, err := sql.Open("sqlite", path)
+// TestMigrations: a file that has had fewer migrations gets the others, and one that has had
+// more, of a newer version, is served.
+func TestMigrations(t *testing.T) {
+	dir := filled(t)
+	path := filepath.Join(dir, database)
+	first, err := migrations.ReadFile("migrations/0001_initial.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	files := fstest.MapFS{"0001_initial.sql": {}, "0002_next.sql": {Data: []byte("-- +goose Up\nCREATE TABLE next (id INTEGER);")}}
-	wantOpenError(t, migrate(t.Context(), db, files, path, false), openerror.OlderSchema)
+	files := fstest.MapFS{"migrations/0001_initial.sql": {Data: first}, "migrations/0002_next.sql": {Data: []byte("CREATE TABLE next (id INTEGER);")}}
+	db, err := open(path, "rw", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		if err := migrate(t.Context(), db, files, path, true); err != nil {
+		if err := migrate(t.Context(), db, path, files); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 	execute(t, path, "INSERT INTO next VALUES (1)")
+	s := openAt(t, dir, Options{Serving: true})
+	defer closeNow(t, s)
+	create(t, s, "Dogs")
 }
 
 func TestUnusualPath(t *testing.T) {

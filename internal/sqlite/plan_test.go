@@ -20,7 +20,7 @@ type watched struct {
 }
 
 func (w watched) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return translate(fn(conn{ctx, explained{w.s.readers, w.plan}}), doing)
+	return w.translate(fn(conn{ctx, explained{w.readers, w.plan}}), doing)
 }
 
 type explained struct {

@@ -1,11 +1,31 @@
+// Package sqlite stores everything in one SQLite file: it provides connections,
+// commits and migrations, and package store the operations.
+//
+// All writes go through one goroutine with one connection (writer.go),
+// which commits whatever is waiting as one transaction: rows, revisions, idempotency
+// keys and audit entries together, synced to the disk before any response. What the
+// domain refuses is rolled back alone. Reads have connections of their own,
+// which cannot write. Other processes, such as the command line, may open the same
+// file at the same time.
+//
+// It refuses to open a file that is not a petcat database, is damaged or belongs to
+// another environment, and to run with weaker durability than it promises; an
+// [openerror.Error] says which, and what to do.
+//
+// When the disk is full, read-only or locked for long, writes fail with
+// service_unavailable and recover by themselves; a quota and a limit of the size of files
+// are like a full disk. After an error of the disk itself, or of its sync, or when the file
+// is no longer where it was, nothing is written any more: all writes fail, and
+// [Store.Failed] tells the program to end, so that its next start begins with what is on
+// the disk. errors.go says which error is which.
 package sqlite
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +43,6 @@ type Options struct {
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
 	Logger      *slog.Logger // nil: no log
-	// Migrate says that an older schema is brought up to date; without it, data
-	// that has one is refused. What is empty gets the newest in any case.
-	Migrate bool
 	// Serving says that the caller holds the directory's server lock: it alone
 	// cleans up, at the start and in the background.
 	Serving bool
@@ -36,28 +53,26 @@ type Options struct {
 	// CommitObserved, when set, is told the size of each group of writes and how
 	// long it took.
 	CommitObserved func(group int, d time.Duration)
-	// Queue is how many writes may wait; 0: groupcommit.DefaultQueue.
-	Queue int
 }
 
 // Store keeps everything in one SQLite file. It is safe for concurrent use.
 type Store struct {
 	*store.Store
-	options Options
-	path    string
-	writer  *writer
-	group   *groupcommit.Committer[*op]
-	readers *sql.DB
-	refused atomic.Bool // the last write found no room, or no right to write
+	options         Options
+	path            string
+	writes, readers *sql.DB
+	prepared        prepared // on the one connection of writes
+	writer          *writer
+	group           *groupcommit.Committer[*op]
+	refused         atomic.Bool // the last write found no room, or no right to write
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
-	close      func() error       // closes once
 }
 
-// Open opens the database in a data directory, and makes it, or brings its schema
-// up to date if it may. It returns an [openerror.Error] for a database that
-// cannot be used, and what package datadir returns.
+// Open opens the database in a data directory, makes it if there is none, and brings its
+// schema up to date. It returns an [openerror.Error] for a database that cannot be used, and
+// what package datadir returns.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -66,68 +81,76 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := o.Dir.LockMigration(ctx)
-	if err != nil {
-		return nil, err
+	s := &Store{options: o, path: path}
+	if o.Serving {
+		err = settle(ctx, path, timeout)
 	}
-	defer func() { _ = lock.Close() }()
-	s, err := openStore(ctx, path, o)
-	return s, openError(err, path)
-}
-
-func openStore(ctx context.Context, path string, o Options) (_ *Store, err error) {
-	if err := settleFor(ctx, path, o.Serving); err != nil {
-		return nil, err
+	if err == nil {
+		s.writes, err = open(path, "rw", 1, settings(timeout)...)
 	}
-	db, err := open(dsn(path, "rw", writerPragmas()), 1)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.readers, err = open(path, "ro", maxReaders, settings(timeout)...)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, db.Close())
+	if err == nil {
+		if err = s.prepare(ctx); err != nil {
+			err = errors.Join(err, s.readers.Close(), s.writes.Close())
 		}
-	}()
-	m, err := prepare(ctx, db, path, o.Migrate, o.Environment, o.Clock.Read().Time())
-	if err != nil {
-		return nil, err
 	}
-	w, err := newWriter(ctx, db, path, o)
 	if err != nil {
-		return nil, err
+		return nil, explain(err, path)
 	}
-	readers, err := open(dsn(path, "ro", readerPragmas()), maxReaders)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{options: o, path: path, writer: w, readers: readers}
-	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
-	s.start()
+	s.start(context.WithoutCancel(ctx))
 	return s, nil
 }
 
+// prepare makes sure that the file is ours and has a write-ahead log and all tables, and
+// makes the writer.
+func (s *Store) prepare(ctx context.Context) error {
+	if err := migrate(ctx, s.writes, s.path, migrations); err != nil {
+		return err
+	}
+	// A setting of the file, which stays.
+	if _, err := s.writes.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+		return err
+	}
+	m, err := store.ReadMeta(conn{ctx, s.writes}, s.options.Environment, s.options.Clock.Read().Time())
+	if err != nil {
+		return err
+	}
+	s.Store = store.New(engine{s}, dialect(), m, s.options.Clock)
+	file, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	c, err := s.writes.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	s.prepared = prepared{c, make(map[string]*sql.Stmt)}
+	s.writer = &writer{
+		conn: conn{context.WithoutCancel(ctx), s.prepared},
+		file: file, tries: int(timeout / time.Millisecond),
+	}
+	return s.writer.exec("PRAGMA busy_timeout = 0") // from here on, lock waits
+}
+
 // start runs the writer and, for a server, the cleaning.
-func (s *Store) start() {
+func (s *Store) start(ctx context.Context) {
 	s.group = groupcommit.New(groupcommit.Options[*op]{
 		Commit:  s.commit,
 		Clock:   s.options.Clock,
 		Observe: s.options.CommitObserved,
 		Owner:   func(o *op) uint64 { return uint64(o.account) },
-		Queue:   s.options.Queue,
 	})
-	var ctx context.Context
-	ctx, s.stop = context.WithCancel(s.writer.life)
+	ctx, s.stop = context.WithCancel(ctx)
 	if s.options.Serving {
 		s.background.Go(func() { store.RunClean(ctx, s.options.Logger, s.Clean) })
 	}
-	s.close = sync.OnceValue(s.shut)
 }
 
 // Close commits what is waiting, moves the write-ahead log into the database and
 // closes it. No other call may follow or be under way.
-func (s *Store) Close() error { return s.close() }
-
-func (s *Store) shut() error {
+func (s *Store) Close() error {
 	s.stop()
 	s.background.Wait()
 	s.group.Close()
@@ -135,70 +158,42 @@ func (s *Store) shut() error {
 		// The last connection to be closed moves the log into the database. After
 		// a failure of the disk nothing is to be written, so the readers go last:
 		// they cannot.
-		return errors.Join(s.writer.close(), s.readers.Close())
+		return errors.Join(s.prepared.close(), s.writes.Close(), s.readers.Close())
 	}
-	return translate(errors.Join(s.readers.Close(), s.writer.close()), "close")
+	return s.translate(errors.Join(s.readers.Close(), s.prepared.close(), s.writes.Close()), "close")
 }
 
-// commit makes a group durable. It is the committer's function.
-func (s *Store) commit(group []*op) error {
-	err := s.commitTogether(group)
-	if err != nil && classOf(err) == statement && len(group) > 1 {
-		// One of them is wrong, and the others must not fail with it.
-		err = s.commitEach(group)
-	}
-	if err == nil && s.options.Serving {
-		err = s.checkpoint()
-	}
-	for _, o := range group {
-		if o.change == nil {
-			s.Release(o.create)
-		}
-	}
-	c := classOf(err)
-	s.refused.Store(c == full || c == unwritable)
-	if c >= damaged {
-		s.options.Logger.Error("writes are stopped after a disk failure: restart the program to recover from what is on disk", "error", err)
-	}
-	return groupError(err)
+// engine implements [store.Database].
+type engine struct{ *Store }
+
+func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
+	return e.submit(ctx, w.Doing, &op{change: fn, account: w.Account})
 }
 
-func (s *Store) commitTogether(group []*op) error {
-	changed, err := s.writer.commit(group)
-	if err == nil && len(changed) > 0 && s.options.CategoriesCommitted != nil {
-		s.options.CategoriesCommitted(changed)
-	}
-	return err
+func (e engine) Create(ctx context.Context, c *store.Create) error {
+	return e.submit(ctx, "create category", &op{create: c, account: c.Account})
 }
 
-// commitEach gives each operation a transaction of its own. An error that concerns one of
-// them alone becomes its outcome.
-func (s *Store) commitEach(group []*op) error {
-	for i, o := range group {
-		err := s.commitTogether(group[i : i+1])
-		if err != nil && classOf(err) != statement {
-			return err
-		}
-		if err != nil {
-			o.outcome = err
-		}
-	}
-	return nil
+// Write is Change: nobody else can write meanwhile in any case.
+func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error { return fn(t.Conn) })
 }
 
-// checkpoint keeps the log short. Without room that has to wait.
-func (s *Store) checkpoint() error {
-	err := s.writer.checkpoint()
+// submit commits an operation in the next group.
+func (e engine) submit(ctx context.Context, doing string, o *op) error {
+	err := store.SubmitError(e.group.Submit(ctx, o))
 	if err == nil {
-		return nil
+		err = o.outcome
 	}
-	switch classOf(err) {
-	case full, locked, unwritable, passing:
-		s.options.Logger.Warn("the checkpoint failed; the write-ahead log grows until one succeeds; nothing is lost", "error", err)
-		return nil
-	default:
-		return fmt.Errorf("checkpoint: %w: %w", errUnknown, err)
-	}
+	return e.translate(err, doing)
+}
+
+func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return e.translate(fn(conn{ctx, e.readers}), doing)
+}
+
+func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
+	return e.translate(conn{ctx, e.readers}.Query(row, query, args...), doing)
 }
 
 // Failed is closed when the store has stopped writing for good; [Store.Err] then
@@ -229,7 +224,7 @@ func (s *Store) WALBytes() int64 { return fileSize(s.path + "-wal") }
 func (s *Store) Check(ctx context.Context) error {
 	var one int
 	if err := s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one); err != nil {
-		return translate(err, "check")
+		return s.translate(err, "check")
 	}
 	if s.refused.Load() {
 		// Its outcome is noted where writes are committed.

@@ -79,7 +79,7 @@ func TestLockedDatabaseHealsByItself(t *testing.T) {
 	if err := s.Change(t.Context(), "shorten the timeout", func(*store.Tx) error { s.writer.tries = 1; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	other, err := open(dsn(filepath.Join(dir, database), "rw", nil), 1)
+	other, err := open(filepath.Join(dir, database), "rw", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,29 +246,4 @@ func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
 	if err != nil || !repeated.Replayed {
 		t.Errorf("the repetition: %+v, %v, want the category that was made after all", repeated, err)
 	}
-}
-
-func TestFullQueueFreesTheIdempotencyKey(t *testing.T) {
-	dir := t.TempDir()
-	s := openAt(t, dir, Options{Queue: 1})
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_ = s.Change(t.Context(), "hold the writer", func(*store.Tx) error { close(entered); <-proceed; return nil })
-	})
-	<-entered
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := tryCreate(gone, t, s, "fills the queue", "")
-	wantUnavailable(t, err)
-	for range 2 { // the second time it is not in progress either
-		_, err = tryCreate(t.Context(), t, s, "Dogs", "k")
-		wantUnavailable(t, err)
-	}
-	close(proceed)
-	wg.Wait()
-	closeNow(t, s) // drains the queue
-	again := openAt(t, dir, Options{})
-	defer closeNow(t, again)
-	wantNames(t, again, "fills the queue")
 }

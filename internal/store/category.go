@@ -39,7 +39,7 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 		if groupcommit.Refused(err) {
 			s.Release(o)
 		}
-		return petcat.CreatedCategory{}, err
+		return petcat.CreatedCategory{}, callerError(err, "retry it later with the same Idempotency-Key")
 	}
 	return o.Created, nil
 }

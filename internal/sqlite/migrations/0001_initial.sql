@@ -1,6 +1,6 @@
--- +goose Up
 -- Moments are Unix milliseconds, days are counted from the epoch. A revision is
 -- that of a row's last change.
+PRAGMA application_id = 1885561204; -- "pcat"
 
 -- What this file is. Written once.
 CREATE TABLE meta (
@@ -102,18 +102,14 @@ CREATE TABLE audit (
 
 -- Audit entries are only appended. Who owns the file can drop these triggers: they stop
 -- mistakes, and the chain of hashes shows the rest.
--- +goose StatementBegin
 CREATE TRIGGER audit_not_updated BEFORE UPDATE ON audit
 BEGIN
 	SELECT RAISE(ABORT, 'audit entries are never changed');
 END;
--- +goose StatementEnd
--- +goose StatementBegin
 CREATE TRIGGER audit_not_deleted BEFORE DELETE ON audit
 BEGIN
 	SELECT RAISE(ABORT, 'audit entries are never deleted');
 END;
--- +goose StatementEnd
 
 CREATE TABLE pets (
 	id          INTEGER PRIMARY KEY,
