@@ -65,8 +65,8 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		return res, err
 	}
 	if err := decode(res.body, out); err != nil {
-		r.unknown = true
-		return res, r.failed(fmt.Errorf("the response with status %d is not the service's: %w", res.Status, err), nil)
+		r.unknownSince = now()
+		return res, r.failed(&ConnectionError{Err: fmt.Errorf("the response with status %d is not the service's: %w", res.Status, err)}, nil)
 	}
 	return res, nil
 }
@@ -77,11 +77,10 @@ func decode(body []byte, out any) error {
 	if err := json.Unmarshal(body, out); err != nil {
 		return err
 	}
-	if r, ok := out.(resource); ok && r.id() <= 0 {
-		return errors.New("it has no id")
-	}
-	if string(bytes.TrimSpace(body)) == "null" {
-		return errors.New("it is null")
+	one, isOne := out.(resource)
+	all, isList := out.(interface{ valid() bool })
+	if isOne && one.id() <= 0 || isList && !all.valid() || string(bytes.TrimSpace(body)) == "null" {
+		return errors.New("what was asked for is not in it")
 	}
 	return nil
 }
@@ -93,8 +92,9 @@ type call struct {
 
 	method, path, url string
 	body              []byte // nil: none
-	// unknown says that a request may have been carried out although no response says so.
-	unknown bool
+	// unknownSince is when the first request was sent that may have been carried out
+	// although no response says so. It is zero if there is none.
+	unknownSince time.Time
 }
 
 // do sends requests until one succeeds, or fails in a way that a retry cannot change.
@@ -105,11 +105,18 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 		if err != nil {
 			return nil, r.failed(err, last)
 		}
+		sent := now()
+		if r.expired(sent) {
+			pass.unanswered()
+			return nil, r.failed(last, nil)
+		}
 		res, err := r.send(ctx, pass)
-		if err == nil || r.unknown && r.method == http.MethodDelete && isStatus(err, http.StatusNotFound) {
+		if err == nil || r.unknown() && r.method == http.MethodDelete && isStatus(err, http.StatusNotFound) {
 			return res, nil // not found: an earlier request of this call deleted it
 		}
-		r.unknown = r.unknown || mayHaveHappened(err)
+		if !r.unknown() && mayHaveHappened(err) {
+			r.unknownSince = sent
+		}
 		if n > r.retries || ctx.Err() != nil || !r.mayRetry(err) {
 			return res, r.failed(err, nil)
 		}
@@ -126,6 +133,18 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 			return res, r.failed(stopped, err)
 		}
 	}
+}
+
+func (r *call) unknown() bool { return !r.unknownSince.IsZero() }
+
+// keyLife is how long a create is repeated with one idempotency key. The service keeps the
+// key for 24 hours; after that, the request would create a second category.
+const keyLife = 23 * time.Hour
+
+// expired reports whether the service may have forgotten the idempotency key, with which an
+// earlier request may have been carried out.
+func (r *call) expired(at time.Time) bool {
+	return r.header.Get(headerIdempotencyKey) != "" && r.unknown() && at.Sub(r.unknownSince) > keyLife
 }
 
 // enter passes the gate. The pass of a request that counts in no window is nil.
@@ -147,7 +166,7 @@ func (r *call) failed(why, last error) error {
 	default:
 		err = fmt.Errorf("%w; the last request: %w", err, last)
 	}
-	if r.unknown && r.method != http.MethodGet {
+	if r.unknown() && r.method != http.MethodGet {
 		err = fmt.Errorf("%w; %w", err, ErrOutcomeUnknown)
 	}
 	return err

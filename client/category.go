@@ -85,9 +85,9 @@ func (s *Categories) Delete(ctx context.Context, id int64, options ...Option) (*
 // whose Create has returned before, on any node. Only while the service cannot reach its
 // database, it may be up to 30 seconds old.
 func (s *Categories) List(ctx context.Context, options ...Option) ([]Category, *Response, error) {
-	var list []Category
-	res, err := s.client.Do(ctx, http.MethodGet, categoriesPath, nil, &list, options...)
-	return list, res, err
+	var all list[Category]
+	res, err := s.client.Do(ctx, http.MethodGet, categoriesPath, nil, &all, options...)
+	return all, res, err
 }
 
 // ListIfChanged is List for a program that has a list, whose Response had an ETag. If the list

@@ -242,13 +242,11 @@ func (p *pass) unanswered() {
 }
 
 // spent returns the error that the service would answer with while no requests of a window
-// remain, and within which time clients are to send again after its end. The headers do not
-// name the window: one that ends in more than a minute is the day.
+// remain, and within which time clients are to send again after its end.
 func spent(l Limits) (why *Error, spread time.Duration) {
-	why = &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded, Message: fmt.Sprintf("all %d requests of the minute are used", l.Limit)}
-	if l.ends.Sub(now()) <= time.Minute+time.Second {
-		return why, firstSpread
+	code, window, spread := CodeRateLimitExceeded, "minute", firstSpread
+	if l.day {
+		code, window, spread = CodeDailyQuotaExceeded, "day", maxSpread
 	}
-	why.Code, why.Message = CodeDailyQuotaExceeded, fmt.Sprintf("all %d requests of the day are used", l.Limit)
-	return why, maxSpread
+	return &Error{Status: http.StatusTooManyRequests, Code: code, Message: fmt.Sprintf("all %d requests of the %s are used", l.Limit, window)}, spread
 }

@@ -1,12 +1,15 @@
 package petcat
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,15 +17,24 @@ import (
 // resource is what the service assigns ids to.
 type resource interface{ id() int64 }
 
+// list is an array of them.
+type list[T resource] []T
+
+// valid reports whether it is an array at all, whose elements have ids.
+func (l list[T]) valid() bool {
+	return l != nil && !slices.ContainsFunc(l, func(v T) bool { return v.id() <= 0 })
+}
+
 func pathOf(list string, id int64) string { return list + "/" + strconv.FormatInt(id, 10) }
 
 // one calls an operation that returns one resource.
-func one[T resource](ctx context.Context, c *Client, method, path string, in any, options []Option) (v T, res *Response, err error) {
-	res, err = c.Do(ctx, method, path, in, &v, options...)
+func one[T resource](ctx context.Context, c *Client, method, path string, in any, options []Option) (T, *Response, error) {
+	var v, none T
+	res, err := c.Do(ctx, method, path, in, &v, options...)
 	if err != nil {
-		v = *new(T) // what was decoded of it
+		return none, res, err
 	}
-	return v, res, err
+	return v, res, nil
 }
 
 // PageOptions says how a list is read in pages.
@@ -41,17 +53,16 @@ const maxPage = 1000
 func all[T resource](ctx context.Context, c *Client, path string, filter url.Values, p PageOptions, options []Option) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := maps.Clone(filter)
-		query.Set("limit", strconv.Itoa(p.Limit))
-		if p.Limit == 0 {
-			query.Set("limit", strconv.Itoa(maxPage))
-		}
+		limit := cmp.Or(p.Limit, maxPage)
+		query.Set("limit", strconv.Itoa(limit))
 		for after, more := p.After, true; more; {
 			if after > 0 {
 				query.Set("after", strconv.FormatInt(after, 10))
 			}
-			var page []T
+			var page list[T]
 			res, err := c.Do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page, options...)
-			more = err == nil && strings.Contains(strings.ReplaceAll(res.Header.Get("Link"), `"`, ""), "rel=next")
+			// A proxy may have dropped the link of a full page.
+			more = err == nil && (len(page) >= limit || strings.Contains(strings.ReplaceAll(res.Header.Get("Link"), `"`, ""), "rel=next"))
 			last := after
 			for _, element := range page {
 				last = element.id()
@@ -59,8 +70,8 @@ func all[T resource](ctx context.Context, c *Client, path string, filter url.Val
 					return
 				}
 			}
-			if more && last <= after {
-				err = errors.New("petcat: GET " + path + ": the next page is the same page")
+			if more = more && len(page) > 0; more && last <= after {
+				err = fmt.Errorf("petcat: GET %s: %w", path, &ConnectionError{Err: errors.New("the next page is the same page")})
 			}
 			if err != nil {
 				yield(*new(T), err)

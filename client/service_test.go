@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,9 +99,6 @@ func (s *service) answer(r *http.Request, body []byte) reply {
 	}
 	s.minute.rollOver(now)
 	s.day.rollOver(now)
-	if r.URL.Path == "/v1/usage" {
-		return s.limits(s.usage(), now)
-	}
 	if refusal, refused := s.admit(now); refused {
 		return s.limits(refusal, now)
 	}
@@ -167,28 +163,17 @@ func secondsUntil(now time.Time, unix int64) int64 {
 
 // operation answers a request that was admitted.
 func (s *service) operation(r *http.Request, body []byte) reply {
-	id, below := strings.CutPrefix(r.URL.Path, "/v1/categories/")
-	switch {
-	case r.URL.Path == "/v1/categories" && r.Method == http.MethodGet:
+	switch r.Method + r.URL.Path {
+	case "GET/v1/categories":
 		return s.list(r)
-	case r.URL.Path == "/v1/categories" && r.Method == http.MethodPost:
+	case "POST/v1/categories":
 		return s.create(r, body)
-	case below:
-		n, _ := strconv.ParseInt(id, 10, 64)
-		if i := slices.IndexFunc(s.categories, func(c petcat.Category) bool { return c.ID == n }); i >= 0 {
-			return s.single(r, i, body)
-		}
 	}
 	return failure(http.StatusNotFound, petcat.CodeNotFound, "there is no such resource")
 }
 
 func (s *service) list(r *http.Request) reply {
 	a := success(http.StatusOK, nil)
-	a.header["ETag"] = fmt.Sprintf(`"list-%d-%d"`, s.lastID, len(s.categories))
-	if r.Header.Get("If-None-Match") == a.header["ETag"] {
-		a.status = http.StatusNotModified
-		return a
-	}
 	limit, _ := strconv.Atoi(r.FormValue("limit"))
 	after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64)
 	page := []petcat.Category{}
@@ -213,7 +198,7 @@ func (s *service) create(r *http.Request, body []byte) reply {
 			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, "use a new key for a new request")
 		}
 		a := success(http.StatusCreated, nil)
-		a.header["ETag"], a.header["Idempotent-Replayed"], a.body = `"1"`, "true", before.answer
+		a.header["Idempotent-Replayed"], a.body = "true", before.answer
 		return a
 	}
 	var c petcat.Category
@@ -224,51 +209,8 @@ func (s *service) create(r *http.Request, body []byte) reply {
 	c.ID = s.lastID
 	s.categories = append(s.categories, c)
 	a := success(http.StatusCreated, c)
-	a.header["ETag"] = tagOf(c)
 	s.replays[key] = replay{body: string(body), answer: a.body}
 	return a
-}
-
-func tagOf(c petcat.Category) string {
-	return strconv.Quote(fmt.Sprintf("%d-%x-%x", c.ID, c.Name, c.Description))
-}
-
-// single answers a request for one category.
-func (s *service) single(r *http.Request, i int, body []byte) reply {
-	c := &s.categories[i]
-	if match := r.Header.Get("If-Match"); match != "" && match != tagOf(*c) {
-		return failure(http.StatusPreconditionFailed, petcat.CodePreconditionFailed, "the category does not meet If-Match")
-	}
-	switch r.Method {
-	case http.MethodDelete:
-		s.categories = slices.Delete(s.categories, i, i+1)
-		return success(http.StatusNoContent, nil)
-	case http.MethodPatch:
-		if r.Header.Get("Content-Type") != "application/merge-patch+json" {
-			return failure(http.StatusUnsupportedMediaType, petcat.CodeUnsupportedMediaType, "the body must be a merge patch")
-		}
-		if bytes.Contains(body, []byte(`"description":null`)) {
-			c.Description = ""
-		}
-		if err := json.Unmarshal(body, c); err != nil {
-			return failure(http.StatusBadRequest, petcat.CodeMalformedJSON, "the body is not JSON")
-		}
-	}
-	a := success(http.StatusOK, *c)
-	a.header["ETag"] = tagOf(*c)
-	return a
-}
-
-func (s *service) usage() reply {
-	windows := []map[string]any{}
-	for _, w := range []*window{&s.minute, &s.day} {
-		windows = append(windows, map[string]any{"window": w.name, "limit": w.quota, "used": w.used, "remaining": w.quota - w.used, "reset": w.reset()})
-	}
-	var ban any
-	if time.Now().Before(s.bannedTill) {
-		ban = map[string]any{"until": s.bannedTill.Unix()}
-	}
-	return success(http.StatusOK, map[string]any{"plan": "free", "windows": windows, "ban": ban})
 }
 
 func success(status int, value any) reply {
@@ -314,12 +256,6 @@ func (s *service) log() []seen {
 	return slices.Clone(s.requests)
 }
 
-// last returns the last request that came.
-func (s *service) last() seen {
-	requests := s.log()
-	return requests[len(requests)-1]
-}
-
 // refused counts the requests that got 429.
 func refused(requests []seen) (n int) {
 	for _, r := range requests {
@@ -355,6 +291,42 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 		return res, nil
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
+	}
+}
+
+// faults is a transport that answers its first requests itself, and hands the others to
+// the service.
+type faults struct {
+	service *service
+	first   []func(*http.Request) (*http.Response, error)
+	sent    []seen
+}
+
+func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
+	n := len(f.sent)
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	f.sent = append(f.sent, seen{at: time.Now(), method: r.Method, path: r.URL.RequestURI(), body: string(body)})
+	if n < len(f.first) {
+		return f.first[n](r)
+	}
+	return f.service.RoundTrip(r)
+}
+
+// says answers with a status, a code and headers.
+func says(status int, code petcat.Code, header ...string) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		if code != "" {
+			_, _ = io.WriteString(w, encode(map[string]any{"code": code, "message": "not now", "status": status}))
+		}
+		res := w.Result()
+		res.Request = r
+		return res, nil
 	}
 }
 

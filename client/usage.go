@@ -6,16 +6,32 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// Limits are the rate-limit headers of a response. They describe the most restrictive window.
+// Limits are the rate-limit headers of a response.
 type Limits struct {
-	Limit     int64     // its quota; 0 if the response has no such headers
-	Remaining int64     // how many requests it admits after this one
-	Reset     time.Time // when it ends, by the service's clock
+	// Limit, Remaining and Reset describe the most restrictive window: its quota, how
+	// many requests it admits after this one, and when it ends, by the service's clock.
+	// Limit is 0 if the response has no such headers.
+	Limit, Remaining int64
+	Reset            time.Time
+	// Windows are all windows of the account: "minute" and "day". They are nil when the
+	// service could not know all counts.
+	Windows []Window
 
-	ends time.Time // Reset by this machine's clock, up to a second too late
+	ends time.Time // Reset by this machine's clock
+	day  bool      // it is the end of the day
+}
+
+// Window is a period with a quota.
+type Window struct {
+	Name      string // such as "minute"
+	Limit     int64  // the quota
+	Length    time.Duration
+	Remaining int64
+	Reset     time.Time // when it ends, by this machine's clock, up to a second too late
 }
 
 // readLimits reads the headers of a response that came now.
@@ -26,9 +42,49 @@ func readLimits(h http.Header) Limits {
 	if cmp.Or(err1, err2, err3) != nil {
 		return Limits{}
 	}
-	l := Limits{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}
-	l.ends = now().Add(max(l.Reset.Sub(sentAt(h)), 0))
+	l := Limits{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0), Windows: readWindows(h)}
+	left := max(l.Reset.Sub(sentAt(h)), 0)
+	// These headers do not name their window: one that ends in more than a minute is the day.
+	l.ends, l.day = now().Add(left), left > time.Minute+time.Second
+	for _, w := range l.Windows {
+		if w.Limit == limit && w.Remaining == remaining {
+			l.ends, l.day = w.Reset, w.Name == "day"
+		}
+	}
 	return l
+}
+
+// readWindows reads RateLimit and RateLimit-Policy, of a service that knows all counts.
+func readWindows(h http.Header) (windows []Window) {
+	states, policies := readList(h.Get("RateLimit")), readList(h.Get("RateLimit-Policy"))
+	for name, state := range states {
+		policy := policies[name]
+		windows = append(windows, Window{
+			Name: name, Limit: policy["q"], Length: seconds(policy["w"]), Remaining: state["r"], Reset: now().Add(seconds(state["t"])),
+		})
+	}
+	if len(states) != len(policies) {
+		return nil
+	}
+	slices.SortFunc(windows, func(a, b Window) int { return cmp.Compare(a.Length, b.Length) })
+	return windows
+}
+
+// readList reads a list of a structured field, such as "minute";r=59;t=42, "day";r=999;t=3600.
+func readList(field string) map[string]map[string]int64 {
+	items := map[string]map[string]int64{}
+	for _, member := range strings.Split(field, ",") {
+		parts := strings.Split(member, ";")
+		values := map[string]int64{}
+		for _, parameter := range parts[1:] {
+			key, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
+			values[key], _ = strconv.ParseInt(value, 10, 64)
+		}
+		if name := strings.Trim(parts[0], ` "`); name != "" {
+			items[name] = values
+		}
+	}
+	return items
 }
 
 // Usage is what an account has used, and what it may still use.
@@ -37,6 +93,16 @@ type Usage struct {
 	Windows []WindowUsage `json:"windows"`
 	// Ban is the ban of the key; nil when there is none.
 	Ban *Ban `json:"ban"`
+	// Key is the key that asks.
+	Key KeyInfo `json:"key"`
+}
+
+// KeyInfo describes a key.
+type KeyInfo struct {
+	ID        string     `json:"id"`
+	Label     string     `json:"label"`
+	ReadOnly  bool       `json:"read_only"`
+	ExpiresAt *Timestamp `json:"expires_at"` // nil: never
 }
 
 // WindowUsage is what an account has used of a window.
