@@ -110,8 +110,6 @@ func openHint(e *openerror.Error) string {
 	switch {
 	case e.Kind == openerror.OtherEnvironment:
 		return "; choose other data with --data or --database, or start with the --environment of this data"
-	case e.Kind == openerror.OlderSchema:
-		return ", or migrate it with petcat serve or petcat migrate of this version"
 	case e.Kind == openerror.NoData:
 		return ", or create a new deployment there with petcat serve or petcat init"
 	case e.Replaceable && e.Kind == openerror.Foreign:

@@ -42,10 +42,6 @@ func TestErrors(t *testing.T) {
 		{openerror.Replaceablef(openerror.NoRoom, cause, "it is full; free some"), exitTryLater, "it is full; free some, or choose another directory with --data"},
 		{openerror.Replaceablef(openerror.Foreign, nil, "it is foreign"), exitConfig, "it is foreign; choose another directory with --data"},
 		{
-			openerror.Errorf(openerror.OlderSchema, nil, "use the old version"), exitConfig,
-			"use the old version, or migrate it with petcat serve or petcat migrate of this version",
-		},
-		{
 			openerror.Errorf(openerror.NoData, nil, "check the address"), exitConfig,
 			"check the address, or create a new deployment there with petcat serve or petcat init",
 		},

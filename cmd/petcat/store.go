@@ -77,14 +77,12 @@ func (c *call) open() (config.Settings, error) {
 }
 
 // openMode says what a command may do to a deployment as a whole. Only init may create one:
-// a command with the wrong location must not create keys that no server knows. Only migrate
-// may change an older schema, because servers of the older version cannot start after that.
+// a command with the wrong location must not create keys that no server knows.
 type openMode int
 
 const (
 	mustExist openMode = iota
 	mayCreate
-	mayMigrate
 )
 
 // openStore opens the data, which servers and other commands may have open too.
@@ -95,7 +93,7 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mode 
 	}
 	if !settings.UsesSQLite() {
 		return postgres.Open(ctx, postgres.Options{
-			URL: settings.Database, Environment: environment, Clock: p.clock, Migrate: mode == mayMigrate, MustExist: mode != mayCreate,
+			URL: settings.Database, Environment: environment, Clock: p.clock, MustExist: mode != mayCreate,
 		})
 	}
 	has, err := datadir.HasData(settings.Data)
@@ -181,10 +179,8 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use:     "migrate",
 		Short:   "Migrate the data of an older version",
 		GroupID: groupKeep,
-		Long: `Migrate the schema to this version, forward only, as petcat serve does at startup.
-All other commands refuse data with an older schema, because after a migration a
-server of the older version cannot start any more; one that is running keeps running.
-Data that is up to date is not changed.`,
+		Long: `Migrate the schema to this version, as everything of this version does that opens the
+data. Migrations only add, so servers of the older version run on, and can be started.`,
 	}
 	registerFlags(cmd, "data", "database")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -193,7 +189,7 @@ Data that is up to date is not changed.`,
 			return err
 		}
 		_, _ = fmt.Fprintf(p.stderr, "Migrating the data in %s, if its schema is older.\n", printable(place(settings)))
-		st, err := p.openStore(cmd.Context(), settings, mayMigrate)
+		st, err := p.openStore(cmd.Context(), settings, mustExist)
 		if err != nil {
 			return err
 		}

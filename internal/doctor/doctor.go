@@ -19,7 +19,6 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/config"
 	"petcat/internal/datadir"
-	"petcat/internal/openerror"
 	"petcat/internal/osfile"
 	"petcat/internal/postgres"
 	"petcat/internal/server"
@@ -129,9 +128,6 @@ func (x *examination) data(ctx context.Context) {
 	}
 	st, err := x.Open(ctx)
 	if err != nil {
-		if e, ok := errors.AsType[*openerror.Error](err); ok && (e.Kind == openerror.OlderSchema || e.Kind == openerror.NewerSchema) {
-			part = "schema"
-		}
 		x.found(part, Problem, "%s", x.Explain(err))
 		return
 	}

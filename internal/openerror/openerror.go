@@ -18,8 +18,7 @@ const (
 	Damaged          Kind = "damaged"           // not a database, or no longer one
 	NoData           Kind = "no_data"           // nothing of petcat's is in it, and nothing is to be made
 	NotEmpty         Kind = "not_empty"         // there is data already, where a restore wants none
-	OlderSchema      Kind = "older_schema"      // made by an older petcat, and not to be changed
-	NewerSchema      Kind = "newer_schema"      // made by a newer petcat
+	NewerSchema      Kind = "newer_schema"      // a backup that a newer petcat made
 	OtherEnvironment Kind = "other_environment" // production data under staging, or the other way round
 	Unwritable       Kind = "unwritable"        // read-only, a standby, or a right is missing
 	InUse            Kind = "in_use"            // another server has it; trying again may help

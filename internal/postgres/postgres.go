@@ -51,9 +51,6 @@ type Options struct {
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
 	Logger      *slog.Logger // of a server
-	// Migrate says that an older schema is brought up to date; without it, data
-	// that has one is refused.
-	Migrate bool
 	// MustExist says that a database without data is refused; without it, the
 	// tables are made there.
 	MustExist bool

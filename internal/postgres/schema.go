@@ -20,8 +20,9 @@ var migrations embed.FS
 // changed: "petcat" in ASCII. Such locks are each database's own.
 const migrationLock = 0x706574636174
 
-// migrate makes the schema or brings it up to date, if that is allowed, forward only, in one
-// transaction. Several nodes may start at once: one does it, the others wait.
+// migrate makes the schema or brings it up to date, in one transaction. Several nodes may start
+// at once: one does it, the others wait. Migrations only add, so this program works with a
+// database that has had more than it knows.
 func migrate(ctx context.Context, conn *pgx.Conn, files fs.FS, o Options) error {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -31,15 +32,11 @@ func migrate(ctx context.Context, conn *pgx.Conn, files fs.FS, o Options) error 
 	if err != nil {
 		return err
 	}
-	switch target, at := len(names), place(conn.Config()); {
-	case version == target:
+	if version >= len(names) {
 		return nil
-	case version > target:
-		return openerror.Errorf(openerror.NewerSchema, nil, "the database at %s was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", at, version, target)
-	case version == 0 && o.MustExist:
-		return openerror.Errorf(openerror.NoData, nil, "the database at %s contains no petcat data; check its address", at)
-	case version > 0 && !o.Migrate:
-		return openerror.Errorf(openerror.OlderSchema, nil, "the database at %s has an older schema (%d; this version needs %d); use the version that serves it", at, version, target)
+	}
+	if version == 0 && o.MustExist {
+		return openerror.Errorf(openerror.NoData, nil, "the database at %s contains no petcat data; check its address", place(conn.Config()))
 	}
 	tx, err := conn.Begin(ctx)
 	if err != nil {

@@ -156,7 +156,7 @@ func (n *Node) openSQLite(ctx context.Context) (*backend, error) {
 // what other nodes have changed.
 func (n *Node) openPostgres(ctx context.Context) (*backend, error) {
 	st, err := postgres.Open(ctx, postgres.Options{
-		URL: n.settings.Database, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, Migrate: true, MustExist: !n.settings.Init,
+		URL: n.settings.Database, Environment: n.settings.Environment, Clock: n.clock, Logger: n.log.Logger, Serving: true, MustExist: !n.settings.Init,
 		CommitObserved: n.metrics.Commit,
 	})
 	if err != nil {
