@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -85,7 +86,9 @@ func startSenders(ctx context.Context, url string, accounts int) (*senders, erro
 			return nil, err
 		}
 		s.stores[i] = store
-		s.limiters[i] = ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), Counters: store, Bans: petcat.BansOff})
+		s.limiters[i] = ratelimit.New(ratelimit.Options{
+			Clock: clock.NewSystem(), Counters: store, Bans: petcat.BansOff, Logger: slog.New(slog.DiscardHandler),
+		})
 	}
 	return s, nil
 }
