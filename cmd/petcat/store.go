@@ -44,7 +44,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Dataset() string
 	Check(ctx context.Context) error
 	Note(ctx context.Context, name string) (string, error)
-	SwapNote(ctx context.Context, name, was, to string) (bool, error)
+	SetNote(ctx context.Context, name, text string) error
 	Close() error
 }
 

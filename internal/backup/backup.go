@@ -298,7 +298,7 @@ func (f *File) info() (Info, error) {
 	i := Info{Rows: make(map[string]int64)}
 	var takenAt string
 	into := []any{(*string)(&i.Environment), &i.Dataset, &takenAt, &i.Program, &i.Revision, &i.Size}
-	if _, err := f.file.QueryRow(query, []any{store.MetaTakenAt, store.MetaProgram}, into...); err != nil {
+	if err := f.file.Query(func(scan store.Scan) error { return scan(into...) }, query, store.MetaTakenAt, store.MetaProgram); err != nil {
 		return i, err
 	}
 	sums, err := f.written(`WHERE table_name` + isData)

@@ -334,7 +334,7 @@ func TestTableThatCannotBeRead(t *testing.T) {
 	path, _ := take(t, filled(t, 3))
 	var page, size int64
 	good := openFile(t, path)
-	_, err := good.file.QueryRow(`SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'accounts'`, nil, &page, &size)
+	err := good.file.Query(func(scan store.Scan) error { return scan(&page, &size) }, `SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'accounts'`)
 	must(t, err)
 	must(t, good.Close())
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -32,7 +32,7 @@ const (
 // Notes are short texts that all nodes share.
 type Notes interface {
 	Note(ctx context.Context, name string) (string, error)
-	SwapNote(ctx context.Context, name, was, to string) (bool, error)
+	SetNote(ctx context.Context, name, text string) error
 }
 
 // Store is the data that a [Schedule] backs up.
@@ -205,11 +205,7 @@ func (s *Schedule) note(ctx context.Context, made Made) error {
 	if err != nil {
 		return err
 	}
-	was, err := s.Store.Note(ctx, lastNote)
-	if err == nil {
-		_, err = s.Store.SwapNote(ctx, lastNote, was, string(text))
-	}
-	return err
+	return s.Store.SetNote(ctx, lastNote, string(text))
 }
 
 // remove removes the files in the folder that match a pattern, the oldest first, until so

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -54,19 +53,6 @@ func (c *conn) ExecEach(query string, rows [][]any) error {
 		c.queue(query, args...).Exec(func(pgconn.CommandTag) error { return nil })
 	}
 	return nil
-}
-
-func (c *conn) QueryRow(query string, args []any, into ...any) (found bool, err error) {
-	c.queue(query, args...).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(into...)
-		found = err == nil
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
-	err = c.flush()
-	return found && err == nil, err
 }
 
 func (c *conn) Query(row func(store.Scan) error, query string, args ...any) error {

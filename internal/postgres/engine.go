@@ -21,7 +21,6 @@ type engine struct{ s *Store }
 func (e engine) Create(ctx context.Context, c *store.Create) error {
 	// While it is away, nothing waits in the queue.
 	if err := e.s.writes.Refuses(); err != nil {
-		e.s.Release(c)
 		return translate(&unreachableError{err}, "create category")
 	}
 	err := store.SubmitError(e.s.group.Submit(ctx, c))
@@ -185,9 +184,6 @@ func (s *Store) commit(group []*store.Create) error {
 				c.Outcome = created(alone)
 			}
 		}
-	}
-	for _, c := range group {
-		s.Release(c)
 	}
 	return created(err)
 }

@@ -17,8 +17,7 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	// The domain lets nothing pass that the database would refuse.
 	server.Server(t).Execute(t, url, "ALTER TABLE categories ADD CHECK (name <> 'bad')")
 	good := func(name string, key petcat.IdempotencyKey) *store.Create {
-		n := newCategory(t, name)
-		return &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key}, Fingerprint: n.Fingerprint()}
+		return &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: newCategory(t, name), IdempotencyKey: key}}
 	}
 	for _, keyed := range []petcat.IdempotencyKey{"", "k"} {
 		before := len(storetest.Names(t, s))

@@ -253,8 +253,7 @@ func TestSettingsOfWrites(t *testing.T) {
 		s := openAt(t, url, Options{patience: &usual})
 		var got, timeout string
 		err := s.Change(t.Context(), "look", func(tx *store.Tx) error {
-			_, err := tx.QueryRow("SELECT current_setting('synchronous_commit'), current_setting('lock_timeout')", nil, &got, &timeout)
-			return err
+			return tx.Query(func(scan store.Scan) error { return scan(&got, &timeout) }, "SELECT current_setting('synchronous_commit'), current_setting('lock_timeout')")
 		})
 		if err != nil || got != want || timeout != "2s" {
 			t.Errorf("with %s: synchronous_commit = %s and lock_timeout = %s, %v; want %s", weaker, got, timeout, err, want)

@@ -41,11 +41,6 @@ func (s *Store) commit(group []*op) error {
 	if err == nil && s.options.Serving {
 		err = s.checkpoint()
 	}
-	for _, o := range group {
-		if o.create != nil {
-			s.Release(o.create)
-		}
-	}
 	kind := kindOf(err)
 	s.refused.Store(kind == openerror.NoRoom || kind == openerror.Unwritable)
 	if stops(err) {
@@ -104,13 +99,11 @@ func (w *writer) run(t *store.Tx, o *op) error {
 	if o.create != nil {
 		// A savepoint would cost creates a third of their rate, and no create is refused
 		// after it has written.
-		o.outcome = t.Create(o.create)
-		if _, refused := errors.AsType[*petcat.Error](o.outcome); refused {
-			return nil
-		}
-		return o.outcome
+		err := t.CreateAll([]*store.Create{o.create})
+		o.outcome = o.create.Outcome
+		return err
 	}
-	before := t.State()
+	before := *t
 	if err := w.exec("SAVEPOINT operation"); err != nil {
 		return err
 	}
@@ -118,7 +111,7 @@ func (w *writer) run(t *store.Tx, o *op) error {
 		if kindOf(o.outcome) != "" {
 			return o.outcome
 		}
-		t.SetState(before)
+		*t = before
 		if err := w.exec("ROLLBACK TO operation"); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"petcat"
 )
@@ -20,31 +21,41 @@ func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, n petcat.New
 
 // CreateAccount does what [Store.CreateAccount] does as a part of the transaction.
 func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account, error) {
-	const taken = `SELECT id FROM accounts WHERE name = ? AND closed_at IS NULL`
 	const insert = `INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`
-	if _, exists, err := one(t, oneColumn[int64], taken, n.Name()); err != nil {
+	if err := t.wantFreeName(n.Name()); err != nil {
 		return petcat.Account{}, err
-	} else if exists {
-		return petcat.Account{}, invalid("there is an account named %q already; choose another name, or close that one first", n.Name())
 	}
 	t.sequences.Account++
 	a := petcat.Account{ID: t.sequences.Account, Name: n.Name(), Plan: n.Subscription().Plan(), Quota: n.Subscription().Quota(), CreatedAt: t.now}
-	e := entry{by, "account.create", a.ID, detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
-	return a, t.write(e, insert, int64(a.ID), a.Name, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, a.CreatedAt.UnixMilli(), int64(t.reviseAccess()))
+	e := entry{by, "account.create", a.ID.String(), detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
+	return a, t.write(e, insert, int64(a.ID), a.Name, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, a.CreatedAt.UnixMilli(), t.reviseAccess())
+}
+
+// wantFreeName returns an error if an open account has a name.
+func (t *Tx) wantFreeName(name string) error {
+	const query = `SELECT id FROM accounts WHERE name = ? AND closed_at IS NULL`
+	id, err := one(t, oneColumn[int64], nil, query, name)
+	if err == nil && id != 0 {
+		err = invalid("there is an account named %q already; choose another name, or close that one first", name)
+	}
+	return err
 }
 
 // FindAccount implements [petcat.AccountStore].
 func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, error) {
 	// An open account sorts first (false before true), then the account that was created last.
 	const byName = `SELECT ` + accountColumns + ` FROM accounts WHERE name = ? ORDER BY closed_at IS NOT NULL, id DESC LIMIT 1`
-	query, arg := byName, any(ref)
-	if id, isID := petcat.ParseAccountRef(ref); isID {
-		query, arg = accountByID, int64(id)
-	}
-	return mustFind(ctx, s, "find account", accountInto, noAccount(ref), query, arg)
+	return read(ctx, s, "find account", func(c Conn) (petcat.Account, error) {
+		if id, isID := petcat.ParseAccountRef(ref); isID {
+			return accountByID(c, id)
+		}
+		return one(c, accountInto, noAccount(ref), byName, ref)
+	})
 }
 
-const accountByID = `SELECT ` + accountColumns + ` FROM accounts WHERE id = ?`
+func accountByID(c Conn, id petcat.AccountID) (petcat.Account, error) {
+	return one(c, accountInto, noAccount(id.String()), `SELECT `+accountColumns+` FROM accounts WHERE id = ?`, int64(id))
+}
 
 func noAccount(ref string) error {
 	if n, err := strconv.ParseInt(ref, 10, 64); err == nil { // a number may be a name
@@ -53,32 +64,69 @@ func noAccount(ref string) error {
 	return notFound("there is no account %q", ref)
 }
 
+// openAccount reads an account that may still be changed.
+func (t *Tx) openAccount(id petcat.AccountID) (petcat.Account, error) {
+	a, err := accountByID(t, id)
+	if err == nil && a.Closed() {
+		err = invalid("the account %s is closed, which is permanent; create a new one instead", id)
+	}
+	return a, err
+}
+
 // EachAccount implements [petcat.AccountStore].
 func (s *Store) EachAccount(ctx context.Context, fn func(petcat.Account) error) error {
-	const query = `SELECT ` + accountColumns + ` FROM accounts ORDER BY id`
-	return each(ctx, s, "read accounts", accountInto, fn, query)
+	return each(ctx, s, "read accounts", accountInto, fn, `SELECT `+accountColumns+` FROM accounts ORDER BY id`)
+}
+
+// lastCharacter is the largest character. A prefix with it appended sorts after all names
+// with that prefix.
+const lastCharacter = "\U0010FFFF"
+
+// AccountPage implements [petcat.AccountStore].
+func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
+	var c conditions
+	prefix, after := asciiLower(q.Prefix), asciiLower(q.After.Name)
+	// No row value (name, id) > (?, ?): SQLite cannot use an index on an expression for it.
+	c.when(prefix != "" || after != "", `lower(name) >= ?`, max(prefix, after))
+	c.when(prefix != "", `lower(name) < ?`, prefix+lastCharacter)
+	c.when(q.After.ID != 0, `(lower(name) > ? OR id > ?)`, after, int64(q.After.ID))
+	query, args := c.page(`SELECT `+accountColumns+` FROM accounts`, `lower(name), id`, q.Limit)
+	return list(ctx, s, "read a page of accounts", accountInto, query, args...)
+}
+
+// asciiLower returns what lower() returns in both databases: only the letters from A to Z
+// change.
+func asciiLower(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' {
+			return c + ('a' - 'A')
+		}
+		return c
+	}, name)
 }
 
 // ChangeSubscription implements [petcat.AccountStore].
 func (s *Store) ChangeSubscription(ctx context.Context, by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
+	return change(ctx, s, "change subscription", func(t *Tx) (petcat.Account, error) { return t.subscribe(by, id, sub) })
+}
+
+func (t *Tx) subscribe(by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
 	const update = `UPDATE accounts SET plan = ?, per_minute = ?, per_day = ?, revision = ? WHERE id = ?`
-	return change(ctx, s, "change subscription", func(t *Tx) (petcat.Account, error) {
-		a, err := t.openAccount(id)
-		if err != nil || a.Plan == sub.Plan() && a.Quota == sub.Quota() {
-			return a, err
-		}
-		was := a.Plan
-		a.Plan, a.Quota = sub.Plan(), sub.Quota()
-		e := entry{by, "account.set_plan", id, detail{"from": was, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
-		return a, t.write(e, update, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, int64(t.reviseAccess()), int64(id))
-	})
+	a, err := t.openAccount(id)
+	if err != nil || a.Plan == sub.Plan() && a.Quota == sub.Quota() {
+		return a, err
+	}
+	was := a.Plan
+	a.Plan, a.Quota = sub.Plan(), sub.Quota()
+	e := entry{by, "account.set_plan", id.String(), detail{"from": was, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
+	return a, t.write(e, update, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, t.reviseAccess(), int64(id))
 }
 
 // CloseAccount implements [petcat.AccountStore].
 func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID) (petcat.Account, error) {
 	const update = `UPDATE accounts SET closed_at = ?, revision = ? WHERE id = ?`
 	return change(ctx, s, "close account", func(t *Tx) (petcat.Account, error) {
-		a, err := t.account(id)
+		a, err := accountByID(t, id)
 		if err != nil || a.Closed() {
 			return a, err
 		}
@@ -87,20 +135,7 @@ func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.Acc
 			return a, err
 		}
 		a.ClosedAt = t.now
-		return a, t.write(entry{by, "account.close", id, detail{"revoked_keys": revoked}}, update, a.ClosedAt.UnixMilli(), int64(t.reviseAccess()), int64(id))
+		e := entry{by, "account.close", id.String(), detail{"revoked_keys": revoked}}
+		return a, t.write(e, update, a.ClosedAt.UnixMilli(), t.reviseAccess(), int64(id))
 	})
-}
-
-// account reads an account in the transaction.
-func (t *Tx) account(id petcat.AccountID) (petcat.Account, error) {
-	return must(t, accountInto, noAccount(id.String()), accountByID, int64(id))
-}
-
-// openAccount reads an account that may still be changed.
-func (t *Tx) openAccount(id petcat.AccountID) (petcat.Account, error) {
-	a, err := t.account(id)
-	if err == nil && a.Closed() {
-		return petcat.Account{}, invalid("the account %s is closed, which is permanent; create a new one instead", id)
-	}
-	return a, err
 }

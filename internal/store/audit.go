@@ -8,25 +8,31 @@ import (
 	"petcat"
 )
 
-// chain is the head of the audit log, read when it is first needed.
-type chain struct {
-	known bool
-	head  petcat.AuditHead
+// entry is what the audit log says of a change.
+type entry struct {
+	by      petcat.Actor
+	action  string
+	subject string
+	detail  detail
 }
 
 // detail is what an audit entry contains beside actor, action and subject. It must not
 // contain a secret.
 type detail map[string]any
 
-// record appends an audit entry to the transaction of the change it describes.
-func (t *Tx) record(by petcat.Actor, action string, subject fmt.Stringer, d detail) error {
-	return t.recordEach(by, action, []string{subject.String()}, d)
+// write runs a statement, and appends the entry about it.
+func (t *Tx) write(e entry, query string, args ...any) error {
+	if err := t.exec(query, args...); err != nil {
+		return err
+	}
+	return t.record(e.by, e.action, e.detail, e.subject)
 }
 
-// recordEach appends an entry for each subject.
-func (t *Tx) recordEach(by petcat.Actor, action string, subjects []string, d detail) error {
+// record appends an entry for each subject to the transaction of the change it describes.
+func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string) error {
 	const insert = `INSERT INTO audit (sequence, at, actor, action, subject, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`
-	if err := t.findChain(); err != nil {
+	head, err := t.auditHead()
+	if err != nil {
 		return err
 	}
 	if d == nil {
@@ -38,22 +44,21 @@ func (t *Tx) recordEach(by petcat.Actor, action string, subjects []string, d det
 	}
 	rows := make([][]any, len(subjects))
 	for i, subject := range subjects {
-		e := t.chain.head.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
+		e := head.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
 		rows[i] = []any{e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:]}
 	}
+	t.audit = &head
 	return t.ExecEach(insert, rows)
 }
 
-// findChain reads the last entry, once in each transaction that needs it: other processes
-// append too, but not while this transaction holds the counter's row.
-func (t *Tx) findChain() error {
+// auditHead returns the end of the log. It is read once in each transaction that needs it:
+// other processes append too, but not while this transaction holds the counter's row.
+func (t *Tx) auditHead() (petcat.AuditHead, error) {
 	const query = `SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1`
-	if t.chain.known {
-		return nil
+	if t.audit != nil {
+		return *t.audit, nil
 	}
-	_, err := t.QueryRow(query, nil, &t.chain.head.Sequence, (*hash)(&t.chain.head.Hash))
-	t.chain.known = err == nil
-	return err
+	return one(t, func(h *petcat.AuditHead) []any { return []any{&h.Sequence, (*hash)(&h.Hash)} }, nil, query)
 }
 
 func auditInto(e *petcat.AuditEntry) []any {
@@ -80,28 +85,17 @@ func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func
 // auditQuery returns the statement that reads what q chooses, and its arguments.
 func auditQuery(q petcat.AuditQuery) (query string, args []any) {
 	const columns = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit`
+	const ofAccount = `(subject = ? OR subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ?))`
 	var c conditions
-	if q.Account != 0 {
-		c.add(`(subject = ? OR subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
-	}
-	if q.Key != 0 {
-		c.add(`subject = ?`, q.Key.String())
-	}
-	if q.Actor != "" {
-		c.add(`actor = ?`, string(q.Actor))
-	}
-	if !q.Since.IsZero() {
-		c.add(`at >= ?`, q.Since.UnixMilli())
-	}
-	if q.From > 0 {
-		c.add(`sequence >= ?`, q.From)
-	}
-	if q.Before > 0 {
-		c.add(`sequence < ?`, q.Before)
-	}
+	c.when(q.Account != 0, ofAccount, q.Account.String(), int64(q.Account))
+	c.when(q.Key != 0, `subject = ?`, q.Key.String())
+	c.when(q.Actor != "", `actor = ?`, string(q.Actor))
+	c.when(!q.Since.IsZero(), `at >= ?`, q.Since.UnixMilli())
+	c.when(q.From > 0, `sequence >= ?`, q.From)
+	c.when(q.Before > 0, `sequence < ?`, q.Before)
 	if q.Newest > 0 {
 		query, args = c.page(columns, `sequence DESC`, q.Newest)
 		return `SELECT * FROM (` + query + `) AS newest ORDER BY sequence`, args
 	}
-	return columns + ` WHERE true` + c.text.String() + ` ORDER BY sequence`, c.args
+	return c.page(columns, `sequence`, 0)
 }

@@ -64,26 +64,25 @@ func Strip(c Conn, takenAt time.Time, program string) error {
 // IsEmpty reports whether nothing was ever written to the data. What a server writes by
 // itself does not count.
 func (t *Tx) IsEmpty() (bool, error) {
-	var entries bool
-	_, err := t.QueryRow(`SELECT EXISTS (SELECT 1 FROM audit)`, nil, &entries)
-	return !entries && t.sequences == (Sequences{}), err
+	entries, err := one(t, oneColumn[int64], nil, `SELECT count(*) FROM audit`)
+	return entries == 0 && t.sequences == (Sequences{}), err
 }
 
 // Restored ends a restore, when all rows are there. The data gets a new dataset name:
 // otherwise an ETag of the original would match a list of the restored data.
 func (t *Tx) Restored(by petcat.Actor) error {
 	const (
-		values = `SELECT d.value, t.value, p.value, c.revision FROM meta AS d, meta AS t, meta AS p, counter AS c
-			WHERE d.name = 'dataset' AND t.name = ? AND p.name = ?`
+		values = `SELECT d.value, t.value, p.value FROM meta AS d, meta AS t, meta AS p WHERE d.name = 'dataset' AND t.name = ? AND p.name = ?`
 		rename = `UPDATE meta SET value = ? WHERE name = 'dataset'`
 		forget = `DELETE FROM meta WHERE name IN (?, ?)`
 	)
-	var dataset, takenAt, program string
-	var revision int64
-	found, err := t.QueryRow(values, []any{MetaTakenAt, MetaProgram}, &dataset, &takenAt, &program, &revision)
-	if err == nil && !found {
-		err = errors.New("the backup does not say what it is: the table meta lacks rows")
+	type backup struct{ dataset, takenAt, program string }
+	missing := errors.New("the backup does not say what it is: the table meta lacks rows")
+	b, err := one(t, func(b *backup) []any { return []any{&b.dataset, &b.takenAt, &b.program} }, missing, values, MetaTakenAt, MetaProgram)
+	if err != nil {
+		return err
 	}
+	n, err := one(t, (*Sequences).Into, nil, SelectSequences)
 	if err != nil {
 		return err
 	}
@@ -93,5 +92,5 @@ func (t *Tx) Restored(by petcat.Actor) error {
 	if err := t.exec(forget, MetaTakenAt, MetaProgram); err != nil {
 		return err
 	}
-	return t.recordEach(by, AuditRestore, []string{dataset}, detail{"taken_at": takenAt, "petcat": program, "revision": revision})
+	return t.record(by, AuditRestore, detail{"taken_at": b.takenAt, "petcat": b.program, "revision": n.Revision}, b.dataset)
 }

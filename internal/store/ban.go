@@ -18,11 +18,11 @@ func banInto(b *petcat.Ban) []any {
 // SaveBan implements [petcat.BanStore]. A limiter that does not know whether a ban was saved
 // saves it again. An operator may have lifted it meanwhile, so the second write is ignored.
 func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
-	return s.db.Change(ctx, Work{Doing: "save ban"}, func(t *Tx) error {
-		if _, err := t.key(b.Key); err != nil {
+	return s.Change(ctx, "save ban", func(t *Tx) error {
+		if _, err := keyByID(t, b.Key); err != nil {
 			return err
 		}
-		if last, found, err := t.lastBan(b.Key); err != nil || found && !last.StartedAt.Before(stored(b.StartedAt)) {
+		if last, err := t.lastBan(b.Key); err != nil || last.Key != 0 && !last.StartedAt.Before(stored(b.StartedAt)) {
 			return err
 		}
 		return t.putBan(b, petcat.ServiceActor, "ban.impose", detail{
@@ -37,31 +37,39 @@ func (t *Tx) putBan(b petcat.Ban, by petcat.Actor, action string, d detail) erro
 		ON CONFLICT (key_id) DO UPDATE SET account_id = excluded.account_id, level = excluded.level, started_at = excluded.started_at,
 			ends_at = excluded.ends_at, early_retries = excluded.early_retries, shadow = excluded.shadow,
 			lifted_at = excluded.lifted_at, lifted_by = excluded.lifted_by, revision = excluded.revision`
-	return t.write(entry{by, action, b.Key, d}, put, int64(b.Key), int64(b.Account), b.Level, b.StartedAt.UnixMilli(), b.EndsAt.UnixMilli(),
-		b.EarlyRetries, b.Shadow, millis(b.LiftedAt), string(b.LiftedBy), int64(t.reviseAccess()))
+	return t.write(entry{by, action, b.Key.String(), d}, put, int64(b.Key), int64(b.Account), b.Level, b.StartedAt.UnixMilli(), b.EndsAt.UnixMilli(),
+		b.EarlyRetries, b.Shadow, millis(b.LiftedAt), string(b.LiftedBy), t.reviseAccess())
 }
 
-// lastBan returns the last ban of a key, if it has one.
-func (t *Tx) lastBan(key petcat.KeyID) (b petcat.Ban, found bool, err error) {
-	const query = `SELECT ` + banColumns + ` FROM bans WHERE key_id = ?`
-	return one(t, banInto, query, int64(key))
+// lastBan returns the last ban of a key, the zero value if it has none.
+func (t *Tx) lastBan(key petcat.KeyID) (petcat.Ban, error) {
+	return one(t, banInto, nil, `SELECT `+banColumns+` FROM bans WHERE key_id = ?`, int64(key))
 }
 
 // EachBan implements [petcat.BanStore].
 func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
-	const query = `SELECT ` + banColumns + ` FROM bans ORDER BY key_id`
-	return each(ctx, s, "read bans", banInto, fn, query)
+	return each(ctx, s, "read bans", banInto, fn, `SELECT `+banColumns+` FROM bans ORDER BY key_id`)
+}
+
+// BanPage implements [petcat.BanStore].
+func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error) {
+	var c conditions
+	c.when(!q.Active.IsZero(), `lifted_at IS NULL AND ends_at > ?`, q.Active.UnixMilli())
+	c.when(q.Account != 0, `account_id = ?`, int64(q.Account))
+	c.when(q.After != 0, `key_id > ?`, int64(q.After))
+	query, args := c.page(`SELECT `+banColumns+` FROM bans`, `key_id`, q.Limit)
+	return list(ctx, s, "read a page of bans", banInto, query, args...)
 }
 
 // LiftBan implements [petcat.BanStore].
 func (s *Store) LiftBan(ctx context.Context, by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
 	return change(ctx, s, "lift ban", func(t *Tx) (petcat.Ban, error) {
-		b, found, err := t.lastBan(key)
+		b, err := t.lastBan(key)
+		if err == nil && !b.Active(t.now) {
+			err = notFound("the key %s is not banned now", key)
+		}
 		if err != nil {
 			return b, err
-		}
-		if !found || !b.Active(t.now) {
-			return b, notFound("the key %s is not banned now", key)
 		}
 		b.LiftedAt, b.LiftedBy = t.now, by
 		return b, t.putBan(b, by, "ban.lift", detail{"account": b.Account.String(), "level": b.Level, "would_have_ended_at": b.EndsAt})

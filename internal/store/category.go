@@ -2,43 +2,43 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"strconv"
 
 	"petcat"
-	"petcat/internal/groupcommit"
 )
 
 // Create is the creation of one category, which is committed together with others.
 type Create struct {
 	petcat.CreateCategory
-	Fingerprint [sha256.Size]byte // only with an idempotency key
 	// Created is the result. It may be read only after the commit.
 	Created petcat.CreatedCategory
 	// Outcome is the error of this create alone, while others of its group were committed.
 	Outcome error
 }
 
-func (c *Create) scopedKey() scopedKey { return scopedKey{account: c.Account, key: c.IdempotencyKey} }
+func (c *Create) request() request {
+	r := request{scopedKey: scopedKey{c.Account, c.IdempotencyKey}}
+	if r.key != "" {
+		r.fingerprint = c.New.Fingerprint()
+	}
+	return r
+}
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	o := &Create{CreateCategory: c}
-	switch {
-	case c.By != "":
+	if c.By != "" {
 		return s.createCategoryBy(ctx, o)
-	case c.IdempotencyKey == "" && c.Refused != nil:
-		return petcat.CreatedCategory{}, c.Refused
-	case c.IdempotencyKey != "":
-		o.Fingerprint = c.New.Fingerprint()
-		if !s.inFlight.begin(o.scopedKey()) {
-			return petcat.CreatedCategory{}, errInProgress()
-		}
 	}
+	if c.IdempotencyKey == "" && c.Refused != nil {
+		return petcat.CreatedCategory{}, c.Refused
+	}
+	end, err := s.begin(scopedKey{c.Account, c.IdempotencyKey})
+	if err != nil {
+		return petcat.CreatedCategory{}, err
+	}
+	defer end()
 	if err := s.db.Create(ctx, o); err != nil {
-		if groupcommit.Refused(err) {
-			s.Release(o)
-		}
 		return petcat.CreatedCategory{}, callerError(err, "retry it later with the same Idempotency-Key")
 	}
 	return o.Created, nil
@@ -47,45 +47,27 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 // createCategoryBy creates a category for an operator, with an audit entry.
 func (s *Store) createCategoryBy(ctx context.Context, c *Create) (petcat.CreatedCategory, error) {
 	created, err := change(ctx, s, "create category", func(t *Tx) (petcat.CreatedCategory, error) {
-		if err := t.Create(c); err != nil {
+		if err := t.CreateAll([]*Create{c}); err != nil {
 			return petcat.CreatedCategory{}, err
 		}
-		return c.Created, t.record(c.By, "category.create", categorySubject(c.Created.Category.ID), detail{"name": c.Created.Category.Name})
+		return c.Created, t.record(c.By, "category.create", detail{"name": c.Created.Category.Name}, categorySubject(c.Created.Category.ID))
 	})
 	return created, callerError(err, "look for the category later, then decide")
 }
 
 // categorySubject is the subject of audit entries about a category.
-type categorySubject petcat.CategoryID
-
-func (c categorySubject) String() string { return "category_" + strconv.FormatInt(int64(c), 10) }
-
-// Release takes the idempotency key of a create that was attempted out of the keys in
-// flight. They are known to this node only: a request with that key on another node waits
-// for the commit instead, and then finds the key in the database.
-func (s *Store) Release(c *Create) {
-	if c.IdempotencyKey != "" {
-		s.inFlight.end(c.scopedKey())
-	}
+func categorySubject(id petcat.CategoryID) string {
+	return "category_" + strconv.FormatInt(int64(id), 10)
 }
 
-// Create inserts a category, or finds the one that an earlier request with the same
-// idempotency key created.
-func (t *Tx) Create(c *Create) error {
-	err := t.CreateAll([]*Create{c})
-	if err == nil {
-		err = c.Outcome
-	}
-	return err
-}
-
-// CreateAll is Create for each of a group, in which no idempotency key is twice. It takes few
-// round trips. What is wrong with one create alone is its Outcome.
+// CreateAll inserts the categories of a group, or finds those that earlier requests with the
+// same idempotency keys created. It takes few round trips. What is wrong with one create
+// alone is its Outcome.
 func (t *Tx) CreateAll(group []*Create) error {
 	const insert = `INSERT INTO categories (id, name, description, revision, account_id, created_at) VALUES`
 	requests := make([]request, len(group))
 	for i, c := range group {
-		requests[i] = request{c.scopedKey(), c.Fingerprint}
+		requests[i] = c.request()
 	}
 	earlier, err := t.recall(requests)
 	if err != nil {
@@ -93,22 +75,23 @@ func (t *Tx) CreateAll(group []*Create) error {
 	}
 	var rows [][]any
 	created := make(map[int]int64) // ids, by the position of their requests
+	running := make(map[scopedKey]bool)
 	for i, c := range group {
 		c.Created, c.Outcome = petcat.CreatedCategory{}, nil
 		switch e := earlier[i]; {
-		case e.known && e.fingerprint != c.Fingerprint:
-			c.Outcome = errKeyReused()
 		case e.known: // with the same name and description, which the fingerprint includes
-			c.Created = petcat.CreatedCategory{Category: c.New.WithID(petcat.CategoryID(e.id)), Replayed: true}
+			c.Created, c.Outcome = petcat.CreatedCategory{Category: c.New.WithID(petcat.CategoryID(e.id)), Replayed: true}, e.conflict
 		case c.Refused != nil:
 			c.Outcome = c.Refused
+		case running[requests[i].scopedKey]: // the caller of the first has gone
+			c.Outcome = errInProgress()
 		default:
 			t.sequences.Category++
 			category := petcat.RevisedCategory{Category: c.New.WithID(t.sequences.Category), Revision: t.revise()}
 			rows = append(rows, []any{int64(category.ID), category.Name, nullable(category.Description), int64(category.Revision), int64(c.Account), t.now.UnixMilli()})
 			t.changed = append(t.changed, category)
 			c.Created.Category = category.Category
-			created[i] = int64(category.ID)
+			created[i], running[requests[i].scopedKey] = int64(category.ID), c.IdempotencyKey != ""
 		}
 	}
 	if err := execRows(t, insert, ``, rows); err != nil {
@@ -141,7 +124,7 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 		err = t.exec(update, after.Name, nullable(after.Description), int64(after.Revision), int64(after.ID))
 		t.changed = append(t.changed, after)
 		if err == nil && u.By != "" {
-			err = t.record(u.By, "category.update", categorySubject(u.ID), detail{"from": before.Name, "name": after.Name})
+			err = t.record(u.By, "category.update", detail{"from": before.Name, "name": after.Name}, categorySubject(u.ID))
 		}
 		return after.Category, err
 	})
@@ -156,15 +139,14 @@ const readLater = "read the category later, then decide"
 func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
 	const used = `SELECT id FROM pets WHERE category_id = ? LIMIT 1`
 	const remove = `UPDATE categories SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
-	err := s.db.Change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
+	err := s.change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
 		before, err := t.categoryToChange(d.ID, d.Account, d.Expected)
 		if err != nil {
 			return err
 		}
-		switch _, inUse, err := one(t, oneColumn[int64], used, int64(d.ID)); {
-		case err != nil:
+		if pet, err := one(t, oneColumn[int64], nil, used, int64(d.ID)); err != nil {
 			return err
-		case inUse:
+		} else if pet != 0 {
 			return petcat.CategoryInUse()
 		}
 		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Revision: t.revise(), Deleted: true}
@@ -172,7 +154,7 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 		if err := t.exec(remove, int64(gone.Revision), t.now.UnixMilli(), int64(gone.ID)); err != nil || d.By == "" {
 			return err
 		}
-		return t.record(d.By, "category.delete", categorySubject(d.ID), detail{"name": before.Name})
+		return t.record(d.By, "category.delete", detail{"name": before.Name}, categorySubject(d.ID))
 	})
 	return callerError(err, readLater)
 }
@@ -181,16 +163,18 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 // operator. Otherwise it returns the error of [petcat.CheckCategoryChange], or
 // [petcat.NoSuchCategory].
 func (t *Tx) categoryToChange(id petcat.CategoryID, by petcat.AccountID, expected *petcat.Category) (petcat.Category, error) {
-	const query = `SELECT name, description, account_id FROM categories WHERE id = ? AND deleted_at IS NULL`
-	c := petcat.Category{ID: id}
-	var creator petcat.AccountID
-	switch found, err := t.QueryRow(query, []any{int64(id)}, &c.Name, &c.Description, (*int64)(&creator)); {
-	case err != nil:
-		return c, err
-	case !found:
-		return c, petcat.NoSuchCategory()
+	const query = `SELECT id, name, description, account_id FROM categories WHERE id = ? AND deleted_at IS NULL`
+	type owned struct {
+		petcat.Category
+
+		creator petcat.AccountID
 	}
-	return c, petcat.CheckCategoryChange(c, creator, by, expected)
+	into := func(c *owned) []any { return []any{(*int64)(&c.ID), &c.Name, &c.Description, (*int64)(&c.creator)} }
+	c, err := one(t, into, petcat.NoSuchCategory(), query, int64(id))
+	if err == nil {
+		err = petcat.CheckCategoryChange(c.Category, c.creator, by, expected)
+	}
+	return c.Category, err
 }
 
 const categoryColumns = `id, name, description, revision, deleted_at IS NOT NULL`

@@ -23,53 +23,39 @@ const (
 // wait for long. It also notes killed nodes, and folds old hours of the usage
 // history into days.
 func (s *Store) Clean(ctx context.Context) error {
-	skip := s.dialect.SkipLocked
-	idempotency := `DELETE FROM idempotency_keys WHERE (account_id, key) IN
-		(SELECT account_id, key FROM idempotency_keys WHERE created_at <= ? ORDER BY created_at LIMIT ?` + skip + `)`
-	daily := `DELETE FROM usage_days WHERE (day, account_id) IN
-		(SELECT day, account_id FROM usage_days WHERE day < ? ORDER BY day, account_id LIMIT ?` + skip + `)`
-	ended := `DELETE FROM usage_nodes WHERE node IN
-		(SELECT node FROM usage_nodes WHERE ended AND seen_at <= ? LIMIT ?` + skip + `)`
-	killed := `DELETE FROM usage_nodes WHERE node IN
-		(SELECT node FROM usage_nodes WHERE seen_at <= ? LIMIT ?` + skip + `)`
-	sessions := `DELETE FROM operator_sessions WHERE hash IN
-		(SELECT hash FROM operator_sessions WHERE created_at <= ? LIMIT ?` + skip + `)`
-	refusals := `DELETE FROM recent_refusals WHERE (account_id, key_id, operation, code) IN
-		(SELECT account_id, key_id, operation, code FROM recent_refusals WHERE last_at <= ? ORDER BY last_at LIMIT ?` + skip + `)`
 	now := Now(s.clock)
 	for _, expired := range []struct {
-		query  string
-		before int64
+		table, key, condition string
+		before                int64
 	}{
-		{idempotency, now.Add(-petcat.IdempotencyRetention).UnixMilli()},
-		{daily, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
-		{ended, now.Add(-endedRetention).UnixMilli()},
-		{refusals, now.Add(-refusalRetention).UnixMilli()},
-		{killed, now.Add(-petcat.UsageDays).UnixMilli()},
-		{sessions, now.Add(-petcat.SessionLife).UnixMilli()},
+		{"idempotency_keys", "account_id, key", "created_at <= ? ORDER BY created_at", now.Add(-petcat.IdempotencyRetention).UnixMilli()},
+		{"usage_days", "day, account_id", "day < ? ORDER BY day, account_id", petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
+		{"usage_nodes", "node", "ended AND seen_at <= ?", now.Add(-endedRetention).UnixMilli()},
+		{"usage_nodes", "node", "seen_at <= ?", now.Add(-petcat.UsageDays).UnixMilli()},
+		{"recent_refusals", "account_id, key_id, operation, code", "last_at <= ? ORDER BY last_at", now.Add(-refusalRetention).UnixMilli()},
+		{"operator_sessions", "hash", "created_at <= ?", now.Add(-petcat.SessionLife).UnixMilli()},
 	} {
-		if err := s.DeleteAll(ctx, expired.query, expired.before); err != nil {
+		query := `DELETE FROM ` + expired.table + ` WHERE (` + expired.key + `) IN (SELECT ` + expired.key + ` FROM ` + expired.table +
+			` WHERE ` + expired.condition + ` LIMIT ?` + s.dialect.SkipLocked + `)`
+		err := s.inParts(func() (int, error) {
+			deleted, err := s.Exec(ctx, "delete what has expired", query, expired.before, s.dialect.CleanRows)
+			return int(deleted), err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	if err := s.NoteKilledNodes(ctx, killedAfter); err != nil {
 		return err
 	}
-	for folded := s.dialect.CleanRows; folded == s.dialect.CleanRows; {
-		var err error
-		if folded, err = s.foldHours(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.inParts(func() (int, error) { return s.foldHours(ctx) })
 }
 
-// DeleteAll repeats a query that deletes some rows until nothing is left. The query's
-// parameters are before and how many rows it may delete.
-func (s *Store) DeleteAll(ctx context.Context, query string, before int64) error {
+// inParts repeats a step that changes at most CleanRows rows until it changes fewer.
+func (s *Store) inParts(step func() (rows int, err error)) error {
 	for {
-		deleted, err := s.Exec(ctx, "delete what has expired", query, before, s.dialect.CleanRows)
-		if err != nil || deleted < int64(s.dialect.CleanRows) {
+		rows, err := step()
+		if err != nil || rows < s.dialect.CleanRows {
 			return err
 		}
 	}

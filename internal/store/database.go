@@ -2,6 +2,11 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"petcat"
 )
@@ -19,8 +24,6 @@ type Conn interface {
 	// database server they are sent with the next statement of the transaction, or with
 	// the commit, whose error may be theirs.
 	ExecEach(query string, rows [][]any) error
-	// QueryRow reads one row, and reports whether there is one.
-	QueryRow(query string, args []any, into ...any) (found bool, err error)
 	// Query calls row for every row, and stops at its first error.
 	Query(row func(Scan) error, query string, args ...any) error
 	// QueryEach runs a query once for each row of arguments, in their order, and calls row
@@ -44,9 +47,7 @@ type Database interface {
 	// than once, and fn may still run after Change has returned an error: use variables
 	// that fn sets only if Change returns nil. If fn fails, it is rolled back.
 	Change(ctx context.Context, w Work, fn func(*Tx) error) error
-	// Create commits the creation of a category, together with other creates. If
-	// [groupcommit.Refused] reports true for its error, the create was not attempted.
-	// After every attempt, Create calls [Store.Release], even if ctx has ended before.
+	// Create commits the creation of a category, together with other creates.
 	Create(ctx context.Context, c *Create) error
 	// Write runs fn in a transaction as Change does, without holding the counter's row.
 	Write(ctx context.Context, doing string, fn func(Conn) error) error
@@ -69,63 +70,11 @@ type Dialect struct {
 	CleanRows int
 }
 
-// change runs an operator's fn in a transaction, and returns its result after the
-// commit.
-func change[T any](ctx context.Context, s *Store, doing string, fn func(*Tx) (T, error)) (T, error) {
-	return changeFor(ctx, s, Work{Doing: doing}, fn)
-}
-
-// changeFor is change with the account whose request it is.
-func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
-	var v, none T
-	access := false
-	err := s.db.Change(ctx, w, func(t *Tx) error {
-		var err error
-		before := t.sequences.Access
-		v, err = fn(t)
-		access = t.sequences.Access != before
-		return err
-	})
-	if err != nil {
-		return none, err // fn may still run, and write to v
-	}
-	if access {
-		s.accessChanged(ctx)
-	}
-	return v, nil
-}
-
-// Exec commits one statement without holding the counter's row, and returns how many rows it
-// changed.
-func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
-	var n int64
-	err = s.db.Write(ctx, doing, func(c Conn) (err error) {
-		n, err = c.Exec(query, args...)
-		return err
-	})
-	if err != nil {
-		return 0, err // the transaction may still run, and write to n
-	}
-	return n, nil
-}
-
-// columns returns where the columns of a row go.
+// columns returns where the columns of a row go: pointers as for [Scan], and the types below.
 type columns[T any] func(*T) []any
 
-// one reads one row, and reports whether there is one.
-func one[T any](c Conn, into columns[T], query string, args ...any) (v T, found bool, err error) {
-	found, err = c.QueryRow(query, args, into(&v)...)
-	return v, found, err
-}
-
-// must is one with an error for no row.
-func must[T any](c Conn, into columns[T], missing error, query string, args ...any) (T, error) {
-	v, found, err := one(c, into, query, args...)
-	if err == nil && !found {
-		err = missing
-	}
-	return v, err
-}
+// oneColumn is for rows of one column.
+func oneColumn[T int64 | string](v *T) []any { return []any{v} }
 
 // all reads all rows.
 func all[T any](c Conn, into columns[T], query string, args ...any) (rows []T, err error) {
@@ -138,59 +87,87 @@ func all[T any](c Conn, into columns[T], query string, args ...any) (rows []T, e
 	return rows, err
 }
 
-// find reads one row outside of a transaction, and reports whether there is one.
-func find[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args ...any) (v T, found bool, err error) {
-	err = s.db.Read(ctx, doing, func(c Conn) error {
-		var err error
-		v, found, err = one(c, into, query, args...)
-		return err
-	})
-	return v, found, err
-}
-
-// mustFind is find with an error for no row.
-func mustFind[T any](ctx context.Context, s *Store, doing string, into columns[T], missing error, query string, args ...any) (T, error) {
-	v, found, err := find(ctx, s, doing, into, query, args...)
-	var none T
-	if err == nil && !found {
-		err = missing
-	}
+// one reads one row. Without one, it returns the zero value and the error missing.
+func one[T any](c Conn, into columns[T], missing error, query string, args ...any) (v T, err error) {
+	rows, err := all(c, into, query, args...)
 	if err != nil {
-		return none, err
+		return v, err
 	}
-	return v, nil
+	if len(rows) == 0 {
+		return v, missing
+	}
+	return rows[0], nil
 }
 
-// list reads some rows outside of a transaction.
-func list[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args ...any) (rows []T, err error) {
-	err = s.db.Read(ctx, doing, func(c Conn) error {
-		var err error
-		rows, err = all(c, into, query, args...)
-		return err
-	})
-	return rows, err
-}
+// rowsInStatement is how many rows execRows writes with one statement. With more, neither
+// database is faster.
+const rowsInStatement = 64
 
-// stopped wraps an error of a caller's function, so that it is not taken for one of the
-// database.
-type stopped struct{ error }
-
-// each calls fn for every row of a query, and stops at its first error, which it
-// returns as it is.
-func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
-	var by error
-	err := s.db.Each(ctx, doing, func(scan Scan) error {
-		var v T
-		if err := scan(into(&v)...); err != nil {
-			return err
-		}
-		if by = fn(v); by != nil {
-			return &stopped{by}
-		}
+// execRows writes rows in their order, by a statement that begins and ends as given.
+func execRows(c Conn, begin, end string, rows [][]any) error {
+	if len(rows) == 0 {
 		return nil
-	}, query, args...)
-	if by != nil {
-		return by
 	}
-	return err
+	row := ` (?` + strings.Repeat(`, ?`, len(rows[0])-1) + `)`
+	var full [][]any
+	for len(rows) >= rowsInStatement {
+		full = append(full, slices.Concat(rows[:rowsInStatement]...))
+		rows = rows[rowsInStatement:]
+	}
+	if err := c.ExecEach(begin+row+strings.Repeat(`,`+row, rowsInStatement-1)+end, full); err != nil {
+		return err
+	}
+	return c.ExecEach(begin+row+end, rows)
+}
+
+// conditions are the conditions of a query, joined by AND.
+type conditions struct {
+	text strings.Builder
+	args []any
+}
+
+// when adds a condition if it is wanted.
+func (c *conditions) when(wanted bool, condition string, values ...any) {
+	if wanted {
+		c.text.WriteString(" AND " + condition)
+		c.args = append(c.args, values...)
+	}
+}
+
+// page returns the statement that reads one page of the rows that meet the conditions, and
+// its arguments. A limit of 0 is none.
+func (c *conditions) page(selected, order string, limit int) (query string, args []any) {
+	query = selected + ` WHERE true` + c.text.String() + ` ORDER BY ` + order
+	if limit == 0 {
+		return query, c.args
+	}
+	return query + ` LIMIT ?`, append(c.args, int64(limit))
+}
+
+// hash is the destination of a column with a SHA-256.
+type hash [sha256.Size]byte
+
+// Scan implements [sql.Scanner].
+func (h *hash) Scan(value any) error {
+	b, _ := value.([]byte)
+	if copy(h[:], b) != len(h) || len(b) != len(h) {
+		return fmt.Errorf("a hash has the type %T and %d bytes", value, len(b))
+	}
+	return nil
+}
+
+// moment is the destination of a column with Unix milliseconds. NULL is the zero time.
+type moment time.Time
+
+// Scan implements [sql.Scanner].
+func (m *moment) Scan(value any) error {
+	switch ms := value.(type) {
+	case nil:
+		*m = moment{}
+	case int64:
+		*m = moment(time.UnixMilli(ms).UTC())
+	default:
+		return fmt.Errorf("a time is of the type %T", value)
+	}
+	return nil
 }

@@ -1,9 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"sync"
 
 	"petcat"
 )
@@ -14,31 +14,70 @@ type request struct {
 	fingerprint [sha256.Size]byte // used only with a key
 }
 
-// once creates something, unless an earlier request with the same idempotency key
-// did. It returns the id of what was created, and whether that earlier request did it.
-func (t *Tx) once(r request, create func() (id int64, err error)) (id int64, replayed bool, err error) {
-	requests := []request{r}
-	earlier, err := t.recall(requests)
-	if err != nil || earlier[0].known {
-		if err == nil && earlier[0].fingerprint != r.fingerprint {
-			err = errKeyReused()
-		}
-		return earlier[0].id, true, err
+// scopedKey is an idempotency key of one account: the same text of another account is
+// another key.
+type scopedKey struct {
+	account petcat.AccountID
+	key     petcat.IdempotencyKey
+}
+
+// begin refuses a second create with the key of one that is in flight in this process. One
+// on another node waits for the commit instead, and then finds the key in the database. The
+// key may leave the set while its write still runs without its caller, who has gone.
+func (s *Store) begin(k scopedKey) (end func(), err error) {
+	if k.key == "" {
+		return func() {}, nil
 	}
-	id, err = create()
+	if _, running := s.inFlight.LoadOrStore(k, nil); running {
+		return nil, errInProgress()
+	}
+	return func() { s.inFlight.Delete(k) }, nil
+}
+
+func errInProgress() error {
+	return petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
+}
+
+func errKeyReused() error {
+	return petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
+}
+
+// once is what became of a create: the id of what it or, replayed, an earlier request with
+// its idempotency key created.
+type once struct {
+	id       int64
+	replayed bool
+}
+
+// createOnce runs a create of a caller in a transaction of its own, unless an earlier request
+// with the same idempotency key was carried out.
+func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (once, error) {
+	end, err := s.begin(r.scopedKey)
 	if err != nil {
-		return 0, false, err
+		return once{}, err
 	}
-	return id, false, t.remember(requests, map[int]int64{0: id})
+	defer end()
+	o, err := changeFor(ctx, s, Work{doing, r.account}, func(t *Tx) (once, error) {
+		earlier, err := t.recall([]request{r})
+		if err != nil || earlier[0].known {
+			return once{earlier[0].id, true}, cmp.Or(err, earlier[0].conflict)
+		}
+		id, err := create(t)
+		if err != nil {
+			return once{}, err
+		}
+		return once{id, false}, t.remember([]request{r}, map[int]int64{0: id})
+	})
+	return o, callerError(err, "retry it later with the same Idempotency-Key")
 }
 
 // earlier is an earlier request with the same idempotency key. The column category_id also
 // holds ids of pets and orders: the fingerprint includes the operation, so an id of another
 // kind is never used.
 type earlier struct {
-	known       bool
-	id          int64
-	fingerprint hash
+	known    bool
+	id       int64
+	conflict error // it was another request
 }
 
 // recall looks for earlier requests with the same idempotency keys, one for each.
@@ -54,9 +93,14 @@ func (t *Tx) recall(requests []request) ([]earlier, error) {
 		}
 	}
 	err := t.QueryEach(func(row int, scan Scan) error {
-		e := &found[keyed[row]]
-		e.known = true
-		return scan(&e.id, &e.fingerprint)
+		i := keyed[row]
+		e := &found[i]
+		var fingerprint hash
+		err := scan(&e.id, &fingerprint)
+		if e.known = true; fingerprint != requests[i].fingerprint {
+			e.conflict = errKeyReused()
+		}
+		return err
 	}, query, rows)
 	return found, err
 }
@@ -76,70 +120,4 @@ func (t *Tx) remember(requests []request, created map[int]int64) error {
 		}
 	}
 	return execRows(t, insert, replace, rows)
-}
-
-// createOnce runs a create of a caller in a transaction of its own. It returns what
-// [Tx.once] does.
-func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (id int64, replayed bool, err error) {
-	if r.key != "" {
-		if !s.inFlight.begin(r.scopedKey) {
-			return 0, false, errInProgress()
-		}
-		// The key may leave the set while its write still runs without its caller: the
-		// next request with this key waits for the commit of that write, and finds the key.
-		defer s.inFlight.end(r.scopedKey)
-	}
-	type created struct {
-		id       int64
-		replayed bool
-	}
-	c, err := changeFor(ctx, s, Work{doing, r.account}, func(t *Tx) (c created, err error) {
-		c.id, c.replayed, err = t.once(r, func() (int64, error) { return create(t) })
-		return c, err
-	})
-	return c.id, c.replayed, callerError(err, "retry it later with the same Idempotency-Key")
-}
-
-func errInProgress() error {
-	return petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
-}
-
-func errKeyReused() error {
-	return petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
-}
-
-// scopedKey is an idempotency key of one account: the same text of another account is
-// another key.
-type scopedKey struct {
-	account petcat.AccountID
-	key     petcat.IdempotencyKey
-}
-
-// inFlight is the set of keys whose first request is in flight in this process. A second
-// request with the same key is refused immediately, and no batch of a group commit has a
-// key twice. The queue of writes bounds its size. The zero value is empty and ready.
-type inFlight struct {
-	mu   sync.Mutex
-	keys map[scopedKey]struct{} // guarded by mu; nil: there never was one
-}
-
-// begin adds a key, and reports whether it was not in flight yet.
-func (f *inFlight) begin(k scopedKey) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, begun := f.keys[k]; begun {
-		return false
-	}
-	if f.keys == nil {
-		f.keys = make(map[scopedKey]struct{})
-	}
-	f.keys[k] = struct{}{}
-	return true
-}
-
-// end removes a key.
-func (f *inFlight) end(k scopedKey) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.keys, k)
 }

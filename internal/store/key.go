@@ -8,8 +8,6 @@ import (
 
 const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id, read_only`
 
-const keyByID = `SELECT ` + keyColumns + ` FROM api_keys WHERE id = ?`
-
 func keyInto(k *petcat.Key) []any {
 	return []any{
 		(*int64)(&k.ID), (*int64)(&k.Account), &k.Label, &k.Hint, (*moment)(&k.CreatedAt), (*moment)(&k.ExpiresAt), (*moment)(&k.DisabledAt),
@@ -30,7 +28,7 @@ func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey)
 		if err != nil {
 			return k, err
 		}
-		return k, t.record(by, "key.create", k.ID, keyDetail(k))
+		return k, t.record(by, "key.create", keyDetail(k), k.ID.String())
 	})
 }
 
@@ -50,42 +48,65 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
 	const insert = `INSERT INTO api_keys (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 	t.sequences.Key++
 	k.ID = t.sequences.Key
-	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), int64(t.reviseAccess()))
+	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), t.reviseAccess())
 }
 
 // updateKey writes the columns of a key that can change.
 func (t *Tx) updateKey(k petcat.Key, by petcat.Actor, action string, d detail) error {
 	const update = `UPDATE api_keys SET expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
-	return t.write(entry{by, action, k.ID, d}, update,
-		millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), int64(t.reviseAccess()), int64(k.ID))
+	return t.write(entry{by, action, k.ID.String(), d}, update,
+		millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), t.reviseAccess(), int64(k.ID))
 }
 
-// EachKey implements [petcat.KeyStore].
-func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(petcat.Key) error) error {
-	const all = `SELECT ` + keyColumns + ` FROM api_keys ORDER BY id`
-	const ofAccount = `SELECT ` + keyColumns + ` FROM api_keys WHERE account_id = ? ORDER BY id`
-	if account == 0 {
-		return each(ctx, s, "read keys", keyInto, fn, all)
-	}
-	return each(ctx, s, "read keys", keyInto, fn, ofAccount, int64(account))
+func keyByID(c Conn, id petcat.KeyID) (petcat.Key, error) {
+	return one(c, keyInto, notFound("there is no key %s", id), `SELECT `+keyColumns+` FROM api_keys WHERE id = ?`, int64(id))
 }
 
 // FindKey implements [petcat.KeyStore].
 func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error) {
-	return mustFind(ctx, s, "find key", keyInto, noKey(id), keyByID, int64(id))
+	return read(ctx, s, "find key", func(c Conn) (petcat.Key, error) { return keyByID(c, id) })
 }
 
-// key reads a key in the transaction.
-func (t *Tx) key(id petcat.KeyID) (petcat.Key, error) {
-	return must(t, keyInto, noKey(id), keyByID, int64(id))
+// FindCredentials implements [petcat.AccessStore].
+func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
+	return read(ctx, s, "find keys by their hashes", func(c Conn) (map[petcat.KeyHash]petcat.Credential, error) {
+		found := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
+		for _, h := range hashes {
+			k, err := one(c, keyInto, nil, `SELECT `+keyColumns+` FROM api_keys WHERE hash = ?`, h[:])
+			if err == nil && k.ID != 0 {
+				var a petcat.Account
+				a, err = accountByID(c, k.Account)
+				found[h] = petcat.Credential{Key: k, Account: a}
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return found, nil
+	})
 }
 
-func noKey(id petcat.KeyID) error { return notFound("there is no key %s", id) }
+// EachKey implements [petcat.KeyStore].
+func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(petcat.Key) error) error {
+	var c conditions
+	c.when(account != 0, `account_id = ?`, int64(account))
+	query, args := c.page(`SELECT `+keyColumns+` FROM api_keys`, `id`, 0)
+	return each(ctx, s, "read keys", keyInto, fn, query, args...)
+}
+
+// KeyPage implements [petcat.KeyStore].
+func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error) {
+	var c conditions
+	c.when(true, `account_id = ?`, int64(q.Account))
+	c.when(q.Before != 0, `id < ?`, int64(q.Before))
+	query, args := c.page(`SELECT `+keyColumns+` FROM api_keys`, `id DESC`, q.Limit)
+	return list(ctx, s, "read a page of keys", keyInto, query, args...)
+}
 
 // RotateKey implements [petcat.KeyStore].
 func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
 	return change(ctx, s, "rotate key", func(t *Tx) (petcat.Key, error) {
-		old, err := t.key(r.Key())
+		old, err := keyByID(t, r.Key())
 		if err != nil {
 			return old, err
 		}
@@ -108,18 +129,17 @@ func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotatio
 // UndoRotation undoes the rotation of a key whose successor nobody has seen: the successor is
 // revoked, and the key is as it was before.
 func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error {
-	_, err := change(ctx, s, "undo rotation", func(t *Tx) (petcat.Key, error) {
-		k, err := t.key(before.ID)
+	return s.Change(ctx, "undo rotation", func(t *Tx) error {
+		k, err := keyByID(t, before.ID)
 		if err != nil || k.Successor == 0 {
-			return k, err
+			return err
 		}
 		if _, err := t.changeKey(by, k.Successor, petcat.RevokeKey); err != nil {
-			return k, err
+			return err
 		}
 		k.ExpiresAt, k.Successor = before.ExpiresAt, 0
-		return k, t.updateKey(k, by, "key.unrotate", nil)
+		return t.updateKey(k, by, "key.unrotate", nil)
 	})
-	return err
 }
 
 // ChangeKey implements [petcat.KeyStore].
@@ -128,7 +148,7 @@ func (s *Store) ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID,
 }
 
 func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
-	before, err := t.key(id)
+	before, err := keyByID(t, id)
 	if err != nil {
 		return before, err
 	}
@@ -144,19 +164,56 @@ func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction
 func (t *Tx) revokeAll(by petcat.Actor, account petcat.AccountID, d detail) (revoked int, err error) {
 	const live = `SELECT id FROM api_keys WHERE account_id = ? AND revoked_at IS NULL ORDER BY id`
 	const revoke = `UPDATE api_keys SET revoked_at = ?, revision = ? WHERE id = ?`
-	var rows [][]any
-	var subjects []string
-	err = t.Query(func(scan Scan) error {
-		var id petcat.KeyID
-		err := scan((*int64)(&id))
-		rows, subjects = append(rows, []any{t.now.UnixMilli(), int64(t.reviseAccess()), int64(id)}), append(subjects, id.String())
-		return err
-	}, live, int64(account))
-	if err != nil || len(rows) == 0 {
+	ids, err := all(t, oneColumn[int64], live, int64(account))
+	if err != nil || len(ids) == 0 {
 		return 0, err
+	}
+	rows, subjects := make([][]any, len(ids)), make([]string, len(ids))
+	for i, id := range ids {
+		rows[i], subjects[i] = []any{t.now.UnixMilli(), t.reviseAccess(), id}, petcat.KeyID(id).String()
 	}
 	if err := t.ExecEach(revoke, rows); err != nil {
 		return 0, err
 	}
-	return len(rows), t.recordEach(by, "key."+string(petcat.RevokeKey), subjects, d)
+	return len(ids), t.record(by, "key."+string(petcat.RevokeKey), d, subjects...)
+}
+
+const selectKeyAccess = `SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL FROM api_keys`
+
+func keyAccessInto(k *petcat.KeyAccess) []any {
+	return []any{(*hash)(&k.Hash), (*int64)(&k.ID), (*int64)(&k.Account), (*moment)(&k.ExpiresAt), &k.ReadOnly, &k.Disabled, &k.Revoked}
+}
+
+// EachKeyAccess implements [petcat.AccessStore].
+func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error {
+	return each(ctx, s, "read the keys", keyAccessInto, fn, selectKeyAccess)
+}
+
+// AccessChangesSince implements [petcat.AccessStore]. If no account, key or ban changed, it
+// reads one row, however many categories were created meanwhile. It reads the counter first:
+// the other queries may already return a change that is committed after that. The next call
+// returns it again, so nothing is missed.
+func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error) {
+	const since = ` WHERE revision > ? ORDER BY revision`
+	return read(ctx, s, "read changes of access", func(c Conn) (found petcat.AccessChange, err error) {
+		n, err := one(c, (*Sequences).Into, nil, SelectSequences)
+		found.Revision = n.Revision
+		if err != nil || n.Access <= after {
+			return found, err
+		}
+		if found.Keys, err = all(c, keyAccessInto, selectKeyAccess+since, int64(after)); err != nil {
+			return found, err
+		}
+		if found.Accounts, err = all(c, accountInto, `SELECT `+accountColumns+` FROM accounts`+since, int64(after)); err != nil {
+			return found, err
+		}
+		found.Bans, err = all(c, banInto, `SELECT `+banColumns+` FROM bans`+since, int64(after))
+		return found, err
+	})
+}
+
+// Revision implements [petcat.AccessStore].
+func (s *Store) Revision(ctx context.Context) (petcat.Revision, error) {
+	n, err := read(ctx, s, "read the revision", func(c Conn) (Sequences, error) { return one(c, (*Sequences).Into, nil, SelectSequences) })
+	return n.Revision, err
 }

@@ -2,7 +2,11 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"petcat"
@@ -22,17 +26,14 @@ type Meta struct {
 func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
 	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
-	read := func() (m Meta, found bool, err error) {
-		found, err = c.QueryRow(query, nil, (*string)(&m.Environment), &m.Dataset)
-		return m, found, err
-	}
-	m, found, err := read()
-	if err == nil && !found {
+	into := func(m *Meta) []any { return []any{(*string)(&m.Environment), &m.Dataset} }
+	m, err := one(c, into, nil, query)
+	if err == nil && m.Dataset == "" {
 		// Of several nodes that start at once, the first to insert decides. The rows
 		// are inserted in one order, so they cannot deadlock.
 		fresh, name := cmp.Or(env, petcat.Production), rand.Text()
 		if _, err = c.Exec(insert, string(fresh), name, now.UTC().Format(time.RFC3339)); err == nil {
-			m, _, err = read()
+			m, err = one(c, into, nil, query)
 			m.Created = m.Dataset == name
 		}
 	}
@@ -43,4 +44,59 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 		return Meta{}, openerror.Errorf(openerror.OtherEnvironment, nil, "the data belongs to the %s environment and this is %s", m.Environment, env)
 	}
 	return m, nil
+}
+
+// A note is a short named text that all processes of a deployment share. It is not part of
+// the data: no backup contains it, and it has no revision.
+
+// Note returns a note, "" if there is none.
+func (s *Store) Note(ctx context.Context, name string) (text string, err error) {
+	return read(ctx, s, "read the note "+name, func(c Conn) (string, error) {
+		return one(c, oneColumn[string], nil, `SELECT value FROM meta WHERE name = ?`, name)
+	})
+}
+
+const setNote = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+// SetNote changes a note.
+func (s *Store) SetNote(ctx context.Context, name, text string) error {
+	_, err := s.Exec(ctx, "change the note "+name, setNote, name, text)
+	return err
+}
+
+// logLevelNote is the name of the note that holds a [logLevel].
+const logLevelNote = "log_level"
+
+type logLevel struct {
+	Level slog.Level `json:"level"`
+	Until time.Time  `json:"until"`
+}
+
+// LogLevel returns the lowest level that all nodes log instead of that of their settings,
+// and when that ends. The time may have passed; it is zero if no level was ever set.
+func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error) {
+	var l logLevel
+	text, err := s.Note(ctx, logLevelNote)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &l)
+	}
+	return l.Level, l.Until, err
+}
+
+// SetLogLevel sets the lowest level that all nodes log until the given time. A time that has
+// passed restores the level of their settings. It adds an audit entry, because a level can
+// hide log lines.
+func (s *Store) SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error {
+	until = stored(until)
+	text, err := json.Marshal(logLevel{level, until})
+	if err != nil {
+		return fmt.Errorf("encode the log level: %w", err)
+	}
+	return s.Change(ctx, "set the log level", func(t *Tx) error {
+		e := entry{by, "log.set_level", "log", detail{"level": level.String(), "until": until.Format(time.RFC3339)}}
+		if !t.now.Before(until) {
+			e.action, e.detail = "log.reset_level", nil
+		}
+		return t.write(e, setNote, logLevelNote, string(text))
+	})
 }

@@ -16,15 +16,15 @@ func operatorInto(o *petcat.Operator) []any {
 func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.NewOperator, link petcat.TokenHash) (petcat.Operator, error) {
 	const insert = `INSERT INTO operators (name, role, created_at, link_hash, link_ends_at) VALUES (?, ?, ?, ?, ?)`
 	return change(ctx, s, "create operator", func(t *Tx) (petcat.Operator, error) {
-		o, found, err := one(t, operatorInto, operatorByName, string(n.Name()))
-		if err == nil && found {
+		o, err := one(t, operatorInto, nil, operatorByName, string(n.Name()))
+		if err == nil && o.Name != "" {
 			err = invalid("there is an operator %s already", string(n.Name()))
 		}
 		if err != nil {
 			return o, err
 		}
 		o = petcat.Operator{Name: n.Name(), Role: n.Role(), CreatedAt: t.now, LinkEndsAt: t.now.Add(petcat.LinkLife)}
-		return o, t.write(entry{by, "operator.create", o.Name, detail{"role": o.Role}},
+		return o, t.write(entry{by, "operator.create", o.Name.String(), detail{"role": o.Role}},
 			insert, string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), link[:], o.LinkEndsAt.UnixMilli())
 	})
 }
@@ -33,12 +33,12 @@ func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.Ne
 func (s *Store) LinkOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName, link petcat.TokenHash) (petcat.Operator, error) {
 	const update = `UPDATE operators SET link_hash = ?, link_ends_at = ? WHERE name = ?`
 	return change(ctx, s, "make a link", func(t *Tx) (petcat.Operator, error) {
-		o, err := must(t, operatorInto, noOperator(name), operatorByName, string(name))
+		o, err := one(t, operatorInto, noOperator(name), operatorByName, string(name))
 		if err != nil {
 			return o, err
 		}
 		o.LinkEndsAt = t.now.Add(petcat.LinkLife)
-		return o, t.write(entry{by, "operator.link", name, nil}, update, link[:], o.LinkEndsAt.UnixMilli(), string(name))
+		return o, t.write(entry{by, "operator.link", name.String(), nil}, update, link[:], o.LinkEndsAt.UnixMilli(), string(name))
 	})
 }
 
@@ -61,7 +61,7 @@ func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error
 // RemoveOperator implements [petcat.OperatorStore].
 func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName) error {
 	const remove = `DELETE FROM operators WHERE name = ?`
-	return s.db.Change(ctx, Work{Doing: "remove operator"}, func(t *Tx) error {
+	return s.Change(ctx, "remove operator", func(t *Tx) error {
 		ended, err := t.endSessions(name)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat
 		} else if removed == 0 {
 			return noOperator(name)
 		}
-		return t.record(by, "operator.remove", name, detail{"sessions": ended})
+		return t.record(by, "operator.remove", detail{"sessions": ended}, name.String())
 	})
 }
 
@@ -83,7 +83,7 @@ func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (pet
 		insert = `INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
 	)
 	return change(ctx, s, "sign in", func(t *Tx) (petcat.Session, error) {
-		o, err := must(t, operatorInto, petcat.ErrLinkInvalid(), query, link[:])
+		o, err := one(t, operatorInto, petcat.ErrLinkInvalid(), query, link[:])
 		if err == nil && !t.now.Before(o.LinkEndsAt) {
 			err = petcat.ErrLinkInvalid()
 		}
@@ -94,7 +94,7 @@ func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (pet
 			return petcat.Session{}, err
 		}
 		begun := petcat.Session{Operator: o.Name, Role: o.Role, CreatedAt: t.now, SeenAt: t.now}
-		return begun, t.write(entry{o.Name.Actor(), "operator.sign_in", o.Name, nil}, insert, session[:], string(o.Name), t.now.UnixMilli(), t.now.UnixMilli())
+		return begun, t.write(entry{o.Name.Actor(), "operator.sign_in", o.Name.String(), nil}, insert, session[:], string(o.Name), t.now.UnixMilli(), t.now.UnixMilli())
 	})
 }
 
@@ -102,14 +102,13 @@ func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (pet
 func (s *Store) FindSession(ctx context.Context, session petcat.TokenHash) (petcat.Session, error) {
 	const query = `SELECT o.name, o.role, s.created_at, s.seen_at
 		FROM operator_sessions AS s JOIN operators AS o ON o.name = s.operator_name WHERE s.hash = ?`
-	found, ok, err := find(ctx, s, "find session", sessionInto, query, session[:])
-	if err == nil && (!ok || found.Ended(Now(s.clock))) {
-		err = petcat.ErrNotSignedIn()
-	}
-	if err != nil {
-		return petcat.Session{}, err
-	}
-	return found, nil
+	return read(ctx, s, "find session", func(c Conn) (petcat.Session, error) {
+		found, err := one(c, sessionInto, petcat.ErrNotSignedIn(), query, session[:])
+		if err == nil && found.Ended(Now(s.clock)) {
+			err = petcat.ErrNotSignedIn()
+		}
+		return found, err
+	})
 }
 
 func sessionInto(s *petcat.Session) []any {
@@ -136,7 +135,7 @@ func (s *Store) SignOutEverywhere(ctx context.Context, by petcat.Actor, name pet
 		if err != nil {
 			return 0, err
 		}
-		return ended, t.record(by, "operator.sign_out", name, detail{"sessions": ended})
+		return ended, t.record(by, "operator.sign_out", detail{"sessions": ended}, name.String())
 	})
 }
 

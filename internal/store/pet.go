@@ -9,11 +9,11 @@ import (
 // CreatePet implements [petcat.PetStore].
 func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error) {
 	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
-	id, replayed, err := s.createOnce(ctx, "create pet", r, func(t *Tx) (int64, error) { return t.insertPet(c) })
+	o, err := s.createOnce(ctx, "create pet", r, func(t *Tx) (int64, error) { return t.insertPet(c) })
 	if err != nil {
 		return petcat.CreatedPet{}, err
 	}
-	return petcat.CreatedPet{Pet: c.New.WithID(petcat.PetID(id)), Replayed: replayed}, nil
+	return petcat.CreatedPet{Pet: c.New.WithID(petcat.PetID(o.id)), Replayed: o.replayed}, nil
 }
 
 // insertPet inserts a pet if its category exists. A concurrent deletion of the category
@@ -30,34 +30,31 @@ func (t *Tx) insertPet(c petcat.CreatePet) (int64, error) {
 	return id, err
 }
 
-const petColumns = `id, name, category_id`
-
 func petInto(p *petcat.Pet) []any { return []any{(*int64)(&p.ID), &p.Name, (*int64)(&p.Category)} }
 
 // FindPet implements [petcat.PetStore].
 func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error) {
-	const query = `SELECT ` + petColumns + ` FROM pets WHERE id = ?`
-	return mustFind(ctx, s, "find pet", petInto, petcat.NoSuchPet(), query, int64(id))
+	const query = `SELECT id, name, category_id FROM pets WHERE id = ?`
+	return read(ctx, s, "find pet", func(c Conn) (petcat.Pet, error) { return one(c, petInto, petcat.NoSuchPet(), query, int64(id)) })
 }
 
 // ListPets implements [petcat.PetStore].
 func (s *Store) ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, error) {
-	const every = `SELECT ` + petColumns + ` FROM pets WHERE id > ? ORDER BY id LIMIT ?`
-	const ofCategory = `SELECT ` + petColumns + ` FROM pets WHERE category_id = ? AND id > ? ORDER BY id LIMIT ?`
-	if q.Category == 0 {
-		return list(ctx, s, "list pets", petInto, every, int64(q.After), q.Limit)
-	}
-	return list(ctx, s, "list pets", petInto, ofCategory, int64(q.Category), int64(q.After), q.Limit)
+	var c conditions
+	c.when(true, `id > ?`, int64(q.After))
+	c.when(q.Category != 0, `category_id = ?`, int64(q.Category))
+	query, args := c.page(`SELECT id, name, category_id FROM pets`, `id`, q.Limit)
+	return list(ctx, s, "list pets", petInto, query, args...)
 }
 
 // CreateOrder implements [petcat.OrderStore].
 func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error) {
 	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
-	id, replayed, err := s.createOnce(ctx, "create order", r, func(t *Tx) (int64, error) { return t.insertOrder(c) })
+	o, err := s.createOnce(ctx, "create order", r, func(t *Tx) (int64, error) { return t.insertOrder(c) })
 	if err != nil {
 		return petcat.CreatedOrder{}, err
 	}
-	return petcat.CreatedOrder{Order: c.New.WithID(petcat.OrderID(id)), Replayed: replayed}, nil
+	return petcat.CreatedOrder{Order: c.New.WithID(petcat.OrderID(o.id)), Replayed: o.replayed}, nil
 }
 
 // insertOrder inserts an order if its pet exists.

@@ -1,9 +1,22 @@
+// Package store has every operation on what petcat keeps, with all its SQL statements, once
+// for both databases. Packages sqlite and postgres provide the [Database] that runs them, and
+// a [Dialect] for the SQL that they write differently.
+//
+// Each operation that changes what the domain keeps runs in a transaction that holds the
+// counter's row ([Tx]), together with its audit entry. An operation that fails changes
+// nothing.
+//
+// It knows nothing of connections, commits, migrations and the databases' errors. If a
+// database has a faster form of an operation, its package has a method of the same name,
+// whose comment says why. When the database is unavailable, operations return the error of
+// the Database.
 package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"petcat"
@@ -17,7 +30,7 @@ type Store struct {
 	dialect  Dialect
 	meta     Meta
 	clock    clock.Clock
-	inFlight inFlight
+	inFlight sync.Map // of scopedKey: creates of this process that are not answered yet
 	// accessChanged is called after each change of an account, a key or a ban.
 	accessChanged func(context.Context)
 }
@@ -32,12 +45,6 @@ func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
 // is used concurrently.
 func (s *Store) OnAccessChange(fn func(context.Context)) { s.accessChanged = fn }
 
-// Change runs fn in a transaction that holds the counter's row, for work that is no
-// operation of the domain. See [Database].
-func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
-	return s.db.Change(ctx, Work{Doing: doing}, fn)
-}
-
 // Dataset returns the dataset name: the random name that the data got when it was created.
 func (s *Store) Dataset() string { return s.meta.Dataset }
 
@@ -47,16 +54,97 @@ func (s *Store) Environment() petcat.Environment { return s.meta.Environment }
 // Created reports whether opening this store created the data.
 func (s *Store) Created() bool { return s.meta.Created }
 
+// Change runs fn in a transaction that holds the counter's row, for work that is no
+// operation of the domain. See [Database].
+func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
+	return s.change(ctx, Work{Doing: doing}, fn)
+}
+
+func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
+	access := false
+	err := s.db.Change(ctx, w, func(t *Tx) error {
+		before := t.sequences.Access
+		err := fn(t)
+		access = t.sequences.Access != before
+		return err
+	})
+	if err == nil && access {
+		s.accessChanged(ctx)
+	}
+	return err
+}
+
+// change runs an operator's fn in a transaction, and returns its result after the commit.
+func change[T any](ctx context.Context, s *Store, doing string, fn func(*Tx) (T, error)) (T, error) {
+	return changeFor(ctx, s, Work{Doing: doing}, fn)
+}
+
+// changeFor is change with the account whose request it is.
+func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
+	var v, none T
+	err := s.change(ctx, w, func(t *Tx) (err error) {
+		v, err = fn(t)
+		return err
+	})
+	if err != nil {
+		return none, err // fn may still run, and write to v
+	}
+	return v, nil
+}
+
+// read runs fn, which reads a few rows, and returns its result.
+func read[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (v T, err error) {
+	err = s.db.Read(ctx, doing, func(c Conn) (err error) {
+		v, err = fn(c)
+		return err
+	})
+	return v, err
+}
+
+// list reads some rows.
+func list[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args ...any) ([]T, error) {
+	return read(ctx, s, doing, func(c Conn) ([]T, error) { return all(c, into, query, args...) })
+}
+
+// each calls fn for every row of a query, and stops at its first error, which it returns as
+// it is: it is not one of the database.
+func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
+	var stopped error
+	err := s.db.Each(ctx, doing, func(scan Scan) error {
+		var v T
+		if err := scan(into(&v)...); err != nil {
+			return err
+		}
+		if stopped = fn(v); stopped != nil {
+			return fmt.Errorf("stopped: %s", stopped.Error()) // without its chain
+		}
+		return nil
+	}, query, args...)
+	if stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// Exec commits one statement without holding the counter's row, and returns how many rows it
+// changed.
+func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
+	var n int64
+	err = s.db.Write(ctx, doing, func(c Conn) (err error) {
+		n, err = c.Exec(query, args...)
+		return err
+	})
+	if err != nil {
+		return 0, err // the transaction may still run, and write to n
+	}
+	return n, nil
+}
+
 // Now returns the time of the wall clock in whole milliseconds, as it is stored.
 func Now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
 
 // stored returns a time in UTC and whole milliseconds, as it is stored. The zero time stays.
-func stored(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.UTC().Truncate(time.Millisecond)
-}
+func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // millis returns a time in Unix milliseconds. The zero time is NULL.
 func millis(t time.Time) any {

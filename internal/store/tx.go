@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"time"
 
 	"petcat"
@@ -9,14 +8,15 @@ import (
 
 // Tx is a transaction of a write. It locks the counter's row when it begins, so that no
 // other Tx changes what it has read before it commits. Several operations may run in one
-// Tx, one after the other.
+// Tx, one after the other; a copy of it that was made before an operation is its state once
+// that operation is rolled back.
 type Tx struct {
 	Conn
 	now       time.Time // the time of all its operations, in whole milliseconds
 	sequences Sequences
-	before    Sequences // sequences when the transaction began
-	chain     chain
-	changed   []petcat.RevisedCategory // by revision ascending
+	before    Sequences         // sequences when the transaction began
+	audit     *petcat.AuditHead // of the log; nil until it is needed
+	changed   []petcat.RevisedCategory
 }
 
 // Sequences are the last revisions and ids that were assigned: the row of the table counter.
@@ -47,21 +47,6 @@ func NewTx(c Conn, now time.Time, n Sequences) *Tx {
 	return &Tx{Conn: c, now: now, sequences: n, before: n}
 }
 
-// State is what a Tx keeps in memory between operations.
-type State struct {
-	sequences Sequences
-	chain     chain
-	changed   int
-}
-
-// State returns the current state, for SetState after an operation is rolled back.
-func (t *Tx) State() State { return State{t.sequences, t.chain, len(t.changed)} }
-
-// SetState restores a state of the same transaction.
-func (t *Tx) SetState(s State) {
-	t.sequences, t.chain, t.changed = s.sequences, s.chain, t.changed[:s.changed]
-}
-
 // ChangedCategories returns the categories that were created, changed or deleted in the
 // transaction, by revision ascending.
 func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
@@ -84,25 +69,9 @@ func (t *Tx) revise() petcat.Revision {
 }
 
 // reviseAccess assigns the next revision for a change of an account, a key or a ban.
-func (t *Tx) reviseAccess() petcat.Revision {
+func (t *Tx) reviseAccess() int64 {
 	t.sequences.Access = t.revise()
-	return t.sequences.Access
-}
-
-// entry is what the audit log says of a change.
-type entry struct {
-	by      petcat.Actor
-	action  string
-	subject fmt.Stringer
-	detail  detail
-}
-
-// write runs a statement, and appends the entry about it.
-func (t *Tx) write(e entry, query string, args ...any) error {
-	if err := t.exec(query, args...); err != nil {
-		return err
-	}
-	return t.record(e.by, e.action, e.subject, e.detail)
+	return int64(t.sequences.Access)
 }
 
 // exec runs a statement, however many rows it changes.

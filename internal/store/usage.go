@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"petcat"
@@ -18,14 +17,19 @@ const (
 		key_refused = u.key_refused + excluded.key_refused, failed = u.failed + excluded.failed, bytes = u.bytes + excluded.bytes`
 )
 
-// usageFields returns pointers to the counts, in the order of usageColumns.
-func usageFields(c *petcat.UsageCounts) []any {
-	return []any{&c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
-}
-
 // usageRow returns a row of a table of counts: what identifies it, and the counts.
 func usageRow(c petcat.UsageCounts, id ...any) []any {
 	return append(id, c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes)
+}
+
+// counted are the counts of an account in an hour or a day, which is its first hour.
+type counted struct {
+	hour, account int64
+	petcat.UsageCounts
+}
+
+func countedInto(c *counted) []any {
+	return []any{&c.hour, &c.account, &c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
 }
 
 // AddUsage implements [petcat.UsageStore]. It does not hold the counter's row, which
@@ -60,36 +64,13 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	})
 }
 
-// rowsInStatement is how many rows execRows writes with one statement. With more, neither
-// database is faster.
-const rowsInStatement = 64
-
-// execRows writes rows in their order, by a statement that begins and ends as given.
-func execRows(c Conn, begin, end string, rows [][]any) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	row := ` (?` + strings.Repeat(`, ?`, len(rows[0])-1) + `)`
-	var full [][]any
-	for len(rows) >= rowsInStatement {
-		full = append(full, slices.Concat(rows[:rowsInStatement]...))
-		rows = rows[rowsInStatement:]
-	}
-	if err := c.ExecEach(begin+row+strings.Repeat(`,`+row, rowsInStatement-1)+end, full); err != nil {
-		return err
-	}
-	return c.ExecEach(begin+row+end, rows)
-}
-
 // NoteKilledNodes marks nodes as killed that have not ended, and that have written nothing
 // to the usage history for the duration silence.
 func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) error {
 	const note = `UPDATE usage_nodes SET killed_at = ? WHERE NOT ended AND killed_at IS NULL AND seen_at <= ?`
 	now := Now(s.clock)
-	return s.db.Write(ctx, "look for nodes that were killed", func(c Conn) error {
-		_, err := c.Exec(note, now.UnixMilli(), now.Add(-silence).UnixMilli())
-		return err
-	})
+	_, err := s.Exec(ctx, "look for nodes that were killed", note, now.UnixMilli(), now.Add(-silence).UnixMilli())
+	return err
 }
 
 const (
@@ -104,71 +85,56 @@ const (
 // DayUsed implements [petcat.UsageStore].
 func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
 	const query = askedHours + ` SELECT CAST(coalesce(sum(u.requests), 0) AS bigint)` + fromHours
-	used, _, err := find(ctx, s, "read a day's usage", oneColumn[int64], query, day*hoursPerDay, day*hoursPerDay+hoursPerDay-1, int64(account))
-	return used, err
+	return read(ctx, s, "read a day's usage", func(c Conn) (int64, error) {
+		return one(c, oneColumn[int64], nil, query, day*hoursPerDay, day*hoursPerDay+hoursPerDay-1, int64(account))
+	})
 }
 
 // Usage implements [petcat.UsageStore].
 func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error) {
+	// Other transactions move hours into days: one statement sees each count once.
+	const query = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)
+		SELECT u.hour, u.account_id, ` + usageColumns + fromHours + `
+		UNION ALL SELECT 24 * u.day, u.account_id, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_days AS u WHERE u.day = d.at AND u.account_id = ?`
+	now := Now(s.clock)
+	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
 	length := int64(q.Step.Length() / time.Hour)
 	from, to := ceilHours(q.From, length), ceilHours(q.To, length) // the first hour, and the one after the last
-	query, args := usageQuery(q, from, to, Now(s.clock))
-	var h petcat.UsageHistory
-	periods := make(map[int64]petcat.UsageCounts) // by their first hour
-	err := s.db.Read(ctx, "read the usage history", func(c Conn) error {
-		clear(periods)
-		err := c.Query(func(scan Scan) error {
-			var hour int64
-			var counts petcat.UsageCounts
-			err := scan(append([]any{&hour}, usageFields(&counts)...)...)
-			if from <= hour && hour < to {
-				counts.Add(periods[hour/length*length])
-				periods[hour/length*length] = counts
-			}
-			return err
-		}, query, args...)
+	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
+	// A node that was away for long may still have added to older hours.
+	hours := []any{max(from, kept(petcat.UsageByHour)-hoursPerDay), last}
+	days := []any{0, 0} // in which nothing was counted
+	if q.Step == petcat.UsageByDay {
+		days = []any{max(from, kept(petcat.UsageByDay)) / hoursPerDay, last / hoursPerDay}
+	}
+	return read(ctx, s, "read the usage history", func(c Conn) (h petcat.UsageHistory, err error) {
+		rows, err := all(c, countedInto, query, slices.Concat(hours, days, []any{int64(q.Account), int64(q.Account)})...)
 		if err != nil {
-			return err
+			return h, err
 		}
-		h.Gaps, err = usageGaps(c, q)
-		return err
+		if h.Gaps, err = usageGaps(c, q); err != nil {
+			return h, err
+		}
+		periods := make(map[int64]petcat.UsageCounts) // by their first hour
+		for _, r := range rows {
+			if from <= r.hour && r.hour < to {
+				r.Add(periods[r.hour/length*length])
+				periods[r.hour/length*length] = r.UsageCounts
+			}
+		}
+		for _, hour := range slices.Sorted(maps.Keys(periods)) {
+			p := petcat.UsagePeriod{Begin: time.Unix(hour*secondsPerHour, 0).UTC(), UsageCounts: periods[hour]}
+			p.Incomplete = slices.ContainsFunc(h.Gaps, func(g petcat.UsageGap) bool { return g.Meets(p.Begin, q.Step) })
+			h.Periods = append(h.Periods, p)
+		}
+		return h, nil
 	})
-	if err != nil {
-		return petcat.UsageHistory{}, err
-	}
-	for _, hour := range slices.Sorted(maps.Keys(periods)) {
-		p := petcat.UsagePeriod{Begin: time.Unix(hour*secondsPerHour, 0).UTC(), UsageCounts: periods[hour]}
-		p.Incomplete = slices.ContainsFunc(h.Gaps, func(g petcat.UsageGap) bool { return g.Meets(p.Begin, q.Step) })
-		h.Periods = append(h.Periods, p)
-	}
-	return h, nil
 }
 
 // ceilHours returns the first hour, at a moment or later, in which a period begins.
 func ceilHours(t time.Time, length int64) int64 {
 	seconds := length * secondsPerHour
 	return (t.Unix() + seconds - 1) / seconds * length
-}
-
-// usageQuery returns the statement that reads an account's counts from the hours asked, and
-// its arguments. Other transactions move hours into days: one statement sees each count once.
-func usageQuery(q petcat.UsageQuery, from, to int64, now time.Time) (query string, args []any) {
-	const (
-		hours = ` SELECT u.hour, ` + usageColumns + fromHours
-		both  = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)` + hours +
-			` UNION ALL SELECT 24 * u.day, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_days AS u WHERE u.day = d.at AND u.account_id = ?`
-	)
-	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
-	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
-	account := int64(q.Account)
-	// A node that was away for long may still have added to older hours.
-	if q.Step == petcat.UsageByHour {
-		return askedHours + hours, []any{max(from, kept(petcat.UsageByHour)-hoursPerDay), last, account}
-	}
-	return both, []any{
-		max(from, kept(petcat.UsageByHour)-hoursPerDay), last,
-		max(from, kept(petcat.UsageByDay)) / hoursPerDay, last / hoursPerDay, account, account,
-	}
 }
 
 func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
@@ -186,26 +152,22 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 	const add = `INSERT INTO usage_days AS u (day, account_id, ` + usageColumns + `) VALUES`
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
 	err = s.db.Write(ctx, "fold old hours of the usage history", func(c Conn) error {
-		type day struct{ day, account int64 }
-		days, taken := make(map[day]petcat.UsageCounts), 0
-		err := c.Query(func(scan Scan) error {
-			taken++
-			var d day
-			var counts petcat.UsageCounts
-			err := scan(append([]any{&d.day, &d.account}, usageFields(&counts)...)...)
-			d.day /= hoursPerDay
-			counts.Add(days[d])
-			days[d] = counts
-			return err
-		}, take, before, s.dialect.CleanRows)
+		hours, err := all(c, countedInto, take, before, s.dialect.CleanRows)
 		if err != nil {
 			return err
+		}
+		type day struct{ day, account int64 }
+		days := make(map[day]petcat.UsageCounts)
+		for _, h := range hours {
+			d := day{h.hour / hoursPerDay, h.account}
+			h.Add(days[d])
+			days[d] = h.UsageCounts
 		}
 		var rows [][]any
 		for _, d := range slices.SortedFunc(maps.Keys(days), func(a, b day) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.account, b.account)) }) {
 			rows = append(rows, usageRow(days[d], d.day, d.account))
 		}
-		folded = taken
+		folded = len(hours)
 		return execRows(c, add, ` ON CONFLICT (day, account_id)`+addCounts, rows)
 	})
 	if err != nil {
@@ -216,10 +178,9 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 
 // KeyUses implements [petcat.UsageStore].
 func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
-	query, args := `SELECT key_id, used_at FROM key_uses`, []any(nil)
-	if account != petcat.AllAccounts {
-		query, args = query+` WHERE key_id IN (SELECT id FROM api_keys WHERE account_id = ?)`, []any{int64(account)}
-	}
+	var c conditions
+	c.when(account != petcat.AllAccounts, `key_id IN (SELECT id FROM api_keys WHERE account_id = ?)`, int64(account))
+	query, args := c.page(`SELECT key_id, used_at FROM key_uses`, `key_id`, 0)
 	used := make(map[petcat.KeyID]time.Time)
 	err := s.db.Each(ctx, "read when keys were used", func(scan Scan) error {
 		var key, at int64

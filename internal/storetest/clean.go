@@ -32,8 +32,7 @@ func testClean(t *testing.T, open Open) {
 		t.Helper()
 		var got int64
 		err := f.Change(t.Context(), "count", func(tx *store.Tx) error {
-			_, err := tx.QueryRow("SELECT count(*) FROM "+table, nil, &got)
-			return err
+			return tx.Query(func(scan store.Scan) error { return scan(&got) }, "SELECT count(*) FROM "+table)
 		})
 		if err != nil {
 			t.Fatal(err)

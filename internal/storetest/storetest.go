@@ -40,9 +40,9 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	Clean(ctx context.Context) error
 	// Change runs fn in a transaction, as the store's operations do.
 	Change(ctx context.Context, doing string, fn func(*store.Tx) error) error
-	// Note and SwapNote are what processes tell each other beside the data.
+	// Note and SetNote are what processes tell each other beside the data.
 	Note(ctx context.Context, name string) (string, error)
-	SwapNote(ctx context.Context, name, was, to string) (bool, error)
+	SetNote(ctx context.Context, name, text string) error
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
 }
