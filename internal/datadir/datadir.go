@@ -2,24 +2,17 @@
 // beside it.
 //
 // What identifies the data is the database file, not the directory's name. If petcat.db is a
-// link, the locks, the write-ahead log and the free space are those of the file that it leads
+// link, the lock, the write-ahead log and the free space are those of the file that it leads
 // to, so two directories with one database have one server.
-//
-// A lock ends with its process, however that ends. Lock files are never removed: a lock on a
-// removed file guards nothing.
 package datadir
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/gofrs/flock"
 
@@ -29,8 +22,9 @@ import (
 
 const (
 	databaseName = "petcat.db"
-	// lockPoll is how often a lock that another process holds is tried again.
-	lockPoll = 10 * time.Millisecond
+	// lockSuffix ends the name of the lock's file, which is never removed: a lock on a removed
+	// file guards nothing. A lock ends with its process, however that ends.
+	lockSuffix = ".lock"
 )
 
 // Dir is a data directory that can be written.
@@ -42,43 +36,43 @@ type Dir struct {
 // Open creates the directory if it is missing and checks that files can be created in it. It
 // returns an [openerror.Error].
 func Open(path string) (*Dir, error) {
-	absolute, err := filepath.Abs(path)
+	path, err := filepath.Abs(path)
 	if err == nil {
-		path, err = absolute, osfile.PrepareDirectory(absolute)
-	}
-	if err != nil {
-		return nil, unusable(path, err)
+		err = osfile.PrepareDirectory(path)
 	}
 	d := &Dir{path, filepath.Join(path, databaseName)}
 	if file, err := filepath.EvalSymlinks(d.database); err == nil {
 		d.database = file
 	}
-	return d, nil
+	return d, unusable(path, err)
 }
 
 // HasData reports whether a directory holds a database. It creates nothing. It returns an
 // [openerror.Error].
 func HasData(path string) (bool, error) {
 	_, err := os.Stat(filepath.Join(path, databaseName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, unusable(path, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return err == nil, nil
+	return err == nil, unusable(path, err)
 }
 
-// unusable says that a directory cannot hold the data.
-func unusable(path string, cause error) *openerror.Error {
-	if e, ok := errors.AsType[*fs.PathError](cause); ok {
-		cause = e.Err // the sentence names the path
+// unusable says that a directory cannot hold the data, if there is a reason.
+func unusable(path string, reason error) error {
+	if reason == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*fs.PathError](reason); ok {
+		reason = e.Err // the sentence names the path
 	}
 	kind, remedy := openerror.Unwritable, "give this user write permission"
 	switch {
-	case osfile.IsFull(cause):
+	case osfile.IsFull(reason):
 		kind, remedy = openerror.NoRoom, "free some space on its disk and try again"
-	case errors.Is(cause, syscall.EIO):
+	case errors.Is(reason, syscall.EIO):
 		kind, remedy = openerror.Failing, "check the disk and try again"
 	}
-	return openerror.Replaceablef(kind, cause, "the data directory %s cannot be used (%v); %s", path, cause, remedy)
+	return openerror.Replaceablef(kind, reason, "the data directory %s cannot be used (%v); %s", path, reason, remedy)
 }
 
 // Path returns the absolute path of the directory.
@@ -94,65 +88,39 @@ func (d *Dir) Database() (string, error) {
 	if err == nil {
 		err = errors.Join(file.Close(), osfile.Settle(d.database))
 	}
-	if err != nil {
-		return "", unusable(d.path, err)
-	}
-	return d.database, nil
+	return d.database, unusable(d.path, err)
 }
 
 // DraftDatabase returns the draft of the database file, for a restore. It returns an
-// [openerror.Error] unless the directory is empty, but for locks, and lost+found of a fresh
-// file system.
+// [openerror.Error] unless the directory is empty, but for the lock, what a restore that was
+// killed has left, and lost+found of a fresh file system.
 func (d *Dir) DraftDatabase() (*osfile.Draft, error) {
 	entries, err := os.ReadDir(d.path)
 	for _, entry := range entries {
 		name := entry.Name()
-		if left, _ := filepath.Match(osfile.DraftPattern(databaseName), name); left { // by a restore that was killed
+		if left, _ := filepath.Match(osfile.DraftPattern(databaseName), name); left {
 			_ = os.Remove(filepath.Join(d.path, name))
-		} else if name != "lost+found" && !strings.HasSuffix(name, ".lock") {
+		} else if name != "lost+found" && name != databaseName+lockSuffix {
 			return nil, openerror.Errorf(openerror.NotEmpty, nil, "the data directory %s already contains %s", d.path, name)
 		}
-	}
-	var draft *osfile.Draft
-	if err == nil {
-		draft, err = osfile.NewDraft(d.database)
 	}
 	if err != nil {
 		return nil, unusable(d.path, err)
 	}
-	return draft, nil
-}
-
-// lock tries to take a lock of the data.
-func (d *Dir) lock(name string) (lock *flock.Flock, taken bool, err error) {
-	lock = flock.New(d.database+"."+name+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	if taken, err = lock.TryLock(); err == nil {
-		err = osfile.Settle(lock.Path())
-	}
-	if err != nil {
-		return nil, false, unusable(d.path, errors.Join(err, lock.Close()))
-	}
-	return lock, taken, nil
+	draft, err := osfile.NewDraft(d.database)
+	return draft, unusable(d.path, err)
 }
 
 // LockServer makes the caller the one server of the data, until it closes the lock. It does
 // not wait: it returns an [openerror.Error] of kind InUse if there is a server.
 func (d *Dir) LockServer() (io.Closer, error) {
-	lock, taken, err := d.lock("server")
-	if err == nil && !taken {
-		err = openerror.Replaceablef(openerror.InUse, nil, "the data directory %s is in use by another petcat server; stop that one", d.path)
+	lock := flock.New(d.database+lockSuffix, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	taken, err := lock.TryLock()
+	if err == nil {
+		err = osfile.Settle(lock.Path())
 	}
-	return lock, err
-}
-
-// LockMigration lets one process at a time read the schema's version and change the schema.
-// It waits for others, which takes milliseconds.
-func (d *Dir) LockMigration(ctx context.Context) (io.Closer, error) {
-	lock, taken, err := d.lock("migration")
 	if err == nil && !taken {
-		if _, err = lock.TryLockContext(ctx, lockPoll); err != nil {
-			err = fmt.Errorf("wait for another process that changes the schema in %s: %w", d.path, err)
-		}
+		return nil, openerror.Replaceablef(openerror.InUse, nil, "the data directory %s is in use by another petcat server; stop that one", d.path)
 	}
-	return lock, err
+	return lock, unusable(d.path, err)
 }

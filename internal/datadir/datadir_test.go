@@ -3,7 +3,6 @@
 package datadir
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"petcat/internal/openerror"
 )
@@ -95,38 +93,6 @@ func TestOneServerOfOneDatabase(t *testing.T) {
 	}
 }
 
-func TestMigrationLockWaits(t *testing.T) {
-	d := open(t, t.TempDir())
-	first, err := d.LockMigration(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	impatient, cancel := context.WithTimeout(t.Context(), 3*lockPoll)
-	defer cancel()
-	if _, err := d.LockMigration(impatient); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("while another holds it: %v, want the deadline", err)
-	}
-	got := make(chan error, 1)
-	go func() {
-		lock, err := d.LockMigration(t.Context())
-		if err == nil {
-			err = lock.Close()
-		}
-		got <- err
-	}()
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-got:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the lock was free and nobody got it")
-	}
-}
-
 func TestHasData(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	if has, err := HasData(path); has || err != nil {
@@ -159,12 +125,11 @@ func TestFilesBelongToTheOwner(t *testing.T) {
 	}
 	d := open(t, path)
 	_, err := d.Database()
-	server, serverErr := d.LockServer()
-	migration, migrationErr := d.LockMigration(t.Context())
-	if err := errors.Join(err, serverErr, migrationErr); err != nil {
+	lock, lockErr := d.LockServer()
+	if err := errors.Join(err, lockErr); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(server.Close(), migration.Close()); err != nil {
+	if err := lock.Close(); err != nil {
 		t.Error(err)
 	}
 	want, err := os.Stat(path)
@@ -172,8 +137,8 @@ func TestFilesBelongToTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(path)
-	if err != nil || len(files) != 3 {
-		t.Fatalf("there are %v, %v; want three files", files, err)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("there are %v, %v; want two files", files, err)
 	}
 	for _, file := range files {
 		info, err := file.Info()
@@ -201,8 +166,8 @@ func TestDiskThatMayWorkLater(t *testing.T) {
 		{syscall.EROFS, "give this user write permission", false},
 	} {
 		err := unusable("/data", &fs.PathError{Op: "open", Path: "x", Err: tt.cause})
-		if err.Temporary() != tt.later || !strings.Contains(err.Error(), tt.part) || !errors.Is(err, tt.cause) {
-			t.Errorf("%v: temporary %v, %q", tt.cause, err.Temporary(), err)
+		if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Temporary() != tt.later || !strings.Contains(err.Error(), tt.part) || !errors.Is(err, tt.cause) {
+			t.Errorf("%v: %#v", tt.cause, err)
 		}
 	}
 }

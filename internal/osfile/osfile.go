@@ -10,26 +10,24 @@ import (
 	"syscall"
 )
 
-// PrepareDirectory creates a directory and those above it that are missing, with the mode
-// 0700, and checks that files can be created in it.
+// PrepareDirectory creates a directory if it is missing, with the mode 0700, and checks that
+// files can be created in it.
 func PrepareDirectory(path string) error {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := PrepareDirectory(filepath.Dir(path)); err != nil {
-			return err
-		}
-		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err := Settle(path); err != nil {
-			return err
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(path, 0o700); err == nil {
+			err = Settle(path)
 		}
 	}
-	// Permission bits do not decide alone (root, read-only mounts, ACLs).
-	probe, err := os.CreateTemp(path, ".writable-*")
 	if err != nil {
 		return err
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	// Permission bits do not decide alone (root, read-only mounts, ACLs).
+	probe, err := NewDraft(filepath.Join(path, "writable"))
+	if err == nil {
+		probe.Discard()
+	}
+	return err
 }
 
 // IsFull reports whether an error says that there is no room: the disk, a quota, or the
@@ -63,10 +61,10 @@ func (d *Draft) Keep() error {
 	if err == nil {
 		err = os.Rename(d.Name(), d.path)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = Settle(d.path)
 	}
-	return Settle(d.path)
+	return err
 }
 
 // Discard removes a file that was not kept.
