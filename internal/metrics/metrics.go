@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -164,14 +165,16 @@ func (m *Metrics) Commit(writes int, took time.Duration) {
 // Charge notes how long the database took to count a group of requests.
 func (m *Metrics) Charge(_ int, took time.Duration) { m.charges.Observe(took.Seconds()) }
 
-// Gauge adds a value that is read when the metrics are asked for.
-func (m *Metrics) Gauge(name string, read func() float64) {
-	m.make.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help(name)}, read)
-}
-
-// Counter adds a count that is read when the metrics are asked for.
-func (m *Metrics) Counter(name string, read func() float64) {
-	m.make.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help(name)}, read)
+// Read adds values that are read when the metrics are asked for, by their names: one that
+// ends with _total is a counter, any other a gauge.
+func (m *Metrics) Read(values map[string]func() float64) {
+	for name, read := range values {
+		if strings.HasSuffix(name, "_total") {
+			m.make.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help(name)}, read)
+		} else {
+			m.make.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help(name)}, read)
+		}
+	}
 }
 
 // Handler serves the metrics in the formats of Prometheus.
@@ -331,7 +334,6 @@ func Table() [][2]string {
 		{"petcat_keyring_keys", "Keys in memory."},
 		{"petcat_keyring_trusted", "1 while the keys in memory are trusted: changes were read in the last 30 seconds."},
 		{"petcat_usage_unsaved_seconds", "Since when something that was counted is not yet in the usage history; about 1 s."},
-		{"petcat_audit_faults_total", "Checks of this node that found an altered, missing or moved audit entry."},
 		{"petcat_backup_interval_seconds", "Time from one scheduled backup to the next."},
 		{"petcat_backup_last_success_timestamp_seconds", "When the data of the last verified backup was copied, by whichever node, in Unix time; 0: never."},
 		{"petcat_backup_duration_seconds", "Time that the last verified backup took, with its verification."},

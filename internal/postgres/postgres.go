@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
@@ -222,12 +223,13 @@ func (s *Store) shut() {
 func (s *Store) pools() []pool { return []pool{s.readers, s.writers, s.creators, s.charges} }
 
 // Check asks the database how it is: whether it answers, whether it takes writes,
-// whether it continues what was read of it, and what time it has. What it finds is in Stats.
+// whether it continues what was read of it, and what time it has. It returns what is wrong, as
+// Open does.
 // Whether a write is also committed in time is found out by Beat, without anybody's requests.
 func (s *Store) Check(ctx context.Context) error {
 	// True on a standby, too, and without writing.
 	const query = `SELECT current_setting('transaction_read_only')::bool, (extract(epoch FROM clock_timestamp()) * 1000000)::int8`
-	return translate(s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		var readOnly bool
 		var micros int64
 		asked := s.clock.Read()
@@ -241,7 +243,23 @@ func (s *Store) Check(ctx context.Context) error {
 		s.readOnly.Store(readOnly)
 		// Behind a pooler, another server may answer on the same connection.
 		return s.history.check(ctx, conn.PgConn())
-	}), "ask whether writes are taken")
+	})
+	switch {
+	case err != nil:
+	case s.readOnly.Load():
+		err = &pgconn.PgError{Code: "25006", Message: "it is read-only"}
+	case s.full():
+		err = &pgconn.PgError{Code: diskFull, Message: "no space left"}
+	default:
+		err = s.writes.Err()
+	}
+	return translate(explain(err, place(s.readers.Config().ConnConfig)), "check the database")
+}
+
+// full reports whether a write found the disk full a moment ago.
+func (s *Store) full() bool {
+	at := s.fullAt.Load()
+	return at != nil && s.clock.Read().Since(*at) < fullFor
 }
 
 // Stats is the state of a store for metrics.
@@ -260,11 +278,9 @@ type Stats struct {
 
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
-	at := s.fullAt.Load()
-	full := at != nil && s.clock.Read().Since(*at) < fullFor
 	stats := Stats{
 		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
-		Readable: s.reads.Err() == nil, Writable: s.writes.Err() == nil && !s.readOnly.Load() && !full,
+		Readable: s.reads.Err() == nil, Writable: s.writes.Err() == nil && !s.readOnly.Load() && !s.full(),
 		ClockAhead: time.Duration(s.clockAhead.Load()),
 	}
 	for _, p := range s.pools() {

@@ -1,30 +1,81 @@
 package server
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
-	"petcat/api"
+	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/console"
-	"petcat/internal/httpapi"
-	"petcat/internal/reference"
+	"petcat/internal/metrics"
+	"petcat/internal/ratelimit"
 )
 
-// adminHandler serves the admin listener, which by default only this machine can reach.
-func (n *Node) adminHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", n.metrics.Handler())
-	mux.HandleFunc("GET /livez", livez)
-	mux.HandleFunc("GET /readyz", n.readyz)
-	mux.HandleFunc("/console/", n.answerConsole)
-	mux.HandleFunc("GET /debug/pprof/", n.answerConsole)
-	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
-	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.settings.Values) }) // secrets are masked
-	return n.guard(mux)
+// serveAdmin serves the admin listener, which by default only this machine can reach. The
+// console follows when the data is loaded.
+func (n *Node) serveAdmin(context.Context) error {
+	n.adminMux = http.NewServeMux()
+	n.adminMux.Handle("GET /metrics", n.metrics.Handler())
+	n.adminMux.HandleFunc("GET /livez", livez)
+	n.adminMux.HandleFunc("GET /readyz", n.readyz)
+	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.Settings.Values) }) // secrets are masked
+	admin := n.serve(n.adminSocket, n.Settings.AdminTLS(), n.guard(n.adminMux))
+	n.onClose(func(ctx context.Context) error {
+		if admin.Shutdown(ctx) != nil {
+			_ = admin.Close()
+		}
+		return nil
+	})
+	n.metrics.Read(map[string]func() float64{"petcat_ready": func() float64 {
+		_, ready := n.readiness()
+		return gauge(ready)
+	}})
+	return nil
+}
+
+// serveConsole adds the console, and starts to record what its charts show.
+func (n *Node) serveConsole(context.Context) error {
+	series := n.metrics.Series(n.Clock.Read().Time())
+	n.every(metrics.Step, func(context.Context) {
+		series.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().problems)))
+	})
+	var settings []console.Setting
+	for _, v := range n.Settings.Values {
+		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
+	}
+	pages := console.New(console.Options{
+		Store: n.store, List: n.list, Limiter: n.limiter, Environment: n.store.Environment(), Version: n.Version, Deployment: n.store.Dataset(),
+		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: func(span console.Span) []console.Step { return steps(series, span) },
+		Settings: settings, Secure: n.consoleByTLS(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
+		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, console.FailuresPerMinute),
+		TrustedProxies: n.proxies,
+		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
+	})
+	n.adminMux.Handle("/console/", pages)
+	n.adminMux.Handle("GET /debug/pprof/", pages)
+	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
+	return nil
+}
+
+// consoleByTLS reports whether browsers reach the console over TLS.
+func (n *Node) consoleByTLS() bool {
+	return n.Settings.AdminTLS() || strings.HasPrefix(n.Settings.ConsoleURL, "https://")
+}
+
+// consoleParts returns the state of each part of the node.
+func (n *Node) consoleParts() (all []console.Part) {
+	problems := n.condition.Load().problems
+	for _, part := range parts() {
+		all = append(all, console.Part{Name: part, Problem: problems[part]})
+	}
+	return all
 }
 
 // guard refuses requests that must not be answered on this listener.
@@ -55,7 +106,7 @@ func (n *Node) refusal(r *http.Request) string {
 		return "without TLS, the console can be reached only from its own machine: set --tls-cert and --tls-key, forward a port to localhost, or set --console-url to the https address of a proxy on that machine"
 	case host == "" || n.isOwnName(host): // browsers always send a host; some health checks, by HTTP/1.0, do not
 		return ""
-	case n.isConsoleURL(host) && (private || r.URL.Path == "/"), !n.isConsoleURL(host) && !n.settings.AdminIsLocal():
+	case n.isConsoleURL(host) && (private || r.URL.Path == "/"), !n.isConsoleURL(host) && !n.Settings.AdminIsLocal():
 		return ""
 	default:
 		// By the host of --console-url, a request comes through a proxy, perhaps from anybody:
@@ -68,13 +119,13 @@ func (n *Node) refusal(r *http.Request) string {
 // --admin-listen names, or with TLS a name of the certificate.
 func (n *Node) isOwnName(host string) bool {
 	_, err := netip.ParseAddr(host)
-	return err == nil || host == "localhost" || host != "" && (host == console.HostOf(n.settings.AdminListen) ||
-		n.settings.AdminTLS() && n.listeners.certificate.current.Load().Leaf.VerifyHostname(host) == nil)
+	return err == nil || host == "localhost" || host != "" && (host == console.HostOf(n.Settings.AdminListen) ||
+		n.Settings.AdminTLS() && n.certificate.leaf().VerifyHostname(host) == nil)
 }
 
 // isConsoleURL reports whether a host is that of --console-url.
 func (n *Node) isConsoleURL(host string) bool {
-	u, err := url.Parse(n.settings.ConsoleURL)
+	u, err := url.Parse(n.Settings.ConsoleURL)
 	return err == nil && host != "" && host == strings.ToLower(u.Hostname())
 }
 
@@ -86,15 +137,23 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // fails only when the client has gone
 }
 
-// documents returns the handlers of the paths that the API's listener serves without a key.
-func documents(publicURL string) map[string]http.Handler {
-	page := reference.Handler()
-	return map[string]http.Handler{
-		"/openapi.json": httpapi.NewDocument("application/json", api.JSON(publicURL)),
-		"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(publicURL)),
-		"/openapi.md":   httpapi.NewDocument("text/plain; charset=utf-8", api.Markdown(publicURL)), // so that browsers show it and do not save it
-		"/docs":         page,
-		"/docs/":        page,
-		"/livez":        http.HandlerFunc(livez),
+// steps returns the series as the console shows it.
+func steps(series *metrics.Series, span console.Span) []console.Step {
+	points := series.Last(360, 1) // an hour by 10 s
+	if span == console.Day {
+		points = series.Last(288, 30) // by 5 min
 	}
+	all := make([]console.Step, len(points))
+	for i, p := range points {
+		s := console.Step{
+			End: p.End, Took: p.Took, Good: p.Answers[1] + p.Answers[2] + p.Answers[3], Failed: p.Answers[5],
+			Reasons: p.Refused, P50: p.Quantile(0.5), P99: p.Quantile(0.99), Unhealthy: p.Unhealthy,
+		}
+		for _, n := range p.Refused {
+			s.Refused += n
+		}
+		s.Faulty = max(0, p.Answers[4]-s.Refused)
+		all[i] = s
+	}
+	return all
 }

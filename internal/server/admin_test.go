@@ -11,16 +11,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"petcat/internal/config"
-	"petcat/internal/metrics"
 )
 
 // TestSettings: what the admin listener tells of the settings has no password in it.
 func TestSettings(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.Register(flags)
-	n := &Node{settings: must(config.Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"})), metrics: metrics.New("test", "")}
+	n := startTestNode(t, func(o *Options) {
+		o.Settings.Values = must(config.Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"})).Values
+	})
 	answer := httptest.NewRecorder()
-	n.adminHandler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/settings", nil))
+	n.guard(n.adminMux).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/settings", nil))
 	if strings.Contains(answer.Body.String(), "hunter2") {
 		t.Errorf("the password is shown: %s", answer.Body)
 	}
@@ -66,7 +67,7 @@ func TestPrivate(t *testing.T) {
 				r.TLS = &tls.ConnectionState{}
 			}
 			w := httptest.NewRecorder()
-			n.admin.Handler.ServeHTTP(w, r)
+			n.guard(n.adminMux).ServeHTTP(w, r)
 			if w.Code != want {
 				t.Errorf("%s from %s as %s: %d, want %d", path, c.peer, c.host, w.Code, want)
 			}
@@ -86,7 +87,7 @@ func TestConsoleByTLS(t *testing.T) {
 		"behind a proxy":                 {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"}, true},
 		"behind a tunnel":                {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"}, false},
 	} {
-		n := &Node{settings: c.settings}
+		n := &Node{Options: Options{Settings: c.settings}}
 		if got := n.consoleByTLS(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

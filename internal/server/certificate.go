@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"os"
@@ -36,7 +37,7 @@ func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logge
 	if _, err := pair.read(); err != nil {
 		return nil, config.Errorf("the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 	}
-	leaf := pair.current.Load().Leaf
+	leaf := pair.leaf()
 	if now := c.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
 		logger.Warn("clients refuse the certificate: it is not valid now", "file", certFile, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
 	}
@@ -51,12 +52,15 @@ func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires ti
 	if err != nil {
 		return time.Time{}, err
 	}
-	leaf := pair.current.Load().Leaf
+	leaf := pair.leaf()
 	if host != "" {
 		err = leaf.VerifyHostname(host)
 	}
 	return leaf.NotAfter, err
 }
+
+// leaf returns the certificate itself, without the chain behind it.
+func (c *certificate) leaf() *x509.Certificate { return c.current.Load().Leaf }
 
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
@@ -73,7 +77,7 @@ func (c *certificate) reread(context.Context) {
 	case err != nil && changed:
 		c.logger.Warn("the changed certificate cannot be used; the one before is still served", "file", c.certFile, "error", err)
 	case changed:
-		c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.current.Load().Leaf.NotAfter)
+		c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.leaf().NotAfter)
 	}
 }
 

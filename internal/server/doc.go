@@ -4,8 +4,8 @@
 // It prints nothing, reads no environment and no flag, and handles no signal: the
 // command that starts it does. It contains no rule of the domain and no SQL.
 //
-// A node responds as soon as its sockets are open. Until its data is loaded, the API
-// returns 503, and /readyz says that the node is starting; when the data cannot be
+// The admin listener responds at once: until the data is loaded, /readyz says that the node
+// is starting. Connections of the API wait meanwhile. When the data cannot be
 // opened, [Start] fails. When something becomes unavailable later, /readyz and the
 // metrics show it, and the node continues: without the database it serves the list
 // in memory, refuses creates and counts requests in memory; after 30 s it refuses every

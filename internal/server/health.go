@@ -5,31 +5,19 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"petcat/internal/openerror"
 	"petcat/internal/ratelimit"
 )
 
-// The phases of a node's life.
 const (
-	starting int32 = iota
-	serving
-	draining
+	// checkInterval is how often a node checks its parts. So /readyz and the metrics show a
+	// failure within this time and checkTimeout, even without requests.
+	checkInterval = time.Second
+	// checkTimeout is how long the store gets to respond to a check.
+	checkTimeout = 2 * time.Second
 )
-
-// checkInterval is how often a node checks its backend. So /readyz and the metrics show a
-// failure within this time and that of one query, even without requests.
-const checkInterval = time.Second
-
-// health is what a node knows of itself.
-type health struct {
-	phase atomic.Int32
-
-	mu    sync.Mutex
-	since map[string]time.Time // when each unhealthy part became so, by its name; guarded by mu
-}
 
 // Readiness is the answer of /readyz.
 type Readiness struct {
@@ -44,27 +32,43 @@ type Readiness struct {
 	Since map[string]time.Time `json:"since,omitempty"`
 }
 
-// condition says how a node is. Both /readyz and the metrics use it, so they cannot disagree.
+// condition says how the parts of a node are. It is never changed. /readyz, the metrics and
+// the console use the same one, so they cannot disagree.
 type condition struct {
-	problems map[string]string // what is wrong with each unhealthy part
-	failed   bool              // nothing can be written until the program is started again
-	away     bool              // every request is refused, because the database has not answered for 30 s
+	problems map[string]string    // what is wrong with each unhealthy part
+	since    map[string]time.Time // when each became so
+	failed   bool                 // nothing can be written until the program is started again
+	away     bool                 // every request is refused, because the database has not answered for 30 s
 }
 
 // parts returns the parts of a node.
 func parts() []string { return []string{"store", "limiter", "keyring"} }
 
-// condition returns the state of every part.
-func (n *Node) condition() condition {
-	c := condition{problems: make(map[string]string)}
+// healthy reports whether a part is healthy. Nothing is before the first check.
+func (c *condition) healthy(part string) bool { return c != nil && c.problems[part] == "" }
+
+// check notes the condition of every part.
+func (n *Node) check(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	err := n.store.Check(limited)
+	n.limiter.Check()
+	if ctx.Err() == nil {
+		n.condition.Store(n.examine(err).after(n.condition.Load(), n.Clock.Read().Time()))
+	}
+}
+
+// examine returns the condition of every part. stored is what a check of the store returned.
+func (n *Node) examine(stored error) *condition {
+	c := &condition{problems: make(map[string]string)}
 	select {
-	case <-n.backend.Failed():
+	case <-n.store.Failed():
 		c.problems["store"], c.failed = "nothing can be written; a restart recovers what is there", true
 	default:
-		if status := n.backend.status(); !status.readable {
-			c.problems["store"] = "the database does not respond; the list of categories is served from memory, and all that needs the database fails"
-		} else if !status.writable {
-			c.problems["store"] = "the database cannot be written; creates fail"
+		if e, ok := errors.AsType[*openerror.Error](stored); ok {
+			c.problems["store"] = e.Message
+		} else if stored != nil {
+			c.problems["store"] = "the database does not respond"
 		}
 	}
 	counting := n.limiter.Err()
@@ -80,72 +84,57 @@ func (n *Node) condition() condition {
 	return c
 }
 
-// check checks the backend, and notes since when parts are unhealthy, so that both are up to
-// date even without requests.
-func (n *Node) check(ctx context.Context) {
-	n.backend.check(ctx)
-	n.noteSince(n.condition())
-}
-
-// noteSince returns when each unhealthy part became so.
-func (n *Node) noteSince(c condition) map[string]time.Time {
-	n.health.mu.Lock()
-	defer n.health.mu.Unlock()
-	since := make(map[string]time.Time)
+// after notes when the parts became unhealthy: now, unless they were so before.
+func (c *condition) after(before *condition, now time.Time) *condition {
+	c.since = make(map[string]time.Time)
 	for part := range c.problems {
-		at, known := n.health.since[part]
-		if !known {
-			at = n.clock.Read().Time()
+		c.since[part] = now
+		if before != nil && before.problems[part] != "" {
+			c.since[part] = before.since[part]
 		}
-		since[part] = at
 	}
-	n.health.since = since // it is never changed
-	return since
+	return c
 }
 
 // readiness returns the answer of /readyz, and whether requests should be sent to this node.
 func (n *Node) readiness() (r Readiness, ready bool) {
-	phase := n.health.phase.Load()
-	if phase == starting { // the parts do not exist yet
-		return Readiness{Status: "starting", Checks: map[string]string{}}, false
+	r.Checks = make(map[string]string)
+	c := n.condition.Load()
+	if c == nil {
+		r.Status = "starting"
+		return r, false
 	}
-	c := n.condition()
-	r = Readiness{Status: "ready", Checks: make(map[string]string), Since: n.noteSince(c)}
 	for _, part := range parts() {
 		r.Checks[part] = cmp.Or(c.problems[part], "ok")
 	}
-	if len(c.problems) > 0 {
-		r.Status = "degraded"
-	}
+	r.Since = c.since
 	switch {
 	case c.failed:
 		r.Status = "failed"
-	case phase == draining:
+	case n.draining.Load():
 		r.Status = "draining"
 	case c.away:
 		r.Status = "unavailable"
-	case n.membership.own().Drained:
+	case n.self().Drained:
 		r.Status = "drained"
+	case len(c.problems) > 0:
+		r.Status = "degraded"
+		return r, true
 	default:
+		r.Status = "ready"
 		return r, true
 	}
 	return r, false
 }
 
-// state returns the status of /readyz.
-func (n *Node) state() string {
-	r, _ := n.readiness()
-	return r.Status
-}
-
 // readyz answers 200 while requests should be sent here, else 503.
 func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	r, ready := n.readiness()
+	status := http.StatusServiceUnavailable
 	if ready {
-		writeJSON(w, http.StatusOK, r)
-	} else {
-		writeJSON(w, http.StatusServiceUnavailable, r)
+		status = http.StatusOK
 	}
+	writeJSON(w, status, r)
 }
 
 // livez answers 200 for as long as the process can answer at all. A supervisor should
@@ -154,4 +143,11 @@ func livez(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write([]byte("ok\n"))
+}
+
+func gauge(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
-	"petcat/internal/clock"
 	"petcat/internal/pgtest"
 	"petcat/internal/ratelimit"
 )
@@ -16,22 +15,23 @@ import (
 func TestSince(t *testing.T) {
 	t.Parallel()
 	begun := time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
-	manual := clock.NewManual(begun)
-	n := &Node{clock: manual}
+	now := begun
+	var last *condition
 	for _, step := range []struct {
-		now  condition
+		now  *condition
 		want map[string]time.Time
 	}{
-		{condition{}, map[string]time.Time{}},
-		{condition{problems: map[string]string{"store": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second)}},
-		{condition{problems: map[string]string{"store": "worse", "limiter": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second), "limiter": begun.Add(2 * time.Second)}},
-		{condition{problems: map[string]string{"limiter": "broken"}}, map[string]time.Time{"limiter": begun.Add(2 * time.Second)}},
-		{condition{}, map[string]time.Time{}},
+		{&condition{}, map[string]time.Time{}},
+		{&condition{problems: map[string]string{"store": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second)}},
+		{&condition{problems: map[string]string{"store": "worse", "limiter": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second), "limiter": begun.Add(2 * time.Second)}},
+		{&condition{problems: map[string]string{"limiter": "broken"}}, map[string]time.Time{"limiter": begun.Add(2 * time.Second)}},
+		{&condition{}, map[string]time.Time{}},
 	} {
-		if diff := cmp.Diff(step.want, n.noteSince(step.now)); diff != "" {
+		last = step.now.after(last, now)
+		if diff := cmp.Diff(step.want, last.since); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", step.now, diff)
 		}
-		manual.Advance(time.Second)
+		now = now.Add(time.Second)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestSilentCounters(t *testing.T) {
 	}
 	eventually("the database decides, and tells its revision", func() bool {
 		d, err := spend()
-		return err == nil && d.Newest == must(n.backend.Revision(t.Context()))
+		return err == nil && d.Newest == must(n.store.Revision(t.Context()))
 	})
 	local := metric(t, n.metrics, "petcat_limiter_local_total") // of a slow start
 	database.Suspend()
@@ -64,9 +64,10 @@ func TestSilentCounters(t *testing.T) {
 	}
 	n.wantMetric(t, "petcat_limiter_silent", 1)
 	n.wantMetric(t, "petcat_limiter_local_total", local+1)
-	if r, ready := n.readiness(); r.Status != "degraded" || !ready {
-		t.Errorf("the readiness is %+v, %v", r, ready)
-	}
+	eventually("the node is degraded", func() bool {
+		r, ready := n.readiness()
+		return r.Status == "degraded" && ready
+	})
 	database.Resume()
 	eventually("the node is ready again", func() bool {
 		r, _ := n.readiness()

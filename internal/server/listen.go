@@ -1,55 +1,83 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
-	"petcat/internal/clock"
 	"petcat/internal/config"
 )
 
-// listeners are the two sockets of a node.
-type listeners struct {
-	api, admin  net.Listener
-	apiConns    *limitedListener // the connections of api, below TLS
-	certificate *certificate     // nil without TLS
-}
+// Timeouts and bounds of both servers.
+const (
+	headerTimeout = 5 * time.Second  // for the headers of a request
+	bodyTimeout   = 10 * time.Second // for its body, after them
+	writeTimeout  = 30 * time.Second // for a response; httpapi extends it for each piece of a long one
+	idleTimeout   = time.Minute
+	// headerBytes is 4 KiB less than net/http allows for a request line and its headers over
+	// HTTP/1.1. A client can make a header of one byte cost a hundred.
+	headerBytes = 12 << 10
+	// http2StallTimeout ends connections whose clients read nothing at all. The timeouts above
+	// end single streams.
+	http2StallTimeout = 15 * time.Second
+	// http2Streams bounds the memory of a connection whose client reads no responses. Each of
+	// them takes some 15 KB.
+	http2Streams = 8
+	// http2Window is the smallest that HTTP/2 allows for a connection, in bytes: what a
+	// client sends before a handler reads it waits in memory.
+	http2Window = 65_535
+
+	// mostConnections bounds the memory of the API's connections, mostAdminConnections
+	// that of the admin listener's, where the limit of open files does not.
+	mostConnections      = 16_384
+	mostAdminConnections = 1_024
+	// reservedFiles is how many files the rest of the process may have open: the
+	// database's files or connections, and the log.
+	reservedFiles = 64
+)
 
 // listen opens both sockets.
-func listen(ctx context.Context, settings config.Settings, c clock.Clock, logger *slog.Logger) (*listeners, error) {
-	l := &listeners{}
-	if settings.TLS() {
-		var err error
-		if l.certificate, err = loadCertificate(settings.TLSCert, settings.TLSKey, c, logger); err != nil {
-			return nil, err
+func (n *Node) listen(ctx context.Context) (err error) {
+	s := n.Settings
+	if s.TLS() {
+		if n.certificate, err = loadCertificate(s.TLSCert, s.TLSKey, n.Clock, n.Log.Logger); err != nil {
+			return err
 		}
-	}
-	api, err := listenOn(ctx, "listen", settings.Listen)
-	if err != nil {
-		return nil, err
-	}
-	admin, err := listenOn(ctx, "admin-listen", settings.AdminListen)
-	if err != nil {
-		_ = api.Close()
-		return nil, err
+		n.every(certificateInterval, n.certificate.reread)
+		n.metrics.Read(map[string]func() float64{
+			"petcat_tls_certificate_expiry_timestamp_seconds": func() float64 { return float64(n.certificate.leaf().NotAfter.Unix()) },
+		})
 	}
 	most, mostAdmin := connectionLimits(fileLimit())
-	l.apiConns = newLimitedListener(api, most)
-	l.api, l.admin = l.apiConns, newLimitedListener(admin, mostAdmin)
-	if settings.TLS() {
-		l.api = tls.NewListener(l.api, l.certificate.config())
+	if n.apiSocket, err = n.open(ctx, "listen", s.Listen, most); err != nil {
+		return err
 	}
-	if settings.AdminTLS() {
-		l.admin = tls.NewListener(l.admin, l.certificate.config())
+	n.metrics.Read(map[string]func() float64{
+		"petcat_connections":     func() float64 { return float64(n.apiSocket.open.Load()) },
+		"petcat_connections_max": func() float64 { return float64(most) },
+	})
+	n.adminSocket, err = n.open(ctx, "admin-listen", s.AdminListen, mostAdmin)
+	return err
+}
+
+func (n *Node) open(ctx context.Context, flag, address string, most int) (*limitedListener, error) {
+	l, err := listenOn(ctx, flag, address)
+	if err != nil {
+		return nil, err
 	}
-	return l, nil
+	n.onClose(func(context.Context) error {
+		_ = l.Close() // it is closed already if it was served
+		return nil
+	})
+	return &limitedListener{TCPListener: l, slots: make(chan struct{}, most)}, nil
 }
 
 func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, error) {
@@ -83,27 +111,6 @@ func CheckListeners(ctx context.Context, s config.Settings) error {
 	return nil
 }
 
-// PublicURL returns the address that clients use, without a slash at the end: the one
-// that was set, or where the listener can be reached from this machine.
-func (n *Node) PublicURL() string {
-	return cmp.Or(n.settings.PublicURL, config.LocalURL(n.listeners.api.Addr().String(), n.settings.TLS()))
-}
-
-// AdminURL returns where the admin listener can be reached from this machine.
-func (n *Node) AdminURL() string {
-	return config.LocalURL(n.listeners.admin.Addr().String(), n.settings.AdminTLS())
-}
-
-const (
-	// mostConnections bounds the memory of the API's connections, mostAdminConnections
-	// that of the admin listener's, where the limit of open files does not.
-	mostConnections      = 16_384
-	mostAdminConnections = 1_024
-	// reservedFiles is how many files the rest of the process may have open: the
-	// database's files or connections, and the log.
-	reservedFiles = 64
-)
-
 // connectionLimits returns how many connections each listener may have, so that the process
 // never runs out of file descriptors: the API gets seven eighths of them, without the
 // reserved ones, and the admin listener the rest.
@@ -118,39 +125,21 @@ func connectionLimits(files int64) (api, admin int) {
 type limitedListener struct {
 	*net.TCPListener
 
-	slots  chan struct{} // has one element for each open connection
-	closed chan struct{}
-	close  func()
+	slots chan struct{} // has one element for each open connection, and for the next one
+	open  atomic.Int64  // connections
 }
 
-func newLimitedListener(l *net.TCPListener, most int) *limitedListener {
-	closed := make(chan struct{})
-	return &limitedListener{TCPListener: l, slots: make(chan struct{}, most), closed: closed, close: sync.OnceFunc(func() { close(closed) })}
-}
-
-// Accept waits for the next connection, and until there is a slot for it.
+// Accept waits until there is a slot, and for the next connection.
 func (l *limitedListener) Accept() (net.Conn, error) {
+	l.slots <- struct{}{}
 	c, err := l.AcceptTCP()
 	if err != nil {
+		<-l.slots
 		return nil, err
 	}
-	select {
-	case l.slots <- struct{}{}:
-		return &limitedConn{c, sync.OnceFunc(func() { <-l.slots })}, nil
-	case <-l.closed:
-		_ = c.Close()
-		return nil, net.ErrClosed
-	}
+	l.open.Add(1)
+	return &limitedConn{c, sync.OnceFunc(func() { l.open.Add(-1); <-l.slots })}, nil
 }
-
-// Close also ends an Accept that waits for a slot.
-func (l *limitedListener) Close() error {
-	l.close()
-	return l.TCPListener.Close()
-}
-
-// open returns how many connections there are.
-func (l *limitedListener) open() int { return len(l.slots) }
 
 type limitedConn struct {
 	*net.TCPConn
@@ -161,4 +150,38 @@ type limitedConn struct {
 func (c *limitedConn) Close() error {
 	defer c.release()
 	return c.TCPConn.Close()
+}
+
+// serve starts a server on a socket. If it fails, its error goes to n.failed.
+func (n *Node) serve(socket net.Listener, secure bool, h http.Handler) *http.Server {
+	s := newHTTPServer(h, n.Log.Logger)
+	if secure {
+		socket = tls.NewListener(socket, n.certificate.config())
+	}
+	go func() {
+		if err := s.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
+			n.failed <- fmt.Errorf("serve %s: %w", socket.Addr(), err)
+		}
+	}()
+	return s
+}
+
+func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:                      h,
+		ReadHeaderTimeout:            headerTimeout,
+		ReadTimeout:                  headerTimeout + bodyTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               headerBytes,
+		DisableGeneralOptionsHandler: true,
+		// net/http logs what clients do wrong below HTTP, which is of no interest above debug.
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          http2Streams,
+			MaxReceiveBufferPerConnection: http2Window,
+			MaxReceiveBufferPerStream:     http2Window,
+			WriteByteTimeout:              http2StallTimeout,
+		},
+	}
 }

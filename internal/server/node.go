@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,17 +13,17 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/backup"
+	"petcat/api"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/config"
-	"petcat/internal/console"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
+	"petcat/internal/reference"
 	"petcat/internal/usage"
 )
 
@@ -38,102 +39,74 @@ type Options struct {
 
 // Node is one running server, wired.
 type Node struct {
-	settings  config.Settings
-	clock     clock.Clock
-	log       *logging.Log
-	version   string
-	id        string // names this process among the nodes
-	listeners *listeners
-	metrics   *metrics.Metrics
-	health    health
+	Options
+
+	id      string // names this process among the nodes
+	metrics *metrics.Metrics
+	proxies *clientnet.Proxies
+	failed  chan error // gets an error when a listener fails
+
+	draining  atomic.Bool
+	condition atomic.Pointer[condition]     // by the last check; nil while the node is starting
+	nodes     atomic.Pointer[[]petcat.Node] // all that run, by the last beat
+	inFlight  atomic.Int64                  // requests of the API
 
 	background context.Context //nolint:containedctx // of the goroutines in running
 	stop       context.CancelFunc
 	running    sync.WaitGroup
-	closers    []func(context.Context) error // of what load opened, in that order
+	closers    []func(context.Context) error // of what the steps opened, in that order
 
-	backend    *backend
-	membership *membership
-	audit      *auditWatch
-	usage      *usage.Meter
-	console    atomic.Pointer[console.Console] // nil until load
-	backups    *backup.Schedule                // nil without scheduled backups
-	keyring    *keyring.Keyring
-	limiter    *ratelimit.Limiter
-
-	api, admin *http.Server
-	handler    handler         // of the API's server
-	apiOptions httpapi.Options // without the parts that load adds
-	failed     chan error      // gets an error when a listener fails
+	// What the steps of Start make, in that order.
+	certificate *certificate // nil without TLS
+	apiSocket   *limitedListener
+	adminSocket *limitedListener
+	adminMux    *http.ServeMux
+	store       store
+	list        categoryList
+	counters    petcat.QuotaStore // where nodes count together; nil if there can be only one
+	usage       *usage.Meter
+	limiter     *ratelimit.Limiter
+	keyring     *keyring.Keyring
+	api         *http.Server
 }
 
-// Start opens the sockets and then the data, and returns a node that is ready. The caller
-// must call Shutdown.
+// Start returns a node that is ready. The caller must call Shutdown.
 //
 // An error is a [config.Error] when a setting, or what it points to, cannot be used.
 func Start(ctx context.Context, o Options) (*Node, error) {
-	// The listeners come first: an address that is in use is the most common mistake, and
-	// the cheapest to find.
-	l, err := listen(ctx, o.Settings, o.Clock, o.Log.Logger)
-	if err != nil {
-		return nil, err
+	n := &Node{
+		Options: o, id: rand.Text(), metrics: metrics.New(o.Version, o.Revision),
+		proxies: clientnet.NewProxies(o.Settings.TrustedProxies, o.Log.Logger), failed: make(chan error, 2),
 	}
-	n := newNode(ctx, o, l)
-	n.serve()
-	if err := n.load(ctx); err != nil {
-		n.abandon(ctx)
-		return nil, err
+	// Until the node closes, requests in flight need what runs in the background.
+	n.background, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+	for _, step := range []func(context.Context) error{
+		n.listen, // first: an address that is in use is the most common mistake
+		n.serveAdmin,
+		n.openStore,
+		n.joinNodes,
+		n.recordUsage, // before any request is admitted
+		n.limitRequests,
+		n.followChanges,
+		n.scheduleBackups,
+		n.watch,
+		n.serveConsole,
+		n.serveAPI,
+	} {
+		if err := step(ctx); err != nil {
+			_ = n.close(ctx) // the caller reports why the node cannot start
+			return nil, err
+		}
 	}
 	return n, nil
 }
 
-// newNode makes a node and its servers. Until load, they answer that the node is starting.
-func newNode(ctx context.Context, o Options, l *listeners) *Node {
-	n := &Node{
-		settings: o.Settings, clock: o.Clock, log: o.Log, version: o.Version, id: rand.Text(), listeners: l,
-		metrics: metrics.New(o.Version, o.Revision), failed: make(chan error, 2),
-	}
-	// Until the node closes, requests in flight need what runs in the background.
-	n.background, n.stop = context.WithCancel(context.WithoutCancel(ctx))
-	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.clock, Logger: n.log.Logger})
-	n.apiOptions = httpapi.Options{
-		Failures: ratelimit.NewBucket[clientnet.Net](n.clock, httpapi.FailuresPerMinute),
-		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.clock, httpapi.PeeksPerMinute),
-		Clock:    n.clock, Logger: n.log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
-		Documents: documents(n.PublicURL()), TrustedProxies: clientnet.NewProxies(n.settings.TrustedProxies, n.log.Logger), CORSOrigins: n.settings.CORSOrigins,
-	}
-	n.registerEarlyMetrics()
-	n.handler.set(httpapi.Starting(n.apiOptions))
-	n.api = newHTTPServer(l.api.Addr().String(), &n.handler, n.log.Logger)
-	n.admin = newHTTPServer(l.admin.Addr().String(), n.adminHandler(), n.log.Logger)
-	return n
-}
+// onClose has close call fn before all that it was told earlier.
+func (n *Node) onClose(fn func(context.Context) error) { n.closers = append(n.closers, fn) }
 
-// load opens the data and makes what serves requests from it. After an error, close closes
-// what was opened.
-func (n *Node) load(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		n.openBackend,
-		n.joinNodes,
-		n.startUsage, // before any request is admitted
-		n.startLimiter,
-		n.followChanges,
-		n.startBackups,
-		n.watch,
-		n.serveAPI,
-		n.serveConsole,
-	} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	n.health.phase.Store(serving)
-	return nil
-}
-
-// every calls fn in the background, again and again until the node stops, each time after
+// repeat calls fn in the background, again and again until the node closes, each time after
 // the duration that wait returns.
-func (n *Node) every(wait func() time.Duration, fn func(context.Context)) {
+func (n *Node) repeat(wait func() time.Duration, fn func(context.Context)) {
 	n.running.Go(func() {
 		for {
 			select {
@@ -146,29 +119,51 @@ func (n *Node) every(wait func() time.Duration, fn func(context.Context)) {
 	})
 }
 
-// onClose has close call fn before all that it was told earlier.
-func (n *Node) onClose(fn func(context.Context) error) { n.closers = append(n.closers, fn) }
+func (n *Node) every(interval time.Duration, fn func(context.Context)) {
+	n.repeat(func() time.Duration { return interval }, fn)
+}
+
+// recordUsage starts to write what requests used. The first write is before any request is
+// admitted: only a node that the usage history knows leaves a gap in it when it is killed.
+func (n *Node) recordUsage(ctx context.Context) error {
+	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.Clock, Logger: n.Log.Logger})
+	n.usage.Open(n.store)
+	n.usage.Flush(ctx)
+	n.repeat(n.usage.Wait, n.usage.Flush)
+	n.onClose(func(ctx context.Context) error {
+		n.usage.Close(ctx)
+		return nil
+	})
+	n.metrics.Read(map[string]func() float64{
+		"petcat_usage_unsaved_seconds": func() float64 { return n.usage.Unsaved().Seconds() },
+	})
+	return nil
+}
 
 // sweepInterval is how often the limiter drops the accounts of past days.
 const sweepInterval = 10 * time.Minute
 
-// startLimiter starts to count: in memory if this is the only node, else in the database.
+// limitRequests starts to count: in memory if this is the only node, else in the database.
 // Each ban is counted in the metrics and logged.
-func (n *Node) startLimiter(context.Context) error {
+func (n *Node) limitRequests(context.Context) error {
 	n.limiter = ratelimit.New(ratelimit.Options{
-		Clock: n.clock, Logger: n.log.Logger, Counters: n.backend.counters, DayUsed: n.backend.DayUsed, Observe: n.metrics.Charge,
-		Bans: n.settings.Bans, SaveBan: n.backend.SaveBan,
+		Clock: n.Clock, Logger: n.Log.Logger, Counters: n.counters, DayUsed: n.store.DayUsed, Observe: n.metrics.Charge,
+		Bans: n.Settings.Bans, SaveBan: n.store.SaveBan,
 		Banned: func(b petcat.Ban) {
 			n.metrics.Banned(b.Shadow)
-			n.log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
+			n.Log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
 				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
 		},
 	})
-	n.every(func() time.Duration { return checkInterval }, func(context.Context) { n.limiter.Check() })
-	n.every(func() time.Duration { return sweepInterval }, func(context.Context) { n.limiter.Sweep() })
+	n.every(sweepInterval, func(context.Context) { n.limiter.Sweep() })
 	n.onClose(func(context.Context) error {
 		n.limiter.Close()
 		return nil
+	})
+	n.metrics.Read(map[string]func() float64{
+		"petcat_limiter_silent":           func() float64 { return gauge(n.limiter.Err() != nil) },
+		"petcat_limiter_local_total":      func() float64 { return float64(n.limiter.Local.Load()) },
+		"petcat_limiter_overloaded_total": func() float64 { return float64(n.limiter.Overloaded.Load()) },
 	})
 	return nil
 }
@@ -177,36 +172,46 @@ func (n *Node) startLimiter(context.Context) error {
 // change.
 func (n *Node) followChanges(ctx context.Context) (err error) {
 	n.keyring, err = keyring.Load(ctx, keyring.Options{
-		Environment: n.backend.Environment(), Store: n.backend, Clock: n.clock, Logger: n.log.Logger, Ban: n.limiter.ApplyBan,
+		Environment: n.store.Environment(), Store: n.store, Clock: n.Clock, Logger: n.Log.Logger, Ban: n.limiter.ApplyBan,
 	})
 	if err != nil {
 		return err
 	}
-	n.backend.OnAccessChange(n.keyring.CatchUp)
+	n.store.OnAccessChange(n.keyring.CatchUp)
 	n.running.Go(func() { n.keyring.Run(n.background) })
+	n.metrics.Read(map[string]func() float64{
+		"petcat_keyring_keys":    func() float64 { return float64(n.keyring.Keys()) },
+		"petcat_keyring_trusted": func() float64 { return gauge(n.keyring.Trusted()) },
+	})
 	return nil
 }
 
-// watch starts the checks of the backend, the certificate, the audit log and the log level.
-func (n *Node) watch(context.Context) error {
-	n.audit = &auditWatch{store: n.backend, logger: n.log.Logger}
-	levels := &levelWatch{store: n.backend, clock: n.clock, log: n.log, setting: n.settings.LogLevel}
-	n.every(func() time.Duration { return checkInterval }, n.check)
-	if c := n.listeners.certificate; c != nil {
-		n.every(func() time.Duration { return certificateInterval }, c.reread)
-	}
-	n.every(n.audit.untilCheck, n.audit.check)
-	n.every(func() time.Duration { return levelInterval }, levels.check)
-	return nil
-}
-
-// serveAPI replaces the handler of the API's server.
+// serveAPI takes the connections of the API, which wait since the sockets were opened.
 func (n *Node) serveAPI(context.Context) error {
-	n.registerMetrics()
-	options := n.apiOptions
-	options.Catalog, options.Store, options.Pets, options.Orders = n.backend.list, n.backend, n.backend, n.backend
-	options.Keyring, options.Limiter = n.keyring, n.limiter
-	n.handler.set(httpapi.New(options))
+	url, page := n.PublicURL(), reference.Handler()
+	handler := httpapi.New(httpapi.Options{
+		Catalog: n.list, Store: n.store, Pets: n.store, Orders: n.store, Keyring: n.keyring, Limiter: n.limiter,
+		Failures: ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
+		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute),
+		Clock:    n.Clock, Logger: n.Log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
+		TrustedProxies: n.proxies, CORSOrigins: n.Settings.CORSOrigins,
+		Documents: map[string]http.Handler{
+			"/openapi.json": httpapi.NewDocument("application/json", api.JSON(url)),
+			"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(url)),
+			"/openapi.md":   httpapi.NewDocument("text/plain; charset=utf-8", api.Markdown(url)), // so that browsers show it and do not save it
+			"/docs":         page,
+			"/docs/":        page,
+			"/livez":        http.HandlerFunc(livez),
+		},
+	})
+	n.metrics.Read(map[string]func() float64{
+		"petcat_requests_in_flight": func() float64 { return float64(n.inFlight.Load()) },
+	})
+	n.api = n.serve(n.apiSocket, n.Settings.TLS(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.inFlight.Add(1)
+		defer n.inFlight.Add(-1)
+		handler.ServeHTTP(w, r)
+	}))
 	return nil
 }
 
@@ -214,49 +219,57 @@ func (n *Node) serveAPI(context.Context) error {
 // until it cannot go on: a listener failed, or the program has to be started again before
 // the data can be written, or trusted. At each value of reload it rereads the certificate.
 func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
-	n.log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
-		"listen", n.listeners.api.Addr().String(),
-		"environment", n.backend.Environment(), "categories", n.backend.list.Count(), "version", n.version)
-	n.log.Flush()
+	n.Log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
+		"listen", n.apiSocket.Addr().String(),
+		"environment", n.store.Environment(), "categories", n.list.Count(), "version", n.Version)
+	n.Log.Flush()
 	for {
 		select {
 		case <-reload:
-			n.log.InfoContext(ctx, "SIGHUP received, rereading the certificate")
-			if c := n.listeners.certificate; c != nil {
-				c.reread(ctx)
+			n.Log.InfoContext(ctx, "SIGHUP received, rereading the certificate")
+			if n.certificate != nil {
+				n.certificate.reread(ctx)
 			}
 		case <-ctx.Done():
-			n.log.InfoContext(ctx, "stopping: finishing the requests in flight")
+			n.Log.InfoContext(ctx, "stopping: finishing the requests in flight")
 			return nil
 		case err := <-n.failed:
 			return err
-		case <-n.backend.Failed():
-			return n.storeFailure(ctx)
+		case <-n.store.Failed():
+			err := n.store.Err()
+			if errors.Is(err, postgres.ErrHistory) {
+				_ = n.api.Close() // the list in memory may contain writes that the database no longer has
+				return fmt.Errorf("the database history changed (failover or restore); start petcat again, which reads what is there: %w", err)
+			}
+			return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", err)
 		}
 	}
 }
 
-// storeFailure says why the store cannot be used any more.
-func (n *Node) storeFailure(ctx context.Context) error {
-	err := n.backend.Err()
-	if errors.Is(err, postgres.ErrHistory) {
-		// The list in memory may contain writes that the database no longer has.
-		n.handler.set(httpapi.Starting(n.apiOptions))
-		n.log.ErrorContext(ctx, "the database does not continue what this node has read of it; petcat ends, and must be started again", "error", err)
-		return err
-	}
-	return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", err)
+// PublicURL returns the address that clients use, without a slash at the end: the one
+// that was set, or where the listener can be reached from this machine.
+func (n *Node) PublicURL() string {
+	return cmp.Or(n.Settings.PublicURL, config.LocalURL(n.apiSocket.Addr().String(), n.Settings.TLS()))
 }
 
+// AdminURL returns where the admin listener can be reached from this machine.
+func (n *Node) AdminURL() string {
+	return config.LocalURL(n.adminSocket.Addr().String(), n.Settings.AdminTLS())
+}
+
+// ConsoleURL returns where browsers find the console: the one that was set, or where the
+// admin listener can be reached from this machine.
+func (n *Node) ConsoleURL() string { return cmp.Or(n.Settings.ConsoleURL, n.AdminURL()) }
+
 // Accounts returns the accounts and keys that the node serves.
-func (n *Node) Accounts() Accounts { return n.backend }
+func (n *Node) Accounts() Accounts { return n.store }
 
 // Operators returns those who may use the node's console.
-func (n *Node) Operators() petcat.OperatorStore { return n.backend }
+func (n *Node) Operators() petcat.OperatorStore { return n.store }
 
 // Identify returns the error with which a request with this key would be refused before the
 // limits are considered, such as that the key is revoked.
 func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
-	_, err := n.keyring.Identify(ctx, key.Reveal(), n.clock.Read())
+	_, err := n.keyring.Identify(ctx, key.Reveal(), n.Clock.Read())
 	return err
 }

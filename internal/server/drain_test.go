@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net/http"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -37,26 +37,16 @@ func TestShutdownCutsOff(t *testing.T) {
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), &log)
 	o.Settings.ShutdownTimeout = 20 * time.Millisecond
 	n := must(Start(t.Context(), o))
-	began := make(chan struct{})
-	n.handler.set(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		close(began)
-		<-r.Context().Done()
-	}))
-	answered := make(chan error)
-	go func() {
-		res, err := http.Get(n.PublicURL())
-		if err == nil {
-			_, _ = io.Copy(io.Discard, res.Body)
-			_ = res.Body.Close()
-		}
-		answered <- err
-	}()
-	<-began
+	_, secret := newKey(t, n.Accounts())
+	conn := must(net.Dial("tcp", n.apiSocket.Addr().String()))
+	defer func() { _ = conn.Close() }()
+	_ = must(io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer "+secret.Reveal()+"\r\nContent-Length: 9\r\n\r\n{"))
+	n.awaitMetric(t, "petcat_requests_in_flight", 1)
 	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
-	if err := <-answered; err == nil {
-		t.Error("the request was answered")
+	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
+		t.Errorf("the request was answered: %s", answer)
 	}
 	if !strings.Contains(log.String(), "requests were cut off") {
 		t.Errorf("the log is %s", &log)

@@ -36,7 +36,7 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newHTTPServer("", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				server := newHTTPServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
 				}), slog.New(slog.DiscardHandler))
 				client, conn := net.Pipe()
@@ -72,15 +72,11 @@ func TestConnectionLimits(t *testing.T) {
 // A connection beyond the limit waits until another one is closed.
 func TestLimitedListener(t *testing.T) {
 	t.Parallel()
-	l := newLimitedListener(must(listenOn(t.Context(), "listen", "127.0.0.1:0")), 1)
+	l := &limitedListener{TCPListener: must(listenOn(t.Context(), "listen", "127.0.0.1:0")), slots: make(chan struct{}, 1)}
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
 			accepted <- c
 		}
 	}()
@@ -88,22 +84,19 @@ func TestLimitedListener(t *testing.T) {
 		c := must(net.Dial("tcp", l.Addr().String()))
 		t.Cleanup(func() { _ = c.Close() })
 	}
-	first := <-accepted
-	if l.open() != 1 {
-		t.Errorf("%d connections are open", l.open())
+	for range 2 {
+		c := <-accepted
+		if n := l.open.Load(); n != 1 {
+			t.Errorf("%d connections are open", n)
+		}
+		for range 2 { // closing twice makes no second slot
+			_ = c.Close()
+		}
 	}
-	for range 2 { // closing twice makes no second slot
-		_ = first.Close()
-	}
-	<-accepted
-	if l.open() != 1 {
-		t.Errorf("%d connections are open", l.open())
-	}
+	last := <-accepted
 	_ = l.Close()
+	_ = last.Close()
 	if c, open := <-accepted; open {
-		t.Errorf("%v was accepted beyond the limit", c)
-	}
-	if l.open() != 1 {
-		t.Errorf("%d connections are open", l.open())
+		t.Errorf("%v was accepted after the end", c)
 	}
 }

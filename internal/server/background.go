@@ -1,0 +1,178 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"petcat"
+	"petcat/internal/backup"
+	"petcat/internal/clock"
+	"petcat/internal/config"
+	"petcat/internal/logging"
+	"petcat/internal/osfile"
+)
+
+// What a node does besides serving requests and checking its health.
+
+// beatInterval is how often a node tells the database its state, and asks which nodes run.
+const beatInterval = 2 * time.Second
+
+// joinNodes tells the database of this node, and goes on to do so until the node closes.
+func (n *Node) joinNodes(ctx context.Context) error {
+	n.nodes.Store(&[]petcat.Node{{ID: n.id, Version: n.Version}})
+	n.beat(ctx)
+	n.every(beatInterval, n.beat)
+	n.onClose(func(ctx context.Context) error {
+		_ = n.store.Leave(ctx, n.id) // if it fails, the others notice that the beats end
+		return nil
+	})
+	n.metrics.Read(map[string]func() float64{
+		"petcat_nodes": func() float64 { return float64(len(*n.nodes.Load())) },
+	})
+	return nil
+}
+
+// beat tells the database the node's state, and learns which nodes run, how this one is
+// called and whether it is drained. While the database is unavailable, the last answer holds.
+func (n *Node) beat(ctx context.Context) {
+	was := n.self()
+	r, _ := n.readiness()
+	nodes, err := n.store.Beat(ctx, petcat.Node{ID: n.id, Label: n.Settings.Label(), Version: n.Version, State: r.Status, Drained: was.Drained})
+	if err != nil {
+		return // the feed of the keyring logs that the database is unavailable
+	}
+	before := n.nodes.Swap(&nodes)
+	now := n.self()
+	if now.Label != was.Label {
+		n.Log.SetNode(now.Label)
+		n.metrics.SetNode(now.Label)
+	}
+	if now.Drained != was.Drained {
+		n.Log.InfoContext(ctx, "node drained or resumed", "drained", now.Drained)
+	}
+	if len(nodes) != len(*before) {
+		n.Log.InfoContext(ctx, "the number of nodes changed", "before", len(*before), "now", len(nodes))
+	}
+}
+
+// self returns this node as the database knows it.
+func (n *Node) self() petcat.Node {
+	nodes := *n.nodes.Load()
+	if i := slices.IndexFunc(nodes, func(other petcat.Node) bool { return other.ID == n.id }); i >= 0 {
+		return nodes[i]
+	}
+	return petcat.Node{ID: n.id, Label: n.Settings.Label()}
+}
+
+// scheduleBackups starts the scheduled backups, if --backup-every asks for them. What may
+// pass, such as a full disk, does not stop the start: the backups report it.
+func (n *Node) scheduleBackups(context.Context) error {
+	if n.Settings.BackupEvery == 0 {
+		return nil
+	}
+	folder, err := filepath.Abs(n.Settings.BackupFolder())
+	if err == nil {
+		err = osfile.PrepareDirectory(folder)
+	}
+	for _, never := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR} {
+		if errors.Is(err, never) {
+			return config.Errorf("scheduled backups cannot be written to %s (%w); give this user write permission, or choose another directory with --backup-dir", folder, never)
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	s := &backup.Schedule{
+		Store: n.store, Folder: folder, Every: n.Settings.BackupEvery, Keep: n.Settings.BackupKeep, Command: n.Settings.BackupCommand,
+		Host: host, Version: n.Version, Clock: n.Clock, Logger: n.Log.Logger,
+	}
+	n.repeat(s.UntilCheck, s.Check)
+	n.metrics.Read(map[string]func() float64{
+		"petcat_backup_interval_seconds":               s.Every.Seconds,
+		"petcat_backup_last_success_timestamp_seconds": func() float64 { return float64(max(0, s.Last().TakenAt.Unix())) },
+		"petcat_backup_duration_seconds":               func() float64 { return s.Last().Seconds },
+		"petcat_backup_size_bytes":                     func() float64 { return float64(s.Last().Size) },
+		"petcat_backup_failures_total":                 func() float64 { return float64(s.Failures.Load()) },
+	})
+	return nil
+}
+
+const (
+	// levelInterval is how often a node reads which log level an operator has set.
+	levelInterval = 2 * time.Second
+	// auditInterval is how often a node writes the head of the audit log to its log.
+	auditInterval = 24 * time.Hour
+)
+
+// watch starts the checks of the node's health and of the log level, and logs the head of
+// the audit log.
+func (n *Node) watch(ctx context.Context) error {
+	levels := &levelWatch{store: n.store, clock: n.Clock, log: n.Log, setting: n.Settings.LogLevel}
+	n.every(levelInterval, levels.check)
+	n.logAuditHead(ctx)
+	n.every(auditInterval, n.logAuditHead)
+	n.check(ctx)
+	n.every(checkInterval, n.check)
+	n.metrics.Read(map[string]func() float64{
+		"petcat_log_writes_lost_total": func() float64 { return float64(n.Log.Lost()) },
+	})
+	return nil
+}
+
+// logAuditHead writes the head of the audit log to the node's log: somebody who can write
+// only the database cannot alter it there.
+func (n *Node) logAuditHead(ctx context.Context) {
+	err := n.store.EachAuditEntry(ctx, petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
+		head := petcat.AuditHead{Sequence: e.Sequence, Hash: e.Hash}
+		n.Log.InfoContext(ctx, "the head of the audit log, for petcat audit verify --head", "head", head.String())
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		n.Log.WarnContext(ctx, "the head of the audit log could not be read; the next attempt is tomorrow", "error", err)
+	}
+}
+
+// logLevels keeps the log level that an operator has set.
+type logLevels interface {
+	// LogLevel returns the level and when it ends; without one, the zero time.
+	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
+}
+
+// levelWatch gives the log the level that an operator has set for all nodes, until that
+// ends, and otherwise the level of the settings.
+type levelWatch struct {
+	store   logLevels
+	clock   clock.Clock
+	log     *logging.Log
+	setting slog.Level
+
+	// What the store returned last. Only the goroutine that calls check uses them.
+	wanted slog.Level
+	until  time.Time
+}
+
+func (w *levelWatch) check(ctx context.Context) {
+	if level, until, err := w.store.LogLevel(ctx); err == nil {
+		w.wanted, w.until = level, until // after an error, the last level still ends in time
+	}
+	level := w.setting
+	if w.clock.Read().Time().Before(w.until) {
+		level = w.wanted
+	}
+	before := w.log.Level()
+	if level == before {
+		return
+	}
+	// The line must be logged at the lower of both levels, or one of them could hide it.
+	w.log.SetLevel(min(level, before))
+	w.log.InfoContext(ctx, "the log level changes", "from", before, "to", level)
+	w.log.SetLevel(level)
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"petcat"
+	"petcat/internal/backup"
+	"petcat/internal/catalog"
+	"petcat/internal/config"
+	"petcat/internal/console"
+	"petcat/internal/datadir"
+	"petcat/internal/postgres"
+	"petcat/internal/sqlite"
+)
+
+// store is all that is kept in one database.
+type store interface { //nolint:interfacebloat // a sum of small ones
+	Accounts
+	console.Store
+	petcat.NodeStore
+	petcat.PetStore
+	petcat.OrderStore
+	petcat.AccessStore
+	backup.Store
+	logLevels
+	// OnAccessChange sets what is called after each change of an account, a key or a ban by
+	// this process.
+	OnAccessChange(fn func(context.Context))
+	// Created reports whether opening the store created the data.
+	Created() bool
+	// Check returns why the data cannot be read or written now.
+	Check(ctx context.Context) error
+	// Failed returns a channel that is closed when nothing can be written until the
+	// program is started again. Err then says why.
+	Failed() <-chan struct{}
+	Err() error
+	Close() error
+}
+
+// Accounts are the accounts and keys of a deployment.
+type Accounts interface {
+	petcat.AccountStore
+	petcat.KeyStore
+	// Environment returns the environment that the data belongs to.
+	Environment() petcat.Environment
+}
+
+// categoryList is the list of categories that a node serves.
+type categoryList interface {
+	// Current returns the list, and how old it may be. newest is the newest revision of the
+	// store, if that was read since the list was asked for, or 0.
+	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
+	// Count returns how many categories are in memory, without a query.
+	Count() int64
+}
+
+// openStore opens the data, and reads the categories into memory.
+func (n *Node) openStore(ctx context.Context) error {
+	open, place := n.openPostgres, postgres.Place(n.Settings.Database)
+	if n.Settings.UsesSQLite() {
+		open, place = n.openSQLite, n.Settings.Data
+	}
+	if err := open(ctx); err != nil {
+		return err
+	}
+	if n.store.Created() {
+		n.Log.InfoContext(ctx, "there was no data, so a new deployment was created: it knows no keys yet", "place", place, "environment", n.store.Environment())
+	}
+	n.metrics.Read(map[string]func() float64{
+		"petcat_categories": func() float64 { return float64(n.list.Count()) },
+		"petcat_store_up":   func() float64 { return gauge(n.condition.Load().healthy("store")) },
+	})
+	return nil
+}
+
+// openSQLite opens the file in the data directory, of which this process is the only server:
+// each commit is handed to the list before it is acknowledged.
+func (n *Node) openSQLite(ctx context.Context) error {
+	if !n.Settings.Init {
+		has, err := datadir.HasData(n.Settings.Data)
+		if err != nil {
+			return err
+		}
+		if !has {
+			return config.Errorf("there is no data in %s, and --init (PETCAT_INIT) is false; check --data (PETCAT_DATA) and whether its disk is mounted, or create a new deployment with petcat init", n.Settings.Data)
+		}
+	}
+	dir, err := datadir.Open(n.Settings.Data)
+	if err != nil {
+		return err
+	}
+	lock, err := dir.LockServer()
+	if err != nil {
+		return err
+	}
+	n.onClose(func(context.Context) error { return lock.Close() })
+	var list *catalog.Catalog
+	st, err := sqlite.Open(ctx, sqlite.Options{
+		Dir: dir, Environment: n.Settings.Environment, Clock: n.Clock, Logger: n.Log.Logger, Serving: true,
+		// No category is written before list is set below.
+		CategoriesCommitted: func(created []petcat.RevisedCategory) { list.Apply(created) },
+		CommitObserved:      n.metrics.Commit,
+	})
+	if err != nil {
+		return err
+	}
+	n.onClose(func(context.Context) error { return st.Close() })
+	// This node is the only one, so all others have ended. If this fails, the store's
+	// periodic cleaning does it later.
+	_ = st.NoteKilledNodes(ctx, 0)
+	list = catalog.New(st.Dataset())
+	n.store, n.list = st, list
+	n.metrics.Read(map[string]func() float64{
+		"petcat_store_queue":      func() float64 { return float64(st.Stats().Waiting) },
+		"petcat_store_shed_total": func() float64 { return float64(st.Stats().Shed) },
+		"petcat_store_wal_bytes":  func() float64 { return float64(st.WALBytes()) },
+		"petcat_store_free_bytes": func() float64 {
+			free, err := dir.FreeBytes()
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(free)
+		},
+	})
+	return list.Load(ctx, st)
+}
+
+// openPostgres opens a database that several nodes share. Before each list, it is asked for
+// what other nodes have changed.
+func (n *Node) openPostgres(ctx context.Context) error {
+	st, err := postgres.Open(ctx, postgres.Options{
+		URL: n.Settings.Database, Environment: n.Settings.Environment, Clock: n.Clock, Logger: n.Log.Logger, Serving: true, MustExist: !n.Settings.Init,
+		CommitObserved: n.metrics.Commit,
+	})
+	if err != nil {
+		return err
+	}
+	list := catalog.NewReplica(ctx, catalog.New(st.Dataset()+st.HistoryID()), catalog.ReplicaOptions{
+		Feed: st, Clock: n.Clock, Logger: n.Log.Logger, MaxStaleness: n.Settings.MaxStaleness,
+	})
+	n.onClose(func(context.Context) error {
+		list.Close()
+		return st.Close()
+	})
+	n.store, n.list, n.counters = st, list, st
+	n.metrics.Read(map[string]func() float64{
+		"petcat_store_queue":                     func() float64 { return float64(st.Stats().Waiting) },
+		"petcat_store_shed_total":                func() float64 { return float64(st.Stats().Shed) },
+		"petcat_store_connections":               func() float64 { return float64(st.Stats().Connections) },
+		"petcat_store_connections_in_use":        func() float64 { return float64(st.Stats().InUse) },
+		"petcat_clock_ahead_of_database_seconds": func() float64 { return st.Stats().ClockAhead.Seconds() },
+		"petcat_catalog_age_seconds":             func() float64 { return list.Stats().Age.Seconds() },
+		"petcat_catalog_freshness_queries_total": func() float64 { return float64(list.Stats().Queries) },
+		"petcat_catalog_stale_total":             func() float64 { return float64(list.Stats().Stale) },
+	})
+	if err := list.Load(ctx, st); err != nil {
+		return err
+	}
+	n.every(checkInterval, list.Check) // so that its age is known without requests
+	return nil
+}
