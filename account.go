@@ -44,15 +44,24 @@ const MaxAccountName = 200
 // ParseNewAccount checks an account's name. It returns an [Error] with
 // [CodeInvalidField].
 func ParseNewAccount(name string, s Subscription) (NewAccount, error) {
-	if err := (textRule{field: "the account's name", maxRunes: MaxAccountName}).check(name); err != nil {
-		return NewAccount{}, err
+	n, err := ParseAccountName(name)
+	return NewAccount{name: string(n), subscription: s}, err
+}
+
+// AccountName is a name that an account may have; [ParseAccountName] is the only way to one.
+type AccountName string
+
+// ParseAccountName checks a name. It returns an [Error] with [CodeInvalidField].
+func ParseAccountName(s string) (AccountName, error) {
+	if err := (textRule{field: "the account's name", maxRunes: MaxAccountName}).check(s); err != nil {
+		return "", err
 	}
 	// A name that reads as an id could make a later command act on another
 	// account than the operator meant.
-	if _, isID := ParseAccountRef(name); isID {
-		return NewAccount{}, Errorf(CodeInvalidField, "the account's name must not look like an id (%q)", name)
+	if _, isID := ParseAccountRef(s); isID {
+		return "", Errorf(CodeInvalidField, "the account's name must not look like an id (%q)", s)
 	}
-	return NewAccount{name: name, subscription: s}, nil
+	return AccountName(s), nil
 }
 
 // Name returns the account's name.
@@ -104,6 +113,9 @@ type AccountStore interface {
 	// EachAccount calls fn for every account, by id ascending, closed ones
 	// included, and stops at the first error that fn returns.
 	EachAccount(ctx context.Context, fn func(Account) error) error
+	// RenameAccount gives an account another name. A closed account, and a name that another
+	// open account has, are an [Error] with [CodeInvalidField].
+	RenameAccount(ctx context.Context, by Actor, id AccountID, name AccountName) (Account, error)
 	// ChangeSubscription puts an account on another plan, at once; what is used
 	// stays used. A closed account is an [Error] with [CodeInvalidField].
 	ChangeSubscription(ctx context.Context, by Actor, id AccountID, s Subscription) (Account, error)

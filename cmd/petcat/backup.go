@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -16,16 +12,12 @@ import (
 	"petcat"
 	"petcat/internal/backup"
 	"petcat/internal/clock"
-	"petcat/internal/config"
 	"petcat/internal/datadir"
 	"petcat/internal/openerror"
 	"petcat/internal/osfile"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
-
-// dash stands for stdin or stdout instead of a file name.
-const dash = "-"
 
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -43,56 +35,45 @@ petcat restore restores it on SQLite or on PostgreSQL. With - it is written to s
   sqlite3 petcat.backup 'SELECT count(*) FROM categories'`,
 	}
 	completeFiles(cmd)
-	quiet := quietFlag(cmd)
-	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
-	return p.managing(cmd, func(c *call) error {
-		defer interruptible(c.cmd)()
-		path := c.args[0]
-		if path == dash && !c.asJSON && c.isTerminal(c.stdout) {
-			return usageErrorf("a backup is binary; give a file name, or redirect stdout")
-		}
-		out, err := c.openOutput(path, *force, c.asJSON)
-		if err != nil {
-			return err
-		}
-		defer out.discard()
-		begun := c.clock.Read()
-		if err := c.read(); err != nil {
-			return err
-		}
-		i, err := c.backUp(out)
-		if err == nil {
-			err = out.keep()
-		}
-		if err != nil {
-			return err
-		}
-		at := path
-		if path == dash {
-			people := *c.program
-			people.stdout = c.stderr
-			c.program, at = &people, "stdout"
-		}
-		return c.printReport(i, begun, *quiet, "Backed up", "to "+at, field{"file", path})
-	})
+	quietFlag(cmd)
+	cmd.Flags().Bool("force", false, "replace FILE if it exists")
+	return p.managing(cmd, backUp)
+}
+
+func backUp(c *call) error {
+	defer interruptible(c.cmd)()
+	path := c.args[0]
+	if path == dash && !c.asJSON && c.isTerminal(c.stdout) {
+		return usageErrorf("a backup is binary; give a file name, or redirect stdout")
+	}
+	out, err := c.openOutput(path, c.is("force"), c.asJSON)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	begun := c.clock.Read()
+	i, err := c.backUp(out)
+	if err == nil {
+		err = out.keep()
+	}
+	if err != nil || path == dash {
+		return err
+	}
+	return c.printReport(i, begun, "Backed up", "to "+path, field{"file", path})
 }
 
 // backUp writes a backup to an output. One that is no file gets it in the end, from a
 // temporary file.
-func (c *call) backUp(out *output) (backup.Info, error) {
+func (c *call) backUp(out *output) (i backup.Info, err error) {
 	if out.draft != nil {
-		i, err := backup.Create(c.ctx(), out.draft.Name(), c.store, build().Version, c.now())
-		if osfile.IsFull(err) {
-			err = out.failed(err)
-		}
+		return backup.Create(c.ctx(), out.draft.Name(), c.store, build().Version, c.now())
+	}
+	temporary, done, err := temporaryFile()
+	if err != nil {
 		return i, err
 	}
-	temporary, err := os.CreateTemp("", ".petcat-*.backup")
-	if err != nil {
-		return backup.Info{}, noTemporary(err)
-	}
-	defer func() { _ = errors.Join(temporary.Close(), os.Remove(temporary.Name())) }()
-	i, err := backup.Create(c.ctx(), temporary.Name(), c.store, build().Version, c.now())
+	defer done()
+	i, err = backup.Create(c.ctx(), temporary.Name(), c.store, build().Version, c.now())
 	if osfile.IsFull(err) {
 		return i, noTemporary(err)
 	}
@@ -102,54 +83,39 @@ func (c *call) backUp(out *output) (backup.Info, error) {
 	return i, err
 }
 
-func noTemporary(err error) error {
-	return tryLaterf("no temporary file can be written to %s (%w); free some space there, or name another directory in the environment variable TMPDIR", os.TempDir(), reason(err))
-}
-
-// backupError adds the name of the file to the error of a backup, and its exit code.
+// backupError adds the name of the file to the error of a backup.
 func backupError(name string, err error) error {
-	e, ok := errors.AsType[*openerror.Error](err)
-	if name == dash {
-		name = "what comes from stdin"
+	if e, ok := errors.AsType[*openerror.Error](err); ok {
+		return &failure{code: exitFailed, text: name + ": " + e.Message + "; give a file that petcat backup wrote", cause: err}
 	}
-	switch {
-	case ok && e.Kind == openerror.Foreign:
-		return &failure{code: exitFailed, text: name + ": " + e.Message + "; name a file that petcat backup wrote", cause: err}
-	case ok && e.Kind == openerror.NewerSchema:
-		return &failure{code: exitConfig, text: name + ": " + e.Message, cause: err}
-	default:
-		return err
-	}
+	return err
 }
 
-// printReport prints the result of backup, restore and verify, and the numbers of rows. verb
-// and done are parts of the sentence without --json, more what each has besides.
-func (c *call) printReport(i backup.Info, begun clock.Reading, quiet bool, verb, done string, more ...field) error {
-	took := c.clock.Read().Since(begun)
-	switch {
-	case c.asJSON:
-		return c.printJSON(append(record{
-			{"petcat", i.Program},
-			{"taken_at", i.TakenAt},
-			{"environment", i.Environment},
-			{"dataset", i.Dataset},
-			{"revision", i.Revision},
-			{"rows", i.Rows},
-			{"size", i.Size},
-			{"seconds", took.Seconds()},
-		}, more...))
-	case quiet:
-		return nil
+// printReport prints the result of backup, restore and verify. verb and done are parts of the
+// sentence without --json, more what each has besides.
+func (c *call) printReport(i backup.Info, begun clock.Reading, verb, done string, more ...field) error {
+	took, rows := c.clock.Read().Since(begun), int64(0)
+	for _, n := range i.Rows {
+		rows += n
 	}
-	if err := c.say("%s %s data of %s, revision %s, %s, %s bytes, in %s.", verb, i.Environment, timestamp(i.TakenAt),
-		humanize.Comma(i.Revision), done, humanize.Comma(i.Size), took.Round(time.Millisecond)); err != nil {
-		return err
+	if c.asJSON || !c.is("quiet") {
+		return c.print(append(reportRecord(i, took), more...), "%s %s data of %s, revision %s, %s, %s bytes, %s, in %s.", verb, i.Environment, timestamp(i.TakenAt),
+			humanize.Comma(i.Revision), counted(rows, "row", "rows"), humanize.Comma(i.Size), done, took.Round(time.Millisecond))
 	}
-	var rows [][]string
-	for _, table := range slices.Sorted(maps.Keys(i.Rows)) {
-		rows = append(rows, []string{table, fmt.Sprintf("%13s", humanize.Comma(i.Rows[table]))})
+	return nil
+}
+
+func reportRecord(i backup.Info, took time.Duration) record {
+	return record{
+		{"petcat", i.Program},
+		{"taken_at", i.TakenAt},
+		{"environment", i.Environment},
+		{"dataset", i.Dataset},
+		{"revision", i.Revision},
+		{"rows", i.Rows},
+		{"size", i.Size},
+		{"seconds", took.Seconds()},
 	}
-	return c.printColumns(rows)
 }
 
 func (p *program) restoreCommand() *cobra.Command {
@@ -168,54 +134,57 @@ there.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 	}
+	registerFlags(cmd, "data", "database")
 	completeFiles(cmd)
-	quiet := quietFlag(cmd)
-	return p.managing(cmd, func(c *call) error {
+	quietFlag(cmd)
+	return p.printing(cmd, func(c *call) (err error) {
 		defer interruptible(c.cmd)()
-		settings, err := c.storeSettings(c.cmd)
-		if err != nil {
+		if c.settings, err = c.storeSettings(c.cmd); err != nil {
 			return err
 		}
-		begun, file, at := c.clock.Read(), c.args[0], place(settings)
-		path, done, err := c.openBackup(c.ctx(), file)
-		if err != nil {
-			return err
-		}
-		defer done()
-		i, findings, err := backup.Verify(c.ctx(), path)
-		if err != nil {
-			return backupError(file, err)
-		}
-		if len(findings) > 0 {
-			return fmt.Errorf("%s has faults (the first: %s); use another copy, or see all faults with petcat verify", file, findings[0])
-		}
-		if !c.asJSON && !*quiet { // so that a user who sees the wrong target can stop the command
-			if err := c.say("Restoring %s data of %s into %s.", i.Environment, timestamp(i.TakenAt), at); err != nil {
+		begun, at := c.clock.Read(), place(c.settings)
+		return c.withBackup(func(path string, i backup.Info, findings []string) error {
+			if len(findings) > 0 {
+				return fmt.Errorf("%s has faults (the first: %s); use another copy, or see all faults with petcat verify", c.args[0], findings[0])
+			}
+			if err := c.restore(path, i.Environment); err != nil {
 				return err
 			}
-		}
-		if err := c.restore(c.ctx(), settings, path, i.Environment); err != nil {
-			return explainRestore(err, at)
-		}
-		return c.printReport(i, begun, *quiet, "Restored", "into "+at, field{"file", file}, field{"place", at})
+			return c.printReport(i, begun, "Restored", "into "+at, field{"file", c.args[0]}, field{"place", at})
+		})
 	})
 }
 
+// withBackup checks the backup that the user named, and calls do with its path and what was
+// found.
+func (c *call) withBackup(do func(path string, i backup.Info, findings []string) error) error {
+	path, done, err := c.openBackup(c.ctx(), c.args[0])
+	if err != nil {
+		return err
+	}
+	defer done()
+	i, findings, err := backup.Verify(c.ctx(), path)
+	if err != nil {
+		return backupError(c.args[0], err)
+	}
+	return do(path, i, findings)
+}
+
 // restore fills the target, which no server can use meanwhile.
-func (p *program) restore(ctx context.Context, settings config.Settings, path string, environment petcat.Environment) error {
-	if !settings.UsesSQLite() {
-		f, err := backup.Open(ctx, path)
+func (c *call) restore(path string, environment petcat.Environment) error {
+	if !c.settings.UsesSQLite() {
+		f, err := backup.Open(c.ctx(), path)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = f.Close() }()
-		st, err := postgres.Open(ctx, postgres.Options{URL: settings.Database, Environment: environment, Clock: p.clock})
+		st, err := postgres.Open(c.ctx(), postgres.Options{URL: c.settings.Database, Environment: environment, Clock: c.clock})
 		if err != nil {
 			return err
 		}
-		return closing(st, st.Restore(ctx, actor(), f))
+		return errors.Join(st.Restore(c.ctx(), actor(), f), st.Close())
 	}
-	dir, err := datadir.Open(settings.Data)
+	dir, err := datadir.Open(c.settings.Data)
 	if err != nil {
 		return err
 	}
@@ -224,28 +193,7 @@ func (p *program) restore(ctx context.Context, settings config.Settings, path st
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	return sqlite.Restore(ctx, dir, actor(), path, p.clock)
-}
-
-// explainRestore turns an error of the target into one that says what to do.
-func explainRestore(err error, at string) error {
-	unusable, _ := errors.AsType[*openerror.Error](err)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("restore: %w", context.Canceled)
-	case errors.Is(err, petcat.ErrOutcomeUnknown):
-		return tryLaterf("the last answer of %s was lost, so it has all of the backup or nothing; bring it back, and check with: petcat verify (%w)", at, err)
-	case unusable != nil && unusable.Kind == openerror.NotEmpty:
-		return config.Errorf("%s; restore into a new data directory (--data) or an empty database (--database)", unusable.Message)
-	case unusable != nil && unusable.Kind == openerror.OtherEnvironment:
-		return config.Errorf("%s already contains data; restore into a new data directory (--data) or an empty database (--database)", at)
-	case osfile.IsFull(err):
-		return tryLaterf("%s cannot be written, and nothing was kept (%w); free some space, and restore again", at, reason(err))
-	case unusable == nil && petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
-		return tryLaterf("%s cannot be written, and nothing was kept (%w); bring it back or free some space, and restore again", at, petcat.Public(err).Unwrap())
-	default:
-		return err
-	}
+	return sqlite.Restore(c.ctx(), dir, actor(), path, c.clock)
 }
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -260,70 +208,34 @@ SQLite, the file and its references. With - the backup is read from stdin.
 
 Prints one line per fault, and then exits with 1.`,
 	}
+	registerFlags(cmd, "data", "database")
 	completeFiles(cmd)
-	quiet := quietFlag(cmd)
-	return p.managing(cmd, func(c *call) error {
+	quietFlag(cmd)
+	return p.printing(cmd, func(c *call) error {
 		defer interruptible(c.cmd)()
 		if len(c.args) == 0 {
-			return c.verifyInPlace(*quiet)
+			return verifyData(c)
 		}
-		begun, file := c.clock.Read(), c.args[0]
-		path, done, err := c.openBackup(c.ctx(), file)
-		if err != nil {
-			return err
-		}
-		defer done()
-		i, findings, err := backup.Verify(c.ctx(), path)
-		if err != nil {
-			return backupError(file, err)
-		}
-		if err := c.printReport(i, begun, *quiet || i.TakenAt.IsZero(), "Checked", "from "+file, field{"file", file}, field{"findings", findings}); err != nil {
-			return err
-		}
-		return c.printFindings(findings, *quiet)
+		begun := c.clock.Read()
+		return c.withBackup(func(_ string, i backup.Info, findings []string) error {
+			report := append(reportRecord(i, c.clock.Read().Since(begun)), field{"file", c.args[0]})
+			return c.printFindings(report, "", findings)
+		})
 	})
 }
 
-// verifyInPlace checks the data while the service runs.
-func (c *call) verifyInPlace(quiet bool) error {
-	if err := c.read(); err != nil {
+// verifyData checks the data while the service runs.
+func verifyData(c *call) error {
+	if err := c.open(false); err != nil {
 		return err
 	}
 	findings, err := c.Integrity(c.ctx())
 	if err != nil {
 		return err
 	}
-	var check petcat.AuditCheck
-	if _, err := c.checkAudit(&check); err != nil && len(findings) == 0 {
+	faults, _, err := c.checkAudit(new(petcat.AuditCheck))
+	if err != nil && len(findings) == 0 {
 		return err
 	}
-	if fault := check.Fault(); fault != "" {
-		findings = append(findings, fault)
-	}
-	if c.asJSON {
-		if err := c.printJSON(record{{"environment", c.Environment()}, {"dataset", c.Dataset()}, {"findings", findings}}); err != nil {
-			return err
-		}
-	}
-	return c.printFindings(findings, quiet)
-}
-
-// printFindings prints the findings, unless a JSON document had them, and returns an error if
-// there are any.
-func (c *call) printFindings(findings []string, quiet bool) error {
-	var err error
-	for _, finding := range findings {
-		if err == nil && !c.asJSON {
-			err = c.say("fault: %s", finding)
-		}
-	}
-	switch {
-	case err != nil:
-		return err
-	case len(findings) == 0 && !c.asJSON && !quiet:
-		return c.say("No faults.")
-	case len(findings) == 0:
-		return nil
-	}
-	return &failure{code: exitFailed, text: fmt.Sprintf("faults were found: %d; keep a copy of everything, find out who or what caused them, and restore a backup from before", len(findings))}
+	return c.printFindings(record{{"environment", c.Environment()}, {"dataset", c.Dataset()}}, "", append(findings, faults...))
 }

@@ -15,51 +15,50 @@ import (
 	"petcat/internal/config"
 )
 
-// call is one run of a command that prints data.
+// call is one run of a command.
 type call struct {
 	*program
-	store // nil until read or change opened it
+	store    // the open data; nil unless the command manages it
+	settings config.Settings
 
 	cmd    *cobra.Command
 	args   []string
 	asJSON bool
 }
 
-// printing completes a command that prints data.
-func (p *program) printing(cmd *cobra.Command, run func(*call) error) *cobra.Command {
-	asJSON := cmd.Flags().Bool("json", false, "print one JSON document and nothing else")
+// command completes a command: its arguments are checked, and what it opened is closed.
+func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Command {
+	cmd.Args = arguments
+	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c := &call{program: p, cmd: cmd, args: args, asJSON: *asJSON}
+		p.started = true
+		c := &call{program: p, cmd: cmd, args: args}
+		c.asJSON = c.is("json")
 		err := run(c)
 		if c.store != nil {
-			err = closing(c.store, err)
+			if closeErr := c.store.Close(); err == nil && closeErr != nil {
+				err = fmt.Errorf("close the store: %w", closeErr)
+			}
 		}
 		return err
 	}
 	return cmd
 }
 
-// managing completes a command that works on the data, with the flags that say where the
-// data is, and those of more settings.
+// printing completes a command that prints data.
+func (p *program) printing(cmd *cobra.Command, run func(*call) error) *cobra.Command {
+	cmd.Flags().Bool("json", false, "print one JSON document and nothing else")
+	return p.command(cmd, run)
+}
+
+// managing completes a command that works on the data, which it opens. more names the settings
+// that it has besides those of the data.
 func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...string) *cobra.Command {
 	registerFlags(cmd, append(more, "data", "database")...)
-	return p.printing(cmd, run)
-}
-
-// reading is managing with the data open, for a command that changes nothing.
-func (p *program) reading(cmd *cobra.Command, run func(*call) error) *cobra.Command {
-	return p.managing(cmd, func(c *call) error {
-		if err := c.read(); err != nil {
-			return err
-		}
-		return run(c)
-	})
-}
-
-// changing is managing with the data open, for a command that writes.
-func (p *program) changing(cmd *cobra.Command, run func(*call) error) *cobra.Command {
-	return p.managing(cmd, func(c *call) error {
-		if err := c.change(); err != nil {
+	return p.printing(cmd, func(c *call) error {
+		if err := c.open(false); err != nil {
 			return err
 		}
 		return run(c)
@@ -72,28 +71,19 @@ func (c *call) ctx() context.Context { return c.cmd.Context() }
 // names no child is a usage error; cobra would print the help and succeed.
 func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(children...)
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return unknownCommand(cmd, args[0])
+		if len(args) == 0 {
+			return nil
 		}
-		return nil
+		text := fmt.Sprintf("unknown command %q for %s", args[0], cmd.CommandPath())
+		if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+			text += "; did you mean " + strings.Join(similar, " or ") + "?"
+		}
+		return errors.New(text)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
-}
-
-// finish lets all commands check their arguments, and keeps shells from offering files as
-// arguments, except for commands with a completion of their own.
-func finish(cmd *cobra.Command) {
-	if cmd.Args == nil {
-		cmd.Args = arguments
-	}
-	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
-		cmd.ValidArgsFunction = cobra.NoFileCompletions
-	}
-	for _, child := range cmd.Commands() {
-		finish(child)
-	}
 }
 
 // arguments checks that a command got the arguments that its Use names, and no others. A name
@@ -104,11 +94,11 @@ func arguments(cmd *cobra.Command, args []string) error {
 	required := strings.Count(use, " ") - strings.Count(use, " [")
 	switch {
 	case len(args) < required:
-		return usageErrorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):required], " and "))
+		return fmt.Errorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):required], " and "))
 	case len(args) > len(names) && len(names) == 0:
-		return usageErrorf("%s takes no arguments (got %q)", cmd.CommandPath(), args[0])
+		return fmt.Errorf("%s takes no arguments (got %q)", cmd.CommandPath(), args[0])
 	case len(args) > len(names):
-		return usageErrorf("%s takes only %s (also got %q; quote text that contains spaces)",
+		return fmt.Errorf("%s takes only %s (also got %q; quote text that contains spaces)",
 			cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
 	case len(args) > 0 && names[0] == "KEY_ID":
 		_, err := parseKeyID(args[0])
@@ -119,29 +109,6 @@ func arguments(cmd *cobra.Command, args []string) error {
 	default:
 		return nil
 	}
-}
-
-// unknownCommand returns the error for a word that names no command of parent.
-func unknownCommand(parent *cobra.Command, word string) error {
-	// Cobra sets its default distance of 2 only in its own error for unknown commands.
-	if parent.SuggestionsMinimumDistance <= 0 {
-		parent.SuggestionsMinimumDistance = 2
-	}
-	text := fmt.Sprintf("unknown command %q for %s", word, parent.CommandPath())
-	if similar := parent.SuggestionsFor(word); len(similar) > 0 {
-		text += "; did you mean " + strings.Join(similar, " or ") + "?"
-	}
-	return usageErrorf("%s", text)
-}
-
-// flagError returns the error for an unknown flag or an invalid value. If the word before
-// the flag is an unknown command, the error says that instead.
-func (p *program) flagError(cmd *cobra.Command, err error) error {
-	depth := strings.Count(cmd.CommandPath(), " ")
-	if cmd.HasSubCommands() && len(p.args) > depth && !strings.HasPrefix(p.args[depth], "-") {
-		return unknownCommand(cmd, p.args[depth])
-	}
-	return usage(err)
 }
 
 // registerFlags adds the flags of the named settings; without names, those of all settings.
@@ -165,6 +132,43 @@ func completeFiles(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
+}
+
+// yesFlag adds --yes to a command that cannot be undone.
+func yesFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().BoolP("yes", "y", false, "do not ask; required without a terminal")
+}
+
+func quietFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("quiet", false, "print only errors")
+}
+
+// text returns the value of a flag, given whether the user set it, and is whether it is true.
+func (c *call) text(flag string) string { return c.cmd.Flag(flag).Value.String() }
+func (c *call) given(flag string) bool  { return c.cmd.Flags().Changed(flag) }
+
+func (c *call) is(flag string) bool {
+	value, err := c.cmd.Flags().GetBool(flag)
+	return err == nil && value
+}
+
+// time returns the time that a flag names, zero if it was not given. See parseTime.
+func (c *call) time(flag string, from func(time.Duration) time.Time) (t time.Time, err error) {
+	if c.given(flag) {
+		if t, err = parseTime(c.text(flag), from); err != nil {
+			err = usageErrorf("--%s %v", flag, err)
+		}
+	}
+	return t, err
+}
+
+// duration returns the duration that a flag names.
+func (c *call) duration(flag string) (time.Duration, error) {
+	d, err := config.ParseDuration(c.text(flag))
+	if err != nil {
+		err = usageErrorf("--%s %v", flag, err)
+	}
+	return d, err
 }
 
 // parseTime reads a time that the user typed: a duration (7d), which from turns into a time,
@@ -191,18 +195,9 @@ func (p *program) inFuture(d time.Duration) time.Time {
 	return p.now().Add(d + time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
-// yesFlag adds --yes to a command that cannot be undone.
-func yesFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().BoolP("yes", "y", false, "do not ask; required without a terminal")
-}
-
-func quietFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("quiet", false, "print only errors")
-}
-
 var (
 	errNotConfirmed = errors.New("not confirmed, so nothing was changed; answer y, or pass --yes")
-	errNobodyToAsk  = usageErrorf("this cannot be undone and needs confirmation; without a terminal, pass --yes")
+	errNoTerminal   = usageErrorf("this cannot be undone and needs confirmation; without a terminal, pass --yes")
 )
 
 // confirm asks the user before a change that cannot be undone. Without a terminal it cannot
@@ -212,19 +207,17 @@ func (p *program) confirm(yes bool, format string, args ...any) error {
 		return nil
 	}
 	if !p.isTerminal(p.stdin) {
-		return errNobodyToAsk
+		return errNoTerminal
 	}
 	_, _ = fmt.Fprintf(p.stderr, "%s [y/N] ", printable(fmt.Sprintf(format, args...)))
 	answer, err := readLine(p.stdin)
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	switch strings.ToLower(answer) {
-	case "y", "yes":
-		return nil
-	default:
+	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
 		return errNotConfirmed
 	}
+	return nil
 }
 
 // outliveReaders lets a write to stdout or stderr fail when nobody reads it any more. Otherwise

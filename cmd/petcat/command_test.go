@@ -22,7 +22,7 @@ func TestConfirm(t *testing.T) {
 		{name: "just enter", terminal: true, answer: "\n", want: errNotConfirmed, asked: true},
 		{name: "end of input", terminal: true, want: errNotConfirmed, asked: true},
 		{name: "--yes", yes: true, terminal: true},
-		{name: "off a terminal", answer: "y\n", want: errNobodyToAsk},
+		{name: "off a terminal", answer: "y\n", want: errNoTerminal},
 		{name: "--yes off a terminal", yes: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

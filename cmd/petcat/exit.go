@@ -50,26 +50,21 @@ func tryLaterf(format string, args ...any) error {
 
 // exitCode returns the exit code of an error. No other place decides it.
 func exitCode(err error) int {
-	if err == nil {
-		return exitDone
-	}
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f.code
-	}
-	if _, ok := errors.AsType[*config.Error](err); ok {
-		return exitConfig
-	}
-	if e, ok := errors.AsType[*openerror.Error](err); ok && e.Temporary() {
-		return exitTryLater
-	} else if ok {
-		return exitConfig
-	}
+	f, failed := errors.AsType[*failure](err)
+	e, unusable := errors.AsType[*openerror.Error](err)
+	_, misconfigured := errors.AsType[*config.Error](err)
 	switch {
+	case err == nil:
+		return exitDone
+	case failed:
+		return f.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, syscall.EADDRINUSE), osfile.IsFull(err):
+	case errors.Is(err, petcat.ErrOutcomeUnknown):
+		return exitFailed
+	case unusable && e.Temporary(), errors.Is(err, syscall.EADDRINUSE), osfile.IsFull(err):
 		return exitTryLater
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
+	case unusable, misconfigured, errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
 		errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ENOTDIR):
 		return exitConfig
 	case petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
@@ -81,35 +76,40 @@ func exitCode(err error) int {
 
 // explain returns the sentence that the user sees.
 func explain(err error) string {
-	if errors.Is(err, context.Canceled) {
-		return "interrupted"
-	}
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f.text
-	}
-	if e, ok := errors.AsType[*config.Error](err); ok {
-		return e.Error()
-	}
-	if e, ok := errors.AsType[*openerror.Error](err); ok {
-		return e.Message + openHint(e)
-	}
-	e, ok := errors.AsType[*petcat.Error](err)
+	f, failed := errors.AsType[*failure](err)
+	misconfigured, isConfig := errors.AsType[*config.Error](err)
+	unusable, isOpen := errors.AsType[*openerror.Error](err)
+	e, isDomain := errors.AsType[*petcat.Error](err)
 	switch {
-	case !ok:
-		return err.Error()
-	case e.Unwrap() != nil:
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	case failed:
+		return f.text
+	case isConfig:
+		return misconfigured.Error()
+	case isOpen:
+		return unusable.Message + openHint(unusable)
+	case isDomain && errors.Is(err, petcat.ErrOutcomeUnknown):
+		return fmt.Sprintf("%v; it may have been done all the same: check that before you run the command again", e.Unwrap())
+	case isDomain && e.Unwrap() != nil:
 		// Unlike a caller of the API, an operator may see the cause.
 		return fmt.Sprintf("%s: %v", e.Message, e.Unwrap())
-	default:
+	case isDomain:
 		return e.Message
+	case osfile.IsFull(err):
+		return err.Error() + "; free some space"
+	default:
+		return err.Error()
 	}
 }
 
-// openHint returns the end of the message of an [openerror.Error]: what the user can do.
+// openHint returns the end of the message of an [openerror.Error]: which commands and flags help.
 func openHint(e *openerror.Error) string {
 	switch {
 	case e.Kind == openerror.OtherEnvironment:
 		return "; choose other data with --data or --database, or start with the --environment of this data"
+	case e.Kind == openerror.NotEmpty:
+		return "; choose a new data directory (--data) or an empty database (--database)"
 	case e.Kind == openerror.NoData:
 		return ", or create a new deployment there with petcat serve or petcat init"
 	case e.Replaceable && e.Kind == openerror.Foreign:
@@ -121,30 +121,15 @@ func openHint(e *openerror.Error) string {
 	}
 }
 
-// notFound adds a hint to an error not_found: list names the command that lists what exists.
-func notFound(err error, list string) error { return hinted(err, petcat.CodeNotFound, list) }
-
-// hinted adds what to do to an error with this code. It returns other errors unchanged.
-func hinted(err error, code petcat.Code, hint string) error {
-	if petcat.CodeOf(err) != code {
+// notFound adds to an error not_found which command lists what exists.
+func notFound(err error, things string) error {
+	if petcat.CodeOf(err) != petcat.CodeNotFound {
 		return err
 	}
-	return &failure{code: exitCode(err), text: explain(err) + "; " + hint, cause: err}
+	return &failure{code: exitFailed, text: explain(err) + "; list them with: petcat " + things + " list", cause: err}
 }
 
-// unsure returns the error of a change. If the outcome is unknown, the error has the given
-// exit code, and its text ends with format: what may have changed, and how to check.
-func unsure(err error, code int, format string, args ...any) error {
-	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
-		return err
-	}
-	if e, ok := errors.AsType[*petcat.Error](err); ok {
-		err = e.Unwrap() // the message is for callers of the API
-	}
-	return &failure{code: code, text: fmt.Sprintf("%v; %s", err, fmt.Sprintf(format, args...)), cause: petcat.ErrOutcomeUnknown}
-}
-
-// usage turns an error of the domain about what the user typed into a usage error.
+// usage turns an error about what the user typed into a usage error.
 func usage(err error) error {
 	if err == nil {
 		return nil

@@ -13,6 +13,9 @@ import (
 	"petcat/internal/osfile"
 )
 
+// dash stands for stdin or stdout instead of a file name.
+const dash = "-"
+
 // output is the file or stdout to which a command writes its result. A regular file appears
 // under its name only when it is complete and on disk. A device or a pipe is written to.
 type output struct {
@@ -23,42 +26,34 @@ type output struct {
 }
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
-	if path == dash {
-		if asJSON {
-			return nil, usageErrorf("--json prints the report to stdout; give a file name in place of -")
-		}
+	if path == dash && asJSON {
+		return nil, usageErrorf("--json prints the report to stdout; give a file name in place of -")
+	} else if path == dash {
 		return &output{Writer: p.stdout, path: "stdout"}, nil
 	}
-	if path, err := filepath.EvalSymlinks(path); err == nil { // a link stays; its target is replaced
-		return openFile(path, force)
+	named := path
+	if _, err := os.Lstat(path); err == nil { // a link stays; its target is replaced
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, usageErrorf("%s is a link to a file that does not exist; name the file itself", named)
+		}
 	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return nil, usageErrorf("%s is a link to a file that does not exist; name the file itself", path)
-	}
-	return openFile(path, force)
-}
-
-func openFile(path string, force bool) (*output, error) {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
-		return nil, usageErrorf("%s is a directory; name a file in it", path)
+		return nil, usageErrorf("%s is a directory; name a file in it", named)
 	case err == nil && !info.Mode().IsRegular():
 		stream, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, config.Errorf("%s cannot be written (%w); give this user write permission, or choose another file", path, reason(err))
-		}
-		return &output{Writer: stream, path: path, stream: stream}, nil
+		return &output{Writer: stream, path: named, stream: stream}, err
 	case err == nil && !force:
-		return nil, usageErrorf("%s already exists; choose another name, or replace it with --force", path)
+		return nil, usageErrorf("%s already exists; choose another name, or replace it with --force", named)
 	}
 	draft, err := osfile.NewDraft(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
-	case err != nil: // its exit code is by the reason
+	}
+	if err != nil { // its exit code is by the reason
 		return nil, fmt.Errorf("no file can be made in %s (%w); free some space, give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
-	return &output{Writer: draft, path: path, draft: draft}, nil
+	return &output{Writer: draft, path: named, draft: draft}, nil
 }
 
 // reason removes the path from a system error, because the message already names it.
@@ -72,31 +67,26 @@ func reason(err error) error {
 // Write writes to the file. Its errors name the file that the user typed.
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
-	if err != nil {
-		err = o.failed(err)
-	}
-	return n, err
+	return n, o.failed(err)
 }
 
 func (o *output) failed(err error) error {
-	if o.draft == nil {
-		return fmt.Errorf("%s cannot be written: %w", o.path, reason(err))
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("%s cannot be written, and what there was of it is removed (%w); free some space, or choose another directory", o.path, reason(err))
+	return fmt.Errorf("%s cannot be written (%w); free some space, or choose another file", o.path, reason(err))
 }
 
 // keep makes the file durable and gives it its name.
 func (o *output) keep() error {
 	switch {
+	case o.draft != nil:
+		return o.failed(o.draft.Keep())
 	case o.stream != nil:
-		return o.stream.Close()
-	case o.draft == nil:
+		return o.failed(o.stream.Close())
+	default:
 		return nil
 	}
-	if err := o.draft.Keep(); err != nil {
-		return o.failed(err)
-	}
-	return nil
 }
 
 // discard removes a file that was not kept.
@@ -104,16 +94,13 @@ func (o *output) discard() {
 	if o.draft != nil {
 		o.draft.Discard()
 	}
-	if o.stream != nil {
-		_ = o.stream.Close()
-	}
 }
 
 // input is the file or stdin from which a command reads.
 type input struct {
 	io.Reader
-	file *os.File // nil if it can be read only once
-	done func() error
+	regular bool // it is a file that can be read again
+	done    func() error
 }
 
 // openInput opens a file, or stdin. give describes in its errors which file is expected.
@@ -128,18 +115,14 @@ func (p *program) openInput(path, give string) (*input, error) {
 	if err != nil {
 		return nil, config.Errorf("%s cannot be read (%w); give this user read permission, or choose another file", path, reason(err))
 	}
-	in := &input{Reader: file, done: file.Close}
 	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, errors.Join(err, file.Close())
-	case info.IsDir():
-		_ = file.Close()
-		return nil, usageErrorf("%s is a directory; give %s", path, give)
-	case info.Mode().IsRegular():
-		in.file = file
+	if err == nil && info.IsDir() {
+		err = usageErrorf("%s is a directory; give %s", path, give)
 	}
-	return in, nil
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &input{Reader: file, regular: info.Mode().IsRegular(), done: file.Close}, nil
 }
 
 // openBackup returns the path of a regular file with a backup. What can be read only once,
@@ -150,16 +133,15 @@ func (p *program) openBackup(ctx context.Context, path string) (regular string, 
 		return "", nil, err
 	}
 	defer func() { _ = in.done() }()
-	if in.file != nil {
+	if in.regular {
 		return path, func() {}, nil
 	}
-	temporary, err := os.CreateTemp("", ".petcat-*.backup")
+	temporary, done, err := temporaryFile()
 	if err != nil {
-		return "", nil, noTemporary(err)
+		return "", nil, err
 	}
-	done = func() { _ = os.Remove(temporary.Name()) }
 	_, err = io.Copy(temporary, in)
-	if err = errors.Join(err, temporary.Close()); err == nil && ctx.Err() != nil {
+	if err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -167,4 +149,20 @@ func (p *program) openBackup(ctx context.Context, path string) (regular string, 
 		return "", nil, noTemporary(err)
 	}
 	return temporary.Name(), done, nil
+}
+
+// temporaryFile returns a new file, which done removes.
+func temporaryFile() (file *os.File, done func(), err error) {
+	file, err = os.CreateTemp("", ".petcat-*.backup")
+	if err != nil {
+		return nil, nil, noTemporary(err)
+	}
+	return file, func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }, nil
+}
+
+func noTemporary(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return tryLaterf("no temporary file can be written to %s (%w); free some space there, or name another directory in the environment variable TMPDIR", os.TempDir(), reason(err))
 }

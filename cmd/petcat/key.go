@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,10 +11,33 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
-	"petcat/internal/config"
 )
 
 func (p *program) keyCommand() *cobra.Command {
+	create := p.managing(&cobra.Command{
+		Use:   "create ACCOUNT",
+		Short: "Create an API key and show it once",
+		Long: `Create an API key and show it once. If it cannot be printed, no key that works is left
+behind, and the exit code is 75.`,
+		Example: `  petcat key create acme --label ci --expires 90d
+  petcat key create acme --label dashboard --read-only
+  petcat key create acme --expires 2027-01-31 --json`,
+	}, createKey)
+	create.Flags().String("label", "", "`note` that distinguishes the key from others")
+	create.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
+	create.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
+	rotate := p.managing(&cobra.Command{
+		Use:   "rotate KEY_ID",
+		Short: "Replace a key with a new one; both work for a while",
+		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap
+ends, and share the same counts; with --overlap 0 the old key stops working
+immediately. The new key gets the old key's label and lifetime, and is read-only if
+the old key is. If the new key cannot be printed, the old one stays as it is, and the
+exit code is 75.`,
+	}, rotateKey)
+	rotate.Flags().String("overlap", "24h", "`time` that both keys work: 0 to 30d")
+	revoke := p.managing(&cobra.Command{Use: "revoke KEY_ID", Short: "Permanently revoke a key"}, revokeKey)
+	yesFlag(revoke)
 	return parent(&cobra.Command{
 		Use:     "key",
 		Short:   "Create, list, find, rotate, disable, enable and revoke API keys",
@@ -24,10 +46,22 @@ func (p *program) keyCommand() *cobra.Command {
 when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 (key_34, or 34), which is not secret. Running servers apply changes within a second.`,
 	},
-		p.keyCreateCommand(), p.keyListCommand(), p.keyFindCommand(), p.keyRotateCommand(),
-		p.keyChangeCommand(petcat.DisableKey, "Disable a key until it is enabled again"),
-		p.keyChangeCommand(petcat.EnableKey, "Enable a key that was disabled"),
-		p.keyChangeCommand(petcat.RevokeKey, "Permanently revoke a key"),
+		create,
+		p.managing(&cobra.Command{Use: "list [ACCOUNT]", Short: "List the keys of an account, or of all, and when each was last used"}, listKeys),
+		p.managing(&cobra.Command{Use: "show KEY_ID", Short: "Show a key without its secret"}, showKey),
+		p.managing(&cobra.Command{
+			Use:   "find [TEXT]",
+			Short: "Find which key a leaked text or a hint belongs to",
+			Long: `Find which keys a text contains, or which have a hint. A hint is what petcat key list
+shows of a key: the four characters before its last six. Without TEXT, the text is read
+from standard input: other users and the history of the shell would see an argument.`,
+			Example: `  petcat key find < leaked.txt
+  petcat key find 7kQz`,
+		}, findKeys),
+		rotate,
+		p.managing(&cobra.Command{Use: "disable KEY_ID", Short: "Disable a key until it is enabled again"}, func(c *call) error { return c.changeKey(petcat.DisableKey) }),
+		p.managing(&cobra.Command{Use: "enable KEY_ID", Short: "Enable a key that was disabled"}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
+		revoke,
 	)
 }
 
@@ -44,25 +78,16 @@ func (p *program) keyRecord(k petcat.Key) record {
 		{"hint", shown{k.Hint, "…" + k.Hint}},
 		{"state", k.State(p.now())},
 		{"read_only", k.ReadOnly},
-		{"access", accessOf(k)},
 		{"created_at", k.CreatedAt},
-		{"expires_at", neverIfZero(k.ExpiresAt)},
+		{"expires_at", k.ExpiresAt},
 		{"disabled_at", k.DisabledAt},
 		{"revoked_at", k.RevokedAt},
 		{"successor", successor},
 	}
 }
 
-// accessOf returns what a key may do.
-func accessOf(k petcat.Key) textOnly {
-	if k.ReadOnly {
-		return "read-only"
-	}
-	return "full"
-}
-
-// keys returns the keys of an account, or of all if it is 0.
-func (c *call) keys(account petcat.AccountID) ([]record, error) {
+// keysOf returns the keys of an account, or of all if it is 0.
+func (c *call) keysOf(account petcat.AccountID) ([]record, error) {
 	var keys []petcat.Key
 	err := c.EachKey(c.ctx(), account, func(k petcat.Key) error {
 		keys = append(keys, k)
@@ -79,212 +104,67 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	account := petcat.AllAccounts
-	if !slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != keys[0].Account }) {
-		account = keys[0].Account
-	}
-	uses, err := c.KeyUses(c.ctx(), account)
-	if err != nil {
-		return nil, err
-	}
-	names := map[petcat.AccountID]string{}
+	account, names := keys[0].Account, map[petcat.AccountID]string{}
 	named := func(a petcat.Account) error {
 		names[a.ID] = a.Name
 		return nil
 	}
-	if account == petcat.AllAccounts {
-		err = c.EachAccount(c.ctx(), named)
-	} else if a, findErr := c.account(account.String()); findErr != nil {
-		err = findErr
+	if slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != account }) {
+		account, err = petcat.AllAccounts, c.EachAccount(c.ctx(), named)
 	} else {
-		err = named(a)
+		var a petcat.Account
+		a, err = c.account(account.String())
+		_ = named(a)
 	}
+	if err != nil {
+		return nil, err
+	}
+	uses, err := c.KeyUses(c.ctx(), account)
 	for _, k := range keys {
-		records = append(records, append(c.keyRecord(k), field{"name", textOnly(names[k.Account])}, field{"last_used_at", neverIfZero(uses[k.ID])}))
+		records = append(records, append(c.keyRecord(k), record{{"account_name", names[k.Account]}, {"last_used_at", uses[k.ID]}}...))
 	}
 	return records, err
 }
 
-func (c *call) listKeys(keys []record) error {
-	return c.list(keys, "id account name label hint state access created_at expires_at successor last_used_at",
-		"There are no keys yet; create one with: petcat key create ACCOUNT")
+// listKeys lists keys of an account, which may have none.
+func (c *call) listKeys(keys []record, account string) error {
+	return c.list(keys, "id account account_name label hint state read_only created_at expires_at successor last_used_at",
+		"There are no keys yet; create one with: petcat key create "+account)
 }
 
-func (p *program) keyCreateCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "create ACCOUNT",
-		Short: "Create an API key and show it once",
-		Long: `Create an API key and show it once. If it cannot be printed, no key that works is left
-behind, and the exit code is 75.`,
-		Example: `  petcat key create acme --label ci --expires 90d
-  petcat key create acme --label dashboard --read-only
-  petcat key create acme --expires 2027-01-31 --json`,
-	}
-	label := cmd.Flags().String("label", "", "`note` that distinguishes the key from others")
-	expires := cmd.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
-	readOnly := cmd.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
-	return p.managing(cmd, func(c *call) error {
-		terms := petcat.KeyTerms{Label: *label, ReadOnly: *readOnly}
-		if c.cmd.Flags().Changed("expires") {
-			var err error
-			if terms.ExpiresAt, err = parseTime(*expires, c.inFuture); err != nil {
-				return usageErrorf("--expires %v", err)
-			}
-			if !terms.ExpiresAt.After(c.now()) { // the domain takes the zero time for never
-				return usageErrorf("the expiry must be in the future (got %s)", timestamp(terms.ExpiresAt))
-			}
-		}
-		if err := c.changeInSecret(); err != nil {
-			return err
-		}
+func listKeys(c *call) error {
+	account, ref := petcat.AllAccounts, "ACCOUNT"
+	if len(c.args) == 1 {
 		a, err := c.account(c.args[0])
 		if err != nil {
 			return err
 		}
-		k, secret, err := c.createKey(c.ctx(), c.store, a.ID, terms)
-		if err != nil {
-			return unsure(err, exitFailed, "a key may have been created whose secret nobody knows; check with: petcat key list %s, and revoke it with: petcat key revoke KEY_ID", a.ID)
-		}
-		return undoUnless(c.showKey(k, a.Name, secret, nil), func() error {
-			_, err := c.ChangeKey(c.ctx(), actor(), k.ID, petcat.RevokeKey)
-			return err
-		}, fmt.Sprintf("revoke %s", k.ID))
-	})
-}
-
-// createKey creates a key of an account, and returns its secret.
-func (p *program) createKey(ctx context.Context, st interface {
-	Environment() petcat.Environment
-	CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error)
-}, account petcat.AccountID, terms petcat.KeyTerms,
-) (petcat.Key, petcat.Secret, error) {
-	generated, err := petcat.GenerateKey(st.Environment(), p.random)
+		account, ref = a.ID, a.ID.String()
+	}
+	keys, err := c.keysOf(account)
 	if err != nil {
-		return petcat.Key{}, petcat.Secret{}, err
+		return err
 	}
-	asked, err := petcat.ParseNewKey(account, terms, p.now(), generated)
+	return c.listKeys(keys, ref)
+}
+
+func showKey(c *call) error {
+	k, err := c.key()
 	if err != nil {
-		return petcat.Key{}, petcat.Secret{}, usage(err)
+		return err
 	}
-	k, err := st.CreateKey(ctx, actor(), asked)
-	return k, generated.Secret, err
+	records, err := c.keyRecords([]petcat.Key{k})
+	if err != nil {
+		return err
+	}
+	return c.show(records[0])
 }
 
-// showKey prints a new key with its secret. replaced is the key that was rotated, nil for
-// none.
-func (c *call) showKey(k petcat.Key, account string, secret petcat.Secret, replaced *petcat.Key) error {
-	if c.asJSON {
-		r := append(c.keyRecord(k), record{{"key", secret.Reveal()}, {"replaces", nil}, {"replaced_until", nil}}...)
-		if replaced != nil {
-			r[len(r)-2].value, r[len(r)-1].value = replaced.ID, replaced.ExpiresAt
-		}
-		return c.show(r)
-	}
-	r := record{
-		{"id", k.ID},
-		{"account", fmt.Sprintf("%s (%s)", account, k.Account)},
-		{"label", k.Label},
-		{"access", accessOf(k)},
-		{"expires_at", neverIfZero(k.ExpiresAt)},
-	}
-	if replaced != nil {
-		r = append(r, field{"replaces", fmt.Sprintf("%s, which works until %s", replaced.ID, timestamp(replaced.ExpiresAt))})
-	}
-	return c.showAnd(append(r, field{"key", secret.Reveal()}), "Store the key now: it will not be shown again.")
+// key returns the key that the user typed.
+func (c *call) key() (petcat.Key, error) {
+	k, err := c.FindKey(c.ctx(), c.keyID())
+	return k, notFound(err, "key")
 }
-
-func (p *program) keyListCommand() *cobra.Command {
-	return p.reading(&cobra.Command{
-		Use:   "list [ACCOUNT]",
-		Short: "List the keys of an account, or of all, and when each was last used",
-	}, func(c *call) error {
-		account := petcat.AllAccounts
-		if len(c.args) == 1 {
-			a, err := c.account(c.args[0])
-			if err != nil {
-				return err
-			}
-			account = a.ID
-		}
-		keys, err := c.keys(account)
-		if err != nil {
-			return err
-		}
-		return c.listKeys(keys)
-	})
-}
-
-// defaultOverlap gives the owner of a key a day to install the new one.
-const defaultOverlap = "24h"
-
-func (p *program) keyRotateCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rotate KEY_ID",
-		Short: "Replace a key with a new one; both work for a while",
-		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap
-ends, and share the same counts; with --overlap 0 the old key stops working
-immediately. The new key gets the old key's label and lifetime, and is read-only if
-the old key is. If the new key cannot be printed, the old one stays as it is, and the
-exit code is 75.`,
-	}
-	overlap := cmd.Flags().String("overlap", defaultOverlap, "`time` that both keys work: 0 to 30d")
-	return p.managing(cmd, func(c *call) error {
-		span, err := config.ParseDuration(*overlap)
-		if err != nil {
-			return usageErrorf("--overlap %v", err)
-		}
-		if err := c.changeInSecret(); err != nil {
-			return err
-		}
-		id := c.keyID()
-		old, err := c.FindKey(c.ctx(), id)
-		if err != nil {
-			return noSuchKey(err)
-		}
-		a, err := c.account(old.Account.String())
-		if err != nil {
-			return err
-		}
-		generated, err := petcat.GenerateKey(c.Environment(), c.random)
-		if err != nil {
-			return err
-		}
-		asked, err := petcat.ParseRotation(id, span, generated)
-		if err != nil {
-			return usage(err)
-		}
-		k, err := c.RotateKey(c.ctx(), actor(), asked)
-		if err != nil {
-			return unsure(noSuchKey(err), exitFailed, "%s may have been replaced by a key whose secret nobody knows; check with: petcat key list, and rotate that key in its place", id)
-		}
-		rotated, _, err := asked.Apply(old, k.CreatedAt)
-		if err != nil { // another command changed the key meanwhile
-			rotated = old
-		}
-		return undoUnless(c.showKey(k, a.Name, generated.Secret, &rotated), func() error {
-			return c.UndoRotation(c.ctx(), actor(), old)
-		}, fmt.Sprintf("rotate %s, whose secret replaces that of %s", k.ID, id))
-	})
-}
-
-// keyChangeCommand returns the command of a [petcat.KeyAction]. Both have the same name.
-func (p *program) keyChangeCommand(action petcat.KeyAction, short string) *cobra.Command {
-	cmd := &cobra.Command{Use: string(action) + " KEY_ID", Short: short}
-	yes := new(true)
-	if action == petcat.RevokeKey {
-		yes = yesFlag(cmd)
-	}
-	return p.changing(cmd, func(c *call) error {
-		id := c.keyID()
-		if err := c.confirm(*yes, "Permanently revoke %s?", id); err != nil {
-			return err
-		}
-		k, err := c.ChangeKey(c.ctx(), actor(), id, action)
-		return c.done(noSuchKey(err), c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
-	})
-}
-
-func noSuchKey(err error) error { return notFound(err, "list the keys with: petcat key list") }
 
 // keyID returns the first argument, which arguments has checked.
 func (c *call) keyID() petcat.KeyID {
@@ -304,120 +184,216 @@ func parseKeyID(s string) (petcat.KeyID, error) {
 	return id, nil
 }
 
-// maxLeaked bounds what key find reads, in bytes: more than a log of one day.
-const maxLeaked = 64 << 20
-
-func (p *program) keyFindCommand() *cobra.Command {
-	return p.managing(&cobra.Command{
-		Use:   "find [HINT]",
-		Short: "Find which key a leaked text or a hint belongs to",
-		Long: `Find which key a leaked text belongs to. The text is read from standard input, and
-may be anything that contains keys. A key is never an argument: other users and the
-history of the shell would see it. HINT is what petcat key list shows of a key: the
-four characters before its last six.`,
-		Example: `  petcat key find < leaked.txt
-  petcat key find 7kQz`,
-	}, func(c *call) error {
-		if len(c.args) == 1 {
-			hint, err := petcat.ParseKeyHint(strings.TrimPrefix(c.args[0], "…"))
-			if err != nil {
-				return usageErrorf("%s; a key is read from standard input: petcat key find < FILE. A key that was typed here is in the history of the shell", explain(err))
-			}
-			return c.showHint(hint)
-		}
-		secrets, err := c.readLeaked()
-		if err != nil {
-			return err
-		}
-		return c.showLeaked(secrets)
+func createKey(c *call) error {
+	expires, err := c.time("expires", c.inFuture)
+	if err != nil {
+		return err
+	}
+	if c.given("expires") && !expires.After(c.now()) { // the domain takes the zero time for never
+		return usageErrorf("the expiry must be in the future (got %s)", timestamp(expires))
+	}
+	a, err := c.account(c.args[0])
+	if err != nil {
+		return err
+	}
+	return c.showOnce(func() (secretive, error) {
+		k, secret, err := c.createKey(c.store, a.ID, petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")})
+		return secretive{
+			record:   append(c.keyRecord(k), field{"key", secret.Reveal()}),
+			sentence: fmt.Sprintf("%s is a key of %s. Store it now: it will not be shown again.", k.ID, accountTitle(a)),
+			secret:   secret.Reveal(),
+			undo: func() error {
+				_, err := c.ChangeKey(c.ctx(), actor(), k.ID, petcat.RevokeKey)
+				return err
+			},
+			remedy: fmt.Sprintf("revoke %s", k.ID),
+		}, err
 	})
 }
 
-// readLeaked returns everything on standard input that looks like a key.
-func (p *program) readLeaked() (secrets []petcat.Secret, err error) {
-	var text string
-	if p.isTerminal(p.stdin) {
-		_, _ = fmt.Fprint(p.stderr, "Paste the key, then press Enter: ")
-		text, err = readLine(p.stdin)
+// createKey creates a key of an account, and returns its secret.
+func (c *call) createKey(st interface {
+	Environment() petcat.Environment
+	CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error)
+}, account petcat.AccountID, terms petcat.KeyTerms,
+) (petcat.Key, petcat.Secret, error) {
+	generated, err := petcat.GenerateKey(st.Environment(), c.random)
+	if err != nil {
+		return petcat.Key{}, petcat.Secret{}, err
+	}
+	asked, err := petcat.ParseNewKey(account, terms, c.now(), generated)
+	if err != nil {
+		return petcat.Key{}, petcat.Secret{}, usage(err)
+	}
+	k, err := st.CreateKey(c.ctx(), actor(), asked)
+	return k, generated.Secret, err
+}
+
+func rotateKey(c *call) error {
+	overlap, err := c.duration("overlap")
+	if err != nil {
+		return err
+	}
+	old, err := c.key()
+	if err != nil {
+		return err
+	}
+	generated, err := petcat.GenerateKey(c.Environment(), c.random)
+	if err != nil {
+		return err
+	}
+	asked, err := petcat.ParseRotation(old.ID, overlap, generated)
+	if err != nil {
+		return usage(err)
+	}
+	return c.showOnce(func() (secretive, error) {
+		k, err := c.RotateKey(c.ctx(), actor(), asked)
+		if err != nil {
+			return secretive{}, err
+		}
+		rotated, _, err := asked.Apply(old, k.CreatedAt)
+		if err != nil { // another command changed the key meanwhile
+			rotated = old
+		}
+		secret := generated.Secret.Reveal()
+		return secretive{
+			record:   append(c.keyRecord(k), record{{"key", secret}, {"replaces", old.ID}, {"replaced_until", rotated.ExpiresAt}}...),
+			sentence: fmt.Sprintf("%s replaces %s, which works until %s. Store it now: it will not be shown again.", k.ID, old.ID, timestamp(rotated.ExpiresAt)),
+			secret:   secret,
+			undo:     func() error { return c.UndoRotation(c.ctx(), actor(), old) },
+			remedy:   fmt.Sprintf("rotate %s, whose secret replaces that of %s", k.ID, old.ID),
+		}, nil
+	})
+}
+
+func revokeKey(c *call) error {
+	k, err := c.key()
+	if err != nil {
+		return err
+	}
+	if err := c.confirm(c.is("yes"), "Permanently revoke %s (%q) of %s in %s?", k.ID, k.Label, k.Account, place(c.settings)); err != nil {
+		return err
+	}
+	return c.changeKey(petcat.RevokeKey)
+}
+
+func (c *call) changeKey(action petcat.KeyAction) error {
+	k, err := c.ChangeKey(c.ctx(), actor(), c.keyID(), action)
+	if err != nil {
+		return notFound(err, "key")
+	}
+	return c.print(c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
+}
+
+// maxLeaked bounds what key find reads, in bytes: more than a log of one day.
+const maxLeaked = 64 << 20
+
+func findKeys(c *call) error {
+	text, err := c.leaked()
+	if err != nil {
+		return err
+	}
+	keys, err := c.keysIn(strings.TrimSpace(text))
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("no key of this %s deployment is in the text, and none has it as its hint; list the keys with: petcat key list", c.Environment())
+	}
+	records, err := c.keyRecords(keys)
+	if err != nil {
+		return err
+	}
+	return c.listKeys(records, "")
+}
+
+// leaked returns the text that may contain keys.
+func (c *call) leaked() (text string, err error) {
+	if len(c.args) == 1 {
+		return c.args[0], nil
+	}
+	if c.isTerminal(c.stdin) {
+		_, _ = fmt.Fprint(c.stderr, "Paste the key, then press Enter: ")
+		text, err = readLine(c.stdin)
 	} else {
 		var all []byte
-		all, err = io.ReadAll(io.LimitReader(p.stdin, maxLeaked+1))
+		all, err = io.ReadAll(io.LimitReader(c.stdin, maxLeaked+1))
 		text = string(all)
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read standard input: %w", err)
+		return "", fmt.Errorf("read standard input: %w", err)
 	case len(text) > maxLeaked:
-		return nil, usageErrorf("standard input has more than %d MiB; pass less of it at a time", maxLeaked>>20)
+		return "", usageErrorf("standard input has more than %d MiB; pass less of it at a time", maxLeaked>>20)
 	}
-	if secrets = petcat.KeysIn(text); len(secrets) == 0 {
-		return nil, errors.New("nothing on standard input looks like a key: pck_live_ or pck_test_, and 38 letters and digits")
-	}
-	return secrets, nil
+	return text, nil
 }
 
-// showHint shows the keys that have a hint.
-func (c *call) showHint(hint string) error {
-	if err := c.read(); err != nil {
-		return err
-	}
-	var keys []petcat.Key
-	err := c.EachKey(c.ctx(), petcat.AllAccounts, func(k petcat.Key) error {
-		if k.Hint == hint {
-			keys = append(keys, k)
-		}
-		return nil
-	})
-	if err == nil && len(keys) == 0 {
-		err = errors.New("no key has this hint; list the keys with: petcat key list")
-	}
-	if err != nil {
-		return err
-	}
-	return c.showFound(keys, 0)
-}
-
-// showLeaked shows the keys that have the secrets.
-func (c *call) showLeaked(secrets []petcat.Secret) error {
-	if err := c.read(); err != nil {
-		return err
+// keysIn returns the keys that a text contains, or whose hint it is.
+func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
+	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
+		err = c.EachKey(c.ctx(), petcat.AllAccounts, func(k petcat.Key) error {
+			if k.Hint == hint {
+				keys = append(keys, k)
+			}
+			return nil
+		})
+		return keys, err
 	}
 	var hashes []petcat.KeyHash
-	reason := "no such key was ever created here"
-	for _, secret := range secrets {
-		if h, err := petcat.ParseKey(c.Environment(), secret.Reveal()); err != nil {
-			reason = explain(err)
-		} else {
+	for _, secret := range petcat.KeysIn(text) {
+		if h, err := petcat.ParseKey(c.Environment(), secret.Reveal()); err == nil {
 			hashes = append(hashes, h)
 		}
 	}
 	holders, err := c.FindCredentials(c.ctx(), hashes)
-	if err != nil {
-		return err
-	}
-	var keys []petcat.Key
 	for _, h := range hashes {
 		if holder, found := holders[h]; found {
 			keys = append(keys, holder.Key)
 		}
 	}
-	if len(keys) == 0 {
-		return fmt.Errorf("no key of this %s deployment is on standard input: %s", c.Environment(), reason)
-	}
-	return c.showFound(keys, len(secrets)-len(keys))
+	return keys, err
 }
 
-// showFound shows keys, how to end them, and how many others look like keys.
-func (c *call) showFound(keys []petcat.Key, others int) error {
-	records, err := c.keyRecords(keys)
-	if err == nil {
-		err = c.listKeys(records)
+func (p *program) banCommand() *cobra.Command {
+	list := p.managing(&cobra.Command{Use: "list", Short: "List the bans in force"}, listBans)
+	list.Flags().Bool("all", false, "list the last ban of every key, ended and lifted ones too")
+	return parent(&cobra.Command{
+		Use:     "ban",
+		Short:   "List and lift the bans of keys",
+		GroupID: groupManage,
+		Long: `List and lift bans. A key is banned for a while if its client keeps sending
+requests that are refused. petcat serve --bans sets whether bans are enforced.`,
+	}, list, p.managing(&cobra.Command{Use: "lift KEY_ID", Short: "End the ban of a key now"}, liftBan))
+}
+
+func (p *program) banRecord(b petcat.Ban) record {
+	return record{
+		{"key", b.Key},
+		{"account", b.Account},
+		{"state", b.State(p.now())},
+		{"level", b.Level},
+		{"started_at", b.StartedAt},
+		{"ends_at", b.End()},
+		{"early_retries", b.EarlyRetries},
+		{"lifted_at", b.LiftedAt},
+		{"lifted_by", orNone(b.LiftedBy)},
 	}
-	if err == nil && !c.asJSON {
-		err = c.sayParagraph("End a key with: petcat key revoke %s", keys[0].ID)
+}
+
+func listBans(c *call) error {
+	return listAll(c, c.EachBan, func(b petcat.Ban) record {
+		if state := b.State(c.now()); !c.is("all") && (state == petcat.BanLifted || state == petcat.BanEnded) {
+			return nil
+		}
+		return c.banRecord(b)
+	}, "key account state level started_at ends_at early_retries", "There are no such bans.")
+}
+
+func liftBan(c *call) error {
+	b, err := c.LiftBan(c.ctx(), actor(), c.keyID())
+	if err != nil {
+		return notFound(err, "ban")
 	}
-	if err == nil && !c.asJSON && others > 0 {
-		err = c.say("Not of this %s deployment, although they look like keys: %d.", c.Environment(), others)
-	}
-	return err
+	return c.print(c.banRecord(b), "The ban of %s is lifted.", b.Key)
 }

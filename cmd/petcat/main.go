@@ -14,6 +14,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -38,7 +39,6 @@ func main() {
 
 // program is what all commands share: streams, environment, clock and randomness.
 type program struct {
-	args           []string
 	environ        []string // as [os.Environ] returns it
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -46,13 +46,14 @@ type program struct {
 	random         io.Reader
 	// isTerminal reports whether a stream is a terminal.
 	isTerminal func(stream any) bool
+	started    bool // a command runs; what is wrong before that is wrong use
 }
 
 // run runs the program and returns its exit code. It uses no other streams and no other
 // environment.
 func run(ctx context.Context, args []string, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{
-		args: args, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
+		environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
 		clock: clock.NewSystem(), random: rand.Reader, isTerminal: isTerminal,
 	}
 	root := p.rootCommand()
@@ -63,6 +64,9 @@ func run(ctx context.Context, args []string, environ []string, stdin io.Reader, 
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
+	}
+	if !p.started {
+		err = usage(err)
 	}
 	code, text := exitCode(err), explain(err)
 	if code == exitUsage {
@@ -121,7 +125,12 @@ later, 78 bad configuration, 130 interrupted.`,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
-	root.SetFlagErrorFunc(p.flagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() { // a word before the flag may be the mistake
+			err = cmp.Or(cmd.ValidateArgs(cmd.Flags().Args()), err)
+		}
+		return err
+	})
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run the service:"},
 		&cobra.Group{ID: groupManage, Title: "Manage accounts and keys:"},
@@ -136,35 +145,14 @@ later, 78 bad configuration, 130 interrupted.`,
 		p.categoryCommand(),
 		p.configCommand(), p.versionCommand(),
 	)
-	addDefaults(root)
-	finish(root)
-	return root
-}
-
-// addDefaults adds cobra's own commands, help and completion. A mistake in them is a usage
-// error, too.
-func addDefaults(root *cobra.Command) {
 	root.SetHelpCommandGroupID(groupAbout)
 	root.SetCompletionCommandGroupID(groupAbout)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	for _, cmd := range root.Commands() {
-		switch cmd.Name() {
-		case "help":
-			cmd.Args = func(_ *cobra.Command, words []string) error {
-				about, rest, _ := root.Find(words)
-				if len(rest) > 0 {
-					return unknownCommand(about, rest[0])
-				}
-				return nil
-			}
-		case "completion":
-			parent(cmd)
-			for _, shell := range cmd.Commands() {
-				shell.Args = nil // finish sets it
-			}
-		}
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		parent(completion)
 	}
+	return root
 }
 
 // Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The

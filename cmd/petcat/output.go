@@ -29,15 +29,11 @@ type field struct {
 	value any
 }
 
-type (
-	// shown is a value that has another form in text than in JSON.
-	shown struct {
-		value any
-		text  string
-	}
-	// textOnly is a value that is not in the JSON object.
-	textOnly string
-)
+// shown is a value that has another form in text than in JSON.
+type shown struct {
+	value any
+	text  string
+}
 
 // orNone returns a value, or nil if it is zero: null in JSON, and - in text.
 func orNone[T comparable](v T) any {
@@ -87,23 +83,9 @@ func label(name string) string {
 func (r record) MarshalJSONTo(e *jsontext.Encoder) error {
 	err := e.WriteToken(jsontext.BeginObject)
 	for _, f := range r {
-		if _, only := f.value.(textOnly); !only {
-			err = errors.Join(err, e.WriteToken(jsontext.String(f.name)), json.MarshalEncode(e, plain(f.value)))
-		}
+		err = errors.Join(err, e.WriteToken(jsontext.String(f.name)), json.MarshalEncode(e, plain(f.value)))
 	}
 	return errors.Join(err, e.WriteToken(jsontext.EndObject))
-}
-
-// row returns the text of the named fields.
-func (r record) row(names []string) (cells []string) {
-	for _, name := range names {
-		for _, f := range r {
-			if f.name == name {
-				cells = append(cells, text(f.value))
-			}
-		}
-	}
-	return cells
 }
 
 // show prints a record: a JSON document, or one line for each field.
@@ -127,43 +109,45 @@ func (c *call) list(records []record, columns, none string) error {
 	case len(records) == 0:
 		return c.say("%s", none)
 	}
-	names := strings.Fields(columns)
-	var header []string
-	for _, name := range names {
-		header = append(header, strings.ToUpper(label(name)))
+	rows := [][]string{nil}
+	for name := range strings.FieldsSeq(columns) {
+		rows[0] = append(rows[0], strings.ToUpper(label(name)))
 	}
-	rows := [][]string{header}
 	for _, r := range records {
-		rows = append(rows, r.row(names))
+		var row []string
+		for name := range strings.FieldsSeq(columns) {
+			for _, f := range r {
+				if f.name == name {
+					row = append(row, text(f.value))
+				}
+			}
+		}
+		rows = append(rows, row)
 	}
 	return c.printColumns(rows)
 }
 
-// showAnd prints a record, and for people a paragraph after it.
-func (c *call) showAnd(r record, format string, args ...any) error {
-	if err := c.show(r); err != nil || c.asJSON {
-		return err
-	}
-	return c.sayParagraph(format, args...)
-}
-
-// listAll opens the data, and prints everything that each reads. of returns nil for what is
-// left out.
-func listAll[T any](c *call, each func(store, context.Context, func(T) error) error, of func(T) record, columns, none string) error {
-	if err := c.read(); err != nil {
-		return err
-	}
-	var records []record
-	err := each(c.store, c.ctx(), func(v T) error {
+// recordsOf returns the records of all things; nil is left out.
+func recordsOf[T any](all []T, of func(T) record) (records []record) {
+	for _, v := range all {
 		if r := of(v); r != nil {
 			records = append(records, r)
 		}
+	}
+	return records
+}
+
+// listAll is list for everything that each reads.
+func listAll[T any](c *call, each func(context.Context, func(T) error) error, of func(T) record, columns, none string) error {
+	var all []T
+	err := each(c.ctx(), func(v T) error {
+		all = append(all, v)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return c.list(records, columns, none)
+	return c.list(recordsOf(all, of), columns, none)
 }
 
 // print prints the result of a change: a JSON document, or a sentence.
@@ -174,12 +158,54 @@ func (c *call) print(document any, format string, args ...any) error {
 	return c.say(format, args...)
 }
 
-// done prints the result of a change that can be repeated, or returns its error.
-func (c *call) done(err error, document any, format string, args ...any) error {
-	if err != nil {
-		return unsure(err, exitTryLater, "it may have been done all the same; run the command again")
+// secretive is what a command has made of which it shows a secret once.
+type secretive struct {
+	record   record // with the secret
+	sentence string // for people, before the secret
+	secret   string
+	// undo undoes it if the secret could not be printed. If that fails, too, remedy says
+	// what to do.
+	undo   func() error
+	remedy string
+}
+
+// showOnce makes something that has a secret, and shows it. It makes nothing if the secret
+// would be lost, and undoes it if the secret could not be printed.
+func (c *call) showOnce(produce func() (secretive, error)) error {
+	outliveReaders() // so that it can be undone
+	if err := c.writable(); err != nil {
+		return tryLaterf("%w, so nobody could see the secret; nothing was changed", err)
 	}
-	return c.print(document, format, args...)
+	made, err := produce()
+	if err != nil {
+		return err
+	}
+	if c.asJSON {
+		err = c.printJSON(made.record)
+	} else {
+		err = errors.Join(c.say("%s", made.sentence), c.say(""), c.say("%s", made.secret))
+	}
+	if err == nil {
+		return nil
+	}
+	if undoErr := made.undo(); undoErr != nil {
+		return tryLaterf("%w, so nobody has seen the secret, and the change could not be undone (%s); %s", err, explain(undoErr), made.remedy)
+	}
+	return tryLaterf("%w, so nobody has seen the secret, which is void; run the command again with another output", err)
+}
+
+// writable returns an error if what is written to stdout would be lost. A closed stdout is the
+// null device to Go.
+func (p *program) writable() error {
+	if f, ok := p.stdout.(*os.File); ok {
+		info, err := f.Stat()
+		null, nullErr := os.Stat(os.DevNull)
+		if err == nil && nullErr == nil && os.SameFile(info, null) {
+			return fmt.Errorf("stdout is closed or %s", os.DevNull)
+		}
+	}
+	_, err := p.stdout.Write(nil)
+	return written(err)
 }
 
 // printJSON writes v as the only thing on stdout.
@@ -210,10 +236,9 @@ func (p *program) say(format string, args ...any) error {
 	return written(err)
 }
 
-// sayParagraph is say with an empty line before it.
-func (p *program) sayParagraph(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.stdout, "\n%s\n", printable(fmt.Sprintf(format, args...)))
-	return written(err)
+// warn writes one line to stderr.
+func (p *program) warn(format string, args ...any) {
+	_, _ = fmt.Fprintln(p.stderr, "petcat: warning: "+printable(fmt.Sprintf(format, args...)))
 }
 
 func written(err error) error {
@@ -221,43 +246,6 @@ func written(err error) error {
 		return fmt.Errorf("stdout cannot be written: %w", reason(err))
 	}
 	return nil
-}
-
-// changeInSecret is change for a command that shows a secret once. It checks the output first.
-func (c *call) changeInSecret() error {
-	if err := c.secretOutput(); err != nil {
-		return err
-	}
-	return c.change()
-}
-
-// secretOutput returns an error if what is written to stdout would be lost, for a command
-// that shows a secret once. A closed stdout is the null device to Go.
-func (p *program) secretOutput() error {
-	outliveReaders() // so that the command can undo its change
-	if f, ok := p.stdout.(*os.File); ok {
-		info, err := f.Stat()
-		null, nullErr := os.Stat(os.DevNull)
-		if err == nil && nullErr == nil && os.SameFile(info, null) {
-			return tryLaterf("stdout is closed or %s, so nobody could see the secret; nothing was changed", os.DevNull)
-		}
-	}
-	if _, err := p.stdout.Write(nil); err != nil {
-		return tryLaterf("%w, so nobody could see the secret; nothing was changed", written(err))
-	}
-	return nil
-}
-
-// undoUnless undoes a change whose secret could not be printed. again says what to do if that
-// fails, too.
-func undoUnless(printed error, undo func() error, again string) error {
-	if printed == nil {
-		return nil
-	}
-	if err := undo(); err != nil {
-		return tryLaterf("%w, so nobody has seen the secret, and the change could not be undone (%s); %s", printed, explain(err), again)
-	}
-	return tryLaterf("%w, so nobody has seen the secret, and the change was undone; run the command again with another output", printed)
 }
 
 // counted returns a number with its noun, such as: 1,502 rows.
@@ -283,27 +271,10 @@ func printable(s string) string {
 // timestamp returns a time as it is printed: RFC 3339, UTC, whole seconds, rounded down.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// timestampAfter is timestamp rounded up. It is for the end of a span, which must not be
-// printed as the same second as its beginning.
-func timestampAfter(t time.Time) string { return timestamp(t.Add(time.Second - time.Nanosecond)) }
-
-// milliseconds returns a time in the precision in which the hashes of the audit log cover it.
-func milliseconds(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
-
-// neverIfZero returns a time that people see as never if it is zero.
-func neverIfZero(t time.Time) any {
-	if t.IsZero() {
-		return shown{nil, "never"}
-	}
-	return t
-}
-
-// maxLine is how many bytes of a line a terminal passes on at most (Linux).
-const maxLine = 4096
-
-// readLine reads a line from a terminal, which passes on nothing after it.
+// readLine reads a line from a terminal, which passes on at most 4,096 bytes of it (Linux), and
+// nothing after it.
 func readLine(terminal io.Reader) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(terminal, maxLine)).ReadString('\n')
+	line, err := bufio.NewReader(io.LimitReader(terminal, 4096)).ReadString('\n')
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
-	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/logging"
 	"petcat/internal/server"
 )
 
 func (p *program) serveCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.serving(&cobra.Command{
 		Use:     "serve",
 		GroupID: groupRun,
 		Short:   "Run the service",
@@ -33,31 +33,32 @@ terminal; elsewhere it rereads the TLS certificate, and the service goes on.
 
 If there is no deployment where --data or --database points, serve creates one, for
 the environment that --environment names, except with --init=false.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := p.loadSettings(cmd)
-			if err != nil {
-				return err
-			}
-			return p.serve(cmd, settings, nil)
-		},
-	}
-	registerFlags(cmd)
-	return cmd
+	}, func(*call, *server.Node) error { return nil })
 }
 
-// serve runs the service until the context of cmd ends, a signal comes, or the node cannot
-// go on. When the node is ready, serve calls ready, which may be nil.
-func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func(*server.Node) error) error {
+// serving completes a command that runs the service. When the node is ready, it calls ready.
+func (p *program) serving(cmd *cobra.Command, ready func(*call, *server.Node) error) *cobra.Command {
+	registerFlags(cmd)
+	return p.command(cmd, func(c *call) (err error) {
+		if c.settings, err = c.loadSettings(cmd); err != nil {
+			return err
+		}
+		return c.serve(func(n *server.Node) error { return ready(c, n) })
+	})
+}
+
+// serve runs the service until a signal comes, or the node cannot go on.
+func (c *call) serve(ready func(*server.Node) error) error {
 	outliveReaders()
 	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
 	hangup := make(chan os.Signal, 1)
-	if p.isTerminal(p.stdin) || p.isTerminal(p.stdout) || p.isTerminal(p.stderr) {
+	if c.isTerminal(c.stdin) || c.isTerminal(c.stdout) || c.isTerminal(c.stderr) {
 		ends = append(ends, syscall.SIGHUP) // the terminal was closed
 	} else {
 		signal.Notify(hangup, syscall.SIGHUP)
 		defer signal.Stop(hangup)
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), ends...)
+	ctx, stop := signal.NotifyContext(c.ctx(), ends...)
 	defer stop()
 
 	// The collector runs when the heap has doubled. With the few megabytes of a small catalog,
@@ -66,20 +67,17 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 	ballast := make([]byte, 64<<20)
 	defer runtime.KeepAlive(ballast)
 
-	log := p.newLog(settings)
+	log := c.newLog()
 	defer func() { _ = log.Close() }()
 	n, err := server.Start(ctx, server.Options{
-		Settings: settings, Clock: p.clock, Log: log, Version: build().Version, Revision: build().Revision,
+		Settings: c.settings, Clock: c.clock, Log: log, Version: build().Version, Revision: build().Revision,
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil // stopped during the start, as asked
 	} else if err != nil {
 		return err
 	}
-	if ready != nil {
-		err = ready(n)
-	}
-	if err == nil {
+	if err = ready(n); err == nil {
 		err = n.Run(ctx, hangup)
 	}
 	// A second signal must end the process: so no handler may be left for it by the time
@@ -93,15 +91,12 @@ func (p *program) serve(cmd *cobra.Command, settings config.Settings, ready func
 }
 
 // newLog returns the log of a server, on the error stream.
-func (p *program) newLog(settings config.Settings) *logging.Log {
-	format := logging.Format(settings.LogFormat)
-	if format == "" {
-		format = logging.JSON
-		if p.isTerminal(p.stderr) {
-			format = logging.Text
-		}
+func (c *call) newLog() *logging.Log {
+	format := logging.JSON
+	if c.isTerminal(c.stderr) {
+		format = logging.Text
 	}
-	return logging.New(p.stderr, settings.LogLevel, format)
+	return logging.New(c.stderr, c.settings.LogLevel, cmp.Or(logging.Format(c.settings.LogFormat), format))
 }
 
 // devAccount is the name of the account and of the operator of petcat dev. devKeyFile, in
@@ -112,7 +107,7 @@ const (
 )
 
 func (p *program) devCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.serving(&cobra.Command{
 		Use:     "dev",
 		GroupID: groupRun,
 		Short:   "Run the service to try it out, with an account and a key",
@@ -121,30 +116,21 @@ the Free plan and a key for it, and an operator named dev for the console. The k
 created once, stored in the data directory, readable only by this user, and printed at
 each start with example requests and a link to the console. Do not use it in production:
 create accounts, keys and operators there yourself.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := p.loadSettings(cmd)
-			if err != nil {
-				return err
-			}
-			return p.serve(cmd, settings, func(n *server.Node) error { return p.welcome(cmd.Context(), settings, n) })
-		},
-	}
-	registerFlags(cmd)
-	return cmd
+	}, (*call).welcome)
 }
 
 // welcome prints the URLs, the key, a link to the console and example requests.
-func (p *program) welcome(ctx context.Context, settings config.Settings, n *server.Node) error {
-	key, err := p.devKey(ctx, settings, n)
+func (c *call) welcome(n *server.Node) error {
+	key, err := c.devKey(n)
 	if err != nil {
 		return err
 	}
-	link, err := p.devLink(ctx, n)
+	link, err := c.devLink(n)
 	if err != nil {
 		return err
 	}
 	base := n.PublicURL()
-	_, err = fmt.Fprintf(p.stdout, `
+	_, err = fmt.Fprintf(c.stdout, `
 petcat is ready at %[1]s/v1
 
   API key    %[2]s
@@ -165,54 +151,51 @@ Try it:
 
 Stop it with Ctrl-C.
 
-`, base, key.Reveal(), devAccount, filepath.Join(settings.Data, devKeyFile), n.AdminURL(), link)
+`, base, key.Reveal(), devAccount, filepath.Join(c.settings.Data, devKeyFile), n.AdminURL(), link)
 	return err
 }
 
 // devLink returns a link to the console for the operator devAccount, whom it creates if
 // needed.
-func (p *program) devLink(ctx context.Context, n *server.Node) (string, error) {
-	token, err := petcat.GenerateToken(p.random)
+func (c *call) devLink(n *server.Node) (string, error) {
+	token, err := petcat.GenerateToken(c.random)
 	dev, devErr := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
 	if err = errors.Join(err, devErr); err != nil {
 		return "", err
 	}
-	_, err = n.Operators().LinkOperator(ctx, actor(), dev.Name(), token.Hash)
+	_, err = n.Operators().LinkOperator(c.ctx(), actor(), dev.Name(), token.Hash)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
-		_, err = n.Operators().CreateOperator(ctx, actor(), dev, token.Hash)
+		_, err = n.Operators().CreateOperator(c.ctx(), actor(), dev, token.Hash)
 	}
 	return console.SignInLink(n.ConsoleURL(), token.Secret), err
 }
 
 // devKey returns the key in the file if it still works, else a new one, which it writes into
 // the file.
-func (p *program) devKey(ctx context.Context, settings config.Settings, n *server.Node) (key petcat.Secret, err error) {
-	text, err := os.ReadFile(filepath.Join(settings.Data, devKeyFile)) // #nosec G304 -- the operator's own data directory
+func (c *call) devKey(n *server.Node) (key petcat.Secret, err error) {
+	path := filepath.Join(c.settings.Data, devKeyFile)
+	text, err := os.ReadFile(path) // #nosec G304 -- the operator's own data directory
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return key, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
 	}
 	key = petcat.NewSecret(strings.TrimSpace(string(text)))
-	if err := n.Identify(ctx, key); err == nil {
+	if err := n.Identify(c.ctx(), key); err == nil {
 		return key, nil
 	}
-	account, err := n.Accounts().FindAccount(ctx, devAccount)
+	account, err := n.Accounts().FindAccount(c.ctx(), devAccount)
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
-		account, err = newDevAccount(ctx, n)
-	}
-	if err == nil {
-		_, key, err = p.createKey(ctx, n.Accounts(), account.ID, petcat.KeyTerms{Label: "made by petcat dev"})
+		free, freeErr := petcat.ParseSubscription(string(petcat.Free), 0, 0)
+		asked, nameErr := petcat.ParseNewAccount(devAccount, free)
+		if err = errors.Join(freeErr, nameErr); err == nil {
+			account, err = n.Accounts().CreateAccount(c.ctx(), actor(), asked)
+		}
 	}
 	if err != nil {
 		return key, err
 	}
-	return key, os.WriteFile(filepath.Join(settings.Data, devKeyFile), []byte(key.Reveal()+"\n"), 0o600) // #nosec G703 -- the operator's own data directory
-}
-
-func newDevAccount(ctx context.Context, n *server.Node) (petcat.Account, error) {
-	free, err := petcat.ParseSubscription(string(petcat.Free), 0, 0)
-	asked, nameErr := petcat.ParseNewAccount(devAccount, free)
-	if err = errors.Join(err, nameErr); err != nil {
-		return petcat.Account{}, err
+	_, key, err = c.createKey(n.Accounts(), account.ID, petcat.KeyTerms{Label: "made by petcat dev"})
+	if err != nil {
+		return key, err
 	}
-	return n.Accounts().CreateAccount(ctx, actor(), asked)
+	return key, os.WriteFile(path, []byte(key.Reveal()+"\n"), 0o600) // #nosec G703 -- the operator's own data directory
 }

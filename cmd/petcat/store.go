@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -48,59 +46,34 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Close() error
 }
 
-// read opens the data for a command that changes nothing.
-func (c *call) read() error {
-	_, err := c.open()
-	return err
-}
-
-// change opens the data for a command that writes. It first prints on stderr where the data
-// is, so that a user who sees the wrong place can stop the command or undo the change.
-func (c *call) change() error {
-	settings, err := c.open()
-	if err == nil && !c.asJSON {
-		_, _ = fmt.Fprintf(c.stderr, "Changing the %s deployment in %s.\n", c.Environment(), printable(place(settings)))
+// open opens the data, which servers and other commands may have open too. Only init may create
+// a deployment: a command with the wrong location must not create keys that no server knows.
+func (c *call) open(mayCreate bool) (err error) {
+	if c.settings, err = c.storeSettings(c.cmd); err != nil {
+		return err
 	}
-	return err
-}
-
-func (c *call) open() (config.Settings, error) {
-	settings, err := c.storeSettings(c.cmd)
-	if err != nil {
-		return settings, err
-	}
-	st, err := c.openStore(c.ctx(), settings, mustExist)
+	st, err := c.openStore(c.ctx(), c.settings, mayCreate)
 	if err == nil {
 		c.store = st
 	}
-	return settings, err
+	return err
 }
 
-// openMode says what a command may do to a deployment as a whole. Only init may create one:
-// a command with the wrong location must not create keys that no server knows.
-type openMode int
-
-const (
-	mustExist openMode = iota
-	mayCreate
-)
-
-// openStore opens the data, which servers and other commands may have open too.
-func (p *program) openStore(ctx context.Context, settings config.Settings, mode openMode) (store, error) {
+func (p *program) openStore(ctx context.Context, settings config.Settings, mayCreate bool) (store, error) {
 	environment := settings.Environment
 	if !settings.EnvironmentGiven {
 		environment = "" // the data's own, or the default for fresh data
 	}
 	if !settings.UsesSQLite() {
 		return postgres.Open(ctx, postgres.Options{
-			URL: settings.Database, Environment: environment, Clock: p.clock, MustExist: mode != mayCreate,
+			URL: settings.Database, Environment: environment, Clock: p.clock, MustExist: !mayCreate,
 		})
 	}
 	has, err := datadir.HasData(settings.Data)
 	if err != nil {
 		return nil, err
 	}
-	if !has && mode != mayCreate {
+	if !has && !mayCreate {
 		return nil, config.Errorf("there is no data in %s; give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", place(settings))
 	}
 	dir, err := datadir.Open(settings.Data)
@@ -110,20 +83,11 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mode 
 	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
 }
 
-// closing closes a store. It returns err if that is not nil, else the error of closing.
-func closing(st io.Closer, err error) error {
-	if closeErr := st.Close(); err == nil && closeErr != nil {
-		return fmt.Errorf("close the store: %w", closeErr)
-	}
-	return err
-}
-
 // loadSettings returns the settings of a command. It warns of variables that look like
 // settings but are not.
 func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 	if names := config.UnknownVariables(p.environ); len(names) > 0 {
-		_, _ = fmt.Fprintf(p.stderr, "petcat: warning: unknown setting %s; list all settings with: petcat config\n",
-			printable(strings.Join(names, ", ")))
+		p.warn("unknown setting %s; list all settings with: petcat config", strings.Join(names, ", "))
 	}
 	return config.Load(cmd.Flags(), p.environ)
 }
@@ -151,7 +115,7 @@ func place(s config.Settings) string {
 }
 
 func (p *program) initCommand() *cobra.Command {
-	return p.managing(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "init",
 		Short:   "Create an empty deployment before the first start",
 		GroupID: groupRun,
@@ -160,18 +124,9 @@ petcat serve creates one, too, if there is none, except with --init=false. The
 environment is stored with the data and cannot be changed later. If a deployment for
 that environment exists already, nothing is changed.`,
 		Example: `  petcat init --data /var/lib/petcat --environment staging`,
-	}, func(c *call) error {
-		settings, err := c.storeSettings(c.cmd)
-		if err != nil {
-			return err
-		}
-		st, err := c.openStore(c.ctx(), settings, mayCreate)
-		if err != nil {
-			return err
-		}
-		at := place(settings)
-		return closing(st, c.print(record{{"place", at}, {"environment", st.Environment()}}, "There is a %s deployment in %s.", st.Environment(), at))
-	}, "environment")
+	}
+	registerFlags(cmd, "data", "database", "environment")
+	return p.printing(cmd, func(c *call) error { return c.prepare(true, "There is a %s deployment in %s.") })
 }
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -183,17 +138,14 @@ func (p *program) migrateCommand() *cobra.Command {
 data. Migrations only add, so servers of the older version run on, and can be started.`,
 	}
 	registerFlags(cmd, "data", "database")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		settings, err := p.storeSettings(cmd)
-		if err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintf(p.stderr, "Migrating the data in %s, if its schema is older.\n", printable(place(settings)))
-		st, err := p.openStore(cmd.Context(), settings, mustExist)
-		if err != nil {
-			return err
-		}
-		return closing(st, p.say("The data in %s is up to date.", place(settings)))
+	return p.printing(cmd, func(c *call) error { return c.prepare(false, "The %s deployment in %s is up to date.") })
+}
+
+// prepare opens the data, and prints where it is.
+func (c *call) prepare(mayCreate bool, sentence string) error {
+	if err := c.open(mayCreate); err != nil {
+		return err
 	}
-	return cmd
+	at := place(c.settings)
+	return c.print(record{{"place", at}, {"environment", c.Environment()}}, sentence, c.Environment(), at)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"petcat"
@@ -29,108 +28,93 @@ in which that may have happened are marked as incomplete.`,
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv`,
 	}
-	by := cmd.Flags().String("by", "day", "the `period` of each line: day or hour")
-	from := cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days or one day ago by default")
-	to := cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
-	asCSV := cmd.Flags().Bool("csv", false, "print CSV and nothing else")
-	return p.managing(cmd, func(c *call) error {
-		if *asCSV && c.asJSON {
-			return usageErrorf("choose --csv or --json, not both")
-		}
-		q, err := c.usageQuery(*by, *from, *to)
+	cmd.Flags().String("by", "day", "the `period` of each line: day or hour")
+	cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days or one day ago by default")
+	cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
+	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
+	complete(cmd, "by", petcat.UsageByDay.String(), petcat.UsageByHour.String())
+	return p.managing(cmd, showUsage)
+}
+
+func showUsage(c *call) error {
+	if c.is("csv") && c.asJSON {
+		return usageErrorf("choose --csv or --json, not both")
+	}
+	q, err := c.usageQuery()
+	if err != nil {
+		return err
+	}
+	title, account := "all accounts", any(nil)
+	if len(c.args) == 1 {
+		a, err := c.account(c.args[0])
 		if err != nil {
 			return err
 		}
-		if err := c.read(); err != nil {
-			return err
-		}
-		title, account := "all accounts", any(nil)
-		if len(c.args) == 1 {
-			a, err := c.account(c.args[0])
-			if err != nil {
-				return err
-			}
-			q.Account, title, account = a.ID, accountTitle(a), a.ID
-		}
-		h, err := c.Usage(c.ctx(), q)
-		switch {
-		case err != nil:
-			return err
-		case c.asJSON:
-			return c.printJSON(append(record{{"account", account}, {"from", q.From}, {"to", q.To}}, usageRecord(h)...))
-		case *asCSV:
-			return written(usagehistory.WriteCSV(c.stdout, h))
-		default:
-			return c.printUsage(h, title, q)
-		}
+		q.Account, title, account = a.ID, accountTitle(a), a.ID
+	}
+	h, err := c.Usage(c.ctx(), q)
+	if err != nil {
+		return err
+	}
+	if c.is("csv") {
+		return written(usagehistory.WriteCSV(c.stdout, h))
+	}
+	periods, total := recordsOf(h.Periods, periodRecord), petcat.UsageCounts{}
+	for _, period := range h.Periods {
+		total.Add(period.UsageCounts)
+	}
+	if !c.asJSON {
+		sum := append(record{{"begin", "total"}}, countsRecord(total)...)
+		return c.printUsage(append(periods, append(sum, field{"incomplete", false})), h.Gaps, title, q)
+	}
+	return c.printJSON(record{
+		{"account", account}, {"from", q.From}, {"to", q.To}, {"periods", periods}, {"total", countsRecord(total)},
+		{"gaps", recordsOf(h.Gaps, func(g petcat.UsageGap) record {
+			return record{{"node", g.Node}, {"from", g.From}, {"until", g.Until}}
+		})},
 	})
 }
 
-// usageRecord is a usage history.
-func usageRecord(h petcat.UsageHistory) record {
-	periods, gaps := []record{}, []record{}
-	for _, period := range h.Periods {
-		r := append(record{{"begin", period.Begin}}, countsRecord(period.UsageCounts)...)
-		periods = append(periods, append(r, field{"incomplete", period.Incomplete}))
-	}
-	for _, g := range h.Gaps {
-		gaps = append(gaps, record{{"node", g.Node}, {"from", g.From}, {"until", timestampAfter(g.Until)}})
-	}
-	return record{{"periods", periods}, {"total", countsRecord(usageTotal(h))}, {"gaps", gaps}}
+func periodRecord(period petcat.UsagePeriod) record {
+	r := append(record{{"begin", period.Begin}}, countsRecord(period.UsageCounts)...)
+	return append(r, field{"incomplete", period.Incomplete})
 }
 
-// countsRecord has refused requests by the code of their error; wrong_key stands for all
-// codes of refused keys.
+// countsRecord names the counts as the columns of the CSV are named.
 func countsRecord(c petcat.UsageCounts) record {
-	refused := record{
-		{"rate_limit_exceeded", c.MinuteRefused}, {"daily_quota_exceeded", c.DayRefused}, {"key_banned", c.BanRefused}, {"wrong_key", c.KeyRefused},
+	return record{
+		{"requests", c.Requests},
+		{"minute_refused", c.MinuteRefused},
+		{"day_refused", c.DayRefused},
+		{"ban_refused", c.BanRefused},
+		{"key_refused", c.KeyRefused},
+		{"failed", c.Failed},
+		{"bytes", c.Bytes},
 	}
-	return record{{"requests", c.Requests}, {"refused", refused}, {"failed", c.Failed}, {"bytes", c.Bytes}}
 }
 
-func usageTotal(h petcat.UsageHistory) (sum petcat.UsageCounts) {
-	for _, period := range h.Periods {
-		sum.Add(period.UsageCounts)
-	}
-	return sum
-}
-
-// printUsage prints a usage history for people, and which requests may be missing in it.
-func (c *call) printUsage(h petcat.UsageHistory, title string, q petcat.UsageQuery) error {
-	row := func(begin string, c petcat.UsageCounts) []string {
-		cells := []string{begin}
-		for _, n := range []int64{c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes} {
-			cells = append(cells, humanize.Comma(n))
-		}
-		return cells
-	}
-	rows := [][]string{{"BEGIN", "REQUESTS", "REFUSED: MINUTE", "DAY", "BAN", "KEY", "FAILED", "BYTES"}}
-	for _, period := range h.Periods {
-		cells := row(timestamp(period.Begin), period.UsageCounts)
-		if period.Incomplete {
-			cells = append(cells, "incomplete")
-		}
-		rows = append(rows, cells)
-	}
+// printUsage prints a usage history for people, and which requests may be missing in it. The
+// last record is the total.
+func (c *call) printUsage(periods []record, gaps []petcat.UsageGap, title string, q petcat.UsageQuery) error {
 	var err error
-	if len(h.Periods) == 0 {
+	if len(periods) == 1 {
 		err = c.say("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To))
 	} else if err = c.say("The usage of %s, in UTC:", title); err == nil {
-		err = c.printColumns(append(rows, row("total", usageTotal(h))))
+		err = c.list(periods, "begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete", "")
 	}
-	for _, g := range h.Gaps {
+	for _, g := range gaps {
 		if err == nil {
-			err = c.say("Requests that a server answered after %s may be missing: it was killed, which was noticed at %s.", timestamp(g.From), timestampAfter(g.Until))
+			err = c.say("Requests that a server answered after %s may be missing: it was killed, which was noticed at %s.", timestamp(g.From), timestamp(g.Until))
 		}
 	}
 	return err
 }
 
 // usageQuery returns the part of the history that the flags ask for.
-func (p *program) usageQuery(by, from, to string) (q petcat.UsageQuery, err error) {
-	now := p.now()
+func (c *call) usageQuery() (q petcat.UsageQuery, err error) {
+	now := c.now()
 	var ago time.Duration // by default
-	switch by {
+	switch by := c.text("by"); by {
 	case petcat.UsageByDay.String():
 		q.Step, ago = petcat.UsageByDay, petcat.UsageHours
 	case petcat.UsageByHour.String():
@@ -138,16 +122,17 @@ func (p *program) usageQuery(by, from, to string) (q petcat.UsageQuery, err erro
 	default:
 		return q, usageErrorf("--by must be day or hour (got %q)", by)
 	}
-	q.From, q.To = q.Step.Floor(now.Add(-ago)), now
-	if from != "" {
-		if q.From, err = parseTime(from, p.ago); err != nil {
-			return q, usageErrorf("--from %v", err)
-		}
+	if q.From, err = c.time("from", c.ago); err != nil {
+		return q, err
 	}
-	if to != "" {
-		if q.To, err = parseTime(to, p.ago); err != nil {
-			return q, usageErrorf("--to %v", err)
-		}
+	if q.To, err = c.time("to", c.ago); err != nil {
+		return q, err
+	}
+	if !c.given("from") {
+		q.From = q.Step.Floor(now.Add(-ago))
+	}
+	if !c.given("to") {
+		q.To = now
 	}
 	if !q.From.Before(q.To) {
 		return q, usageErrorf("--from must be before --to (got %s and %s)", timestamp(q.From), timestamp(q.To))
@@ -155,8 +140,8 @@ func (p *program) usageQuery(by, from, to string) (q petcat.UsageQuery, err erro
 	if since := q.Step.KeptSince(now); q.From.Before(since) {
 		// Who bills by the total must not get one that lacks them.
 		problem := fmt.Sprintf("--from must not be before %s (got %s), because earlier %ss are no longer kept", timestamp(since), timestamp(q.From), q.Step)
-		if longer := q.Step + 1; longer <= petcat.UsageByDay {
-			problem += fmt.Sprintf("; --by %s goes back further", longer)
+		if q.Step == petcat.UsageByHour {
+			problem += "; --by day goes back further"
 		}
 		return q, usageErrorf("%s", problem)
 	}

@@ -105,6 +105,23 @@ func asciiLower(name string) string {
 	}, name)
 }
 
+// RenameAccount implements [petcat.AccountStore].
+func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID, name petcat.AccountName) (petcat.Account, error) {
+	const update = `UPDATE accounts SET name = ?, revision = ? WHERE id = ?`
+	return change(ctx, s, "rename account", func(t *Tx) (petcat.Account, error) {
+		a, err := t.openAccount(id)
+		if err != nil || a.Name == string(name) {
+			return a, err
+		}
+		if err := t.wantFreeName(string(name)); err != nil {
+			return petcat.Account{}, err
+		}
+		e := entry{by, "account.rename", id.String(), detail{"from": a.Name, "to": name}}
+		a.Name = string(name)
+		return a, t.write(e, update, a.Name, t.reviseAccess(), int64(id))
+	})
+}
+
 // ChangeSubscription implements [petcat.AccountStore].
 func (s *Store) ChangeSubscription(ctx context.Context, by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
 	return change(ctx, s, "change subscription", func(t *Tx) (petcat.Account, error) { return t.subscribe(by, id, sub) })

@@ -18,7 +18,7 @@ func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.Ne
 	return change(ctx, s, "create operator", func(t *Tx) (petcat.Operator, error) {
 		o, err := one(t, operatorInto, nil, operatorByName, string(n.Name()))
 		if err == nil && o.Name != "" {
-			err = invalid("there is an operator %s already", string(n.Name()))
+			err = invalid("there is an operator %s already; choose another name, or remove that one first", string(n.Name()))
 		}
 		if err != nil {
 			return o, err

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	neturl "net/url"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petcat/internal/config"
+	"petcat/internal/doctor"
+	"petcat/internal/server"
+)
+
+// healthTimeout is how long a node may take to answer. Its state is in memory, so a node
+// that takes longer is not healthy.
+const healthTimeout = 2 * time.Second
+
+// maxAdminAnswer is far above the size of any answer of a node, in bytes.
+const maxAdminAnswer = 64 << 10
+
+// askNode gets JSON from the admin listener of the node on this machine, and decodes it into v,
+// which valid then checks.
+func askNode(ctx context.Context, settings config.Settings, path string, v any, valid func() bool) (status int, err error) {
+	url, err := settings.AdminURL()
+	if err != nil {
+		return 0, err
+	}
+	url += path
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("no answer within %s", healthTimeout))
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, fmt.Errorf("ask %s: %w", url, err)
+	}
+	client := http.Client{Transport: &http.Transport{
+		// The node is on this machine: no proxy is needed.
+		Proxy: nil,
+		// The certificate is not for the name of this machine, and the request
+		// contains no secret.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // as above
+	}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(request)
+	if e, ok := errors.AsType[*neturl.Error](err); ok { // its address is in the message below
+		return 0, fmt.Errorf("no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen", url, cmp.Or(context.Cause(ctx), e.Err))
+	} else if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAdminAnswer))
+	if err == nil {
+		err = json.Unmarshal(body, v)
+	}
+	if err != nil || !valid() {
+		return 0, fmt.Errorf("the server at %s is not petcat's admin listener; give its address with --admin-listen", url)
+	}
+	return answer.StatusCode, nil
+}
+
+// askReadiness asks the node on this machine for its state.
+func askReadiness(ctx context.Context, settings config.Settings) (r server.Readiness, ready bool, err error) {
+	status, err := askNode(ctx, settings, "/readyz", &r, func() bool { return r.Status != "" })
+	return r, status == http.StatusOK, err
+}
+
+// healthCommand asks the node on this machine whether requests should be sent to
+// it: for images without a shell, and for scripts.
+func (p *program) healthCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "health",
+		GroupID: groupRun,
+		Short:   "Ask the node on this machine whether it is ready",
+		Long: `Check the node that runs on this machine with the same settings. The exit code is 0
+if it is ready or degraded (it serves requests, but something that it depends on is
+unavailable), and 1 if it is not ready or does not respond within 2 s.`,
+	}
+	// The settings of the listeners are checked together.
+	registerFlags(cmd, "listen", "admin-listen", "admin-allow-plaintext", "tls-cert", "tls-key")
+	return p.printing(cmd, func(c *call) error {
+		settings, err := c.loadSettings(c.cmd)
+		if err != nil {
+			return err
+		}
+		r, ready, err := askReadiness(c.ctx(), settings)
+		if err != nil {
+			return err
+		}
+		parts := record{{"status", r.Status}}
+		for _, part := range slices.Sorted(maps.Keys(r.Checks)) {
+			how := r.Checks[part]
+			if since, ok := r.Since[part]; ok {
+				how += " (since " + timestamp(since) + ")"
+			}
+			parts = append(parts, field{part, how})
+		}
+		if c.asJSON {
+			err = c.printJSON(r)
+		} else {
+			err = c.show(parts)
+		}
+		if err == nil && !ready {
+			err = fmt.Errorf("the node is %s: send it no requests", r.Status)
+		}
+		return err
+	})
+}
+
+// configCommand shows the settings that serve would run with.
+func (p *program) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Show the effective settings, secrets masked, and where each came from",
+		GroupID: groupAbout,
+		Long: `Show the settings that petcat serve would run with, secrets masked, and where
+each came from: the flag, then the environment, then the default. An empty
+variable counts as unset. PETCAT_DATABASE_FILE can name a file with the URL of the
+database. A node that already runs, such as a systemd unit, keeps the settings with
+which it was started: --running shows those.`,
+		Example: `  petcat config
+  petcat config --running --admin-listen 127.0.0.1:8081`,
+	}
+	registerFlags(cmd)
+	cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine, asked at --admin-listen")
+	return p.printing(cmd, func(c *call) error {
+		settings, err := c.loadSettings(c.cmd)
+		values := settings.Values
+		if c.is("running") && err == nil {
+			_, err = askNode(c.ctx(), settings, "/settings", &values, func() bool { return len(values) > 0 })
+		}
+		if c.is("running") && err != nil {
+			return err
+		}
+		// They are printed even if one is wrong: that is when users look at them.
+		return cmp.Or(c.list(recordsOf(values, func(v config.Value) record {
+			return record{{"flag", v.Flag}, {"environment", v.Environment}, {"value", shown{v.Value, v.Shown()}}, {"default", v.Default}, {"origin", v.Origin}}
+		}), "flag environment value origin", ""), err)
+	})
+}
+
+func (p *program) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "doctor",
+		Short:   "Look for problems on this machine, and say what to do about them",
+		GroupID: groupRun,
+		Long: `Check what petcat serve needs with the same settings: data, schema, disk and its
+sync time, clock, database, the node itself if one runs, listeners, certificate and
+backups. Nothing is changed, and a running node is not disturbed.
+
+Prints one line for each finding, which says what to do unless its status is ok. The exit
+code is 1 if one of them is a problem, else 0.`,
+	}
+	registerFlags(cmd)
+	return p.printing(cmd, func(c *call) error {
+		settings, err := c.storeSettings(c.cmd)
+		if err != nil {
+			return err
+		}
+		host, _ := os.Hostname() // "" if it is unknown
+		return c.printDiagnosis(doctor.Examine(c.ctx(), doctor.Options{
+			Settings: settings, Clock: c.clock, Place: place(settings), Host: host,
+			Open: func(ctx context.Context) (doctor.Store, error) { return c.openStore(ctx, settings, false) },
+			Ask: func(ctx context.Context) (server.Readiness, error) {
+				r, _, err := askReadiness(ctx, settings)
+				return r, err
+			},
+			Explain: explain,
+		}))
+	})
+}
+
+func (c *call) printDiagnosis(findings []doctor.Finding) error {
+	problems := 0
+	records := recordsOf(findings, func(f doctor.Finding) record {
+		if f.Status == doctor.Problem {
+			problems++
+		}
+		return record{{"part", f.Part}, {"status", f.Status}, {"text", f.Text}}
+	})
+	var err error
+	if c.asJSON {
+		err = c.printJSON(record{{"status", doctor.Worst(findings)}, {"findings", records}})
+	} else {
+		err = c.list(records, "status part text", "")
+	}
+	if err == nil && problems > 0 {
+		err = fmt.Errorf("problems were found: %d", problems)
+	}
+	return err
+}
