@@ -66,7 +66,7 @@ browser: need-go need-npm tools/browser/node_modules ## Use the pages in headles
 ##@ Check
 
 .PHONY: check
-check: fmt-check vet cross lint tidy-check gen-check contract vuln ## Run every check that is not a test
+check: fmt-check vet cross lint tidy-check gen-check contract alerts vuln ## Run every check that is not a test
 
 .PHONY: fmt
 fmt: need-go ## Format the Go files
@@ -114,6 +114,11 @@ contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI docume
 tools/%/node_modules: tools/%/package-lock.json
 	npm --prefix $(@D) ci
 	@touch $@
+
+.PHONY: alerts
+alerts: ## Test the alerts of deploy/prometheus
+	@scripts/need "promtool prometheus"
+	cd deploy/prometheus && promtool test rules alerts_test.yaml
 
 .PHONY: vuln
 vuln: need-go ## Look for known vulnerabilities (VULNDB=url: a mirror of the database)
