@@ -78,8 +78,8 @@ func unusable(path string, reason error) error {
 // Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// FreeBytes returns how much room there is for the data on its disk.
-func (d *Dir) FreeBytes() (int64, error) { return osfile.FreeBytes(filepath.Dir(d.database)) }
+// Room returns how many bytes are left on the disk of the data, and its size.
+func (d *Dir) Room() (free, size int64, err error) { return osfile.Room(filepath.Dir(d.database)) }
 
 // Database returns the path of the database file, which is created, empty, if it is missing.
 // SQLite gives its other files the mode of this one. It returns an [openerror.Error].

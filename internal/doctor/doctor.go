@@ -188,7 +188,7 @@ func (x *examination) disk(context.Context) {
 // room checks the free space of a directory's disk: use is what needs it, without what happens
 // when there is none.
 func (x *examination) room(part, directory, use, without string) {
-	free, err := osfile.FreeBytes(directory)
+	free, _, err := osfile.Room(directory)
 	switch left := float64(free) / 1e9; {
 	case err != nil:
 		x.found(part, Warning, "the free space of %s cannot be read (%v); look with df", directory, err)

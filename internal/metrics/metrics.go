@@ -320,6 +320,7 @@ func Table() [][2]string {
 		{"petcat_store_queue", "Writes that wait."},
 		{"petcat_store_shed_total", "Writes refused because too many were waiting, in total or for their account."},
 		{"petcat_store_free_bytes", "With SQLite: free space on the disk of the data; without any, creates get 503."},
+		{"petcat_store_disk_bytes", "With SQLite: size of the disk of the data."},
 		{"petcat_store_wal_bytes", "With SQLite: size of the write-ahead log, a few MB unless something reads for long."},
 		{"petcat_store_connections", "With PostgreSQL: connections to the database."},
 		{"petcat_store_connections_in_use", "With PostgreSQL: connections to the database that are in use."},

@@ -9,11 +9,12 @@ import (
 	"syscall"
 )
 
-// FreeBytes returns how much room a user other than root has on the disk of a directory.
-func FreeBytes(directory string) (int64, error) {
+// Room returns how many bytes a user other than root has left on the disk of a directory, and
+// the size of the disk.
+func Room(directory string) (free, size int64, err error) {
 	var s syscall.Statfs_t
-	err := syscall.Statfs(directory, &s)
-	return int64(s.Bavail) * int64(s.Bsize), err //nolint:unconvert // their types differ between systems
+	err = syscall.Statfs(directory, &s)
+	return int64(s.Bavail) * int64(s.Bsize), int64(s.Blocks) * int64(s.Bsize), err //nolint:unconvert // their types differ between systems
 }
 
 // Settle makes the name of a new file or directory durable, and gives what root has created to

@@ -116,13 +116,8 @@ func (n *Node) openSQLite(ctx context.Context) error {
 		"petcat_store_queue":      func() float64 { return float64(st.Stats().Waiting) },
 		"petcat_store_shed_total": func() float64 { return float64(st.Stats().Shed) },
 		"petcat_store_wal_bytes":  func() float64 { return float64(st.WALBytes()) },
-		"petcat_store_free_bytes": func() float64 {
-			free, err := dir.FreeBytes()
-			if err != nil {
-				return math.NaN()
-			}
-			return float64(free)
-		},
+		"petcat_store_free_bytes": func() float64 { free, _ := room(dir); return free },
+		"petcat_store_disk_bytes": func() float64 { _, size := room(dir); return size },
 	})
 	return list.Load(ctx, st)
 }
@@ -160,4 +155,13 @@ func (n *Node) openPostgres(ctx context.Context) error {
 	}
 	n.every(checkInterval, list.Check) // so that its age is known without requests
 	return nil
+}
+
+// room returns what metrics say of the disk of the data; no number if it cannot be asked.
+func room(dir *datadir.Dir) (free, size float64) {
+	f, s, err := dir.Room()
+	if err != nil {
+		return math.NaN(), math.NaN()
+	}
+	return float64(f), float64(s)
 }
