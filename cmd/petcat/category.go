@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -72,29 +71,27 @@ func (p *program) dial(url string, options ...client.Option) (*client.Client, co
 // code. It returns other errors unchanged.
 func explainAPI(err error, service config.Service) error {
 	e, answered := errors.AsType[*client.Error](err)
-	lost, transport := errors.AsType[*client.ConnectionError](err)
-	untrusted, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	if err == nil || errors.Is(err, context.Canceled) || !answered && !transport {
+	lost, unanswered := errors.AsType[*client.ConnectionError](err)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case !answered && !unanswered && strings.HasPrefix(err.Error(), "petcat: "): // an argument cannot be sent
+		return &failure{code: exitUsage, text: apiText(err), cause: err}
+	case !answered && !unanswered:
 		return err
 	}
-	f := &failure{code: exitFailed, text: apiText(err), cause: err}
+	f := &failure{code: exitTryLater, text: apiText(err), cause: err}
 	switch {
-	case isUntrusted:
-		f.code = exitTryLater
-		f.text = fmt.Sprintf("the service at %s shows a certificate that is not accepted (%s); check --url (PETCAT_URL), or try again when it is renewed",
-			service.URL, strings.TrimPrefix(untrusted.Err.Error(), "x509: "))
-	case transport && !answered && !errors.Is(err, client.ErrOutcomeUnknown):
-		f.code = exitTryLater
+	case !answered && !errors.Is(err, client.ErrOutcomeUnknown):
 		f.text = fmt.Sprintf("no service answers at %s (%s); check --url (PETCAT_URL), or try again later", service.URL, strings.TrimPrefix(lost.Error(), "net/http: "))
-	case !answered, e.Status >= http.StatusInternalServerError:
-		f.code = exitTryLater
+	case !answered, e.Status >= http.StatusInternalServerError, e.NotSent:
 	case e.Status == http.StatusTooManyRequests:
-		f.code = exitTryLater
-		if !e.NotSent { // otherwise the text of the error already says it
-			f.text += fmt.Sprintf("; try again in %s", e.RetryAfter)
-		}
+		f.text += fmt.Sprintf("; try again in %s", e.RetryAfter)
 	case e.Status == http.StatusUnauthorized:
+		f.code = exitFailed
 		f.text += "; put a valid key of this service into PETCAT_API_KEY"
+	default:
+		f.code = exitFailed
 	}
 	return f
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -18,46 +21,43 @@ import (
 type importCommand struct {
 	*call
 
-	file, format    string
-	allowDuplicates bool
-	url             *string
-	quiet           *bool
+	file, format string
+	mode         importer.Mode
+	raw, dryRun  bool
+	url          *string
+	quiet        *bool
 
-	windows           []client.WindowUsage
-	created, existing int64 // rows; the list had the existing ones
-	refused           []importer.BadRow
+	windows                    []client.WindowUsage // at the time begun
+	begun                      time.Time
+	created, updated, existing int64 // rows; the list had the existing ones
+	refused                    []importer.BadRow
 }
 
 func (p *program) categoryImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Create the categories of a file that do not exist yet",
-		Long: `Create the categories of a CSV, JSON or JSON lines file that do not exist yet. The
-fields are name and description; an id is ignored. A CSV file begins with a line that
-names its columns, a JSON file is one array of objects, and a JSON lines file has one
-object a line.
+		Long: `Create the categories of a CSV, JSON or JSON lines file (with the fields name,
+description and id) that the list of the service does not have yet, with the same name
+and description. So the same file creates nothing twice, even days later, and the
+command can be interrupted and run again. A row that occurs several times exists that
+often in the end. Do not run two imports of one file at the same time.
 
-The import reads the list of the service first, and skips the rows that the list has,
-with the same name and description. So the same file creates nothing twice, even days
-later. New rows in it are created, a row that occurs several times exists that often in
-the end, and categories that were deleted since are created again. With
---allow-duplicates, every row is created.
+Ids are ignored. With --update, a row with an id changes the category with that id, and
+rows without one are created as above. --dry-run says what would be done.
 
-The import obeys the limits of the account and goes on when the next minute begins. When
-the quota of the day is used up, it ends with 75. It can be interrupted at any time, and
-continued by the same command. Do not run two imports of one file at the same time.
-
-A bad row is reported with its line and does not stop the others. Exit codes: 0 every
-row exists, 2 the command is wrong, 65 some rows are bad or FILE is, 75 try again later
-(the quota of the day is used up, or the service is away), 78 the URL or the key cannot
-be used, 130 interrupted, 1 anything else.`,
+A bad row is reported with its line and stops nothing. The limits of the account are
+obeyed. Exit codes: 0 every row exists, 65 rows are bad or FILE is, 75 try again later
+(the quota of the day is used up, or the service is away), 130 interrupted.`,
 		Example: `  petcat category import categories.csv
   zcat categories.jsonl.gz | petcat category import - --format jsonl`,
 	}
 	completeFiles(cmd)
 	f := &importCommand{url: urlFlag(cmd), quiet: quietFlag(cmd)}
-	formatFlag(cmd, &f.format)
-	cmd.Flags().BoolVar(&f.allowDuplicates, "allow-duplicates", false, "create every row, even if the list has it")
+	formatFlags(cmd, &f.format, &f.raw)
+	cmd.Flags().BoolVar(&f.mode.Duplicates, "allow-duplicates", false, "create every row, even if the list has it")
+	cmd.Flags().BoolVar(&f.mode.Update, "update", false, "change the categories whose ids the rows have")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
 	return p.printing(cmd, func(c *call) error {
 		f.call, f.file = c, c.args[0]
 		defer interruptible(c.cmd)()
@@ -65,9 +65,10 @@ be used, 130 interrupted, 1 anything else.`,
 	})
 }
 
-// formatFlag adds --format to a command that reads or writes categories.
-func formatFlag(cmd *cobra.Command, format *string) {
+// formatFlags adds --format and --raw to a command that reads or writes categories.
+func formatFlags(cmd *cobra.Command, format *string, raw *bool) {
 	cmd.Flags().StringVar(format, "format", "", "`format`: csv, json (one array) or jsonl (one object a line); default by the ending of FILE")
+	cmd.Flags().BoolVar(raw, "raw", false, "in CSV, no apostrophe before a text that a spreadsheet would take for a formula")
 	var names []string
 	for _, f := range importer.Formats() {
 		names = append(names, string(f))
@@ -82,10 +83,16 @@ func formatOf(path, flag string) (importer.Format, error) {
 		return f, usage(err)
 	}
 	f, known := importer.FormatOf(path)
-	if !known {
+	switch {
+	case known:
+		return f, nil
+	case path == "":
+		return "", usageErrorf("FILE is empty; name a file, or - for stdin or stdout")
+	case path == dash:
+		return "", usageErrorf("stdin has no ending that names a format; give --format csv, json or jsonl")
+	default:
 		return "", usageErrorf("the ending of %s names no format; give --format csv, json or jsonl", path)
 	}
-	return f, nil
 }
 
 // read reads the file.
@@ -99,7 +106,7 @@ func (f *importCommand) read() ([]importer.Row, []importer.BadRow, error) {
 		return nil, nil, err
 	}
 	defer func() { _ = in.done() }()
-	rows, bad, err := importer.Read(in, format)
+	rows, bad, err := importer.Read(in, format, f.raw)
 	if _, isFormat := errors.AsType[*importer.FormatError](err); isFormat {
 		err = &failure{code: exitData, text: fmt.Sprintf("%s cannot be imported: %v", f.file, err), cause: err}
 	} else if err != nil {
@@ -114,43 +121,47 @@ func (f *importCommand) run() error {
 		return err
 	}
 	// A request for the usage costs nothing, and detects a wrong URL or key at once.
-	impatient, service, err := f.dial(*f.url, client.WithRetries(2), client.WithMaxWait(2*time.Second))
-	if err != nil {
-		return err
-	}
-	usage, _, err := impatient.Usage(f.ctx())
-	if err != nil {
-		return f.verdict(explainAPI(err, service), "")
-	}
-	// Without options, the client waits as long as needed: for the next minute, and for a
-	// service that is being restarted.
+	// Otherwise, the client waits as long as needed: for the next minute, and for a service
+	// that is being restarted.
 	c, service, err := f.dial(*f.url)
 	if err != nil {
 		return err
 	}
-	f.windows = usage.Windows
-	todo := rows
-	if !f.allowDuplicates {
-		list, _, err := c.Categories.List(f.ctx())
-		if err != nil {
+	usage, _, err := c.Usage(f.ctx(), client.WithRetries(2), client.WithMaxWait(2*time.Second))
+	if err != nil {
+		return f.verdict(explainAPI(err, service), "")
+	}
+	f.windows, f.begun = usage.Windows, f.now()
+	var list []client.Category
+	if f.mode.Update || !f.mode.Duplicates {
+		if list, _, err = c.Categories.List(f.ctx()); err != nil {
 			return f.verdict(explainAPI(err, service), "")
 		}
-		todo = importer.Missing(rows, list)
-		f.existing = int64(len(rows) - len(todo))
 	}
-	begun := f.clock.Read()
-	err = f.create(c, todo, bad)
-	if printErr := f.report(err == nil, f.clock.Read().Since(begun)); printErr != nil {
+	f.warnOfIDs(rows)
+	plan := importer.NewPlan(rows, list, f.mode)
+	f.existing = plan.Existing
+	err = f.carryOut(c, plan.Rows, append(bad, plan.Bad...))
+	if printErr := f.report(err == nil && !f.dryRun, len(plan.Rows)); printErr != nil {
 		return errors.Join(err, printErr)
 	}
-	_, day := f.estimate(c, int64(len(todo))-f.created)
+	_, day := f.estimate(len(plan.Rows))
 	return f.verdict(explainAPI(err, service), day)
 }
 
-// create creates rows, and shows the progress.
-func (f *importCommand) create(c *client.Client, todo []importer.Row, bad []importer.BadRow) error {
-	bar, stop := f.startProgress(!f.asJSON && !*f.quiet, func(done int64, perSecond float64) string {
-		return f.progress(c, done, int64(len(todo)), perSecond)
+// warnOfIDs says that rows do not change the categories that their ids name: who exports a
+// list, edits it and imports it would have the edited rows twice.
+func (f *importCommand) warnOfIDs(rows []importer.Row) {
+	hasID := func(row importer.Row) bool { return row.ID != "" }
+	if !f.mode.Update && !*f.quiet && slices.ContainsFunc(rows, hasID) {
+		_, _ = fmt.Fprintf(f.stderr, "petcat: the ids in %s are ignored; --update changes the categories that have them\n", printable(f.file))
+	}
+}
+
+// carryOut sends rows, or only counts them, and shows the progress.
+func (f *importCommand) carryOut(c *client.Client, rows []importer.Row, bad []importer.BadRow) error {
+	bar, stop := f.startProgress(!f.asJSON && !*f.quiet && !f.dryRun, func(done int64, perSecond float64) string {
+		return f.progress(c, done, int64(len(rows)), perSecond)
 	})
 	defer stop()
 	refused := func(row importer.BadRow) {
@@ -161,46 +172,71 @@ func (f *importCommand) create(c *client.Client, todo []importer.Row, bad []impo
 	for _, row := range bad {
 		refused(row)
 	}
-	create := func(ctx context.Context, n client.NewCategory, key string) error {
-		_, _, err := c.Categories.Create(ctx, n, client.WithIdempotencyKey(key))
-		return err
+	sent := func(row importer.Row) {
+		bar.done.Add(1)
+		if row.Update {
+			f.updated++
+		} else {
+			f.created++
+		}
 	}
-	im := importer.Import{Create: create, Refused: refused, Created: func() { f.created = bar.done.Add(1) }}
-	err := im.Run(f.ctx(), todo)
+	if f.dryRun {
+		for _, row := range rows {
+			sent(row)
+		}
+		return nil
+	}
+	im := importer.Import{Refused: refused, Sent: sent, Send: func(ctx context.Context, row importer.Row, key string) error { return send(ctx, c, row, key) }}
+	err := im.Run(f.ctx(), rows)
 	slices.SortFunc(f.refused, func(a, b importer.BadRow) int { return a.Line - b.Line })
 	return err
 }
 
+// send creates or updates the category of a row.
+func send(ctx context.Context, c *client.Client, row importer.Row, key string) error {
+	if !row.Update {
+		_, _, err := c.Categories.Create(ctx, client.NewCategory{Name: row.Name, Description: row.Description}, client.WithIdempotencyKey(key))
+		return err
+	}
+	id, err := parseCategoryID(row.ID)
+	change := client.CategoryChange{Name: &row.Name}
+	if !row.Undescribed {
+		change.Description = &row.Description
+	}
+	if err == nil {
+		_, _, err = c.Categories.Update(ctx, id, change)
+	}
+	return err
+}
+
 // progress says how far an import is and when it ends, such as: 50%, 500 of 1,000 rows
-// created, 20/s, 25s left.
+// sent, 20/s, 25s left.
 func (f *importCommand) progress(c *client.Client, done, total int64, perSecond float64) string {
-	left, end := total-done, "? left"
-	wait, day := f.estimate(c, left)
+	wait, day := f.estimate(int(total))
+	left := max(wait, time.Duration(float64(total-done)/max(perSecond, 1)*float64(time.Second)))
+	end := left.Round(time.Second).String() + " left"
 	if day != "" {
 		end = "finished on " + day
-	} else if done > 0 {
-		end = max(wait, time.Duration(float64(left)/perSecond*float64(time.Second))).Round(time.Second).String() + " left"
 	}
 	if _, why := c.Paused(); why != nil { // the client holds requests back
 		end += fmt.Sprintf(", waiting %s", why.RetryAfter)
 	}
-	return fmt.Sprintf("%3d%%, %s of %s rows created, %.0f/s, %s", 100*done/max(total, 1), humanize.Comma(done), humanize.Comma(total), perSecond, end)
+	return fmt.Sprintf("%3d%%, %s of %s rows sent, %.0f/s, %s", 100*done/max(total, 1), humanize.Comma(done), humanize.Comma(total), perSecond, end)
 }
 
-// estimate returns how long creates take by the quotas alone, and the day of the last one if
-// the quota of today does not admit it.
-func (f *importCommand) estimate(c *client.Client, left int64) (wait time.Duration, day string) {
-	now := f.now()
-	at, laterDay := importer.Finish(left, f.windows, now)
+// estimate returns how long the import still takes by the quotas alone, if it began with that
+// many requests to send, and the day of the last one if that is not the first day.
+func (f *importCommand) estimate(requests int) (wait time.Duration, day string) {
+	at, laterDay := importer.Finish(int64(requests), f.windows, f.begun)
 	if laterDay {
 		day = at.UTC().Format(time.DateOnly)
 	}
-	return at.Sub(now), day
+	return max(at.Sub(f.now()), 0), day
 }
 
 // report prints the result. complete says that every row exists, except those that were
 // refused.
-func (f *importCommand) report(complete bool, took time.Duration) error {
+func (f *importCommand) report(complete bool, planned int) error {
 	if *f.quiet && !f.asJSON {
 		return nil
 	}
@@ -208,18 +244,33 @@ func (f *importCommand) report(complete bool, took time.Duration) error {
 	for _, row := range f.refused {
 		refused = append(refused, record{{"line", row.Line}, {"code", row.Code}, {"message", row.Message}})
 	}
+	result := counted(f.created, "row", "rows") + map[bool]string{false: " created", true: " would be created"}[f.dryRun]
+	if f.mode.Update {
+		result += fmt.Sprintf(", %s updated", humanize.Comma(f.updated))
+	}
+	result += fmt.Sprintf(", %s existed already, %s refused.", humanize.Comma(f.existing), humanize.Comma(int64(len(refused))))
+	if wait, day := f.estimate(planned); f.dryRun && day != "" {
+		result += fmt.Sprintf(" By the quotas, the last row is sent on %s.", day)
+	} else if f.dryRun && wait > 0 {
+		result += fmt.Sprintf(" By the quotas, that takes %s.", wait.Round(time.Second))
+	}
 	return f.print(record{
-		{"file", f.file}, {"complete", complete}, {"created", f.created}, {"existing", f.existing}, {"refused", refused}, {"seconds", took.Seconds()},
-	}, "%s: %s created, %s existed already, %s refused.", f.file, counted(f.created, "row", "rows"),
-		humanize.Comma(f.existing), humanize.Comma(int64(len(refused))))
+		{"file", f.file},
+		{"complete", complete},
+		{"dry_run", f.dryRun},
+		{"created", f.created},
+		{"updated", f.updated},
+		{"existing", f.existing},
+		{"refused", refused},
+	}, "%s: %s", f.file, result)
 }
 
 // verdict returns the error of the command. err is the error of its import, and day the day of
 // the last row if that is not today.
 func (f *importCommand) verdict(err error, day string) error {
-	again := "the same command creates what is left"
-	if f.allowDuplicates {
-		again = "without --allow-duplicates, the same command creates what is left"
+	again := "the same command does what is left"
+	if f.mode.Duplicates {
+		again = "without --allow-duplicates, the same command does what is left"
 	}
 	later, _ := errors.AsType[*failure](err)
 	switch {
@@ -229,7 +280,7 @@ func (f *importCommand) verdict(err error, day string) error {
 		}
 		return &failure{code: later.code, text: later.text + "; " + again, cause: err}
 	case errors.Is(err, context.Canceled):
-		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s created; %s", counted(f.created, "row was", "rows were"), again)}
+		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s sent; %s", counted(f.created+f.updated, "row was", "rows were"), again)}
 	case err == nil && len(f.refused) > 0:
 		return &failure{code: exitData, text: fmt.Sprintf("%s of %s refused; correct the file and run the command again",
 			counted(int64(len(f.refused)), "row", "rows"), f.file)}
@@ -243,16 +294,17 @@ func (p *program) categoryExportCommand() *cobra.Command {
 		Use:   "export [FILE]",
 		Short: "Write all categories into a file, or to stdout",
 		Long: `Write all categories into a CSV, JSON or JSON lines file, or to stdout, as CSV unless
---format says otherwise. FILE appears when it is complete. petcat category import can
-read it. The list is read in pages of 1,000. Each page is one request and counts against
-the limits, which the command obeys.`,
+--format says otherwise. FILE appears when it is complete. petcat category import reads
+it. Each 1,000 categories take one request. In CSV, an apostrophe keeps spreadsheets
+from running a text as a formula; an import takes it away.`,
 		Example: `  petcat category export categories.csv
   petcat category export --format jsonl | jq -r .name`,
 	}
 	completeFiles(cmd)
 	url, quiet := urlFlag(cmd), quietFlag(cmd)
 	var format string
-	formatFlag(cmd, &format)
+	var raw bool
+	formatFlags(cmd, &format, &raw)
 	force := cmd.Flags().Bool("force", false, "replace FILE if it exists")
 	return p.printing(cmd, func(c *call) error {
 		defer interruptible(c.cmd)()
@@ -279,7 +331,7 @@ the limits, which the command obeys.`,
 		bar, stop := c.startProgress(!c.asJSON && !*quiet && path != dash, func(done int64, perSecond float64) string {
 			return fmt.Sprintf("%s exported, %.0f/s", counted(done, "category", "categories"), perSecond)
 		})
-		err = importer.Write(out, written, api.Categories.All(c.ctx(), client.PageOptions{}), func() { bar.done.Add(1) })
+		err = importer.Write(out, written, api.Categories.All(c.ctx(), client.PageOptions{}), raw, func() { bar.done.Add(1) })
 		stop()
 		if err == nil {
 			err = out.keep()
@@ -293,4 +345,59 @@ the limits, which the command obeys.`,
 			return c.print(record{{"file", path}, {"categories", bar.done.Load()}}, "%s exported to %s.", counted(bar.done.Load(), "category", "categories"), path)
 		}
 	})
+}
+
+// progress shows on a terminal how far a command is. Elsewhere it shows nothing.
+type progress struct {
+	to   io.Writer
+	done atomic.Int64 // rows
+
+	mu    sync.Mutex
+	drawn bool // the line is on the terminal; guarded by mu
+}
+
+// startProgress begins to show what text says of the rows that are done, until it is stopped.
+// If show is false, it shows only what say is told.
+func (p *program) startProgress(show bool, text func(done int64, perSecond float64) string) (b *progress, stop func()) {
+	b = &progress{to: p.stderr}
+	if !show || !p.isTerminal(p.stderr) || slices.Contains(p.environ, "TERM=dumb") {
+		return b, func() {}
+	}
+	begun, tick, stopped := p.clock.Read(), time.NewTicker(100*time.Millisecond), make(chan struct{})
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		for {
+			select {
+			case <-tick.C:
+				done := b.done.Load()
+				b.write(text(done, float64(done)/max(p.clock.Read().Since(begun).Seconds(), 0.001)), "")
+			case <-stopped:
+				b.write("", "")
+				return
+			}
+		}
+	})
+	return b, func() {
+		tick.Stop()
+		close(stopped)
+		watcher.Wait()
+	}
+}
+
+// say writes a line on stderr, above the progress.
+func (b *progress) say(line string) { b.write("", printable(line)+"\n") }
+
+// write replaces the progress by a text, after a line that stays.
+func (b *progress) write(text, line string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.drawn && text == "" {
+		line = "\r\x1b[K" + line
+	}
+	if b.drawn = text != ""; b.drawn {
+		// Without automatic margins, a narrow terminal cuts the line, which could not be
+		// redrawn otherwise.
+		line += "\r\x1b[?7l" + text + "\x1b[K\x1b[?7h"
+	}
+	_, _ = io.WriteString(b.to, line)
 }

@@ -12,9 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	client "petcat/client"
+	"petcat/internal/clock"
 )
 
 // stubService is the categories of a service with a quota for the day.
@@ -87,7 +91,7 @@ func TestImport(t *testing.T) {
 	names := strings.Repeat("category\n", 90)
 	must(t, os.WriteFile(file, []byte("name\n"+names+"a,b\n"), 0o600))
 	bad := file + ":92: invalid_row: the first line has 1 fields, and this row 2\n"
-	again := "the same command creates what is left"
+	again := "the same command does what is left"
 
 	ctx, cancel := context.WithCancel(t.Context())
 	s.created = func(count int) {
@@ -95,7 +99,7 @@ func TestImport(t *testing.T) {
 			cancel()
 		}
 	}
-	s.wantImport(ctx, t, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 refused`, bad+`petcat: interrupted; \d+ rows were created; `+again+"\n", file)
+	s.wantImport(ctx, t, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 refused`, bad+`petcat: interrupted; \d+ rows were sent; `+again+"\n", file)
 
 	s.list, s.quota = s.list[:10], 21
 	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
@@ -106,12 +110,39 @@ func TestImport(t *testing.T) {
 	s.wantImport(t.Context(), t, exitData, ".*: 59 rows created, 31 existed already, 1 refused", bad+refused, file)
 	s.wantImport(t.Context(), t, exitData, ".*: 0 rows created, 90 existed already, 1 refused", bad+refused, file)
 
+	s.wantImport(t.Context(), t, exitData, ".*: 0 rows would be created, 90 existed already, 1 refused", bad+refused, file, "--dry-run")
+	s.quota = 20
+	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, 0 existed already, 0 refused\.`, "", "-", "--format", "csv", "--dry-run")
+	s.quota = 0
+	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, .* By the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`, "", "-", "--format", "csv", "--dry-run", "--allow-duplicates")
+	s.quota = 1000
 	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
-	s.wantImport(t.Context(), t, exitDone, `(?s)\{.*"complete": true,\s+"created": 1,\s+"existing": 0,\s+"refused": \[\],`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
+	s.wantImport(t.Context(), t, exitDone, `(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"refused": \[\]`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
 	if len(s.list) != 92 {
 		t.Errorf("there are %d categories", len(s.list))
 	}
 	if beside, err := filepath.Glob(filepath.Dir(file) + "/*"); err != nil || len(beside) != 1 {
 		t.Errorf("beside the file is %v, %v", beside, err)
+	}
+}
+
+// TestProgress: a line that is redrawn on a terminal, and bad rows above it. Elsewhere only bad rows.
+func TestProgress(t *testing.T) {
+	for terminal, want := range map[bool]string{true: "\r\x1b[?7l7 rows, 70/s\x1b[K\x1b[?7h\r\x1b[Kline 3 is bad\n", false: "line 3 is bad\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			var shown strings.Builder
+			p := &program{stderr: &shown, clock: clock.NewSystem(), isTerminal: func(any) bool { return terminal }}
+			bar, stop := p.startProgress(true, func(done int64, perSecond float64) string {
+				return fmt.Sprintf("%d rows, %.0f/s", done, perSecond)
+			})
+			bar.done.Add(7)
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			bar.say("line 3 is bad")
+			stop()
+			if diff := cmp.Diff(want, shown.String()); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -121,7 +121,7 @@ func (f *file) readCSV(text string) error {
 		record, line, err := r.next()
 		switch {
 		case err != nil:
-			f.refuse(line, "%s", err)
+			f.refuse(Row{Line: line}, "%s", err)
 		case record == nil:
 			return nil
 		default:
@@ -131,25 +131,29 @@ func (f *file) readCSV(text string) error {
 }
 
 // columns are the positions of the fields in a record, -1 for none.
-type columns struct{ name, description, count int }
+type columns struct{ id, name, description, count int }
 
 // readHeader reads the names of the columns. Columns without a name at the end do not count:
 // spreadsheet programs write them.
 func readHeader(header []string) (columns, error) {
-	c := columns{name: -1, description: -1}
+	c := columns{id: -1, name: -1, description: -1}
 	seen := map[string]bool{}
 	for _, field := range withoutEmptyEnd(header) {
 		name := strings.ToLower(strings.TrimSpace(field))
 		switch {
 		case seen[name]:
 			return c, fmt.Errorf("the column %q is there twice", field)
+		case name == fieldID:
+			c.id = c.count
 		case name == fieldName:
 			c.name = c.count
 		case name == fieldDescription:
 			c.description = c.count
 		case !utf8.ValidString(field):
 			return c, errNotUTF8
-		case name != fieldID:
+		case strings.ContainsAny(field, ";\t"):
+			return c, errors.New("the columns are separated by semicolons or tabs instead of commas; " + saveAs)
+		default:
 			return c, fmt.Errorf("the column %q is unknown; the first line names the columns, separated by commas: %s", field, fields)
 		}
 		seen[name] = true
@@ -169,16 +173,24 @@ func withoutEmptyEnd(record []string) []string {
 }
 
 func (f *file) addRecord(c columns, record []string, line int) {
+	row := Row{Line: line, Undescribed: c.description < 0}
 	if len(record) < c.count || len(withoutEmptyEnd(record)) > c.count {
-		f.refuse(line, "the first line has %d fields, and this row %d", c.count, len(record))
+		f.refuse(row, "the first line has %d fields, and this row %d", c.count, len(record))
 		return
 	}
-	row := Row{Line: line, Name: record[c.name]}
-	if c.description >= 0 {
-		row.Description = record[c.description]
+	cell := func(column int) string {
+		if column < 0 {
+			return ""
+		}
+		text, quoted := strings.CutPrefix(record[column], "'")
+		if !quoted || f.raw || !guarded(text) {
+			return record[column]
+		}
+		return text
 	}
+	row.ID, row.Name, row.Description = strings.TrimSpace(cell(c.id)), cell(c.name), cell(c.description)
 	if !utf8.ValidString(row.Name) || !utf8.ValidString(row.Description) {
-		f.refuse(line, "%s", errNotUTF8)
+		f.refuse(row, "%s", errNotUTF8)
 		return
 	}
 	f.rows = append(f.rows, row)

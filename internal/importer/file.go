@@ -5,19 +5,28 @@
 // package writes, it reads again without a change. A row that cannot be read is reported with
 // its line, and the rows after it are still read. The service checks names and descriptions.
 //
+// Spreadsheet programs run a cell that begins like a formula, and categories are written by
+// anybody. So CSV has an apostrophe before such a cell, which reading takes away.
+//
 // An import keeps no state of its own: the list of the service says which rows exist. So it
 // can be interrupted at any time and run again. Two imports of one file at the same time do
 // not see each other's rows.
 package importer
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	client "petcat/client"
 )
@@ -53,23 +62,29 @@ func FormatOf(path string) (f Format, known bool) {
 	return f, err == nil
 }
 
-// The fields of a row. The id is written, and ignored when it is read: the service assigns
-// another one.
+// The fields of a row.
 const (
 	fieldID          = "id"
 	fieldName        = "name"
 	fieldDescription = "description"
-	fields           = "name (required), description, and id, which is ignored"
+	fields           = "name (required), description and id"
 )
 
 // Row is a category in a file.
 type Row struct {
-	Line        int // of its beginning, from 1
+	Line        int    // of its beginning, from 1
+	Element     int    // of a JSON array, from 1; 0 in other files
+	ID          string // as the file has it; "" for none
 	Name        string
 	Description string // "" for none
+	// Undescribed says that the file has no description, not even an empty one.
+	Undescribed bool
+	// Update says that the category with this id gets the name and the description,
+	// instead of a new one. A [Plan] sets it.
+	Update bool
 }
 
-// BadRow says why a row is not created.
+// BadRow says why a row is not imported.
 type BadRow struct {
 	Line int
 	// Code is the service's, or [CodeInvalidRow].
@@ -80,6 +95,14 @@ type BadRow struct {
 // CodeInvalidRow is the code of a row that cannot be read.
 const CodeInvalidRow client.Code = "invalid_row"
 
+// bad returns why a row is not imported. An array may be in one line, so it counts elements.
+func (r Row) bad(code client.Code, message string) BadRow {
+	if r.Element > 0 {
+		message = fmt.Sprintf("element %d: %s", r.Element, message)
+	}
+	return BadRow{Line: r.Line, Code: code, Message: message}
+}
+
 // FormatError says why no row of a file can be read.
 type FormatError struct{ Message string }
 
@@ -89,14 +112,17 @@ func (e *FormatError) Error() string { return e.Message }
 type file struct {
 	rows []Row
 	bad  []BadRow
+	raw  bool // CSV without guards
 }
 
-func (f *file) refuse(line int, format string, args ...any) {
-	f.bad = append(f.bad, BadRow{Line: line, Code: CodeInvalidRow, Message: fmt.Sprintf(format, args...)})
+// refuse records that a row cannot be read.
+func (f *file) refuse(row Row, format string, args ...any) {
+	f.bad = append(f.bad, row.bad(CodeInvalidRow, fmt.Sprintf(format, args...)))
 }
 
-// Read reads a whole file into memory. The error is a [FormatError], or that of r.
-func Read(r io.Reader, format Format) ([]Row, []BadRow, error) {
+// Read reads a whole file into memory. raw takes the cells of CSV as they are. The error is a
+// [FormatError], or that of r.
+func Read(r io.Reader, format Format, raw bool) ([]Row, []BadRow, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, nil, err
@@ -105,7 +131,7 @@ func Read(r io.Reader, format Format) ([]Row, []BadRow, error) {
 		return nil, nil, err
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	f := &file{}
+	f := &file{raw: raw}
 	switch format {
 	case CSV:
 		err = f.readCSV(string(text))
@@ -139,3 +165,47 @@ func checkEncoding(text []byte) error {
 
 // errNotUTF8 is the message for text in another encoding.
 var errNotUTF8 = errors.New("the text is not in UTF-8; " + saveAs)
+
+// guarded reports whether a cell is like a formula, or has an apostrophe before one.
+func guarded(cell string) bool {
+	cell = strings.TrimLeft(cell, "'")
+	return cell != "" && strings.ContainsRune("=+@\t\r-", rune(cell[0]))
+}
+
+// Write writes a list in a format, and calls written after each category. raw writes the cells
+// of CSV as they are.
+func Write(w io.Writer, f Format, list iter.Seq2[client.Category, error], raw bool, written func()) error {
+	out := bufio.NewWriter(w)
+	table := csv.NewWriter(out) // has no other buffer
+	begin, end := map[Format]string{CSV: "id,name,description\n", JSON: "["}[f], map[Format]string{JSON: "\n]\n"}[f]
+	_, _ = out.WriteString(begin) // Flush has the same error
+	separator := ""
+	cell := func(text string) string {
+		if !raw && guarded(text) {
+			return "'" + text
+		}
+		return text
+	}
+	for c, err := range list {
+		if err != nil {
+			return err
+		}
+		row, err := json.Marshal(c)
+		switch {
+		case err != nil:
+		case f == CSV:
+			err = table.Write([]string{strconv.FormatInt(c.ID, 10), cell(c.Name), cell(c.Description)})
+		case f == JSON:
+			_, err = fmt.Fprintf(out, "%s\n%s", separator, row)
+			separator = ","
+		default:
+			_, err = fmt.Fprintf(out, "%s\n", row)
+		}
+		if err != nil {
+			return err
+		}
+		written()
+	}
+	_, _ = out.WriteString(end)
+	return out.Flush()
+}

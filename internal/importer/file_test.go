@@ -30,10 +30,10 @@ func TestRead(t *testing.T) {
 		end    string         // a part of the error
 	}{
 		{name: "csv", format: importer.CSV, text: bom + "Description,ID,\" name \"\r\nA,1,a\r\n\r\n\"two\r\nlines, \"\"quoted\"\"\",,b\r\n,3,c", rows: []importer.Row{
-			{Line: 2, Name: "a", Description: "A"}, {Line: 4, Name: "b", Description: "two\r\nlines, \"quoted\""}, {Line: 6, Name: "c"},
+			{Line: 2, ID: "1", Name: "a", Description: "A"}, {Line: 4, Name: "b", Description: "two\r\nlines, \"quoted\""}, {Line: 6, ID: "3", Name: "c"},
 		}},
 		{name: "csv of a spreadsheet", format: importer.CSV, text: "NAME,,\na,,\nb,\nc\nd,,x\n", rows: []importer.Row{
-			{Line: 2, Name: "a"}, {Line: 3, Name: "b"}, {Line: 4, Name: "c"},
+			{Line: 2, Name: "a", Undescribed: true}, {Line: 3, Name: "b", Undescribed: true}, {Line: 4, Name: "c", Undescribed: true},
 		}, bad: map[int]string{5: "the first line has 1 fields, and this row 3"}},
 		{
 			name: "csv bad rows", format: importer.CSV, text: "name,description\na,A,too many\nb\nc\"c,\nd,\xff\n\"e\"e,E\nf,F\n\"g\ng\"g,\nh,\r1\n\"i,never\nends\n",
@@ -44,7 +44,9 @@ func TestRead(t *testing.T) {
 				11: "the quoted field that begins in line 11 has no end; no row after it was read",
 			},
 		},
-		{name: "csv unknown column", format: importer.CSV, text: "name;description\n", end: `the column "name;description" is unknown; the first line names the columns, separated by commas: name (required), description, and id, which is ignored`},
+		{name: "csv unknown column", format: importer.CSV, text: "name,title\n", end: `the column "title" is unknown; the first line names the columns, separated by commas: name (required), description and id`},
+		{name: "csv with semicolons", format: importer.CSV, text: "name;description\n", end: "the columns are separated by semicolons or tabs instead of commas"},
+		{name: "csv with tabs", format: importer.CSV, text: "name\tdescription\n", end: "the columns are separated by semicolons or tabs instead of commas"},
 		{name: "csv column twice", format: importer.CSV, text: "name,Name\n", end: `the column "Name" is there twice`},
 		{name: "csv no name", format: importer.CSV, text: "id,description\n", end: "there is no column name"},
 		{name: "csv empty", format: importer.CSV, end: "there is no column name"},
@@ -56,27 +58,30 @@ func TestRead(t *testing.T) {
 		{name: "workbook", format: importer.CSV, text: "PK\x03\x04...", end: "the file is a workbook"},
 
 		{name: "jsonl", format: importer.JSONLines, text: bom + "{\"name\":\"a\"}\r\n\n{\"id\":5,\"name\":\"b\",\"description\":\"B\"}\n  {\"description\":null,\"name\":\"\\u00e9\"}", rows: []importer.Row{
-			{Line: 1, Name: "a"}, {Line: 3, Name: "b", Description: "B"}, {Line: 4, Name: "é"},
+			{Line: 1, Name: "a", Undescribed: true}, {Line: 3, ID: "5", Name: "b", Description: "B"}, {Line: 4, Name: "é"},
 		}},
 		{
 			name: "jsonl bad rows", format: importer.JSONLines,
 			text: "{\"name\":1}\n{\"name\":\"a\",\"title\":\"t\"}\n{\"description\":\"A\"}\n[]\n{\"name\":\"a\"\n{\"name\":\"a\",\"name\":\"b\"}\n{\"name\":\"\xff\"}\n{\"name\":\"a\"} x\n{\"name\":null}\n{\"name\":\"z\"}\n",
-			rows: []importer.Row{{Line: 10, Name: "z"}},
+			rows: []importer.Row{{Line: 10, Name: "z", Undescribed: true}},
 			bad: map[int]string{
-				1: "name must be a string", 2: `the member "title" is unknown; the members are name (required), description, and id, which is ignored`, 3: "name is required",
+				1: "name must be a string", 2: `the member "title" is unknown; the members are name (required), description and id`, 3: "name is required",
 				4: `the row must be an object such as {"name": "dog"}`, 5: form, 6: "a member is there twice", 7: form, 8: form, 9: "name is required",
 			},
 		},
 		{name: "jsonl empty", format: importer.JSONLines},
 
 		{name: "json", format: importer.JSON, text: bom + "\n[{\"name\":\"a\"},\n {\n\"name\":\n\"b\"}\n,{\"name\":\"c\"}]\n", rows: []importer.Row{
-			{Line: 2, Name: "a"}, {Line: 3, Name: "b"}, {Line: 6, Name: "c"},
+			{Line: 2, Element: 1, Name: "a", Undescribed: true}, {Line: 3, Element: 2, Name: "b", Undescribed: true}, {Line: 6, Element: 3, Name: "c", Undescribed: true},
 		}},
 		{name: "json none", format: importer.JSON, text: "[ ]"},
 		{
-			name: "json bad rows", format: importer.JSON, text: "[{\"name\":[]},\n1,\n{\"name\":\"a\",\"name\":\"b\"},\n{\"name\":\"z\"}]",
-			rows: []importer.Row{{Line: 4, Name: "z"}},
-			bad:  map[int]string{1: "name must be a string", 2: `the row must be an object such as {"name": "dog"}`, 3: "a member is there twice"},
+			name: "json bad rows", format: importer.JSON, text: "[{\"name\":[]},\n1,\n{\"name\":\"a\",\"name\":\"b\"},\n{\"name\":\"z\",\"description\":7},\n{\"name\":\"z\"}]",
+			rows: []importer.Row{{Line: 5, Element: 5, Name: "z", Undescribed: true}},
+			bad: map[int]string{
+				1: "element 1: name must be a string", 2: `element 2: the row must be an object such as {"name": "dog"}`, 3: "element 3: a member is there twice",
+				4: "element 4: description must be a string",
+			},
 		},
 		{name: "json cut", format: importer.JSON, text: "[{\"name\":\"a\"},\n{\"name\":\"b\"", end: "the file ends in the middle of the JSON array"},
 		{name: "json broken", format: importer.JSON, text: "[{\"name\":\"a\"},\n\n{name:\"b\"}]", end: "the file is not well-formed JSON in line 3"},
@@ -86,7 +91,7 @@ func TestRead(t *testing.T) {
 		{name: "json empty", format: importer.JSON, end: "the file is empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rows, bad, err := importer.Read(strings.NewReader(c.text), c.format)
+			rows, bad, err := importer.Read(strings.NewReader(c.text), c.format, false)
 			if diff := cmp.Diff(c.rows, rows); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
@@ -105,7 +110,7 @@ func TestRead(t *testing.T) {
 		})
 	}
 	broken := errors.New("input/output error")
-	if _, _, err := importer.Read(io.MultiReader(strings.NewReader("name\na\n"), iotest.ErrReader(broken)), importer.CSV); !errors.Is(err, broken) {
+	if _, _, err := importer.Read(io.MultiReader(strings.NewReader("name\na\n"), iotest.ErrReader(broken)), importer.CSV, false); !errors.Is(err, broken) {
 		t.Errorf("a broken disk gives %v", err)
 	}
 }
@@ -132,7 +137,7 @@ func listOf(list []client.Category) iter.Seq2[client.Category, error] {
 func write(t testing.TB, f importer.Format, list []client.Category) string {
 	t.Helper()
 	var b strings.Builder
-	if err := importer.Write(&b, f, listOf(list), func() {}); err != nil {
+	if err := importer.Write(&b, f, listOf(list), false, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -150,7 +155,7 @@ func TestWrite(t *testing.T) {
 		}
 		r, full := io.Pipe()
 		_ = r.CloseWithError(io.ErrShortWrite)
-		if err := importer.Write(full, f, listOf(list), func() {}); !errors.Is(err, io.ErrShortWrite) {
+		if err := importer.Write(full, f, listOf(list), false, func() {}); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("%s on a full disk: %v", f, err)
 		}
 	}
@@ -160,7 +165,7 @@ func TestWrite(t *testing.T) {
 func wantRoundTrip(t *testing.T, list []client.Category) {
 	t.Helper()
 	for _, f := range importer.Formats() {
-		rows, bad, err := importer.Read(strings.NewReader(write(t, f, list)), f)
+		rows, bad, err := importer.Read(strings.NewReader(write(t, f, list)), f, false)
 		if err != nil || len(bad) > 0 || len(rows) != len(list) {
 			t.Fatalf("%s: %d categories became %d rows, %v, %v", f, len(list), len(rows), bad, err)
 		}
@@ -174,10 +179,26 @@ func wantRoundTrip(t *testing.T, list []client.Category) {
 
 func TestRoundTrip(t *testing.T) {
 	var list []client.Category
-	for _, text := range []string{"a\r\nb", "a\rb", "\r", "\n", "\r\n", "a\n", "a\r", `"`, `""`, `a"b`, `"a"`, "=1+1", "\ufeffa", " a ", "a,b", ",", `\.`, `\`, "\u2028", "\t", "id", "null", "'"} {
+	for _, text := range []string{"a\r\nb", "a\rb", "\r", "\n", "\r\n", "a\n", "a\r", `"`, `""`, `a"b`, `"a"`, "=1+1", "\ufeffa", " a ", "a,b", ",", `\.`, `\`, "\u2028", "\t", "id", "null", "'", "'a", "'=1", "''-", "@x", "-1", "+", "''", "="} {
 		list = append(list, client.Category{ID: 1, Name: text}, client.Category{ID: 1, Name: "a", Description: text})
 	}
 	wantRoundTrip(t, list)
+}
+
+// TestGuards: a text that a spreadsheet would run has an apostrophe before it in CSV alone.
+func TestGuards(t *testing.T) {
+	list := []client.Category{{ID: 1, Name: "=1+1", Description: "'@x"}, {ID: 2, Name: "'a", Description: "a=1"}}
+	if got, want := write(t, importer.CSV, list), "id,name,description\n1,'=1+1,''@x\n2,'a,a=1\n"; got != want {
+		t.Errorf("written %q, want %q", got, want)
+	}
+	var raw strings.Builder
+	if err := importer.Write(&raw, importer.CSV, listOf(list), true, func() {}); err != nil || !strings.Contains(raw.String(), "1,=1+1,'@x\n") {
+		t.Errorf("raw: %q, %v", raw.String(), err)
+	}
+	rows, _, err := importer.Read(strings.NewReader("name\n'=1\n"), importer.CSV, true)
+	if err != nil || rows[0].Name != "'=1" {
+		t.Errorf("read raw: %+v, %v", rows, err)
+	}
 }
 
 // FuzzRead: all lines of bad rows are in the file, and what was read is written and read
@@ -191,7 +212,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		rows, bad, _ := importer.Read(strings.NewReader(text), from)
+		rows, bad, _ := importer.Read(strings.NewReader(text), from, false)
 		list, lines := []client.Category(nil), strings.Count(text, "\n")+1
 		for _, row := range rows {
 			if row.Line < 1 || row.Line > lines {

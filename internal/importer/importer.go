@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,35 +22,86 @@ const (
 	grace = 2 * time.Second
 )
 
-// Missing returns the rows of a file that a list does not have: rows are matched by name and
-// description, and n equal rows mean n categories.
-func Missing(rows []Row, list []client.Category) (missing []Row) {
+// Plan is what an import does.
+type Plan struct {
+	Rows     []Row // to be sent
+	Bad      []BadRow
+	Existing int64 // rows that the list has
+}
+
+// Mode says how the rows of a file become categories.
+type Mode struct {
+	Update     bool // a row with an id changes that category
+	Duplicates bool // a row without one is created even if the list has it
+}
+
+// NewPlan compares the rows of a file with a list. Rows without an id, or all if ids do not
+// count, are matched by name and description, and n equal rows mean n categories.
+func NewPlan(rows []Row, list []client.Category, m Mode) Plan {
+	var p Plan
+	if m.Update {
+		rows, list = p.byID(rows, list)
+	}
 	type content struct{ name, description string }
-	have := make(map[content]int, len(list))
+	have := map[content]int{}
 	for _, c := range list {
 		have[content{c.Name, c.Description}]++
 	}
 	for _, row := range rows {
-		if says := (content{row.Name, row.Description}); have[says] > 0 {
+		if says := (content{row.Name, row.Description}); have[says] > 0 && !m.Duplicates {
 			have[says]--
+			p.Existing++
 		} else {
-			missing = append(missing, row)
+			p.Rows = append(p.Rows, row)
 		}
 	}
-	return missing
+	return p
 }
 
-// Import creates rows.
+// byID plans the rows with ids. It returns the other rows, and the categories whose ids no row
+// has.
+func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others []client.Category) {
+	known := make(map[string]client.Category, len(list))
+	for _, c := range list {
+		known[strconv.FormatInt(c.ID, 10)] = c
+	}
+	seen := map[string]bool{}
+	for _, row := range rows {
+		c, found := known[row.ID]
+		switch {
+		case row.ID == "":
+			otherRows = append(otherRows, row)
+		case !found:
+			p.Bad = append(p.Bad, row.bad(client.CodeNotFound, fmt.Sprintf("there is no category %s; leave its id out to create one", row.ID)))
+		case seen[row.ID]:
+			p.Bad = append(p.Bad, row.bad(CodeInvalidRow, fmt.Sprintf("the id %s is there twice", row.ID)))
+		case row.Name == c.Name && (row.Undescribed || row.Description == c.Description):
+			p.Existing++
+		default:
+			row.Update = true
+			p.Rows = append(p.Rows, row)
+		}
+		seen[row.ID] = true
+	}
+	for _, c := range list {
+		if !seen[strconv.FormatInt(c.ID, 10)] {
+			others = append(others, c)
+		}
+	}
+	return otherRows, others
+}
+
+// Import carries out a plan.
 type Import struct {
-	// Create creates one category, under an idempotency key.
-	Create func(ctx context.Context, n client.NewCategory, key string) error
-	// Created is called after each create, and Refused for each row that the service
-	// refuses. They are called one at a time.
-	Created func()
+	// Send creates the category of a row, under an idempotency key, or updates it.
+	Send func(ctx context.Context, row Row, key string) error
+	// Sent is called after each row, and Refused for each row that the service refuses.
+	// They are called one at a time.
+	Sent    func(Row)
 	Refused func(BadRow)
 }
 
-// Run creates rows. The error is the first one that other rows would get too, or that of the
+// Run sends rows. The error is the first one that other rows would get too, or that of the
 // context: rows may be left then. A row that the service refuses is no error of Run.
 func (im *Import) Run(ctx context.Context, rows []Row) error {
 	feeding, stop := context.WithCancelCause(ctx)
@@ -67,9 +119,9 @@ func (im *Import) Run(ctx context.Context, rows []Row) error {
 		e, refused := errors.AsType[*client.Error](err)
 		switch {
 		case err == nil:
-			im.Created()
-		case refused && aboutTheRow(e):
-			im.Refused(BadRow{Line: row.Line, Code: e.Code, Message: e.Message})
+			im.Sent(row)
+		case refused && aboutTheRow(e, row.Update):
+			im.Refused(row.bad(e.Code, e.Message))
 		default:
 			stop(fmt.Errorf("line %d: %w", row.Line, err))
 			return
@@ -85,8 +137,7 @@ func (im *Import) Run(ctx context.Context, rows []Row) error {
 				if i >= len(rows) {
 					return
 				}
-				n := client.NewCategory{Name: rows[i].Name, Description: rows[i].Description}
-				answered(rows[i], im.Create(sending, n, fmt.Sprintf("%s-%d", keys, i)))
+				answered(rows[i], im.Send(sending, rows[i], fmt.Sprintf("%s-%d", keys, i)))
 			}
 		})
 	}
@@ -97,17 +148,20 @@ func (im *Import) Run(ctx context.Context, rows []Row) error {
 	return context.Cause(feeding)
 }
 
-// aboutTheRow reports whether an answer refuses only this row, and not all rows.
-func aboutTheRow(e *client.Error) bool {
+// aboutTheRow reports whether an answer refuses only this row, and not all rows. An update may
+// be of a category that another account created.
+func aboutTheRow(e *client.Error, update bool) bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return true
+	case http.StatusForbidden, http.StatusNotFound:
+		return update
 	default:
 		return false
 	}
 }
 
-// Finish returns when n more creates can be done within the windows of an account: after
+// Finish returns when n more requests can be done within the windows of an account: after
 // now, by the quotas alone. laterDay says that the quota of today does not admit them.
 func Finish(n int64, windows []client.WindowUsage, now time.Time) (at time.Time, laterDay bool) {
 	length := map[string]time.Duration{"minute": time.Minute, "day": 24 * time.Hour}

@@ -26,7 +26,7 @@ type service struct {
 	fails func(count int) error
 }
 
-func (s *service) create(ctx context.Context, n client.NewCategory, key string) error {
+func (s *service) send(ctx context.Context, n importer.Row, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -53,15 +53,15 @@ func (s *service) create(ctx context.Context, n client.NewCategory, key string) 
 // that were refused.
 func (s *service) imports(ctx context.Context, t *testing.T, text string) (created int, refused []int, err error) {
 	t.Helper()
-	rows, bad, err := importer.Read(strings.NewReader(text), importer.CSV)
+	rows, bad, err := importer.Read(strings.NewReader(text), importer.CSV, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range bad {
 		refused = append(refused, row.Line)
 	}
-	im := importer.Import{Create: s.create, Created: func() { created++ }, Refused: func(row importer.BadRow) { refused = append(refused, row.Line) }}
-	err = im.Run(ctx, importer.Missing(rows, s.list))
+	im := importer.Import{Send: s.send, Sent: func(importer.Row) { created++ }, Refused: func(row importer.BadRow) { refused = append(refused, row.Line) }}
+	err = im.Run(ctx, importer.NewPlan(rows, s.list, importer.Mode{}).Rows)
 	slices.Sort(refused)
 	return created, refused, err
 }
@@ -138,6 +138,35 @@ func TestImportInterrupted(t *testing.T) {
 				t.Errorf("there are %d categories with %d names, %d of them twins", len(s.list), len(count), count["twin"])
 			}
 		})
+	}
+}
+
+// TestUpdate: rows with ids change their categories, and the others are created if they are missing.
+func TestUpdate(t *testing.T) {
+	list := []client.Category{{ID: 1, Name: "dog", Description: "Loyal"}, {ID: 2, Name: "cat"}, {ID: 3, Name: "twin"}, {ID: 4, Name: "twin"}}
+	const text = "[{\"id\":1,\"name\":\"dog\"},{\"id\":2,\"name\":\"tomcat\",\"description\":\"Black\"},{\"id\":\"3\",\"name\":\"twin\",\"description\":null}," +
+		"{\"name\":\"twin\"},{\"name\":\"twin\"},{\"id\":2,\"name\":\"cat\"},{\"id\":9,\"name\":\"gone\"}]"
+	rows, bad, err := importer.Read(strings.NewReader(text), importer.JSON, false)
+	if err != nil || len(bad) > 0 {
+		t.Fatal(bad, err)
+	}
+	plan := importer.NewPlan(rows, list, importer.Mode{Update: true})
+	want := importer.Plan{
+		Rows: []importer.Row{
+			{Line: 1, Element: 2, ID: "2", Name: "tomcat", Description: "Black", Update: true},
+			{Line: 1, Element: 5, Name: "twin", Undescribed: true},
+		},
+		Bad: []importer.BadRow{
+			{Line: 1, Code: importer.CodeInvalidRow, Message: "element 6: the id 2 is there twice"},
+			{Line: 1, Code: client.CodeNotFound, Message: "element 7: there is no category 9; leave its id out to create one"},
+		},
+		Existing: 3,
+	}
+	if diff := cmp.Diff(want, plan); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	if plan := importer.NewPlan(rows, list, importer.Mode{}); len(plan.Rows) != 4 || len(plan.Bad) != 0 || plan.Existing != 3 {
+		t.Errorf("without ids, the plan is %+v", plan)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,7 +16,7 @@ func (f *file) readLines(text []byte) {
 	line := 0
 	for object := range bytes.Lines(text) {
 		if line++; len(bytes.TrimSpace(object)) > 0 {
-			f.addObject(object, line)
+			f.addObject(object, Row{Line: line})
 		}
 	}
 }
@@ -31,14 +32,15 @@ func (f *file) readArray(text []byte) error {
 	if err == nil && token.Kind() != '[' {
 		return errors.New("the file holds no array of objects")
 	}
-	line, counted := 1, int64(0)
+	row, counted := Row{Line: 1}, int64(0)
 	for err == nil && d.PeekKind() != ']' {
 		var value jsontext.Value
 		if value, err = d.ReadValue(); err == nil {
 			begin := d.InputOffset() - int64(len(value))
-			line += bytes.Count(text[counted:begin], []byte("\n"))
+			row.Line += bytes.Count(text[counted:begin], []byte("\n"))
+			row.Element++
 			counted = begin
-			f.addObject(value, line)
+			f.addObject(value, row)
 		}
 	}
 	if err == nil {
@@ -67,31 +69,42 @@ func arrayError(err error, text []byte) error {
 	}
 }
 
-// addObject adds the row of one object.
-func (f *file) addObject(value []byte, line int) {
+// addObject adds what an object says to a row, and the row to the file.
+func (f *file) addObject(value []byte, row Row) {
 	var object struct {
-		ID          jsontext.Value `json:"id"` // ignored
+		ID          jsontext.Value `json:"id"`
 		Name        *string        `json:"name"`
-		Description *string        `json:"description"` // many programs write null for none
+		Description jsontext.Value `json:"description"` // many programs write null for none
 	}
 	err := json.Unmarshal(value, &object, json.RejectUnknownMembers(true))
 	semantic, _ := errors.AsType[*json.SemanticError](err)
+	description, message := object.Description.Kind(), ""
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		f.refuse(line, "a member is there twice")
+		message = "a member is there twice"
 	case errors.Is(err, json.ErrUnknownName):
-		f.refuse(line, "the member %q is unknown; the members are %s", semantic.JSONPointer.LastToken(), fields)
+		message = fmt.Sprintf("the member %q is unknown; the members are %s", semantic.JSONPointer.LastToken(), fields)
 	case semantic != nil && semantic.JSONPointer == "":
-		f.refuse(line, `the row must be an object such as {"name": "dog"}`)
+		message = `the row must be an object such as {"name": "dog"}`
 	case semantic != nil:
-		f.refuse(line, "%s must be a string", semantic.JSONPointer.LastToken())
+		message = "name must be a string"
 	case err != nil:
-		f.refuse(line, "the row is not one well-formed JSON object in UTF-8")
+		message = "the row is not one well-formed JSON object in UTF-8"
 	case object.Name == nil:
-		f.refuse(line, "name is required")
-	case object.Description == nil:
-		f.rows = append(f.rows, Row{Line: line, Name: *object.Name})
-	default:
-		f.rows = append(f.rows, Row{Line: line, Name: *object.Name, Description: *object.Description})
+		message = "name is required"
+	case description != 0 && description != 'n' && description != '"':
+		message = "description must be a string"
 	}
+	if message != "" {
+		f.refuse(row, "%s", message)
+		return
+	}
+	row.Name, row.Undescribed = *object.Name, description == 0
+	if description == '"' {
+		_ = json.Unmarshal(object.Description, &row.Description) // it was read before
+	}
+	if object.ID.Kind() != 'n' {
+		row.ID = strings.Trim(string(object.ID), `"`)
+	}
+	f.rows = append(f.rows, row)
 }
