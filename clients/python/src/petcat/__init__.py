@@ -1,0 +1,29 @@
+"""The client of the Pet Category Service.
+
+    from petcat import Petcat
+
+    client = Petcat()  # reads PETCAT_URL and PETCAT_API_KEY
+    dog = client.categories.create("dog")
+
+A client waits for the limits of its account, repeats what may be repeated, and never does twice
+what was asked for once. README.md says how.
+"""
+
+from ._calls import CallOptions as CallOptions, Retry as Retry
+from ._client import Petcat as Petcat, __version__ as __version__
+from ._errors import (
+    APIError as APIError,
+    AuthenticationError as AuthenticationError,
+    Conflict as Conflict,
+    ConnectionFailed as ConnectionFailed,
+    Forbidden as Forbidden,
+    InvalidRequest as InvalidRequest,
+    NotFound as NotFound,
+    PetcatError as PetcatError,
+    RateLimited as RateLimited,
+    ServerError as ServerError,
+)
+from ._http import Headers as Headers, NotSent as NotSent, RawResponse as RawResponse, Request as Request, Transport as Transport
+from ._limits import Limits as Limits, Window as Window
+from ._models import UNSET as UNSET, Category as Category, ListState as ListState, Order as Order, Pet as Pet, Response as Response
+from ._models import Ban as Ban, KeyInfo as KeyInfo, Usage as Usage, WindowUsage as WindowUsage
