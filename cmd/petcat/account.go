@@ -30,20 +30,19 @@ Requests that were already counted stay counted. The plan can also be given as
 --plan.`,
 		Example: `  petcat account set-plan acme pro
   petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
-	}, setPlan)
+	}, withAccount(setPlan))
 	planFlags(setPlan)
-	closing := p.managing(&cobra.Command{Use: "close ACCOUNT", Short: "Close an account and permanently revoke its keys"}, closeAccount)
+	closing := p.managing(&cobra.Command{Use: "close ACCOUNT", Short: "Close an account and permanently revoke its keys"}, withAccount(closeAccount))
 	yesFlag(closing)
 	return parent(&cobra.Command{
-		Use:     "account",
-		Short:   "Create, list, change and close accounts",
-		GroupID: groupManage,
+		Use:   "account",
+		Short: "Create, list, change and close accounts",
 		Long: `Create, list, change and close accounts: the consumers of the API. An account is
 on a plan, and its keys share its quotas. ACCOUNT is an account's name or its id (acct_12).`,
 	},
 		create, list,
-		p.managing(&cobra.Command{Use: "show ACCOUNT", Short: "Show an account and its keys"}, showAccount),
-		p.managing(&cobra.Command{Use: "rename ACCOUNT NAME", Short: "Give an account another name"}, renameAccount),
+		p.managing(&cobra.Command{Use: "show ACCOUNT", Short: "Show an account and its keys"}, withAccount(showAccount)),
+		p.managing(&cobra.Command{Use: "rename ACCOUNT NAME", Short: "Give an account another name"}, withAccount(renameAccount)),
 		setPlan, closing,
 		p.managing(&cobra.Command{
 			Use:   "refusals ACCOUNT",
@@ -53,7 +52,7 @@ servers: one line for each key, operation and code, with how many there were and
 and of the last one the X-Request-Id, how much of each quota was used, and until when.
 The newest 20 lines are shown, the newest first. Requests appear within two seconds, and
 a line is kept for 30 days after its last request.`,
-		}, listRefusals),
+		}, withAccount(listRefusals)),
 	)
 }
 
@@ -83,6 +82,17 @@ func (c *call) account(ref string) (petcat.Account, error) {
 	return a, notFound(err, "account")
 }
 
+// withAccount gives a command the account that its first argument names.
+func withAccount(run func(*call, petcat.Account) error) func(*call) error {
+	return func(c *call) error {
+		a, err := c.account(c.args[0])
+		if err != nil {
+			return err
+		}
+		return run(c, a)
+	}
+}
+
 func createAccount(c *call) error {
 	subscription, err := c.subscription(c.text("plan"))
 	if err != nil {
@@ -110,11 +120,7 @@ func listAccounts(c *call) error {
 		"There are no such accounts; create one with: petcat account create NAME --plan free")
 }
 
-func showAccount(c *call) error {
-	a, err := c.account(c.args[0])
-	if err != nil {
-		return err
-	}
+func showAccount(c *call, a petcat.Account) error {
 	keys, err := c.keysOf(a.ID)
 	if err != nil {
 		return err
@@ -125,11 +131,7 @@ func showAccount(c *call) error {
 	return cmp.Or(c.show(accountRecord(a)), c.say(""), c.listKeys(keys, a.ID.String()))
 }
 
-func renameAccount(c *call) error {
-	a, err := c.account(c.args[0])
-	if err != nil {
-		return err
-	}
+func renameAccount(c *call, a petcat.Account) error {
 	name, err := petcat.ParseAccountName(c.args[1])
 	if err != nil {
 		return usage(err)
@@ -141,7 +143,7 @@ func renameAccount(c *call) error {
 	return c.print(accountRecord(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
 }
 
-func setPlan(c *call) error {
+func setPlan(c *call, a petcat.Account) error {
 	plan := c.text("plan")
 	if len(c.args) == 2 {
 		if plan != "" {
@@ -150,10 +152,6 @@ func setPlan(c *call) error {
 		plan = c.args[1]
 	}
 	subscription, err := c.subscription(plan)
-	if err != nil {
-		return err
-	}
-	a, err := c.account(c.args[0])
 	if err != nil {
 		return err
 	}
@@ -172,25 +170,18 @@ func (c *call) printPlan(a petcat.Account, more string) error {
 	return c.print(accountRecord(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
 }
 
-func closeAccount(c *call) error {
-	a, err := c.account(c.args[0])
-	if err != nil {
-		return err
-	}
+func closeAccount(c *call, a petcat.Account) error {
 	if err := c.confirm(c.is("yes"), "Permanently close %s in %s and revoke its keys?", accountTitle(a), place(c.settings)); err != nil {
 		return err
 	}
-	if a, err = c.CloseAccount(c.ctx(), actor(), a.ID); err != nil {
+	a, err := c.CloseAccount(c.ctx(), actor(), a.ID)
+	if err != nil {
 		return err
 	}
 	return c.print(accountRecord(a), "%s is closed, and its keys are revoked.", accountTitle(a))
 }
 
-func listRefusals(c *call) error {
-	a, err := c.account(c.args[0])
-	if err != nil {
-		return err
-	}
+func listRefusals(c *call, a petcat.Account) error {
 	refusals, err := c.Refusals(c.ctx(), a.ID)
 	if err != nil {
 		return err
@@ -228,7 +219,7 @@ func (p *program) planCommand() *cobra.Command {
 			return record{{"plan", plan}, {"per_minute", orNone(q.PerMinute)}, {"per_day", orNone(q.PerDay)}}
 		}), "plan per_minute per_day", "")
 	})
-	return parent(&cobra.Command{Use: "plan", Short: "Show the plans and their quotas", GroupID: groupManage}, list)
+	return parent(&cobra.Command{Use: "plan", Short: "Show the plans and their quotas"}, list)
 }
 
 func planNames() (names []string) {

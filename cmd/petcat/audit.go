@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 
@@ -38,9 +39,8 @@ can change them, and give their heads with --head.`,
 	}, verifyAudit)
 	verify.Flags().StringArray("head", nil, "a `head` that was kept, as the log of a server shows it; may be repeated")
 	return parent(&cobra.Command{
-		Use:     "audit",
-		Short:   "Read and check the audit log",
-		GroupID: groupManage,
+		Use:   "audit",
+		Short: "Read and check the audit log",
 		Long: `Read and check the audit log: who changed what, and when. Each entry carries a hash of
 itself and of the entry before it.`,
 	}, list, verify)
@@ -131,11 +131,8 @@ func (c *call) checkAudit(check *petcat.AuditCheck) (findings []string, entries 
 }
 
 // printFindings prints a report with the faults that were found, and returns an error if there
-// are any. sentence, which may be empty, stands for the report without --json.
+// are any. sentence stands for the report without --json.
 func (c *call) printFindings(report record, sentence string, findings []string) error {
-	if findings == nil {
-		findings = []string{} // not null
-	}
 	lines := []string{sentence}
 	for _, finding := range findings {
 		lines = append(lines, "fault: "+finding)
@@ -146,14 +143,13 @@ func (c *call) printFindings(report record, sentence string, findings []string) 
 	var err error
 	if c.asJSON {
 		err = c.printJSON(append(report, field{"findings", findings}))
-	}
-	for _, line := range lines {
-		if err == nil && !c.asJSON && line != "" && (!c.is("quiet") || len(findings) > 0) {
-			err = c.say("%s", line)
+	} else if len(findings) > 0 || !c.is("quiet") {
+		for _, line := range lines {
+			err = cmp.Or(err, c.say("%s", line))
 		}
 	}
 	if err == nil && len(findings) > 0 {
-		err = &failure{code: exitFailed, text: fmt.Sprintf("faults were found: %d; keep a copy of everything, find out who or what caused them, and restore a backup from before", len(findings))}
+		err = fmt.Errorf("faults were found: %d; keep a copy of everything, find out who or what caused them, and restore a backup from before", len(findings))
 	}
 	return err
 }

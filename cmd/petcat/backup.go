@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -14,16 +13,14 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/openerror"
-	"petcat/internal/osfile"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
 
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "backup FILE",
-		Short:   "Back up everything into a file while the service runs",
-		GroupID: groupKeep,
+		Use:   "backup FILE",
+		Short: "Back up everything into a file while the service runs",
 		Long: `Back up the data into a file while the service runs, as of one moment: everything but
 the operators' sessions and sign-in links. The file contains no keys, but it contains
 customers' names, so only its owner can read it.
@@ -56,10 +53,10 @@ func backUp(c *call) error {
 	if err == nil {
 		err = out.keep()
 	}
-	if err != nil || path == dash {
+	if err != nil || path == dash || c.is("quiet") {
 		return err
 	}
-	return c.printReport(i, begun, "Backed up", "to "+path, field{"file", path})
+	return c.show(c.reportRecord(i, begun))
 }
 
 // backUp writes a backup to an output. One that is no file gets it in the end, from a
@@ -74,9 +71,6 @@ func (c *call) backUp(out *output) (i backup.Info, err error) {
 	}
 	defer done()
 	i, err = backup.Create(c.ctx(), temporary.Name(), c.store, build().Version, c.now())
-	if osfile.IsFull(err) {
-		return i, noTemporary(err)
-	}
 	if err == nil {
 		_, err = io.Copy(out, temporary)
 	}
@@ -91,38 +85,29 @@ func backupError(name string, err error) error {
 	return err
 }
 
-// printReport prints the result of backup, restore and verify. verb and done are parts of the
-// sentence without --json, more what each has besides.
-func (c *call) printReport(i backup.Info, begun clock.Reading, verb, done string, more ...field) error {
-	took, rows := c.clock.Read().Since(begun), int64(0)
+// reportRecord is what backup, restore and verify print of a backup.
+func (c *call) reportRecord(i backup.Info, begun clock.Reading) record {
+	rows, took := int64(0), c.clock.Read().Since(begun).Seconds()
 	for _, n := range i.Rows {
 		rows += n
 	}
-	if c.asJSON || !c.is("quiet") {
-		return c.print(append(reportRecord(i, took), more...), "%s %s data of %s, revision %s, %s, %s bytes, %s, in %s.", verb, i.Environment, timestamp(i.TakenAt),
-			humanize.Comma(i.Revision), counted(rows, "row", "rows"), humanize.Comma(i.Size), done, took.Round(time.Millisecond))
-	}
-	return nil
-}
-
-func reportRecord(i backup.Info, took time.Duration) record {
 	return record{
+		{"file", c.args[0]},
 		{"petcat", i.Program},
 		{"taken_at", i.TakenAt},
 		{"environment", i.Environment},
 		{"dataset", i.Dataset},
 		{"revision", i.Revision},
-		{"rows", i.Rows},
+		{"rows", shown{i.Rows, humanize.Comma(rows)}},
 		{"size", i.Size},
-		{"seconds", took.Seconds()},
+		{"seconds", shown{took, fmt.Sprintf("%.3f", took)}},
 	}
 }
 
 func (p *program) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "restore FILE",
-		Short:   "Restore a backup, on SQLite or on PostgreSQL",
-		GroupID: groupKeep,
+		Use:   "restore FILE",
+		Short: "Restore a backup, on SQLite or on PostgreSQL",
 		Long: `Restore a backup into an empty data directory or database, on SQLite or on PostgreSQL,
 whichever it was made from: with the same ids, keys, plans, bans, day counts and
 idempotency keys. If anything fails, nothing is restored. No server may use the target
@@ -142,15 +127,15 @@ there.`,
 		if c.settings, err = c.storeSettings(c.cmd); err != nil {
 			return err
 		}
-		begun, at := c.clock.Read(), place(c.settings)
+		begun := c.clock.Read()
 		return c.withBackup(func(path string, i backup.Info, findings []string) error {
 			if len(findings) > 0 {
 				return fmt.Errorf("%s has faults (the first: %s); use another copy, or see all faults with petcat verify", c.args[0], findings[0])
 			}
-			if err := c.restore(path, i.Environment); err != nil {
+			if err := c.restore(path, i.Environment); err != nil || c.is("quiet") {
 				return err
 			}
-			return c.printReport(i, begun, "Restored", "into "+at, field{"file", c.args[0]}, field{"place", at})
+			return c.show(append(c.reportRecord(i, begun), field{"place", place(c.settings)}))
 		})
 	})
 }
@@ -198,9 +183,8 @@ func (c *call) restore(path string, environment petcat.Environment) error {
 
 func (p *program) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "verify [FILE]",
-		Short:   "Check the data, or a backup, for damage",
-		GroupID: groupKeep,
+		Use:   "verify [FILE]",
+		Short: "Check the data, or a backup, for damage",
 		Long: `Check a backup for damage: rows that have changed since it was made, damage to the
 file, rows that refer to nothing, and audit log entries that were changed, removed or
 moved. Without FILE, check the data while the service runs: the audit log and, on
@@ -218,8 +202,7 @@ Prints one line per fault, and then exits with 1.`,
 		}
 		begun := c.clock.Read()
 		return c.withBackup(func(_ string, i backup.Info, findings []string) error {
-			report := append(reportRecord(i, c.clock.Read().Since(begun)), field{"file", c.args[0]})
-			return c.printFindings(report, "", findings)
+			return c.printFindings(c.reportRecord(i, begun), "Checked "+c.args[0]+".", findings)
 		})
 	})
 }
@@ -237,5 +220,5 @@ func verifyData(c *call) error {
 	if err != nil && len(findings) == 0 {
 		return err
 	}
-	return c.printFindings(record{{"environment", c.Environment()}, {"dataset", c.Dataset()}}, "", append(findings, faults...))
+	return c.printFindings(record{{"environment", c.Environment()}, {"dataset", c.Dataset()}}, "Checked "+place(c.settings)+".", append(findings, faults...))
 }

@@ -20,9 +20,8 @@ import (
 
 func (p *program) categoryCommand() *cobra.Command {
 	return parent(&cobra.Command{
-		Use:     "category",
-		Short:   "List, create, change, import and export categories through the API",
-		GroupID: groupUse,
+		Use:   "category",
+		Short: "List, create, change, import and export categories through the API",
 		Long: `List, create, change, import and export categories through the API of a running
 service, as any other client does: with an API key, and within its limits. The key is
 read from PETCAT_API_KEY, or from the file that PETCAT_API_KEY_FILE names; the URL is

@@ -146,7 +146,7 @@ func (p *program) openBackup(ctx context.Context, path string) (regular string, 
 	}
 	if err != nil {
 		done()
-		return "", nil, noTemporary(err)
+		return "", nil, err
 	}
 	return temporary.Name(), done, nil
 }
@@ -155,14 +155,7 @@ func (p *program) openBackup(ctx context.Context, path string) (regular string, 
 func temporaryFile() (file *os.File, done func(), err error) {
 	file, err = os.CreateTemp("", ".petcat-*.backup")
 	if err != nil {
-		return nil, nil, noTemporary(err)
+		return nil, nil, err
 	}
 	return file, func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }, nil
-}
-
-func noTemporary(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	return tryLaterf("no temporary file can be written to %s (%w); free some space there, or name another directory in the environment variable TMPDIR", os.TempDir(), reason(err))
 }

@@ -78,9 +78,8 @@ func askReadiness(ctx context.Context, settings config.Settings) (r server.Readi
 // it: for images without a shell, and for scripts.
 func (p *program) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "health",
-		GroupID: groupRun,
-		Short:   "Ask the node on this machine whether it is ready",
+		Use:   "health",
+		Short: "Ask the node on this machine whether it is ready",
 		Long: `Check the node that runs on this machine with the same settings. The exit code is 0
 if it is ready or degraded (it serves requests, but something that it depends on is
 unavailable), and 1 if it is not ready or does not respond within 2 s.`,
@@ -119,9 +118,8 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 // configCommand shows the settings that serve would run with.
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "config",
-		Short:   "Show the effective settings, secrets masked, and where each came from",
-		GroupID: groupAbout,
+		Use:   "config",
+		Short: "Show the effective settings, secrets masked, and where each came from",
 		Long: `Show the settings that petcat serve would run with, secrets masked, and where
 each came from: the flag, then the environment, then the default. An empty
 variable counts as unset. PETCAT_DATABASE_FILE can name a file with the URL of the
@@ -150,9 +148,8 @@ which it was started: --running shows those.`,
 
 func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Look for problems on this machine, and say what to do about them",
-		GroupID: groupRun,
+		Use:   "doctor",
+		Short: "Look for problems on this machine, and say what to do about them",
 		Long: `Check what petcat serve needs with the same settings: data, schema, disk and its
 sync time, clock, database, the node itself if one runs, listeners, certificate and
 backups. Nothing is changed, and a running node is not disturbed.

@@ -22,7 +22,7 @@ behind, and the exit code is 75.`,
 		Example: `  petcat key create acme --label ci --expires 90d
   petcat key create acme --label dashboard --read-only
   petcat key create acme --expires 2027-01-31 --json`,
-	}, createKey)
+	}, withAccount(createKey))
 	create.Flags().String("label", "", "`note` that distinguishes the key from others")
 	create.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
 	create.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
@@ -39,9 +39,8 @@ exit code is 75.`,
 	revoke := p.managing(&cobra.Command{Use: "revoke KEY_ID", Short: "Permanently revoke a key"}, revokeKey)
 	yesFlag(revoke)
 	return parent(&cobra.Command{
-		Use:     "key",
-		Short:   "Create, list, find, rotate, disable, enable and revoke API keys",
-		GroupID: groupManage,
+		Use:   "key",
+		Short: "Create, list, find, rotate, disable, enable and revoke API keys",
 		Long: `Create, list, find, rotate, disable, enable and revoke API keys. A key is shown once,
 when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 (key_34, or 34), which is not secret. Running servers apply changes within a second.`,
@@ -184,17 +183,13 @@ func parseKeyID(s string) (petcat.KeyID, error) {
 	return id, nil
 }
 
-func createKey(c *call) error {
+func createKey(c *call, a petcat.Account) error {
 	expires, err := c.time("expires", c.inFuture)
 	if err != nil {
 		return err
 	}
 	if c.given("expires") && !expires.After(c.now()) { // the domain takes the zero time for never
 		return usageErrorf("the expiry must be in the future (got %s)", timestamp(expires))
-	}
-	a, err := c.account(c.args[0])
-	if err != nil {
-		return err
 	}
 	return c.showOnce(func() (secretive, error) {
 		k, secret, err := c.createKey(c.store, a.ID, petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")})
@@ -285,9 +280,6 @@ func (c *call) changeKey(action petcat.KeyAction) error {
 	return c.print(c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
 }
 
-// maxLeaked bounds what key find reads, in bytes: more than a log of one day.
-const maxLeaked = 64 << 20
-
 func findKeys(c *call) error {
 	text, err := c.leaked()
 	if err != nil {
@@ -314,19 +306,10 @@ func (c *call) leaked() (text string, err error) {
 	}
 	if c.isTerminal(c.stdin) {
 		_, _ = fmt.Fprint(c.stderr, "Paste the key, then press Enter: ")
-		text, err = readLine(c.stdin)
-	} else {
-		var all []byte
-		all, err = io.ReadAll(io.LimitReader(c.stdin, maxLeaked+1))
-		text = string(all)
+		return readLine(c.stdin)
 	}
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("read standard input: %w", err)
-	case len(text) > maxLeaked:
-		return "", usageErrorf("standard input has more than %d MiB; pass less of it at a time", maxLeaked>>20)
-	}
-	return text, nil
+	all, err := io.ReadAll(c.stdin)
+	return string(all), err
 }
 
 // keysIn returns the keys that a text contains, or whose hint it is.
@@ -359,9 +342,8 @@ func (p *program) banCommand() *cobra.Command {
 	list := p.managing(&cobra.Command{Use: "list", Short: "List the bans in force"}, listBans)
 	list.Flags().Bool("all", false, "list the last ban of every key, ended and lifted ones too")
 	return parent(&cobra.Command{
-		Use:     "ban",
-		Short:   "List and lift the bans of keys",
-		GroupID: groupManage,
+		Use:   "ban",
+		Short: "List and lift the bans of keys",
 		Long: `List and lift bans. A key is banned for a while if its client keeps sending
 requests that are refused. petcat serve --bans sets whether bans are enforced.`,
 	}, list, p.managing(&cobra.Command{Use: "lift KEY_ID", Short: "End the ban of a key now"}, liftBan))

@@ -24,6 +24,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -93,14 +94,6 @@ func actor() petcat.Actor {
 	return petcat.Actor("cli:" + u.Username)
 }
 
-const (
-	groupRun    = "run"
-	groupManage = "manage"
-	groupKeep   = "keep"
-	groupUse    = "use"
-	groupAbout  = "about"
-)
-
 // rootCommand returns the whole tree of commands.
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -131,22 +124,28 @@ later, 78 bad configuration, 130 interrupted.`,
 		}
 		return err
 	})
-	root.AddGroup(
-		&cobra.Group{ID: groupRun, Title: "Run the service:"},
-		&cobra.Group{ID: groupManage, Title: "Manage accounts and keys:"},
-		&cobra.Group{ID: groupKeep, Title: "Keep and move the data:"},
-		&cobra.Group{ID: groupUse, Title: "Use the service, with an API key:"},
-		&cobra.Group{ID: groupAbout, Title: "About this program:"},
-	)
-	parent(root,
-		p.devCommand(), p.serveCommand(), p.initCommand(), p.healthCommand(), p.doctorCommand(), p.logLevelCommand(),
-		p.accountCommand(), p.keyCommand(), p.banCommand(), p.operatorCommand(), p.nodeCommand(), p.usageCommand(), p.auditCommand(), p.planCommand(),
-		p.backupCommand(), p.restoreCommand(), p.verifyCommand(), p.migrateCommand(),
-		p.categoryCommand(),
-		p.configCommand(), p.versionCommand(),
-	)
-	root.SetHelpCommandGroupID(groupAbout)
-	root.SetCompletionCommandGroupID(groupAbout)
+	const about = "About this program:"
+	parent(root)
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Run the service:", []*cobra.Command{p.devCommand(), p.serveCommand(), p.initCommand(), p.healthCommand(), p.doctorCommand(), p.logLevelCommand()}},
+		{"Manage accounts and keys:", []*cobra.Command{
+			p.accountCommand(), p.keyCommand(), p.banCommand(), p.operatorCommand(), p.nodeCommand(), p.usageCommand(), p.auditCommand(), p.planCommand(),
+		}},
+		{"Keep and move the data:", []*cobra.Command{p.backupCommand(), p.restoreCommand(), p.verifyCommand(), p.migrateCommand()}},
+		{"Use the service, with an API key:", []*cobra.Command{p.categoryCommand()}},
+		{about, []*cobra.Command{p.configCommand(), p.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID(about)
+	root.SetCompletionCommandGroupID(about)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
@@ -158,44 +157,33 @@ later, 78 bad configuration, 130 interrupted.`,
 // Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The
 // revision is set for releases, which are built without asking git.
 var (
-	version  = "dev"
+	version  string //nolint:gochecknoglobals // the linker sets nothing else
 	revision string //nolint:gochecknoglobals // the linker sets nothing else
 )
 
 // buildInfo says from what this binary was built.
 type buildInfo struct{ Version, Revision string } // the revision is "" if unknown
 
-// build returns the version that the linker set. Without one, as with go install, it returns
-// what the go command recorded in the binary.
+// build returns what the linker set, or else what the go command recorded in the binary.
 func build() buildInfo {
 	b := buildInfo{version, revision}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	if v := info.Main.Version; b.Version == "dev" && v != "" && v != "(devel)" {
-		b.Version = v
-	}
-	modified := false
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
+		if s.Key == "vcs.revision" {
 			b.Revision = s.Value
-		case "vcs.modified":
-			modified = s.Value == "true"
 		}
 	}
-	if modified && b.Revision != "" {
-		b.Revision += " with changes"
-	}
+	b.Version = cmp.Or(b.Version, strings.Trim(info.Main.Version, "()"), "dev")
 	return b
 }
 
 func (p *program) versionCommand() *cobra.Command {
 	return p.printing(&cobra.Command{
-		Use:     "version",
-		Short:   "Show the version of this program and what it was built with",
-		GroupID: groupAbout,
+		Use:   "version",
+		Short: "Show the version of this program and what it was built with",
 	}, func(c *call) error {
 		b := build()
 		return c.show(record{{"version", b.Version}, {"revision", orNone(b.Revision)}, {"go", runtime.Version()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH}})

@@ -21,9 +21,8 @@ func (p *program) nodeCommand() *cobra.Command {
 		})
 	}
 	return parent(&cobra.Command{
-		Use:     "node",
-		Short:   "List the running servers, and take one out of rotation",
-		GroupID: groupManage,
+		Use:   "node",
+		Short: "List the running servers, and take one out of rotation",
 		Long: `List the running servers of a deployment, which are called nodes, and take one out of
 rotation. A node is called by its --node-name.`,
 	},
@@ -65,9 +64,8 @@ const resetLevel = "reset"
 // to the data, so only users who may write there can change the level.
 func (p *program) logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "log-level [LEVEL]",
-		Short:   "Show or change the log level of all running nodes, for a time",
-		GroupID: groupRun,
+		Use:   "log-level [LEVEL]",
+		Short: "Show or change the log level of all running nodes, for a time",
 		Long: `Change the lowest level that all nodes of the deployment log, while they run: debug,
 info, warn or error. They follow within seconds, and so do nodes that start later. After
 the time of --for, or after petcat log-level reset, each node logs again as its own

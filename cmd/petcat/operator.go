@@ -28,9 +28,8 @@ the machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.
 	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator, and end their sessions at once"}, removeOperator)
 	yesFlag(remove)
 	return parent(&cobra.Command{
-		Use:     "operator",
-		Short:   "Create, list and remove operators, who may use the console",
-		GroupID: groupManage,
+		Use:   "operator",
+		Short: "Create, list and remove operators, who may use the console",
 		Long: `Create, list and remove operators. An operator may use the console: the web pages on the
 admin listener of each server. Operators sign in with a link that works once, for 15
 minutes. An admin may see and change everything, a viewer may only see it. Running

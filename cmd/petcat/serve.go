@@ -23,9 +23,8 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	return p.serving(&cobra.Command{
-		Use:     "serve",
-		GroupID: groupRun,
-		Short:   "Run the service",
+		Use:   "serve",
+		Short: "Run the service",
 		Long: `Run the service until it receives SIGTERM or SIGINT. Then it reports that it is not
 ready, stops accepting connections a second later, finishes the requests in flight
 and closes its store. A second signal ends it at once. SIGHUP stops it alike on a
@@ -108,9 +107,8 @@ const (
 
 func (p *program) devCommand() *cobra.Command {
 	return p.serving(&cobra.Command{
-		Use:     "dev",
-		GroupID: groupRun,
-		Short:   "Run the service to try it out, with an account and a key",
+		Use:   "dev",
+		Short: "Run the service to try it out, with an account and a key",
 		Long: `Run the service to try it out: like petcat serve, with an account named dev on
 the Free plan and a key for it, and an operator named dev for the console. The key is
 created once, stored in the data directory, readable only by this user, and printed at

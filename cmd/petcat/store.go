@@ -13,6 +13,7 @@ import (
 	"petcat/internal/backup"
 	"petcat/internal/config"
 	"petcat/internal/datadir"
+	"petcat/internal/doctor"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
@@ -38,12 +39,8 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	// Environment returns the environment that the data belongs to: keys are
 	// made for it.
 	Environment() petcat.Environment
-	// petcat doctor needs the rest.
 	Dataset() string
-	Check(ctx context.Context) error
-	Note(ctx context.Context, name string) (string, error)
-	SetNote(ctx context.Context, name, text string) error
-	Close() error
+	doctor.Store
 }
 
 // open opens the data, which servers and other commands may have open too. Only init may create
@@ -116,9 +113,8 @@ func place(s config.Settings) string {
 
 func (p *program) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "init",
-		Short:   "Create an empty deployment before the first start",
-		GroupID: groupRun,
+		Use:   "init",
+		Short: "Create an empty deployment before the first start",
 		Long: `Create an empty deployment, so that accounts can be created before the first start.
 petcat serve creates one, too, if there is none, except with --init=false. The
 environment is stored with the data and cannot be changed later. If a deployment for
@@ -131,9 +127,8 @@ that environment exists already, nothing is changed.`,
 
 func (p *program) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "migrate",
-		Short:   "Migrate the data of an older version",
-		GroupID: groupKeep,
+		Use:   "migrate",
+		Short: "Migrate the data of an older version",
 		Long: `Migrate the schema to this version, as everything of this version does that opens the
 data. Migrations only add, so servers of the older version run on, and can be started.`,
 	}

@@ -12,9 +12,8 @@ import (
 
 func (p *program) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "usage [ACCOUNT]",
-		Short:   "Show how many requests an account made, and how many were refused",
-		GroupID: groupManage,
+		Use:   "usage [ACCOUNT]",
+		Short: "Show how many requests an account made, and how many were refused",
 		Long: `Show the usage history of an account, or without ACCOUNT of all accounts together: the
 admitted requests, the refused ones by reason, failures, and the bytes of the
 response bodies. ACCOUNT is an account's name or its id (acct_12).
