@@ -38,7 +38,7 @@ var states = []struct { //nolint:gochecknoglobals // a table that nobody changes
 	kind     openerror.Kind
 	sentence string
 }{
-	{"08P01", temporary, openerror.Refused, "what answers at %s refuses the connection (%s); if it is a pooler, check its database, its login and which startup parameters it lets pass, and remove the others from the URL"},
+	{"08P01", temporary, openerror.Refused, "what answers at %s refuses the connection (%s); if it is a pooler, check its database, its login, its mode (transaction or session) and which startup parameters it lets pass, and remove the others from the URL"},
 	{"08", temporary, openerror.Unreachable, ""},
 	{"0A000", temporary, openerror.Unsupported, "the server at %s cannot do what is asked (%s); use PostgreSQL 14 or later"}, // or a cached plan that a change of the schema made useless
 	{"22023", statement, openerror.Refused, "the server at %s does not take the value of a parameter of the URL (%s); correct it"},

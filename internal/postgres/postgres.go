@@ -162,7 +162,12 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, o Options) 
 	if err := s.history.check(ctx, c.PgConn()); err != nil {
 		return m, err
 	}
-	return store.ReadMeta(s.conn(ctx, c), o.Environment, o.Clock.Read().Time())
+	// In a transaction, which not every mode of a pooler allows.
+	_, err = s.transaction(ctx, c, false, func(t *store.Tx) (err error) {
+		m, err = store.ReadMeta(t, o.Environment, o.Clock.Read().Time())
+		return err
+	})
+	return m, err
 }
 
 // connect makes the pools. After a switch, another server may be there: each connection is

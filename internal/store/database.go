@@ -99,25 +99,23 @@ func one[T any](c Conn, into columns[T], missing error, query string, args ...an
 	return rows[0], nil
 }
 
-// rowsInStatement is how many rows execRows writes with one statement. With more, neither
+// rowsInStatement is how many rows execRows writes with one statement at most. With more, neither
 // database is faster.
 const rowsInStatement = 64
 
-// execRows writes rows in their order, by a statement that begins and ends as given.
+// execRows writes rows in their order, by statements that begin and end as given. Their sizes
+// are powers of two, so that there are few to prepare.
 func execRows(c Conn, begin, end string, rows [][]any) error {
-	if len(rows) == 0 {
-		return nil
+	for size := rowsInStatement; len(rows) > 0; size /= 2 {
+		row := ` (?` + strings.Repeat(`, ?`, len(rows[0])-1) + `)`
+		statement := begin + row + strings.Repeat(`,`+row, size-1) + end
+		for ; len(rows) >= size; rows = rows[size:] {
+			if err := c.ExecEach(statement, [][]any{slices.Concat(rows[:size]...)}); err != nil {
+				return err
+			}
+		}
 	}
-	row := ` (?` + strings.Repeat(`, ?`, len(rows[0])-1) + `)`
-	var full [][]any
-	for len(rows) >= rowsInStatement {
-		full = append(full, slices.Concat(rows[:rowsInStatement]...))
-		rows = rows[rowsInStatement:]
-	}
-	if err := c.ExecEach(begin+row+strings.Repeat(`,`+row, rowsInStatement-1)+end, full); err != nil {
-		return err
-	}
-	return c.ExecEach(begin+row+end, rows)
+	return nil
 }
 
 // conditions are the conditions of a query, joined by AND.
