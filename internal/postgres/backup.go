@@ -79,7 +79,7 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) e
 		_, err := s.transaction(ctx, c, true, func(t *store.Tx) error { return restore(ctx, c, t, by, tables, from) })
 		return err
 	})
-	return finished(err, "restore", "the database did not respond, and the restore may have been committed")
+	return translate(err, "restore")
 }
 
 // restore does all of a restore but the commit. The transaction holds the counter's row, so

@@ -32,9 +32,6 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 		})
 		return err
 	})
-	if err == nil && len(counts) != len(charges) {
-		err = fmt.Errorf("charge_quota answered %d of %d charges", len(counts), len(charges))
-	}
 	if sqlState(err) == "55P03" { // the function's lock_timeout; PostgreSQL has undone the call
 		return nil, fmt.Errorf("%w: %w", petcat.ErrAccountHeld, err)
 	} else if err != nil {

@@ -23,7 +23,7 @@ const defaultConnectTimeout = 10 * time.Second
 
 // patience is how long things may take. Its zero value is none: see newPatience.
 type patience struct {
-	connect time.Duration // for a running server, unless the URL says otherwise
+	connect time.Duration // after opening, unless the URL says otherwise
 	// read bounds a read of a few rows, with the wait for a connection, and the wait for
 	// the next row of a long one.
 	read time.Duration
@@ -44,6 +44,7 @@ func newPatience(serving bool, connect time.Duration) patience {
 		lock: 2 * time.Second, statement: 2500 * time.Millisecond, idle: 2 * time.Second,
 	}
 	if !serving {
+		p.connect = connect
 		p.read += connect
 		p.write += connect
 	}

@@ -3,13 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"petcat"
 	"petcat/internal/breaker"
 	"petcat/internal/store"
 )
@@ -21,7 +18,7 @@ type engine struct{ s *Store }
 func (e engine) Create(ctx context.Context, c *store.Create) error {
 	// While it is away, nothing waits in the queue.
 	if err := e.s.writes.Refuses(); err != nil {
-		return translate(&unreachableError{err}, "create category")
+		return translate(&connError{err, unreachable}, "create category")
 	}
 	err := store.SubmitError(e.s.group.Submit(ctx, c))
 	if err == nil {
@@ -32,8 +29,7 @@ func (e engine) Create(ctx context.Context, c *store.Create) error {
 
 // Change runs fn in a transaction that holds the counter's row.
 func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
-	err := e.s.transact(ctx, e.s.writers, true, fn)
-	return finished(err, w.Doing, "the database did not respond, and the change may have been made; check before you retry")
+	return translate(e.s.transact(ctx, e.s.writers, true, fn), w.Doing)
 }
 
 // Write is Change without the counter's row: what it locks, nobody who creates waits for.
@@ -98,7 +94,7 @@ func twice(ctx context.Context, p pool, call func() (mayRepeat bool, err error))
 // ended. ctx is the caller's.
 func run(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Context, *pgx.Conn) error) error {
 	if err := b.Enter(); err != nil {
-		return &unreachableError{err}
+		return &connError{err, unreachable}
 	}
 	err := p.with(ctx, fn)
 	switch severity := severityOf(err); {
@@ -181,38 +177,9 @@ func (s *Store) commit(group []*store.Create) error {
 		err = nil
 		for i, c := range group {
 			if alone := create(group[i : i+1]); alone != nil {
-				c.Outcome = created(alone)
+				c.Outcome = translate(alone, "create category")
 			}
 		}
 	}
-	return created(err)
-}
-
-func created(err error) error {
-	return finished(err, "create category", "the database went away, and this write may or may not have happened; retry it later with the same Idempotency-Key")
-}
-
-// commitError is an error after a commit was sent.
-type commitError struct{ error }
-
-func (e *commitError) Unwrap() error { return e.error }
-
-// maybeCommitted reports whether a change may have happened though it failed with
-// err. The server says so when it refuses a commit; when it says nothing, or ends,
-// nobody knows.
-func maybeCommitted(err error) bool {
-	if _, ok := errors.AsType[*commitError](err); !ok {
-		return false
-	}
-	state := sqlState(err)
-	return severityOf(err) != statement && (state == "40003" || !strings.HasPrefix(state, "40"))
-}
-
-// finished translates the error of a transaction. unknown is for callers, when nobody knows
-// whether it was committed.
-func finished(err error, doing, unknown string) error {
-	if maybeCommitted(err) {
-		return store.Unavailable(unknown, fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
-	}
-	return translate(err, doing)
+	return translate(err, "create categories")
 }

@@ -73,15 +73,19 @@ const (
 	damaged      = "the database at %s is damaged (%s); stop petcat and restore a backup"
 )
 
-// unreachableError says that nothing was sent.
-type unreachableError struct{ error }
+// connError is an error of a connection: unreachable if nothing was sent, else lost.
+type connError struct {
+	error
 
-func (e *unreachableError) Unwrap() error { return e.error }
+	severity severity
+}
 
-// lostError says that the connection broke after something was sent.
-type lostError struct{ error }
+func (e *connError) Unwrap() error { return e.error }
 
-func (e *lostError) Unwrap() error { return e.error }
+// commitError is an error after a commit was sent.
+type commitError struct{ error }
+
+func (e *commitError) Unwrap() error { return e.error }
 
 // Causes of failures that are not the driver's.
 var (
@@ -102,10 +106,9 @@ func sqlState(err error) string {
 
 // severityOf tells errors apart by their types and SQLSTATEs, never by text.
 func severityOf(err error) severity {
-	if _, ok := errors.AsType[*unreachableError](err); ok {
-		return unreachable
-	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	connection, ok := errors.AsType[*connError](err)
+	if connecting || ok && connection.severity == unreachable {
 		return unreachable
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -119,10 +122,21 @@ func severityOf(err error) severity {
 		}
 		return statement
 	}
-	if _, ok := errors.AsType[*lostError](err); ok {
+	if ok {
 		return lost
 	}
 	return statement
+}
+
+// maybeCommitted reports whether a change may have happened though it failed with
+// err. The server says so when it refuses a commit; when it says nothing, or ends,
+// nobody knows.
+func maybeCommitted(err error) bool {
+	if _, ok := errors.AsType[*commitError](err); !ok {
+		return false
+	}
+	state := sqlState(err)
+	return severityOf(err) != statement && (state == "40003" || !strings.HasPrefix(state, "40"))
 }
 
 // translate turns an error of the database into one of the domain. Errors of the
@@ -135,6 +149,9 @@ func translate(err error, doing string) error {
 		return e
 	}
 	wrapped := fmt.Errorf("postgres: %s: %w", doing, err)
+	if maybeCommitted(err) {
+		return store.Unavailable("the database did not respond, and the change may have been made; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, wrapped))
+	}
 	switch sqlState(err) {
 	case "XX001", "XX002":
 		wrapped = openerror.Errorf(openerror.Damaged, wrapped, "the database is damaged; stop petcat and restore a backup")

@@ -40,17 +40,17 @@ func TestSeverity(t *testing.T) {
 		{"cached plan", state("0A000"), temporary, petcat.CodeServiceUnavailable},
 		{"shutting down", fatal("57P01"), lost, petcat.CodeServiceUnavailable},
 		{"idle in transaction for long", fatal("25P03"), lost, petcat.CodeServiceUnavailable},
-		{"a statement's error, then the end", &lostError{state("23505")}, statement, petcat.CodeInternalError},
-		{"connection lost", &lostError{io.ErrUnexpectedEOF}, lost, petcat.CodeServiceUnavailable},
-		{"wrapped", fmt.Errorf("commit: %w", &lostError{io.EOF}), lost, petcat.CodeServiceUnavailable},
+		{"a statement's error, then the end", &connError{state("23505"), lost}, statement, petcat.CodeInternalError},
+		{"connection lost", &connError{io.ErrUnexpectedEOF, lost}, lost, petcat.CodeServiceUnavailable},
+		{"wrapped", fmt.Errorf("commit: %w", &connError{io.EOF, lost}), lost, petcat.CodeServiceUnavailable},
 		{"too many connections", &pgconn.ConnectError{Config: &pgconn.Config{}}, unreachable, petcat.CodeServiceUnavailable},
-		{"no connection", &unreachableError{io.EOF}, unreachable, petcat.CodeServiceUnavailable},
-		{"no room", &unreachableError{errNoRoom}, unreachable, petcat.CodeServiceUnavailable},
+		{"no connection", &connError{io.EOF, unreachable}, unreachable, petcat.CodeServiceUnavailable},
+		{"no room", &connError{errNoRoom, unreachable}, unreachable, petcat.CodeServiceUnavailable},
 		{"of the domain", petcat.Errorf(petcat.CodeNotFound, "no"), statement, petcat.CodeNotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, connect := errors.AsType[*pgconn.ConnectError](tt.err); connect {
-				tt.err = &unreachableError{io.EOF} // its text needs an inner error
+				tt.err = &connError{io.EOF, unreachable} // its text needs an inner error
 			}
 			if got := severityOf(tt.err); got != tt.want {
 				t.Errorf("severity %d, want %d", got, tt.want)
@@ -94,10 +94,10 @@ func TestOnlyCallersCancel(t *testing.T) {
 		{"nothing ended", t.Context(), failed, []error{failed}, false},
 		{"the caller went away", stopped(nil), fmt.Errorf("timeout: %w", context.Canceled), nil, true},
 		{"no answer", stopped(errNoAnswer), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoAnswer}, false},
-		{"no answer but an error", stopped(errNoAnswer), failed, []error{errNoAnswer, failed}, false},
+		{"no answer but an error", stopped(errNoAnswer), failed, []error{errNoAnswer}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := translate(&lostError{because(tt.ctx, tt.err)}, "test")
+			err := translate(&connError{because(tt.ctx, tt.err), lost}, "test")
 			for _, want := range tt.is {
 				if !errors.Is(err, want) {
 					t.Errorf("%v is not %v", err, want)

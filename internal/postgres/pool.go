@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 		if s := p.Stat(); s.AcquiredConns() == s.MaxConns() {
 			err = fmt.Errorf("%w: %w", errNoRoom, err)
 		}
-		return &unreachableError{err}
+		return &connError{err, unreachable}
 	}
 	err = fn(ctx, c.Conn())
 	if !c.Conn().IsClosed() {
@@ -54,22 +53,17 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 	// connection. Its place in the pool is free for another one at once.
 	c.Hijack()
 	if err != nil {
-		err = &lostError{because(ctx, err)}
+		err = &connError{because(ctx, err), lost}
 	}
 	return err
 }
 
 // because adds why a context has ended, if it has, to an error that came of it.
-// Only a caller's end is a [context.Canceled]: what was cancelled because the
-// database did not answer was not interrupted.
 func because(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	switch {
-	case cause == nil || err == nil:
+	if cause == nil || err == nil {
 		return err
-	case errors.Is(err, context.Canceled) && !errors.Is(cause, context.Canceled):
-		return fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // as above
-	default:
-		return fmt.Errorf("%w: %w", cause, err)
 	}
+	// Only a caller's end is a [context.Canceled], not a database that did not answer.
+	return fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // as above
 }

@@ -24,6 +24,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -103,7 +104,6 @@ type Store struct {
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // ends the background
-	close      func()             // closes once
 }
 
 // Open connects to a database, and makes its schema, or brings it up to date if it
@@ -113,25 +113,20 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := config.ConnConfig.ConnectTimeout > 0
-	if !given {
-		config.ConnConfig.ConnectTimeout = defaultConnectTimeout
-	}
+	opening := cmp.Or(config.ConnConfig.ConnectTimeout, defaultConnectTimeout)
 	if o.patience == nil {
-		usual := newPatience(o.Serving, config.ConnConfig.ConnectTimeout)
+		usual := newPatience(o.Serving, opening)
 		o.patience = &usual
 	}
 	s := &Store{
 		clock: o.Clock, life: ctx, patience: o.patience, settings: o.patience.settings(), history: &history{gone: make(chan struct{})},
 		reads: breaker.New(o.Clock, pause), writes: breaker.New(o.Clock, pause),
 	}
-	m, err := s.prepare(ctx, config.ConnConfig, o)
+	m, err := s.prepare(ctx, config.ConnConfig, opening, o)
 	if err != nil {
 		return nil, explain(err, place(config.ConnConfig))
 	}
-	if o.Serving && !given {
-		config.ConnConfig.ConnectTimeout = o.patience.connect
-	}
+	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, o.patience.connect)
 	if err := s.connect(ctx, config, o); err != nil {
 		return nil, err
 	}
@@ -142,8 +137,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // prepare checks the server and the schema, on a connection of its own that prepares no
 // statements.
-func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, o Options) (m store.Meta, err error) {
+func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.Duration, o Options) (m store.Meta, err error) {
 	once := config.Copy()
+	once.ConnectTimeout = timeout
 	once.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c, err := pgx.ConnectConfig(ctx, once)
 	if err != nil {
@@ -206,23 +202,18 @@ func (s *Store) start(ctx context.Context, o Options) {
 	if o.Serving {
 		s.background.Go(func() { store.RunClean(ctx, o.Logger, s.Clean) })
 	}
-	s.close = sync.OnceFunc(s.shut)
 }
 
 // Close commits what is waiting and closes the connections. No other call may
 // follow or be under way.
 func (s *Store) Close() error {
-	s.close()
-	return nil
-}
-
-func (s *Store) shut() {
 	s.stop()
 	s.background.Wait()
 	s.group.Close()
 	for _, p := range s.pools() {
 		p.Close()
 	}
+	return nil
 }
 
 func (s *Store) pools() []pool { return []pool{s.readers, s.writers, s.creators, s.charges} }
