@@ -1,10 +1,24 @@
+// Package catalog is the read model of the API: the list of all categories, already
+// encoded, in id order. A list request takes the current [Snapshot] and writes its
+// bytes; it queries no database and encodes nothing. A page and a single category are
+// cut out of the same bytes.
+//
+// The bytes are kept in blocks, which never change. A create appends to the last one,
+// which is still open; a change or a deletion replaces the block that holds the
+// category. Either publishes a new snapshot, so no write encodes or compresses the
+// whole list again. Readers hold an immutable snapshot and take no lock.
+//
+// Every list contains every write that was acknowledged before it was asked for: an
+// embedded store hands over each commit before it acknowledges it; a store that several
+// nodes share is asked for what is new, once for all lists that wait ([Replica]). While
+// that store is unavailable, a Replica returns the list in memory, for
+// [ReplicaOptions.MaxStaleness] at most.
 package catalog
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,12 +36,8 @@ type Catalog struct {
 	dataset string
 	current atomic.Pointer[Snapshot]
 
-	mu       sync.Mutex
-	sealed   []*block        // guarded by mu; none is empty; snapshots share them up to their own length, so only appending may happen in place
-	open     elements        // guarded by mu; those behind the sealed ones; shared like them
-	size     int64           // guarded by mu; bytes in sealed and open
-	count    int64           // guarded by mu
-	revision petcat.Revision // guarded by mu; of the last change
+	mu   sync.Mutex
+	list list // guarded by mu
 }
 
 // New returns an empty catalog. The dataset's name becomes part of every ETag of the
@@ -35,7 +45,7 @@ type Catalog struct {
 // backup, is not taken for the same list.
 func New(dataset string) *Catalog {
 	c := &Catalog{dataset: dataset}
-	c.current.Store(&Snapshot{etags: newETags(dataset, 0)})
+	c.current.Store(newSnapshot(dataset, list{}))
 	return c
 }
 
@@ -48,19 +58,21 @@ func (c *Catalog) Current(context.Context, petcat.Revision) (list *Snapshot, age
 // Count returns how many categories the list has.
 func (c *Catalog) Count() int64 { return c.current.Load().Count() }
 
-// Load fills an empty catalog from a store.
-func (c *Catalog) Load(ctx context.Context, store interface {
+// source is a store to load a catalog from.
+type source interface {
 	EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error
-},
-) error {
+}
+
+// Load fills an empty catalog from a store.
+func (c *Catalog) Load(ctx context.Context, from source) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := store.EachCategory(ctx, func(category petcat.RevisedCategory) error {
-		c.revision = max(c.revision, category.Revision)
+	err := from.EachCategory(ctx, func(category petcat.RevisedCategory) error {
+		c.list.revision = max(c.list.revision, category.Revision)
 		if category.Deleted {
 			return nil
 		}
-		return c.append(category.Category)
+		return c.list.append(category.Category)
 	})
 	c.publish()
 	return err
@@ -73,78 +85,73 @@ func (c *Catalog) Apply(changes []petcat.RevisedCategory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range changes {
-		c.stage(change)
+		c.list.apply(change)
 	}
 	c.publish()
 }
 
-// stage makes a change, which readers see after publish. The caller holds mu.
-func (c *Catalog) stage(change petcat.RevisedCategory) {
-	if change.Revision <= c.revision {
+// publish makes the changes of the list visible to readers. The caller holds mu.
+func (c *Catalog) publish() {
+	if c.list.revision != c.current.Load().revision { // else the compressed forms stay
+		c.current.Store(newSnapshot(c.dataset, c.list))
+	}
+}
+
+// list is the list as of one revision. A copy stays what it is while the original changes:
+// they share only what is never changed in place.
+type list struct {
+	revision petcat.Revision // of the last change
+	count    int64
+	bytes    int64    // of the sealed and the open elements
+	sealed   []*block // none is empty
+	open     elements // those behind the sealed ones; empty only if the list is
+}
+
+// apply makes a change that the list does not have.
+func (l *list) apply(change petcat.RevisedCategory) {
+	if change.Revision <= l.revision {
 		return
 	}
 	var err error
 	switch {
 	case change.Deleted:
-		err = c.edit(change.ID, nil)
-	case c.follows(change.ID):
-		err = c.append(change.Category)
+		err = l.edit(change.ID, nil)
+	case l.open.last() < change.ID:
+		err = l.append(change.Category)
 	default:
-		err = c.edit(change.ID, &change.Category)
+		err = l.edit(change.ID, &change.Category)
 	}
 	if err != nil {
 		// The domain accepts no category that cannot be encoded. Without it, the
 		// list would lack a durable category.
 		panic(err)
 	}
-	c.revision = change.Revision
+	l.revision = change.Revision
 }
 
-// follows reports whether an id is larger than all that the list has. The caller
-// holds mu.
-func (c *Catalog) follows(id petcat.CategoryID) bool {
-	last := c.open
-	if last.count() == 0 && len(c.sealed) > 0 {
-		last = c.sealed[len(c.sealed)-1].elements
+// append encodes one category at the end of the list.
+func (l *list) append(category petcat.Category) error {
+	if len(l.open.data) >= blockSize {
+		l.sealed = append(l.sealed, newBlock(l.open.clone()))
+		l.open = elements{}
 	}
-	return last.count() == 0 || last.id(last.count()-1) < id
-}
-
-// append encodes one category at the end of the list. The caller holds mu.
-func (c *Catalog) append(category petcat.Category) error {
-	if len(c.open.data) >= blockSize {
-		c.seal()
-	}
-	before := len(c.open.data)
-	separator := byte(',')
-	if c.count == 0 {
-		separator = '['
-	}
-	data, err := AppendCategory(append(c.open.data, separator), category)
+	before := len(l.open.data)
+	data, err := AppendCategory(l.open.data, category)
 	if err != nil {
 		return fmt.Errorf("catalog: category %d: %w", category.ID, err)
 	}
-	c.open = elements{data, append(c.open.starts, uint32(before+1))} // #nosec G115 -- a block is far smaller
-	c.size += int64(len(data) - before)
-	c.count++
+	l.open = elements{append(data, ','), append(l.open.starts, uint32(before))} // #nosec G115 -- a block is far smaller
+	l.bytes += int64(len(l.open.data) - before)
+	l.count++
 	return nil
 }
 
-// seal makes the open elements a block. The caller holds mu.
-func (c *Catalog) seal() {
-	c.sealed = append(c.sealed, newBlock(elements{slices.Clone(c.open.data), slices.Clone(c.open.starts)}))
-	c.open = elements{}
-}
-
 // edit replaces the category with this id, inserts it if there is none, or removes it if the
-// new one is nil. The caller holds mu.
-func (c *Catalog) edit(id petcat.CategoryID, category *petcat.Category) error {
-	at := sort.Search(len(c.sealed), func(i int) bool { return c.sealed[i].last() >= id })
-	stretch := c.open
-	if at < len(c.sealed) {
-		stretch = c.sealed[at].elements
-	}
-	i, found := stretch.find(id)
+// new one is nil.
+func (l *list) edit(id petcat.CategoryID, category *petcat.Category) error {
+	at := min(l.behind(id-1), len(l.sealed))
+	before := l.stretch(at)
+	i, found := before.find(id)
 	if category == nil && !found {
 		return nil
 	}
@@ -155,64 +162,13 @@ func (c *Catalog) edit(id petcat.CategoryID, category *petcat.Category) error {
 			return fmt.Errorf("catalog: category %d: %w", id, err)
 		}
 	}
-	edited := stretch.splice(i, found, object)
-	c.size += int64(len(edited.data) - len(stretch.data))
-	c.count += int64(edited.count() - stretch.count())
-	if at < len(c.sealed) {
-		c.replace(at, edited)
-	} else {
-		c.open = edited
+	after := before.splice(i, found, object)
+	l.bytes += int64(len(after.data) - len(before.data))
+	l.count += int64(len(after.starts) - len(before.starts))
+	if at < len(l.sealed) {
+		l.sealed = slices.Concat(l.sealed[:at], after.blocks(), l.sealed[at+1:])
+	} else if l.open = after; len(after.starts) == 0 && at > 0 {
+		l.open, l.sealed = l.sealed[at-1].clone(), slices.Clone(l.sealed[:at-1])
 	}
-	c.bracket()
 	return nil
-}
-
-// replace replaces a block by its new elements: by no block if there are none, by two blocks
-// if they are many. The caller holds mu.
-func (c *Catalog) replace(at int, with elements) {
-	var blocks []*block
-	switch {
-	case with.count() == 0:
-	case len(with.data) > 2*blockSize && with.count() > 1:
-		half := with.count() / 2
-		first := elements{with.data[:with.end(half-1)], with.starts[:half]}
-		blocks = []*block{newBlock(first), newBlock(with.from(half))}
-	default:
-		blocks = []*block{newBlock(with)}
-	}
-	c.sealed = slices.Concat(c.sealed[:at], blocks, c.sealed[at+1:])
-}
-
-// bracket makes sure that the list begins with its bracket, after its first element has
-// changed. The caller holds mu.
-func (c *Catalog) bracket() {
-	first := c.open
-	if len(c.sealed) > 0 {
-		first = c.sealed[0].elements
-	}
-	if first.count() == 0 || first.data[0] == '[' {
-		return
-	}
-	first.data = slices.Clone(first.data)
-	first.data[0] = '['
-	if len(c.sealed) > 0 {
-		c.sealed = slices.Concat([]*block{newBlock(first)}, c.sealed[1:])
-	} else {
-		c.open = first
-	}
-}
-
-// publish makes the staged changes visible to readers. The caller holds mu.
-func (c *Catalog) publish() {
-	if c.revision == c.current.Load().revision {
-		return // so that the compressed forms of the snapshot stay
-	}
-	c.current.Store(&Snapshot{
-		etags:    newETags(c.dataset, c.revision),
-		revision: c.revision,
-		count:    c.count,
-		size:     c.size,
-		sealed:   c.sealed,
-		open:     c.open,
-	})
 }

@@ -56,15 +56,29 @@ type block struct {
 	crc   uint32 // CRC-32 of data
 	shift uint32 // makes room for data in the CRC-32 of what precedes it
 
-	deflate, zstd struct {
-		once sync.Once
-		data []byte
-	}
+	encoded [encodings]func() []byte
 }
 
 // newBlock returns a block of elements; there is one at least.
 func newBlock(e elements) *block {
-	return &block{elements: e, crc: crc32.ChecksumIEEE(e.data), shift: crcShift(len(e.data))}
+	b := &block{elements: e, crc: crc32.ChecksumIEEE(e.data), shift: crcShift(len(e.data))}
+	for e := range encodings {
+		b.encoded[e] = sync.OnceValue(func() []byte { return Encoding(e).piece(b.data) })
+	}
+	return b
+}
+
+// piece returns a part of a body. Of gzip it is one of a deflate stream, of zstd a frame of
+// its own: a body may hold several (RFC 8878, section 3.1).
+func (e Encoding) piece(data []byte) []byte {
+	switch e {
+	case Gzip:
+		return deflate(data, false)
+	case Zstd:
+		return compressZstd(data)
+	default:
+		return data
+	}
 }
 
 // gzipHeader begins a gzip member (RFC 1952): deflate, no name, no time,
@@ -76,32 +90,29 @@ var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} //nolint:gocheckn
 // with an empty window and ended on a byte boundary (a sync flush), so they may
 // be joined.
 
-// deflated returns the block as a piece of a deflate stream.
-func (b *block) deflated() []byte {
-	b.deflate.once.Do(func() { b.deflate.data = deflate(nil, b.data, false) })
-	return b.deflate.data
-}
-
 // gzipEnd returns the last piece of the stream, and the trailer of the member: CRC-32
 // and length (modulo 2^32) of the whole list.
 func gzipEnd(before []*block, tail []byte) []byte {
 	var crc uint32
 	size := len(tail)
+	if len(before) > 0 {
+		crc = crc32.ChecksumIEEE([]byte(begin))
+		size += len(begin)
+	}
 	for _, b := range before {
 		crc = crcMultiply(crc, b.shift) ^ b.crc
 		size += len(b.data)
 	}
-	end := deflate(nil, tail, true)
-	end = binary.LittleEndian.AppendUint32(end, crc32.Update(crc, crc32.IEEETable, tail))
+	end := binary.LittleEndian.AppendUint32(deflate(tail, true), crc32.Update(crc, crc32.IEEETable, tail))
 	return binary.LittleEndian.AppendUint32(end, uint32(size)) // #nosec G115 -- RFC 1952 counts modulo 2^32
 }
 
-// deflate appends data, compressed, to dst.
-func deflate(dst, data []byte, final bool) []byte {
-	out := bytes.NewBuffer(dst)
+// deflate compresses data.
+func deflate(data []byte, final bool) []byte {
+	var out bytes.Buffer
 	w := deflateWriters.Get().(*flate.Writer)
 	defer deflateWriters.Put(w)
-	w.Reset(out)
+	w.Reset(&out)
 	_, err := w.Write(data)
 	if err == nil && final {
 		err = w.Close()
@@ -125,13 +136,6 @@ var deflateWriters = sync.Pool{New: func() any { //nolint:gochecknoglobals // ho
 	return w
 }}
 
-// zstandard returns the block as a frame of its own. A body may hold several
-// (RFC 8878, section 3.1).
-func (b *block) zstandard() []byte {
-	b.zstd.once.Do(func() { b.zstd.data = compressZstd(b.data) })
-	return b.zstd.data
-}
-
 // zstdEncoders holds idle encoders: making one costs more than most uses.
 var zstdEncoders = sync.Pool{New: func() any { //nolint:gochecknoglobals // holds nothing that anybody would miss
 	// One goroutine: the work is done for a waiting request already. A small
@@ -148,4 +152,43 @@ func compressZstd(data []byte) []byte {
 	w := zstdEncoders.Get().(*zstd.Encoder)
 	defer zstdEncoders.Put(w)
 	return w.EncodeAll(data, nil)
+}
+
+// A CRC-32 is the remainder of a polynomial over GF(2). That of two texts, one behind the
+// other, follows from theirs: the first is multiplied by x to the number of the second's
+// bits, and the second is added. Bits are in the order of RFC 1952: the highest bit of a
+// number is the coefficient of x^0.
+
+const (
+	crcPolynomial = 0xedb88320
+	crcOne        = 1 << 31     // the polynomial 1
+	crcByte       = crcOne >> 8 // x^8: the room of one byte
+)
+
+// crcMultiply returns the product of two remainders.
+func crcMultiply(a, b uint32) uint32 {
+	var product uint32
+	for ; a != 0; a <<= 1 {
+		if a&crcOne != 0 {
+			product ^= b
+		}
+		if b&1 != 0 {
+			b = b>>1 ^ crcPolynomial
+		} else {
+			b >>= 1
+		}
+	}
+	return product
+}
+
+// crcShift returns what the CRC-32 of a text is multiplied by when so many bytes follow.
+func crcShift(bytes int) uint32 {
+	shift, power := uint32(crcOne), uint32(crcByte)
+	for ; bytes > 0; bytes >>= 1 {
+		if bytes&1 != 0 {
+			shift = crcMultiply(shift, power)
+		}
+		power = crcMultiply(power, power)
+	}
+	return shift
 }

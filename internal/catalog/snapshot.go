@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 
@@ -10,21 +9,21 @@ import (
 
 // Snapshot is the list as of one revision. It never changes.
 type Snapshot struct {
-	etags    [encodings]string
-	revision petcat.Revision
-	count    int64
-	size     int64
-	sealed   []*block
-	open     elements
+	list
 
-	representations [encodings]struct {
-		once  sync.Once
-		value *Representation
+	etags           [encodings]string
+	tail            func() []byte
+	representations [encodings]func() *Representation
+}
+
+func newSnapshot(dataset string, l list) *Snapshot {
+	s := &Snapshot{list: l}
+	s.tail = sync.OnceValue(s.makeTail)
+	for e := range encodings {
+		s.etags[e] = `"` + dataset + "-" + strconv.FormatInt(int64(l.revision), 10) + Encoding(e).suffix() + `"`
+		s.representations[e] = sync.OnceValue(func() *Representation { return s.represent(Encoding(e)) })
 	}
-	last struct {
-		once  sync.Once
-		value []byte
-	}
+	return s
 }
 
 // Representation is a snapshot as it goes over the wire in one encoding. The
@@ -45,74 +44,57 @@ func (s *Snapshot) Revision() petcat.Revision { return s.revision }
 func (s *Snapshot) Count() int64 { return s.count }
 
 // Size returns the bytes of the list as JSON.
-func (s *Snapshot) Size() int64 {
-	if s.count == 0 {
-		return int64(len("[]"))
-	}
-	return s.size + int64(len("]"))
-}
+func (s *Snapshot) Size() int64 { return max(s.bytes, 1) + 1 }
 
 // Representation returns the list in an encoding. The first caller of each
 // encoding does the work for all others; of a long list, that work is the last
 // block alone.
-func (s *Snapshot) Representation(e Encoding) *Representation {
-	slot := &s.representations[e]
-	slot.once.Do(func() {
-		r := &Representation{Parts: s.parts(e), ContentEncoding: e.header()}
-		for _, part := range r.Parts {
-			r.Size += int64(len(part))
-		}
-		r.ETag = []string{s.ETags()[e]}
-		r.ContentLength = []string{strconv.FormatInt(r.Size, 10)}
-		slot.value = r
-	})
-	return slot.value
+func (s *Snapshot) Representation(e Encoding) *Representation { return s.representations[e]() }
+
+func (s *Snapshot) represent(e Encoding) *Representation {
+	r := &Representation{Parts: s.parts(e), ContentEncoding: e.header(), ETag: []string{s.etags[e]}}
+	for _, part := range r.Parts {
+		r.Size += int64(len(part))
+	}
+	r.ContentLength = []string{strconv.FormatInt(r.Size, 10)}
+	return r
 }
 
 // ETags returns the strong validators by encoding: two bodies with the same one
 // are equal byte for byte. Nobody may change them.
 func (s *Snapshot) ETags() []string { return s.etags[:] }
 
-// newETags returns the validators of a revision of the list.
-func newETags(dataset string, revision petcat.Revision) (etags [encodings]string) {
-	for e := range etags {
-		etags[e] = `"` + dataset + "-" + strconv.FormatInt(int64(revision), 10) + Encoding(e).suffix() + `"`
+// makeTail returns the open elements and the end of the list, in one piece. Of a short list,
+// it is all of it, so that it is written at once.
+func (s *Snapshot) makeTail() []byte {
+	var tail []byte
+	if len(s.sealed) == 0 {
+		tail = append(tail, begin...)
 	}
-	return etags
+	if s.count == 0 {
+		return append(tail, ']')
+	}
+	tail = append(tail, s.open.data...)
+	tail[len(tail)-1] = ']' // instead of the last comma
+	return tail
 }
 
-// tail returns the open block and the end of the list, in one piece, so that a
-// short list is written at once.
-func (s *Snapshot) tail() []byte {
-	s.last.once.Do(func() {
-		if s.count == 0 {
-			s.last.value = []byte("[]")
-			return
-		}
-		s.last.value = slices.Concat(s.open.data, []byte("]"))
-	})
-	return s.last.value
-}
+// begin is what a list begins with, before its first block.
+const begin = "["
 
 // parts returns the body in an encoding.
-func (s *Snapshot) parts(e Encoding) [][]byte {
-	var parts [][]byte
-	switch e {
-	case Gzip:
+func (s *Snapshot) parts(e Encoding) (parts [][]byte) {
+	if e == Gzip {
 		parts = append(parts, gzipHeader)
-		for _, b := range s.sealed {
-			parts = append(parts, b.deflated())
-		}
-		return append(parts, gzipEnd(s.sealed, s.tail()))
-	case Zstd:
-		for _, b := range s.sealed {
-			parts = append(parts, b.zstandard())
-		}
-		return append(parts, compressZstd(s.tail()))
-	default:
-		for _, b := range s.sealed {
-			parts = append(parts, b.data)
-		}
-		return append(parts, s.tail())
 	}
+	if len(s.sealed) > 0 {
+		parts = append(parts, e.piece([]byte(begin)))
+	}
+	for _, b := range s.sealed {
+		parts = append(parts, b.encoded[e]())
+	}
+	if e == Gzip {
+		return append(parts, gzipEnd(s.sealed, s.tail()))
+	}
+	return append(parts, e.piece(s.tail()))
 }
