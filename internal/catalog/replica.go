@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,15 @@ import (
 	"petcat/internal/clock"
 )
 
-// ReplicaOptions says how a [Replica] works. All fields are required.
+// ReplicaOptions says how a [Replica] works. All fields are required but Timeout.
 type ReplicaOptions struct {
 	Feed   petcat.CategoryFeed
 	Clock  clock.Clock
 	Logger *slog.Logger
 	// MaxStaleness is how old a list may be while the feed fails; 0 forbids it.
 	MaxStaleness time.Duration
+	// Timeout is how long a query may take, and a list wait for one; 0: 2 s.
+	Timeout time.Duration
 }
 
 // Replica is a catalog for nodes that share a store: each list contains every write that
@@ -58,18 +61,15 @@ type query struct {
 	err  error         // set before done is closed
 }
 
-const (
-	// queryTimeout is how long a query may take, and a list wait for one.
-	queryTimeout = 2 * time.Second
-	// awayTimeout is how long a list waits while the last query failed: a store that does
-	// not answer must not delay each list.
-	awayTimeout = 250 * time.Millisecond
-)
+// awayTimeout is how long a list waits while the last query failed: a store that does not
+// answer must not delay each list.
+const awayTimeout = 250 * time.Millisecond
 
 var errSlow = errors.New("the store does not answer")
 
 // NewReplica returns a catalog that holds nothing yet: call Load. Close ends it.
 func NewReplica(ctx context.Context, c *Catalog, o ReplicaOptions) *Replica {
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	r := &Replica{catalog: c, o: o}
 	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	return r
@@ -154,7 +154,7 @@ func (r *Replica) join() (*query, time.Duration) {
 	if r.failed != nil {
 		return r.next, awayTimeout
 	}
-	return r.next, queryTimeout
+	return r.next, r.o.Timeout
 }
 
 // ask sends queries as long as a list waits for one.
@@ -180,7 +180,7 @@ func (r *Replica) ask() {
 // later. The changes before a failure stay, so a node that is far behind catches up with
 // each query.
 func (r *Replica) catchUp() error {
-	ctx, cancel := context.WithTimeout(r.life, queryTimeout)
+	ctx, cancel := context.WithTimeout(r.life, r.o.Timeout)
 	defer cancel()
 	r.catalog.mu.Lock()
 	after := r.catalog.list.revision
