@@ -46,6 +46,7 @@ type Response struct {
 // sent as JSON, and the response is decoded into out, unless they are nil. The Response is
 // nil if the last request got none.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) (*Response, error) {
+	path = "/" + strings.TrimLeft(path, "/")
 	r := &call{Client: c, method: method, url: c.base.String() + path}
 	r.path, _, _ = strings.Cut(path, "?")
 	var err error
@@ -158,12 +159,11 @@ func (r *call) enter(ctx context.Context) (*pass, error) {
 // failed returns the error of a call: why is the reason that it ended, last the error of its
 // last request before that, or nil.
 func (r *call) failed(why, last error) error {
+	if isStatus(why, http.StatusTooManyRequests) && isStatus(last, http.StatusTooManyRequests) {
+		why, last = last, nil // the same from the service itself
+	}
 	err := fmt.Errorf("petcat: %s %s: %w", r.method, r.base.Path+r.path, why)
-	switch {
-	case last == nil:
-	case isStatus(why, http.StatusTooManyRequests) && isStatus(last, http.StatusTooManyRequests):
-		err = fmt.Errorf("petcat: %s %s: %w", r.method, r.base.Path+r.path, last) // the same from the service itself
-	default:
+	if last != nil {
 		err = fmt.Errorf("%w; the last request: %w", err, last)
 	}
 	if r.unknown() && r.method != http.MethodGet {
@@ -199,19 +199,21 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 	defer func() { _ = answer.Body.Close() }() // the body was already read
 	res := newResponse(answer)
 	r.log(ctx, slog.LevelDebug, "response", slog.Int("status", res.Status), slog.String("request_id", res.RequestID))
+	// An answer to a key that is not known, or could not be checked, has limits of an address.
 	known := res.Limits.Limit > 0 && res.Status != http.StatusUnauthorized && res.Status < http.StatusInternalServerError
-	if known && !(res.Status == http.StatusTooManyRequests && pass == nil) { // else they are not those of the account
-		r.limits.Store(&res.Limits)
-	}
 	if res.Status == http.StatusTooManyRequests {
 		e := readError(answer, res)
 		if e.RetryAfter == 0 && res.Limits.Limit > 0 {
 			e.RetryAfter = max(res.Limits.ends.Sub(now()), 0)
 		}
+		if known && pass != nil && e.Code != CodeTooManyFailedAttempts {
+			r.limits.Store(&res.Limits)
+		}
 		pass.refused(e)
 		return res, e
 	}
 	if known {
+		r.limits.Store(&res.Limits)
 		pass.answered(res.Limits)
 	} else {
 		pass.unanswered()

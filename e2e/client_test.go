@@ -3,6 +3,9 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	client "petcat/client"
@@ -52,6 +55,41 @@ func TestClient(t *testing.T) {
 	}
 	if listed != writers*each {
 		t.Errorf("all pages have %d categories", listed)
+	}
+	n.stop()
+}
+
+// TestClientProgram runs the first program of the SDK's README while the server is killed and
+// restarted: it creates each category once.
+func TestClientProgram(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../client/README.md")
+	must(t, err)
+	_, rest, _ := strings.Cut(string(readme), "```go\n")
+	source, _, _ := strings.Cut(rest, "```\n")
+	place := directory(t)
+	k := newKey(t, place, "acme", unlimited...)
+	n := serve(t, place)
+	front := newDoor(t, n)
+	cmd := exec.Command("go", "run", writeFile(t, "main.go", source))
+	cmd.Dir = ".." // where go.mod says where the SDK is
+	cmd.Env = append(os.Environ(), "PETCAT_URL="+front.url(), "PETCAT_API_KEY="+k.Key)
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
+	must(t, cmd.Start())
+	eventually(t, "there are categories", func() bool { return len(n.categories(k.Key)) > 20 })
+	n.kill()
+	n = serve(t, place)
+	front.behind.Store(n)
+	if err := cmd.Wait(); err != nil || output.String() != "error: <nil>\n" {
+		t.Errorf("it says %q, %v", output.String(), err)
+	}
+	names := map[string]bool{}
+	for _, c := range n.categories(k.Key) {
+		names[c.Name] = true
+	}
+	if all := n.categories(k.Key); len(all) != 100 || len(names) != 100 {
+		t.Errorf("there are %d categories with %d names", len(all), len(names))
 	}
 	n.stop()
 }
