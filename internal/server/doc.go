@@ -12,5 +12,5 @@
 // request.
 // [Node.Run] returns with an error when a listener failed, when the embedded database can
 // no longer be written safely, and when PostgreSQL does not continue what the node has read
-// of it (decision 0023). What is in the store is then correct, and a restart reads it.
+// of it (decision 0005). What is in the store is then correct, and a restart reads it.
 package server
