@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"petcat"
+	"petcat/internal/pages"
 )
 
 // auditView is a page of the audit log, the newest entry first.
@@ -21,7 +22,7 @@ func audit(x *exchange) error {
 		if err := x.aboutWhom(&q, v.About); petcat.CodeOf(err) == petcat.CodeInternalError {
 			return err
 		} else if err != nil {
-			x.problem = sentence(petcat.Public(err).Message)
+			x.problem = pages.Sentence(petcat.Public(err).Message)
 		}
 	}
 	v.Paged = q.Before != 0

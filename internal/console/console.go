@@ -27,6 +27,7 @@ import (
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
+	"petcat/internal/pages"
 	"petcat/internal/ratelimit"
 )
 
@@ -103,7 +104,7 @@ const base = "/console/"
 
 // New returns the console.
 func New(o Options) *Console {
-	c := &Console{Options: o, mux: http.NewServeMux(), pages: loadPages(), origins: http.NewCrossOriginProtection()}
+	c := &Console{Options: o, mux: http.NewServeMux(), pages: pages.Load(embedded, base), origins: http.NewCrossOriginProtection()}
 	c.routes()
 	return c
 }
@@ -169,7 +170,9 @@ func (c *Console) routes() {
 	c.handle("POST sign-in", signIn)
 	c.handle("POST sign-out", signedIn(signOut))
 	c.handle("POST sign-out-everywhere", signedIn(signOutEverywhere))
-	c.serveFiles()
+	for name, file := range pages.Files() {
+		c.mux.Handle("GET "+base+"files/"+name, file)
+	}
 }
 
 // handle registers a handler for a method and a path below [base].

@@ -10,6 +10,7 @@ import (
 
 	"petcat"
 	"petcat/internal/httpapi"
+	"petcat/internal/pages"
 )
 
 // exchange is one request and its answer.
@@ -32,15 +33,7 @@ const maxForm = 256 << 10
 
 // ServeHTTP implements [http.Handler].
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", contentSecurityPolicy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Other origins get no referrer. The stricter no-referrer would also remove the Origin
-	// from the console's own forms, which could then not be distinguished from those of
-	// other sites.
-	h.Set("Referrer-Policy", "same-origin")
+	pages.Secure(w.Header())
 	x := &exchange{Console: c, w: w, r: r}
 	switch {
 	case !c.OwnName(HostOf(r.Host)):
@@ -52,10 +45,6 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.mux.ServeHTTP(w, r)
 	}
 }
-
-// contentSecurityPolicy allows our own files and forms, and nothing else.
-const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // serve lets a handler answer.
 func (c *Console) serve(w http.ResponseWriter, r *http.Request, h handle) {
@@ -107,13 +96,7 @@ func (x *exchange) goTo(path, done string) error {
 	if done != "" {
 		path += "?done=" + url.QueryEscape(done)
 	}
-	x.w.Header().Set("Cache-Control", "no-store")
-	if x.r.Header.Get("HX-Request") != "" { // htmx would follow a redirect itself, and show the answer in a part of the page
-		x.w.Header().Set("HX-Redirect", base+path)
-		x.w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	http.Redirect(x.w, x.r, base+path, http.StatusSeeOther)
+	pages.Redirect(x.w, x.r, base+path)
 	return nil
 }
 
@@ -147,19 +130,11 @@ func withForm(page, change handle) handle {
 func (x *exchange) again(err error, page handle) error {
 	switch petcat.CodeOf(err) {
 	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
-		x.problem = sentence(petcat.Public(err).Message)
+		x.problem = pages.Sentence(petcat.Public(err).Message)
 		return page(x)
 	default:
 		return err
 	}
-}
-
-// sentence returns a message as a sentence.
-func sentence(message string) string {
-	if message == "" {
-		return ""
-	}
-	return capitalised(message) + "."
 }
 
 // fail answers with an error.
@@ -171,7 +146,7 @@ func (x *exchange) fail(err error) {
 		x.Logger.ErrorContext(x.r.Context(), "a page of the console failed", "method", x.r.Method, "path", x.r.URL.Path, "error", err)
 	}
 	x.problem = ""
-	x.respond(status, "error", view{Title: http.StatusText(status), Data: sentence(message)})
+	x.respond(status, "error", view{Title: http.StatusText(status), Data: pages.Sentence(message)})
 }
 
 // notFoundPage returns the error for an address without a page.

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"petcat"
+	"petcat/internal/pages"
 )
 
 // Span is how far back a chart goes.
@@ -219,10 +220,10 @@ func past(part Part, steps []Step) partView {
 				continue // before this node was started
 			}
 			if piece.State == "unknown" {
-				piece = pastView{"healthy", when(s.End)}
+				piece = pastView{"healthy", pages.When(s.End)}
 			}
 			if slices.Contains(s.Unhealthy, part.Name) {
-				piece = pastView{"unhealthy", when(s.End) + ": unhealthy"}
+				piece = pastView{"unhealthy", pages.When(s.End) + ": unhealthy"}
 			}
 		}
 		v.Past = append(v.Past, piece)

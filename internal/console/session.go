@@ -7,6 +7,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clientnet"
+	"petcat/internal/pages"
 )
 
 // SignInLink returns the link that an operator signs in with. The token is in the
@@ -18,24 +19,15 @@ func SignInLink(url string, token petcat.Secret) string {
 // FailuresPerMinute is how many failed attempts to sign in an address may make in a minute.
 const FailuresPerMinute = 10
 
-// cookieName returns the name of the cookie. A browser takes one that begins with __Host-
-// by TLS only, for this host alone, and from no other host.
+// cookieName returns the name of the cookie, which has the deployment's in it: cookies know no
+// ports, so two consoles on one host would end each other's sessions.
 func (c *Console) cookieName() string {
-	if c.Secure {
-		return "__Host-petcat-console-" + c.Deployment
-	}
-	return "petcat-console-" + c.Deployment
+	return pages.CookieName("petcat-console-"+c.Deployment, c.Secure)
 }
 
-// setCookie sets the cookie for a time, or removes it.
+// setCookie sets the cookie for a time; 0 removes it.
 func (x *exchange) setCookie(token string, life time.Duration) {
-	http.SetCookie(x.w, &http.Cookie{ //nolint:gosec // without TLS only on the loopback
-		Name: x.cookieName(), Value: token, Path: "/", MaxAge: int(life.Seconds()),
-		Secure: x.Secure, HttpOnly: true,
-		// Not strict: a link to a page, as in an alert, then works for whoever is signed in.
-		// Nothing that a link can open changes anything.
-		SameSite: http.SameSiteLaxMode,
-	})
+	http.SetCookie(x.w, pages.Cookie("petcat-console-"+x.Deployment, token, x.Secure, life))
 }
 
 // signedIn returns a handler that needs a session. It redirects other requests to the page
@@ -126,7 +118,7 @@ func signIn(x *exchange) error {
 func (x *exchange) signInFailed(from netip.Addr, err error) error {
 	x.Failures.Take(clientnet.Of(from))
 	x.Logger.WarnContext(x.r.Context(), "an attempt to sign in to the console failed", "address", from)
-	x.problem = sentence(petcat.Public(err).Message)
+	x.problem = pages.Sentence(petcat.Public(err).Message)
 	return x.renderAs(http.StatusForbidden, "sign-in", view{Title: "Sign in"})
 }
 
@@ -139,7 +131,7 @@ func signOut(x *exchange) error {
 	if err := x.Store.SignOut(x.r.Context(), x.token); err != nil {
 		return err
 	}
-	x.setCookie("", -time.Second)
+	x.setCookie("", 0)
 	return x.goTo("sign-in", "")
 }
 
@@ -147,6 +139,6 @@ func signOutEverywhere(x *exchange) error {
 	if _, err := x.Store.SignOutEverywhere(x.r.Context(), x.actor(), x.session.Operator); err != nil {
 		return err
 	}
-	x.setCookie("", -time.Second)
+	x.setCookie("", 0)
 	return x.goTo("sign-in", "")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/pages"
 	usagehistory "petcat/internal/usage"
 )
 
@@ -85,7 +86,7 @@ func (x *exchange) usageDays(q petcat.UsageQuery, ago time.Duration) (from, to t
 		if next := q.Step + 1; next <= petcat.UsageByDay {
 			longer = "; " + next.String() + "s go back further"
 		}
-		return from, to, petcat.Errorf(petcat.CodeInvalidField, "the time asked for must not begin before %s, because earlier %ss are no longer kept%s", when(since), q.Step, longer)
+		return from, to, petcat.Errorf(petcat.CodeInvalidField, "the time asked for must not begin before %s, because earlier %ss are no longer kept%s", pages.When(since), q.Step, longer)
 	}
 	return from, to, nil
 }

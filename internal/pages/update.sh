@@ -2,9 +2,9 @@
 # Puts the files of a release of htmx and of uPlot into assets/, as they are in their npm
 # packages, whose checksums npm verifies:
 #
-#   internal/console/update.sh 2.0.8 1.6.32
+#   internal/pages/update.sh 2.0.8 1.6.32
 #
-# Afterwards: run the tests, look at the console, and commit assets/ whole.
+# Afterwards: run the tests, look at the pages, and commit assets/ whole.
 set -euo pipefail
 
 htmx=${1:?"name the version of htmx.org, such as 2.0.8"}
