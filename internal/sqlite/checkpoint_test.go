@@ -31,10 +31,7 @@ func left(t *testing.T) (dir string) {
 // reader holds a snapshot of a database, as petcat backup does, until it is closed.
 func reader(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := open(path, "ro", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := open(path, "ro", 1)
 	t.Cleanup(func() { _ = db.Close() })
 	for _, query := range []string{"BEGIN", "SELECT * FROM counter"} {
 		if _, err := db.ExecContext(t.Context(), query); err != nil {

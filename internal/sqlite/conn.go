@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -24,16 +23,13 @@ const (
 // idle: a new one costs a read of the schema. mode is rw or ro; a read-only connection also
 // does not write when it is closed. SQLite forgets settings with the connection, so they are
 // part of the name that each is opened by.
-func open(path, mode string, n int, settings ...string) (*sql.DB, error) {
+func open(path, mode string, n int, settings ...string) *sql.DB {
 	query := url.Values{"mode": {mode}, "_pragma": settings, "_txlock": {"immediate"}}
 	name := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}
-	db, err := sql.Open("sqlite", name.String())
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: name of the database: %w", err)
-	}
+	db, _ := sql.Open("sqlite", name.String()) // only an unknown driver is an error
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
-	return db, nil
+	return db
 }
 
 // settings are those of a connection to a database that others may use; it waits so long
@@ -45,10 +41,11 @@ func settings(wait time.Duration) []string {
 	}
 }
 
-// statements is what runs statements: the readers, or the writer in its transaction.
+// statements is what runs statements: the readers, a file's connection, or a transaction.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
 // conn implements [store.Conn].
@@ -66,86 +63,54 @@ func (c conn) Exec(query string, args ...any) (int64, error) {
 }
 
 func (c conn) ExecEach(query string, rows [][]any) error {
-	for _, args := range rows {
-		if _, err := c.Exec(query, args...); err != nil {
+	return c.prepared(query, rows, func(stmt *sql.Stmt, i int) error {
+		_, err := stmt.ExecContext(c.ctx, rows[i]...)
+		return err
+	})
+}
+
+func (c conn) Query(row func(store.Scan) error, query string, args ...any) error {
+	rows, err := c.QueryContext(c.ctx, query, args...)
+	return eachRow(row, rows, err)
+}
+
+func (c conn) QueryEach(row func(i int, scan store.Scan) error, query string, args [][]any) error {
+	return c.prepared(query, args, func(stmt *sql.Stmt, i int) error {
+		rows, err := stmt.QueryContext(c.ctx, args[i]...)
+		return eachRow(func(scan store.Scan) error { return row(i, scan) }, rows, err)
+	})
+}
+
+// prepared prepares a statement, and runs it for each row of arguments.
+func (c conn) prepared(query string, args [][]any, run func(stmt *sql.Stmt, i int) error) error {
+	if len(args) == 0 {
+		return nil
+	}
+	stmt, err := c.PrepareContext(c.ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stmt.Close() }()
+	for i := range args {
+		if err := run(stmt, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c conn) QueryRow(query string, args []any, into ...any) (found bool, err error) {
-	err = c.Query(func(scan store.Scan) error {
-		if found {
-			return nil
-		}
-		found = true
-		return scan(into...)
-	}, query, args...)
-	return found && err == nil, err
-}
-
-func (c conn) Query(row func(store.Scan) error, query string, args ...any) (err error) {
-	rows, err := c.QueryContext(c.ctx, query, args...)
+// eachRow calls row for every row of a result, and closes it.
+func eachRow(row func(store.Scan) error, rows *sql.Rows, err error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
-}
-
-func (c conn) QueryEach(row func(i int, scan store.Scan) error, query string, args [][]any) error {
-	for i, values := range args {
-		if err := c.Query(func(scan store.Scan) error { return row(i, scan) }, query, values...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// prepared implements [statements] on the writer's connection, and prepares each once. The
-// texts are constants, so there are few.
-type prepared struct {
-	on    *sql.Conn
-	texts map[string]*sql.Stmt
-}
-
-func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, err := p.prepare(ctx, query) //nolint:sqlclosecheck // closed with its connection
-	if err != nil {
-		return nil, err
-	}
-	return stmt.ExecContext(ctx, args...)
-}
-
-func (p prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := p.prepare(ctx, query) //nolint:sqlclosecheck // closed with its connection
-	if err != nil {
-		return nil, err
-	}
-	return stmt.QueryContext(ctx, args...)
-}
-
-func (p prepared) prepare(ctx context.Context, query string) (stmt *sql.Stmt, err error) {
-	stmt, ok := p.texts[query]
-	if !ok {
-		if stmt, err = p.on.PrepareContext(ctx, query); err == nil {
-			p.texts[query] = stmt
-		}
-	}
-	return stmt, err
-}
-
-func (p prepared) close() error {
-	for _, stmt := range p.texts {
-		_ = stmt.Close()
-	}
-	return p.on.Close()
 }
 
 // dialect is what only SQLite writes so.

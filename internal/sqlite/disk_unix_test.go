@@ -75,7 +75,11 @@ func dies(dir string, committed bool) error {
 	}
 	if !committed {
 		hook := func() int32 { kill(); return 0 }
-		if err := s.prepared.on.Raw(func(raw any) error { raw.(driversqlite.HookRegisterer).RegisterCommitHook(hook); return nil }); err != nil {
+		c, err := s.writes.Conn(context.Background())
+		if err == nil {
+			err = c.Raw(func(raw any) error { raw.(driversqlite.HookRegisterer).RegisterCommitHook(hook); return nil })
+		}
+		if err := errors.Join(err, c.Close()); err != nil {
 			return err
 		}
 	}

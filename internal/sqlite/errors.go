@@ -12,7 +12,6 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
-	"petcat/internal/groupcommit"
 	"petcat/internal/openerror"
 	"petcat/internal/osfile"
 	"petcat/internal/store"
@@ -129,17 +128,9 @@ func (s *Store) translate(err error, doing string) error {
 	if e, ok := errors.AsType[*petcat.Error](err); ok {
 		return e
 	}
-	err = explain(fmt.Errorf("sqlite: %s: %w", doing, err), s.path)
+	err = fmt.Errorf("sqlite: %s: %w", doing, explain(err, s.path))
 	if kindOf(err) == "" {
 		return err
 	}
 	return store.Unavailable("the data cannot be reached at the moment; retry later", err)
-}
-
-// groupError says what it means that a group of writes failed.
-func (s *Store) groupError(err error) error {
-	if !stops(err) {
-		return s.translate(err, "commit")
-	}
-	return groupcommit.Poison(store.Unavailable("nothing can be stored at the moment, and this write may or may not have happened; retry it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)))
 }

@@ -29,30 +29,26 @@ func (f *File) Close() error {
 	return f.db.Close()
 }
 
-// openFile opens a file on which check finds nothing.
-func openFile(ctx context.Context, path, mode string, check func(*sql.DB) error, settings ...string) (*File, error) {
-	db, err := open(path, mode, 1, settings...)
-	if err != nil {
-		return nil, err
-	}
-	if err := check(db); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &File{conn{ctx, db}, db}, nil
-}
-
 // EditFile opens a database file that nobody else has open, for writing. An empty file gets
 // the tables of the schema, and an older one is brought up to date. It needs neither a log nor
 // syncs: its writer syncs it in the end, or throws it away.
 func EditFile(ctx context.Context, path string) (*File, error) {
-	check := func(db *sql.DB) error { return migrate(ctx, db, path, migrations) }
-	return openFile(ctx, path, "rw", check, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
+	db := open(path, "rw", 1, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
+	return opened(ctx, db, migrate(ctx, db, path, migrations))
 }
 
 // ReadBackup opens a backup, to which nobody writes. It returns an [openerror.Error] if it is
 // not of petcat, of a newer version, or not finished.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
-	return openFile(ctx, path, "ro", func(db *sql.DB) error { return identifyBackup(ctx, db) }, settings(timeout)...)
+	db := open(path, "ro", 1, settings(timeout)...)
+	return opened(ctx, db, identifyBackup(ctx, db))
+}
+
+func opened(ctx context.Context, db *sql.DB, err error) (*File, error) {
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &File{conn{ctx, db}, db}, nil
 }
 
 func identifyBackup(ctx context.Context, db *sql.DB) error {
@@ -82,12 +78,9 @@ const copyInto = "VACUUM INTO ?"
 // Backup copies the database into an empty file, as of one moment, on a connection of its
 // own. The writer goes on; until the end, the write-ahead log can only grow.
 func (s *Store) Backup(ctx context.Context, to store.Copy) error {
-	db, err := open(s.path, "ro", 1, settings(timeout)...)
-	if err == nil {
-		_, err = db.ExecContext(ctx, copyInto, to.Path())
-		err = errors.Join(WithCause(err, to.Path()), db.Close())
-	}
-	return s.translate(err, "copy the database")
+	db := open(s.path, "ro", 1, settings(timeout)...)
+	_, err := db.ExecContext(ctx, copyInto, to.Path())
+	return s.translate(errors.Join(WithCause(err, to.Path()), db.Close()), "copy the database")
 }
 
 // Restore puts a copy of a backup into a data directory without data. After an error there

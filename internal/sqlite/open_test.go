@@ -91,10 +91,7 @@ func filled(t *testing.T) string {
 // execute changes a database behind the store's back.
 func execute(t *testing.T, path, query string) {
 	t.Helper()
-	db, err := open(path, "rwc", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := open(path, "rwc", 1)
 	if _, err := db.ExecContext(t.Context(), query); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +203,12 @@ func TestSettingsOfEachConnection(t *testing.T) {
 		return got
 	}
 	want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "0", "wal_autocheckpoint": "0"}
-	if diff := cmp.Diff(want, in(s.prepared.on)); diff != "" {
+	writer, err := s.writes.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = writer.Close() }()
+	if diff := cmp.Diff(want, in(writer)); diff != "" {
 		t.Errorf("the writer (-want +got):\n%s", diff)
 	}
 	want["busy_timeout"] = "5000"
@@ -276,10 +278,7 @@ func TestMigrations(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := fstest.MapFS{"migrations/0001_initial.sql": {Data: first}, "migrations/0002_next.sql": {Data: []byte("CREATE TABLE next (id INTEGER);")}}
-	db, err := open(path, "rw", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := open(path, "rw", 1)
 	for range 2 {
 		if err := migrate(t.Context(), db, path, files); err != nil {
 			t.Fatal(err)

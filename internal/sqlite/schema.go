@@ -27,18 +27,14 @@ const applicationID = 0x70636174
 // pages that this process moved: a power cut would take them, and everything that
 // is appended after them. Nobody else has the database open, so nothing is known
 // of what was moved: all of the log is written and synced anew.
-func settle(ctx context.Context, path string, wait time.Duration) (err error) {
+func settle(ctx context.Context, path string, wait time.Duration) error {
 	if fileSize(path+"-wal") == 0 {
 		return nil
 	}
 	// Before anything is read: the mode decides how the log is opened.
-	db, err := open(path, "rw", 1, append([]string{"locking_mode(EXCLUSIVE)"}, settings(wait)...)...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	return err
+	db := open(path, "rw", 1, append([]string{"locking_mode(EXCLUSIVE)"}, settings(wait)...)...)
+	_, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return errors.Join(err, db.Close())
 }
 
 // migrate refuses files of other programs, and runs the migrations that a file has not had, in

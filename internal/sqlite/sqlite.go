@@ -60,9 +60,9 @@ type Store struct {
 	*store.Store
 	options         Options
 	path            string
-	writes, readers *sql.DB
-	prepared        prepared // on the one connection of writes
-	writer          *writer
+	life            context.Context //nolint:containedctx // of writes, which belong to no single caller; it never ends
+	writes, readers *sql.DB         // writes has one connection
+	writer          writer
 	group           *groupcommit.Committer[*op]
 	refused         atomic.Bool // the last write found no room, or no right to write
 
@@ -81,30 +81,30 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: o, path: path}
 	if o.Serving {
-		err = settle(ctx, path, timeout)
-	}
-	if err == nil {
-		s.writes, err = open(path, "rw", 1, settings(timeout)...)
-	}
-	if err == nil {
-		s.readers, err = open(path, "ro", maxReaders, settings(timeout)...)
-	}
-	if err == nil {
-		if err = s.prepare(ctx); err != nil {
-			err = errors.Join(err, s.readers.Close(), s.writes.Close())
+		if err := settle(ctx, path, timeout); err != nil {
+			return nil, explain(err, path)
 		}
 	}
-	if err != nil {
-		return nil, explain(err, path)
+	s := &Store{
+		options: o, path: path, life: context.WithoutCancel(ctx),
+		writes: open(path, "rw", 1, settings(timeout)...), readers: open(path, "ro", maxReaders, settings(timeout)...),
 	}
-	s.start(context.WithoutCancel(ctx))
+	if err := s.prepare(ctx); err != nil {
+		return nil, explain(errors.Join(err, s.readers.Close(), s.writes.Close()), path)
+	}
+	s.group = groupcommit.New(groupcommit.Options[*op]{
+		Commit: s.commit, Clock: o.Clock, Observe: o.CommitObserved,
+		Owner: func(o *op) uint64 { return uint64(o.account) },
+	})
+	ctx, s.stop = context.WithCancel(s.life)
+	if o.Serving {
+		s.background.Go(func() { store.RunClean(ctx, o.Logger, s.Clean) })
+	}
 	return s, nil
 }
 
-// prepare makes sure that the file is ours and has a write-ahead log and all tables, and
-// makes the writer.
+// prepare makes sure that the file is ours and has all tables and a write-ahead log.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.writes, s.path, migrations); err != nil {
 		return err
@@ -118,34 +118,12 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	s.Store = store.New(engine{s}, dialect(), m, s.options.Clock)
-	file, err := os.Stat(s.path)
-	if err != nil {
+	if s.writer.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
-	c, err := s.writes.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	s.prepared = prepared{c, make(map[string]*sql.Stmt)}
-	s.writer = &writer{
-		conn: conn{context.WithoutCancel(ctx), s.prepared},
-		file: file, tries: int(timeout / time.Millisecond),
-	}
-	return s.writer.exec("PRAGMA busy_timeout = 0") // from here on, lock waits
-}
-
-// start runs the writer and, for a server, the cleaning.
-func (s *Store) start(ctx context.Context) {
-	s.group = groupcommit.New(groupcommit.Options[*op]{
-		Commit:  s.commit,
-		Clock:   s.options.Clock,
-		Observe: s.options.CommitObserved,
-		Owner:   func(o *op) uint64 { return uint64(o.account) },
-	})
-	ctx, s.stop = context.WithCancel(ctx)
-	if s.options.Serving {
-		s.background.Go(func() { store.RunClean(ctx, s.options.Logger, s.Clean) })
-	}
+	s.writer.tries = int(timeout / time.Millisecond)
+	_, err = s.writes.ExecContext(ctx, "PRAGMA busy_timeout = 0") // from here on, begin waits
+	return err
 }
 
 // Close commits what is waiting, moves the write-ahead log into the database and
@@ -158,9 +136,9 @@ func (s *Store) Close() error {
 		// The last connection to be closed moves the log into the database. After
 		// a failure of the disk nothing is to be written, so the readers go last:
 		// they cannot.
-		return errors.Join(s.prepared.close(), s.writes.Close(), s.readers.Close())
+		return errors.Join(s.writes.Close(), s.readers.Close())
 	}
-	return s.translate(errors.Join(s.readers.Close(), s.prepared.close(), s.writes.Close()), "close")
+	return s.translate(errors.Join(s.readers.Close(), s.writes.Close()), "close")
 }
 
 // engine implements [store.Database].
@@ -171,7 +149,11 @@ func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) err
 }
 
 func (e engine) Create(ctx context.Context, c *store.Create) error {
-	return e.submit(ctx, "create category", &op{create: c, account: c.Account})
+	err := e.submit(ctx, "create category", &op{create: c, account: c.Account})
+	if err == nil {
+		err = c.Outcome
+	}
+	return err
 }
 
 // Write is Change: nobody else can write meanwhile in any case.

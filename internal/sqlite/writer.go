@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/groupcommit"
 	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
@@ -21,10 +23,8 @@ type op struct {
 	outcome error            // of this operation alone
 }
 
-// writer writes, on a connection of its own. Only the committer's goroutine uses it, and Open
-// before that.
+// writer is what only the committer's goroutine uses.
 type writer struct {
-	conn                 // whose context never ends: no transaction is given up because a caller went away
 	file   os.FileInfo   // what the path named when the store was opened
 	tries  int           // how often the lock is tried, once a millisecond
 	ended  clock.Reading // when the last group ended
@@ -34,89 +34,76 @@ type writer struct {
 
 // commit makes a group durable. It is the committer's function.
 func (s *Store) commit(group []*op) error {
-	changed, err := s.commitTransaction(group)
+	changed, err := s.transact(group)
+	s.writer.ended = s.options.Clock.Read()
 	if err == nil && len(changed) > 0 && s.options.CategoriesCommitted != nil {
 		s.options.CategoriesCommitted(changed)
 	}
 	if err == nil && s.options.Serving {
 		err = s.checkpoint()
 	}
-	kind := kindOf(err)
-	s.refused.Store(kind == openerror.NoRoom || kind == openerror.Unwritable)
-	if stops(err) {
-		s.options.Logger.Error("writes are stopped after a disk failure: restart the program to recover from what is on disk", "error", err)
-	}
-	return s.groupError(err)
-}
-
-// commitTransaction runs a group in one transaction, and returns the categories that were
-// changed.
-func (s *Store) commitTransaction(group []*op) (changed []petcat.RevisedCategory, err error) {
-	changed, err = s.transact(group)
-	ready := err == nil
-	if ready {
-		err = s.writer.exec("COMMIT")
-	}
-	s.writer.ended = s.options.Clock.Read()
-	if err == nil {
-		return changed, nil
-	}
 	err = WithCause(err, s.path)
 	kind := kindOf(err)
-	if ready && kind != openerror.NoRoom && kind != openerror.Locked { // without room, the mark that ends a group was not written
-		return nil, fmt.Errorf("commit: %w: %w", errUncertain, err)
-	}
+	s.refused.Store(kind == openerror.NoRoom || kind == openerror.Unwritable)
 	if !stops(err) {
-		_ = s.writer.exec("ROLLBACK") // SQLite may have done it
+		return s.translate(err, "commit")
 	}
-	return nil, err
+	s.options.Logger.Error("writes are stopped after a disk failure: restart the program to recover from what is on disk", "error", err)
+	return groupcommit.Poison(store.Unavailable("nothing can be stored at the moment, and this write may or may not have happened; retry it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)))
 }
 
-// transact does all of a transaction but the commit.
+// transact runs a group in one transaction, and returns the categories that were changed. What
+// the domain refuses is an operation's own outcome.
 func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
-	w := s.writer
-	if err := s.lock(); err != nil {
+	tx, err := s.begin()
+	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
+	defer func() { _ = tx.Rollback() }()
+	c := conn{s.life, tx}
 	var n store.Sequences
-	if found, err := w.QueryRow(store.SelectSequences, nil, n.Into()...); err != nil {
+	if err := c.Query(func(scan store.Scan) error { return scan(n.Into()...) }, store.SelectSequences); err != nil {
 		return nil, err
-	} else if !found {
-		return nil, errors.New("the table counter has lost its row")
 	}
-	t := store.NewTx(w.conn, store.Now(s.options.Clock), n)
+	t := store.NewTx(c, store.Now(s.options.Clock), n)
+	var creates []*store.Create
 	for _, o := range group {
-		if err := w.run(t, o); err != nil {
+		if o.create != nil {
+			creates = append(creates, o.create)
+		} else if err := change(t, o); err != nil {
 			return nil, err
 		}
 	}
-	return t.ChangedCategories(), errors.Join(t.Finish(), s.checkFile())
+	if err := t.CreateAll(creates); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(t.Finish(), s.checkFile()); err != nil {
+		return nil, err
+	}
+	err = WithCause(tx.Commit(), s.path)
+	if kind := kindOf(err); err != nil && kind != openerror.NoRoom && kind != openerror.Locked { // without room, the mark that ends a group was not written
+		err = fmt.Errorf("commit: %w: %w", errUncertain, err)
+	}
+	return t.ChangedCategories(), err
 }
 
-// run runs an operation. What is wrong with it alone is its outcome, and what it wrote is
-// undone; any other error is that of the whole group.
-func (w *writer) run(t *store.Tx, o *op) error {
-	if o.create != nil {
-		// A savepoint would cost creates a third of their rate, and no create is refused
-		// after it has written.
-		err := t.CreateAll([]*store.Create{o.create})
-		o.outcome = o.create.Outcome
-		return err
-	}
+// change runs an operation. If it is wrong, what it wrote is undone. It returns an error that
+// is the whole group's.
+func change(t *store.Tx, o *op) error {
 	before := *t
-	if err := w.exec("SAVEPOINT operation"); err != nil {
+	if _, err := t.Exec("SAVEPOINT operation"); err != nil {
 		return err
 	}
-	if o.outcome = o.change(t); o.outcome != nil {
-		if kindOf(o.outcome) != "" {
-			return o.outcome
-		}
-		*t = before
-		if err := w.exec("ROLLBACK TO operation"); err != nil {
-			return err
-		}
+	if o.outcome = o.change(t); o.outcome == nil {
+		_, err := t.Exec("RELEASE operation")
+		return err
 	}
-	return w.exec("RELEASE operation")
+	if kindOf(o.outcome) != "" {
+		return o.outcome
+	}
+	*t = before
+	_, err := t.Exec("ROLLBACK TO operation")
+	return err
 }
 
 // checkFile makes sure that what is written can be found again. SQLite does not
@@ -137,10 +124,10 @@ const (
 	pauseEvery = 50 * time.Millisecond
 )
 
-// lock begins a transaction, with the database's lock for writing. SQLite's own way to
+// begin begins a transaction, with the database's lock for writing. SQLite's own way to
 // wait sleeps longer and longer, and would miss the pauses of a busy server.
-func (s *Store) lock() error {
-	w := s.writer
+func (s *Store) begin() (*sql.Tx, error) {
+	w := &s.writer
 	switch now := s.options.Clock.Read(); {
 	case now.Since(w.ended) >= pause:
 		w.paused = now
@@ -149,9 +136,9 @@ func (s *Store) lock() error {
 		w.paused = s.options.Clock.Read()
 	}
 	for try := 1; ; try++ {
-		err := w.exec("BEGIN IMMEDIATE")
+		tx, err := s.writes.BeginTx(s.life, nil)
 		if kindOf(err) != openerror.Locked || try == w.tries {
-			return err
+			return tx, err
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -173,8 +160,8 @@ const logBytes = 2 * logPages * 4096
 // SQLite's own checkpoint throws its result away: pages whose sync has failed may be gone, and
 // the next sync, which reports success, would let the log be overwritten that still holds them.
 func (s *Store) checkpoint() error {
-	w := s.writer
-	pages, err := w.logLength("NOOP")
+	w := &s.writer
+	pages, err := s.logLength("NOOP")
 	if pages < w.moved {
 		w.moved = 0 // the log has begun anew
 	}
@@ -182,7 +169,7 @@ func (s *Store) checkpoint() error {
 	// sorts the whole log.
 	if err == nil && pages-w.moved >= logPages {
 		w.moved = pages
-		_, err = w.logLength("PASSIVE")
+		_, err = s.logLength("PASSIVE")
 	}
 	if err = WithCause(err, s.path); err == nil || stops(err) {
 		return err
@@ -192,14 +179,8 @@ func (s *Store) checkpoint() error {
 }
 
 // logLength returns how many pages the log has, after a checkpoint of a mode. NOOP does nothing.
-func (w *writer) logLength(mode string) (pages int, err error) {
+func (s *Store) logLength(mode string) (pages int, err error) {
 	var busy, moved int
-	_, err = w.QueryRow("PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &moved)
+	err = s.writes.QueryRowContext(s.life, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &pages, &moved)
 	return pages, err
-}
-
-// exec runs a statement of the transaction itself.
-func (w *writer) exec(query string) error {
-	_, err := w.Exec(query)
-	return err
 }
