@@ -31,7 +31,7 @@ in which that may have happened are marked as incomplete.`,
 	cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days or one day ago by default")
 	cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
-	complete(cmd, "by", petcat.UsageByDay.String(), petcat.UsageByHour.String())
+	complete(cmd, "by", "day", "hour")
 	return p.managing(cmd, showUsage)
 }
 
@@ -63,8 +63,7 @@ func showUsage(c *call) error {
 		total.Add(period.UsageCounts)
 	}
 	if !c.asJSON {
-		sum := append(record{{"begin", "total"}}, countsRecord(total)...)
-		return c.printUsage(append(periods, append(sum, field{"incomplete", false})), h.Gaps, title, q)
+		return c.printUsage(periods, total, h.Gaps, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
 	}
 	return c.printJSON(record{
 		{"account", account}, {"from", q.From}, {"to", q.To}, {"periods", periods}, {"total", countsRecord(total)},
@@ -83,40 +82,31 @@ func periodRecord(period petcat.UsagePeriod) record {
 func countsRecord(c petcat.UsageCounts) record {
 	return record{
 		{"requests", c.Requests},
-		{"minute_refused", c.MinuteRefused},
-		{"day_refused", c.DayRefused},
-		{"ban_refused", c.BanRefused},
-		{"key_refused", c.KeyRefused},
-		{"failed", c.Failed},
-		{"bytes", c.Bytes},
+		{"minute_refused", c.MinuteRefused}, {"day_refused", c.DayRefused}, {"ban_refused", c.BanRefused}, {"key_refused", c.KeyRefused},
+		{"failed", c.Failed}, {"bytes", c.Bytes},
 	}
 }
 
-// printUsage prints a usage history for people, and which requests may be missing in it. The
-// last record is the total.
-func (c *call) printUsage(periods []record, gaps []petcat.UsageGap, title string, q petcat.UsageQuery) error {
-	var err error
-	if len(periods) == 1 {
-		err = c.say("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To))
-	} else if err = c.say("The usage of %s, in UTC:", title); err == nil {
-		err = c.list(periods, "begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete", "")
+// printUsage prints a usage history for people, and which requests may be missing in it. none
+// is the sentence for no requests.
+func (c *call) printUsage(periods []record, total petcat.UsageCounts, gaps []petcat.UsageGap, none string) error {
+	if len(periods) > 0 {
+		sum := append(record{{"begin", "total"}}, countsRecord(total)...)
+		periods = append(periods, append(sum, field{"incomplete", false}))
 	}
 	for _, g := range gaps {
-		if err == nil {
-			err = c.say("Requests that a server answered after %s may be missing: it was killed, which was noticed at %s.", timestamp(g.From), timestamp(g.Until))
-		}
+		c.warn("requests that a server answered after %s may be missing: it was killed, which was noticed at %s", timestamp(g.From), timestamp(g.Until))
 	}
-	return err
+	return c.list(periods, "begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete", none)
 }
 
 // usageQuery returns the part of the history that the flags ask for.
 func (c *call) usageQuery() (q petcat.UsageQuery, err error) {
-	now := c.now()
-	var ago time.Duration // by default
+	now, ago := c.now(), petcat.UsageHours // by default
 	switch by := c.text("by"); by {
-	case petcat.UsageByDay.String():
-		q.Step, ago = petcat.UsageByDay, petcat.UsageHours
-	case petcat.UsageByHour.String():
+	case "day":
+		q.Step = petcat.UsageByDay
+	case "hour":
 		q.Step, ago = petcat.UsageByHour, 24*time.Hour
 	default:
 		return q, usageErrorf("--by must be day or hour (got %q)", by)
