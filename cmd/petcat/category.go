@@ -84,6 +84,8 @@ func explainAPI(err error, service config.Service) error {
 	case !answered && !errors.Is(err, client.ErrOutcomeUnknown):
 		f.text = fmt.Sprintf("no service answers at %s (%s); check --url (PETCAT_URL), or try again later", service.URL, strings.TrimPrefix(lost.Error(), "net/http: "))
 	case !answered, e.Status >= http.StatusInternalServerError, e.NotSent:
+	case e.Status == http.StatusTooManyRequests && e.RetryAfter == 0:
+		f.text += "; try again later"
 	case e.Status == http.StatusTooManyRequests:
 		f.text += fmt.Sprintf("; try again in %s", e.RetryAfter)
 	case e.Status == http.StatusUnauthorized:

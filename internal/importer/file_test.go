@@ -83,12 +83,12 @@ func TestRead(t *testing.T) {
 				4: "element 4: description must be a string",
 			},
 		},
-		{name: "json cut", format: importer.JSON, text: "[{\"name\":\"a\"},\n{\"name\":\"b\"", end: "the file ends in the middle of the JSON array"},
-		{name: "json broken", format: importer.JSON, text: "[{\"name\":\"a\"},\n\n{name:\"b\"}]", end: "the file is not well-formed JSON in line 3"},
-		{name: "json and more", format: importer.JSON, text: "[] []", end: "something follows the array"},
+		{name: "json cut", format: importer.JSON, text: "[{\"name\":\"a\"},\n{\"name\":\"b\"", end: "(line 2: unexpected EOF)"},
+		{name: "json broken", format: importer.JSON, text: "[{\"name\":\"a\"},\n\n{name:\"b\"}]", end: "it is not one JSON array of objects (line 3: "},
+		{name: "json and more", format: importer.JSON, text: "[] []", end: "(line 1: something follows it)"},
 		{name: "json object", format: importer.JSON, text: "{\"name\":\"a\"}\n", end: "its format is jsonl"},
-		{name: "json no array", format: importer.JSON, text: "null", end: "no array of objects"},
-		{name: "json empty", format: importer.JSON, end: "the file is empty"},
+		{name: "json no array", format: importer.JSON, text: "null", end: "(line 1: it begins otherwise)"},
+		{name: "json empty", format: importer.JSON, end: "(line 1: EOF)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rows, bad, err := importer.Read(strings.NewReader(c.text), c.format, false)

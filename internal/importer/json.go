@@ -25,14 +25,11 @@ func (f *file) readLines(text []byte) {
 func (f *file) readArray(text []byte) error {
 	// An error in one row must be an error of that row only.
 	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if d.PeekKind() == '{' {
-		return errors.New("the file holds an object instead of an array of objects; if it has one object a line, its format is jsonl")
-	}
+	row, counted := Row{Line: 1}, int64(0)
 	token, err := d.ReadToken()
 	if err == nil && token.Kind() != '[' {
-		return errors.New("the file holds no array of objects")
+		err = errors.New("it begins otherwise")
 	}
-	row, counted := Row{Line: 1}, int64(0)
 	for err == nil && d.PeekKind() != ']' {
 		var value jsontext.Value
 		if value, err = d.ReadValue(); err == nil {
@@ -50,23 +47,14 @@ func (f *file) readArray(text []byte) error {
 		if _, err = d.ReadToken(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		return errors.New("something follows the array")
+		err = errors.New("something follows it")
 	}
-	return arrayError(err, text)
-}
-
-// arrayError says where a file is no longer valid JSON.
-func arrayError(err error, text []byte) error {
-	syntax, bad := errors.AsType[*jsontext.SyntacticError](err)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the file ends in the middle of the JSON array")
-	case bad:
-		line := 1 + bytes.Count(text[:syntax.ByteOffset], []byte("\n"))
-		return fmt.Errorf("the file is not well-formed JSON in line %d: %w", line, syntax.Err)
-	default: // io.EOF
-		return errors.New("the file is empty; it must hold an array of objects")
+	offset := d.InputOffset()
+	if syntax, bad := errors.AsType[*jsontext.SyntacticError](err); bad {
+		offset, err = syntax.ByteOffset, syntax.Err
 	}
+	line := 1 + bytes.Count(text[:offset], []byte("\n"))
+	return fmt.Errorf("it is not one JSON array of objects (line %d: %w); if it has one object a line, its format is jsonl", line, err)
 }
 
 // addObject adds what an object says to a row, and the row to the file.
