@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -47,9 +48,6 @@ type Value struct {
 	Default     string `json:"default"`
 	WhenEmpty   string `json:"when_empty,omitempty"`
 	Origin      string `json:"origin"`
-
-	given   petcat.Secret
-	mistake error // why it cannot be used, whatever the setting is
 }
 
 // Shown returns the value without secrets, or in parentheses what an empty one means.
@@ -64,20 +62,15 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	var mistakes []string
 	variables := parseEnviron(environ)
 	for _, s := range table(&loaded) {
-		v := s.fromEnvironment(variables)
-		if flag := flags.Lookup(s.Flag); flag == nil {
-			v = s.value(s.Default, originDefault, nil)
-		} else if flag.Changed {
-			v = s.value(flag.Value.String(), "flag --"+s.Flag, nil)
-		}
-		if err := cmp.Or(v.mistake, s.store(v.given.Reveal())); err != nil {
+		text, origin, err := s.find(flags.Lookup(s.Flag), variables)
+		if err = cmp.Or(err, s.store(text)); err != nil {
 			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", s.Flag, s.Env, err))
 		}
-		loaded.EnvironmentGiven = loaded.EnvironmentGiven || s.Flag == "environment" && v.Origin != originDefault
-		loaded.Values = append(loaded.Values, v)
+		loaded.EnvironmentGiven = loaded.EnvironmentGiven || s.Flag == "environment" && origin != originDefault
+		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, s.shown(text), s.Default, s.WhenEmpty, origin})
 	}
 	if !loaded.UsesSQLite() {
-		loaded.Values = append(loaded.Values, libpq(environ)...)
+		loaded.Values = append(loaded.Values, libpq(variables)...)
 	}
 	if mistakes = append(mistakes, loaded.contradictions()...); len(mistakes) > 0 {
 		return Settings{Values: loaded.Values}, Errorf("%s", strings.Join(mistakes, "; "))
@@ -85,31 +78,33 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	return loaded, nil
 }
 
-// fromEnvironment returns the value of a variable, else of the file that another one names,
-// else the default. An empty variable counts as unset, because files of compose and systemd
-// set variables without a value to "".
-func (s Setting) fromEnvironment(variables map[string]string) Value {
+// find returns the value of a setting and where it came from: a flag, else a variable or the
+// file that another one names, else the default. It is the default where the command lacks
+// the flag. An empty variable counts as unset, because files of compose and systemd set
+// variables without a value to "".
+func (s Setting) find(flag *pflag.Flag, variables map[string]string) (text, origin string, err error) {
 	fileEnv := s.Env + "_FILE"
-	text, file := variables[s.Env], strings.TrimSpace(variables[fileEnv])
+	text, file := strings.TrimSpace(variables[s.Env]), strings.TrimSpace(variables[fileEnv])
 	switch {
+	case flag == nil:
+		return s.Default, originDefault, nil
+	case flag.Changed:
+		text, origin = flag.Value.String(), "flag --"+s.Flag
 	case s.Secret && file != "" && text != "":
-		return s.value("", "environment "+s.Env, fmt.Errorf("and %s are both set; unset one", fileEnv))
+		return "", "environment " + s.Env, fmt.Errorf("and %s are both set; unset one", fileEnv)
 	case s.Secret && file != "":
 		b, err := os.ReadFile(file)
 		if err != nil {
-			err = fmt.Errorf("cannot be read from the file that %s names: %w", fileEnv, err)
+			return "", "file " + file + " of " + fileEnv, fmt.Errorf("cannot be read from the file that %s names: %w", fileEnv, err)
 		}
-		return s.value(strings.TrimPrefix(string(b), bom), "file "+file+" of "+fileEnv, err)
-	case strings.TrimSpace(text) == "":
-		return s.value(s.Default, originDefault, nil)
+		text, origin = strings.TrimPrefix(string(b), bom), "file "+file+" of "+fileEnv
+	case text == "":
+		text, origin = s.Default, originDefault
 	default:
-		return s.value(text, "environment "+s.Env, nil)
+		origin = "environment " + s.Env
 	}
-}
-
-func (s Setting) value(text, origin string, err error) Value {
-	text, mistake := clean(text)
-	return Value{"--" + s.Flag, s.Env, s.shown(text), s.Default, s.WhenEmpty, origin, petcat.NewSecret(text), cmp.Or(err, mistake)}
+	text, err = clean(text)
+	return text, origin, err
 }
 
 // bom is the byte order mark that some editors write before UTF-8.
@@ -146,7 +141,7 @@ func (s Setting) store(value string) error {
 		err = errNot
 	}
 	if err != nil && s.must != "" {
-		return fmt.Errorf("must be %s (got %q)", s.must, s.shown(value))
+		err = fmt.Errorf("must be %s (got %q)", s.must, s.shown(value))
 	}
 	return err
 }
@@ -162,10 +157,9 @@ func parseEnviron(environ []string) map[string]string {
 }
 
 // libpq returns the variables of libpq.
-func libpq(environ []string) (values []Value) {
-	for _, entry := range slices.Sorted(slices.Values(environ)) {
-		name, value, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "PG") && value != "" {
+func libpq(variables map[string]string) (values []Value) {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if value := variables[name]; strings.HasPrefix(name, "PG") && value != "" {
 			s := Setting{Env: name, Secret: strings.Contains(name, "PASSWORD")}
 			values = append(values, Value{Environment: name, Value: s.shown(value), Origin: "environment " + name})
 		}
@@ -240,17 +234,17 @@ type Service struct {
 func LoadService(url string, environ []string) (Service, error) {
 	variables := parseEnviron(environ)
 	url, err := clean(cmp.Or(url, variables[serviceURLEnv], DefaultServiceURL))
-	key := Setting{Env: apiKeyEnv, Secret: true}.fromEnvironment(variables)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Service{}, Errorf("--url (%s) %v", serviceURLEnv, err)
-	case key.mistake != nil:
-		return Service{}, Errorf("%s %v", apiKeyEnv, key.mistake)
-	case key.given.IsZero():
+	}
+	key, _, err := Setting{Env: apiKeyEnv, Secret: true}.find(&pflag.Flag{}, variables)
+	if err != nil {
+		return Service{}, Errorf("%s %v", apiKeyEnv, err)
+	} else if key == "" {
 		return Service{}, Errorf("there is no API key; put it into the environment variable %[1]s, or the name of its file into %[1]s_FILE", apiKeyEnv)
 	}
-	url = strings.TrimRight(url, "/")
-	return Service{URL: strings.TrimRight(strings.TrimSuffix(url, "/v1"), "/"), Key: key.given}, nil
+	url = strings.TrimSuffix(strings.TrimRight(url, "/"), "/v1")
+	return Service{URL: strings.TrimRight(url, "/"), Key: petcat.NewSecret(key)}, nil
 }
 
 // sqliteDatabase is the value of --database beside addresses.
@@ -325,32 +319,36 @@ func ParseLogLevel(value string) (level slog.Level, err error) {
 	return level, nil
 }
 
+var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
+
 // nodeName checks a name that stands in the lines of logs and in metrics.
 func nodeName(value string) (string, error) {
-	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-	if value == "" || len(value) > 63 || strings.Trim(value, allowed) != "" {
-		return "", errors.New("not a name")
+	if !nodeForm.MatchString(value) {
+		return "", errNot
 	}
 	return value, nil
 }
 
-// listed returns the parts of a list.
-func listed(value string) []string {
-	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+// listOf returns a function that reads each part of a list.
+func listOf[T any](parse func(string) (T, error)) func(string) ([]T, error) {
+	return func(value string) (all []T, err error) {
+		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+			one, err := parse(part)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		return all, nil
+	}
 }
 
-func networks(value string) (all []netip.Prefix, err error) {
-	for _, field := range listed(value) {
-		network, err := netip.ParsePrefix(field)
-		if address, addressErr := netip.ParseAddr(field); addressErr == nil {
-			network, err = address.Unmap().Prefix(address.Unmap().BitLen())
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, network.Masked())
+func network(value string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(value); err == nil {
+		return address.Unmap().Prefix(address.Unmap().BitLen())
 	}
-	return all, nil
+	prefix, err := netip.ParsePrefix(value)
+	return prefix.Masked(), err
 }
 
 var publicForm = regexp.MustCompile(`^https?://[^/?#@\s]+(/[^?#@\s]*)?$`)
@@ -373,24 +371,6 @@ func consoleURL(value string) (string, error) {
 	return sent, err
 }
 
-// anyOrigin allows the web pages of all origins. That is safe: unlike a cookie, a browser
-// adds no key to a request by itself, so a web page can do only what its own key allows.
-const anyOrigin = "*"
-
-func origins(value string) (all []string, err error) {
-	for _, field := range listed(value) {
-		if field == anyOrigin {
-			return []string{anyOrigin}, nil
-		}
-		sent, err := origin(field)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sent)
-	}
-	return all, nil
-}
-
 var originForm = regexp.MustCompile(`^(https?)://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?/*$`)
 
 // origin returns an origin as browsers send it (RFC 6454, section 6.2): in lower case, without
@@ -406,4 +386,14 @@ func origin(value string) (string, error) {
 		port = ""
 	}
 	return scheme + "://" + host + port, nil
+}
+
+// corsOrigin also reads *, which allows the web pages of all origins. That is safe: unlike a
+// cookie, a browser adds no key to a request by itself, so a web page can do only what its own
+// key allows.
+func corsOrigin(value string) (string, error) {
+	if value == "*" {
+		return value, nil
+	}
+	return origin(value)
 }

@@ -29,19 +29,13 @@ import (
 // Error says that a setting, or a file or server that it names, cannot be used: the same
 // command would fail again. Its text is one sentence that names the setting and says what
 // to do.
-type Error struct {
-	text  string
-	cause error
-}
+type Error struct{ error }
 
 // Errorf makes an [Error] like [fmt.Errorf]; format may contain %w.
-func Errorf(format string, args ...any) *Error {
-	err := fmt.Errorf(format, args...)
-	return &Error{text: err.Error(), cause: errors.Unwrap(err)}
-}
+func Errorf(format string, args ...any) *Error { return &Error{fmt.Errorf(format, args...)} }
 
-func (e *Error) Error() string { return e.text }
-func (e *Error) Unwrap() error { return e.cause }
+// Unwrap returns what the error wraps.
+func (e *Error) Unwrap() error { return errors.Unwrap(e.error) }
 
 // Settings are the settings of a node, checked and typed.
 type Settings struct {
@@ -143,12 +137,9 @@ func LocalURL(address string, secure bool) string {
 	if secure {
 		scheme = "https"
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return scheme + "://" + address
-	}
+	host, port, _ := net.SplitHostPort(address)
 	// The unspecified address, which means all addresses, cannot be called.
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+	if ip, _ := netip.ParseAddr(host); host == "" || ip.IsUnspecified() {
 		host = "localhost"
 	}
 	return scheme + "://" + net.JoinHostPort(host, port)
@@ -195,7 +186,8 @@ type Setting struct {
 	// Choices are all values, in lower case; nil for any.
 	Choices []string
 	// set checks a value that is not empty, and stores it. must continues the sentence
-	// "must be" of its error; without it, the error is such a sentence itself.
+	// "must be" of its error; without it and without Choices, the error is such a sentence
+	// itself.
 	set  func(value string) error
 	must string
 }
@@ -221,62 +213,58 @@ func Table() []Setting { return table(&Settings{}) }
 func table(s *Settings) []Setting {
 	const aListener = "an address such as :8080, 127.0.0.1:8080 or [::1]:8080"
 	all := []Setting{
-		{Flag: "data", Default: "./data", set: into(&s.Data, asGiven[string])},
-		{Flag: "database", Default: sqliteDatabase, Secret: true, set: into(&s.Database, database)},
-		{Flag: "init", Default: "true", set: into(&s.Init, strconv.ParseBool), must: trueOrFalse},
-		{Flag: "listen", Default: ":8080", set: into(&s.Listen, address), must: aListener},
-		{Flag: "admin-listen", Default: "127.0.0.1:8081", set: into(&s.AdminListen, address), must: aListener},
-		{Flag: "admin-allow-plaintext", Default: "false", set: into(&s.AdminAllowPlaintext, strconv.ParseBool), must: trueOrFalse},
-		{Flag: "console-url", WhenEmpty: "from the admin listener", set: into(&s.ConsoleURL, consoleURL), must: "an https URL without a path, such as https://console.example.com, or an http URL of a loopback address"},
-		{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, asGiven[petcat.Environment]), must: "production or staging", Choices: []string{string(petcat.Production), string(petcat.Staging)}},
-		{Flag: "node-name", WhenEmpty: "the host's name", set: into(&s.NodeName, nodeName), must: "1 to 63 letters, digits, dots, dashes or underscores"},
-		{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, publicURL), must: "an http or https URL without user, query, fragment and /v1 at the end, such as https://api.example.com"},
-		{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, asGiven[string])},
-		{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, asGiven[string])},
-		{Flag: "trusted-proxies", WhenEmpty: "none", set: into(&s.TrustedProxies, networks), must: "networks or addresses separated by commas, such as 10.0.0.0/8,::1"},
-		{Flag: "cors-origins", WhenEmpty: "none", set: into(&s.CORSOrigins, origins), must: "origins separated by commas, such as https://app.example.com, or * alone, which allows all"},
-		{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), must: "enforce, shadow or off", Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)}},
-		{Flag: "max-staleness", Default: "30s", set: into(&s.MaxStaleness, ParseDuration)},
-		{Flag: "shutdown-timeout", Default: "20s", set: into(&s.ShutdownTimeout, ParseDuration)},
-		{Flag: "backup-every", WhenEmpty: "off", set: into(&s.BackupEvery, ParseDuration)},
-		{Flag: "backup-keep", Default: "7", set: into(&s.BackupKeep, atLeastOne), must: "a number from 1"},
-		{Flag: "backup-dir", WhenEmpty: "backups in the data directory", set: into(&s.BackupDir, asGiven[string])},
-		{Flag: "backup-command", WhenEmpty: "none", set: into(&s.BackupCommand, asGiven[string])},
-		{Flag: "log-level", Default: "info", set: into(&s.LogLevel, ParseLogLevel), must: "debug, info, warn or error", Choices: []string{"debug", "info", "warn", "error"}},
-		{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, asGiven[string]), must: "text or json", Choices: []string{"text", "json"}},
+		{Flag: "data", Default: "./data", set: into(&s.Data, asGiven[string]),
+			Usage: "`directory` of the data", More: "It is created with mode 0700, its files with 0600. Files that root creates there belong to the directory's owner."},
+		{Flag: "database", Default: sqliteDatabase, Secret: true, set: into(&s.Database, database),
+			Usage: "`place` of accounts, keys and categories: sqlite, which is the file in the data directory, or postgres://…", More: "Several nodes can share a PostgreSQL database."},
+		{Flag: "init", Default: "true", set: into(&s.Init, strconv.ParseBool), must: trueOrFalse,
+			Usage: "create a new deployment if there is none; with false, petcat init has to", More: "Set `false` once there is data: then a disk that is not mounted, or a wrong name, makes no empty deployment."},
+		{Flag: "listen", Default: ":8080", set: into(&s.Listen, address), must: aListener,
+			Usage: "`address` of the API", More: "It also serves the OpenAPI document and the reference page."},
+		{Flag: "admin-listen", Default: "127.0.0.1:8081", set: into(&s.AdminListen, address), must: aListener,
+			Usage: "`address` of the console, metrics and health"},
+		{Flag: "admin-allow-plaintext", Default: "false", set: into(&s.AdminAllowPlaintext, strconv.ParseBool), must: trueOrFalse,
+			Usage: "allow an admin address that other machines can reach without TLS"},
+		{Flag: "console-url", WhenEmpty: "from the admin listener", set: into(&s.ConsoleURL, consoleURL), must: "an https URL without a path, such as https://console.example.com, or an http URL of a loopback address",
+			Usage: "`URL` of the console in browsers, if it is behind a proxy", More: "It has no path."},
+		{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, asGiven[petcat.Environment]), Choices: []string{string(petcat.Production), string(petcat.Staging)},
+			Usage: "`environment` of the data: production or staging", More: "Data and keys belong to one environment."},
+		{Flag: "node-name", WhenEmpty: "the host's name", set: into(&s.NodeName, nodeName), must: "1 to 63 letters, digits, dots, dashes or underscores",
+			Usage: "`name` of this node for people: in the log, the metrics and petcat node list", More: "A second running node of that name gets `-2`."},
+		{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, publicURL), must: "an http or https URL without user, query, fragment and /v1 at the end, such as https://api.example.com",
+			Usage: "`URL` that clients use, without /v1", More: "It goes into the OpenAPI document."},
+		{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, asGiven[string]),
+			Usage: "PEM `file` of the certificate chain; reread when it changes"},
+		{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, asGiven[string]),
+			Usage: "PEM `file` of the certificate's key; reread when it changes"},
+		{Flag: "trusted-proxies", WhenEmpty: "none", set: into(&s.TrustedProxies, listOf(network)), must: "networks or addresses separated by commas, such as 10.0.0.0/8,::1",
+			Usage: "`networks` whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1", More: "Their `X-Request-Id` is, too."},
+		{Flag: "cors-origins", WhenEmpty: "none", set: into(&s.CORSOrigins, listOf(corsOrigin)), must: "origins separated by commas, such as https://app.example.com, or * alone, which allows all",
+			Usage: "`origins` whose web pages may use the API, such as https://app.example.com,http://localhost:3000; * for all"},
+		{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)},
+			Usage: "`mode` of bans: enforce, shadow (count and report only) or off"},
+		{Flag: "max-staleness", Default: "30s", set: into(&s.MaxStaleness, ParseDuration),
+			Usage: "`age` that a list may have while the database is unavailable; 0 forbids it", More: "With SQLite, lists are never stale."},
+		{Flag: "shutdown-timeout", Default: "20s", set: into(&s.ShutdownTimeout, ParseDuration),
+			Usage: "`time` that requests in flight get to finish"},
+		{Flag: "backup-every", WhenEmpty: "off", set: into(&s.BackupEvery, ParseDuration),
+			Usage: "`time` from one scheduled backup to the next, such as 24h; 0 makes none"},
+		{Flag: "backup-keep", Default: "7", set: into(&s.BackupKeep, atLeastOne), must: "a number from 1",
+			Usage: "`number` of scheduled backups that are kept"},
+		{Flag: "backup-dir", WhenEmpty: "backups in the data directory", set: into(&s.BackupDir, asGiven[string]),
+			Usage: "`directory` of the scheduled backups", More: "It is created with mode 0700, the files with 0600."},
+		{Flag: "backup-command", WhenEmpty: "none", set: into(&s.BackupCommand, asGiven[string]),
+			Usage: "`program` that gets the path of each scheduled backup, to copy it to another machine", More: "While it fails, no backup counts, and none is removed."},
+		{Flag: "log-level", Default: "info", set: into(&s.LogLevel, ParseLogLevel), Choices: []string{"debug", "info", "warn", "error"},
+			Usage: "least `level` that is logged: debug, info, warn or error", More: "The access log is `info`. `petcat log-level` sets another level for a time."},
+		{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, asGiven[string]), Choices: []string{"text", "json"},
+			Usage: "`form` of the log: text or json"},
 	}
 	for i, s := range all {
 		all[i].Env = "PETCAT_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))
-		all[i].Usage, all[i].More = texts()[s.Flag][0], texts()[s.Flag][1]
+		if last := len(s.Choices) - 1; last > 0 {
+			all[i].must = strings.Join(s.Choices[:last], ", ") + " or " + s.Choices[last]
+		}
 	}
 	return all
-}
-
-// texts returns the usage of each setting, and what follows it in docs/settings.md.
-func texts() map[string][2]string {
-	return map[string][2]string{
-		"data":                  {"`directory` of the data", "It is created with mode 0700, its files with 0600. Files that root creates there belong to the directory's owner."},
-		"database":              {"`place` of accounts, keys and categories: sqlite, which is the file in the data directory, or postgres://…", "Several nodes can share a PostgreSQL database."},
-		"init":                  {"create a new deployment if there is none; with false, petcat init has to", "Set `false` once there is data: then a disk that is not mounted, or a wrong name, makes no empty deployment."},
-		"listen":                {"`address` of the API", "It also serves the OpenAPI document and the reference page."},
-		"admin-listen":          {"`address` of the console, metrics and health", ""},
-		"admin-allow-plaintext": {"allow an admin address that other machines can reach without TLS", ""},
-		"console-url":           {"`URL` of the console in browsers, if it is behind a proxy", "It has no path."},
-		"environment":           {"`environment` of the data: production or staging", "Data and keys belong to one environment."},
-		"node-name":             {"`name` of this node for people: in the log, the metrics and petcat node list", "A second running node of that name gets `-2`."},
-		"public-url":            {"`URL` that clients use, without /v1", "It goes into the OpenAPI document."},
-		"tls-cert":              {"PEM `file` of the certificate chain; reread when it changes", ""},
-		"tls-key":               {"PEM `file` of the certificate's key; reread when it changes", ""},
-		"trusted-proxies":       {"`networks` whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1", "Their `X-Request-Id` is, too."},
-		"cors-origins":          {"`origins` whose web pages may use the API, such as https://app.example.com,http://localhost:3000; * for all", ""},
-		"bans":                  {"`mode` of bans: enforce, shadow (count and report only) or off", ""},
-		"max-staleness":         {"`age` that a list may have while the database is unavailable; 0 forbids it", "With SQLite, lists are never stale."},
-		"shutdown-timeout":      {"`time` that requests in flight get to finish", ""},
-		"backup-every":          {"`time` from one scheduled backup to the next, such as 24h; 0 makes none", ""},
-		"backup-keep":           {"`number` of scheduled backups that are kept", ""},
-		"backup-dir":            {"`directory` of the scheduled backups", "It is created with mode 0700, the files with 0600."},
-		"backup-command":        {"`program` that gets the path of each scheduled backup, to copy it to another machine", "While it fails, no backup counts, and none is removed."},
-		"log-level":             {"least `level` that is logged: debug, info, warn or error", "The access log is `info`. `petcat log-level` sets another level for a time."},
-		"log-format":            {"`form` of the log: text or json", ""},
-	}
 }
