@@ -161,11 +161,9 @@ func TestOperatorLooks(t *testing.T) {
 		if o := run(t, append([]string{"config", "--running"}, admin...)...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
 			t.Errorf("config: %+v", o)
 		}
-		doctor := append(placed(place, "doctor", "--listen", strings.TrimPrefix(n.api, "http://")), admin...)
-		for _, finding := range []string{"it is ready", "the API takes connections at"} {
-			if o := run(t, doctor...); !strings.Contains(o.stdout, finding) {
-				t.Errorf("doctor does not say that %s: %+v", finding, o)
-			}
+		doctor := append(placed(place, "doctor"), admin...)
+		if o := run(t, doctor...); !strings.Contains(o.stdout, "it is ready") {
+			t.Errorf("doctor does not say that the node is ready: %+v", o)
 		}
 		if o := run(t, "version"); o.code != exitDone || !strings.HasPrefix(o.stdout, "version ") {
 			t.Errorf("version: %+v", o)

@@ -10,9 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"petcat/internal/backup"
@@ -107,13 +107,12 @@ func Examine(ctx context.Context, o Options) []Finding {
 
 // Worst returns the worst status of some findings.
 func Worst(findings []Finding) Status {
-	worst := OK
-	for _, f := range findings {
-		if f.Status == Problem || f.Status == Warning && worst == OK {
-			worst = f.Status
+	for _, s := range []Status{Problem, Warning} {
+		if slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == s }) {
+			return s
 		}
 	}
-	return worst
+	return OK
 }
 
 func (x *examination) found(part string, s Status, format string, args ...any) {
@@ -134,14 +133,10 @@ func (x *examination) data(ctx context.Context) {
 	x.store = st
 	begun := x.Clock.Read()
 	if err := st.Check(ctx); err != nil {
-		x.found(part, Problem, "%s does not answer (%v); restore it, petcat recovers by itself", x.Place, err)
+		x.found(part, Problem, "%s", x.Explain(err))
 		return
 	}
-	if p, ok := st.(*postgres.Store); ok && !p.Stats().Writable {
-		x.found(part, Problem, "%s takes no writes; use the address of the primary server, or free space on its disk", x.Place)
-	} else {
-		x.found(part, OK, "%s answers within %s", x.Place, x.Clock.Read().Since(begun).Round(10*time.Microsecond))
-	}
+	x.found(part, OK, "%s answers within %s", x.Place, x.Clock.Read().Since(begun).Round(10*time.Microsecond))
 	x.found("schema", OK, "it is the schema of this version")
 	x.vacuuming(ctx)
 }
@@ -250,37 +245,27 @@ func (x *examination) node(ctx context.Context) {
 		x.found("node", Warning, "%v", err)
 	case r.Status == "ready":
 		x.found("node", OK, "it is ready")
-	case r.Status == "failed":
-		x.found("node", Problem, "it can no longer write (%s); start it again, and check the disk", r.Checks["store"])
-	case r.Status == "unavailable":
-		x.found("node", Problem, "it refuses all requests, because the database has not answered for 30 seconds; bring the database back, petcat recovers by itself")
-	case r.Status != "degraded":
+	case slices.Contains([]string{"starting", "draining", "drained"}, r.Status):
 		x.found("node", Warning, "it is %s and gets no requests; ask again in a moment, and look at its log if that lasts", r.Status)
-	}
-	for _, part := range []string{"store", "limiter", "keyring"} {
-		if problem := r.Checks[part]; r.Status == "degraded" && problem != "ok" && problem != "" {
-			x.found("node", Problem, "its %s is unhealthy: %s; bring the database back or free some space, petcat recovers by itself", part, problem)
+	default:
+		for part, problem := range r.Checks {
+			if problem != "ok" {
+				x.found("node", Problem, "it is %s, because of its %s: %s", r.Status, part, problem)
+			}
 		}
 	}
 }
 
-// listeners checks whether the API can be reached or, without a node, could be served.
+// listeners checks whether a node could listen. One that runs does.
 func (x *examination) listeners(ctx context.Context) {
-	if !x.running {
-		if err := server.CheckListeners(ctx, x.Settings); err != nil {
-			x.found("listeners", Problem, "%v", err)
-			return
-		}
+	if x.running {
+		return
+	}
+	if err := server.CheckListeners(ctx, x.Settings); err != nil {
+		x.found("listeners", Problem, "%v", err)
+	} else {
 		x.found("listeners", OK, "%s and %s are free", x.Settings.Listen, x.Settings.AdminListen)
-		return
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", x.Settings.Listen)
-	if err != nil {
-		x.found("listeners", Problem, "the node responds, but its API does not at %s (%v); give the --listen that it was started with, or look at its log", x.Settings.Listen, err)
-		return
-	}
-	_ = conn.Close()
-	x.found("listeners", OK, "the API takes connections at %s", x.Settings.Listen)
 }
 
 // certificate checks the files that a node serves.

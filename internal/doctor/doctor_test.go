@@ -56,7 +56,7 @@ func TestNodeThatIsNotReady(t *testing.T) {
 	}{
 		"failed": {
 			server.Readiness{Status: "failed", Checks: map[string]string{"store": "nothing can be written"}},
-			doctor.Problem, "it can no longer write (nothing can be written); start it again, and check the disk",
+			doctor.Problem, "it is failed, because of its store: nothing can be written",
 		},
 		"draining": {server.Readiness{Status: "draining"}, doctor.Warning, "it is draining and gets no requests"},
 	} {

@@ -63,7 +63,7 @@ func (n *Node) examine(stored error) *condition {
 	c := &condition{problems: make(map[string]string)}
 	select {
 	case <-n.store.Failed():
-		c.problems["store"], c.failed = "nothing can be written; a restart recovers what is there", true
+		c.problems["store"], c.failed = "nothing can be written; check the disk and start petcat again, which recovers what is there", true
 	default:
 		if e, ok := errors.AsType[*openerror.Error](stored); ok {
 			c.problems["store"] = e.Message
