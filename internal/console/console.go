@@ -27,6 +27,7 @@ import (
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
+	"petcat/internal/history"
 	"petcat/internal/pages"
 	"petcat/internal/ratelimit"
 )
@@ -73,7 +74,7 @@ type Options struct {
 	// Parts, Nodes and History report the present state.
 	Parts    func() []Part
 	Nodes    func() []petcat.Node
-	History  func(Span) []Step
+	History  func(Span) []history.Step
 	Settings []Setting
 	// Secure says that browsers reach the console over TLS. Without TLS, the console must
 	// be on the loopback.
@@ -117,7 +118,7 @@ func (c *Console) routes() {
 	closing, deleting := on(findAccount, confirmClose), on(findCategory, confirmDelete)
 	for pattern, page := range map[string]handle{
 		"GET {$}":                           overview,
-		"GET history.json":                  history,
+		"GET history.json":                  charts,
 		"GET find":                          find,
 		"GET accounts":                      accounts,
 		"GET accounts/{account}":            account,

@@ -24,6 +24,7 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
+	"petcat/internal/history"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"
 )
@@ -44,7 +45,7 @@ type service struct {
 	url     string
 	log     *lockedBuffer
 	limiter *ratelimit.Limiter
-	steps   []Step
+	steps   []history.Step
 	parts   []Part
 }
 
@@ -91,7 +92,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Nodes: func() []petcat.Node {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: noon}}
 		},
-		History:  func(Span) []Step { return s.steps },
+		History:  func(Span) []history.Step { return s.steps },
 		Settings: []Setting{{"--bans", "PETCAT_BANS", "shadow", "flag --bans"}},
 		OwnName:  func(host string) bool { return host == "127.0.0.1" || host == "console.example.com" },
 		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, FailuresPerMinute),

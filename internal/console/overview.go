@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"petcat"
+	"petcat/internal/history"
 	"petcat/internal/pages"
 )
 
@@ -22,19 +23,6 @@ const (
 	Hour Span = "hour"
 	Day  Span = "day"
 )
-
-// Step is what happened on this node in a short time.
-type Step struct {
-	End  time.Time
-	Took time.Duration
-	// How many requests were answered, by their status: below 400, refused by reason (401
-	// and 429, see [Refusals]), other errors of the caller, and failures of the service.
-	Good, Refused, Faulty, Failed int64
-	Reasons                       map[petcat.Code]int64
-	// P50 and P99 are the 50th and 99th percentile of the durations, 0 without requests.
-	P50, P99  time.Duration
-	Unhealthy []string // the parts that were unhealthy at the end of the step
-}
 
 // Refusals are the reasons to refuse a caller, in the order of the charts.
 func Refusals() []petcat.Code {
@@ -52,7 +40,7 @@ type chart struct {
 	Latency  [][]*float64 `json:"latency"`  // milliseconds: P50, P99
 }
 
-func newChart(steps []Step) chart {
+func newChart(steps []history.Step) chart {
 	c := chart{Requests: make([][]*float64, 5), Reasons: make([][]*float64, 1+len(Refusals())), Latency: make([][]*float64, 3)}
 	// There is a gap where nothing is known, and in the latency where there was no request.
 	add := func(columns [][]*float64, at time.Time, known bool, values ...float64) {
@@ -79,8 +67,8 @@ func newChart(steps []Step) chart {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// history answers with what the charts show.
-func history(x *exchange) error {
+// charts answers with what the charts show.
+func charts(x *exchange) error {
 	text, err := json.Marshal(newChart(x.History(x.span())))
 	if err != nil {
 		return err
@@ -162,7 +150,7 @@ func overview(x *exchange) error {
 }
 
 // total adds the steps up.
-func total(steps []Step) (t totals) {
+func total(steps []history.Step) (t totals) {
 	for _, s := range steps {
 		t.Requests += s.Good + s.Refused + s.Faulty + s.Failed
 		t.Refused, t.Faulty, t.Failed = t.Refused+s.Refused, t.Faulty+s.Faulty, t.Failed+s.Failed
@@ -192,7 +180,7 @@ func latency(d time.Duration) string {
 }
 
 // reasons counts the refusals by reason, in the order of [Refusals].
-func reasons(steps []Step) (all []reasonView) {
+func reasons(steps []history.Step) (all []reasonView) {
 	counts, sum := map[petcat.Code]int64{}, int64(0)
 	for _, s := range steps {
 		for code, n := range s.Reasons {
@@ -209,7 +197,7 @@ func reasons(steps []Step) (all []reasonView) {
 }
 
 // past returns how a part was, in as many pieces as a strip has.
-func past(part Part, steps []Step) partView {
+func past(part Part, steps []history.Step) partView {
 	v := partView{Part: part}
 	healthy, known := 0, 0
 	for i := range pieces {

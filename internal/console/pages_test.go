@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/history"
 )
 
 func TestAccounts(t *testing.T) {
@@ -212,7 +213,7 @@ func TestOverview(t *testing.T) {
 	b.get("").want(http.StatusOK, "<small>1 category</small>")
 	s.parts[0].Problem = "the database does not respond"
 	for i := range 360 {
-		step := Step{End: noon.Add(time.Duration(i) * 10 * time.Second)}
+		step := history.Step{End: noon.Add(time.Duration(i) * 10 * time.Second)}
 		if i >= 180 {
 			step.Took, step.Good, step.P50, step.P99 = 10*time.Second, 25, 2*time.Millisecond, 30*time.Millisecond
 		}

@@ -40,8 +40,6 @@ type Metrics struct {
 	mu      sync.Mutex
 	answers map[answer]func(seconds float64) // guarded by mu, like all below
 	callers map[string]bool                  // accounts that call deprecated operations
-
-	series Series
 }
 
 // answer is what a request got.
@@ -65,7 +63,6 @@ func New(version, revision string) *Metrics {
 		registry: registry, make: promauto.With(registry), refused: map[petcat.Code]prometheus.Counter{},
 		answers: map[answer]func(float64){}, callers: map[string]bool{},
 	}
-	m.series = Series{mu: &m.mu, open: newPoint(time.Time{})}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.requests, m.deprecated, m.bans = m.counters("petcat_requests_total", "operation", "code"), m.counters("petcat_deprecated_requests_total", "operation", "account"), m.counters("petcat_bans_total", "mode")
 	m.bans.WithLabelValues(string(petcat.EnforceBans))
@@ -76,11 +73,11 @@ func New(version, revision string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": runtime.Version()},
 	}, []string{"node"})
 	m.SetNode("")
-	seconds := secondBuckets()
-	m.durations = m.histograms("petcat_request_duration_seconds", seconds[:], "operation")
+	seconds := []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}
+	m.durations = m.histograms("petcat_request_duration_seconds", seconds, "operation")
 	m.groups = m.histograms("petcat_commit_group_size", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}).WithLabelValues()
-	m.commits = m.histograms("petcat_commit_duration_seconds", seconds[:]).WithLabelValues()
-	m.charges = m.histograms("petcat_limiter_duration_seconds", seconds[:]).WithLabelValues()
+	m.commits = m.histograms("petcat_commit_duration_seconds", seconds).WithLabelValues()
+	m.charges = m.histograms("petcat_limiter_duration_seconds", seconds).WithLabelValues()
 	// Alerts see the first failure only if its series was there before.
 	for _, o := range append(petcat.Operations(), petcat.Operation{ID: NoOperation}) {
 		m.count(answer{o.ID, http.StatusInternalServerError})
@@ -102,10 +99,6 @@ func (m *Metrics) SetNode(label string) {
 	m.build.WithLabelValues(label).Set(1)
 }
 
-func secondBuckets() [14]float64 {
-	return [14]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}
-}
-
 func (m *Metrics) counters(name string, labels ...string) *prometheus.CounterVec {
 	return m.make.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help(name)}, labels)
 }
@@ -125,7 +118,6 @@ func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, a
 	} else if refused != nil {
 		refused.Inc()
 	}
-	m.series.count(status, code, !admitted && refused != nil, took)
 }
 
 // count returns what counts an answer. To look up the metrics by their labels each time would
@@ -180,120 +172,6 @@ func (m *Metrics) Read(values map[string]func() float64) {
 // Handler serves the metrics in the formats of Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
-}
-
-const (
-	// Step is how often [Series.Take] is to be called.
-	Step = 10 * time.Second
-	// maxSteps are those of a day.
-	maxSteps = int(24 * time.Hour / Step)
-)
-
-// Point is what happened in one step or several.
-type Point struct {
-	End  time.Time
-	Took time.Duration // 0: nothing is known of the step
-	// Answers is how many requests were answered, by the first digit of their status.
-	Answers [6]int64
-	Refused map[petcat.Code]int64
-	// Unhealthy are the parts of the node that were unhealthy at some end of a step.
-	Unhealthy []string
-
-	durations [15]int64 // by the buckets of the histogram, and behind the last one
-}
-
-// Quantile returns how long a share of the requests took at most, by the bounds of the
-// histogram; 0 if there were none.
-func (p *Point) Quantile(share float64) (bound time.Duration) {
-	var total, below float64
-	for _, n := range p.durations {
-		total += float64(n)
-	}
-	for i, seconds := range secondBuckets() {
-		if below >= share*total {
-			break
-		}
-		below += float64(p.durations[i])
-		bound = time.Duration(seconds * float64(time.Second))
-	}
-	return bound
-}
-
-// add adds a later step.
-func (p *Point) add(later *Point) {
-	p.End, p.Took = later.End, p.Took+later.Took
-	for i, n := range later.Answers {
-		p.Answers[i] += n
-	}
-	for i, n := range later.durations {
-		p.durations[i] += n
-	}
-	for code, n := range later.Refused {
-		p.Refused[code] += n
-	}
-	for _, part := range later.Unhealthy {
-		if !slices.Contains(p.Unhealthy, part) {
-			p.Unhealthy = append(p.Unhealthy, part)
-		}
-	}
-}
-
-func newPoint(end time.Time) Point { return Point{End: end, Refused: map[petcat.Code]int64{}} }
-
-// Series is what happened step by step within a day, so that a page can show it without a
-// collector of metrics. Use [Metrics.Series]. It is safe for concurrent use.
-type Series struct {
-	mu    *sync.Mutex // of the metrics
-	open  Point       // guarded by mu: the step that is under way; End is its beginning
-	steps []Point     // guarded by mu, the oldest first
-}
-
-// Series returns the series of the metrics, which begins now.
-func (m *Metrics) Series(now time.Time) *Series {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.series.open = newPoint(now)
-	return &m.series
-}
-
-// count counts a request. refused says whether its caller was refused, as opposed to the request.
-// The caller holds mu.
-func (s *Series) count(status int, code petcat.Code, refused bool, took time.Duration) {
-	buckets := secondBuckets()
-	bucket, _ := slices.BinarySearch(buckets[:], took.Seconds())
-	s.open.Answers[min(status/100, len(s.open.Answers)-1)]++
-	s.open.durations[bucket]++
-	if refused {
-		s.open.Refused[code]++
-	}
-}
-
-// Take ends a step now, and notes which parts of the node are unhealthy.
-func (s *Series) Take(now time.Time, unhealthy []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	step := s.open
-	step.End, step.Took, step.Unhealthy = now, now.Sub(step.End), unhealthy
-	s.open = newPoint(now)
-	s.steps = append(s.steps, step)
-	s.steps = s.steps[max(0, len(s.steps)-maxSteps):]
-}
-
-// Last returns so many points, the oldest first, of so many steps each. Those from before the
-// series began took no time.
-func (s *Series) Last(count, steps int) []Point {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	points := make([]Point, count)
-	for i := range points {
-		later := (count - 1 - i) * steps
-		points[i] = newPoint(s.open.End.Add(-time.Duration(later) * Step))
-		end := max(0, len(s.steps)-later)
-		for _, step := range s.steps[max(0, end-steps):end] {
-			points[i].add(&step)
-		}
-	}
-	return points
 }
 
 // help returns the help of a metric. It panics for one that is not in the table.

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -103,52 +102,6 @@ func TestExposition(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s", want)
 		}
-	}
-}
-
-func TestSeries(t *testing.T) {
-	noon := time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
-	m := metrics.New("test", "")
-	m.Request(petcat.OpListCategories, 200, "", true, time.Millisecond) // before the series
-	s := m.Series(noon)
-	for range 99 {
-		m.Request(petcat.OpListCategories, 200, "", true, time.Millisecond)
-	}
-	m.Request(petcat.OpCreateCategory, 429, petcat.CodeRateLimitExceeded, false, time.Second)
-	m.Request("", 503, petcat.CodeServiceUnavailable, false, 0)
-	s.Take(noon.Add(metrics.Step), []string{"store"})
-	s.Take(noon.Add(2*metrics.Step), nil)
-
-	points := s.Last(360, 1)
-	p, last := points[358], points[359]
-	if len(points) != 360 || points[357].Took != 0 || p.Took != metrics.Step || p.Answers != [6]int64{2: 99, 4: 1, 5: 1} ||
-		!cmp.Equal(p.Refused, map[petcat.Code]int64{petcat.CodeRateLimitExceeded: 1}) || !slices.Equal(p.Unhealthy, []string{"store"}) {
-		t.Errorf("the step: %+v", p)
-	}
-	if last.Answers != [6]int64{} || last.Unhealthy != nil || !last.End.Equal(noon.Add(2*metrics.Step)) || !points[0].End.Equal(last.End.Add(-359*metrics.Step)) {
-		t.Errorf("the last step: %+v", last)
-	}
-	for share, want := range map[float64]time.Duration{0.001: 100 * time.Microsecond, 0.5: time.Millisecond, 0.999: time.Second} {
-		if got := p.Quantile(share); got != want {
-			t.Errorf("the quantile %v is %s, want %s", share, got, want)
-		}
-	}
-	if got := last.Quantile(0.5); got != 0 {
-		t.Errorf("half of no requests take %s", got)
-	}
-
-	for i := 3; i <= 9000; i++ { // a day has 8,640
-		m.Request("", 200, "", true, 0)
-		s.Take(noon.Add(time.Duration(i)*metrics.Step), nil)
-	}
-	day := s.Last(289, 30)
-	for i, p := range day[1:] {
-		if p.Took != 30*metrics.Step || p.Answers[2] != 30 || !p.End.Equal(noon.Add(time.Duration(360+30*(i+1))*metrics.Step)) {
-			t.Fatalf("point %d of the day: %+v", i, p)
-		}
-	}
-	if day[0].Took != 0 {
-		t.Errorf("before the day: %+v", day[0])
 	}
 }
 

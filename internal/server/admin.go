@@ -14,7 +14,7 @@ import (
 	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/console"
-	"petcat/internal/metrics"
+	"petcat/internal/history"
 	"petcat/internal/ratelimit"
 )
 
@@ -42,9 +42,9 @@ func (n *Node) serveAdmin(context.Context) error {
 
 // serveConsole adds the console, and starts to record what its charts show.
 func (n *Node) serveConsole(context.Context) error {
-	series := n.metrics.Series(n.Clock.Read().Time())
-	n.every(metrics.Step, func(context.Context) {
-		series.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().problems)))
+	n.history = history.New(n.Clock.Read().Time())
+	n.every(history.StepLength, func(context.Context) {
+		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().problems)))
 	})
 	var settings []console.Setting
 	for _, v := range n.Settings.Values {
@@ -52,7 +52,12 @@ func (n *Node) serveConsole(context.Context) error {
 	}
 	pages := console.New(console.Options{
 		Store: n.store, List: n.list, Limiter: n.limiter, Environment: n.store.Environment(), Version: n.Version, Deployment: n.store.Dataset(),
-		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: func(span console.Span) []console.Step { return steps(series, span) },
+		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: func(span console.Span) []history.Step {
+			if span == console.Day {
+				return n.history.Last(288, 30) // by 5 min
+			}
+			return n.history.Last(360, 1) // an hour by 10 s
+		},
 		Settings: settings, Secure: n.consoleByTLS(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, console.FailuresPerMinute),
 		TrustedProxies: n.proxies,
@@ -135,25 +140,4 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // fails only when the client has gone
-}
-
-// steps returns the series as the console shows it.
-func steps(series *metrics.Series, span console.Span) []console.Step {
-	points := series.Last(360, 1) // an hour by 10 s
-	if span == console.Day {
-		points = series.Last(288, 30) // by 5 min
-	}
-	all := make([]console.Step, len(points))
-	for i, p := range points {
-		s := console.Step{
-			End: p.End, Took: p.Took, Good: p.Answers[1] + p.Answers[2] + p.Answers[3], Failed: p.Answers[5],
-			Reasons: p.Refused, P50: p.Quantile(0.5), P99: p.Quantile(0.99), Unhealthy: p.Unhealthy,
-		}
-		for _, n := range p.Refused {
-			s.Refused += n
-		}
-		s.Faulty = max(0, p.Answers[4]-s.Refused)
-		all[i] = s
-	}
-	return all
 }

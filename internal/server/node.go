@@ -17,6 +17,7 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/config"
+	"petcat/internal/history"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
 	"petcat/internal/logging"
@@ -67,6 +68,7 @@ type Node struct {
 	usage       *usage.Meter
 	limiter     *ratelimit.Limiter
 	keyring     *keyring.Keyring
+	history     *history.History
 	api         *http.Server
 }
 

@@ -15,6 +15,7 @@ import (
 func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
+		n.history.Count(r.Status, r.Code, r.Duration)
 		n.countUsage(r)
 	}
 	if r.Deprecated {

@@ -1,0 +1,135 @@
+// Package history keeps what a node did within a day, step by step, in memory, so that the
+// console can show it without a collector of metrics.
+package history
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"petcat"
+)
+
+const (
+	// StepLength is how often [History.Take] is to be called.
+	StepLength = 10 * time.Second
+	// maxSteps are those of a day.
+	maxSteps = int(24 * time.Hour / StepLength)
+)
+
+// Step is what happened on this node in a short time.
+type Step struct {
+	End  time.Time
+	Took time.Duration // 0: nothing is known of the step
+	// How many requests were answered, by their status: below 400, refused by reason (401
+	// and 429), other errors of the caller, and failures of the service.
+	Good, Refused, Faulty, Failed int64
+	Reasons                       map[petcat.Code]int64
+	// P50 and P99 are the 50th and 99th percentile of the durations, by the bounds of the
+	// buckets; 0 without requests. Last sets them.
+	P50, P99  time.Duration
+	Unhealthy []string // the parts that were unhealthy at the end of the step
+
+	durations [15]int64 // by buckets, and behind the last one
+}
+
+func newStep(end time.Time) Step { return Step{End: end, Reasons: map[petcat.Code]int64{}} }
+
+// quantile returns how long a share of the requests took at most.
+func (s *Step) quantile(share float64) (bound time.Duration) {
+	var total, below float64
+	for _, n := range s.durations {
+		total += float64(n)
+	}
+	for i, upper := range buckets() {
+		if below >= share*total {
+			break
+		}
+		below += float64(s.durations[i])
+		bound = upper
+	}
+	return bound
+}
+
+func (s *Step) count(status int, code petcat.Code, took time.Duration) {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
+		s.Refused++
+		s.Reasons[code]++
+	case status >= http.StatusInternalServerError:
+		s.Failed++
+	case status >= http.StatusBadRequest:
+		s.Faulty++
+	default:
+		s.Good++
+	}
+	bucket, _ := slices.BinarySearch(buckets(), took)
+	s.durations[bucket]++
+}
+
+// add adds a later step.
+func (s *Step) add(later *Step) {
+	s.Took += later.Took
+	s.Good, s.Refused, s.Faulty, s.Failed = s.Good+later.Good, s.Refused+later.Refused, s.Faulty+later.Faulty, s.Failed+later.Failed
+	for i, n := range later.durations {
+		s.durations[i] += n
+	}
+	for code, n := range later.Reasons {
+		s.Reasons[code] += n
+	}
+	s.Unhealthy = append(s.Unhealthy, later.Unhealthy...)
+}
+
+// buckets returns the upper bounds of the buckets of durations.
+func buckets() []time.Duration {
+	const ms = time.Millisecond
+	return []time.Duration{ms / 10, ms / 4, ms / 2, ms, 5 * ms / 2, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, 1000 * ms, 2500 * ms}
+}
+
+// History is what happened within a day. Use [New]. It is safe for concurrent use.
+type History struct {
+	mu    sync.Mutex
+	open  Step   // guarded by mu: the step that is under way; End is its beginning
+	steps []Step // guarded by mu, the oldest first
+}
+
+// New returns a history that begins now.
+func New(now time.Time) *History { return &History{open: newStep(now)} }
+
+// Count counts an answered request. Code is "" unless the answer is an error.
+func (h *History) Count(status int, code petcat.Code, took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open.count(status, code, took)
+}
+
+// Take ends a step now, and notes which parts of the node are unhealthy.
+func (h *History) Take(now time.Time, unhealthy []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	step := h.open
+	step.End, step.Took, step.Unhealthy = now, now.Sub(step.End), unhealthy
+	h.open = newStep(now)
+	h.steps = append(h.steps, step)
+	h.steps = h.steps[max(0, len(h.steps)-maxSteps):]
+}
+
+// Last returns so many steps, the oldest first, each of so many short ones. Those from before
+// the history began took no time.
+func (h *History) Last(count, length int) []Step {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	long := make([]Step, count)
+	for i := range long {
+		later := (count - 1 - i) * length
+		long[i] = newStep(h.open.End.Add(-time.Duration(later) * StepLength))
+		end := max(0, len(h.steps)-later)
+		for _, step := range h.steps[max(0, end-length):end] {
+			long[i].add(&step)
+			long[i].End = step.End
+		}
+		long[i].P50, long[i].P99 = long[i].quantile(0.5), long[i].quantile(0.99)
+	}
+	return long
+}
