@@ -287,13 +287,13 @@ func (l *line) add(texts ...string) {
 // text appends a field that is not empty.
 func (l *line) text(name, value string) {
 	if value != "" {
-		l.add(l.before, name, l.after, l.quote, value, l.quote)
+		l.b = append(append(append(append(l.b, l.before...), name...), l.after...), l.quote...)
+		l.b = append(append(l.b, value...), l.quote...)
 	}
 }
 
 func (l *line) number(name string, value int64) {
-	l.add(l.before, name, l.after)
-	l.b = strconv.AppendInt(l.b, value, 10)
+	l.b = strconv.AppendInt(append(append(append(l.b, l.before...), name...), l.after...), value, 10)
 }
 
 const (
