@@ -53,7 +53,7 @@ type AccountName string
 
 // ParseAccountName checks a name. It returns an [Error] with [CodeInvalidField].
 func ParseAccountName(s string) (AccountName, error) {
-	if err := (textRule{field: "the account's name", maxRunes: MaxAccountName}).check(s); err != nil {
+	if err := (textRule{field: "name", called: "the account's name", maxRunes: MaxAccountName}).check(s); err != nil {
 		return "", err
 	}
 	// A name that reads as an id could make a later command act on another

@@ -1,8 +1,10 @@
 package petcat
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,12 +42,17 @@ const (
 // sent: nothing is trimmed or normalised, and names need not be unique.
 func ParseNewCategory(name, description *string) (NewCategory, error) {
 	if name == nil {
-		return NewCategory{}, Errorf(CodeMissingField, "name is required")
+		return NewCategory{}, missing("name")
 	}
 	if err := checkCategory(name, description); err != nil {
 		return NewCategory{}, err
 	}
 	return NewCategory{name: *name, description: description}, nil
+}
+
+// missing returns the error for a member that must be sent.
+func missing(field string) error {
+	return Errorf(CodeMissingField, "%s is required", field).In(field)
 }
 
 // checkCategory checks the texts that are not nil.
@@ -229,32 +236,37 @@ type CategoryFeed interface {
 // the database, so that every store holds the same: PostgreSQL, for one, cannot
 // store U+0000 at all.
 type textRule struct {
-	field    string // as it is spelled in messages
+	field    string // the member
+	called   string // in messages; "": as the member
 	maxRunes int    // in characters: Unicode code points
 	lines    bool   // tabs and line breaks are allowed
 	blank    bool   // may have no visible character
 }
 
 func (r textRule) check(s string) error {
-	if !utf8.ValidString(s) {
-		return Errorf(CodeInvalidField, "%s must be valid UTF-8", r.field)
+	fail := func(rule string, args ...any) error {
+		return Errorf(CodeInvalidField, "%s must %s", cmp.Or(r.called, r.field), fmt.Sprintf(rule, args...)).In(r.field)
 	}
 	// The length in bytes bounds the length in characters from above, which
 	// spares nearly every text the count.
-	if len(s) > r.maxRunes && utf8.RuneCountInString(s) > r.maxRunes {
-		return Errorf(CodeInvalidField, "%s must have at most %d characters", r.field, r.maxRunes)
-	}
-	if !r.blank && strings.IndexFunc(s, visible) < 0 {
-		return Errorf(CodeInvalidField, "%s must contain something besides white space", r.field)
+	switch {
+	case !utf8.ValidString(s):
+		return fail("be valid UTF-8")
+	case len(s) > r.maxRunes && utf8.RuneCountInString(s) > r.maxRunes:
+		return fail("have at most %d characters", r.maxRunes)
+	case s == "" && !r.blank:
+		return fail("not be empty")
+	case !r.blank && strings.IndexFunc(s, visible) < 0:
+		return fail("contain something besides white space")
 	}
 	for _, c := range s {
 		if !unicode.IsControl(c) || r.lines && (c == '\t' || c == '\n' || c == '\r') {
 			continue
 		}
 		if r.lines {
-			return Errorf(CodeInvalidField, "%s must not contain control characters other than tab and line breaks (found U+%04X)", r.field, c)
+			return fail("not contain control characters other than tab and line breaks (found U+%04X)", c)
 		}
-		return Errorf(CodeInvalidField, "%s must not contain control characters (found U+%04X)", r.field, c)
+		return fail("not contain control characters (found U+%04X)", c)
 	}
 	return nil
 }

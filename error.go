@@ -63,12 +63,14 @@ func Codes() []Code {
 	}
 }
 
-// Error is a failure that a caller may see. Code and Message may be sent to it; the cause, if
-// there is one, is only for the log.
+// Error is a failure that a caller may see. Code, Message and Field may be sent to it; the
+// cause, if there is one, is only for the log.
 type Error struct {
 	Code    Code
 	Message string
-	cause   error
+	// Field is the member, query parameter or header that breaks a rule, "" if it is none.
+	Field string
+	cause error
 }
 
 // Errorf returns an Error whose message names the field and the remedy.
@@ -79,9 +81,14 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// In returns a copy of e with the field that it is about.
+func (e *Error) In(field string) *Error {
+	return &Error{e.Code, e.Message, field, e.cause}
+}
+
 // WithCause returns a copy of e with a cause, for the log.
 func (e *Error) WithCause(cause error) *Error {
-	return &Error{Code: e.Code, Message: e.Message, cause: cause}
+	return &Error{e.Code, e.Message, e.Field, cause}
 }
 
 // Error returns the text for the log. It may hold the cause, so it must not be

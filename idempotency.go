@@ -29,7 +29,7 @@ var idempotencyKeyForm = regexp.MustCompile(fmt.Sprintf(`^(?:[!#-~]{1,%[1]d}|"(?
 // [CodeInvalidField].
 func ParseIdempotencyKey(s string) (IdempotencyKey, error) {
 	if !idempotencyKeyForm.MatchString(s) {
-		return "", Errorf(CodeInvalidField, "Idempotency-Key must be 1 to %d visible ASCII characters, with quotes around all of them or none", MaxIdempotencyKey)
+		return "", Errorf(CodeInvalidField, "Idempotency-Key must be 1 to %d visible ASCII characters, with quotes around all of them or none", MaxIdempotencyKey).In("Idempotency-Key")
 	}
 	if s[0] == '"' {
 		s = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(s[1 : len(s)-1])

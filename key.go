@@ -195,7 +195,7 @@ const MaxKeyLabel = 200
 // ParseNewKey checks a key's label and expiry, which must be after now. It
 // returns an [Error] with [CodeInvalidField].
 func ParseNewKey(account AccountID, terms KeyTerms, now time.Time, g GeneratedKey) (NewKey, error) {
-	if err := (textRule{field: "the label", maxRunes: MaxKeyLabel, blank: true}).check(terms.Label); err != nil {
+	if err := (textRule{field: "label", called: "the label", maxRunes: MaxKeyLabel, blank: true}).check(terms.Label); err != nil {
 		return NewKey{}, err
 	}
 	if end := terms.ExpiresAt; !end.IsZero() && !end.After(now) {

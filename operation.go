@@ -49,6 +49,7 @@ type Operation struct {
 	Method       string
 	Path         string // below the base address, such as /categories; its last segment may be a parameter
 	Stability    Stability
+	Query        []string  // its query parameters; others are ignored
 	Free         bool      // its requests are not charged, and banned keys are answered
 	DeprecatedAt time.Time // zero: not deprecated
 	SunsetAt     time.Time // zero: no end planned; else 00:00 UTC of a day, at least Notice after DeprecatedAt
@@ -72,20 +73,20 @@ func (o Operation) Writes() bool { return o.Method != "GET" }
 // the OpenAPI document.
 func Operations() []Operation {
 	return []Operation{
-		{ID: OpListCategories, Method: "GET", Path: "/categories", Stability: Stable},
+		{ID: OpListCategories, Method: "GET", Path: "/categories", Stability: Stable, Query: []string{"limit", "after", "name"}},
 		{ID: OpCreateCategory, Method: "POST", Path: "/categories", Stability: Stable},
 		{ID: OpGetCategory, Method: "GET", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpUpdateCategory, Method: "PATCH", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpDeleteCategory, Method: "DELETE", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpGetUsage, Method: "GET", Path: "/usage", Stability: Beta, Free: true},
-		{ID: OpListPets, Method: "GET", Path: "/pets", Stability: Experimental},
+		{ID: OpListPets, Method: "GET", Path: "/pets", Stability: Experimental, Query: []string{"category_id", "limit", "after"}},
 		{ID: OpCreatePet, Method: "POST", Path: "/pets", Stability: Experimental},
 		{
 			ID: OpGetPetByID, Method: "GET", Path: "/pets/{petId}", Stability: Experimental,
 			DeprecatedAt: time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC),
 			SunsetAt:     time.Date(2027, time.November, 30, 0, 0, 0, 0, time.UTC),
 		},
-		{ID: OpListOrders, Method: "GET", Path: "/store/orders", Stability: Experimental},
+		{ID: OpListOrders, Method: "GET", Path: "/store/orders", Stability: Experimental, Query: []string{"limit", "after"}},
 		{ID: OpCreateOrder, Method: "POST", Path: "/store/orders", Stability: Experimental},
 	}
 }

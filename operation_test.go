@@ -30,7 +30,10 @@ func TestRegistryIsSound(t *testing.T) {
 		{ID: "listCategories", Method: "GET", Path: "/categories", Stability: "stable"},
 		{ID: "createCategory", Method: "POST", Path: "/categories", Stability: "stable"},
 	} {
-		if !slices.Contains(petcat.Operations(), contract) {
+		same := func(o petcat.Operation) bool {
+			return o.ID == contract.ID && o.Method == contract.Method && o.Path == contract.Path && o.Stability == contract.Stability && !o.Deprecated()
+		}
+		if !slices.ContainsFunc(petcat.Operations(), same) {
 			t.Errorf("%s is missing, or is not as the contract has it", contract.ID)
 		}
 	}

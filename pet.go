@@ -32,9 +32,9 @@ const MaxPetName = MaxCategoryName
 func ParseNewPet(name *string, category *CategoryID) (NewPet, error) {
 	switch {
 	case name == nil:
-		return NewPet{}, Errorf(CodeMissingField, "name is required")
+		return NewPet{}, missing("name")
 	case category == nil:
-		return NewPet{}, Errorf(CodeMissingField, "category_id is required")
+		return NewPet{}, missing("category_id")
 	}
 	if err := (textRule{field: "name", maxRunes: MaxPetName}).check(*name); err != nil {
 		return NewPet{}, err
@@ -60,7 +60,7 @@ func (n NewPet) Fingerprint() [sha256.Size]byte {
 // UnknownCategory says that the category of a pet to be created does not exist, or
 // no longer.
 func (n NewPet) UnknownCategory() *Error {
-	return Errorf(CodeInvalidField, "category_id must be the id of a category, and there is no category %d; it may have been deleted", n.category)
+	return Errorf(CodeInvalidField, "category_id must be the id of a category, and there is no category %d; it may have been deleted", n.category).In("category_id")
 }
 
 // NoSuchPet says that there is no pet with an id.
@@ -136,11 +136,11 @@ type NewOrder struct {
 func ParseNewOrder(pet *PetID, quantity *int64) (NewOrder, error) {
 	switch {
 	case pet == nil:
-		return NewOrder{}, Errorf(CodeMissingField, "pet_id is required")
+		return NewOrder{}, missing("pet_id")
 	case quantity == nil:
-		return NewOrder{}, Errorf(CodeMissingField, "quantity is required")
+		return NewOrder{}, missing("quantity")
 	case *quantity < 1 || *quantity > MaxQuantity:
-		return NewOrder{}, Errorf(CodeInvalidField, "quantity must be from 1 to %d", MaxQuantity)
+		return NewOrder{}, Errorf(CodeInvalidField, "quantity must be from 1 to %d", MaxQuantity).In("quantity")
 	}
 	return NewOrder{pet: *pet, quantity: *quantity}, nil
 }
@@ -162,7 +162,7 @@ func (n NewOrder) Fingerprint() [sha256.Size]byte {
 
 // UnknownPet says that the pet of an order does not exist.
 func (n NewOrder) UnknownPet() *Error {
-	return Errorf(CodeInvalidField, "pet_id must be the id of a pet, and there is no pet %d", n.pet)
+	return Errorf(CodeInvalidField, "pet_id must be the id of a pet, and there is no pet %d", n.pet).In("pet_id")
 }
 
 // CreateOrder asks a store for an order.

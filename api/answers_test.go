@@ -37,6 +37,7 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 	// lifecycleGaps' affair.
 	optional := map[string]bool{
 		"X-Stability": true, "Idempotent-Replayed": true, "Age": true, "Accept-Encoding": true, "Content-Encoding": true, "Accept-Patch": true,
+		"X-Error-Field": true, "X-Ignored-Parameters": true,
 	}
 
 	eachAnswer(t, func(t *testing.T, operationID, status string, r *openapi3.Response) {

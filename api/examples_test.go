@@ -43,7 +43,9 @@ func TestBodyExamplesFitTheirSchemas(t *testing.T) {
 func TestHeaderAndParameterExamplesFitTheirSchemas(t *testing.T) {
 	doc := load(t)
 	check := func(where string, p *openapi3.Parameter) {
-		if p.Example == nil && len(p.Examples) == 0 {
+		// Importers send the examples of parameters: with a condition or a name they would not
+		// get the list.
+		if p.Example == nil && len(p.Examples) == 0 && where != "listCategories If-None-Match" && where != "listCategories name" {
 			t.Errorf("%s: no example", where)
 		}
 		if p.Example != nil {

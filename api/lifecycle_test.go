@@ -16,7 +16,7 @@ import (
 type mark struct {
 	ID, Method, Path, Stability, Level string
 	Deprecated                         bool
-	Sunset                             string
+	Sunset, Query                      string
 }
 
 // registered returns the marks of a registry.
@@ -25,7 +25,7 @@ func registered(operations []petcat.Operation) []mark {
 	levels := map[petcat.Stability]string{petcat.Stable: "stable", petcat.Beta: "beta", petcat.Experimental: "alpha"}
 	var marks []mark
 	for _, o := range operations {
-		m := mark{string(o.ID), o.Method, o.Path, string(o.Stability), levels[o.Stability], o.Deprecated(), ""}
+		m := mark{string(o.ID), o.Method, o.Path, string(o.Stability), levels[o.Stability], o.Deprecated(), "", strings.Join(o.Query, " ")}
 		if !o.SunsetAt.IsZero() {
 			m.Sunset = o.SunsetAt.Format(time.DateOnly)
 		}
@@ -39,8 +39,14 @@ func documented(document *openapi3.T) []mark {
 	var marks []mark
 	for path, item := range document.Paths.Map() {
 		for method, o := range item.Operations() {
+			var query []string
+			for _, p := range o.Parameters {
+				if p.Value.In == openapi3.ParameterInQuery {
+					query = append(query, p.Value.Name)
+				}
+			}
 			marks = append(marks, mark{
-				o.OperationID, method, path, extension(o, "x-stability"), extension(o, "x-stability-level"), o.Deprecated, extension(o, "x-sunset"),
+				o.OperationID, method, path, extension(o, "x-stability"), extension(o, "x-stability-level"), o.Deprecated, extension(o, "x-sunset"), strings.Join(query, " "),
 			})
 		}
 	}

@@ -158,8 +158,8 @@ func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) e
 }
 
 // undocumented returns the headers of an answer that the document describes for other
-// answers only. Those that tell of a deprecation, and the Vary of an answer to a web page,
-// may be on any answer.
+// answers only. Those that tell of a deprecation, ignored parameters, and the Vary of an
+// answer to a web page may be on any answer.
 func (c *Transport) undocumented(o *openapi3.Operation, res *http.Response) (names []string) {
 	described := o.Responses.Value(strconv.Itoa(res.StatusCode))
 	if described == nil {
@@ -169,7 +169,7 @@ func (c *Transport) undocumented(o *openapi3.Operation, res *http.Response) (nam
 		value := strings.Join(res.Header.Values(name), ", ")
 		switch {
 		case value == "", described.Value.Headers[name] != nil:
-		case name == "Deprecation", name == "Sunset", name == "Vary":
+		case name == "Deprecation", name == "Sunset", name == "Vary", name == "X-Ignored-Parameters":
 		case name == "Link" && !strings.Contains(value, `rel="next"`):
 		default:
 			names = append(names, name)

@@ -54,7 +54,7 @@ func right(status int) *answer {
 	a.body = fmt.Sprintf(`{"code":%q,"message":"what to do","status":%d}`, code, status)
 	switch status {
 	case 400:
-		a.set("X-Stability", "stable")
+		a.set("X-Stability", "stable").set("X-Error-Field", "name")
 	case 401:
 		a.set("WWW-Authenticate", `Bearer realm="petcat"`)
 	case 405:
@@ -161,6 +161,7 @@ func TestDoctoredAnswersAreFound(t *testing.T) {
 		{"an origin that caches do not tell apart", right(200).set("Access-Control-Allow-Origin", "https://a.example"), "without Vary: Origin"},
 		{"two origins", right(200).add("Access-Control-Allow-Origin", "*").add("Access-Control-Allow-Origin", "*"), "there 2 times"},
 		{"credentials", right(200).set("Access-Control-Allow-Credentials", "true"), "no cookies"},
+		{"a missing field without its name", right(400).set("X-Error-Field", ""), "X-Error-Field"},
 		{"409 without a pause", right(409).set("Retry-After", ""), "no Retry-After"},
 		{"409 with a pause in vain", right(409).saying(`{"code":"category_in_use","message":"m","status":409}`), "a Retry-After"},
 		{"503 without a pause", right(503).set("Retry-After", ""), "no Retry-After"},

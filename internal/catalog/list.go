@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -168,6 +169,37 @@ func (s *Snapshot) Page(after petcat.CategoryID, limit int) Page {
 	return p
 }
 
+// Named returns the first categories after an id that have a name, at most limit of them. It
+// reads all of the list.
+func (s *Snapshot) Named(name string, after petcat.CategoryID, limit int) Page {
+	// Within a text, a backslash stands before each quote: so this is a member.
+	wanted, err := jsontext.AppendQuote([]byte(nameStart), name)
+	p := Page{Parts: [][]byte{[]byte("[")}}
+	for at := s.behind(after); err == nil && p.Next == 0 && at <= len(s.sealed); at++ {
+		e := s.stretch(at)
+		from, _ := e.find(after + 1)
+		for {
+			found := bytes.Index(e.data[e.start(from):], wanted)
+			if found < 0 {
+				break
+			}
+			found += e.start(from)
+			from = sort.Search(len(e.starts), func(i int) bool { return e.start(i) > found })
+			if limit == 0 {
+				p.Next = after
+				break
+			}
+			p.Parts = append(p.Parts, e.data[e.start(from-1):e.start(from)])
+			after, limit = e.id(from-1), limit-1
+		}
+	}
+	if last := &p.Parts[len(p.Parts)-1]; len(p.Parts) > 1 {
+		*last = (*last)[:len(*last)-1] // without its comma
+	}
+	p.Parts = append(p.Parts, []byte("]"))
+	return p
+}
+
 // contentTag returns an entity tag that follows from a representation's bytes alone.
 func contentTag(parts ...[]byte) string {
 	h := sha256.New()
@@ -177,8 +209,11 @@ func contentTag(parts ...[]byte) string {
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
-// objectStart is what every object begins with; its id follows.
-const objectStart = `{"id":`
+// objectStart is what every object begins with; its id follows. Its name follows nameStart.
+const (
+	objectStart = `{"id":`
+	nameStart   = `,"name":`
+)
 
 // AppendCategory appends the JSON object of a category to dst. It is the only
 // encoder of categories, so that a category has the same bytes in a list, in
@@ -187,7 +222,7 @@ const objectStart = `{"id":`
 func AppendCategory(dst []byte, c petcat.Category) ([]byte, error) {
 	dst = append(dst, objectStart...)
 	dst = strconv.AppendInt(dst, int64(c.ID), 10)
-	dst = append(dst, `,"name":`...)
+	dst = append(dst, nameStart...)
 	dst, err := jsontext.AppendQuote(dst, c.Name)
 	if err != nil {
 		return dst, err

@@ -169,7 +169,7 @@ func readMembers(body []byte) *members {
 	case len(bytes.TrimSpace(body)) == 0:
 		m.err = petcat.Errorf(petcat.CodeMalformedJSON, `the body is empty; send a JSON object such as {"name": "dog"}`)
 	case err != nil:
-		m.err = malformed(err)
+		m.err = malformed(body, err)
 	case !object:
 		m.err = petcat.Errorf(petcat.CodeInvalidBody, `the body must be a JSON object such as {"name": "dog"}`)
 	}
@@ -177,7 +177,7 @@ func readMembers(body []byte) *members {
 }
 
 // malformed says what is wrong with a JSON text without repeating any of it.
-func malformed(err error) error {
+func malformed(body []byte, err error) error {
 	message := "the body is not well-formed JSON in UTF-8"
 	syntax, located := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
@@ -185,7 +185,12 @@ func malformed(err error) error {
 		message = "a member name appears twice in one object; send each once"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		message = "the body ends in the middle of the JSON text"
+	case bytes.HasPrefix(body, []byte("\ufeff")):
+		message = "the body begins with a byte order mark; send the JSON text without it"
 	case located:
+		if rest := body[min(syntax.ByteOffset, int64(len(body))):]; bytes.HasPrefix(rest, []byte("'")) || bytes.HasPrefix(rest, []byte("“")) {
+			message = `JSON has names and texts in double quotes, such as {"name": "dog"}`
+		}
 		message += " (near byte " + strconv.FormatInt(syntax.ByteOffset, 10) + ")"
 	}
 	return petcat.Errorf(petcat.CodeMalformedJSON, "%s", message).WithCause(err)
@@ -194,7 +199,7 @@ func malformed(err error) error {
 // fail keeps the first error of a field.
 func (m *members) fail(field, rule string) {
 	if m.err == nil {
-		m.err = petcat.Errorf(petcat.CodeInvalidField, "%s must be %s", field, rule)
+		m.err = petcat.Errorf(petcat.CodeInvalidField, "%s must be %s", field, rule).In(field)
 	}
 }
 
@@ -204,7 +209,10 @@ func (m *members) text(field string, value jsontext.Value) *string {
 		return nil
 	}
 	s, err := jsontext.AppendUnquote(nil, value)
-	if err != nil {
+	switch {
+	case err != nil && field == "description":
+		m.fail(field, "a string; leave it out if there is none")
+	case err != nil:
 		m.fail(field, "a string")
 	}
 	text := string(s)

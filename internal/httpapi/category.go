@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"petcat"
@@ -19,13 +21,32 @@ func (s *Server) listCategories(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	if page.asked {
-		cut := list.Page(petcat.CategoryID(page.after), page.limit)
+	if page.asked || page.query.Has("name") {
+		cut, err := page.cut(list)
+		if err != nil {
+			return err
+		}
 		e.linkNext(page, int64(cut.Next))
 		return e.sendItem(cut.ETag(), age, cut.Parts...)
 	}
 	current := list.Representation(negotiate(e.r.Header["Accept-Encoding"]))
 	return e.sendCurrent(current, list.ETags(), age)
+}
+
+// cut returns the page of a list, or what of the list has the name that was asked for.
+func (p *page) cut(list *catalog.Snapshot) (catalog.Page, error) {
+	names := p.query["name"]
+	switch {
+	case len(names) == 0:
+		return list.Page(petcat.CategoryID(p.after), p.limit), nil
+	case len(names) > 1:
+		return catalog.Page{}, petcat.Errorf(petcat.CodeInvalidField, "the query parameter name must be sent once").In("name")
+	}
+	p.filter = "name=" + url.QueryEscape(names[0]) + "&"
+	if !p.asked {
+		p.limit = math.MaxInt
+	}
+	return list.Named(names[0], petcat.CategoryID(p.after), p.limit), nil
 }
 
 // getCategory answers GET /categories/{categoryId}.
@@ -35,13 +56,21 @@ func (s *Server) getCategory(e *exchange) error {
 		return err
 	}
 	object, etag, found := list.Category(petcat.CategoryID(e.itemID()))
-	if !found && age > 0 {
+	if !found && age > 0 && e.itemID() != 0 {
 		return petcat.Errorf(petcat.CodeServiceUnavailable, "the database cannot be reached, and the list that this node has may lack the category with this id; retry later")
 	}
 	if !found {
-		return petcat.NoSuchCategory()
+		return e.noSuchCategory()
 	}
 	return e.sendItem(etag, age, object)
+}
+
+// noSuchCategory returns the error 404 for the last segment of the path.
+func (e *exchange) noSuchCategory() error {
+	if e.itemID() == 0 {
+		return petcat.Errorf(petcat.CodeNotFound, "the id of a category is a whole number, as in %s/categories/4", basePath)
+	}
+	return petcat.NoSuchCategory()
 }
 
 // createCategory answers POST /categories.
@@ -149,7 +178,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	object, etag, found := list.Category(id)
 	switch {
 	case !found:
-		return nil, petcat.NoSuchCategory()
+		return nil, e.noSuchCategory()
 	case evaluate(e.r, etag, etag) != proceed:
 		return nil, preconditionFailed()
 	}
@@ -183,6 +212,6 @@ func idempotencyKey(h http.Header) (petcat.IdempotencyKey, error) {
 	case 1:
 		return petcat.ParseIdempotencyKey(values[0])
 	default:
-		return "", petcat.Errorf(petcat.CodeInvalidField, "send at most one Idempotency-Key header")
+		return "", petcat.Errorf(petcat.CodeInvalidField, "send at most one Idempotency-Key header").In("Idempotency-Key")
 	}
 }

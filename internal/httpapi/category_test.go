@@ -28,7 +28,11 @@ func TestGetCategory(t *testing.T) {
 	wantError(t, get("1", withHeader("If-Match", etag)), 412, petcat.CodePreconditionFailed)
 	wantStatus(t, get("%31"), 200)
 	for _, id := range []string{"3", "0", "-1", "01", "1.0", "x", "9007199254740992", "18446744073709551617", "1%20", "1/", "%31%00", "{categoryId}"} {
-		wantError(t, get(id), 404, petcat.CodeNotFound)
+		a := get(id)
+		wantError(t, a, 404, petcat.CodeNotFound)
+		if id == "x" || id == "3" {
+			wantMessage(t, a, map[string]string{"x": "is a whole number, as in /v1/categories/4", "3": "may have been deleted"}[id])
+		}
 	}
 }
 

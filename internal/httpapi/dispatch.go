@@ -44,7 +44,7 @@ func (s *Server) addRoutes(handlers map[petcat.OperationID]handler) {
 			at = &route{methods: make(map[string]*endpoint)}
 			s.routes[path] = at
 		}
-		at.methods[o.Method] = &endpoint{o, h, []string{string(o.Stability)}, deprecation(o)}
+		at.methods[o.Method] = &endpoint{o, h, []string{string(o.Stability)}, s.deprecation(o)}
 		if o.Method == "GET" {
 			at.methods["HEAD"] = at.methods["GET"]
 		}
@@ -76,13 +76,16 @@ func (s *Server) dispatch(e *exchange) error {
 	endpoint := e.endpoint
 	switch {
 	case e.route == nil:
-		return petcat.Errorf(petcat.CodeNotFound, "there is no such resource; the paths are listed in /openapi.json")
+		return s.noSuchPath(e.Path)
 	case endpoint == nil:
 		e.Header()["Allow"] = e.route.allow
 		return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows %s", e.route.allow[0])
 	}
 	e.Deprecated = endpoint.Deprecated()
 	e.Header()["X-Stability"] = endpoint.stability
+	if names := ignored(e.r.URL.RawQuery, endpoint.Query); names != "" {
+		e.set("X-Ignored-Parameters", names)
+	}
 	maps.Copy(e.Header(), endpoint.deprecation)
 	if endpoint.Sunset(e.At) {
 		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s ended on %s; its description at /docs names what to use instead",
@@ -94,6 +97,20 @@ func (s *Server) dispatch(e *exchange) error {
 	return endpoint.handle(e)
 }
 
+// noSuchPath returns the error 404 for a path, which names one that the caller may have meant.
+func (s *Server) noSuchPath(path string) error {
+	segments := strings.FieldsFunc(strings.ToLower(path), func(c rune) bool { return c == '/' })
+	segments = slices.DeleteFunc(segments, func(s string) bool { return "/"+s == basePath })
+	for _, o := range petcat.Operations() {
+		// The beginning is enough: /v1/category is near /v1/categories, and so is /v1/categories/.
+		first, _, _ := strings.Cut(o.Path[1:], "/")
+		if len(segments) > 0 && strings.HasPrefix(segments[0], first[:max(3, 2*len(first)/3)]) {
+			return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; did you mean %s%s? All paths are at /docs", basePath, o.Path)
+		}
+	}
+	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its reference at /docs, its OpenAPI document at /openapi.json", basePath)
+}
+
 // deprecationPage is the section of the reference page that explains deprecation.
 const deprecationPage = "/docs#deprecation"
 
@@ -103,14 +120,15 @@ const deprecationPage = "/docs#deprecation"
 // Every answer of the operation itself has them and X-Stability, errors included. Answers
 // before the operation is known do not: 401, 429, 404, 405, and 503 while keys or counts are
 // unavailable.
-func deprecation(o petcat.Operation) http.Header {
+func (s *Server) deprecation(o petcat.Operation) http.Header {
 	if !o.Deprecated() {
 		return nil
 	}
 	h := http.Header{"Deprecation": {"@" + strconv.FormatInt(o.DeprecatedAt.Unix(), 10)}}
-	link := "<" + deprecationPage + `>; rel="deprecation"; type="text/html"`
+	page := "<" + s.PublicURL + deprecationPage
+	link := page + `>; rel="deprecation"; type="text/html"`
 	if !o.SunsetAt.IsZero() {
-		link += ", <" + deprecationPage + `>; rel="sunset"; type="text/html"`
+		link += ", " + page + `>; rel="sunset"; type="text/html"`
 		h["Sunset"] = []string{o.SunsetAt.UTC().Format(http.TimeFormat)}
 	}
 	h["Link"] = []string{link}

@@ -27,8 +27,14 @@ func TestDispatch(t *testing.T) {
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 
 	t.Run("404", func(t *testing.T) {
-		for _, path := range []string{"/v1", "/v1/", "/v1/dogs", "/v1/categories/", "/v1//categories", "/v1/categories/../categories", "/v1/Categories", "/v1/categories/1/2"} {
-			wantError(t, s.do("GET", path, nil, withKey(key)), 404, petcat.CodeNotFound)
+		for path, hint := range map[string]string{
+			"/v1": "its reference at /docs", "/v1/": "/docs", "/v1/dogs": "/docs", "/v1/categories/": "did you mean /v1/categories?", "/v1//categories": "/v1/categories?",
+			"/v1/v1/categories": "/v1/categories?", "/v1/categories/../categories": "/v1/categories?", "/v1/Categories": "/v1/categories?", "/v1/category": "/v1/categories?",
+			"/v1/pet": "/v1/pets?", "/v1/store": "/v1/store/orders?", "/v1/categories/1/2": "/v1/categories?",
+		} {
+			a := s.do("GET", path, nil, withKey(key))
+			wantError(t, a, 404, petcat.CodeNotFound)
+			wantMessage(t, a, hint)
 		}
 	})
 	t.Run("405", func(t *testing.T) {
@@ -53,8 +59,12 @@ func TestDispatch(t *testing.T) {
 		post := s.do("POST", "/openapi.json", nil)
 		wantError(t, post, 405, petcat.CodeMethodNotAllowed)
 		wantHeader(t, post, "Allow", "GET, HEAD")
-		for _, path := range []string{"/", "/v2/categories", "/v1x", "//v1/categories", "/docs", "/openapi.json/x"} {
-			wantError(t, s.do("GET", path, nil), 404, petcat.CodeNotFound)
+		for path, hint := range map[string]string{
+			"/": "/docs", "/categories": "did you mean /v1/categories?", "/v1x": "/docs", "//v1/categories": "/v1/categories?", "/docs": "/docs", "/openapi.json/x": "/openapi.json",
+		} {
+			a := s.do("GET", path, nil)
+			wantError(t, a, 404, petcat.CodeNotFound)
+			wantMessage(t, a, hint)
 		}
 	})
 }

@@ -107,6 +107,9 @@ func (s *Server) respondError(e *exchange, err error) {
 	case status == http.StatusServiceUnavailable, public.Code == petcat.CodeIdempotencyInProgress:
 		e.retryAfter = max(e.retryAfter, pause)
 	}
+	if public.Field != "" {
+		e.set("X-Error-Field", public.Field)
+	}
 	if e.retryAfter > 0 {
 		e.set("Retry-After", strconv.FormatInt(e.retryAfter, 10))
 	}

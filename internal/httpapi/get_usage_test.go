@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func TestUsageCostsNothing(t *testing.T) {
 		wantStatus(t, a, 200)
 		wantHeader(t, a, "Cache-Control", "no-store")
 		wantHeader(t, a, "X-Stability", "beta")
-		want := fmt.Sprintf(`{"plan":"free","windows":[{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],"ban":%s}`,
+		want := fmt.Sprintf(`{"plan":"free","windows":[{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],"ban":%s,"key":{"id":"key_1","label":"","read_only":false,"expires_at":null}}`,
 			n, 60-n, minute.Unix(), n, 1000-n, midnight.Unix(), ban)
 		if string(a.body) != want {
 			t.Errorf("usage is %s, want %s", a.body, want)
@@ -43,4 +44,10 @@ func TestUsageCostsNothing(t *testing.T) {
 	wantHeadline(t, a, 60, 0, minute)
 	wantHeader(t, a, "RateLimit-Policy", `"usage";q=60;w=60`)
 	wantStatus(t, s.do("GET", "/v1/usage", nil, withKey(neighbour)), 200)
+
+	described, _ := s.keyOn(s.account("third", petcat.Pro), petcat.KeyTerms{Label: `a "b"`, ReadOnly: true, ExpiresAt: noon.Add(time.Hour)})
+	want := fmt.Sprintf(`"key":{"id":"key_3","label":"a \"b\"","read_only":true,"expires_at":%d}`, noon.Add(time.Hour).Unix())
+	if a := s.do("GET", "/v1/usage", nil, withKey(described)); !strings.Contains(string(a.body), want) {
+		t.Errorf("usage is %s, want %s", a.body, want)
+	}
 }

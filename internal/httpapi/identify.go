@@ -42,8 +42,13 @@ func bearer(r *http.Request) (string, error) {
 		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "send your API key with the Bearer scheme: Authorization: Bearer <API_KEY>")
 	}
 	credential := strings.Trim(value[len(scheme):], " ")
-	if credential == "" {
+	switch {
+	case credential == "":
 		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "the Authorization header holds no key: send Authorization: Bearer <API_KEY>")
+	case len(credential) > len(scheme) && strings.EqualFold(credential[:len(scheme)], scheme):
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the Authorization header has the word Bearer twice: send Authorization: Bearer <API_KEY>")
+	case strings.ContainsAny(credential[:1], `"'<`):
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the Authorization header has a key in quotes or brackets: send it without them")
 	}
 	return credential, nil
 }

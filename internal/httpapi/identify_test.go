@@ -42,6 +42,8 @@ func TestIdentify(t *testing.T) {
 		{"scheme run together", "", header("Bearer" + key), petcat.CodeMissingAPIKey, challengePlain},
 		{"shortened", "", header("Bearer " + key[:len(key)-1]), petcat.CodeInvalidAPIKey, challengeError},
 		{"something after it", "", header("Bearer " + key + " x"), petcat.CodeInvalidAPIKey, challengeError},
+		{"Bearer twice", "", header("Bearer Bearer " + key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in quotes", "", header(`Bearer "` + key + `"`), petcat.CodeInvalidAPIKey, challengeError},
 		{"of staging", "", header("Bearer pck_test_" + valid), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
 		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},

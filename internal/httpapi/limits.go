@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
@@ -222,13 +224,23 @@ func appendState(dst []byte, name string, w ratelimit.WindowState, now int64) []
 
 // getUsage answers GET /usage.
 func (s *Server) getUsage(e *exchange) error {
-	d := e.Decision
-	ban := "null"
+	key, err := s.Keys.FindKey(e.r.Context(), e.caller.Key)
+	if err != nil {
+		return err
+	}
+	d, ban, expires := e.Decision, "null", "null"
 	if d.BanEnds != 0 {
 		ban = fmt.Sprintf(`{"until":%d}`, d.BanEnds)
 	}
-	e.sendJSON(http.StatusOK, fmt.Appendf(nil, `{"plan":"%s","windows":[%s,%s],"ban":%s}`,
-		e.caller.Plan, windowUsage(petcat.Minute, d.Minute), windowUsage(petcat.Day, d.Day), ban))
+	if !key.ExpiresAt.IsZero() {
+		expires = strconv.FormatInt(key.ExpiresAt.Unix(), 10)
+	}
+	label, err := jsontext.AppendQuote(nil, key.Label)
+	if err != nil {
+		return err
+	}
+	e.sendJSON(http.StatusOK, fmt.Appendf(nil, `{"plan":"%s","windows":[%s,%s],"ban":%s,"key":{"id":"%s","label":%s,"read_only":%t,"expires_at":%s}}`,
+		e.caller.Plan, windowUsage(petcat.Minute, d.Minute), windowUsage(petcat.Day, d.Day), ban, key.ID, label, key.ReadOnly, expires))
 	return nil
 }
 

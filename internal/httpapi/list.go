@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -26,9 +27,8 @@ type page struct {
 	query  url.Values
 }
 
-// page reads the query with limit and after. Other parameters are ignored. A query that
-// cannot be read is an error, because without it the answer would be another than the caller
-// asked for: the whole list, say.
+// page reads the query with limit and after. A query that cannot be read is an error, because
+// without it the answer would be another than the caller asked for: the whole list, say.
 func (e *exchange) page() (p page, err error) {
 	if e.r.URL.RawQuery == "" {
 		return page{limit: defaultPage}, nil
@@ -54,9 +54,28 @@ func (p page) parameter(name string, least, most, byDefault int64) (int64, error
 	}
 	n, err := strconv.ParseInt(values[0], 10, 64)
 	if err != nil || n < least || n > most || len(values) > 1 {
-		return 0, petcat.Errorf(petcat.CodeInvalidField, "the query parameter %s must be one whole number from %d to %d", name, least, most)
+		return 0, petcat.Errorf(petcat.CodeInvalidField, "the query parameter %s must be one whole number from %d to %d", name, least, most).In(name)
 	}
 	return n, nil
+}
+
+// mostIgnored is how many ignored parameters an answer names.
+const mostIgnored = 10
+
+// ignored returns the names of the parameters of a query that are not known, each once, for
+// X-Ignored-Parameters.
+func ignored(rawQuery string, known []string) string {
+	var names []string
+	for parameter := range strings.SplitSeq(rawQuery, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		if decoded, err := url.QueryUnescape(name); err == nil {
+			name = decoded
+		}
+		if escaped := url.PathEscape(name); name != "" && !slices.Contains(known, name) && !slices.Contains(names, escaped) && len(names) < mostIgnored {
+			names = append(names, escaped)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // linkNext adds a Link to the next page (RFC 8288). after is the last id of this page, 0 if
@@ -65,7 +84,7 @@ func (e *exchange) linkNext(p page, after int64) {
 	if after == 0 {
 		return
 	}
-	next := "<" + basePath + e.path + "?" + p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
+	next := "<" + e.server.PublicURL + basePath + e.path + "?" + p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
 	e.Header()["Link"] = append(slices.Clip(e.Header()["Link"]), next)
 }
 

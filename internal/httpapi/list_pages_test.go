@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"petcat"
+	"petcat/internal/httpapi"
 )
 
 // pageIDs returns the ids of a page, and the path of the next one, "" for none.
@@ -69,4 +70,68 @@ func TestListPages(t *testing.T) {
 		wantStatus(t, s.do("PATCH", "/v1/categories/2", strings.NewReader(`{"name":"changed"}`), withKey(key)), 200)
 		wantStatus(t, get("limit=2", etag), 200)
 	})
+}
+
+// TestListByName: a name is found wherever it stands, as it was sent, and nothing else is.
+func TestListByName(t *testing.T) {
+	s := start(t, func(o *httpapi.Options) { o.PublicURL = "https://api.example.com" })
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 1_000_000, 100_000_000))
+	for _, name := range []string{"dog", "dogs", "cat", "dog", `"dog"`, "é &", "dog"} {
+		body, err := json.Marshal(map[string]string{"name": name, "description": `,"name":"cat"`})
+		must(t, err)
+		wantStatus(t, s.create(string(body), withKey(key)), 201)
+	}
+	for query, want := range map[string][]int64{
+		"name=dog": {1, 4, 7}, "name=do": nil, "name=cat": {3}, "name=%22dog%22": {5}, "name=%C3%A9+%26": {6}, "name=": nil, "name=%ff": nil,
+		"name=dog&after=1": {4, 7}, "name=dog&limit=3": {1, 4, 7}, "name=dog&after=7": nil,
+	} {
+		if ids, next := pageIDs(t, s.do("GET", "/v1/categories?"+query, nil, withKey(key))); !slices.Equal(ids, want) || next != "" {
+			t.Errorf("%s: %v and %q, want %v", query, ids, next, want)
+		}
+	}
+	a := s.do("GET", "/v1/categories?name=dog&limit=2", nil, withKey(key))
+	wantHeader(t, a, "Link", `<https://api.example.com/v1/categories?name=dog&limit=2&after=4>; rel="next"`)
+	wantStatus(t, s.do("GET", "/v1/categories?name=dog&limit=2", nil, withKey(key), withHeader("If-None-Match", a.Header.Get("ETag"))), 304)
+	wantError(t, s.do("GET", "/v1/categories?name=a&name=b", nil, withKey(key)), 400, petcat.CodeInvalidField)
+}
+
+func TestIgnoredParametersAreNamed(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	for path, want := range map[string]string{
+		"/v1/categories?limit=1&after=1&name=x":              "",
+		"/v1/categories?starting_after=2&Limit=2&limit=1&&=": "starting_after, Limit",
+		"/v1/categories?a%20b=1&%C3%A9&c,d&a%20b=2":          "a%20b, %C3%A9, c%2Cd",
+		"/v1/pets?category_id=1&x":                           "x",
+		"/v1/usage?limit=1":                                  "limit",
+		"/v1/categories/1?a&b&c&d&e&f&g&h&i&j&k&l":           "a, b, c, d, e, f, g, h, i, j",
+		"/v1/categories?%zz=1":                               "%25zz",
+	} {
+		wantHeader(t, s.do("GET", path, nil, withKey(key)), "X-Ignored-Parameters", want)
+	}
+}
+
+func TestErrorsNameTheirField(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", "/v1/categories", `{}`, "name"},
+		{"POST", "/v1/categories", `{"name":""}`, "name"},
+		{"POST", "/v1/categories", `{"name":"x","description":1}`, "description"},
+		{"PATCH", "/v1/categories/1", `{"name":null}`, "name"},
+		{"POST", "/v1/pets", `{"name":"x"}`, "category_id"},
+		{"POST", "/v1/pets", `{"name":"x","category_id":7}`, "category_id"},
+		{"POST", "/v1/store/orders", `{"pet_id":1,"quantity":0}`, "quantity"},
+		{"POST", "/v1/store/orders", `{"pet_id":9,"quantity":1}`, "pet_id"},
+		{"GET", "/v1/categories?limit=0", ``, "limit"},
+		{"GET", "/v1/pets?category_id=x", ``, "category_id"},
+		{"GET", "/v1/categories?a=%zz", ``, ""},
+		{"POST", "/v1/categories", `[]`, ""},
+	} {
+		a := s.do(c.method, c.path, strings.NewReader(c.body), withKey(key))
+		wantStatus(t, a, 400)
+		wantHeader(t, a, "X-Error-Field", c.want)
+	}
+	a := s.create(`{"name":"x"}`, withKey(key), withHeader("Idempotency-Key", "a b"))
+	wantHeader(t, a, "X-Error-Field", "Idempotency-Key")
 }

@@ -36,6 +36,7 @@ func (s *Server) route() {
 				s.identify( // finds the caller by its key; admit refuses a request without one
 					s.admit( // 401, 429; charges, and sets the rate-limit headers before any other answer
 						s.dispatch))))) // 404, 405, 410, 403, then the operation: body (413, 415, 408, 400) and handler
+	s.outside = s.record(s.recover(s.crossOrigin(s.document)))
 }
 
 // ServeHTTP answers a request.
@@ -61,7 +62,7 @@ func (s *Server) document(e *exchange) error {
 		}
 	}
 	if !ok {
-		return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its OpenAPI document is at /openapi.json", basePath)
+		return s.noSuchPath(e.Path)
 	}
 	if e.Method != http.MethodGet && e.Method != http.MethodHead {
 		e.set("Allow", "GET, HEAD")

@@ -45,6 +45,10 @@ type identifier interface {
 	Identify(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
 
+type keys interface {
+	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
+}
+
 type limiter interface {
 	Spend(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
@@ -56,6 +60,7 @@ type Options struct {
 	Store    petcat.CategoryStore
 	Pets     petcat.PetStore
 	Orders   petcat.OrderStore
+	Keys     keys
 	Keyring  identifier
 	Limiter  limiter
 	Failures *ratelimit.Bucket[clientnet.Net]
@@ -75,6 +80,9 @@ type Options struct {
 	// BodyBytes bounds the memory of all bodies in use that are larger than 4 KiB;
 	// 64 MiB by default. A body that would exceed it is answered 503.
 	BodyBytes int64
+	// PublicURL is the address that clients use, without /v1 and without a slash at its end;
+	// "" if it is not known. Then links are paths.
+	PublicURL string
 	// TrustedProxies are the proxies whose X-Forwarded-For and X-Request-Id are trusted.
 	// Optional.
 	TrustedProxies *clientnet.Proxies
@@ -103,26 +111,6 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) *Server {
-	s := newServer(o)
-	s.route()
-	return s
-}
-
-// Starting returns the handler for the time until the data is loaded: it serves the
-// documents, and responds with 503 to every request under /v1. It cannot check keys yet, so
-// the rate-limit headers are those of the client's address. It does not use the options
-// Catalog, Store, Pets, Orders, Keyring and Limiter.
-func Starting(o Options) http.Handler {
-	s := newServer(o)
-	s.api = s.record(s.recover(s.crossOrigin(func(e *exchange) error {
-		e.expected = true
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "the service is starting; retry in a moment")
-	})))
-	return s
-}
-
-// newServer returns a server that has no routes under /v1.
-func newServer(o Options) *Server {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails, by its documentation
 	s := &Server{
@@ -133,6 +121,6 @@ func newServer(o Options) *Server {
 		instance:      base32.HexEncoding.EncodeToString(random[:]) + "-",
 	}
 	s.exchanges.New = func() any { return new(exchange) }
-	s.outside = s.record(s.recover(s.crossOrigin(s.document)))
+	s.route()
 	return s
 }

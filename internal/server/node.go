@@ -192,11 +192,11 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 func (n *Node) serveAPI(context.Context) error {
 	url, page := n.PublicURL(), reference.Handler()
 	handler := httpapi.New(httpapi.Options{
-		Catalog: n.list, Store: n.store, Pets: n.store, Orders: n.store, Keyring: n.keyring, Limiter: n.limiter,
+		Catalog: n.list, Store: n.store, Pets: n.store, Orders: n.store, Keys: n.store, Keyring: n.keyring, Limiter: n.limiter,
 		Failures: ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
 		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute),
 		Clock:    n.Clock, Logger: n.Log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
-		TrustedProxies: n.proxies, CORSOrigins: n.Settings.CORSOrigins,
+		PublicURL: n.Settings.PublicURL, TrustedProxies: n.proxies, CORSOrigins: n.Settings.CORSOrigins,
 		Documents: map[string]http.Handler{
 			"/openapi.json": httpapi.NewDocument("application/json", api.JSON(url)),
 			"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(url)),
