@@ -1,0 +1,265 @@
+import { ConnectionError, PetcatError } from "./errors.js";
+import { Gate, jitter } from "./gate.js";
+import { readLimits, readRetryAfter, type Limits } from "./limits.js";
+
+/** What can be chosen for one call. */
+export interface CallOptions {
+  /** Ends the call: it rejects with a ConnectionError whose cause is the signal's reason. */
+  signal?: AbortSignal;
+  timeoutMs?: number;
+  maxRetries?: number;
+  headers?: Record<string, string>;
+}
+
+/** What `onRetry` is told: a request failed, and is sent again. */
+export interface Retry {
+  error: PetcatError | ConnectionError;
+  /** 1 for the first retry of a call */
+  attempt: number;
+  /** how long until then, at least */
+  delayMs: number;
+}
+
+/** A result, and the answer that had it. */
+export interface Result<T> {
+  value: T;
+  status: number;
+  headers: Headers;
+  /** To be quoted to the operator of the service. */
+  requestId: string | undefined;
+  limits: Limits | undefined;
+}
+
+/** A call of an operation. It may take several requests, which are all the same. */
+export interface Call<T> {
+  method: "GET" | "POST" | "PATCH" | "DELETE";
+  path: string;
+  /** Makes the result of the JSON, or returns undefined if it is not the service's. */
+  read(value: unknown, response: Response): T | undefined;
+  query?: Record<string, number | undefined>;
+  body?: object;
+  headers?: Record<string, string>;
+  /** Whether a second request does harm if the outcome of the first is unknown. */
+  once?: boolean;
+  /** Whether it counts in no window, and does not pass the gate. */
+  uncounted?: boolean;
+  options: CallOptions | undefined;
+}
+
+export interface Settings {
+  baseUrl: string;
+  headers(): Record<string, string>;
+  fetch: typeof fetch;
+  maxRetries: number;
+  maxWaitMs: number;
+  timeoutMs: number;
+  onRetry: ((retry: Retry) => void) | undefined;
+}
+
+type Failure = PetcatError | ConnectionError;
+
+/** How a request ended that was no success. */
+interface Outcome {
+  error: Failure;
+  /** Whether the request may be sent again, as far as its outcome goes. */
+  again: boolean;
+  /** Whether it may have been carried out. */
+  unknown: boolean;
+}
+
+// The delays between the requests of one call, before jitter: half a second, one, two and so on.
+const firstDelayMs = 500;
+const maxDelayMs = 30_000;
+/** How long a create is retried with one idempotency key. The service keeps it for 24 hours. */
+const keyLifeMs = 23 * 3_600_000;
+
+/** Makes the calls of one client. */
+export class Caller {
+  readonly gate: Gate;
+  limits: Limits | undefined;
+
+  constructor(private readonly settings: Settings) {
+    this.gate = new Gate(settings.maxWaitMs);
+  }
+
+  /** Sends requests until one succeeds, or fails in a way that a retry cannot change. */
+  async call<T>(call: Call<T>): Promise<Result<T>> {
+    const { settings } = this;
+    const { signal, timeoutMs = settings.timeoutMs, maxRetries = settings.maxRetries } = call.options ?? {};
+    const [url, init] = this.request(call);
+    let last: Failure | undefined;
+    let unknownSince: number | undefined; // when the first request was sent that may have been carried out
+    const failed = (error: Failure): Failure => {
+      error.outcomeUnknown = unknownSince !== undefined && call.method !== "GET";
+      return error;
+    };
+    for (let attempt = 1; ; attempt++) {
+      if (signal?.aborted) throw failed(aborted(signal));
+      let number = 0; // the gate knows nothing of request 0
+      if (!call.uncounted) {
+        try {
+          number = await this.gate.enter(signal);
+        } catch (error) {
+          if (!(error instanceof PetcatError)) throw failed(aborted(signal));
+          throw failed(last instanceof PetcatError && last.status === 429 ? last : error);
+        }
+        if (last && init.headers.has("Idempotency-Key") && unknownSince !== undefined && Date.now() - unknownSince > keyLifeMs) {
+          this.gate.unanswered();
+          throw failed(last);
+        }
+      }
+      const sent = Date.now();
+      const outcome = await this.send(call, url, init, number, timeoutMs, unknownSince !== undefined);
+      if (!("error" in outcome)) return outcome;
+      last = outcome.error;
+      if (outcome.unknown) unknownSince ??= sent;
+      const { status = 0, retryAfterMs = 0 } = last instanceof PetcatError ? last : {};
+      if (!outcome.again || attempt > maxRetries || retryAfterMs > settings.maxWaitMs || signal?.aborted) throw failed(last);
+      const gated = status === 429 && !call.uncounted; // the gate makes the next request wait
+      const backoff = Math.min(firstDelayMs * 2 ** (attempt - 1), maxDelayMs) / 2;
+      const delayMs = gated ? retryAfterMs : retryAfterMs + backoff + jitter(backoff);
+      settings.onRetry?.({ error: last, attempt, delayMs });
+      if (!gated) await pause(delayMs, signal);
+    }
+  }
+
+  /** Yields the elements of a list that is read in pages. */
+  async *pages<T extends { id: number }>(path: string, options: PageOptions & CallOptions = {}, query: Call<T>["query"] = {}): AsyncGenerator<T, void> {
+    const { pageSize: limit = 1000, after = 0, ...rest } = options;
+    for (let last = after; ; ) {
+      const { value: page, headers } = await this.call({
+        method: "GET", path, query: { limit, ...query, after: last || undefined }, read: listOf<T>, options: rest,
+      });
+      yield* page;
+      const end = page.at(-1);
+      if (!end || (page.length < limit && !/;\s*rel="?next\b/.test(headers.get("Link") ?? ""))) return;
+      if (end.id <= last) throw new ConnectionError("the next page is the same page");
+      last = end.id;
+    }
+  }
+
+  private request({ method, path, query = {}, body, headers, options }: Call<unknown>): [string, RequestInit & { headers: Headers }] {
+    const parameters = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
+    const url = this.settings.baseUrl + path + (parameters.length > 0 ? `?${parameters.join("&")}` : "");
+    const all = new Headers(options?.headers);
+    const own = { ...this.settings.headers(), ...(body && { "Content-Type": "application/json" }), ...headers };
+    for (const [name, value] of Object.entries(own)) all.set(name, value);
+    return [url, { method, headers: all, redirect: "manual", ...(body && { body: JSON.stringify(body) }) }];
+  }
+
+  /** Sends one request, and reports its outcome to the gate unless its number is 0. */
+  private async send<T>(
+    call: Call<T>, url: string, init: RequestInit, number: number, timeoutMs: number, repeated: boolean,
+  ): Promise<Result<T> | Outcome> {
+    const repeatable = !call.once;
+    const signal = call.options?.signal;
+    const end = new AbortController();
+    const abort = (): void => end.abort(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    const timer = setTimeout(() => end.abort(new Error("it took too long")), Math.min(timeoutMs, 2 ** 31 - 1));
+    let response: Response;
+    let text: string;
+    try {
+      response = await this.settings.fetch(url, { ...init, signal: end.signal });
+      text = await response.text();
+    } catch (error) {
+      if (number > 0) this.gate.unanswered();
+      return unanswered(error, repeatable);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+    const { status, headers } = response;
+    const limits = readLimits(headers);
+    if (limits && (number > 0 || status !== 429)) this.limits = limits; // else they are of a window that is no quota
+    const requestId = headers.get("X-Request-Id") ?? undefined;
+    const error = new PetcatError(status, ...reason(response, text), { requestId, retryAfterMs: readRetryAfter(headers) });
+    if (number > 0) status === 429 ? this.gate.refused(number, error) : this.gate.answered(number, limits);
+    const unchanged = status === 304 && (init.headers as Headers).has("If-None-Match");
+    // An earlier request of this call, which got no answer, deleted it.
+    const gone = status === 404 && call.method === "DELETE" && repeated;
+    if (!(response.ok || unchanged || gone)) {
+      const passing = [500, 502, 503, 504, 520, 521, 522, 523, 524].includes(status) || (status === 409 && error.retryAfterMs !== undefined);
+      return {
+        error,
+        again: status === 408 || status === 429 || (repeatable && passing),
+        unknown: status >= 500 || error.code === "idempotency_in_progress",
+      };
+    }
+    const value = call.read(parse(text), response);
+    if (value !== undefined) return { value, status, headers, requestId, limits };
+    const message = `the answer with status ${status} is not one of the service's; is ${this.settings.baseUrl} its URL?`;
+    return { error: new ConnectionError(message), again: false, unknown: true };
+  }
+}
+
+/** How a list is read. */
+export interface PageOptions {
+  /** How many elements a page has at most, 1 to 1,000. */
+  pageSize?: number;
+  /** An id: the first page begins behind it. */
+  after?: number;
+}
+
+/** Whether a value is an object with a positive id. */
+export function isRecord(value: unknown): value is { id: number } {
+  return typeof value === "object" && value !== null && "id" in value && Number.isSafeInteger(value.id) && Number(value.id) > 0;
+}
+
+export function listOf<T>(value: unknown): T[] | undefined {
+  return Array.isArray(value) && value.every(isRecord) ? (value as T[]) : undefined;
+}
+
+/** How Node.js says that there was no connection, and that there was none with TLS. */
+const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$/;
+const noTls = /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/;
+
+/** A request without an answer. */
+function unanswered(error: unknown, repeatable: boolean): Outcome {
+  const cause = (error as { cause?: { code?: unknown; message?: string } }).cause;
+  const code = String(cause?.code ?? "");
+  const text = cause?.message || (error instanceof Error && error.message) || String(error);
+  if (noTls.test(code)) {
+    const message = `${text}; does the port speak TLS, with a certificate that this machine trusts?`;
+    return { error: new ConnectionError(message, error), again: false, unknown: false };
+  }
+  if (notConnected.test(code)) {
+    return { error: new ConnectionError(`there is no connection to the service: ${text || code}`, error), again: repeatable, unknown: false };
+  }
+  return { error: new ConnectionError(`there was no answer: ${text}`, error), again: repeatable, unknown: true };
+}
+
+function aborted(signal: AbortSignal | undefined): ConnectionError {
+  return new ConnectionError("the call was aborted", signal?.reason);
+}
+
+/** Waits, or until the signal ends the call. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1));
+    signal?.addEventListener("abort", done);
+  });
+}
+
+/** Code and message of an error. */
+function reason({ status, type, headers, statusText }: Response, text: string): [code: string, message: string] {
+  const body = parse(text) as { code?: unknown; message?: unknown } | null | undefined;
+  if (typeof body?.code === "string" && typeof body.message === "string") return [body.code, body.message];
+  if (type !== "opaqueredirect" && (status < 300 || status >= 400)) return ["", statusText || `status ${status}`];
+  const where = headers.get("Location") ?? "(unknown)";
+  return ["", `redirects are not followed, because the key is for one service alone; if you trust it, use its URL: ${where}`];
+}
+
+/** Reads JSON; undefined if it is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,287 @@
+import { Caller, isRecord, listOf, type Call, type CallOptions, type PageOptions, type Result, type Retry } from "./calls.js";
+import type { Limits } from "./limits.js";
+import type { components } from "./schema.js";
+
+type Schemas = components["schemas"];
+
+/** What a create may say beside its result. */
+interface Created {
+  /** Whether an earlier request with the same idempotency key created it. */
+  replayed?: boolean;
+}
+/** A class of pets. Its ETag names this state of it, for `ifMatch`; lists have none. */
+export type Category = Schemas["Category"] & Created & { etag?: string };
+export type Pet = Schemas["Pet"] & Created;
+export type Order = Schemas["Order"] & Created;
+export type Usage = Schemas["Usage"];
+export type NewCategory = Schemas["NewCategory"];
+export type CategoryPatch = Schemas["CategoryPatch"];
+export type NewPet = Schemas["NewPet"];
+export type NewOrder = Schemas["NewOrder"];
+
+export interface CreateOptions extends CallOptions {
+  /** Names the create, 1 to 255 visible ASCII characters: within 24 hours a second one of this name returns the first. */
+  idempotencyKey?: string;
+}
+export interface ConditionOptions extends CallOptions {
+  /** The ETag that the category must have. */
+  ifMatch?: string;
+}
+/** All categories, and the ETag of the list; `categories` is undefined if it has not changed. */
+export interface ListState {
+  categories: Category[] | undefined;
+  etag: string;
+}
+
+/** How a client works; what is left out has the value that is given here. */
+export interface Options {
+  /** The environment's PETCAT_API_KEY. */
+  apiKey?: string | undefined;
+  /** The environment's PETCAT_URL; with or without `/v1`. */
+  baseUrl?: string | undefined;
+  /** How often a call sends its request again: 8. */
+  maxRetries?: number;
+  /** How long a call waits because the service asks it to: 120,000. */
+  maxWaitMs?: number;
+  /** How long a request waits for its whole answer: 30,000. */
+  timeoutMs?: number;
+  /** Names the calling program in the User-Agent, such as "acme/1.2". Browsers send their own. */
+  appName?: string;
+  /** Sends the requests, for proxies, certificates and tests. */
+  fetch?: typeof fetch;
+  onRetry?: (retry: Retry) => void;
+}
+
+/** The version of this package. */
+export const version = "1.0.0";
+
+/** The runtime that is not a browser: Node.js, or what says that it is like it. */
+const runtime = (globalThis as { process?: { env?: Record<string, string | undefined>; versions?: { node?: string } } }).process;
+
+/** Calls one service with one key. Make one and share it: only calls of the same client hold each other back. */
+export class Petcat {
+  readonly categories: Categories;
+  readonly pets: Pets;
+  readonly orders: Orders;
+  readonly #caller: Caller;
+
+  constructor(options: Options = {}) {
+    const key = checkedKey(options.apiKey ?? runtime?.env?.["PETCAT_API_KEY"]);
+    const { maxRetries = 8, maxWaitMs = 120_000, timeoutMs = 30_000, appName = "", onRetry } = options;
+    const node = runtime?.versions?.node;
+    const headers: Record<string, string> = { Accept: "application/json" };
+    if (node) headers["User-Agent"] = `petcat-typescript/${version} (Node.js ${node}) ${appName}`.trimEnd();
+    this.#caller = new Caller({
+      baseUrl: checkedUrl(options.baseUrl ?? runtime?.env?.["PETCAT_URL"]),
+      headers: () => ({ ...headers, Authorization: `Bearer ${key}` }),
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+      maxRetries, maxWaitMs, timeoutMs, onRetry,
+    });
+    this.categories = new Categories(this.#caller);
+    this.pets = new Pets(this.#caller);
+    this.orders = new Orders(this.#caller);
+  }
+
+  /** The limits in the last answer that had them. */
+  get limits(): Limits | undefined {
+    return this.#caller.limits;
+  }
+
+  /**
+   * What the account has used. It counts in no window. If it says that requests are admitted again, calls
+   * that wait go on at once.
+   */
+  async usage(options?: CallOptions): Promise<Usage> {
+    const read = (value: unknown): Usage | undefined => Array.isArray((value as Usage | null | undefined)?.windows) ? (value as Usage) : undefined;
+    const { value } = await this.#caller.call({ method: "GET", path: "/usage", read, uncounted: true, options });
+    if (!value.ban && value.windows.length > 0 && value.windows.every(({ remaining }) => remaining > 0)) this.#caller.gate.reopen();
+    return value;
+  }
+}
+
+/** The operations on categories, each with the answer that had its result. */
+export class RawCategories {
+  readonly #caller: Caller;
+
+  /** @internal */
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  async create(category: NewCategory, options: CreateOptions = {}): Promise<Result<Category>> {
+    return this.#caller.call(create<Category>("/categories", category, options));
+  }
+
+  async get(id: number, options?: CallOptions): Promise<Result<Category>> {
+    return this.#caller.call({ method: "GET", path: at("/categories", id), read: one<Category>, options });
+  }
+
+  async update(id: number, change: CategoryPatch, options: ConditionOptions = {}): Promise<Result<Category>> {
+    const headers = { ...condition(options), "Content-Type": "application/merge-patch+json" };
+    const once = options.ifMatch === undefined;
+    return this.#caller.call({ method: "PATCH", path: at("/categories", id), read: one<Category>, body: change, headers, once, options });
+  }
+
+  async delete(id: number, options: ConditionOptions = {}): Promise<Result<null>> {
+    return this.#caller.call({ method: "DELETE", path: at("/categories", id), read: () => null, headers: condition(options), options });
+  }
+
+  async list(options?: CallOptions): Promise<Result<Category[]>> {
+    return this.#caller.call({ method: "GET", path: "/categories", read: listOf<Category>, options });
+  }
+
+  async listIfChanged(etag?: string, options?: CallOptions): Promise<Result<ListState>> {
+    const read = (value: unknown, { status, headers }: Response): ListState | undefined => {
+      if (status === 304) return { categories: undefined, etag: etag ?? "" };
+      const categories = listOf<Category>(value);
+      return categories && { categories, etag: headers.get("ETag") ?? "" };
+    };
+    return this.#caller.call({ method: "GET", path: "/categories", read, headers: etag ? { "If-None-Match": etag } : {}, options });
+  }
+}
+
+/** The operations on categories. All accounts share one list of them. */
+export class Categories {
+  /** The same operations, each with status, headers, request id and limits. */
+  readonly raw: RawCategories;
+  readonly #caller: Caller;
+
+  /** @internal */
+  constructor(caller: Caller) {
+    this.#caller = caller;
+    this.raw = new RawCategories(caller);
+  }
+
+  /** Creates a category. The service has it on disk when the promise resolves. */
+  async create(category: NewCategory, options?: CreateOptions): Promise<Category> {
+    return (await this.raw.create(category, options)).value;
+  }
+
+  /** Returns one category, with its ETag. */
+  async get(id: number, options?: CallOptions): Promise<Category> {
+    return (await this.raw.get(id, options)).value;
+  }
+
+  /** Changes what is given, and returns the category as it is after that. `null` takes the description away. */
+  async update(id: number, change: CategoryPatch, options?: ConditionOptions): Promise<Category> {
+    return (await this.raw.update(id, change, options)).value;
+  }
+
+  /** Deletes a category. While pets use it, that fails with 409. */
+  async delete(id: number, options?: ConditionOptions): Promise<void> {
+    await this.raw.delete(id, options);
+  }
+
+  /** Returns all categories by ascending id, from one answer. */
+  async list(options?: CallOptions): Promise<Category[]> {
+    return (await this.raw.list(options)).value;
+  }
+
+  /** Returns all categories and the list's ETag, and no categories if it still is the given one. */
+  async listIfChanged(etag?: string, options?: CallOptions): Promise<ListState> {
+    return (await this.raw.listIfChanged(etag, options)).value;
+  }
+
+  /** Yields all categories one by one, reading them in pages. */
+  all(options?: PageOptions & CallOptions): AsyncGenerator<Category, void> {
+    return this.#caller.pages<Category>("/categories", options);
+  }
+}
+
+/** The operations on pets. Experimental. */
+export class Pets {
+  readonly #caller: Caller;
+
+  /** @internal */
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** Creates a pet of a category. */
+  async create(pet: NewPet, options: CreateOptions = {}): Promise<Pet> {
+    return (await this.#caller.call(create<Pet>("/pets", pet, options))).value;
+  }
+
+  /** @deprecated The operation ends on 2027-11-30. */
+  async get(id: number, options?: CallOptions): Promise<Pet> {
+    return (await this.#caller.call({ method: "GET", path: at("/pets", id), read: one<Pet>, options })).value;
+  }
+
+  /** Yields all pets, or those of a category, one by one. */
+  all({ categoryId, ...options }: PageOptions & CallOptions & { categoryId?: number } = {}): AsyncGenerator<Pet, void> {
+    return this.#caller.pages<Pet>("/pets", options, { category_id: categoryId });
+  }
+}
+
+/** The operations on store orders. Experimental. */
+export class Orders {
+  readonly #caller: Caller;
+
+  /** @internal */
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** Orders a pet. */
+  async create(order: NewOrder, options: CreateOptions = {}): Promise<Order> {
+    return (await this.#caller.call(create<Order>("/store/orders", order, options))).value;
+  }
+
+  /** Yields all orders of the account one by one. */
+  all(options?: PageOptions & CallOptions): AsyncGenerator<Order, void> {
+    return this.#caller.pages<Order>("/store/orders", options);
+  }
+}
+
+function create<T>(path: string, body: object, options: CreateOptions): Call<T> {
+  const { idempotencyKey = randomKey() } = options;
+  if (!/^[!-~]{1,255}$/.test(idempotencyKey)) {
+    throw new TypeError("idempotencyKey must be 1 to 255 visible ASCII characters; leave it out, and each create gets its own");
+  }
+  const read = (value: unknown, response: Response): T | undefined => {
+    const made = one<T & object>(value, response);
+    return made && { ...made, replayed: response.headers.get("Idempotent-Replayed") === "true" };
+  };
+  return { method: "POST", path, read, body, headers: { "Idempotency-Key": idempotencyKey }, options };
+}
+
+/** A random name; browsers have crypto.randomUUID only on pages that come by https. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The one thing that an answer is, with its ETag if it has one. */
+function one<T>(value: unknown, { headers }: Response): T | undefined {
+  const etag = headers.get("ETag");
+  return isRecord(value) ? ({ ...value, ...(etag && { etag }) } as T) : undefined;
+}
+
+function at(path: string, id: number): string {
+  if (!Number.isSafeInteger(id) || id < 1) throw new TypeError("an id is a positive whole number");
+  return `${path}/${id}`;
+}
+
+function condition({ ifMatch }: ConditionOptions): Record<string, string> {
+  if (ifMatch === undefined) return {};
+  if (!/^[!-~]+$/.test(ifMatch)) throw new TypeError("ifMatch must be an ETag that the service gave; leave it out to change whatever is there");
+  return { "If-Match": ifMatch };
+}
+
+function checkedKey(key: string | undefined): string {
+  if (!key) throw new TypeError("the API key is missing: set PETCAT_API_KEY, or pass apiKey");
+  if (!/^[!-~]+$/.test(key) || /^["']|["']$/.test(key)) {
+    throw new TypeError("the API key has white space, quotes or characters that no key has: was it read with the end of its line, or its quotes?");
+  }
+  return key;
+}
+
+/** The URL with its version. No error quotes it: it may be the key, in the wrong place. */
+function checkedUrl(text = ""): string {
+  const url = /^https?:\/\/[!-~]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  if (!url) throw new TypeError("the URL of the service must be like https://petcat.example.com/v1: set PETCAT_URL, or pass baseUrl");
+  if (url.username || url.password || /[?#]/.test(text)) {
+    throw new TypeError("the URL of the service must have no user, query or fragment; the key is apiKey");
+  }
+  const path = url.pathname.replace(/\/+$/, "");
+  return url.origin + (path.endsWith("/v1") ? path : `${path}/v1`);
+}

@@ -1,0 +1,88 @@
+/** A period with a quota. */
+export interface Window {
+  /** such as "minute" */
+  name: string;
+  /** the quota */
+  limit: number;
+  lengthMs: number;
+  remaining: number;
+  /** when it ends, by this machine's clock */
+  reset: Date;
+}
+
+/** The limits that an answer tells. */
+export interface Limits {
+  /** The quota of the most restrictive window. */
+  limit: number;
+  remaining: number;
+  /** When that window ends, by the service's clock. */
+  reset: Date;
+  windows: Window[];
+}
+
+/** The longest wait that is told apart from a longer one: 100 years. */
+const longestMs = 100 * 365 * 86_400_000;
+
+export function readLimits(headers: Headers): Limits | undefined {
+  const [limit, remaining, reset] = ["Limit", "Remaining", "Reset"].map((name) => whole(headers.get(`X-RateLimit-${name}`)));
+  if (limit === undefined || remaining === undefined || reset === undefined) return undefined;
+  return { limit, remaining, reset: new Date(reset * 1000), windows: readWindows(headers) };
+}
+
+/** All windows, none unless both headers tell of the same: a service that cannot know all counts leaves some out. */
+function readWindows(headers: Headers): Window[] {
+  const states = readItems(headers.get("RateLimit"));
+  const policies = readItems(headers.get("RateLimit-Policy"));
+  if (states.size !== policies.size) return [];
+  const windows: Window[] = [];
+  for (const [name, { r, t }] of states) {
+    const { q, w } = policies.get(name) ?? {};
+    if (r === undefined || t === undefined || q === undefined || w === undefined) return [];
+    windows.push({ name, limit: q, lengthMs: w * 1000, remaining: r, reset: new Date(Date.now() + t * 1000) });
+  }
+  return windows;
+}
+
+type Item = Record<string, number | undefined>;
+
+/** Reads a list of items such as "minute";r=59;t=42. */
+function readItems(field: string | null): Map<string, Item> {
+  const items = new Map<string, Item>();
+  for (const [, name = "", parameters = ""] of (field ?? "").matchAll(/"([^"]*)"([^,]*)/g)) {
+    const item: Item = {};
+    for (const [, key = "", value] of parameters.matchAll(/;\s*(\w+)=(\d+)/g)) item[key] = Number(value);
+    items.set(name, item);
+  }
+  return items;
+}
+
+/**
+ * The window with the fewest remaining requests, and until when that number holds: until its end if none
+ * remain, else until the first of the windows ends. Undefined without limits of the account.
+ */
+export function room(windows: Window[] = []): { tightest: Window; until: Date } | undefined {
+  const [first] = windows;
+  if (!first || first.name === "address") return undefined;
+  const tightest = windows.reduce((a, b) => (b.remaining - a.remaining || +a.reset - +b.reset) < 0 ? b : a);
+  if (tightest.remaining === 0) return { tightest, until: tightest.reset };
+  return { tightest, until: windows.reduce((a, b) => (b.reset < a.reset ? b : a)).reset };
+}
+
+/** Reads Retry-After; a date is relative to that of the answer. */
+export function readRetryAfter(headers: Headers): number | undefined {
+  const text = headers.get("Retry-After")?.trim();
+  const seconds = whole(text);
+  if (seconds !== undefined) return Math.min(seconds * 1000, longestMs);
+  const until = readDate(text);
+  if (until === undefined) return undefined;
+  return Math.min(Math.max(until - (readDate(headers.get("Date")) ?? Date.now()), 0), longestMs);
+}
+
+function readDate(text: string | null | undefined): number | undefined {
+  const at = text?.endsWith("GMT") ? Date.parse(text) : NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+function whole(text: string | null | undefined): number | undefined {
+  return text && /^\d+$/.test(text) ? Number(text) : undefined;
+}
