@@ -145,6 +145,11 @@ func TestNotSent(t *testing.T) {
 			t.Errorf("%s: the error is %v", url, err)
 		}
 	}
+	c, err := petcat.New(strings.Replace(secure.URL, "https:", "http:", 1), validKey)
+	must(t, err)
+	if err := createAll(t.Context(), c, "cat", 1); err == nil || !strings.Contains(err.Error(), "400: Client sent an HTTP request to an HTTPS server.") {
+		t.Errorf("http to a port with TLS: %v", err)
+	}
 }
 
 // TestDeadline: a wait that would go beyond the context's deadline is not begun.

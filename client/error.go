@@ -1,12 +1,14 @@
 package petcat
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -134,11 +136,16 @@ func readError(answer *http.Response, res *Response) *Error {
 		Code    Code
 		Message string
 	}
-	// A body that cannot be read, or is not the service's, leaves only the status.
-	if data, err := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody)); err == nil && json.Unmarshal(data, &body) == nil {
-		e.Code, e.Message = body.Code, body.Message
-	}
-	if e.Message == "" {
+	// A body that cannot be read, or is not the service's, leaves only the status. A server may
+	// say in one line what is wrong, such as that it wants https.
+	data, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody))
+	line := strings.TrimSpace(string(data))
+	switch err := json.Unmarshal(data, &body); {
+	case err == nil:
+		e.Code, e.Message = body.Code, cmp.Or(body.Message, http.StatusText(res.Status))
+	case err != nil && line != "" && len(line) < 200 && !strings.ContainsAny(line, "<{[\n"):
+		e.Message = line
+	default:
 		e.Message = http.StatusText(res.Status)
 	}
 	return e
