@@ -143,7 +143,7 @@ func readError(answer *http.Response, res *Response) *Error {
 	switch err := json.Unmarshal(data, &body); {
 	case err == nil:
 		e.Code, e.Message = body.Code, cmp.Or(body.Message, http.StatusText(res.Status))
-	case err != nil && line != "" && len(line) < 200 && !strings.ContainsAny(line, "<{[\n"):
+	case line != "" && len(line) < 200 && !strings.ContainsAny(line, "<{[\n"):
 		e.Message = line
 	default:
 		e.Message = http.StatusText(res.Status)
