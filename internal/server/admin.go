@@ -58,7 +58,7 @@ func (n *Node) serveConsole(context.Context) error {
 			}
 			return n.history.Last(360, 1) // an hour by 10 s
 		},
-		Settings: settings, Secure: n.consoleByTLS(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
+		Settings: settings, Secure: strings.HasPrefix(n.ConsoleURL(), "https://"), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, console.FailuresPerMinute),
 		TrustedProxies: n.proxies,
 		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
@@ -67,11 +67,6 @@ func (n *Node) serveConsole(context.Context) error {
 	n.adminMux.Handle("GET /debug/pprof/", pages)
 	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	return nil
-}
-
-// consoleByTLS reports whether browsers reach the console over TLS.
-func (n *Node) consoleByTLS() bool {
-	return n.Settings.AdminTLS() || strings.HasPrefix(n.Settings.ConsoleURL, "https://")
 }
 
 // consoleParts returns the state of each part of the node.

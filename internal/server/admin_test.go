@@ -75,21 +75,23 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestConsoleByTLS: the cookie of a session is for TLS exactly where browsers use it.
-func TestConsoleByTLS(t *testing.T) {
+// TestConsoleURL: browsers use TLS where other machines can reach the console, and only there.
+func TestConsoleURL(t *testing.T) {
+	l := must(listenOn(t.Context(), "admin-listen", "127.0.0.1:0"))
+	_ = l.Close()
 	for name, c := range map[string]struct {
 		settings config.Settings
-		want     bool
+		want     string
 	}{
-		"on the loopback":                {config.Settings{AdminListen: "127.0.0.1:8081"}, false},
-		"on the loopback, the API's TLS": {config.Settings{AdminListen: "127.0.0.1:8081", TLSCert: "cert.pem"}, false},
-		"for other machines":             {config.Settings{AdminListen: ":8081", TLSCert: "cert.pem"}, true},
-		"behind a proxy":                 {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"}, true},
-		"behind a tunnel":                {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"}, false},
+		"on the loopback":                {config.Settings{AdminListen: "127.0.0.1:8081"}, "http://127.0.0.1:"},
+		"on the loopback, the API's TLS": {config.Settings{AdminListen: "127.0.0.1:8081", TLSCert: "cert.pem"}, "http://127.0.0.1:"},
+		"for other machines":             {config.Settings{AdminListen: ":8081", TLSCert: "cert.pem"}, "https://127.0.0.1:"},
+		"behind a proxy":                 {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"}, "https://console.example.com"},
+		"behind a tunnel":                {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"}, "http://localhost:9081"},
 	} {
-		n := &Node{Options: Options{Settings: c.settings}}
-		if got := n.consoleByTLS(); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		n := &Node{Options: Options{Settings: c.settings}, adminSocket: &limitedListener{TCPListener: l}}
+		if got := n.ConsoleURL(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
+	"petcat/internal/clock"
 	"petcat/internal/pgtest"
 	"petcat/internal/ratelimit"
 )
@@ -35,15 +38,29 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestSilentCounters: while the database does not count, memory does and /readyz says so;
-// once it counts again, the node notices by itself, without a request.
-func TestSilentCounters(t *testing.T) {
+// jumpingClock is the machine's clock, and can be set ahead.
+type jumpingClock struct {
+	clock.System
+
+	ahead atomic.Int64
+}
+
+func (c *jumpingClock) Read() clock.Reading {
+	r, ahead := c.System.Read(), c.ahead.Load()
+	return clock.Reading{Wall: r.Wall + ahead, Mono: r.Mono + ahead}
+}
+
+// TestDatabaseAway: while the database does not respond, memory counts and /readyz says so.
+// After 30 s everything is 503. The node notices by itself, without a request, when the
+// database is back.
+func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
-	database := pgtest.New(t)
-	n := startTestNode(t, func(o *Options) { o.Settings.Database = petcat.NewSecret(database.Database(t)) })
-	spend := func() (ratelimit.Decision, error) {
-		return n.limiter.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 100, PerDay: 1_000}})
-	}
+	database, clock := pgtest.New(t), &jumpingClock{System: clock.NewSystem()}
+	t.Cleanup(database.Resume)
+	n := startTestNode(t, func(o *Options) {
+		o.Settings.Database, o.Settings.MaxStaleness, o.Clock = petcat.NewSecret(database.Database(t)), 30*time.Second, clock
+	})
+	key, secret := newKey(t, n.Accounts())
 	eventually := func(what string, holds func() bool) {
 		t.Helper()
 		for begin := time.Now(); !holds(); <-time.After(10 * time.Millisecond) {
@@ -52,25 +69,55 @@ func TestSilentCounters(t *testing.T) {
 			}
 		}
 	}
+	is := func(status string, ready bool) func() bool {
+		return func() bool {
+			r, is := n.readiness()
+			return r.Status == status && is == ready
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	wantStatus := func(url string, want int) {
+		t.Helper()
+		r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
+		r.Header.Set("Authorization", "Bearer "+secret.Reveal())
+		res := must(client.Do(r))
+		_ = res.Body.Close()
+		if res.StatusCode != want || want == http.StatusServiceUnavailable && url != n.AdminURL()+"/readyz" && res.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %s, want %d; %v", url, res.Status, want, res.Header)
+		}
+	}
+	list, readyz := n.PublicURL()+"/v1/categories", n.AdminURL()+"/readyz"
+	spend := func() (ratelimit.Decision, error) {
+		return n.limiter.Spend(t.Context(), ratelimit.Charge{Account: key.Account, Key: key.ID, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}})
+	}
 	eventually("the database decides, and tells its revision", func() bool {
 		d, err := spend()
 		return err == nil && d.Newest == must(n.store.Revision(t.Context()))
 	})
+	wantStatus(list, http.StatusOK)
 	local := metric(t, n.metrics, "petcat_limiter_local_total") // of a slow start
+
 	database.Suspend()
-	d, err := spend()
-	if err != nil || d.Newest != 0 {
+	if d, err := spend(); err != nil || d.Newest != 0 {
 		t.Errorf("while the database stands still: %+v, %v; want a decision of memory", d, err)
 	}
-	n.wantMetric(t, "petcat_limiter_silent", 1)
 	n.wantMetric(t, "petcat_limiter_local_total", local+1)
-	eventually("the node is degraded", func() bool {
-		r, ready := n.readiness()
-		return r.Status == "degraded" && ready
-	})
+	eventually("the node is degraded", is("degraded", true))
+	wantStatus(list, http.StatusOK)
+	wantStatus(readyz, http.StatusOK)
+
+	clock.ahead.Store(int64(31 * time.Second))
+	wantStatus(list, http.StatusServiceUnavailable)
+	eventually("the node is unavailable", is("unavailable", false))
+	wantStatus(readyz, http.StatusServiceUnavailable)
+	n.wantMetric(t, "petcat_ready", 0)
+
 	database.Resume()
-	eventually("the node is ready again", func() bool {
-		r, _ := n.readiness()
-		return r.Status == "ready"
+	eventually("the node is ready again", is("ready", true))
+	wantStatus(readyz, http.StatusOK)
+	eventually("lists are served", func() bool {
+		_, err := spend()
+		return err == nil
 	})
+	wantStatus(list, http.StatusOK)
 }
