@@ -264,13 +264,13 @@ func FuzzShown(f *testing.F) {
 func TestParseDuration(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{
-		"0": 0, "30s": 30 * time.Second, "24h": day, "7d": 7 * day, "2w": 14 * day, "1w2d": 9 * day, "1d12h30m": day + 12*time.Hour + 30*time.Minute, "1.5h": 90 * time.Minute, "106751d": 106751 * day,
+		"0": 0, "30s": 30 * time.Second, "24h": day, "7d": 7 * day, "1d12h30m": day + 12*time.Hour + 30*time.Minute, "1.5h": 90 * time.Minute, "106751d": 106751 * day,
 	} {
 		if got, err := ParseDuration(text); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "d", "7", "-1d", "+1d", "1.5d", "-1h", "1d-2h", "12h1d", "1d 2h", "106752d", "18446744073709551615w", "106751d24h", "week", "1y", "١d"} {
+	for _, text := range []string{"", "d", "7", "-1d", "+1d", "1.5d", "-1h", "1d-2h", "12h1d", "1d 2h", "106752d", "18446744073709551615w", "106751d24h", "week", "1y", "2w", "١d"} {
 		if got, err := ParseDuration(text); err == nil {
 			t.Errorf("ParseDuration(%q) = %v; want an error", text, got)
 		}

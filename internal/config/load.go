@@ -202,16 +202,15 @@ const masked = "***"
 // and not at all if it is not certain where the password is.
 func (s Setting) shown(value string) string {
 	u, err := url.Parse(value)
-	switch isURL := strings.Contains(value, "://"); {
-	case value == s.Default || !s.Secret && !isURL:
+	isURL := strings.Contains(value, "://")
+	if value == s.Default || !s.Secret && !isURL {
 		return value
-	case err != nil || !isURL || ambiguous(value):
+	}
+	if err != nil || !isURL || ambiguous(value) {
 		return masked
-	case u.User != nil:
-		u.User = url.UserPassword(u.User.Username(), masked)
 	}
 	u.RawQuery, u.Fragment = "", ""
-	return strings.Replace(u.String(), "%2A%2A%2A", masked, 1)
+	return strings.Replace(u.Redacted(), ":xxxxx@", ":"+masked+"@", 1)
 }
 
 // The variables of the commands that call a service through its API. They may also be set where
@@ -293,16 +292,13 @@ func atLeastOne(value string) (int, error) {
 	return n, err
 }
 
-var weeksAndDays = regexp.MustCompile(`^(?:([0-9]{1,6})w)?(?:([0-9]{1,6})d)?`)
-
-// ParseDuration reads a duration: weeks, days (24 hours) and then the form of
-// [time.ParseDuration], as in 90d, 2w, 1d12h or 30s. A negative duration is an error.
+// ParseDuration reads a duration: days (24 hours) and then the form of [time.ParseDuration],
+// as in 90d, 1d12h or 30s. A negative duration is an error.
 func ParseDuration(value string) (time.Duration, error) {
 	hours := value
-	if found := weeksAndDays.FindStringSubmatch(value); found[0] != "" {
-		weeks, _ := strconv.Atoi("0" + found[1])
-		days, _ := strconv.Atoi("0" + found[2])
-		hours = fmt.Sprintf("%dh%s", 24*(7*weeks+days), value[len(found[0]):])
+	days, rest, found := strings.Cut(value, "d")
+	if n, err := strconv.ParseUint(days, 10, 32); found && err == nil {
+		hours = fmt.Sprintf("%dh%s", 24*n, rest)
 	}
 	d, err := time.ParseDuration(hours)
 	if err != nil || d < 0 {
