@@ -10,6 +10,10 @@ type Node struct {
 	ID      string // random: one process
 	Label   string // for people: no two running nodes have the same
 	Version string // of the program
+	Host    string // the name of its machine
+	// AdminURL is where its machine reaches its admin listener, ConsoleURL where browsers find
+	// its console; both without a slash at the end.
+	AdminURL, ConsoleURL string
 	State   string // as in /readyz
 	Since   time.Time
 	// Drained says that an operator wants the node to get no requests.

@@ -158,11 +158,14 @@ func TestOperatorLooks(t *testing.T) {
 		if o := run(t, append([]string{"health", "--json"}, admin...)...); o.code != exitDone || json.Unmarshal([]byte(o.stdout), &h) != nil || h.Status != "ready" {
 			t.Errorf("health: %+v", o)
 		}
-		if o := run(t, append([]string{"config", "--running"}, admin...)...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
+		// The data says where the node is, and the node how it was started.
+		if o := run(t, placed(place, "config", "--running")...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
 			t.Errorf("config: %+v", o)
 		}
-		doctor := append(placed(place, "doctor"), admin...)
-		if o := run(t, doctor...); !strings.Contains(o.stdout, "it is ready") {
+		if link := petcat(t, place, "operator", "create", "ada", "--role", "admin"); !strings.Contains(link, "\n"+n.admin+"/console/sign-in#") {
+			t.Errorf("the link is not to the node at %s: %s", n.admin, link)
+		}
+		if o := run(t, placed(place, "doctor")...); !strings.Contains(o.stdout, "it is ready") {
 			t.Errorf("doctor does not say that the node is ready: %+v", o)
 		}
 		if o := run(t, "version"); o.code != exitDone || !strings.HasPrefix(o.stdout, "version ") {

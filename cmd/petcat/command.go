@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -210,11 +212,11 @@ func (p *program) confirm(yes bool, format string, args ...any) error {
 		return errNoTerminal
 	}
 	_, _ = fmt.Fprintf(p.stderr, "%s [y/N] ", printable(fmt.Sprintf(format, args...)))
-	answer, err := readLine(p.stdin)
-	if err != nil {
+	answer, err := bufio.NewReader(p.stdin).ReadString('\n') // a terminal passes on one line
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return errNotConfirmed
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petcat"
 	"petcat/internal/config"
 	"petcat/internal/doctor"
 	"petcat/internal/server"
@@ -29,14 +30,62 @@ const healthTimeout = 2 * time.Second
 // maxAdminAnswer is far above the size of any answer of a node, in bytes.
 const maxAdminAnswer = 64 << 10
 
+// isGiven reports whether a setting has not its default.
+func isGiven(settings config.Settings, flag string) bool {
+	return slices.ContainsFunc(settings.Values, func(v config.Value) bool { return v.Flag == flag && v.Origin != "default" })
+}
+
+// nodes returns the nodes that run on the data of the command, those of this machine first.
+// The data need not be there.
+func (c *call) nodes() (nodes []petcat.Node, here int) {
+	host, _ := os.Hostname()
+	if c.store == nil {
+		return nil, 0
+	}
+	nodes, _ = c.Nodes(c.ctx()) // without an answer, the command goes by its own settings
+	for i, n := range nodes {
+		if n.Host == host {
+			nodes[i], nodes[here] = nodes[here], n
+			here++
+		}
+	}
+	return nodes, here
+}
+
+// adminURL returns where the node on this machine answers operators: what --admin-listen says,
+// if it is given, else what the data says.
+func (c *call) adminURL() (string, error) {
+	if nodes, here := c.nodes(); here > 0 && !isGiven(c.settings, "--admin-listen") {
+		return nodes[0].AdminURL, nil
+	}
+	return c.settings.AdminURL()
+}
+
+// followNode takes the settings of the node that runs on this machine for those that the
+// command was not given, but where the data is, and returns all settings of the node.
+func (c *call) followNode() (values []config.Value, err error) {
+	url, err := c.adminURL()
+	if err == nil {
+		_, err = askNode(c.ctx(), url+"/settings", &values, func() bool { return len(values) > 0 })
+	}
+	if err != nil {
+		return nil, err
+	}
+	var environ []string
+	for _, v := range values {
+		if v.Origin != "default" && v.Flag != "--data" && v.Flag != "--database" {
+			environ = append(environ, v.Environment+"="+v.Value)
+		}
+	}
+	if settings, err := config.Load(c.cmd.Flags(), append(environ, c.environ...)); err == nil {
+		c.settings = settings
+	}
+	return values, nil
+}
+
 // askNode gets JSON from the admin listener of the node on this machine, and decodes it into v,
 // which valid then checks.
-func askNode(ctx context.Context, settings config.Settings, path string, v any, valid func() bool) (status int, err error) {
-	url, err := settings.AdminURL()
-	if err != nil {
-		return 0, err
-	}
-	url += path
+func askNode(ctx context.Context, url string, v any, valid func() bool) (status int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("no answer within %s", healthTimeout))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -70,7 +119,11 @@ func askNode(ctx context.Context, settings config.Settings, path string, v any, 
 
 // askReadiness asks the node on this machine for its state.
 func askReadiness(ctx context.Context, settings config.Settings) (r server.Readiness, ready bool, err error) {
-	status, err := askNode(ctx, settings, "/readyz", &r, func() bool { return r.Status != "" })
+	url, err := settings.AdminURL()
+	if err != nil {
+		return r, false, err
+	}
+	status, err := askNode(ctx, url+"/readyz", &r, func() bool { return r.Status != "" })
 	return r, status == http.StatusOK, err
 }
 
@@ -125,16 +178,15 @@ each came from: the flag, then the environment, then the default. An empty
 variable counts as unset. PETCAT_DATABASE_FILE can name a file with the URL of the
 database. A node that already runs, such as a systemd unit, keeps the settings with
 which it was started: --running shows those.`,
-		Example: `  petcat config
-  petcat config --running --admin-listen 127.0.0.1:8081`,
 	}
 	registerFlags(cmd)
-	cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine, asked at --admin-listen")
-	return p.printing(cmd, func(c *call) error {
-		settings, err := c.loadSettings(c.cmd)
-		values := settings.Values
+	cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine")
+	return p.printing(cmd, func(c *call) (err error) {
+		c.settings, err = c.loadSettings(c.cmd)
+		values := c.settings.Values
 		if c.is("running") && err == nil {
-			_, err = askNode(c.ctx(), settings, "/settings", &values, func() bool { return len(values) > 0 })
+			c.store, _ = c.openStore(c.ctx(), c.settings, false)
+			values, err = c.followNode()
 		}
 		if c.is("running") && err != nil {
 			return err
@@ -150,25 +202,30 @@ func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for problems on this machine, and say what to do about them",
-		Long: `Check what petcat serve needs with the same settings: data, schema, disk and its
-sync time, clock, database, the node itself if one runs, listeners, certificate and
-backups. Nothing is changed, and a running node is not disturbed.
+		Long: `Check what petcat serve needs: data, schema, disk and its sync time, clock, database,
+the node itself if one runs, listeners, certificate and backups. The settings of a node
+that runs here on the same data are used, except those that are given. Nothing is
+changed, and a running node is not disturbed.
 
 Prints one line for each finding, which says what to do unless its status is ok. The exit
 code is 1 if one of them is a problem, else 0.`,
 	}
 	registerFlags(cmd)
-	return p.printing(cmd, func(c *call) error {
-		settings, err := c.storeSettings(c.cmd)
-		if err != nil {
+	return p.printing(cmd, func(c *call) (err error) {
+		if c.settings, err = c.storeSettings(c.cmd); err != nil {
 			return err
 		}
+		var openErr error
+		c.store, openErr = c.openStore(c.ctx(), c.settings, false)
+		_, _ = c.followNode()    // there may be none
 		host, _ := os.Hostname() // "" if it is unknown
+		st := c.store
+		c.store = nil // the examination closes it
 		return c.printDiagnosis(doctor.Examine(c.ctx(), doctor.Options{
-			Settings: settings, Clock: c.clock, Place: place(settings), Host: host,
-			Open: func(ctx context.Context) (doctor.Store, error) { return c.openStore(ctx, settings, false) },
+			Settings: c.settings, Clock: c.clock, Place: place(c.settings), Host: host,
+			Open: func(context.Context) (doctor.Store, error) { return st, openErr },
 			Ask: func(ctx context.Context) (server.Readiness, error) {
-				r, _, err := askReadiness(ctx, settings)
+				r, _, err := askReadiness(ctx, c.settings)
 				return r, err
 			},
 			Explain: explain,

@@ -298,8 +298,7 @@ func (c *call) leaked() (text string, err error) {
 		return c.args[0], nil
 	}
 	if c.isTerminal(c.stdin) {
-		_, _ = fmt.Fprint(c.stderr, "Paste the key, then press Enter: ")
-		return readLine(c.stdin)
+		_, _ = fmt.Fprintln(c.stderr, "Paste the text, then press Enter and Ctrl-D:")
 	}
 	all, err := io.ReadAll(c.stdin)
 	return string(all), err

@@ -60,19 +60,3 @@ func (fullDisk) Write(b []byte) (int, error) {
 	}
 	return 0, syscall.ENOSPC
 }
-
-// TestPastedKeyIsFoundBehindOtherText shows that a line that is pasted on a terminal is read
-// to its end: a leaked key may stand far behind other text.
-func TestPastedKeyIsFoundBehindOtherText(t *testing.T) {
-	generated, err := petcat.GenerateKey(petcat.Production, strings.NewReader(strings.Repeat("random", 100)))
-	must(t, err)
-	key := generated.Secret.Reveal()
-	line := "curl -i -H 'Content-Type: application/json' -d '{\"name\":\"dog\",\"description\":\"Loyal, and always hungry\"}' -H 'Authorization: Bearer " + key + "'\n"
-	p := &program{stdin: strings.NewReader(line), stderr: new(bytes.Buffer), isTerminal: func(any) bool { return true }}
-	text, err := (&call{program: p}).leaked()
-	must(t, err)
-	found := petcat.KeysIn(text)
-	if len(found) != 1 || found[0].Reveal() != key {
-		t.Errorf("%d keys were found, want the one in the line", len(found))
-	}
-}

@@ -17,9 +17,9 @@ func (p *program) operatorCommand() *cobra.Command {
 		Use:   "create NAME --role ROLE",
 		Short: "Create an operator, and print a link to sign in with",
 		Long: `Create an operator, and print a link to sign in with. The link works once, for 15
-minutes. It begins with --console-url, or else with the address in --admin-listen: set
-them as for the server. Open it where you can reach that address: with the default, on
-the machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
+minutes. It begins with the address of the console of a node that runs, or with
+--console-url. Open it where you can reach that address: with the default, on the
+machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,
 	}, createOperator, listeners...)
@@ -71,15 +71,9 @@ func linkOperator(c *call) error {
 
 // showLink gives an operator a link to sign in with, and shows it.
 func (c *call) showLink(give func(petcat.TokenHash) (petcat.Operator, error), undo func() error) error {
-	settings, err := c.loadSettings(c.cmd)
+	base, err := c.consoleURL()
 	if err != nil {
 		return err
-	}
-	base := settings.ConsoleURL
-	if base == "" {
-		if base, err = settings.AdminURL(); err != nil {
-			return err
-		}
 	}
 	token, err := petcat.GenerateToken(c.random)
 	if err != nil {
@@ -94,6 +88,21 @@ func (c *call) showLink(give func(petcat.TokenHash) (petcat.Operator, error), un
 			secret:   link, undo: undo, remedy: "remove the operator with: petcat operator remove " + string(o.Name),
 		}, err
 	})
+}
+
+// consoleURL returns where browsers find the console: as the flags say, as a node says that
+// runs here or has an address for everybody, or at the default address.
+func (c *call) consoleURL() (string, error) {
+	nodes, here := c.nodes()
+	for i, n := range nodes {
+		if (i < here || n.ConsoleURL != n.AdminURL) && !isGiven(c.settings, "--admin-listen") && c.settings.ConsoleURL == "" {
+			return n.ConsoleURL, nil
+		}
+	}
+	if c.settings.ConsoleURL != "" {
+		return c.settings.ConsoleURL, nil
+	}
+	return c.settings.AdminURL()
 }
 
 func operatorRecord(o petcat.Operator) record {

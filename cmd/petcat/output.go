@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -270,13 +268,3 @@ func printable(s string) string {
 
 // timestamp returns a time as it is printed: RFC 3339, UTC, whole seconds, rounded down.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// readLine reads a line from a terminal, which passes on at most 4,096 bytes of it (Linux), and
-// nothing after it.
-func readLine(terminal io.Reader) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(terminal, 4096)).ReadString('\n')
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return strings.TrimSpace(line), err
-}

@@ -66,7 +66,11 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	ballast := make([]byte, 64<<20)
 	defer runtime.KeepAlive(ballast)
 
-	log := c.newLog()
+	if c.settings.LogFormat == "" && c.isTerminal(c.stderr) {
+		c.settings.LogFormat = string(logging.Text)
+	}
+	c.settings.LogFormat = cmp.Or(c.settings.LogFormat, string(logging.JSON))
+	log := logging.New(c.stderr, c.settings.LogLevel, logging.Format(c.settings.LogFormat))
 	defer func() { _ = log.Close() }()
 	n, err := server.Start(ctx, server.Options{
 		Settings: c.settings, Clock: c.clock, Log: log, Version: build().Version, Revision: build().Revision,
@@ -87,15 +91,6 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	}
 	context.AfterFunc(ctx, stop)
 	return errors.Join(err, n.Shutdown(ctx))
-}
-
-// newLog returns the log of a server, on the error stream.
-func (c *call) newLog() *logging.Log {
-	format := logging.JSON
-	if c.isTerminal(c.stderr) {
-		format = logging.Text
-	}
-	return logging.New(c.stderr, c.settings.LogLevel, cmp.Or(logging.Format(c.settings.LogFormat), format))
 }
 
 // devAccount is the name of the account and of the operator of petcat dev. devKeyFile, in

@@ -49,10 +49,7 @@ func (c *call) open(mayCreate bool) (err error) {
 	if c.settings, err = c.storeSettings(c.cmd); err != nil {
 		return err
 	}
-	st, err := c.openStore(c.ctx(), c.settings, mayCreate)
-	if err == nil {
-		c.store = st
-	}
+	c.store, err = c.openStore(c.ctx(), c.settings, mayCreate)
 	return err
 }
 
@@ -62,9 +59,9 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mayCr
 		environment = "" // the data's own, or the default for fresh data
 	}
 	if !settings.UsesSQLite() {
-		return postgres.Open(ctx, postgres.Options{
+		return opened(postgres.Open(ctx, postgres.Options{
 			URL: settings.Database, Environment: environment, Clock: p.clock, MustExist: !mayCreate,
-		})
+		}))
 	}
 	has, err := datadir.HasData(settings.Data)
 	if err != nil {
@@ -77,7 +74,15 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mayCr
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
+	return opened(sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock}))
+}
+
+// opened returns a nil store with an error.
+func opened[S store](st S, err error) (store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
 }
 
 // loadSettings returns the settings of a command. It warns of variables that look like

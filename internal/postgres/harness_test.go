@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -74,6 +75,9 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.NewSystem()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.patience == nil {
 		p := patient()

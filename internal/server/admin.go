@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clientnet"
+	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/history"
 	"petcat/internal/ratelimit"
@@ -25,7 +27,7 @@ func (n *Node) serveAdmin(context.Context) error {
 	n.adminMux.Handle("GET /metrics", n.metrics.Handler())
 	n.adminMux.HandleFunc("GET /livez", livez)
 	n.adminMux.HandleFunc("GET /readyz", n.readyz)
-	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.Settings.Values) }) // secrets are masked
+	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.inForce()) }) // secrets are masked
 	admin := n.serve(n.adminSocket, n.Settings.AdminTLS(), n.guard(n.adminMux))
 	n.onClose(func(ctx context.Context) error {
 		if admin.Shutdown(ctx) != nil {
@@ -47,7 +49,7 @@ func (n *Node) serveConsole(context.Context) error {
 		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().problems)))
 	})
 	var settings []console.Setting
-	for _, v := range n.Settings.Values {
+	for _, v := range n.inForce() {
 		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
 	pages := console.New(console.Options{
@@ -67,6 +69,21 @@ func (n *Node) serveConsole(context.Context) error {
 	n.adminMux.Handle("GET /debug/pprof/", pages)
 	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	return nil
+}
+
+// inForce returns the settings, with the addresses where the node listens and the meaning of
+// empty values.
+func (n *Node) inForce() []config.Value {
+	actual := map[string]string{
+		"--listen": n.apiSocket.Addr().String(), "--admin-listen": n.adminSocket.Addr().String(),
+		"--public-url": n.PublicURL(), "--console-url": n.ConsoleURL(), "--node-name": n.Settings.Label(),
+		"--backup-dir": n.Settings.BackupFolder(), "--log-format": n.Settings.LogFormat,
+	}
+	values := slices.Clone(n.Settings.Values)
+	for i, v := range values {
+		values[i].Value = cmp.Or(actual[v.Flag], v.Value)
+	}
+	return values
 }
 
 // consoleParts returns the state of each part of the node.

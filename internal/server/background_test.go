@@ -70,7 +70,9 @@ func (s *shared) Beat(_ context.Context, n petcat.Node) ([]petcat.Node, error) {
 func TestLabelChanges(t *testing.T) {
 	t.Parallel()
 	s := &shared{}
-	n := &Node{Options: testOptions(t, "", io.Discard), id: "a", metrics: metrics.New("test", ""), store: s}
+	l := must(listenOn(t.Context(), "admin-listen", "127.0.0.1:0"))
+	_ = l.Close()
+	n := &Node{Options: testOptions(t, "", io.Discard), id: "a", metrics: metrics.New("test", ""), store: s, adminSocket: &limitedListener{TCPListener: l}}
 	n.Settings.NodeName = "web"
 	n.nodes.Store(&[]petcat.Node{})
 	for _, label := range []string{"web-2", "web"} {

@@ -22,9 +22,9 @@ func (d Dialect) age() string { return `abs(` + d.Now + ` - seen_at)` }
 
 // RunningNodes reads the running nodes by their labels.
 func RunningNodes(c Conn, d Dialect) ([]petcat.Node, error) {
-	query := `SELECT id, label, version, state, since_at, drained FROM nodes WHERE ` + d.age() + ` <= ? ORDER BY label`
+	query := `SELECT id, label, version, host, admin_url, console_url, state, since_at, drained FROM nodes WHERE ` + d.age() + ` <= ? ORDER BY label`
 	return all(c, func(n *petcat.Node) []any {
-		return []any{&n.ID, &n.Label, &n.Version, &n.State, (*moment)(&n.Since), &n.Drained}
+		return []any{&n.ID, &n.Label, &n.Version, &n.Host, &n.AdminURL, &n.ConsoleURL, &n.State, (*moment)(&n.Since), &n.Drained}
 	}, query, nodeSilence.Milliseconds())
 }
 
@@ -50,7 +50,7 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 	forget := `DELETE FROM nodes WHERE id <> ? AND ` + age + ` > ?`
 	update := `UPDATE nodes SET since_at = CASE state WHEN ? THEN since_at ELSE ` + now + ` END, state = ?, seen_at = ` + now + ` WHERE id = ? AND (state <> ? OR ` + age + ` >= ?)`
 	rename := `UPDATE nodes SET label = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = ?)`
-	insert := `INSERT INTO nodes (id, label, version, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
+	insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
 	for _, due := range []struct {
 		query string
 		args  []any
@@ -69,7 +69,7 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 	}
 	label := n.Label
 	for next := 2; ; next++ {
-		added, err := c.Exec(insert, n.ID, label, n.Version, n.State, n.Drained)
+		added, err := c.Exec(insert, n.ID, label, n.Version, n.Host, n.AdminURL, n.ConsoleURL, n.State, n.Drained)
 		if err != nil {
 			return nil, err
 		}

@@ -136,13 +136,16 @@ CREATE INDEX store_order_account ON orders (account_id, id);
 -- Which nodes run, by the database's clock. Rows of nodes that were killed are deleted by
 -- the others.
 CREATE TABLE nodes (
-	id       text COLLATE "C" PRIMARY KEY,
-	label    text COLLATE "C" NOT NULL UNIQUE,
-	version  text COLLATE "C" NOT NULL,
-	state    text COLLATE "C" NOT NULL,
-	since_at bigint NOT NULL, -- of the state
-	drained  boolean NOT NULL,
-	seen_at  bigint NOT NULL
+	id          text COLLATE "C" PRIMARY KEY,
+	label       text COLLATE "C" NOT NULL UNIQUE,
+	version     text COLLATE "C" NOT NULL,
+	host        text COLLATE "C" NOT NULL, -- the name of its machine
+	admin_url   text COLLATE "C" NOT NULL, -- for its machine
+	console_url text COLLATE "C" NOT NULL, -- for browsers
+	state       text COLLATE "C" NOT NULL,
+	since_at    bigint NOT NULL, -- of the state
+	drained     boolean NOT NULL,
+	seen_at     bigint NOT NULL
 );
 
 -- What each account has used of its last minute, and of that minute's day. A crash empties

@@ -17,10 +17,11 @@ CREATE TABLE counter (
 	category_id     INTEGER NOT NULL,
 	account_id      INTEGER NOT NULL,
 	key_id          INTEGER NOT NULL,
-	pet_id          INTEGER NOT NULL,
-	order_id        INTEGER NOT NULL
+	pet_id          INTEGER NOT NULL DEFAULT 0,
+	order_id        INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO counter (id, revision, access_revision, category_id, account_id, key_id)
+VALUES (1, 0, 0, 0, 0, 0);
 
 -- A deleted category keeps its row, without its texts, and its revision says since when.
 CREATE TABLE categories (
@@ -131,13 +132,16 @@ CREATE INDEX store_order_account ON orders (account_id, id);
 -- Which nodes run, by the database's clock. Rows of nodes that were killed are deleted by
 -- the others.
 CREATE TABLE nodes (
-	id       TEXT PRIMARY KEY,
-	label    TEXT NOT NULL UNIQUE,
-	version  TEXT NOT NULL,
-	state    TEXT NOT NULL,
-	since_at INTEGER NOT NULL, -- of the state
-	drained  INTEGER NOT NULL,
-	seen_at  INTEGER NOT NULL
+	id          TEXT PRIMARY KEY,
+	label       TEXT NOT NULL UNIQUE,
+	version     TEXT NOT NULL,
+	host        TEXT NOT NULL, -- the name of its machine
+	admin_url   TEXT NOT NULL, -- for its machine
+	console_url TEXT NOT NULL, -- for browsers
+	state       TEXT NOT NULL,
+	since_at    INTEGER NOT NULL, -- of the state
+	drained     INTEGER NOT NULL,
+	seen_at     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Processes that count: what each wrote last, so that nothing is added twice, and whether
