@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"petcat"
@@ -62,8 +61,7 @@ func expired(r *pending, now clock.Reading) (err error) {
 
 // pulse knows whether the counters answer.
 type pulse struct {
-	logger  *slog.Logger
-	probing atomic.Bool // a request finds out whether silent counters answer again
+	logger *slog.Logger
 
 	mu       sync.Mutex
 	answered int64 // monotonic, when a call was answered last; guarded by mu
@@ -121,12 +119,13 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	live, silent := l.pulse.live, l.pulse.ended != 0
 	l.pulse.mu.Unlock()
 	if silent {
-		if !l.pulse.probing.CompareAndSwap(false, true) {
-			return got, cmp.Or(l.Err(), ErrSilent)
-		}
-		defer l.pulse.probing.Store(false)
-		live = context.Background() //nolint:forbidigo // a probe waits for its call
+		return got, cmp.Or(l.Err(), ErrSilent)
 	}
+	return l.call(live, q)
+}
+
+// call has the counters decide a request whether they answer or not.
+func (l *Limiter) call(live context.Context, q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono, live: live}
 	for err = petcat.ErrAccountHeld; errors.Is(err, petcat.ErrAccountHeld); { // until its time is over
 		err = l.calls.Submit(live, r)

@@ -263,9 +263,9 @@ func (l *Limiter) Sweep() {
 }
 
 // Check is to be called about once a second. It finds out whether silent counters answer
-// again when no request does.
+// again: no request waits for that.
 func (l *Limiter) Check() {
 	if l.Err() != nil {
-		_, _ = l.ask(petcat.QuotaCharge{}) // the answer is noted
+		_, _ = l.call(context.Background(), petcat.QuotaCharge{}) //nolint:forbidigo // it waits for its call; the answer is noted
 	}
 }

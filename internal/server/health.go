@@ -52,7 +52,6 @@ func (n *Node) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	err := n.store.Check(limited)
-	n.limiter.Check()
 	if ctx.Err() == nil {
 		n.condition.Store(n.examine(err).after(n.condition.Load(), n.Clock.Read().Time()))
 	}

@@ -157,6 +157,7 @@ func (n *Node) limitRequests(context.Context) error {
 				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
 		},
 	})
+	n.every(checkInterval, func(context.Context) { n.limiter.Check() })
 	n.every(sweepInterval, func(context.Context) { n.limiter.Sweep() })
 	n.onClose(func(context.Context) error {
 		n.limiter.Close()
