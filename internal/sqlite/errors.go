@@ -18,7 +18,7 @@ import (
 )
 
 // errUncertain: nobody knows what is on the disk under the database's name.
-var errUncertain = errors.New("it is not certain that a write can be found again")
+var errUncertain = errors.New("what was written may be lost")
 
 // kindOf tells errors apart by their numbers, never by their text. The kind is "" for an
 // error of one statement, which is wrong alone. After Damaged and Failing nothing may be

@@ -24,6 +24,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -34,6 +35,7 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/groupcommit"
+	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
@@ -163,8 +165,12 @@ func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) err
 
 // submit commits an operation in the next group.
 func (e engine) submit(ctx context.Context, doing string, o *op) error {
-	err := store.SubmitError(e.group.Submit(ctx, o))
-	if err == nil {
+	err := e.group.Submit(ctx, o)
+	if stops(err) {
+		err = fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)
+		return store.Unavailable("nothing can be stored at the moment, and this write may or may not have happened; retry it later with the same Idempotency-Key", err)
+	}
+	if err = store.SubmitError(err); err == nil {
 		err = o.outcome
 	}
 	return e.translate(err, doing)
@@ -182,8 +188,15 @@ func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) err
 // says why. The program is to end and start again from what is on the disk.
 func (s *Store) Failed() <-chan struct{} { return s.group.Failed() }
 
-// Err returns why the store stopped writing, nil while it has not.
-func (s *Store) Err() error { return s.group.Err() }
+// Err returns an [openerror.Error] that says why the store stopped writing, nil while it has
+// not.
+func (s *Store) Err() error {
+	err := s.group.Err()
+	if err == nil {
+		return nil
+	}
+	return openerror.Errorf(openerror.Failing, err, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, err)
+}
 
 // Stats is the state of a store for metrics.
 type Stats struct {

@@ -49,7 +49,7 @@ func (s *Store) commit(group []*op) error {
 		return s.translate(err, "commit")
 	}
 	s.options.Logger.Error("writes are stopped after a disk failure: restart the program to recover from what is on disk", "error", err)
-	return groupcommit.Poison(store.Unavailable("nothing can be stored at the moment, and this write may or may not have happened; retry it later with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)))
+	return groupcommit.Poison(err)
 }
 
 // transact runs a group in one transaction, and returns the categories that were changed. What
