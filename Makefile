@@ -63,6 +63,11 @@ browser: need-go need-npm tools/browser/node_modules ## Use the pages in headles
 	@scripts/need "chromium chromium"
 	PETCAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -tags browser -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestBrowser' -count=1
 
+.PHONY: clients
+clients: need-go need-npm clients/typescript/node_modules tools/pyright/node_modules ## Build the packages of the TypeScript and the Python client, test them in their own runners and against a server (a minute has to end)
+	@scripts/clients
+	go test -tags clients -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestClients' -count=1
+
 ##@ Check
 
 .PHONY: check
@@ -77,8 +82,8 @@ fmt-check: need-go ## Fail when a Go file is not formatted (the first run compil
 	@$(GOLANGCI) fmt --diff || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 
 .PHONY: vet
-vet: need-go ## Run go vet, also over the long runs and the tests in a browser
-	go vet -tags 'long browser' ./... $(SDK)
+vet: need-go ## Run go vet, also over what has a build tag
+	go vet -tags 'long browser clients' ./... $(SDK)
 
 .PHONY: cross
 cross: need-go ## Compile for other platforms (the first run takes minutes)
@@ -111,7 +116,7 @@ contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI docume
 	go tool -modfile=tools/tools.mod oasdiff breaking --fail-on=WARN --stability-level=beta --deprecation-days-stable=180 --deprecation-days-beta=30 \
 		--severity-levels=api/released/oasdiff-levels.txt api/released/1.0.0.yaml $(CONTRACT)
 
-tools/%/node_modules: tools/%/package-lock.json
+%/node_modules: %/package-lock.json
 	npm --prefix $(@D) ci
 	@touch $@
 
@@ -177,7 +182,7 @@ release: need-go ## Make the files of a release into dist/: VERSION=1.2.3 [MAINT
 
 .PHONY: clean
 clean: ## Remove what was built and the test cache; data/ stays
-	rm -rf bin build dist tools/*/node_modules
+	rm -rf bin build dist {tools,clients}/*/node_modules clients/*/dist
 	go clean -testcache
 
 .PHONY: help
@@ -194,7 +199,7 @@ need-go:
 
 .PHONY: need-npm
 need-npm:
-	@command -v npm >/dev/null || { echo "npm is not installed; it installs the linter of the OpenAPI document. On Debian: apt-get install nodejs npm" >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is not installed. On Debian: apt-get install nodejs npm" >&2; exit 1; }
 
 .PHONY: need-postgres
 need-postgres:

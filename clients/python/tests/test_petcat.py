@@ -181,6 +181,7 @@ class Client(unittest.TestCase):
             lambda: client.categories.get("1/../../usage"),
             lambda: client.categories.get(0),
             lambda: client.categories.get(True),
+            lambda: client.categories.update(1, name="cat", if_match=petcat.Category(1, "of a list").etag),
             lambda: client.categories.create("cat", idempotency_key=""),
             lambda: client.categories.create("cat", idempotency_key="a" * 256),
         ):

@@ -118,7 +118,7 @@ export class RawCategories {
 
   async update(id: number, change: CategoryPatch, options: ConditionOptions = {}): Promise<Result<Category>> {
     const headers = { ...condition(options), "Content-Type": "application/merge-patch+json" };
-    const once = options.ifMatch === undefined;
+    const once = !("ifMatch" in options);
     return this.#caller.call({ method: "PATCH", path: at("/categories", id), read: one<Category>, body: change, headers, once, options });
   }
 
@@ -261,8 +261,9 @@ function at(path: string, id: number): string {
   return `${path}/${id}`;
 }
 
-function condition({ ifMatch }: ConditionOptions): Record<string, string> {
-  if (ifMatch === undefined) return {};
+function condition(options: ConditionOptions): Record<string, string> {
+  if (!("ifMatch" in options)) return {};
+  const { ifMatch = "" } = options; // undefined is what a category of a list has as its ETag
   if (!/^[!-~]+$/.test(ifMatch)) throw new TypeError("ifMatch must be an ETag that the service gave; leave it out to change whatever is there");
   return { "If-Match": ifMatch };
 }

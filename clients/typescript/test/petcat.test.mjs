@@ -111,6 +111,7 @@ test("what cannot be meant is refused", async () => {
   for (const wrong of [
     () => categories.get("1/../../usage"),
     () => categories.get(0),
+    () => categories.update(1, { name: "x" }, { ifMatch: undefined }),
     () => categories.create({ name: "x" }, { idempotencyKey: "" }),
     () => categories.create({ name: "x" }, { idempotencyKey: "a".repeat(256) }),
     () => categories.create({ name: 1n }),

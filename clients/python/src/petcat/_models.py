@@ -39,8 +39,8 @@ class Category:
     id: int  #: ascending in the order of creation, never reused
     name: str
     description: str | None = None
-    #: Names this state of the category, for ``if_match``; None in lists.
-    etag: str | None = field(default=None, compare=False)
+    #: Names this state of the category, for ``if_match``; "" in lists, which if_match refuses.
+    etag: str = field(default="", compare=False)
     #: Whether an earlier request with the same idempotency key created it.
     replayed: bool = field(default=False, compare=False)
 
@@ -146,7 +146,7 @@ def read(kind: type[T], value: object, **more: object) -> T:
 
 def one(kind: type[E]) -> Callable[[object, RawResponse], E]:
     def result(value: object, answer: RawResponse) -> E:
-        more: dict[str, object] = {"etag": answer.headers.get("ETag")} if kind is Category else {}
+        more: dict[str, object] = {"etag": answer.headers.get("ETag", "")} if kind is Category else {}
         return read(kind, value, replayed=answer.headers.get("Idempotent-Replayed") == "true", **more)
 
     return result

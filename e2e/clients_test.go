@@ -1,0 +1,189 @@
+//go:build clients
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat/docs"
+)
+
+// sdk is a client in another language, which scripts/clients has built, and installed in
+// build/clients.
+type sdk struct{ readme, fence, moreFence, suffix, interpreter string }
+
+var sdks = []sdk{
+	{"../clients/python/README.md", "python", "python", ".py", "python3"},
+	{"../clients/typescript/README.md", "js", "ts", ".mjs", "node"},
+}
+
+// onEachSDK runs a test for each client.
+func onEachSDK(t *testing.T, test func(t *testing.T, s sdk)) {
+	t.Helper()
+	t.Parallel()
+	for _, s := range sdks {
+		t.Run(s.interpreter, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// programsIn returns the blocks of code of a document in a language.
+func programsIn(t *testing.T, document, fence string) (programs []string) {
+	t.Helper()
+	data, err := os.ReadFile(document)
+	must(t, err)
+	for _, m := range regexp.MustCompile("(?ms)^```"+fence+"\n(.*?)^```$").FindAllStringSubmatch(string(data), -1) {
+		programs = append(programs, m[1])
+	}
+	return programs
+}
+
+// workshop returns a directory for programs, and the variables with which they find the
+// clients.
+func workshop(t *testing.T, url string, k key) (dir string, variables []string) {
+	t.Helper()
+	dir = t.TempDir()
+	installed, err := filepath.Abs("../build/clients")
+	must(t, err)
+	must(t, os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")))
+	return dir, append(os.Environ(), "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key, "PYTHONPATH="+filepath.Join(installed, "python"), "PYTHONDONTWRITEBYTECODE=1")
+}
+
+// program returns a command that runs a program in the client's language.
+func (s sdk) program(t *testing.T, url string, k key, code string, args ...string) *exec.Cmd {
+	t.Helper()
+	dir, variables := workshop(t, url, k)
+	file := filepath.Join(dir, "program"+s.suffix)
+	must(t, os.WriteFile(file, []byte(code), 0o600))
+	cmd := exec.Command(s.interpreter, append([]string{file}, args...)...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, variables, diesWithTest()
+	return cmd
+}
+
+// createdLine is a line that says that a category was created.
+var createdLine = regexp.MustCompile(`(?m)^(\d+) (.*)$`)
+
+// throughRestarts runs a program while its server is killed so many times, whenever there are
+// some categories more, and checks that exactly what it prints was created.
+func (s sdk) throughRestarts(t *testing.T, kills int, plan []string, want int, code string, args ...string) (logs string) {
+	t.Helper()
+	place := directory(t)
+	k, watcher := newKey(t, place, "acme", plan...), newKey(t, place, "watcher", unlimited...)
+	n := serve(t, place)
+	front := newDoor(t, n)
+	done := make(chan outcome)
+	cmd := s.program(t, front.url(), k, code, args...)
+	go func() { done <- finish(t, cmd) }()
+	for kill := range kills {
+		eventually(t, "there are more categories", func() bool { return len(n.categories(watcher.Key)) >= (kill+1)*want/(kills+5) })
+		n.kill()
+		logs += n.log.String()
+		n = serve(t, place)
+		front.behind.Store(n)
+	}
+	o := <-done
+	if o.code != exitDone {
+		t.Errorf("it ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	printed := map[string]string{}
+	for _, m := range createdLine.FindAllStringSubmatch(o.stdout, want) {
+		printed[m[1]] = m[2]
+	}
+	created := map[string]string{}
+	for _, c := range n.categories(watcher.Key) {
+		created[fmt.Sprint(c.ID)] = c.Name
+	}
+	if diff := cmp.Diff(created, printed); diff != "" || len(created) != want {
+		t.Errorf("%d categories exist, want %d (-created +printed):\n%s%s", len(created), want, diff, o.stderr)
+	}
+	return logs + n.log.String()
+}
+
+// TestClientsFirstProgram: the first program of each README creates 100 categories on a Free
+// key, each once and without one 429, although the server is killed meanwhile. It has to wait
+// for a minute to end.
+func TestClientsFirstProgram(t *testing.T) {
+	onEachSDK(t, func(t *testing.T, s sdk) {
+		logs := s.throughRestarts(t, 1, []string{"free"}, 100, programsIn(t, s.readme, s.fence)[0])
+		if strings.Contains(logs, `"status":429`) {
+			t.Error("there was a 429")
+		}
+	})
+}
+
+// TestClientsRestarts: many calls at once of one client go on while the server is killed.
+func TestClientsRestarts(t *testing.T) {
+	onEachSDK(t, func(t *testing.T, s sdk) {
+		code, err := os.ReadFile("testdata/clients/many" + s.suffix)
+		must(t, err)
+		s.throughRestarts(t, 2, unlimited, 4*40, string(code), "4", "40")
+	})
+}
+
+// TestClientsPrograms: the other programs of the READMEs run as they stand.
+func TestClientsPrograms(t *testing.T) {
+	onEachSDK(t, func(t *testing.T, s sdk) {
+		n := serve(t, directory(t))
+		k := n.newKey("reader", unlimited...)
+		programs := programsIn(t, s.readme, s.moreFence)
+		for _, code := range programs[len(programs)-1:] {
+			if o := finish(t, s.program(t, n.api, k, code)); o.code != exitDone {
+				t.Errorf("%s\nended with %d: %s%s", code, o.code, o.stdout, o.stderr)
+			}
+		}
+		if all := n.categories(k.Key); len(all) != 0 {
+			t.Errorf("there are still %v", all)
+		}
+	})
+}
+
+// namedProgram is a block of code in a guide that begins with the name of its file.
+var namedProgram = regexp.MustCompile("(?ms)^```(?:python|js)\n((?:#|//) (\\S+)\n.*?)^```$")
+
+// TestClientsGuides runs what the guides print in the languages of the clients.
+func TestClientsGuides(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	k := n.newKey("reader", unlimited...)
+	dir, variables := workshop(t, n.api, k)
+	followed := 0
+	for _, guide := range docs.Guides() {
+		for _, m := range namedProgram.FindAllStringSubmatch(guide.Text, -1) {
+			must(t, os.WriteFile(filepath.Join(dir, m[2]), []byte(m[1]), 0o600))
+		}
+		for _, x := range examplesIn(guide.Text) {
+			shown := [][]string{{"", x.text, ""}}
+			if x.kind == "console" {
+				shown = shownCommand.FindAllStringSubmatch(x.text, -1)
+			}
+			for _, m := range shown {
+				if !strings.Contains(m[1], "python3") && !strings.Contains(m[1], "node") && !strings.Contains(m[1], "cat > categories.csv") {
+					continue
+				}
+				cmd := exec.Command("sh", "-ec", m[1])
+				cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, variables, diesWithTest()
+				o := finish(t, cmd)
+				if o.code != exitDone {
+					t.Errorf("%s\nended with %d: %s%s", m[1], o.code, o.stdout, o.stderr)
+				}
+				if x.kind == "console" {
+					wantShown(t, guide.Name, m[2], o.stdout)
+				}
+				followed++
+			}
+		}
+	}
+	if followed < 5 {
+		t.Errorf("only %d commands were followed", followed)
+	}
+}
