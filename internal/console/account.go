@@ -106,9 +106,6 @@ type windowView struct {
 	ratelimit.WindowState
 }
 
-// Used returns how many requests of the window are used.
-func (w windowView) Used() int64 { return w.Limit - w.Remaining }
-
 // findAccount returns the account that the path names.
 func findAccount(x *exchange) (petcat.Account, error) {
 	id, isID := petcat.ParseAccountRef(x.r.PathValue("account"))

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -36,7 +35,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pages.Secure(w.Header())
 	x := &exchange{Console: c, w: w, r: r}
 	switch {
-	case !c.OwnName(HostOf(r.Host)):
+	case !c.OwnName(pages.HostOf(r.Host)):
 		x.fail(petcat.Errorf(petcat.CodeForbidden, "call the console by localhost, by its IP address, or by the name in --console-url"))
 	case c.origins.Check(r) != nil:
 		x.fail(petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin; make the change in the console itself"))
@@ -77,15 +76,7 @@ func (x *exchange) number(name, called string) (int64, error) {
 
 // date returns a day of the form, from its beginning in UTC; the zero time for none.
 func (x *exchange) date(name, called string) (time.Time, error) {
-	text := x.value(name)
-	if text == "" {
-		return time.Time{}, nil
-	}
-	day, err := time.Parse(time.DateOnly, text)
-	if err != nil || day.IsZero() { // the zero time means none
-		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "%s must look like 2027-01-31 (got %.50q)", called, text)
-	}
-	return day, nil
+	return pages.Date(x.value(name), called)
 }
 
 // actor returns the operator who makes the change, for the audit log.
@@ -152,13 +143,4 @@ func (x *exchange) fail(err error) {
 // notFoundPage returns the error for an address without a page.
 func notFoundPage(*exchange) error {
 	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address")
-}
-
-// HostOf returns the host of an address that may have a port, in lower case.
-func HostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = strings.Trim(address, "[]")
-	}
-	return strings.ToLower(host)
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,12 +68,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // charts answers with what the charts show.
 func charts(x *exchange) error {
-	text, err := json.Marshal(newChart(x.History(x.span())))
-	if err != nil {
-		return err
-	}
-	x.respondJSON(text)
-	return nil
+	return pages.WriteJSON(x.w, newChart(x.History(x.span())))
 }
 
 func (x *exchange) span() Span {

@@ -20,7 +20,7 @@ func TestAccounts(t *testing.T) {
 	s.wantAudited("operator ada", "account.create", "acct_1")
 	b.get("accounts/acct_1?done=account").want(http.StatusOK, "acme <b>", "Enterprise", "2,000,000", "The account was created.")
 
-	b.post("accounts", "name", " ", "plan", "free").want(http.StatusBadRequest, "must contain something besides white space.")
+	b.post("accounts", "name", " ", "plan", "free").want(http.StatusBadRequest, "The account's name must not be empty.")
 	b.post("accounts", "name", "acme <b>", "plan", "free").want(http.StatusBadRequest, "already", `value="acme <b>"`)
 	b.post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").want(http.StatusBadRequest, "The quota per minute must be a number")
 

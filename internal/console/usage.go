@@ -1,8 +1,6 @@
 package console
 
 import (
-	"encoding/json"
-	"net/http"
 	"slices"
 	"time"
 
@@ -142,53 +140,11 @@ func usageCSV(x *exchange) error {
 	return nil
 }
 
-// maxBars is how many periods a chart shows: more are lines that nobody can tell apart.
-const maxBars = 2_000
-
-// usageChart answers with what the chart shows: times in Unix seconds, admitted and
-// refused requests and failures. What the history leaves out is 0.
+// usageChart answers with what the chart shows.
 func usageChart(x *exchange) error {
 	q, _, err := x.usageQuery()
 	if err != nil {
 		return err
 	}
-	first := q.Step.Floor(q.To.Add(-maxBars * q.Step.Length()))
-	if q.From = q.Step.Floor(q.From); q.From.Before(first) {
-		q.From = first
-	}
-	h, err := x.Store.Usage(x.r.Context(), q)
-	if err != nil {
-		return err
-	}
-	columns := make([][]int64, 4)
-	for at, periods := q.From, h.Periods; at.Before(q.To); at = at.Add(q.Step.Length()) {
-		var p petcat.UsagePeriod
-		if len(periods) > 0 && !periods[0].Begin.After(at) {
-			p, periods = periods[0], periods[1:]
-		}
-		for i, n := range []int64{at.Unix(), p.Requests, p.Refused(), p.Failed} {
-			columns[i] = append(columns[i], n)
-		}
-	}
-	for i, column := range columns { // the last period goes on until the end
-		if last := len(column) - 1; i > 0 {
-			columns[i] = append(column, column[last])
-		} else {
-			columns[i] = append(column, q.To.Unix())
-		}
-	}
-	text, err := json.Marshal(map[string][][]int64{"usage": columns})
-	if err != nil {
-		return err
-	}
-	x.respondJSON(text)
-	return nil
-}
-
-// respondJSON answers with JSON.
-func (x *exchange) respondJSON(text []byte) {
-	x.w.Header().Set("Content-Type", "application/json")
-	x.w.Header().Set("Cache-Control", "no-store")
-	x.w.WriteHeader(http.StatusOK)
-	_, _ = x.w.Write(text) // the client has gone
+	return pages.WriteUsage(x.r.Context(), x.w, q, x.Store.Usage)
 }

@@ -4,12 +4,14 @@ package pages
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -85,6 +87,53 @@ func Write(w http.ResponseWriter, status int, page *template.Template, view any)
 	return nil
 }
 
+// WriteJSON answers a script of a page.
+func WriteJSON(w http.ResponseWriter, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(text) // the client has gone
+	return nil
+}
+
+// maxBars is how many periods a chart shows: more are lines that nobody can tell apart.
+const maxBars = 2_000
+
+// WriteUsage answers with what the chart of a usage history shows: times in Unix seconds,
+// admitted and refused requests and failures. What the history leaves out is 0.
+func WriteUsage(ctx context.Context, w http.ResponseWriter, q petcat.UsageQuery, read func(context.Context, petcat.UsageQuery) (petcat.UsageHistory, error)) error {
+	q.From = q.Step.Floor(q.From)
+	if first := q.Step.Floor(q.To.Add(-maxBars * q.Step.Length())); q.From.Before(first) {
+		q.From = first
+	}
+	h, err := read(ctx, q)
+	if err != nil {
+		return err
+	}
+	columns := make([][]int64, 4)
+	for at, periods := q.From, h.Periods; at.Before(q.To); at = at.Add(q.Step.Length()) {
+		var p petcat.UsagePeriod
+		if len(periods) > 0 && !periods[0].Begin.After(at) {
+			p, periods = periods[0], periods[1:]
+		}
+		for i, n := range []int64{at.Unix(), p.Requests, p.Refused(), p.Failed} {
+			columns[i] = append(columns[i], n)
+		}
+	}
+	for i, column := range columns { // the last period goes on until the end
+		if last := len(column) - 1; i > 0 {
+			columns[i] = append(column, column[last])
+		} else {
+			columns[i] = append(column, q.To.Unix())
+		}
+	}
+	return WriteJSON(w, map[string][][]int64{"usage": columns})
+}
+
 // Redirect leads the browser to another page.
 func Redirect(w http.ResponseWriter, r *http.Request, to string) {
 	w.Header().Set("Cache-Control", "no-store")
@@ -94,6 +143,28 @@ func Redirect(w http.ResponseWriter, r *http.Request, to string) {
 		return
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// HostOf returns the host of an address that may have a port, in lower case.
+func HostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	return strings.ToLower(host)
+}
+
+// Date reads a day of a form, from its beginning in UTC; the zero time for none. called is what
+// its error calls it.
+func Date(text, called string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil || day.IsZero() { // the zero time means none
+		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "%s must look like 2027-01-31 (got %.50q)", called, text)
+	}
+	return day, nil
 }
 
 // Cookie returns a cookie that holds a session for a time; 0 removes it. A browser takes one

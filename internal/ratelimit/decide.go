@@ -31,6 +31,9 @@ type WindowState struct {
 	Reset     int64 // Unix second at which the window ends; always after Usage.Now
 }
 
+// Used returns how much of the window is used.
+func (s WindowState) Used() int64 { return s.Limit - s.Remaining }
+
 // SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
 // ends, in whole seconds, rounded up, at least 1.
 func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-now/int64(time.Second)) }

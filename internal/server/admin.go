@@ -17,6 +17,7 @@ import (
 	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/history"
+	"petcat/internal/pages"
 	"petcat/internal/ratelimit"
 )
 
@@ -52,7 +53,7 @@ func (n *Node) serveConsole(context.Context) error {
 	for _, v := range n.inForce() {
 		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
-	pages := console.New(console.Options{
+	operators := console.New(console.Options{
 		Store: n.store, List: n.list, Limiter: n.limiter, Environment: n.store.Environment(), Version: n.Version, Deployment: n.store.Dataset(),
 		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: func(span console.Span) []history.Step {
 			if span == console.Day {
@@ -65,8 +66,8 @@ func (n *Node) serveConsole(context.Context) error {
 		TrustedProxies: n.proxies,
 		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
 	})
-	n.adminMux.Handle("/console/", pages)
-	n.adminMux.Handle("GET /debug/pprof/", pages)
+	n.adminMux.Handle("/console/", operators)
+	n.adminMux.Handle("GET /debug/pprof/", operators)
 	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	return nil
 }
@@ -114,7 +115,7 @@ func (n *Node) guard(next http.Handler) http.Handler {
 // DNS rebinding: any web site can let its name resolve to 127.0.0.1, and its pages could
 // then read this listener through the browser of somebody who works on this machine.
 func (n *Node) refusal(r *http.Request) string {
-	host := console.HostOf(r.Host)
+	host := pages.HostOf(r.Host)
 	address, _ := netip.ParseAddr(host)
 	loopback := host == "localhost" || address.IsLoopback()
 	private := strings.HasPrefix(r.URL.Path, "/console/") || strings.HasPrefix(r.URL.Path, "/debug/pprof/")
@@ -136,7 +137,7 @@ func (n *Node) refusal(r *http.Request) string {
 // --admin-listen names, or with TLS a name of the certificate.
 func (n *Node) isOwnName(host string) bool {
 	_, err := netip.ParseAddr(host)
-	return err == nil || host == "localhost" || host != "" && (host == console.HostOf(n.Settings.AdminListen) ||
+	return err == nil || host == "localhost" || host != "" && (host == pages.HostOf(n.Settings.AdminListen) ||
 		n.Settings.AdminTLS() && n.certificate.leaf().VerifyHostname(host) == nil)
 }
 
