@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -75,9 +74,6 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.NewSystem()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.patience == nil {
 		p := patient()

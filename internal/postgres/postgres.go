@@ -26,9 +26,7 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,11 +50,10 @@ type Options struct {
 	URL         petcat.Secret
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
-	Logger      *slog.Logger // of a server
 	// MustExist says that a database without data is refused; without it, the
 	// tables are made there.
 	MustExist bool
-	// Serving says that the caller is a server: it cleans up in the background.
+	// Serving says that the caller is a server.
 	Serving bool
 	// CommitObserved, when set, is told the size of each group of creates and how
 	// long it took.
@@ -101,9 +98,6 @@ type Store struct {
 	readOnly   atomic.Bool
 	clockAhead atomic.Int64
 	fullAt     atomic.Pointer[clock.Reading] // when its disk was full the last time; nil: never
-
-	background sync.WaitGroup
-	stop       context.CancelFunc // ends the background
 }
 
 // Open connects to a database, and makes its schema, or brings it up to date if it
@@ -131,7 +125,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
-	s.start(ctx, o)
+	s.start(o)
 	return s, nil
 }
 
@@ -190,25 +184,19 @@ func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) 
 	return nil
 }
 
-// start runs the writer and, for a server, the cleaning.
-func (s *Store) start(ctx context.Context, o Options) {
+// start runs the writer.
+func (s *Store) start(o Options) {
 	s.group = groupcommit.New(groupcommit.Options[*store.Create]{
 		Commit:  s.commit,
 		Clock:   o.Clock,
 		Observe: o.CommitObserved,
 		Owner:   func(c *store.Create) uint64 { return uint64(c.Account) },
 	})
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if o.Serving {
-		s.background.Go(func() { store.RunClean(ctx, o.Logger, s.Clean) })
-	}
 }
 
 // Close commits what is waiting and closes the connections. No other call may
 // follow or be under way.
 func (s *Store) Close() error {
-	s.stop()
-	s.background.Wait()
 	s.group.Close()
 	for _, p := range s.pools() {
 		p.Close()

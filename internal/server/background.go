@@ -113,15 +113,22 @@ const (
 	levelInterval = 2 * time.Second
 	// auditInterval is how often a node writes the head of the audit log to its log.
 	auditInterval = 24 * time.Hour
+	// cleanInterval is how often a node deletes what has expired.
+	cleanInterval = time.Minute
 )
 
-// watch starts the checks of the node's health and of the log level, and logs the head of
-// the audit log.
+// watch starts the checks of the node's health and of the log level, logs the head of the audit
+// log, and deletes what has expired.
 func (n *Node) watch(ctx context.Context) error {
 	levels := &levelWatch{store: n.store, clock: n.Clock, log: n.Log, setting: n.Settings.LogLevel}
 	n.every(levelInterval, levels.check)
 	n.logAuditHead(ctx)
 	n.every(auditInterval, n.logAuditHead)
+	n.every(cleanInterval, func(ctx context.Context) {
+		if err := n.store.Clean(ctx); err != nil && ctx.Err() == nil {
+			n.Log.WarnContext(ctx, "expired rows could not be deleted; retrying in a minute", "error", err)
+		}
+	})
 	n.check(ctx)
 	n.every(checkInterval, n.check)
 	n.metrics.Read(map[string]func() float64{

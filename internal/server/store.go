@@ -28,6 +28,8 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	// OnAccessChange sets what is called after each change of an account, a key or a ban by
 	// this process.
 	OnAccessChange(fn func(context.Context))
+	// Clean deletes what has expired.
+	Clean(ctx context.Context) error
 	// Created reports whether opening the store created the data.
 	Created() bool
 	// Check returns why the data cannot be read or written now.
@@ -126,7 +128,7 @@ func (n *Node) openSQLite(ctx context.Context) error {
 // what other nodes have changed.
 func (n *Node) openPostgres(ctx context.Context) error {
 	st, err := postgres.Open(ctx, postgres.Options{
-		URL: n.Settings.Database, Environment: n.Settings.Environment, Clock: n.Clock, Logger: n.Log.Logger, Serving: true, MustExist: !n.Settings.Init,
+		URL: n.Settings.Database, Environment: n.Settings.Environment, Clock: n.Clock, Serving: true, MustExist: !n.Settings.Init,
 		CommitObserved: n.metrics.Commit,
 	})
 	if err != nil {

@@ -190,8 +190,8 @@ func diskError(dir string, early bool) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	if s.Stats().Writable || s.WALBytes() == 0 {
-		return fmt.Errorf("closing after a disk error wrote to the disk: %+v", s.Stats())
+	if s.WALBytes() == 0 {
+		return fmt.Errorf("closing after a disk error wrote to the disk")
 	}
 	fmt.Println("as expected")
 	return nil
@@ -212,14 +212,14 @@ func sizeLimit(dir string) error {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := childCreate(s, "refused", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || s.Stats().Writable {
-		return fmt.Errorf("create without room: %w, want %s, and that nothing happened: %+v", err, petcat.CodeServiceUnavailable, s.Stats())
+	if err := childCreate(s, "refused", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || !s.refused.Load() {
+		return fmt.Errorf("create without room: %w, want %s, and that nothing happened", err, petcat.CodeServiceUnavailable)
 	}
 	limit.Cur = unix.RLIM_INFINITY
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := childCreate(s, "afterwards", "k"); err != nil || !s.Stats().Writable {
+	if err := childCreate(s, "afterwards", "k"); err != nil || s.refused.Load() {
 		return fmt.Errorf("create with room again: %w", err)
 	}
 	fmt.Println("as expected")

@@ -57,7 +57,8 @@ func stops(err error) bool {
 }
 
 // WithCause adds what the system says to an error of a file. SQLite has one number only for
-// writes that fail because a quota or a limit leaves no room, and because the disk is broken.
+// writes that fail because a quota or a limit leaves no room, and because the disk is broken:
+// another write finds out.
 func WithCause(err error, path string) error {
 	var cause error
 	if e, ok := errors.AsType[*driversqlite.Error](err); ok {
@@ -65,24 +66,18 @@ func WithCause(err error, path string) error {
 		case lib.SQLITE_FULL:
 			cause = syscall.ENOSPC
 		case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
-			cause = tryToWrite(path)
+			// Beside the database, as far from the begin as it and its log end.
+			var f *os.File
+			if f, cause = os.CreateTemp(filepath.Dir(path), ".petcat-*"); cause == nil {
+				_, cause = f.WriteAt(make([]byte, 64<<10), max(fileSize(path), fileSize(path+"-wal")))
+				cause = errors.Join(cause, f.Close(), os.Remove(f.Name())) // #nosec G703 -- it has just been made
+			}
 		}
 	}
 	if cause == nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", cause, err)
-}
-
-// tryToWrite writes a little into a file beside a database, as far from its begin as the
-// database and its log end.
-func tryToWrite(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".petcat-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt(make([]byte, 64<<10), max(fileSize(path), fileSize(path+"-wal")))
-	return errors.Join(err, f.Close(), os.Remove(f.Name())) // #nosec G703 -- it has just been made
 }
 
 // fileSize returns the size of a file, 0 if there is none.

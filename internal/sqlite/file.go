@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -13,6 +15,66 @@ import (
 	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
+
+// How many of the migrations a file has had, in the order of their names, is its user_version.
+// They only add, so this program works with a file that has had more than it knows.
+//
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// applicationID is "pcat": it marks a file as ours in its header. The first migration does it.
+const applicationID = 0x70636174
+
+// settle moves a log that is left into the database and empties it. It needs the
+// database alone, and waits so long for that. A log that was left by
+// a process whose sync failed may hold commits that are in memory only, and so may
+// pages that this process moved: a power cut would take them, and everything that
+// is appended after them. Nobody else has the database open, so nothing is known
+// of what was moved: all of the log is written and synced anew.
+func settle(ctx context.Context, path string, wait time.Duration) error {
+	if fileSize(path+"-wal") == 0 {
+		return nil
+	}
+	// Before anything is read: the mode decides how the log is opened.
+	db := open(path, "rw", 1, append([]string{"locking_mode(EXCLUSIVE)"}, settings(wait)...)...)
+	_, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return errors.Join(err, db.Close())
+}
+
+// migrate refuses files of other programs, and runs the migrations that a file has not had, in
+// one transaction: several processes may open it at once.
+func migrate(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
+	const query = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	var id, had, objects int
+	if err := db.QueryRowContext(ctx, query).Scan(&id, &had, &objects); err != nil || id == applicationID && had >= len(names) {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := tx.QueryRowContext(ctx, query).Scan(&id, &had, &objects); err != nil {
+		return err
+	}
+	if id != applicationID && (id != 0 || objects != 0) {
+		return openerror.Replaceablef(openerror.Foreign, nil, "%s is the database of another program", path)
+	}
+	for ; had < len(names); had++ {
+		text, err := fs.ReadFile(files, names[had])
+		if err == nil {
+			_, err = tx.ExecContext(ctx, fmt.Sprintf("%s; PRAGMA user_version = %d", text, had+1))
+		}
+		if err != nil {
+			return fmt.Errorf("change the schema: %w", err)
+		}
+	}
+	return tx.Commit()
+}
 
 // File is an open database file that no server uses.
 type File struct {
@@ -56,20 +118,19 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 		FROM pragma_application_id, pragma_user_version`
 	var id, version, sums int
 	err := db.QueryRowContext(ctx, query).Scan(&id, &version, &sums)
-	if ctx.Err() != nil {
+	known, _ := fs.Glob(migrations, "migrations/*.sql")
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if err != nil || id != applicationID {
+	case err != nil, id != applicationID:
 		return openerror.Errorf(openerror.Foreign, err, "it is not a backup of petcat, or its beginning is damaged")
-	}
-	if sums == 0 {
+	case sums == 0:
 		return openerror.Errorf(openerror.Foreign, nil, "it is not a finished backup (it has no table checksum)")
+	case version > len(known): // what this program does not know would be lost
+		return openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, len(known))
+	default:
+		return nil
 	}
-	known, err := fs.Glob(migrations, "migrations/*.sql")
-	if err == nil && version > len(known) { // what this program does not know would be lost
-		err = openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, len(known))
-	}
-	return err
 }
 
 // copyInto copies a database into an empty file.
@@ -111,12 +172,8 @@ func restore(ctx context.Context, into string, by petcat.Actor, path string, at 
 	if err != nil {
 		return err
 	}
-	_, err = f.Exec("BEGIN; DROP TABLE checksum")
-	if err == nil {
+	if _, err = f.Exec("DROP TABLE checksum"); err == nil {
 		err = store.NewTx(f, at, store.Sequences{}).Restored(by)
-	}
-	if err == nil {
-		_, err = f.Exec("COMMIT")
 	}
 	return errors.Join(err, f.Close())
 }
@@ -131,22 +188,14 @@ func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
 func (f *File) Integrity() (findings []string, err error) { return integrity(f.Conn) }
 
 func integrity(c store.Conn) (findings []string, err error) {
+	const query = `SELECT 'the file is damaged: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
+		UNION ALL SELECT format('%s: row %d refers to a row of %s that does not exist', "table", rowid, parent) FROM pragma_foreign_key_check LIMIT 20`
 	err = c.Query(func(scan store.Scan) error {
 		var text string
-		if err := scan(&text); err != nil || text == "ok" {
-			return err
-		}
-		findings = append(findings, "the file is damaged: "+text)
-		return nil
-	}, `PRAGMA integrity_check(20)`)
-	if err == nil && len(findings) == 0 { // a damaged file has nothing true to say of references
-		err = c.Query(func(scan store.Scan) error {
-			var text string
-			err := scan(&text)
-			findings = append(findings, text)
-			return err
-		}, `SELECT format('%s: row %d refers to a row of %s that does not exist', "table", rowid, parent) FROM pragma_foreign_key_check`)
-	}
+		err := scan(&text)
+		findings = append(findings, text)
+		return err
+	}, query)
 	if kindOf(err) == openerror.Damaged { // some damage stops the check itself
 		return append(findings, "the file is damaged: "+err.Error()), nil
 	}

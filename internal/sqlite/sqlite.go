@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,7 +45,7 @@ type Options struct {
 	Clock       clock.Clock
 	Logger      *slog.Logger // nil: no log
 	// Serving says that the caller holds the directory's server lock: it alone
-	// cleans up, at the start and in the background.
+	// settles and moves the write-ahead log.
 	Serving bool
 	// CategoriesCommitted, when set, is given each group's new categories, by id
 	// ascending, after they are durable and before anybody is answered. It is called by
@@ -67,9 +66,6 @@ type Store struct {
 	writer          writer
 	group           *groupcommit.Committer[*op]
 	refused         atomic.Bool // the last write found no room, or no right to write
-
-	background sync.WaitGroup
-	stop       context.CancelFunc // ends the background
 }
 
 // Open opens the database in a data directory, makes it if there is none, and brings its
@@ -99,10 +95,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Commit: s.commit, Clock: o.Clock, Observe: o.CommitObserved,
 		Owner: func(o *op) uint64 { return uint64(o.account) },
 	})
-	ctx, s.stop = context.WithCancel(s.life)
-	if o.Serving {
-		s.background.Go(func() { store.RunClean(ctx, o.Logger, s.Clean) })
-	}
 	return s, nil
 }
 
@@ -131,8 +123,6 @@ func (s *Store) prepare(ctx context.Context) error {
 // Close commits what is waiting, moves the write-ahead log into the database and
 // closes it. No other call may follow or be under way.
 func (s *Store) Close() error {
-	s.stop()
-	s.background.Wait()
 	s.group.Close()
 	if s.group.Err() != nil {
 		// The last connection to be closed moves the log into the database. After
@@ -200,15 +190,14 @@ func (s *Store) Err() error {
 
 // Stats is the state of a store for metrics.
 type Stats struct {
-	Waiting  int    // writes in the queue
-	Shed     uint64 // writes refused so far because too many waited
-	Writable bool   // false: the last write was refused, or writing stopped for good
+	Waiting int    // writes in the queue
+	Shed    uint64 // writes refused so far because too many waited
 }
 
 // Stats returns the state of the store. It does not touch the disk, so it can be asked
 // while that does not respond.
 func (s *Store) Stats() Stats {
-	return Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed(), Writable: s.group.Err() == nil && !s.refused.Load()}
+	return Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed()}
 }
 
 // WALBytes returns the size of the write-ahead log, as a file, 0 if there is none.

@@ -2,15 +2,12 @@ package store
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"petcat"
 )
 
 const (
-	// cleanEvery is how often expired rows are deleted.
-	cleanEvery = time.Minute
 	// endedRetention is how long the number of the last batch is kept of a node that has
 	// ended. After that, no batch of it can still arrive a second time.
 	endedRetention = 24 * time.Hour
@@ -57,23 +54,6 @@ func (s *Store) inParts(step func() (rows int, err error)) error {
 		rows, err := step()
 		if err != nil || rows < s.dialect.CleanRows {
 			return err
-		}
-	}
-}
-
-// RunClean calls clean every minute until ctx ends. It logs errors and goes on: nobody can
-// see that expired rows are deleted late.
-func RunClean(ctx context.Context, logger *slog.Logger, clean func(context.Context) error) {
-	tick := time.NewTicker(cleanEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := clean(ctx); err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "expired rows could not be deleted; retrying in a minute", "error", err)
 		}
 	}
 }

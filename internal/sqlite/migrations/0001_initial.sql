@@ -17,11 +17,10 @@ CREATE TABLE counter (
 	category_id     INTEGER NOT NULL,
 	account_id      INTEGER NOT NULL,
 	key_id          INTEGER NOT NULL,
-	pet_id          INTEGER NOT NULL DEFAULT 0,
-	order_id        INTEGER NOT NULL DEFAULT 0
+	pet_id          INTEGER NOT NULL,
+	order_id        INTEGER NOT NULL
 ) STRICT;
-INSERT INTO counter (id, revision, access_revision, category_id, account_id, key_id)
-VALUES (1, 0, 0, 0, 0, 0);
+INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0);
 
 -- A deleted category keeps its row, without its texts, and its revision says since when.
 CREATE TABLE categories (
