@@ -141,6 +141,12 @@ func keyChecksum(body []byte) (digits [keyChecksumLength]byte) {
 	return digits
 }
 
+// HashKey returns the hash of a credential, whether or not it can be a key.
+func HashKey(credential string) KeyHash {
+	var buf [MaxCredential]byte
+	return sha256.Sum256(buf[:copy(buf[:], credential)])
+}
+
 // ParseKey returns the hash to look a credential up by. It refuses, without a
 // lookup, everything that cannot be a key of this environment: another form,
 // another environment, or a checksum that is not right. It returns an [Error]

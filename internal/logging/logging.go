@@ -233,10 +233,7 @@ func (l *Log) Access(a *Access) {
 func (a *Access) append(l *line, node *string) []byte {
 	l.add(l.begin)
 	l.b = a.At.UTC().AppendFormat(l.b, time.RFC3339Nano)
-	l.add(l.quote)
-	l.text("level", "INFO")
-	l.text("msg", "request")
-	l.text("request_id", a.RequestID)
+	l.add(l.head, a.RequestID, l.quote)
 	l.text("method", shown(a.Method))
 	l.text("path", shown(a.Path))
 	l.text("operation", string(a.Operation))
@@ -261,15 +258,15 @@ func (a *Access) append(l *line, node *string) []byte {
 	return l.b
 }
 
-// style is what stands around the fields of a line: at its begin, before and after a name,
-// around a text, and at its end.
-type style struct{ begin, before, after, quote, end string }
+// style is what stands around the fields of a line: at its begin, between its first two, before
+// and after a name, around a text, and at its end.
+type style struct{ begin, head, before, after, quote, end string }
 
 func (f Format) style() style {
 	if f == JSON {
-		return style{`{"time":"`, `,"`, `":`, `"`, "}\n"}
+		return style{`{"time":"`, `","level":"INFO","msg":"request","request_id":"`, `,"`, `":`, `"`, "}\n"}
 	}
-	return style{"time=", " ", "=", "", "\n"}
+	return style{"time=", " level=INFO msg=request request_id=", " ", "=", "", "\n"}
 }
 
 // line appends the fields of a line. Their texts need no escapes.

@@ -37,11 +37,11 @@ func (h *history) inForce(now int64) bool {
 }
 
 // end returns the end (a Unix second) of the ban that a key serves, or 0.
-func (b *bans) end(key petcat.KeyID, now int64) int64 {
+func (b *bans) end(key petcat.KeyID) int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	h := b.keys[key]
-	if b.Bans != petcat.EnforceBans || h == nil || !h.inForce(now) {
+	if b.Bans != petcat.EnforceBans || h == nil || !h.inForce(b.Clock.Read().Wall) {
 		return 0
 	}
 	return h.ban.EndsAt.Unix()

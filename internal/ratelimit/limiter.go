@@ -127,7 +127,7 @@ func (l *Limiter) Close() {
 // requests within a quota of L admit exactly min(N, L). Its error is a [petcat.Error] with
 // [petcat.CodeServiceUnavailable]: the use of the quota cannot be read, or not in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
-	if end := l.bans.end(c.Key, l.Clock.Read().Wall); end != 0 {
+	if end := l.bans.end(c.Key); end != 0 {
 		return l.countInMemory(c, petcat.Quota{}).Banned(end, c.Key), nil
 	}
 	u, err := l.count(ctx, c, c.Quota)
@@ -141,7 +141,7 @@ func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 // of a request that would arrive now. Its error is that of Spend.
 func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
 	u, err := l.count(ctx, c, petcat.Quota{PerDay: c.Quota.PerDay})
-	if end := l.bans.end(c.Key, u.Now); end != 0 {
+	if end := l.bans.end(c.Key); end != 0 {
 		return u.Banned(end, c.Key), err
 	}
 	return u.Answer(u.Verdict(), c.Key), err
