@@ -15,6 +15,9 @@ const accountIDPrefix = "acct_"
 // String returns the form that operators see, such as acct_12.
 func (id AccountID) String() string { return accountIDPrefix + strconv.FormatInt(int64(id), 10) }
 
+// Actor returns who uses the account's page as who changed something.
+func (id AccountID) Actor() Actor { return Actor("customer " + id.String()) }
+
 // Account is one consumer of the API: a person, a team or an application. Its
 // counts are shared by its keys.
 type Account struct {
@@ -89,6 +92,7 @@ const MaxPage = 1_000
 type AccountQuery struct {
 	// Prefix is how the name begins, whatever its case in ASCII; "": any.
 	Prefix string
+	Plan   Plan // "": any
 	// After is the account behind which the page begins, by its name and id; zero: at
 	// the first.
 	After AccountCursor

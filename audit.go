@@ -13,8 +13,9 @@ import (
 )
 
 // Actor is who changed something: "cli:" and the user's name on the machine for
-// the command line, "operator " and the operator's name for the console, "petcat" for
-// the service itself.
+// the command line, "operator " and the operator's name for the console, "token " and its name
+// for the management API, "customer " and the account's id for the customer's page, "petcat"
+// for the service itself.
 type Actor string
 
 // ServiceActor is the service acting by itself, as when it imposes a ban.

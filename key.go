@@ -308,18 +308,59 @@ func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	return k, nil
 }
 
-// KeyQuery chooses a page of an account's keys, the newest first.
-type KeyQuery struct {
-	Account AccountID
-	Before  KeyID // only lower ids; 0: from the newest
-	Limit   int   // from 1 to [MaxPage]
+// KeyEdit changes what tells a key from others and how long it works; [ParseKeyEdit] is the
+// only way to a valid one.
+type KeyEdit struct {
+	label     *string
+	expiresAt *time.Time
 }
+
+// ParseKeyEdit checks a label and an expiry, zero for never, as [ParseNewKey] does; nil stays
+// as it is.
+func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, error) {
+	var terms KeyTerms
+	if label != nil {
+		terms.Label = *label
+	}
+	if expiresAt != nil {
+		terms.ExpiresAt = *expiresAt
+	}
+	_, err := ParseNewKey(0, terms, now, GeneratedKey{})
+	return KeyEdit{label: label, expiresAt: expiresAt}, err
+}
+
+// Apply returns the key after the change. A revoked key is an [Error] with [CodeInvalidField].
+func (e KeyEdit) Apply(k Key) (Key, error) {
+	if !k.RevokedAt.IsZero() {
+		return Key{}, Errorf(CodeInvalidField, "the key %s was revoked permanently; create a new key instead", k.ID)
+	}
+	if e.label != nil {
+		k.Label = *e.label
+	}
+	if e.expiresAt != nil {
+		k.ExpiresAt = e.expiresAt.UTC().Truncate(time.Millisecond)
+	}
+	return k, nil
+}
+
+// KeyQuery chooses a page of keys, the newest first.
+type KeyQuery struct {
+	Account AccountID // 0: any
+	Hint    string    // "": any
+	Before  KeyID     // only lower ids; 0: from the newest
+	Limit   int       // from 1 to [MaxPage]
+}
+
+// MaxCustomerKeys is how many keys an account may have on the customer's page: those that are
+// not revoked, and those of the last day.
+const MaxCustomerKeys = 100
 
 // KeyStore keeps keys. Every change commits together with its audit entry, and
 // reaches the servers as an [AccessChange].
 type KeyStore interface {
 	// CreateKey returns an [Error] with [CodeNotFound] when there is no such
-	// account, and with [CodeInvalidField] when it is closed.
+	// account, and with [CodeInvalidField] when it is closed, or has [MaxCustomerKeys] and
+	// its customer is who creates it.
 	CreateKey(ctx context.Context, by Actor, k NewKey) (Key, error)
 	// EachKey calls fn for every key of an account, or of all accounts when it
 	// is 0, by id ascending, and stops at the first error that fn returns.
@@ -332,6 +373,9 @@ type KeyStore interface {
 	// ChangeKey returns the key after the action. See [KeyAction.Apply]. It
 	// returns an [Error] with [CodeNotFound] or [CodeInvalidField].
 	ChangeKey(ctx context.Context, by Actor, id KeyID, a KeyAction) (Key, error)
+	// EditKey returns the key after the change. See [KeyEdit.Apply]. Its errors are those of
+	// ChangeKey.
+	EditKey(ctx context.Context, by Actor, id KeyID, e KeyEdit) (Key, error)
 	// KeyPage returns a page of keys.
 	KeyPage(ctx context.Context, q KeyQuery) ([]Key, error)
 }

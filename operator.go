@@ -212,3 +212,95 @@ type SessionStore interface {
 	// entry, and returns how many there were.
 	SignOutEverywhere(ctx context.Context, by Actor, name OperatorName) (ended int64, err error)
 }
+
+// OperatorTokenID identifies a token of the management API: from 1, never reused.
+type OperatorTokenID int64
+
+// OperatorToken is a bearer credential of the management API. It has a name of its own, and
+// belongs to no operator.
+type OperatorToken struct {
+	ID        OperatorTokenID
+	Name      OperatorName
+	Role      Role
+	CreatedAt time.Time
+	ExpiresAt time.Time // zero: never
+	RevokedAt time.Time // zero: not revoked
+}
+
+// String returns what the audit log calls the token, such as "token ci".
+func (t OperatorToken) String() string { return "token " + string(t.Name) }
+
+// Actor returns the token as who changed something.
+func (t OperatorToken) Actor() Actor { return Actor(t.String()) }
+
+// State returns the token's state at a moment: active, expired or revoked.
+func (t OperatorToken) State(now time.Time) KeyState {
+	return Key{ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt}.State(now)
+}
+
+// NewOperatorToken is a token that is to be created; [ParseNewOperatorToken] is the only way
+// to a valid one.
+type NewOperatorToken struct {
+	operator  NewOperator
+	expiresAt time.Time
+}
+
+// ParseNewOperatorToken checks a token's name, role, and expiry, which must be after now or
+// zero. It returns an [Error] with [CodeInvalidField].
+func ParseNewOperatorToken(name, role string, expiresAt, now time.Time) (NewOperatorToken, error) {
+	o, err := ParseNewOperator(name, role)
+	if err == nil {
+		_, err = ParseNewKey(0, KeyTerms{ExpiresAt: expiresAt}, now, GeneratedKey{})
+	}
+	return NewOperatorToken{operator: o, expiresAt: expiresAt}, err
+}
+
+// Name returns the token's name.
+func (n NewOperatorToken) Name() OperatorName { return n.operator.name }
+
+// Role returns the token's role.
+func (n NewOperatorToken) Role() Role { return n.operator.role }
+
+// ExpiresAt returns when the token ends, zero for never.
+func (n NewOperatorToken) ExpiresAt() time.Time { return n.expiresAt }
+
+// operatorTokenPrefix begins the secret of each token of the management API, so that scanners
+// find it.
+const operatorTokenPrefix = "pct_"
+
+// GenerateOperatorToken makes the secret of a token of the management API.
+func GenerateOperatorToken(random io.Reader) (GeneratedToken, error) {
+	g, err := GenerateToken(random)
+	return GeneratedToken{Secret: NewSecret(operatorTokenPrefix + g.Secret.Reveal()), Hash: g.Hash}, err
+}
+
+// ParseOperatorToken returns the hash to look a token of the management API up by. It returns
+// an [Error] with [CodeInvalidAPIKey] for what cannot be one, and never repeats it.
+func ParseOperatorToken(s string) (TokenHash, error) {
+	text, found := strings.CutPrefix(s, operatorTokenPrefix)
+	hash, err := ParseToken(text)
+	if !found || err != nil {
+		return TokenHash{}, ErrTokenInvalid()
+	}
+	return hash, nil
+}
+
+// ErrTokenInvalid says that a token of the management API is not known.
+func ErrTokenInvalid() *Error {
+	return Errorf(CodeInvalidAPIKey, "the token is not valid; send the whole token, as it was shown when it was created")
+}
+
+// OperatorTokenStore keeps tokens of the management API. Every change commits together with
+// its audit entry.
+type OperatorTokenStore interface {
+	// CreateToken returns an [Error] with [CodeInvalidField] when a token that was not
+	// revoked has the name already.
+	CreateToken(ctx context.Context, by Actor, n NewOperatorToken, token TokenHash) (OperatorToken, error)
+	// Tokens returns all tokens, by id ascending.
+	Tokens(ctx context.Context) ([]OperatorToken, error)
+	// FindToken returns a token whatever its state, or [ErrTokenInvalid].
+	FindToken(ctx context.Context, token TokenHash) (OperatorToken, error)
+	// RevokeToken revokes the token of a name for ever. It returns an [Error] with
+	// [CodeNotFound] when there is none that was not revoked.
+	RevokeToken(ctx context.Context, by Actor, name OperatorName) (OperatorToken, error)
+}

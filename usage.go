@@ -145,6 +145,21 @@ type UsageBatch struct {
 	Refusals []Refusal
 }
 
+// TopQuery asks for the accounts with the most requests, or refusals, in a range of time: in
+// whole hours, and in whole days where [UsageHours] have passed.
+type TopQuery struct {
+	From, To  time.Time
+	ByRefused bool // instead of by requests
+	Limit     int  // from 1 to [MaxPage]
+}
+
+// AccountUsage is the usage of an account in a range of time.
+type AccountUsage struct {
+	Account AccountID
+	Name    string
+	UsageCounts
+}
+
 // UsageStore keeps the usage history.
 type UsageStore interface {
 	// AddUsage adds a batch, once, however often it is called with it. An empty batch
@@ -153,6 +168,8 @@ type UsageStore interface {
 	// Usage returns what was written so far and is still kept. Periods that begin before
 	// [UsageStep.KeptSince] may be missing.
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
+	// TopAccounts returns the accounts that a TopQuery asks for, the largest first.
+	TopAccounts(ctx context.Context, q TopQuery) ([]AccountUsage, error)
 	// DayUsed returns how many requests of an account were admitted on a day, as far as
 	// they are written. Days are numbered by [Day].Index.
 	DayUsed(ctx context.Context, account AccountID, day int64) (int64, error)

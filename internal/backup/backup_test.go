@@ -76,7 +76,7 @@ func createAccount(t testing.TB, s database, name string) petcat.AccountID {
 }
 
 // leftOut are the tables that are not filled: what has a fixed row, and what no backup has.
-const leftOut = `'meta', 'counter', 'audit', 'nodes', 'operator_sessions'`
+const leftOut = `'meta', 'counter', 'audit', 'nodes', 'operator_sessions', 'customer_sessions', 'customer_links'`
 
 // fill adds rows to every table, whatever its columns are.
 func fill(t testing.TB, s *sqlite.Store, rows int) {
@@ -122,7 +122,8 @@ func fill(t testing.TB, s *sqlite.Store, rows int) {
 				return fmt.Errorf("fill %s: %w", table, err)
 			}
 		}
-		_, err = tx.Exec(`UPDATE counter SET revision = ?, access_revision = 1, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ?`, rows, rows, rows, rows, rows, rows)
+		_, err = tx.Exec(`UPDATE counter SET revision = ?, access_revision = 1, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ?,
+			token_id = ?, plan_request_id = ?`, rows, rows, rows, rows, rows, rows, rows, rows)
 		return err
 	}))
 }
@@ -221,6 +222,12 @@ func TestLeftOut(t *testing.T) {
 		_, err := tx.Exec(`INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) SELECT CAST(? AS BLOB), name, 1, 1 FROM operators`, secret)
 		if err == nil {
 			_, err = tx.Exec(`UPDATE operators SET link_hash = CAST(? AS BLOB)`, secret)
+		}
+		if err == nil {
+			_, err = tx.Exec(`INSERT INTO customer_links (hash, account_id, ends_at) SELECT CAST(? AS BLOB), min(id), 1 FROM accounts`, secret)
+		}
+		if err == nil {
+			_, err = tx.Exec(`INSERT INTO customer_sessions (hash, account_id, created_at, seen_at) SELECT CAST(? AS BLOB), min(id), 1, 1 FROM accounts`, secret)
 		}
 		return err
 	}))

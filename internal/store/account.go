@@ -87,6 +87,7 @@ func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petca
 	var c conditions
 	prefix, after := asciiLower(q.Prefix), asciiLower(q.After.Name)
 	// No row value (name, id) > (?, ?): SQLite cannot use an index on an expression for it.
+	c.when(q.Plan != "", `plan = ?`, string(q.Plan))
 	c.when(prefix != "" || after != "", `lower(name) >= ?`, max(prefix, after))
 	c.when(prefix != "", `lower(name) < ?`, prefix+lastCharacter)
 	c.when(q.After.ID != 0, `(lower(name) > ? OR id > ?)`, after, int64(q.After.ID))
@@ -148,6 +149,13 @@ func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.Acc
 			return a, err
 		}
 		revoked, err := t.revokeAll(by, id, detail{"because": "account.close"})
+		if err != nil {
+			return a, err
+		}
+		pending, err := one(t, oneColumn[int64], nil, `SELECT id FROM plan_requests WHERE account_id = ? AND state = 'pending'`, int64(id))
+		if err == nil && pending != 0 {
+			_, err = t.decide(by, petcat.PlanRequestID(pending), petcat.PlanRequestDeclined)
+		}
 		if err != nil {
 			return a, err
 		}

@@ -24,7 +24,7 @@ func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey)
 		terms := n.Terms()
 		k, err := t.insertKey(petcat.Key{
 			Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
-		}, n.Hash())
+		}, n.Hash(), by)
 		if err != nil {
 			return k, err
 		}
@@ -43,9 +43,19 @@ func keyDetail(k petcat.Key) detail {
 	return d
 }
 
-// insertKey gives a key its id and inserts it.
-func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
+// insertKey gives a key its id and inserts it, if its account may have another one.
+func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petcat.Key, error) {
 	const insert = `INSERT INTO api_keys (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
+	const count = `SELECT count(*) FROM api_keys WHERE account_id = ? AND (revoked_at IS NULL OR created_at > ?)`
+	if by == k.Account.Actor() {
+		n, err := one(t, oneColumn[int64], nil, count, int64(k.Account), t.now.AddDate(0, 0, -1).UnixMilli())
+		if err == nil && n >= petcat.MaxCustomerKeys {
+			err = invalid("an account has at most %d keys, with those of the last day; revoke some, and try again tomorrow", petcat.MaxCustomerKeys)
+		}
+		if err != nil {
+			return k, err
+		}
+	}
 	t.sequences.Key++
 	k.ID = t.sequences.Key
 	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), t.reviseAccess())
@@ -53,9 +63,9 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash) (petcat.Key, error) {
 
 // updateKey writes the columns of a key that can change.
 func (t *Tx) updateKey(k petcat.Key, by petcat.Actor, action string, d detail) error {
-	const update = `UPDATE api_keys SET expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
+	const update = `UPDATE api_keys SET label = ?, expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
 	return t.write(entry{by, action, k.ID.String(), d}, update,
-		millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), t.reviseAccess(), int64(k.ID))
+		k.Label, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), t.reviseAccess(), int64(k.ID))
 }
 
 func keyByID(c Conn, id petcat.KeyID) (petcat.Key, error) {
@@ -97,7 +107,8 @@ func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(p
 // KeyPage implements [petcat.KeyStore].
 func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error) {
 	var c conditions
-	c.when(true, `account_id = ?`, int64(q.Account))
+	c.when(q.Account != 0, `account_id = ?`, int64(q.Account))
+	c.when(q.Hint != "", `hint = ?`, q.Hint)
 	c.when(q.Before != 0, `id < ?`, int64(q.Before))
 	query, args := c.page(`SELECT `+keyColumns+` FROM api_keys`, `id DESC`, q.Limit)
 	return list(ctx, s, "read a page of keys", keyInto, query, args...)
@@ -115,7 +126,7 @@ func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotatio
 			return old, err
 		}
 		old.ExpiresAt, successor.ExpiresAt = stored(old.ExpiresAt), stored(successor.ExpiresAt)
-		successor, err = t.insertKey(successor, r.Hash())
+		successor, err = t.insertKey(successor, r.Hash(), by)
 		if err != nil {
 			return old, err
 		}
@@ -139,6 +150,21 @@ func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat
 		}
 		k.ExpiresAt, k.Successor = before.ExpiresAt, 0
 		return t.updateKey(k, by, "key.unrotate", nil)
+	})
+}
+
+// EditKey implements [petcat.KeyStore].
+func (s *Store) EditKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, e petcat.KeyEdit) (petcat.Key, error) {
+	return change(ctx, s, "edit key", func(t *Tx) (petcat.Key, error) {
+		before, err := keyByID(t, id)
+		if err != nil {
+			return before, err
+		}
+		k, err := e.Apply(before)
+		if err != nil || k == before {
+			return k, err
+		}
+		return k, t.updateKey(k, by, "key.edit", keyDetail(k))
 	})
 }
 

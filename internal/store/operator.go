@@ -143,3 +143,62 @@ func (s *Store) SignOutEverywhere(ctx context.Context, by petcat.Actor, name pet
 func (t *Tx) endSessions(name petcat.OperatorName) (int64, error) {
 	return t.Exec(`DELETE FROM operator_sessions WHERE operator_name = ?`, string(name))
 }
+
+const selectTokens = `SELECT id, name, role, created_at, expires_at, revoked_at FROM operator_tokens`
+
+func tokenInto(o *petcat.OperatorToken) []any {
+	return []any{(*int64)(&o.ID), (*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.ExpiresAt), (*moment)(&o.RevokedAt)}
+}
+
+const (
+	liveToken   = selectTokens + ` WHERE name = ? AND revoked_at IS NULL`
+	revokeToken = `UPDATE operator_tokens SET revoked_at = ? WHERE id = ?`
+)
+
+// CreateToken implements [petcat.OperatorTokenStore].
+func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, n petcat.NewOperatorToken, token petcat.TokenHash) (petcat.OperatorToken, error) {
+	const insert = `INSERT INTO operator_tokens (id, hash, name, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`
+	return change(ctx, s, "create token", func(t *Tx) (petcat.OperatorToken, error) {
+		o, err := one(t, tokenInto, nil, liveToken, string(n.Name()))
+		if err == nil && o.State(t.now) == petcat.KeyExpired { // its name is free
+			err = t.exec(revokeToken, t.now.UnixMilli(), int64(o.ID))
+		} else if err == nil && o.ID != 0 {
+			err = invalid("there is a token %s already; choose another name, or revoke that one first", string(n.Name()))
+		}
+		if err != nil {
+			return o, err
+		}
+		t.sequences.Token++
+		o = petcat.OperatorToken{ID: t.sequences.Token, Name: n.Name(), Role: n.Role(), CreatedAt: t.now, ExpiresAt: stored(n.ExpiresAt())}
+		d := detail{"role": o.Role}
+		if !o.ExpiresAt.IsZero() {
+			d["expires_at"] = o.ExpiresAt
+		}
+		return o, t.write(entry{by, "token.create", o.String(), d},
+			insert, int64(o.ID), token[:], string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), millis(o.ExpiresAt))
+	})
+}
+
+// Tokens implements [petcat.OperatorTokenStore].
+func (s *Store) Tokens(ctx context.Context) ([]petcat.OperatorToken, error) {
+	return list(ctx, s, "read tokens", tokenInto, selectTokens+` ORDER BY id`)
+}
+
+// FindToken implements [petcat.OperatorTokenStore].
+func (s *Store) FindToken(ctx context.Context, token petcat.TokenHash) (petcat.OperatorToken, error) {
+	return read(ctx, s, "find token", func(c Conn) (petcat.OperatorToken, error) {
+		return one(c, tokenInto, petcat.ErrTokenInvalid(), selectTokens+` WHERE hash = ?`, token[:])
+	})
+}
+
+// RevokeToken implements [petcat.OperatorTokenStore].
+func (s *Store) RevokeToken(ctx context.Context, by petcat.Actor, name petcat.OperatorName) (petcat.OperatorToken, error) {
+	return change(ctx, s, "revoke token", func(t *Tx) (petcat.OperatorToken, error) {
+		o, err := one(t, tokenInto, notFound("there is no token %s that was not revoked", string(name)), liveToken, string(name))
+		if err != nil {
+			return o, err
+		}
+		o.RevokedAt = t.now
+		return o, t.write(entry{by, "token.revoke", o.String(), nil}, revokeToken, t.now.UnixMilli(), int64(o.ID))
+	})
+}

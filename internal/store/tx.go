@@ -28,16 +28,18 @@ type Sequences struct {
 	Key              petcat.KeyID
 	Pet              petcat.PetID
 	Order            petcat.OrderID
+	Token            petcat.OperatorTokenID
+	PlanRequest      petcat.PlanRequestID
 }
 
 // SelectSequences reads the [Sequences]. Package postgres adds FOR UPDATE to it.
-const SelectSequences = `SELECT revision, access_revision, category_id, account_id, key_id, pet_id, order_id FROM counter WHERE id = 1`
+const SelectSequences = `SELECT revision, access_revision, category_id, account_id, key_id, pet_id, order_id, token_id, plan_request_id FROM counter WHERE id = 1`
 
 // Into returns where the columns of [SelectSequences] go.
 func (n *Sequences) Into() []any {
 	return []any{
 		(*int64)(&n.Revision), (*int64)(&n.Access), (*int64)(&n.Category), (*int64)(&n.Account), (*int64)(&n.Key),
-		(*int64)(&n.Pet), (*int64)(&n.Order),
+		(*int64)(&n.Pet), (*int64)(&n.Order), (*int64)(&n.Token), (*int64)(&n.PlanRequest),
 	}
 }
 
@@ -53,12 +55,14 @@ func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
 
 // Finish saves the sequences if any has advanced. Call it right before the commit.
 func (t *Tx) Finish() error {
-	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ? WHERE id = 1`
+	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ?,
+		token_id = ?, plan_request_id = ? WHERE id = 1`
 	if t.sequences == t.before {
 		return nil
 	}
 	n := t.sequences
-	row := []any{int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order)}
+	row := []any{int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order),
+		int64(n.Token), int64(n.PlanRequest)}
 	return t.ExecEach(update, [][]any{row}) // with the commit
 }
 

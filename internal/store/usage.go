@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"petcat"
@@ -135,6 +136,29 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 func ceilHours(t time.Time, length int64) int64 {
 	seconds := length * secondsPerHour
 	return (t.Unix() + seconds - 1) / seconds * length
+}
+
+// TopAccounts implements [petcat.UsageStore].
+func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error) {
+	const refused = `minute_refused + day_refused + ban_refused + key_refused`
+	sum := func(column string) string { return `CAST(sum(` + column + `) AS bigint)` }
+	sums, by := make([]string, 0, 7), `requests`
+	for _, column := range strings.Split(usageColumns, ", ") {
+		sums = append(sums, sum(column))
+	}
+	if q.ByRefused {
+		by = refused
+	}
+	query := `SELECT u.account_id, a.name, ` + strings.Join(sums, ", ") + ` FROM (
+			SELECT account_id, ` + usageColumns + ` FROM usage WHERE hour >= ? AND hour < ?
+			UNION ALL SELECT account_id, ` + usageColumns + ` FROM usage_days WHERE day >= ? AND day < ?) AS u
+		JOIN accounts AS a ON a.id = u.account_id GROUP BY u.account_id, a.name HAVING ` + sum(by) + ` > 0
+		ORDER BY ` + sum(by) + ` DESC, u.account_id LIMIT ?`
+	into := func(u *petcat.AccountUsage) []any {
+		return []any{(*int64)(&u.Account), &u.Name, &u.Requests, &u.MinuteRefused, &u.DayRefused, &u.BanRefused, &u.KeyRefused, &u.Failed, &u.Bytes}
+	}
+	return list(ctx, s, "compare accounts", into, query, ceilHours(q.From, 1), ceilHours(q.To, 1),
+		ceilHours(q.From, hoursPerDay)/hoursPerDay, ceilHours(q.To, hoursPerDay)/hoursPerDay, q.Limit)
 }
 
 func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {

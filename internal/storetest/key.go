@@ -81,6 +81,49 @@ func testKeys(t *testing.T, open Open) {
 		wantCode(t, err, petcat.CodeInvalidField)
 		wantEqual(t, "stored", []petcat.Key{revoked}, f.keys(t, 0))
 	})
+	t.Run("label and expiry change", func(t *testing.T) {
+		f := start(t, open)
+		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
+		edit := func(label *string, expiresAt *time.Time) (petcat.Key, error) {
+			e, err := petcat.ParseKeyEdit(label, expiresAt, f.now())
+			must(t, e, err)
+			return f.EditKey(t.Context(), operator, k.ID, e)
+		}
+		name, end := "shop", noon.Add(time.Hour)
+		k.Label = name
+		edited, err := edit(&name, nil)
+		wantEqual(t, "another label", k, must(t, edited, err))
+		k.ExpiresAt = end
+		edited, err = edit(nil, &end)
+		wantEqual(t, "another end", k, must(t, edited, err))
+		entries := len(f.audit(t))
+		edited, err = edit(&name, &end)
+		wantEqual(t, "as it is", k, must(t, edited, err))
+		wantEqual(t, "audit entries", entries, len(f.audit(t)))
+		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
+		f.change(t, k.ID, petcat.RevokeKey)
+		_, err = edit(nil, &end)
+		wantCode(t, err, petcat.CodeInvalidField)
+	})
+	t.Run("customers have so many", func(t *testing.T) {
+		f := start(t, open)
+		a := f.account(t, "zoo")
+		create := func(seed uint64) (petcat.Key, error) {
+			n, err := petcat.ParseNewKey(a.ID, petcat.KeyTerms{}, f.now(), generate(t, seed))
+			must(t, n, err)
+			return f.CreateKey(t.Context(), a.ID.Actor(), n)
+		}
+		for seed := range uint64(petcat.MaxCustomerKeys) {
+			must2(t)(create(seed))
+		}
+		f.change(t, 1, petcat.RevokeKey) // it is of today
+		_, err := create(200)
+		wantCode(t, err, petcat.CodeInvalidField)
+		f.key(t, a.ID, 201) // an operator may
+		f.clock.Advance(24 * time.Hour)
+		f.change(t, 2, petcat.RevokeKey)
+		must2(t)(create(202))
+	})
 	t.Run("rotated", func(t *testing.T) { testRotation(t, open) })
 }
 

@@ -170,3 +170,39 @@ func testSessions(t *testing.T, open Open) {
 	lines := f.auditLines(t)
 	wantEqual(t, "the last audit entry", fmt.Sprintf(`operator ada operator.sign_out operator ada {"sessions":%d}`, ended), lines[len(lines)-1])
 }
+
+func testTokens(t *testing.T, open Open) {
+	f := start(t, open)
+	create := func(name string, expiresAt time.Time, hash petcat.TokenHash) (petcat.OperatorToken, error) {
+		n, err := petcat.ParseNewOperatorToken(name, "viewer", expiresAt, f.now())
+		must(t, n, err)
+		return f.CreateToken(t.Context(), operator, n, hash)
+	}
+	end := noon.Add(time.Hour)
+	first, err := create("ci", end, token(1))
+	wantEqual(t, "the answer", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
+	_, err = create("ci", time.Time{}, token(2))
+	wantCode(t, err, petcat.CodeInvalidField)
+	found, err := f.another(t).FindToken(t.Context(), token(1))
+	wantEqual(t, "found by its secret", first, must(t, found, err))
+	_, err = f.FindToken(t.Context(), token(2))
+	wantCode(t, err, petcat.CodeInvalidAPIKey)
+
+	f.clock.Advance(time.Hour)
+	second, err := create("ci", time.Time{}, token(3)) // the first has expired
+	must(t, second, err)
+	revoked, err := f.RevokeToken(t.Context(), operator, "ci")
+	second.RevokedAt = f.now()
+	wantEqual(t, "the revoked one", second, must(t, revoked, err))
+	_, err = f.RevokeToken(t.Context(), operator, "ci")
+	wantCode(t, err, petcat.CodeNotFound)
+	third, err := create("ci", time.Time{}, token(4))
+	must(t, third, err)
+	first.RevokedAt = f.now()
+	all, err := f.Tokens(t.Context())
+	wantEqual(t, "all tokens", []petcat.OperatorToken{first, second, third}, must(t, all, err))
+	wantEqual(t, "audit entries", []string{
+		`cli:ada token.create token ci {"expires_at":"2027-03-04T13:00:00Z","role":"viewer"}`, `cli:ada token.create token ci {"role":"viewer"}`,
+		`cli:ada token.revoke token ci {}`, `cli:ada token.create token ci {"role":"viewer"}`,
+	}, f.auditLines(t))
+}

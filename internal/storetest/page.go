@@ -47,6 +47,10 @@ func testAccountPages(t *testing.T, open Open) {
 	wantEqual(t, "accounts that begin with ä", all[8:], pages("ä", 10))
 	wantEqual(t, "accounts that begin with a%", all[:1], pages("A%", 10))
 	wantEqual(t, "accounts that begin with x", 0, len(pages("x", 10)))
+	must2(t)(f.ChangeSubscription(t.Context(), operator, 7, subscription(t, "pro", 0, 0)))
+	pro, err := f.AccountPage(t.Context(), petcat.AccountQuery{Prefix: "a", Plan: petcat.Pro, Limit: 9})
+	wantEqual(t, "accounts on a plan", "acme", must(t, pro, err)[0].Name)
+	wantEqual(t, "how many", 1, len(pro))
 }
 
 func testKeyPages(t *testing.T, open Open) {
@@ -62,6 +66,8 @@ func testKeyPages(t *testing.T, open Open) {
 	wantEqual(t, "the first page", want[:3], must(t, first, err))
 	second, err := f.KeyPage(t.Context(), petcat.KeyQuery{Account: a.ID, Before: first[2].ID, Limit: 3})
 	wantEqual(t, "the second page", want[3:], must(t, second, err))
+	hinted, err := f.KeyPage(t.Context(), petcat.KeyQuery{Hint: want[1].Hint, Limit: 3})
+	wantEqual(t, "by its hint", want[1:2], must(t, hinted, err))
 }
 
 func testBanPages(t *testing.T, open Open) {

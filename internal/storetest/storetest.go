@@ -35,6 +35,9 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.UsageStore
 	petcat.OperatorStore
 	petcat.SessionStore
+	petcat.OperatorTokenStore
+	petcat.CustomerStore
+	petcat.PlanRequestStore
 	io.Closer
 	// Clean deletes what has expired.
 	Clean(ctx context.Context) error
@@ -105,6 +108,9 @@ func run(t *testing.T, open Open) {
 		{"usage", testUsage},
 		{"operators", testOperators},
 		{"changes by operators", testOperatorChanges},
+		{"tokens", testTokens},
+		{"customers", testCustomers},
+		{"plan requests", testPlanRequests},
 		{"pages", testPages},
 		{"what is refused", testRefused},
 		{"running nodes", testRunningNodes},

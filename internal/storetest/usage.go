@@ -12,6 +12,7 @@ func testUsage(t *testing.T, open Open) {
 	t.Run("a batch that is written again counts once", func(t *testing.T) { testUsageOnce(t, open) })
 	t.Run("hours become days, which are kept for two years", func(t *testing.T) { testUsageRetention(t, open) })
 	t.Run("two nodes add and clean up at once", func(t *testing.T) { testUsageOfTwoNodes(t, open) })
+	t.Run("the largest accounts", func(t *testing.T) { testTopAccounts(t, open) })
 	t.Run("killed nodes", func(t *testing.T) { testKilledNodes(t, open) })
 	t.Run("last uses of keys", func(t *testing.T) { testKeyUses(t, open) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, open) })
@@ -176,6 +177,38 @@ func testUsageOfTwoNodes(t *testing.T, open Open) {
 	f.clean(t) // what one left to the other
 	wantEqual(t, "by the hour", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7}).Periods))
 	wantEqual(t, "by the day", []petcat.UsagePeriod{period(at.Truncate(24*time.Hour), 2*batches)}, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay}).Periods)
+}
+
+func testTopAccounts(t *testing.T, open Open) {
+	f := start(t, open)
+	a, b := f.account(t, "zoo"), f.account(t, "shop")
+	f.account(t, "idle")
+	old := noon.Add(-petcat.UsageHours - 48*time.Hour)
+	f.addUsage(t, batch("a", 1, noon, countOf(a.ID, 5), countOf(b.ID, 3), countOf(petcat.AllAccounts, 8)))
+	f.addUsage(t, batch("a", 2, noon.Add(time.Hour), petcat.UsageCount{Account: b.ID, UsageCounts: petcat.UsageCounts{Requests: 1, DayRefused: 100}}))
+	f.addUsage(t, batch("a", 3, old, countOf(b.ID, 4)))
+	f.clean(t) // the last becomes a day
+	recent, late := counted(3), petcat.UsageCounts{Requests: 1, DayRefused: 100}
+	recent.Add(late)
+	all := recent
+	all.Add(counted(4))
+	zoo := petcat.AccountUsage{Account: a.ID, Name: "zoo", UsageCounts: counted(5)}
+	for _, c := range []struct {
+		q    petcat.TopQuery
+		want []petcat.AccountUsage
+	}{
+		{petcat.TopQuery{From: noon, To: noon.Add(2 * time.Hour)}, []petcat.AccountUsage{zoo, {Account: b.ID, Name: "shop", UsageCounts: recent}}},
+		{petcat.TopQuery{From: noon, To: noon.Add(2 * time.Hour), ByRefused: true}, []petcat.AccountUsage{{Account: b.ID, Name: "shop", UsageCounts: recent}, zoo}},
+		{petcat.TopQuery{From: noon, To: noon.Add(time.Hour), Limit: 1}, []petcat.AccountUsage{zoo}},
+		{petcat.TopQuery{From: old.Truncate(24 * time.Hour), To: noon.Add(2 * time.Hour), Limit: 1}, []petcat.AccountUsage{{Account: b.ID, Name: "shop", UsageCounts: all}}},
+		{petcat.TopQuery{From: noon.Add(2 * time.Hour), To: noon.Add(3 * time.Hour)}, nil},
+	} {
+		if c.q.Limit == 0 {
+			c.q.Limit = 10
+		}
+		got, err := f.TopAccounts(t.Context(), c.q)
+		wantEqual(t, "the largest accounts", c.want, must(t, got, err))
+	}
 }
 
 func testKilledNodes(t *testing.T, open Open) {

@@ -22,11 +22,12 @@ CREATE TABLE counter (
 	category_id     bigint NOT NULL,
 	account_id      bigint NOT NULL,
 	key_id          bigint NOT NULL,
-	pet_id          bigint NOT NULL DEFAULT 0,
-	order_id        bigint NOT NULL DEFAULT 0
+	pet_id          bigint NOT NULL,
+	order_id        bigint NOT NULL,
+	token_id        bigint NOT NULL,
+	plan_request_id bigint NOT NULL
 );
-INSERT INTO counter (id, revision, access_revision, category_id, account_id, key_id)
-VALUES (1, 0, 0, 0, 0, 0);
+INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
 -- A deleted category keeps its row, without its texts, and its revision says since when.
 CREATE TABLE categories (
@@ -294,8 +295,49 @@ CREATE TABLE operator_sessions (
 	seen_at       bigint NOT NULL
 );
 
+-- Bearer tokens of the management API.
+CREATE TABLE operator_tokens (
+	id         bigint PRIMARY KEY,
+	hash       bytea NOT NULL UNIQUE,
+	name       text COLLATE "C" NOT NULL,
+	role       text NOT NULL,
+	created_at bigint NOT NULL,
+	expires_at bigint,
+	revoked_at bigint
+);
+CREATE UNIQUE INDEX operator_token_live_name ON operator_tokens (name) WHERE revoked_at IS NULL;
+
+-- Browsers on the customer's page of an account, and links that lead there once.
+CREATE TABLE customer_links (
+	hash       bytea PRIMARY KEY,
+	account_id bigint NOT NULL REFERENCES accounts (id),
+	ends_at    bigint NOT NULL
+);
+
+CREATE TABLE customer_sessions (
+	hash       bytea PRIMARY KEY,
+	account_id bigint NOT NULL REFERENCES accounts (id),
+	created_at bigint NOT NULL,
+	seen_at    bigint NOT NULL
+);
+
+-- Customers' wishes for another plan.
+CREATE TABLE plan_requests (
+	id         bigint PRIMARY KEY,
+	account_id bigint NOT NULL REFERENCES accounts (id),
+	plan       text NOT NULL,
+	note       text COLLATE "C" NOT NULL,
+	state      text NOT NULL,
+	created_at bigint NOT NULL,
+	decided_at bigint,
+	decided_by text NOT NULL
+);
+CREATE UNIQUE INDEX plan_request_pending ON plan_requests (account_id) WHERE state = 'pending';
+CREATE INDEX plan_request_account ON plan_requests (account_id, id);
+
 -- What people look for, page by page: accounts by the beginning of their name, whatever
--- its case, and audit entries by whom and about whom.
+-- its case, keys by their hints, and audit entries by whom and about whom.
 CREATE INDEX account_search ON accounts (lower(name), id);
+CREATE INDEX api_key_hint ON api_keys (hint, id);
 CREATE INDEX audit_subject ON audit (subject, sequence);
 CREATE INDEX audit_actor ON audit (actor, sequence);

@@ -18,9 +18,11 @@ CREATE TABLE counter (
 	account_id      INTEGER NOT NULL,
 	key_id          INTEGER NOT NULL,
 	pet_id          INTEGER NOT NULL,
-	order_id        INTEGER NOT NULL
+	order_id        INTEGER NOT NULL,
+	token_id        INTEGER NOT NULL,
+	plan_request_id INTEGER NOT NULL
 ) STRICT;
-INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
 -- A deleted category keeps its row, without its texts, and its revision says since when.
 CREATE TABLE categories (
@@ -224,8 +226,49 @@ CREATE TABLE operator_sessions (
 	seen_at       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Bearer tokens of the management API.
+CREATE TABLE operator_tokens (
+	id         INTEGER PRIMARY KEY,
+	hash       BLOB NOT NULL UNIQUE,
+	name       TEXT NOT NULL,
+	role       TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	expires_at INTEGER,
+	revoked_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX operator_token_live_name ON operator_tokens (name) WHERE revoked_at IS NULL;
+
+-- Browsers on the customer's page of an account, and links that lead there once.
+CREATE TABLE customer_links (
+	hash       BLOB PRIMARY KEY,
+	account_id INTEGER NOT NULL REFERENCES accounts (id),
+	ends_at    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE customer_sessions (
+	hash       BLOB PRIMARY KEY,
+	account_id INTEGER NOT NULL REFERENCES accounts (id),
+	created_at INTEGER NOT NULL,
+	seen_at    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Customers' wishes for another plan.
+CREATE TABLE plan_requests (
+	id         INTEGER PRIMARY KEY,
+	account_id INTEGER NOT NULL REFERENCES accounts (id),
+	plan       TEXT NOT NULL,
+	note       TEXT NOT NULL,
+	state      TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	decided_at INTEGER,
+	decided_by TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX plan_request_pending ON plan_requests (account_id) WHERE state = 'pending';
+CREATE INDEX plan_request_account ON plan_requests (account_id, id);
+
 -- What people look for, page by page: accounts by the beginning of their name, whatever
--- its case, and audit entries by whom and about whom.
+-- its case, keys by their hints, and audit entries by whom and about whom.
 CREATE INDEX account_search ON accounts (lower(name), id);
+CREATE INDEX api_key_hint ON api_keys (hint, id);
 CREATE INDEX audit_subject ON audit (subject, sequence);
 CREATE INDEX audit_actor ON audit (actor, sequence);

@@ -1,0 +1,120 @@
+package petcat
+
+import (
+	"context"
+	"time"
+)
+
+// CustomerSession is a browser on the customer's page of an account.
+type CustomerSession struct {
+	Account   AccountID
+	CreatedAt time.Time
+	SeenAt    time.Time // of the last request that was recorded
+}
+
+// CustomerIdle is how long a session of the customer's page lasts without use.
+const CustomerIdle = 30 * 24 * time.Hour
+
+// Stale reports whether a request at a moment is to be recorded.
+func (s CustomerSession) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(SessionTouch)) }
+
+// CustomerStore keeps links to the customer's page and sessions on it, of which it knows hashes
+// only. They end when their account is closed.
+type CustomerStore interface {
+	// LinkCustomer makes a link to the customer's page of an account, together with an
+	// audit entry, and returns until when it can be used once: [LinkLife] from now. It
+	// returns an [Error] with [CodeNotFound], or [CodeInvalidField] for a closed account.
+	LinkCustomer(ctx context.Context, by Actor, account AccountID, link TokenHash) (endsAt time.Time, err error)
+	// SignInCustomer uses a link up and begins a session, together with an audit entry. It
+	// returns an [Error] with [CodeNotFound] when the link is not good, or no longer.
+	SignInCustomer(ctx context.Context, link, session TokenHash) (CustomerSession, error)
+	// FindCustomer returns a session that has not ended, or an [Error] with [CodeNotFound].
+	FindCustomer(ctx context.Context, session TokenHash) (CustomerSession, error)
+	// TouchCustomer records that a session was used now.
+	TouchCustomer(ctx context.Context, session TokenHash) error
+	// SignOutCustomer ends a session. It does nothing when there is none.
+	SignOutCustomer(ctx context.Context, session TokenHash) error
+}
+
+// PlanRequestID identifies a customer's wish for another plan: from 1, never reused.
+type PlanRequestID int64
+
+// PlanRequestState is what became of a wish for another plan.
+type PlanRequestState string
+
+// The states of a wish for another plan.
+const (
+	PlanRequestPending  PlanRequestState = "pending"
+	PlanRequestApproved PlanRequestState = "approved"
+	PlanRequestDeclined PlanRequestState = "declined"
+)
+
+// PlanRequest is a customer's wish for another plan.
+type PlanRequest struct {
+	ID          PlanRequestID
+	Account     AccountID
+	AccountName string
+	Plan        Plan
+	Note        string
+	State       PlanRequestState
+	CreatedAt   time.Time
+	DecidedAt   time.Time // zero while it is pending
+	DecidedBy   Actor
+}
+
+// NewPlanRequest is a wish that is to be made; [ParseNewPlanRequest] is the only way to a
+// valid one.
+type NewPlanRequest struct {
+	account AccountID
+	plan    Plan
+	note    string
+}
+
+// MaxPlanNote is the longest note of a wish for another plan, in characters.
+const MaxPlanNote = 1_000
+
+// ParseNewPlanRequest checks the plan that an account wants, and its note. It returns an
+// [Error] with [CodeInvalidField].
+func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, error) {
+	for _, p := range Plans() {
+		if string(p) == plan {
+			err := (textRule{field: "the note", maxRunes: MaxPlanNote, lines: true, blank: true}).check(note)
+			return NewPlanRequest{account: account, plan: p, note: note}, err
+		}
+	}
+	return NewPlanRequest{}, Errorf(CodeInvalidField, "there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
+}
+
+// Account returns who wants the plan.
+func (n NewPlanRequest) Account() AccountID { return n.account }
+
+// Plan returns the plan that is wanted.
+func (n NewPlanRequest) Plan() Plan { return n.plan }
+
+// Note returns the customer's note.
+func (n NewPlanRequest) Note() string { return n.note }
+
+// PlanRequestQuery chooses a page of wishes for another plan, the newest first.
+type PlanRequestQuery struct {
+	Account AccountID        // 0: any
+	State   PlanRequestState // "": any
+	Before  PlanRequestID    // only lower ids; 0: from the newest
+	Limit   int              // from 1 to [MaxPage]
+}
+
+// PlanRequestStore keeps customers' wishes for another plan. Every change commits together
+// with its audit entry.
+type PlanRequestStore interface {
+	// RequestPlan makes a wish; the customer is who did. An account has one pending wish at
+	// most: the same one again is returned as it is, another one is an [Error] with
+	// [CodeInvalidField], and so is the plan that the account has.
+	RequestPlan(ctx context.Context, n NewPlanRequest) (PlanRequest, error)
+	// PlanRequests returns a page of wishes.
+	PlanRequests(ctx context.Context, q PlanRequestQuery) ([]PlanRequest, error)
+	// ApprovePlanRequest puts the account on the plan. Enterprise needs both numbers, other
+	// plans refuse them. It returns an [Error] with [CodeNotFound], and with
+	// [CodeInvalidField] for a wish that was decided.
+	ApprovePlanRequest(ctx context.Context, by Actor, id PlanRequestID, perMinute, perDay int64) (PlanRequest, error)
+	// DeclinePlanRequest changes nothing else. Its errors are those of ApprovePlanRequest.
+	DeclinePlanRequest(ctx context.Context, by Actor, id PlanRequestID) (PlanRequest, error)
+}

@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+func testCustomers(t *testing.T, open Open) {
+	f := start(t, open)
+	a := f.account(t, "zoo")
+	link := func(link petcat.TokenHash) {
+		t.Helper()
+		end, err := f.LinkCustomer(t.Context(), operator, a.ID, link)
+		wantEqual(t, "the link's end", f.now().Add(petcat.LinkLife), must(t, end, err))
+	}
+	wantNoLink := func(link petcat.TokenHash) {
+		t.Helper()
+		_, err := f.SignInCustomer(t.Context(), link, token(99))
+		wantCode(t, err, petcat.CodeNotFound)
+	}
+	wantNoSession := func(session petcat.TokenHash) {
+		t.Helper()
+		_, err := f.FindCustomer(t.Context(), session)
+		wantCode(t, err, petcat.CodeNotFound)
+	}
+	link(token(1))
+	link(token(2)) // beside it
+	begun, err := f.SignInCustomer(t.Context(), token(1), token(11))
+	wantEqual(t, "the session", petcat.CustomerSession{Account: a.ID, CreatedAt: noon, SeenAt: noon}, must(t, begun, err))
+	wantNoLink(token(1))
+	must2(t)(f.SignInCustomer(t.Context(), token(2), token(12)))
+	link(token(3))
+	f.clock.Advance(petcat.LinkLife)
+	wantNoLink(token(3))
+	f.clean(t)
+
+	f.clock.Advance(petcat.CustomerIdle - petcat.LinkLife - time.Millisecond)
+	found, err := f.another(t).FindCustomer(t.Context(), token(11))
+	wantEqual(t, "what another process finds", begun, must(t, found, err))
+	must(t, 0, f.TouchCustomer(t.Context(), token(11)))
+	f.clock.Advance(time.Millisecond)
+	must2(t)(f.FindCustomer(t.Context(), token(11)))
+	wantNoSession(token(12)) // it was not used
+	must(t, 0, f.SignOutCustomer(t.Context(), token(11)))
+	wantNoSession(token(11))
+
+	link(token(4))
+	must2(t)(f.SignInCustomer(t.Context(), token(4), token(13)))
+	link(token(5))
+	must2(t)(f.CloseAccount(t.Context(), operator, a.ID))
+	wantNoSession(token(13))
+	wantNoLink(token(5))
+	_, err = f.LinkCustomer(t.Context(), operator, a.ID, token(6))
+	wantCode(t, err, petcat.CodeInvalidField)
+	_, err = f.LinkCustomer(t.Context(), operator, 99, token(6))
+	wantCode(t, err, petcat.CodeNotFound)
+	lines := f.auditLines(t)
+	wantEqual(t, "audit entries", []string{
+		"cli:ada account.link acct_1 {}", "cli:ada account.link acct_1 {}", "customer acct_1 account.sign_in acct_1 {}",
+	}, lines[1:4])
+}
+
+func testPlanRequests(t *testing.T, open Open) {
+	f := start(t, open)
+	a, b := f.account(t, "zoo"), f.account(t, "shop")
+	request := func(account petcat.AccountID, plan, note string) (petcat.PlanRequest, error) {
+		n, err := petcat.ParseNewPlanRequest(account, plan, note)
+		must(t, n, err)
+		return f.RequestPlan(t.Context(), n)
+	}
+	wantRefused := func(account petcat.AccountID, plan string, want petcat.Code) {
+		t.Helper()
+		_, err := request(account, plan, "")
+		wantCode(t, err, want)
+	}
+	first, err := request(a.ID, "pro", "we grow\n")
+	wantEqual(t, "the answer", petcat.PlanRequest{
+		ID: 1, Account: a.ID, AccountName: "zoo", Plan: petcat.Pro, Note: "we grow\n", State: petcat.PlanRequestPending, CreatedAt: noon,
+	}, must(t, first, err))
+	again, err := request(a.ID, "pro", "we grow\n")
+	wantEqual(t, "the same again", first, must(t, again, err))
+	wantRefused(a.ID, "business", petcat.CodeInvalidField) // one is pending
+	wantRefused(b.ID, "free", petcat.CodeInvalidField)     // it has that
+	wantRefused(99, "pro", petcat.CodeNotFound)
+
+	f.clock.Advance(time.Minute)
+	approved, err := f.ApprovePlanRequest(t.Context(), operator, first.ID, 0, 0)
+	first.State, first.DecidedAt, first.DecidedBy = petcat.PlanRequestApproved, f.now(), operator
+	wantEqual(t, "approved", first, must(t, approved, err))
+	_, err = f.DeclinePlanRequest(t.Context(), operator, first.ID)
+	wantCode(t, err, petcat.CodeInvalidField)
+	_, err = f.DeclinePlanRequest(t.Context(), operator, 99)
+	wantCode(t, err, petcat.CodeNotFound)
+	found, err := f.FindAccount(t.Context(), "zoo")
+	wantEqual(t, "the account's plan", petcat.Pro, must(t, found, err).Plan)
+
+	large, err := request(a.ID, "enterprise", "")
+	must(t, large, err)
+	_, err = f.ApprovePlanRequest(t.Context(), operator, large.ID, 0, 0) // without numbers
+	wantCode(t, err, petcat.CodeMissingField)
+	declined, err := f.DeclinePlanRequest(t.Context(), operator, large.ID)
+	must(t, declined, err)
+	pending, err := request(b.ID, "pro", "")
+	must(t, pending, err)
+	list := func(q petcat.PlanRequestQuery, want ...petcat.PlanRequest) {
+		t.Helper()
+		q.Limit = 2
+		got, err := f.PlanRequests(t.Context(), q)
+		wantEqual(t, "listed", want, must(t, got, err))
+	}
+	list(petcat.PlanRequestQuery{}, pending, declined)
+	list(petcat.PlanRequestQuery{Before: declined.ID}, first)
+	list(petcat.PlanRequestQuery{Account: a.ID}, declined, first)
+	list(petcat.PlanRequestQuery{State: petcat.PlanRequestPending}, pending)
+	must2(t)(f.CloseAccount(t.Context(), operator, b.ID))
+	list(petcat.PlanRequestQuery{State: petcat.PlanRequestPending})
+	lines := f.auditLines(t)
+	wantEqual(t, "audit entries", []string{
+		`customer acct_1 plan_request.create acct_1 {"note":"we grow\n","plan":"pro","request":1}`,
+		`cli:ada plan_request.approved acct_1 {"plan":"pro","request":1}`,
+		`cli:ada account.set_plan acct_1 {"from":"free","per_day":10000,"per_minute":300,"plan":"pro"}`,
+	}, lines[2:5])
+}
