@@ -3,7 +3,6 @@ package groupcommit_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,30 +179,4 @@ func TestCloseDrains(t *testing.T) {
 		}
 		c.Close()
 	})
-}
-
-func TestParallelSubmitsGetTheirOwnResult(t *testing.T) {
-	type operation struct{ in, out int }
-	c := groupcommit.New(groupcommit.Options[*operation]{
-		Clock: clock.NewSystem(),
-		Commit: func(group []*operation) error {
-			for _, op := range group {
-				op.out = op.in * 2
-			}
-			return nil
-		},
-	})
-	defer c.Close()
-	var wg sync.WaitGroup
-	for g := range 64 {
-		wg.Go(func() {
-			for i := range 200 {
-				op := &operation{in: g*1000 + i}
-				if err := c.Submit(t.Context(), op); err != nil || op.out != op.in*2 {
-					t.Errorf("operation %d: result %d, error %v", op.in, op.out, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }

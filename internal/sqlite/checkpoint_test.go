@@ -90,15 +90,6 @@ func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
 	}
 }
 
-func TestCommandsDoNotWaitForReaders(t *testing.T) {
-	dir := left(t)
-	reader(t, filepath.Join(dir, database))
-	s := openAt(t, dir, Options{})
-	defer closeNow(t, s)
-	create(t, s, "Cats")
-	wantNames(t, s, "Dogs", "Cats")
-}
-
 // The log is moved into the database when it has become long, and written from its begin
 // again, unless a reader keeps it: then as soon as that has gone.
 func TestLogStaysSmall(t *testing.T) {
@@ -139,35 +130,5 @@ func TestLogStaysSmall(t *testing.T) {
 	fill(3 * logPages)
 	if size := s.WALBytes(); size > logBytes {
 		t.Errorf("the log has %d bytes after the reader had gone, of %d before", size, grown)
-	}
-}
-
-// Others of this database's processes append to the log, too.
-func TestServerMovesWhatOthersWrote(t *testing.T) {
-	dir := t.TempDir()
-	s := openAt(t, dir, Options{Serving: true})
-	defer closeNow(t, s)
-	other := openAt(t, dir, Options{})
-	n := 0
-	for ; s.WALBytes() < 2*logPages*4096; n++ {
-		if n > 10_000 {
-			t.Fatal("the log does not grow")
-		}
-		err := other.Change(t.Context(), "fill", func(t *store.Tx) error {
-			_, err := t.Exec(`INSERT INTO meta VALUES (hex(randomblob(8)), hex(randomblob(500000)))`)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	closeNow(t, other)
-	before := s.WALBytes()
-	create(t, s, "Dogs") // moves it
-	for range 20 {
-		create(t, s, "Cats")
-	}
-	if after := s.WALBytes(); after > before+64<<10 {
-		t.Errorf("the log grew from %d to %d bytes", before, after)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	lib "modernc.org/sqlite/lib"
 
 	"petcat"
 	"petcat/internal/openerror"
@@ -180,14 +178,6 @@ func TestDamageBeyondTheSchemaIsFoundByReading(t *testing.T) {
 	wantOpenError(t, err, openerror.Damaged)
 }
 
-// TestLibrary: older ones can corrupt a database whose log begins anew while another
-// connection commits.
-func TestLibrary(t *testing.T) {
-	if lib.SQLITE_VERSION_NUMBER < 3_051_003 {
-		t.Errorf("SQLite is %s, want 3.51.3 or later", lib.SQLITE_VERSION)
-	}
-}
-
 func TestSettingsOfEachConnection(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
@@ -223,22 +213,6 @@ func TestSettingsOfEachConnection(t *testing.T) {
 		}
 		if _, err := conn.ExecContext(t.Context(), "DELETE FROM meta"); err == nil {
 			t.Error("a reader could write")
-		}
-	}
-}
-
-func TestFilesAreTheOwnersAlone(t *testing.T) {
-	dir := t.TempDir()
-	s := openAt(t, dir, Options{})
-	defer closeNow(t, s)
-	create(t, s, "Dogs")
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		info, err := os.Stat(filepath.Join(dir, database+suffix))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Mode() != fs.FileMode(0o600) {
-			t.Errorf("mode of %s is %o, want 600", info.Name(), info.Mode())
 		}
 	}
 }

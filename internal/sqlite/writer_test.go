@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -161,12 +160,13 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 		}
 		return &op{create: &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
 	}
-	first, bad, refused, second := good(), &op{change: func(tx *store.Tx) error {
-		if _, err := tx.Exec("UPDATE counter SET category_id = 100 WHERE id = 1"); err != nil {
-			return err
-		}
-		return broken
-	}}, &op{change: func(*store.Tx) error { return petcat.Errorf(petcat.CodeInvalidField, "no") }}, good()
+	wrong := func(err error) *op {
+		return &op{change: func(tx *store.Tx) error {
+			_, failed := tx.Exec("UPDATE counter SET category_id = 100 WHERE id = 1")
+			return errors.Join(failed, err)
+		}}
+	}
+	first, bad, refused, second := good(), wrong(broken), wrong(petcat.Errorf(petcat.CodeInvalidField, "no")), good()
 	// The committer's goroutine has nothing to do meanwhile.
 	if err := s.commit([]*op{first, bad, refused, second}); err != nil {
 		t.Fatalf("the group failed: %v", err)
@@ -179,61 +179,5 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	}
 	if next := create(t, s, "Cats"); next.ID != 3 {
 		t.Errorf("the next id is %d, want 3", next.ID)
-	}
-}
-
-// What the domain refuses is undone alone: the others of its group keep their
-// transaction.
-func TestRefusedWriteIsUndoneInItsGroup(t *testing.T) {
-	s := openAt(t, t.TempDir(), Options{})
-	defer closeNow(t, s)
-	create(t, s, "Dogs")
-	write := func(name string, refusal error) *op {
-		return &op{change: func(tx *store.Tx) error {
-			if _, err := tx.Exec("INSERT INTO meta (name, value) VALUES (?, '')", name); err != nil {
-				return err
-			}
-			return refusal
-		}}
-	}
-	group := []*op{write("a", nil), write("b", petcat.Errorf(petcat.CodeInvalidField, "no")), write("c", nil)}
-	if err := s.commit(group); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []petcat.Code{"", petcat.CodeInvalidField, ""} {
-		if petcat.CodeOf(group[i].outcome) != want {
-			t.Errorf("outcome %d: %v", i, group[i].outcome)
-		}
-	}
-	var left string
-	if err := s.readers.QueryRowContext(t.Context(), "SELECT group_concat(name) FROM (SELECT name FROM meta WHERE length(name) = 1 ORDER BY name)").Scan(&left); err != nil {
-		t.Fatal(err)
-	}
-	if left != "a,c" {
-		t.Errorf("what is left: %s", left)
-	}
-}
-
-func TestCallerThatGoesAwayLeavesAnAnswer(t *testing.T) {
-	s := openAt(t, t.TempDir(), Options{})
-	defer closeNow(t, s)
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	blocked := make(chan error, 1)
-	go func() {
-		blocked <- s.Change(t.Context(), "hold the writer", func(*store.Tx) error { close(entered); <-proceed; return nil })
-	}()
-	<-entered
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := tryCreate(ctx, t, s, "Dogs", "k")
-	wantUnavailable(t, err)
-	close(proceed)
-	if err := <-blocked; err != nil {
-		t.Fatal(err)
-	}
-	create(t, s, "Cats") // comes after it
-	repeated, err := tryCreate(t.Context(), t, s, "Dogs", "k")
-	if err != nil || !repeated.Replayed {
-		t.Errorf("the repetition: %+v, %v, want the category that was made after all", repeated, err)
 	}
 }
