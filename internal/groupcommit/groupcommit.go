@@ -96,8 +96,7 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 	return c
 }
 
-// The errors of a Committer itself; [Refused] tells those apart after which nothing
-// happened.
+// The errors of a Committer itself. After all but the last, the operation had no effect.
 var (
 	// ErrFull: too many operations wait.
 	ErrFull = errors.New("the queue is full")
@@ -108,12 +107,6 @@ var (
 	// ErrAbandoned: the caller did not wait, and the operation may still be committed.
 	ErrAbandoned = errors.New("the outcome was not waited for")
 )
-
-// Refused reports whether an error of Submit says that the operation was never handed to the
-// commit function, so that it had no effect.
-func Refused(err error) bool {
-	return errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) || errors.Is(err, ErrStopped)
-}
 
 // poison marks an error after which nothing more may be written.
 type poison struct{ error }
@@ -148,7 +141,8 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 	defer c.mu.Unlock()
 	switch {
 	case c.failure != nil:
-		return stopped(c.failure)
+		// What is unknown of others is known of this one.
+		return fmt.Errorf("%w: %v", ErrStopped, c.failure) //nolint:errorlint // without its chain
 	case c.closed:
 		return ErrClosed
 	case len(c.queue) == cap(c.queue), w.owner != 0 && c.owned[w.owner] >= (cap(c.queue)+1)/2:
@@ -160,11 +154,6 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 	}
 	c.queue <- w // there is room, and nobody else adds to it
 	return nil
-}
-
-// stopped returns the error of operations after the committer has stopped for good.
-func stopped(failure error) error {
-	return fmt.Errorf("%w: %v", ErrStopped, failure) //nolint:errorlint // what is unknown of others is known of these
 }
 
 // run commits one group after the other, until the queue is closed and empty.
@@ -227,8 +216,8 @@ func (c *Committer[Op]) expire(group []*waiter[Op]) (timely []*waiter[Op]) {
 
 // commit commits one group, and stops the committer when it must.
 func (c *Committer[Op]) commit(group []*waiter[Op]) error {
-	if err := c.Err(); err != nil {
-		return stopped(err)
+	if failure := c.Err(); failure != nil {
+		return fmt.Errorf("%w: %v", ErrStopped, failure) //nolint:errorlint // without its chain
 	}
 	ops := make([]Op, len(group))
 	for i, w := range group {

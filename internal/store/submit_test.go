@@ -15,20 +15,19 @@ func TestSubmitError(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		err     error
-		refused bool
 		unknown bool
 	}{
-		{"full", groupcommit.ErrFull, true, false},
-		{"closed", groupcommit.ErrClosed, true, false},
-		{"stopped", fmt.Errorf("%w: %v", groupcommit.ErrStopped, petcat.ErrOutcomeUnknown), true, false}, //nolint:errorlint // of others
-		{"abandoned", fmt.Errorf("%w: %w", groupcommit.ErrAbandoned, context.Canceled), false, true},
+		{"full", groupcommit.ErrFull, false},
+		{"closed", groupcommit.ErrClosed, false},
+		{"stopped", fmt.Errorf("%w: %v", groupcommit.ErrStopped, petcat.ErrOutcomeUnknown), false}, //nolint:errorlint // of others
+		{"abandoned", fmt.Errorf("%w: %w", groupcommit.ErrAbandoned, context.Canceled), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := SubmitError(c.err)
 			if petcat.CodeOf(got) != petcat.CodeServiceUnavailable {
 				t.Errorf("the code is %s", petcat.CodeOf(got))
 			}
-			if groupcommit.Refused(got) != c.refused || errors.Is(got, petcat.ErrOutcomeUnknown) != c.unknown || !errors.Is(got, c.err) {
+			if errors.Is(got, petcat.ErrOutcomeUnknown) != c.unknown || !errors.Is(got, c.err) {
 				t.Errorf("got %v", got)
 			}
 		})
