@@ -98,10 +98,7 @@ func createAccount(c *call) error {
 		return usage(err)
 	}
 	a, err := c.CreateAccount(c.ctx(), actor(), asked)
-	if err != nil {
-		return err
-	}
-	return c.printPlan(a, "Create its API key with: petcat key create "+a.ID.String())
+	return c.printPlan(err, a, "Create its API key with: petcat key create "+a.ID.String())
 }
 
 func listAccounts(c *call) error {
@@ -132,10 +129,7 @@ func renameAccount(c *call, a petcat.Account) error {
 		return usage(err)
 	}
 	renamed, err := c.RenameAccount(c.ctx(), actor(), a.ID, name)
-	if err != nil {
-		return err
-	}
-	return c.print(accountRecord(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
+	return c.done(err, accountRecord(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
 }
 
 func setPlan(c *call, a petcat.Account) error {
@@ -151,18 +145,15 @@ func setPlan(c *call, a petcat.Account) error {
 		return err
 	}
 	a, err = c.ChangeSubscription(c.ctx(), actor(), a.ID, subscription)
-	if err != nil {
-		return err
-	}
-	return c.printPlan(a, "Requests that were already counted stay counted.")
+	return c.printPlan(err, a, "Requests that were already counted stay counted.")
 }
 
 // printPlan prints what an account subscribes to, and what else there is to say.
-func (c *call) printPlan(a petcat.Account, more string) error {
+func (c *call) printPlan(err error, a petcat.Account, more string) error {
 	if a.Quota.PerDay < a.Quota.PerMinute {
 		c.warn("the quota of the day is below that of the minute, so it alone will ever refuse a request")
 	}
-	return c.print(accountRecord(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
+	return c.done(err, accountRecord(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
 }
 
 func closeAccount(c *call, a petcat.Account) error {
@@ -170,10 +161,7 @@ func closeAccount(c *call, a petcat.Account) error {
 		return err
 	}
 	a, err := c.CloseAccount(c.ctx(), actor(), a.ID)
-	if err != nil {
-		return err
-	}
-	return c.print(accountRecord(a), "%s is closed, and its keys are revoked.", accountTitle(a))
+	return c.done(err, accountRecord(a), "%s is closed, and its keys are revoked.", accountTitle(a))
 }
 
 func listRefusals(c *call, a petcat.Account) error {
@@ -228,11 +216,8 @@ func planFlags(cmd *cobra.Command) {
 
 // subscription returns the subscription to a plan that the flags describe.
 func (c *call) subscription(plan string) (petcat.Subscription, error) {
-	perMinute, minuteErr := c.cmd.Flags().GetInt64("per-minute")
-	perDay, dayErr := c.cmd.Flags().GetInt64("per-day")
-	if err := cmp.Or(minuteErr, dayErr); err != nil {
-		return petcat.Subscription{}, err
-	}
+	perMinute, _ := c.cmd.Flags().GetInt64("per-minute")
+	perDay, _ := c.cmd.Flags().GetInt64("per-day")
 	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
 	return s, usage(err)
 }

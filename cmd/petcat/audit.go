@@ -46,11 +46,8 @@ itself and of the entry before it.`,
 	}, list, verify)
 }
 
-func listAudit(c *call) error {
-	limit, err := c.cmd.Flags().GetUint32("limit")
-	if err != nil {
-		return err
-	}
+func listAudit(c *call) (err error) {
+	limit, _ := c.cmd.Flags().GetUint32("limit")
 	q := petcat.AuditQuery{Actor: petcat.Actor(c.text("actor")), Newest: int(limit)}
 	if c.given("key") {
 		if q.Key, err = parseKeyID(c.text("key")); err != nil {
@@ -92,10 +89,7 @@ func auditRecord(e petcat.AuditEntry) record {
 }
 
 func verifyAudit(c *call) error {
-	kept, err := c.cmd.Flags().GetStringArray("head")
-	if err != nil {
-		return err
-	}
+	kept, _ := c.cmd.Flags().GetStringArray("head")
 	var check petcat.AuditCheck
 	for _, s := range kept {
 		head, err := petcat.ParseAuditHead(s)

@@ -44,7 +44,7 @@ func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Comm
 				err = fmt.Errorf("close the store: %w", closeErr)
 			}
 		}
-		return err
+		return notFound(err, cmd.Parent().Name())
 	}
 	return cmd
 }

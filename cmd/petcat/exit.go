@@ -123,7 +123,7 @@ func openHint(e *openerror.Error) string {
 
 // notFound adds to an error not_found which command lists what exists.
 func notFound(err error, things string) error {
-	if petcat.CodeOf(err) != petcat.CodeNotFound {
+	if _, done := errors.AsType[*failure](err); done || petcat.CodeOf(err) != petcat.CodeNotFound {
 		return err
 	}
 	return &failure{code: exitFailed, text: explain(err) + "; list them with: petcat " + things + " list", cause: err}

@@ -27,9 +27,6 @@ import (
 // that takes longer is not healthy.
 const healthTimeout = 2 * time.Second
 
-// maxAdminAnswer is far above the size of any answer of a node, in bytes.
-const maxAdminAnswer = 64 << 10
-
 // isGiven reports whether a setting has not its default.
 func isGiven(settings config.Settings, flag string) bool {
 	return slices.ContainsFunc(settings.Values, func(v config.Value) bool { return v.Flag == flag && v.Origin != "default" })
@@ -90,7 +87,7 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return 0, fmt.Errorf("ask %s: %w", url, err)
+		return 0, err
 	}
 	client := http.Client{Transport: &http.Transport{
 		// The node is on this machine: no proxy is needed.
@@ -107,7 +104,7 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 		return 0, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAdminAnswer))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
 	if err == nil {
 		err = json.Unmarshal(body, v)
 	}

@@ -141,7 +141,7 @@ func listKeys(c *call) error {
 }
 
 func showKey(c *call) error {
-	k, err := c.key()
+	k, err := c.FindKey(c.ctx(), c.keyID())
 	if err != nil {
 		return err
 	}
@@ -150,12 +150,6 @@ func showKey(c *call) error {
 		return err
 	}
 	return c.show(records[0])
-}
-
-// key returns the key that the user typed.
-func (c *call) key() (petcat.Key, error) {
-	k, err := c.FindKey(c.ctx(), c.keyID())
-	return k, notFound(err, "key")
 }
 
 // keyID returns the first argument, which arguments has checked.
@@ -222,7 +216,7 @@ func rotateKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	old, err := c.key()
+	old, err := c.FindKey(c.ctx(), c.keyID())
 	if err != nil {
 		return err
 	}
@@ -255,7 +249,7 @@ func rotateKey(c *call) error {
 }
 
 func revokeKey(c *call) error {
-	k, err := c.key()
+	k, err := c.FindKey(c.ctx(), c.keyID())
 	if err != nil {
 		return err
 	}
@@ -267,10 +261,7 @@ func revokeKey(c *call) error {
 
 func (c *call) changeKey(action petcat.KeyAction) error {
 	k, err := c.ChangeKey(c.ctx(), actor(), c.keyID(), action)
-	if err != nil {
-		return notFound(err, "key")
-	}
-	return c.print(c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
+	return c.done(err, c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
 }
 
 func findKeys(c *call) error {
@@ -360,8 +351,5 @@ func listBans(c *call) error {
 
 func liftBan(c *call) error {
 	b, err := c.LiftBan(c.ctx(), actor(), c.keyID())
-	if err != nil {
-		return notFound(err, "ban")
-	}
-	return c.print(c.banRecord(b), "The ban of %s is lifted.", b.Key)
+	return c.done(err, c.banRecord(b), "The ban of %s is lifted.", b.Key)
 }

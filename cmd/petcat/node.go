@@ -14,10 +14,7 @@ import (
 func (p *program) nodeCommand() *cobra.Command {
 	drain := func(cmd *cobra.Command, drained bool, done string) *cobra.Command {
 		return p.managing(cmd, func(c *call) error {
-			if err := c.DrainNode(c.ctx(), actor(), c.args[0], drained); err != nil {
-				return notFound(err, "node")
-			}
-			return c.print(record{{"label", c.args[0]}, {"drained", drained}}, done, c.args[0])
+			return c.done(c.DrainNode(c.ctx(), actor(), c.args[0], drained), record{{"label", c.args[0]}, {"drained", drained}}, done, c.args[0])
 		})
 	}
 	return parent(&cobra.Command{

@@ -63,8 +63,7 @@ func linkOperator(c *call) error {
 		return usage(err)
 	}
 	give := func(link petcat.TokenHash) (petcat.Operator, error) {
-		o, err := c.LinkOperator(c.ctx(), actor(), name, link)
-		return o, notFound(err, "operator")
+		return c.LinkOperator(c.ctx(), actor(), name, link)
 	}
 	return c.showLink(give, func() error { return nil }) // nobody can use it
 }
@@ -126,8 +125,5 @@ func removeOperator(c *call) error {
 	if err := c.confirm(c.is("yes"), "Remove the operator %s of %s and end their sessions?", string(name), place(c.settings)); err != nil {
 		return err
 	}
-	if err := c.RemoveOperator(c.ctx(), actor(), name); err != nil {
-		return notFound(err, "operator")
-	}
-	return c.print(record{{"name", string(name)}}, "The operator %s is removed, and their sessions have ended.", string(name))
+	return c.done(c.RemoveOperator(c.ctx(), actor(), name), record{{"name", string(name)}}, "The operator %s is removed, and their sessions have ended.", string(name))
 }

@@ -148,7 +148,15 @@ func listAll[T any](c *call, each func(context.Context, func(T) error) error, of
 	return c.list(recordsOf(all, of), columns, none)
 }
 
-// print prints the result of a change: a JSON document, or a sentence.
+// done prints the result of a change as print does, or returns its error.
+func (c *call) done(err error, result record, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	return c.print(result, format, args...)
+}
+
+// print prints a JSON document, or a sentence.
 func (c *call) print(document any, format string, args ...any) error {
 	if c.asJSON {
 		return c.printJSON(document)

@@ -84,7 +84,7 @@ func (n *Node) scheduleBackups(context.Context) error {
 	if err == nil {
 		err = osfile.PrepareDirectory(folder)
 	}
-	for _, never := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR} {
+	for _, never := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, never) {
 			return config.Errorf("scheduled backups cannot be written to %s (%w); give this user write permission, or choose another directory with --backup-dir", folder, never)
 		}
