@@ -39,9 +39,10 @@ type Options[Op any] struct {
 	// error if the operation has waited too long. The operation is then answered at once
 	// with that error, and is not part of the group.
 	Expired func(op Op, now clock.Reading) error
-	// Concurrent is how many groups may be under way at once; 0: one. More help where
-	// a commit is a call to a distant server. Groups may then end in any order.
-	Concurrent int
+	// Overtake is how long a group may be under way until another one may begin, if it has
+	// not ended by then; 0: only one is under way. It helps where a commit is a call to a
+	// server that is distant or hangs. Groups may then end in any order.
+	Overtake time.Duration
 	// Owner, when set, returns the owner of an operation; 0 means none. An owner may have no
 	// more than half of the queue.
 	Owner func(op Op) uint64
@@ -57,7 +58,7 @@ type Options[Op any] struct {
 type Committer[Op any] struct {
 	options Options[Op]
 	queue   chan *waiter[Op] // closed under mu
-	taking  chan struct{}    // holds a value while a goroutine takes a group from the queue
+	turn    chan struct{}    // holds a value until the next group may begin
 	failed  chan struct{}
 	running sync.WaitGroup
 
@@ -87,10 +88,11 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 		o.Owner = func(Op) uint64 { return 0 }
 	}
 	c := &Committer[Op]{
-		options: o, queue: make(chan *waiter[Op], o.Queue), taking: make(chan struct{}, 1),
+		options: o, queue: make(chan *waiter[Op], o.Queue), turn: make(chan struct{}, 1),
 		failed: make(chan struct{}), owned: make(map[uint64]int),
 	}
-	for range max(1, o.Concurrent) {
+	c.running.Go(c.run)
+	if o.Overtake > 0 {
 		c.running.Go(c.run)
 	}
 	return c
@@ -158,25 +160,34 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 
 // run commits one group after the other, until the queue is closed and empty.
 func (c *Committer[Op]) run() {
-	for {
-		group := c.take()
-		if group == nil {
-			return
-		}
-		if group = c.expire(group); len(group) > 0 {
-			err := c.commit(group)
-			for _, w := range group {
-				w.result <- err
-			}
-		}
+	for c.next() {
 	}
 }
 
+// next commits a group, and reports whether there was one. Those who arrive while it is under
+// way share the next one.
+func (c *Committer[Op]) next() bool {
+	c.turn <- struct{}{}
+	pass := sync.OnceFunc(func() { <-c.turn })
+	defer pass()
+	group := c.take()
+	if group == nil {
+		return false
+	}
+	if c.options.Overtake > 0 {
+		defer time.AfterFunc(c.options.Overtake, pass).Stop()
+	}
+	if group = c.expire(group); len(group) > 0 {
+		err := c.commit(group)
+		for _, w := range group {
+			w.result <- err
+		}
+	}
+	return true
+}
+
 // take waits for operations and returns as many as make a group; nil: there are no more.
-// One goroutine takes at a time, so that those who arrive together share a group.
 func (c *Committer[Op]) take() (group []*waiter[Op]) {
-	c.taking <- struct{}{}
-	defer func() { <-c.taking }()
 	first, open := <-c.queue
 	if !open {
 		return nil

@@ -107,7 +107,7 @@ func New(o Options) *Limiter {
 		l.pulse.heard(0)
 		l.calls = groupcommit.New(groupcommit.Options[*pending]{
 			Commit: l.charge, Expired: expired, Clock: o.Clock, Observe: o.Observe,
-			Concurrent: callsAtOnce, MaxGroup: requestsInCall, Queue: maxWaiting,
+			Overtake: overtake, MaxGroup: requestsInCall, Queue: maxWaiting,
 		})
 	}
 	return l

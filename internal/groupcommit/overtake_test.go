@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,28 +23,40 @@ func (l *lanes) commit(group []int) error {
 	return <-l.proceed
 }
 
-func TestConcurrentGroups(t *testing.T) {
+func TestOvertaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const overtake = time.Second
 		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}
-		c := start(groupcommit.Options[int]{Commit: l.commit, Concurrent: 2, MaxGroup: 2})
+		c := start(groupcommit.Options[int]{Commit: l.commit, Overtake: overtake, MaxGroup: 2})
 		var results []<-chan error
-		for op := range 7 {
+		want := func(what string, groups ...[]int) {
+			t.Helper()
+			synctest.Wait()
+			var begun [][]int
+			for len(l.begun) > 0 {
+				begun = append(begun, <-l.begun)
+			}
+			if diff := cmp.Diff(groups, begun); diff != "" {
+				t.Errorf("%s, groups that began (-want +got):\n%s", what, diff)
+			}
+		}
+		for op := range 9 {
 			results = append(results, submit(t.Context(), c, op))
 		}
-		if diff := cmp.Diff([][]int{{0}, {1}}, [][]int{<-l.begun, <-l.begun}); diff != "" {
-			t.Errorf("groups under way at once (-want +got):\n%s", diff)
-		}
-		if len(l.begun) > 0 || c.Waiting() != 5 {
-			t.Errorf("%d operations wait and %d more groups are under way, want 5 and none", c.Waiting(), len(l.begun))
-		}
-		// Both goroutines are let go at once: neither may find the queue empty after
-		// the other has taken it, nor leave what did not fit to nobody.
+		want("at first", []int{0})
+		time.Sleep(overtake - 1)
+		want("before the first is overtaken")
+		time.Sleep(1)
+		want("when it is overtaken", []int{1, 2})
+		time.Sleep(2 * overtake)
+		want("while two are under way")
 		l.proceed <- nil
+		want("when one of them has ended", []int{3, 4})
+		time.Sleep(overtake / 2)
 		l.proceed <- nil
-		synctest.Wait()
-		if diff := cmp.Diff([][]int{{2, 3}, {4, 5}}, [][]int{<-l.begun, <-l.begun}); diff != "" {
-			t.Errorf("the next groups (-want +got):\n%s", diff)
-		}
+		want("while one is young")
+		l.proceed <- nil
+		want("when none is under way", []int{5, 6})
 		closed := make(chan struct{})
 		go func() {
 			c.Close()
@@ -71,12 +84,14 @@ func TestConcurrentGroups(t *testing.T) {
 	})
 }
 
-func TestConcurrentGroupsFailForGood(t *testing.T) {
+func TestOvertakingGroupsFailForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}
-		c := start(groupcommit.Options[int]{Commit: l.commit, Concurrent: 2, MaxGroup: 1})
+		c := start(groupcommit.Options[int]{Commit: l.commit, Overtake: 1, MaxGroup: 1})
 		defer c.Close()
 		results := []<-chan error{submit(t.Context(), c, 0), submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
+		time.Sleep(1)
+		synctest.Wait()
 		// Two groups find out that nothing may be written; the third is not tried.
 		l.proceed <- groupcommit.Poison(errors.New("first"))
 		l.proceed <- groupcommit.Poison(errors.New("second"))
