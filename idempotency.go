@@ -1,6 +1,7 @@
 package petcat
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -46,3 +47,36 @@ func fingerprint(op OperationID, text string, numbers ...int64) [sha256.Size]byt
 	}
 	return sha256.Sum256(append(data, text...))
 }
+
+// Once is the idempotency key of an operator's or a customer's change.
+type Once struct {
+	By      Actor // whose key it is
+	Key     IdempotencyKey
+	Request string // what is asked for: the same key for something else is an error
+}
+
+// Fingerprint returns a SHA-256 of what is asked for.
+func (o Once) Fingerprint() [sha256.Size]byte { return sha256.Sum256([]byte(o.Request)) }
+
+type onceKey struct{}
+
+// WithOnce returns a context under which a store makes one change, and remembers it: asked
+// again with the same Once, it changes nothing and returns an error with a [RepeatedError] in its
+// chain, or with [CodeIdempotencyKeyReused] if something else is asked for.
+func WithOnce(ctx context.Context, o Once) context.Context {
+	return context.WithValue(ctx, onceKey{}, o)
+}
+
+// OnceFrom returns what [WithOnce] put into a context.
+func OnceFrom(ctx context.Context) Once {
+	o, _ := ctx.Value(onceKey{}).(Once)
+	return o
+}
+
+// RepeatedError says that a change was made before.
+type RepeatedError struct {
+	Subject string // of its audit entry, such as the id of what was created, or of the key that was rotated
+}
+
+// Error returns the text for the log.
+func (e *RepeatedError) Error() string { return "it was made before: " + e.Subject }

@@ -71,6 +71,28 @@ func (s *Store) createOnce(ctx context.Context, doing string, r request, create 
 	return o, callerError(err, "retry it later with the same Idempotency-Key")
 }
 
+// changeOnce makes a change, unless it was made before. What is remembered of it is its audit
+// entry.
+func (t *Tx) changeOnce(o petcat.Once, change func(*Tx) error) error {
+	if o.Key == "" {
+		return change(t)
+	}
+	r := []request{{scopedKey{key: petcat.IdempotencyKey(o.By) + " " + o.Key}, o.Fingerprint()}}
+	earlier, err := t.recall(r)
+	if err == nil && earlier[0].known {
+		subject, err := one(t, oneColumn[string], nil, `SELECT subject FROM audit WHERE sequence = ?`, earlier[0].id)
+		repeated := petcat.Errorf(petcat.CodeInvalidField, "this was done already").WithCause(&petcat.RepeatedError{Subject: subject})
+		return cmp.Or[error](err, earlier[0].conflict, repeated)
+	}
+	if err == nil {
+		err = change(t)
+	}
+	if err != nil || t.audit == nil { // or nothing was to be changed
+		return err
+	}
+	return t.remember(r, map[int]int64{0: t.audit.Sequence})
+}
+
 // earlier is an earlier request with the same idempotency key. The column category_id also
 // holds ids of pets and orders: the fingerprint includes the operation, so an id of another
 // kind is never used.

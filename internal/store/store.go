@@ -64,7 +64,7 @@ func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
 	access := false
 	err := s.db.Change(ctx, w, func(t *Tx) error {
 		before := t.sequences.Access
-		err := fn(t)
+		err := t.changeOnce(petcat.OnceFrom(ctx), fn)
 		access = t.sequences.Access != before
 		return err
 	})

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -147,4 +148,31 @@ func testOneKeyInParallel(t *testing.T, open Open) {
 		all.Wait()
 		wantEqual(t, "requests that were carried out", int64(1), carriedOut.Load())
 	}
+}
+
+// testManagedOnce: a change under an idempotency key is made once, and its answer lost, the next
+// one tells what it was about.
+func testManagedOnce(t *testing.T, open Open) {
+	f := start(t, open)
+	create := func(s Store, by petcat.Actor, key petcat.IdempotencyKey, name string) error {
+		t.Helper()
+		ctx := petcat.WithOnce(t.Context(), petcat.Once{By: by, Key: key, Request: "account " + name})
+		_, err := s.CreateAccount(ctx, by, newAccount(t, name))
+		return err
+	}
+	must(t, 0, create(f, operator, "k", "zoo"))
+	for _, s := range []Store{f, f.another(t)} {
+		err := create(s, operator, "k", "zoo")
+		repeated, ok := errors.AsType[*petcat.RepeatedError](err)
+		if !ok || repeated.Subject != "acct_1" {
+			t.Errorf("the repetition: %v, want what was made", err)
+		}
+	}
+	wantCode(t, create(f, operator, "k", "shop"), petcat.CodeIdempotencyKeyReused)
+	must(t, 0, create(f, "operator bob", "k", "shop"))
+	wantCode(t, create(f, operator, "l", "zoo"), petcat.CodeInvalidField)
+	must(t, 0, create(f, operator, "l", "aquarium")) // what failed is not remembered
+	f.clock.Advance(petcat.IdempotencyRetention)
+	must(t, 0, create(f, operator, "k", "farm"))
+	wantEqual(t, "audit entries", 4, len(f.audit(t)))
 }

@@ -99,6 +99,7 @@ func run(t *testing.T, open Open) {
 		{"orders", testOrders},
 		{"idempotency", testIdempotency},
 		{"idempotency of all creates", testOnce},
+		{"idempotency of management", testManagedOnce},
 		{"accounts", testAccounts},
 		{"keys", testKeys},
 		{"bans", testBans},
