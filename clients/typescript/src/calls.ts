@@ -41,7 +41,7 @@ export interface Call<T> {
   headers?: Record<string, string>;
   /** Whether a second request does harm if the outcome of the first is unknown. */
   once?: boolean;
-  /** Whether it counts in no window, and does not pass the gate. */
+  /** Whether it counts in no window, and does not pass the gate of all calls. */
   uncounted?: boolean;
   options: CallOptions | undefined;
 }
@@ -87,6 +87,7 @@ export class Caller {
     const { settings } = this;
     const { signal, timeoutMs = settings.timeoutMs, maxRetries = settings.maxRetries } = call.options ?? {};
     const [url, init] = this.request(call);
+    const gate = call.uncounted ? new Gate(settings.maxWaitMs) : this.gate;
     let last: Failure | undefined;
     let unknownSince: number | undefined; // when the first request was sent that may have been carried out
     const failed = (error: Failure): Failure => {
@@ -95,27 +96,25 @@ export class Caller {
     };
     for (let attempt = 1; ; attempt++) {
       if (signal?.aborted) throw failed(aborted(signal));
-      let number = 0; // the gate knows nothing of request 0
-      if (!call.uncounted) {
-        try {
-          number = await this.gate.enter(signal);
-        } catch (error) {
-          if (!(error instanceof PetcatError)) throw failed(aborted(signal));
-          throw failed(last instanceof PetcatError && last.status === 429 ? last : error);
-        }
-        if (last && init.headers.has("Idempotency-Key") && unknownSince !== undefined && Date.now() - unknownSince > keyLifeMs) {
-          this.gate.unanswered();
-          throw failed(last);
-        }
+      let number: number;
+      try {
+        number = await gate.enter(signal);
+      } catch (error) {
+        if (!(error instanceof PetcatError)) throw failed(aborted(signal));
+        throw failed(last instanceof PetcatError && last.status === 429 ? last : error);
+      }
+      if (last && init.headers.has("Idempotency-Key") && unknownSince !== undefined && Date.now() - unknownSince > keyLifeMs) {
+        gate.unanswered();
+        throw failed(last);
       }
       const sent = Date.now();
-      const outcome = await this.send(call, url, init, number, timeoutMs, unknownSince !== undefined);
+      const outcome = await this.send(call, url, init, gate, number, timeoutMs, unknownSince !== undefined);
       if (!("error" in outcome)) return outcome;
       last = outcome.error;
       if (outcome.unknown) unknownSince ??= sent;
       const { status = 0, retryAfterMs = 0 } = last instanceof PetcatError ? last : {};
       if (!outcome.again || attempt > maxRetries || retryAfterMs > settings.maxWaitMs || signal?.aborted) throw failed(last);
-      const gated = status === 429 && !call.uncounted; // the gate makes the next request wait
+      const gated = status === 429; // the gate makes the next request wait
       const backoff = Math.min(firstDelayMs * 2 ** (attempt - 1), maxDelayMs) / 2;
       const delayMs = gated ? retryAfterMs : retryAfterMs + backoff + jitter(backoff);
       settings.onRetry?.({ error: last, attempt, delayMs });
@@ -147,9 +146,9 @@ export class Caller {
     return [url, { method, headers: all, redirect: "manual", ...(body && { body: JSON.stringify(body) }) }];
   }
 
-  /** Sends one request, and reports its outcome to the gate unless its number is 0. */
+  /** Sends one request, and reports its outcome to the gate. */
   private async send<T>(
-    call: Call<T>, url: string, init: RequestInit, number: number, timeoutMs: number, repeated: boolean,
+    call: Call<T>, url: string, init: RequestInit, gate: Gate, number: number, timeoutMs: number, repeated: boolean,
   ): Promise<Result<T> | Outcome> {
     const repeatable = !call.once;
     const signal = call.options?.signal;
@@ -163,7 +162,7 @@ export class Caller {
       response = await this.settings.fetch(url, { ...init, signal: end.signal });
       text = await response.text();
     } catch (error) {
-      if (number > 0) this.gate.unanswered();
+      gate.unanswered();
       return unanswered(error, repeatable);
     } finally {
       clearTimeout(timer);
@@ -171,10 +170,11 @@ export class Caller {
     }
     const { status, headers } = response;
     const limits = readLimits(headers);
-    if (limits && (number > 0 || status !== 429)) this.limits = limits; // else they are of a window that is no quota
+    if (limits && !(call.uncounted && status === 429)) this.limits = limits; // else they are of a window that is no quota
     const requestId = headers.get("X-Request-Id") ?? undefined;
     const error = new PetcatError(status, ...reason(response, text), { requestId, retryAfterMs: readRetryAfter(headers) });
-    if (number > 0) status === 429 ? this.gate.refused(number, error) : this.gate.answered(number, limits);
+    if (status === 429) gate.refused(number, error);
+    else gate.answered(number, limits);
     const unchanged = status === 304 && (init.headers as Headers).has("If-None-Match");
     // An earlier request of this call, which got no answer, deleted it.
     const gone = status === 404 && call.method === "DELETE" && repeated;
@@ -219,6 +219,7 @@ function unanswered(error: unknown, repeatable: boolean): Outcome {
   const cause = (error as { cause?: { code?: unknown; message?: string } }).cause;
   const code = String(cause?.code ?? "");
   const text = cause?.message || (error instanceof Error && error.message) || String(error);
+  if (text === "bad port") return { error: new ConnectionError("fetch does not connect to this port", error), again: false, unknown: false };
   if (noTls.test(code)) {
     const message = `${text}; does the port speak TLS, with a certificate that this machine trusts?`;
     return { error: new ConnectionError(message, error), again: false, unknown: false };
@@ -250,7 +251,10 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 function reason({ status, type, headers, statusText }: Response, text: string): [code: string, message: string] {
   const body = parse(text) as { code?: unknown; message?: unknown } | null | undefined;
   if (typeof body?.code === "string" && typeof body.message === "string") return [body.code, body.message];
-  if (type !== "opaqueredirect" && (status < 300 || status >= 400)) return ["", statusText || `status ${status}`];
+  // Something else answered. It may say in one line what is wrong, such as that it wants https.
+  const line = text.trim();
+  if (body === undefined && line !== "" && line.length < 200 && !/[<{[\n]/.test(line)) return ["", line];
+  if (type !== "opaqueredirect" && (status < 300 || status >= 400)) return ["", `${statusText || `status ${status}`} (not an answer of the service)`];
   const where = headers.get("Location") ?? "(unknown)";
   return ["", `redirects are not followed, because the key is for one service alone; if you trust it, use its URL: ${where}`];
 }

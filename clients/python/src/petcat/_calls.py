@@ -56,7 +56,7 @@ class Call(Generic[T]):
     body: object = None
     headers: dict[str, str] = field(default_factory=lambda: dict[str, str]())
     repeatable: bool = True  # a second request does no harm if the outcome of the first is unknown
-    counted: bool = True  # passes the gate
+    counted: bool = True  # passes the gate of all calls
     options: CallOptions = field(default_factory=lambda: CallOptions())
     unknown_since: float | None = None  # when the first request was sent that may have been carried out
 
@@ -91,20 +91,21 @@ class Caller:
             raise
 
     def _attempts(self, call: Call[T]) -> Response[T]:
+        gate = self.gate if call.counted else Gate(self._settings.max_wait)
         last: PetcatError | None = None
         for attempt in itertools.count(1):
             try:
-                number = self.gate.enter() if call.counted else 0
+                number = gate.enter()
             except RateLimited:
                 if isinstance(last, RateLimited):
                     raise last from None  # the same from the service itself
                 raise
             if last and "Idempotency-Key" in call.headers and call.unknown_since and _time.wall() - call.unknown_since > _KEY_LIFE:
-                self.gate.unanswered()
+                gate.unanswered()
                 raise last
             sent = _time.wall()
             try:
-                return self._once(call, number)
+                return self._once(call, gate, number)
             except PetcatError as error:
                 last, again, unknown = error, *_judge(call, error)
             if unknown and call.unknown_since is None:
@@ -112,7 +113,7 @@ class Caller:
             retry_after = (last.retry_after or 0) if isinstance(last, APIError) else 0
             if not again or attempt > call.options.get("max_retries", self._settings.max_retries) or retry_after > self._settings.max_wait:
                 raise last
-            gated = isinstance(last, RateLimited) and call.counted  # the gate makes the next request wait
+            gated = isinstance(last, RateLimited)  # the gate makes the next request wait
             backoff = min(_FIRST_DELAY * 2 ** min(attempt - 1, 16), _MAX_DELAY) / 2
             delay = retry_after if gated else retry_after + backoff + _time.jitter(backoff)
             if self._settings.on_retry:
@@ -121,28 +122,25 @@ class Caller:
                 _time.sleep(delay)
         raise AssertionError
 
-    def _once(self, call: Call[T], number: int) -> Response[T]:
-        """Sends one request, and reports its outcome to the gate unless its number is 0."""
+    def _once(self, call: Call[T], gate: Gate, number: int) -> Response[T]:
+        """Sends one request, and reports its outcome to the gate."""
         try:
             answer = self._transport(self._request(call))
         except BaseException as error:
-            if number:
-                self.gate.unanswered()
+            gate.unanswered()
             if isinstance(error, NotSent):
                 raise ConnectionFailed(str(error)) from error
             if isinstance(error, (OSError, HTTPException)):
                 raise ConnectionFailed(f"there was no answer: {error or type(error).__name__}") from error
             raise
         limits = read_limits(answer.headers)
-        if limits and (number or answer.status != 429):  # else they are of a window that is no quota
+        if limits and (call.counted or answer.status != 429):  # else they are of a window that is no quota
             self.limits = limits
         if answer.status == 429:
             why = RateLimited(429, *_reason(answer))
-            if number:
-                self.gate.refused(number, why)
+            gate.refused(number, why)
             raise why
-        if number:
-            self.gate.answered(number, limits)
+        gate.answered(number, limits)
         unchanged = answer.status == 304 and "If-None-Match" in call.headers
         # An earlier request of this call, which got no answer, deleted it.
         gone = answer.status == 404 and call.method == "DELETE" and call.unknown_since is not None
@@ -190,7 +188,8 @@ def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
 
 def _reason(answer: RawResponse) -> tuple[str, str, str | None, float | None]:
     """Code, message, request id and Retry-After of an error."""
-    code = message = ""
+    code, message = "", f"{responses.get(answer.status, 'an answer')} (not an answer of the service)"
+    line = answer.body[:400].decode(errors="replace").strip()
     if 300 <= answer.status < 400:
         message = "redirects are not followed, because the key is for one service alone; if you trust it, use its URL: "
         message += answer.headers.get("Location", "(unknown)")
@@ -199,6 +198,7 @@ def _reason(answer: RawResponse) -> tuple[str, str, str | None, float | None]:
         if isinstance(given.get("code"), str) and isinstance(given.get("message"), str):
             code, message = given["code"], given["message"]
     except (Unexpected, ValueError):
-        pass  # something else answered
-    message = message or responses.get(answer.status, "an answer that is not the service's")
+        # Something else answered. It may say in one line what is wrong, such as that it wants https.
+        if line and len(line) < 200 and not re.search(r"[<{\[\n]", line):
+            message = line
     return code, message, answer.headers.get("X-Request-Id"), read_retry_after(answer.headers)
