@@ -113,6 +113,13 @@ func TestUsage(t *testing.T) {
 		if h := petcatJSON[history](t, place, "usage", "acme"); h.Total.Requests != 2*(each+1) || h.Total.Failed != 0 {
 			t.Errorf("the history has %+v", h)
 		}
+		type compared struct {
+			Name     string
+			Requests int64
+		}
+		if top := petcatJSON[[]compared](t, place, "usage", "--top"); len(top) != 1 || top[0] != (compared{"acme", 2 * (each + 1)}) {
+			t.Errorf("the top accounts are %+v", top)
+		}
 		rows, err := csv.NewReader(strings.NewReader(petcat(t, place, "usage", "acme", "--by", "hour", "--csv"))).ReadAll()
 		must(t, err)
 		var sum int64

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ behind, and the exit code is 75.`,
   petcat key create acme --expires 2027-01-31 --json`,
 	}, withAccount(createKey))
 	create.Flags().String("label", "", "`note` that distinguishes the key from others")
-	create.Flags().String("expires", "", "`when` the key ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
+	expiresFlag(create)
 	create.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
 	rotate := p.managing(&cobra.Command{
 		Use:   "rotate KEY_ID",
@@ -171,12 +172,9 @@ func parseKeyID(s string) (petcat.KeyID, error) {
 }
 
 func createKey(c *call, a petcat.Account) error {
-	expires, err := c.time("expires", c.inFuture)
+	expires, err := c.expiry()
 	if err != nil {
 		return err
-	}
-	if c.given("expires") && !expires.After(c.now()) { // the domain takes the zero time for never
-		return usageErrorf("the expiry must be in the future (got %s)", timestamp(expires))
 	}
 	return c.showOnce(func() (secretive, error) {
 		k, secret, err := c.createKey(c.store, a.ID, petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")})
@@ -191,6 +189,19 @@ func createKey(c *call, a petcat.Account) error {
 			remedy: fmt.Sprintf("revoke %s", k.ID),
 		}, err
 	})
+}
+
+func expiresFlag(cmd *cobra.Command) {
+	cmd.Flags().String("expires", "", "`when` it ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
+}
+
+// expiry returns the time of --expires, zero for never.
+func (c *call) expiry() (time.Time, error) {
+	expires, err := c.time("expires", c.inFuture)
+	if err == nil && c.given("expires") && !expires.After(c.now()) { // the domain takes the zero time for never
+		err = usageErrorf("the expiry must be in the future (got %s)", timestamp(expires))
+	}
+	return expires, err
 }
 
 // createKey creates a key of an account, and returns its secret.

@@ -26,6 +26,7 @@ func TestSecretsNobodySaw(t *testing.T) {
 		{"key create acme", "key list", `"revoked"`},
 		{"key rotate key_1 --overlap 0", "key list", `"successor": null`},
 		{"operator create ada --role admin", "operator list", "[]"},
+		{"operator token create ci --role admin", "operator token list", `"revoked"`},
 	} {
 		t.Run(c.command, func(t *testing.T) {
 			before := mustRun(t, append(strings.Fields(c.list), "--json", "--data", data)...)

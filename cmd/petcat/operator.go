@@ -23,13 +23,12 @@ machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,
 	}, createOperator, listeners...)
-	create.Flags().String("role", "", "`role` of the operator: admin or viewer")
-	complete(create, "role", string(petcat.RoleAdmin), string(petcat.RoleViewer))
+	roleFlag(create)
 	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator, and end their sessions at once"}, removeOperator)
 	yesFlag(remove)
 	return parent(&cobra.Command{
 		Use:   "operator",
-		Short: "Create, list and remove operators, who may use the console",
+		Short: "Create, list and remove operators, who may use the console, and tokens for programs",
 		Long: `Create, list and remove operators. An operator may use the console: the web pages on the
 admin listener of each server. Operators sign in with a link that works once, for 15
 minutes. An admin may see and change everything, a viewer may only see it. Running
@@ -44,7 +43,94 @@ yet. Sessions that are open stay open.`,
 		}, linkOperator, listeners...),
 		p.managing(&cobra.Command{Use: "list", Short: "List the operators, and how many sessions each has open"}, listOperators),
 		remove,
+		p.tokenCommand(),
 	)
+}
+
+func roleFlag(cmd *cobra.Command) {
+	cmd.Flags().String("role", "", "`role`: admin, who may change everything, or viewer")
+	complete(cmd, "role", string(petcat.RoleAdmin), string(petcat.RoleViewer))
+}
+
+func (p *program) tokenCommand() *cobra.Command {
+	create := p.managing(&cobra.Command{
+		Use:   "create NAME --role ROLE",
+		Short: "Create a token for a program, and show it once",
+		Long: `Create a token for a program, and show it once. NAME is the token's own; it needs no
+operator. If the token cannot be printed, none that works is left behind, and the exit
+code is 75.`,
+		Example: `  petcat operator token create ci --role admin --expires 90d`,
+	}, createToken)
+	roleFlag(create)
+	expiresFlag(create)
+	revoke := p.managing(&cobra.Command{Use: "revoke NAME", Short: "Permanently revoke a token"}, revokeToken)
+	yesFlag(revoke)
+	return parent(&cobra.Command{
+		Use:   "token",
+		Short: "Create, list and revoke tokens of the management API",
+		Long: `Create, list and revoke the bearer tokens with which programs call the management API,
+/admin/v1 on the admin listener. A token is shown once; only a hash of it is stored.`,
+	},
+		create,
+		p.managing(&cobra.Command{Use: "list", Short: "List the tokens, revoked ones included"}, listTokens),
+		revoke,
+	)
+}
+
+func (p *program) tokenRecord(t petcat.OperatorToken) record {
+	return record{
+		{"id", int64(t.ID)}, {"name", string(t.Name)}, {"role", t.Role}, {"state", t.State(p.now())},
+		{"created_at", t.CreatedAt}, {"expires_at", t.ExpiresAt}, {"revoked_at", t.RevokedAt},
+	}
+}
+
+func createToken(c *call) error {
+	expires, err := c.expiry()
+	if err != nil {
+		return err
+	}
+	asked, err := petcat.ParseNewOperatorToken(c.args[0], c.text("role"), expires, c.now())
+	if err != nil {
+		return usage(err)
+	}
+	token, err := petcat.GenerateOperatorToken(c.random)
+	if err != nil {
+		return err
+	}
+	return c.showOnce(func() (secretive, error) {
+		t, err := c.CreateToken(c.ctx(), actor(), asked, token.Hash)
+		return secretive{
+			record:   append(c.tokenRecord(t), field{"token", token.Secret.Reveal()}),
+			sentence: fmt.Sprintf("%s is a token of the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
+			secret:   token.Secret.Reveal(),
+			undo: func() error {
+				_, err := c.RevokeToken(c.ctx(), actor(), asked.Name())
+				return err
+			},
+			remedy: "revoke it with: petcat operator token revoke " + c.args[0],
+		}, err
+	})
+}
+
+func listTokens(c *call) error {
+	tokens, err := c.Tokens(c.ctx())
+	if err != nil {
+		return err
+	}
+	return c.list(recordsOf(tokens, c.tokenRecord), "id name role state created_at expires_at",
+		"There are no tokens yet; create one with: petcat operator token create NAME --role admin")
+}
+
+func revokeToken(c *call) error {
+	name, err := petcat.ParseOperatorName(c.args[0])
+	if err != nil {
+		return usage(err)
+	}
+	if err := c.confirm(c.is("yes"), "Permanently revoke the token %s of %s?", string(name), place(c.settings)); err != nil {
+		return err
+	}
+	t, err := c.RevokeToken(c.ctx(), actor(), name)
+	return c.done(notFound(err, "operator token"), c.tokenRecord(t), "The token %s is revoked.", string(name))
 }
 
 func createOperator(c *call) error {

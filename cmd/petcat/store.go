@@ -29,6 +29,8 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.BanStore
 	petcat.AuditStore
 	petcat.OperatorStore
+	petcat.OperatorTokenStore
+	petcat.CustomerStore
 	petcat.UsageStore
 	backup.Source
 	// Integrity returns one sentence for each damage that the database finds.

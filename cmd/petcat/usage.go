@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,23 +26,30 @@ A server that was killed may have lost the requests of its last second. The peri
 in which that may have happened are marked as incomplete.`,
 		Example: `  petcat usage acme
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
-  petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv`,
+  petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv
+  petcat usage --top 5 --from 7d`,
 	}
 	cmd.Flags().String("by", "day", "the `period` of each line: day or hour")
 	cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days or one day ago by default")
 	cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
+	cmd.Flags().Int("top", 0, "compare accounts: the `N` with the most requests")
+	cmd.Flags().Lookup("top").NoOptDefVal = "10"
+	cmd.Flags().Bool("refused", false, "with --top: those with the most refused requests")
 	complete(cmd, "by", "day", "hour")
 	return p.managing(cmd, showUsage)
 }
 
 func showUsage(c *call) error {
-	if c.is("csv") && c.asJSON {
-		return usageErrorf("choose --csv or --json, not both")
+	if c.is("csv") && (c.asJSON || c.given("top")) {
+		return usageErrorf("--csv goes with neither --json nor --top; choose one")
 	}
 	q, err := c.usageQuery()
 	if err != nil {
 		return err
+	}
+	if c.given("top") {
+		return c.showTop(q)
 	}
 	title, account := "all accounts", any(nil)
 	if len(c.args) == 1 {
@@ -71,6 +79,26 @@ func showUsage(c *call) error {
 			return record{{"node", g.Node}, {"from", g.From}, {"until", g.Until}}
 		})},
 	})
+}
+
+// showTop compares accounts.
+func (c *call) showTop(q petcat.UsageQuery) error {
+	text := c.text("top")
+	if len(c.args) == 1 { // --top N, which is --top=N
+		text = c.args[0]
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > petcat.MaxPage {
+		return usageErrorf("--top takes a number from 1 to %d (got %q)", petcat.MaxPage, text)
+	}
+	top, err := c.TopAccounts(c.ctx(), petcat.TopQuery{From: q.From, To: q.To, ByRefused: c.is("refused"), Limit: limit})
+	if err != nil {
+		return err
+	}
+	return c.list(recordsOf(top, func(u petcat.AccountUsage) record {
+		return append(record{{"account", u.Account}, {"name", u.Name}}, countsRecord(u.UsageCounts)...)
+	}), "account name requests minute_refused day_refused ban_refused key_refused failed bytes",
+		fmt.Sprintf("There are no such requests from %s to %s.", timestamp(q.From), timestamp(q.To)))
 }
 
 func periodRecord(period petcat.UsagePeriod) record {
