@@ -30,6 +30,9 @@ var jsonDocument string
 //go:embed openapi.md
 var markdownDocument string
 
+//go:embed management.json
+var managementDocument string
+
 // YAML returns the document as YAML. publicURL is the address under which the
 // service is reached, without /v1, such as https://pets.example; "" leaves the
 // address of a first local run. The caller may keep and change the bytes.
@@ -46,6 +49,10 @@ func JSON(publicURL string) []byte {
 func Markdown(publicURL string) []byte {
 	return withServer(markdownDocument, `"`+defaultServer+`"`, publicURL)
 }
+
+// Management returns the document of the management API, as JSON. Its source is
+// management.yaml.
+func Management() []byte { return []byte(managementDocument) }
 
 // withServer puts the service's address in the place of the scalar placeholder.
 func withServer(document, placeholder, publicURL string) []byte {

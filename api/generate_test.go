@@ -20,21 +20,22 @@ import (
 var update = flag.Bool("update", false, "write openapi.json and openapi.md from openapi.yaml")
 
 func TestJSONIsTheYAML(t *testing.T) {
-	source := readFile(t, "openapi.yaml")
-	var root yaml.Node
-	if err := yaml.Unmarshal(source, &root); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"openapi", "management"} {
+		var root yaml.Node
+		if err := yaml.Unmarshal(readFile(t, name+".yaml"), &root); err != nil {
+			t.Fatal(err)
+		}
+		compact, err := appendJSON(nil, &root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		if err := json.Indent(&want, compact, "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		want.WriteByte('\n')
+		wantFile(t, name+".json", want.Bytes())
 	}
-	compact, err := appendJSON(nil, &root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want bytes.Buffer
-	if err := json.Indent(&want, compact, "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	want.WriteByte('\n')
-	wantFile(t, "openapi.json", want.Bytes())
 }
 
 // appendJSON appends a YAML node as JSON and keeps the order of the members,

@@ -33,12 +33,33 @@ type document struct {
 // would be a file in the current directory, whose path may have spaces.
 const documentAddress = "https://petcat.invalid/openapi.json"
 
-var theDocument = sync.OnceValues(func() (*document, error) {
-	parsed, err := openapi3.NewLoader().LoadFromData(api.JSON(""))
+var theDocument = sync.OnceValues(func() (*document, error) { return load(api.JSON("")) })
+
+var theManagementDocument = sync.OnceValues(func() (*document, error) { return load(api.Management()) })
+
+// Management checks an answer of the management API against its document. path is the
+// template of the request's path.
+func Management(path string, res *http.Response, body []byte) error {
+	d, err := theManagementDocument()
+	if err != nil {
+		return err
+	}
+	item := d.Paths.Value(path)
+	if item == nil || item.GetOperation(res.Request.Method) == nil {
+		if res.StatusCode < http.StatusBadRequest {
+			return fmt.Errorf("%s %s is not described", res.Request.Method, path)
+		}
+		return nil
+	}
+	return d.answer(item.GetOperation(res.Request.Method), place{"paths", path, strings.ToLower(res.Request.Method)}, res, body)
+}
+
+func load(text []byte) (*document, error) {
+	parsed, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		return nil, fmt.Errorf("load the interface document: %w", err)
 	}
-	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.JSON("")))
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("load the interface document: %w", err)
 	}
@@ -55,7 +76,7 @@ var theDocument = sync.OnceValues(func() (*document, error) {
 		}})
 	}
 	return &document{T: parsed, compiler: compiler, schemas: make(map[string]*jsonschema.Schema)}, compiler.AddResource(documentAddress, tree)
-})
+}
 
 // place is where something is in the document: the names on the way to it.
 type place []string
@@ -102,11 +123,15 @@ func (d *document) schema(at place) (schema *jsonschema.Schema, err error) {
 
 // answer checks an answer of the operation at a place.
 func (d *document) answer(o *openapi3.Operation, at place, res *http.Response, body []byte) error {
-	described := o.Responses.Status(res.StatusCode)
+	status := strconv.Itoa(res.StatusCode)
+	if o.Responses.Value(status) == nil && res.StatusCode >= http.StatusBadRequest {
+		status = "default"
+	}
+	described := o.Responses.Value(status)
 	if described == nil {
 		return fmt.Errorf("the status %d is not described", res.StatusCode)
 	}
-	at = at.to("responses", strconv.Itoa(res.StatusCode)).or(described.Ref)
+	at = at.to("responses", status).or(described.Ref)
 	for name, h := range described.Value.Headers {
 		if err := d.header(h, at.to("headers", name).or(h.Ref), res.Header.Values(name)); err != nil {
 			return fmt.Errorf("the header %s: %w", name, err)

@@ -21,8 +21,24 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Handler serves the reference at /docs, and the guides and all files below /docs/.
-func Handler() http.Handler {
-	files := load()
+func Handler() http.Handler { return serve("/docs", load()) }
+
+// Admin serves the reference of the management API at /admin/docs.
+func Admin() http.Handler {
+	files := make(map[string]http.Handler)
+	for path, file := range load() {
+		files["/admin"+path] = file
+	}
+	page, err := embedded.ReadFile("page/admin.html")
+	if err != nil { // the files are part of the binary
+		panic(err)
+	}
+	files["/admin/docs"] = httpapi.NewDocument("text/html; charset=utf-8", page)
+	return serve("/admin/docs", files)
+}
+
+// serve serves files; home is the path of the reference.
+func serve(home string, files map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", contentSecurityPolicy)
@@ -30,11 +46,11 @@ func Handler() http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		f := files[r.URL.Path]
 		switch {
-		case r.URL.Path == "/docs/":
-			h.Set("Location", "/docs")
+		case r.URL.Path == home+"/":
+			h.Set("Location", home)
 			w.WriteHeader(http.StatusPermanentRedirect)
 		case f == nil:
-			httpapi.WriteError(w, petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the reference is at /docs"))
+			httpapi.WriteError(w, petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the reference is at %s", home))
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			httpapi.WriteError(w, petcat.Errorf(petcat.CodeMethodNotAllowed, "this page allows GET, HEAD"))

@@ -13,12 +13,17 @@ import (
 	"strings"
 
 	"petcat"
+	"petcat/api"
+	"petcat/internal/backup"
 	"petcat/internal/clientnet"
 	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/history"
+	"petcat/internal/httpapi"
+	"petcat/internal/management"
 	"petcat/internal/pages"
 	"petcat/internal/ratelimit"
+	"petcat/internal/reference"
 )
 
 // serveAdmin serves the admin listener, which by default only this machine can reach. The
@@ -28,6 +33,9 @@ func (n *Node) serveAdmin(context.Context) error {
 	n.adminMux.Handle("GET /metrics", n.metrics.Handler())
 	n.adminMux.HandleFunc("GET /livez", livez)
 	n.adminMux.HandleFunc("GET /readyz", n.readyz)
+	n.adminMux.Handle("GET /admin/openapi.json", httpapi.NewDocument("application/json", api.Management()))
+	n.adminMux.Handle("/admin/docs", reference.Admin())
+	n.adminMux.Handle("/admin/docs/", reference.Admin())
 	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.inForce()) }) // secrets are masked
 	admin := n.serve(n.adminSocket, n.Settings.AdminTLS(), n.guard(n.adminMux))
 	n.onClose(func(ctx context.Context) error {
@@ -67,9 +75,24 @@ func (n *Node) serveConsole(context.Context) error {
 		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
 	})
 	n.adminMux.Handle("/console/", operators)
+	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
+		Store: n.store, Environment: n.store.Environment(), LastBackup: n.lastBackup,
+		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
+		TrustedProxies: n.proxies,
+		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
+	}))
 	n.adminMux.Handle("GET /debug/pprof/", operators)
 	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	return nil
+}
+
+// lastBackup returns the last scheduled backup that was verified, nil before the first.
+func (n *Node) lastBackup(ctx context.Context) (any, error) {
+	last, err := backup.LastMade(ctx, n.store)
+	if err != nil || last.TakenAt.IsZero() {
+		return nil, err
+	}
+	return last, nil
 }
 
 // inForce returns the settings, with the addresses where the node listens and the meaning of
@@ -109,7 +132,7 @@ func (n *Node) guard(next http.Handler) http.Handler {
 
 // refusal says why a request must not be answered, "" if it may be.
 //
-// Without TLS, the console and profiles are only for this machine, on which port forwards
+// Without TLS, the console, the management API and profiles are only for this machine, on which port forwards
 // and the proxy of --console-url also run: somebody in the network could read the cookie of
 // a session. And a listener on the loopback serves nothing by a foreign host, which prevents
 // DNS rebinding: any web site can let its name resolve to 127.0.0.1, and its pages could
@@ -118,10 +141,10 @@ func (n *Node) refusal(r *http.Request) string {
 	host := pages.HostOf(r.Host)
 	address, _ := netip.ParseAddr(host)
 	loopback := host == "localhost" || address.IsLoopback()
-	private := strings.HasPrefix(r.URL.Path, "/console/") || strings.HasPrefix(r.URL.Path, "/debug/pprof/")
+	private := strings.HasPrefix(r.URL.Path, "/console/") || strings.HasPrefix(r.URL.Path, "/debug/pprof/") || strings.HasPrefix(r.URL.Path, "/admin/v1/")
 	switch {
 	case private && r.TLS == nil && !(clientnet.Remote(r.RemoteAddr).IsLoopback() && (loopback || n.isConsoleURL(host))):
-		return "without TLS, the console can be reached only from its own machine: set --tls-cert and --tls-key, forward a port to localhost, or set --console-url to the https address of a proxy on that machine"
+		return "without TLS, the console and the management API can be reached only from its own machine: set --tls-cert and --tls-key, forward a port to localhost, or set --console-url to the https address of a proxy on that machine"
 	case host == "" || n.isOwnName(host): // browsers always send a host; some health checks, by HTTP/1.0, do not
 		return ""
 	case n.isConsoleURL(host) && (private || r.URL.Path == "/"), !n.isConsoleURL(host) && !n.Settings.AdminIsLocal():

@@ -11,6 +11,7 @@ import (
 	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/datadir"
+	"petcat/internal/management"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
@@ -19,6 +20,7 @@ import (
 type store interface { //nolint:interfacebloat // a sum of small ones
 	Accounts
 	console.Store
+	management.Store
 	petcat.NodeStore
 	petcat.PetStore
 	petcat.OrderStore

@@ -3,20 +3,21 @@
 // Shows the interface document of the server that this page came from.
 (async function () {
   const reference = document.getElementById("reference");
+  const source = reference.dataset.document || "/openapi.json";
 
   function fail(reason) {
     const note = document.createElement("p");
     note.className = "page-note";
     note.setAttribute("role", "alert");
-    note.textContent = "The reference cannot be shown: " + reason + ". Load the page again, or read the document as text at /openapi.md.";
+    note.textContent = "The reference cannot be shown: " + reason + ". Load the page again, or read the document at " + source + ".";
     reference.replaceChildren(note);
   }
 
   let spec;
   try {
-    const answer = await fetch("/openapi.json");
+    const answer = await fetch(source);
     if (!answer.ok) {
-      throw new Error("/openapi.json answered " + answer.status);
+      throw new Error(source + " answered " + answer.status);
     }
     spec = await answer.json();
   } catch (error) {
@@ -30,7 +31,7 @@
 
   // Requests may be tried out only at the page's own origin (its
   // Content-Security-Policy says so), which need not be the public address.
-  const here = location.origin + "/v1";
+  const here = location.origin + new URL(spec.servers[0].url, location.href).pathname;
   if (!spec.servers.some((server) => server.url === here)) {
     spec.servers.unshift({ url: here, description: "The address of this page" });
   }

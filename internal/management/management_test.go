@@ -1,0 +1,277 @@
+package management_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"petcat"
+	"petcat/internal/apicheck"
+	"petcat/internal/clientnet"
+	"petcat/internal/clock"
+	"petcat/internal/datadir"
+	"petcat/internal/management"
+	"petcat/internal/ratelimit"
+	"petcat/internal/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC)
+
+// service is the management API on a real store. Each answer is held against its document.
+type service struct {
+	t      *testing.T
+	clock  *clock.Manual
+	store  *sqlite.Store
+	server http.Handler
+	token  string // of the next requests
+}
+
+func start(t *testing.T) *service {
+	t.Helper()
+	s := &service{t: t, clock: clock.NewManual(noon)}
+	dir, err := datadir.Open(t.TempDir())
+	must(t, err)
+	s.store, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.store.Close()) })
+	s.server = management.New(management.Options{
+		Store: s.store, Environment: petcat.Production, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600),
+		LastBackup:   func(context.Context) (any, error) { return nil, nil },
+		CustomerLink: func(token petcat.Secret) string { return "https://api.example.com/account#" + token.Reveal() },
+		Clock:        s.clock, Logger: slog.New(slog.DiscardHandler), Random: rand.Reader,
+	})
+	s.token = s.newToken("ci", "admin")
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *service) newToken(name, role string) string {
+	s.t.Helper()
+	generated, err := petcat.GenerateOperatorToken(rand.Reader)
+	must(s.t, err)
+	asked, err := petcat.ParseNewOperatorToken(name, role, time.Time{}, s.clock.Read().Time())
+	must(s.t, err)
+	_, err = s.store.CreateToken(s.t.Context(), "cli:test", asked, generated.Hash)
+	must(s.t, err)
+	return generated.Secret.Reveal()
+}
+
+// answer is the answer to a request.
+type answer struct {
+	status int
+	header http.Header
+	object map[string]any   // the body, if it is an object
+	list   []map[string]any // or an array of them
+}
+
+func (a answer) text(name string) string { s, _ := a.object[name].(string); return s }
+
+// call sends a request, and checks that the answer is as the document says.
+func (s *service) call(method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), method, "/admin/v1"+path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.server.ServeHTTP(w, r)
+	a := answer{status: w.Code, header: w.Header()}
+	text := w.Body.Bytes()
+	if bytes.HasPrefix(text, []byte("[")) {
+		must(s.t, json.Unmarshal(text, &a.list))
+	} else {
+		must(s.t, json.Unmarshal(text, &a.object))
+	}
+	res := w.Result()
+	res.Request = r
+	if err := apicheck.Management(strings.TrimPrefix(r.Pattern, "/admin/v1"), res, text); err != nil {
+		s.t.Errorf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+// want checks the status of an answer, and the code of an error.
+func (s *service) want(a answer, status int, code string) answer {
+	s.t.Helper()
+	if a.status != status || code != "" && a.text("code") != code {
+		s.t.Fatalf("status %d, want %d %s: %v", a.status, status, code, a.object)
+	}
+	return a
+}
+
+// TestACustomer signs a customer up, and does with the account and its key whatever a program of
+// an operator may.
+func TestACustomer(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	body := `{"name":"acme","plan":"free"}`
+	a := s.want(s.call("POST", "/accounts", body, "Idempotency-Key", "k1"), 201, "")
+	again := s.want(s.call("POST", "/accounts", body, "Idempotency-Key", "k1"), 201, "")
+	if again.text("id") != a.text("id") || again.header.Get("Idempotent-Replayed") != "true" || a.header.Get("Location") != "/admin/v1/accounts/"+a.text("id") {
+		t.Errorf("%v, replayed %v %v", a, again.object, again.header)
+	}
+	s.want(s.call("POST", "/accounts", `{"name":"other","plan":"free"}`, "Idempotency-Key", "k1"), 422, "idempotency_key_reused")
+	s.want(s.call("POST", "/accounts", body), 400, "invalid_field")
+	path := "/accounts/" + a.text("id")
+	if got := s.want(s.call("PATCH", path, `{"name":"Acme","plan":"pro"}`), 200, ""); got.text("name") != "Acme" || got.object["per_minute"] != 300.0 {
+		t.Error(got.object)
+	}
+	s.want(s.call("PATCH", path, `{"plan":"enterprise","per_minute":10}`), 400, "missing_field")
+	s.want(s.call("PATCH", path, `{"plan":"enterprise","per_minute":10,"per_day":20}`), 200, "")
+	if got := s.want(s.call("PATCH", path, `{"per_day":30}`), 200, ""); got.object["per_minute"] != 10.0 || got.object["per_day"] != 30.0 {
+		t.Error(got.object)
+	}
+
+	k := s.want(s.call("POST", path+"/keys", `{"label":"backend"}`, "Idempotency-Key", "k2"), 201, "")
+	secret, key := k.text("key"), "/keys/"+k.text("id")
+	if again := s.want(s.call("POST", path+"/keys", `{"label":"backend"}`, "Idempotency-Key", "k2"), 201, ""); again.text("id") != k.text("id") || again.object["key"] != nil {
+		t.Error(again.object)
+	}
+	if got := s.want(s.call("POST", "/keys/find", `{"text":"found `+secret+` in a log"}`), 200, ""); len(got.list) != 1 || got.list[0]["id"] != k.text("id") {
+		t.Error(got.list)
+	}
+	if got := s.want(s.call("GET", "/keys?hint="+k.text("hint"), ""), 200, ""); len(got.list) != 1 {
+		t.Error(got.list)
+	}
+	if got := s.want(s.call("PATCH", key, `{"label":"front","expires_at":"2027-04-01T00:00:00Z"}`), 200, ""); got.text("label") != "front" || got.text("expires_at") != "2027-04-01T00:00:00Z" {
+		t.Error(got.object)
+	}
+	if got := s.want(s.call("PATCH", key, `{"expires_at":null}`), 200, ""); got.object["expires_at"] != nil || got.text("label") != "front" {
+		t.Error(got.object)
+	}
+	for _, step := range []struct{ do, state string }{{"disable", "disabled"}, {"enable", "active"}} {
+		if got := s.want(s.call("POST", key+"/"+step.do, ""), 200, ""); got.text("state") != step.state {
+			t.Error(got.object)
+		}
+	}
+	successor := s.want(s.call("POST", key+"/rotate", `{"overlap":"1h"}`), 201, "")
+	if successor.text("key") == "" || s.call("GET", key, "").text("successor") != successor.text("id") {
+		t.Error(successor.object)
+	}
+	s.want(s.call("POST", key+"/revoke", ""), 200, "")
+	if got := s.want(s.call("GET", path+"/keys?limit=1", ""), 200, ""); len(got.list) != 1 || !strings.Contains(got.header.Get("Link"), "after=key_2") {
+		t.Error(got.list, got.header)
+	}
+	if got := s.want(s.call("GET", path+"/keys?limit=1&after=key_2", ""), 200, ""); len(got.list) != 1 || got.list[0]["id"] != "key_1" {
+		t.Error(got.list)
+	}
+	if got := s.want(s.call("POST", path+"/links", ""), 201, ""); !strings.HasPrefix(got.text("url"), "https://api.example.com/account#") {
+		t.Error(got.object)
+	}
+	s.want(s.call("DELETE", path, ""), 200, "")
+	s.want(s.call("POST", path+"/keys", `{}`), 400, "invalid_field")
+	if got := s.want(s.call("GET", "/audit?limit=2", ""), 200, ""); got.list[0]["action"] != "account.close" || got.list[0]["actor"] != "token ci" {
+		t.Error(got.list)
+	}
+}
+
+// TestTheService reads and changes what belongs to no account alone.
+func TestTheService(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	id := s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 201, "").text("id")
+	s.want(s.call("POST", "/accounts", `{"name":"pets","plan":"pro"}`), 201, "")
+	for query, count := range map[string]int{"": 2, "?name=acme": 1, "?name=acm": 0, "?plan=pro": 1, "?name=acme&plan=pro": 0, "?limit=1": 1, "?limit=1&after=" + id: 1} {
+		if got := s.want(s.call("GET", "/accounts"+query, ""), 200, ""); len(got.list) != count {
+			t.Errorf("%s: %v", query, got.list)
+		}
+	}
+	s.want(s.call("POST", "/accounts/acme/keys", `{}`), 201, "")
+	must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute), EarlyRetries: 101}))
+	must(t, s.store.AddUsage(t.Context(), petcat.UsageBatch{Node: "a", Number: 1, SeenAt: noon, Counts: []petcat.UsageCount{
+		{Account: 1, Hour: noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 7, MinuteRefused: 3}},
+	}, Refusals: []petcat.Refusal{{Account: 1, Key: 1, Operation: petcat.OpListCategories, Code: petcat.CodeRateLimitExceeded, Status: 429, Count: 3, First: noon, Last: noon, RequestID: "r"}}}))
+	asked, err := petcat.ParseNewPlanRequest(1, "pro", "we grow")
+	must(t, err)
+	_, err = s.store.RequestPlan(t.Context(), asked)
+	must(t, err)
+	_, err = s.store.Beat(t.Context(), petcat.Node{ID: "n", Label: "web-1", Version: "1.0.0", State: "ready", Since: noon})
+	must(t, err)
+
+	if got := s.want(s.call("GET", "/bans", ""), 200, ""); len(got.list) != 1 || got.list[0]["key"] != "key_1" {
+		t.Error(got.list)
+	}
+	s.want(s.call("GET", "/bans/key_1", ""), 200, "")
+	if got := s.want(s.call("DELETE", "/bans/key_1", ""), 200, ""); got.text("lifted_by") != "token ci" {
+		t.Error(got.object)
+	}
+	s.want(s.call("DELETE", "/bans/key_1", ""), 404, "not_found")
+	if got := s.want(s.call("GET", "/accounts/acme/usage?by=hour&from=2027-03-14", ""), 200, ""); got.object["total"].(map[string]any)["requests"] != 7.0 {
+		t.Error(got.object)
+	}
+	s.want(s.call("GET", "/accounts/acme/usage?by=week", ""), 400, "invalid_field")
+	if got := s.want(s.call("GET", "/accounts/acme/refusals", ""), 200, ""); len(got.list) != 1 || got.list[0]["count"] != 3.0 {
+		t.Error(got.list)
+	}
+	if got := s.want(s.call("GET", "/usage/top", ""), 200, ""); len(got.list) != 1 || got.list[0]["name"] != "acme" {
+		t.Error(got.list)
+	}
+	if got := s.want(s.call("GET", "/plan-requests", ""), 200, ""); len(got.list) != 1 || got.list[0]["note"] != "we grow" {
+		t.Error(got.list)
+	}
+	if got := s.want(s.call("POST", "/plan-requests/1/approve", ""), 200, ""); got.text("state") != "approved" || s.call("GET", "/accounts/acme", "").text("plan") != "pro" {
+		t.Error(got.object)
+	}
+	s.want(s.call("POST", "/plan-requests/1/decline", ""), 400, "invalid_field")
+	if got := s.want(s.call("GET", "/plans", ""), 200, ""); len(got.list) != 4 {
+		t.Error(got.list)
+	}
+	s.want(s.call("POST", "/nodes/web-1/drain", ""), 200, "")
+	if got := s.want(s.call("GET", "/nodes", ""), 200, ""); len(got.list) != 1 || got.list[0]["drained"] != true {
+		t.Error(got.list)
+	}
+	s.want(s.call("POST", "/nodes/web-1/resume", ""), 200, "")
+	s.want(s.call("GET", "/backups", ""), 200, "")
+	s.want(s.call("GET", "/nothing", ""), 404, "not_found")
+	if got := s.want(s.call("PUT", "/accounts", ""), 405, "method_not_allowed"); got.header.Get("Allow") != "GET, POST" {
+		t.Error(got.header)
+	}
+	s.want(s.call("POST", "/accounts", `{"name":1}`), 400, "invalid_body")
+}
+
+// TestTokens: who has no token learns nothing, a viewer changes nothing, and guesses are bounded.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	admin := s.token
+	s.token = s.newToken("dashboard", "viewer")
+	s.want(s.call("GET", "/accounts", ""), 200, "")
+	s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 403, "forbidden")
+	_, err := s.store.RevokeToken(t.Context(), "cli:test", "dashboard")
+	must(t, err)
+	if got := s.want(s.call("GET", "/nothing", ""), 401, "invalid_api_key"); got.header.Get("WWW-Authenticate") == "" {
+		t.Error(got.header)
+	}
+	s.want(s.call("GET", "/accounts", "", "Authorization", "Basic eDp5"), 401, "invalid_api_key")
+	s.token = "pct_guess"
+	for range 600 - 2 {
+		s.want(s.call("GET", "/accounts", ""), 401, "invalid_api_key")
+	}
+	if got := s.want(s.call("GET", "/accounts", ""), 429, "too_many_failed_attempts"); got.header.Get("Retry-After") != "42" {
+		t.Error(got.header)
+	}
+	s.clock.Advance(42 * time.Second)
+	s.token = admin
+	s.want(s.call("GET", "/accounts", ""), 200, "")
+}
