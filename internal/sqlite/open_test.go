@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	lib "modernc.org/sqlite/lib"
 
 	"petcat"
 	"petcat/internal/openerror"
@@ -176,6 +177,14 @@ func TestDamageBeyondTheSchemaIsFoundByReading(t *testing.T) {
 		err = s.EachCategory(t.Context(), func(petcat.RevisedCategory) error { return nil })
 	}
 	wantOpenError(t, err, openerror.Damaged)
+}
+
+// TestLibrary: older ones can corrupt a database whose log begins anew while another
+// connection commits.
+func TestLibrary(t *testing.T) {
+	if lib.SQLITE_VERSION_NUMBER < 3_051_003 {
+		t.Errorf("SQLite is %s, want 3.51.3 or later", lib.SQLITE_VERSION)
+	}
 }
 
 func TestSettingsOfEachConnection(t *testing.T) {
