@@ -46,29 +46,8 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
+// TestOneServer: what identifies the data is the file, whatever leads to it.
 func TestOneServer(t *testing.T) {
-	d := open(t, t.TempDir())
-	first, err := d.LockServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = d.LockServer()
-	e, ok := errors.AsType[*openerror.Error](err)
-	if !ok || e.Kind != openerror.InUse {
-		t.Fatalf("a second server got %v, want an error of kind %s", err, openerror.InUse)
-	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	next, err := d.LockServer()
-	if err != nil {
-		t.Fatalf("after the first server ended: %v", err)
-	}
-	_ = next.Close()
-}
-
-// TestOneServerOfOneDatabase: what identifies the data is the file, whatever leads to it.
-func TestOneServerOfOneDatabase(t *testing.T) {
 	d := open(t, t.TempDir())
 	database, err := d.Database()
 	if err != nil {
@@ -82,15 +61,22 @@ func TestOneServerOfOneDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = lock.Close() }()
 	other := open(t, alias)
 	_, err = other.LockServer()
 	if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Kind != openerror.InUse || !e.Temporary() {
 		t.Errorf("a second server got %v", err)
 	}
-	if got, err := other.Database(); err != nil || filepath.Dir(got) != filepath.Dir(other.database) || filepath.Dir(got) == alias {
-		t.Errorf("the database is %s, %v", got, err)
+	if got, err := other.Database(); err != nil || got != database {
+		t.Errorf("the database is %s, %v; want %s", got, err, database)
 	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next, err := other.LockServer()
+	if err != nil {
+		t.Fatalf("after the first server ended: %v", err)
+	}
+	_ = next.Close()
 }
 
 func TestHasData(t *testing.T) {
