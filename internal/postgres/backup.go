@@ -98,9 +98,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 	if err := wantUnused(t); err != nil {
 		return err
 	}
-	names := make([]string, len(tables))
-	for i, table := range tables {
-		names[i] = table.Name
+	for _, table := range tables {
 		if table.Name == "nodes" { // in a backup it is empty; here it may tell of a node that began to serve
 			continue
 		}
@@ -112,7 +110,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 		return err
 	}
 	// Until the server looks by itself, it would take the tables for empty.
-	if _, err := t.Exec(`ANALYZE ` + strings.Join(names, ", ")); err != nil {
+	if _, err := t.Exec(`ANALYZE`); err != nil {
 		return err
 	}
 	// A node that began to serve meanwhile has seen an empty database.

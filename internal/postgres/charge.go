@@ -41,14 +41,6 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 	return counts, nil
 }
 
-// Clean deletes everything that has expired: also the counts, which only PostgreSQL has.
-func (s *Store) Clean(ctx context.Context) error {
-	if err := s.Store.Clean(ctx); err != nil {
-		return err
-	}
-	return s.cleanSpent(ctx)
-}
-
 // Vacuuming returns what keeps PostgreSQL from removing dead rows, of which charges make
 // thousands a second: how many transactions ago the oldest row was frozen, and how long ago
 // the oldest transaction with a snapshot began.
@@ -63,21 +55,4 @@ func (s *Store) Vacuuming(ctx context.Context) (transactions int64, snapshot tim
 		return err
 	})
 	return transactions, snapshot, translate(err, "ask for old transactions")
-}
-
-// cleanSpent deletes the counts of accounts that were not charged for two days, some at a
-// time. Whoever writes a row must hold its account's lock, so it passes over accounts that
-// are being charged.
-func (s *Store) cleanSpent(ctx context.Context) error {
-	const rows = 500
-	const query = `DELETE FROM spent AS s
-		USING (SELECT account_id FROM spent WHERE minute < extract(epoch FROM clock_timestamp()) / 60 - 2880 LIMIT ?) AS old
-		WHERE s.account_id = old.account_id AND s.minute < extract(epoch FROM clock_timestamp()) / 60 - 2880
-			AND pg_try_advisory_xact_lock(4611686018427387904 + old.account_id)`
-	for {
-		deleted, err := s.Exec(ctx, "delete counts of past days", query, rows)
-		if err != nil || deleted < rows {
-			return err
-		}
-	}
 }

@@ -351,34 +351,6 @@ func TestChargeCarriesTheNewestRevision(t *testing.T) {
 	wg.Wait()
 }
 
-// Counts of past days are deleted, but not of accounts that are being charged.
-func TestCleanSpent(t *testing.T) {
-	url := server.Database(t)
-	s := openAt(t, url, Options{})
-	defer closeNow(t, s)
-	conn := pgtest.Connect(t, url)
-	pgtest.Execute(t, conn, `INSERT INTO spent (account_id, minute) SELECT n, extract(epoch FROM now()) / 60 - 1000 * n FROM generate_series(0, 5) AS n`)
-	left := func() (n int) {
-		t.Helper()
-		if err := s.cleanSpent(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM spent`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	pgtest.Execute(t, conn, `BEGIN`)
-	pgtest.Execute(t, conn, `SELECT pg_advisory_xact_lock(4611686018427387904 + 5)`)
-	if n := left(); n != 4 {
-		t.Errorf("%d rows are left, want those of three accounts and of the one that is held", n)
-	}
-	pgtest.Execute(t, conn, `ROLLBACK`)
-	if n := left(); n != 3 {
-		t.Errorf("%d rows are left, want 3", n)
-	}
-}
-
 // An open snapshot is seen, because it keeps dead rows.
 func TestVacuuming(t *testing.T) {
 	url := server.Database(t)

@@ -29,8 +29,8 @@ func TestFullDisk(t *testing.T) {
 	} {
 		write(step.end)
 		c.Advance(step.later)
-		if got := s.Stats().Writable; got != step.want {
-			t.Errorf("%s after a write that ended with %v: writable %t, want %t", step.later, step.end, got, step.want)
+		if err := s.Check(t.Context()); (err == nil) != step.want {
+			t.Errorf("%s after a write that ended with %v, a check returns %v", step.later, step.end, err)
 		}
 	}
 }

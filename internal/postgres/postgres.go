@@ -93,11 +93,8 @@ type Store struct {
 	readers, writers, creators, charges pool
 	// Commits that wait for a standby say nothing about reads.
 	reads, writes *breaker.Breaker
-	// readOnly is what the database said when it was last asked. clockAhead is how far our
-	// clock was ahead of its clock then, in nanoseconds.
-	readOnly   atomic.Bool
-	clockAhead atomic.Int64
-	fullAt     atomic.Pointer[clock.Reading] // when its disk was full the last time; nil: never
+	clockAhead    atomic.Int64                  // nanoseconds; see Stats
+	fullAt        atomic.Pointer[clock.Reading] // when its disk was full the last time; nil: never
 }
 
 // Open connects to a database, and makes its schema, or brings it up to date if it
@@ -213,8 +210,8 @@ func (s *Store) pools() []pool { return []pool{s.readers, s.writers, s.creators,
 func (s *Store) Check(ctx context.Context) error {
 	// True on a standby, too, and without writing.
 	const query = `SELECT current_setting('transaction_read_only')::bool, (extract(epoch FROM clock_timestamp()) * 1000000)::int8`
+	var readOnly bool
 	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		var readOnly bool
 		var micros int64
 		asked := s.clock.Read()
 		if err := conn.QueryRow(ctx, query).Scan(&readOnly, &micros); err != nil {
@@ -224,15 +221,15 @@ func (s *Store) Check(ctx context.Context) error {
 		// the time between at most.
 		middle := asked.Time().Add(s.clock.Read().Since(asked) / 2)
 		s.clockAhead.Store(int64(middle.Sub(time.UnixMicro(micros))))
-		s.readOnly.Store(readOnly)
 		// Behind a pooler, another server may answer on the same connection.
 		return s.history.check(ctx, conn.PgConn())
 	})
+	at := s.fullAt.Load()
 	switch {
 	case err != nil:
-	case s.readOnly.Load():
+	case readOnly:
 		err = &pgconn.PgError{Code: "25006", Message: "it is read-only"}
-	case s.full():
+	case at != nil && s.clock.Read().Since(*at) < fullFor:
 		err = &pgconn.PgError{Code: diskFull, Message: "no space left"}
 	default:
 		err = s.writes.Err()
@@ -240,19 +237,10 @@ func (s *Store) Check(ctx context.Context) error {
 	return translate(explain(err, place(s.readers.Config().ConnConfig)), "check the database")
 }
 
-// full reports whether a write found the disk full a moment ago.
-func (s *Store) full() bool {
-	at := s.fullAt.Load()
-	return at != nil && s.clock.Read().Since(*at) < fullFor
-}
-
 // Stats is the state of a store for metrics.
 type Stats struct {
 	Waiting int    // creates in the queue
 	Shed    uint64 // creates refused so far because too many waited
-	// Readable and Writable say whether the database answered a read when it was
-	// last asked, and took a write.
-	Readable, Writable bool
 	// Connections to the database, and how many of them are in use.
 	Connections, InUse int
 	// ClockAhead is how far this machine's clock was ahead of the database's when that
@@ -262,11 +250,7 @@ type Stats struct {
 
 // Stats returns the state of the store.
 func (s *Store) Stats() Stats {
-	stats := Stats{
-		Waiting: s.group.Waiting(), Shed: s.group.Shed(),
-		Readable: s.reads.Err() == nil, Writable: s.writes.Err() == nil && !s.readOnly.Load() && !s.full(),
-		ClockAhead: time.Duration(s.clockAhead.Load()),
-	}
+	stats := Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed(), ClockAhead: time.Duration(s.clockAhead.Load())}
 	for _, p := range s.pools() {
 		stats.Connections += int(p.Stat().TotalConns())
 		stats.InUse += int(p.Stat().AcquiredConns())
