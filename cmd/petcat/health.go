@@ -214,7 +214,9 @@ code is 1 if one of them is a problem, else 0.`,
 		}
 		var openErr error
 		c.store, openErr = c.openStore(c.ctx(), c.settings, false)
-		_, _ = c.followNode()    // there may be none
+		if _, here := c.nodes(); here > 0 { // at the default address, there may be one on other data
+			_, _ = c.followNode()
+		}
 		host, _ := os.Hostname() // "" if it is unknown
 		st := c.store
 		c.store = nil // the examination closes it
