@@ -24,18 +24,19 @@ type Record struct {
 	Path      string // of the URL, without the query
 	API       bool   // under /v1
 	// Operation is what the request asks for, even if it was refused; "" for no operation.
-	Operation  petcat.OperationID
-	Deprecated bool             // whether the operation is deprecated
-	Account    petcat.AccountID // 0 without a valid key
-	Key        petcat.KeyID
-	Admitted   bool // the request was charged
-	Status     int
-	Code       petcat.Code // "" unless the answer is an error
-	Bytes      int64       // how many bytes of the answer's body were written
-	At         time.Time
-	Duration   time.Duration
-	Address    netip.Addr         // of the client; see clientAddress
-	Decision   ratelimit.Decision // of the limiter, if it was called
+	Operation     petcat.OperationID
+	Deprecated    bool             // whether the operation is deprecated
+	Account       petcat.AccountID // 0 without a valid key
+	Key           petcat.KeyID
+	Admitted      bool // the request was charged
+	Status        int
+	Code          petcat.Code // "" unless the answer is an error
+	Bytes         int64       // how many bytes of the answer's body were written
+	At            time.Time
+	Duration      time.Duration
+	Address       netip.Addr         // of the client; see clientAddress
+	Decision      ratelimit.Decision // of the limiter, if it was called
+	RequestHeader http.Header
 }
 
 // exchange is one request on its way through the chain. It is kept in a pool, which saves a
@@ -97,6 +98,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	*e = exchange{server: s, w: w, r: r, start: s.Clock.Read()}
 	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestID(r)
+	e.RequestHeader = r.Header
 	e.values = make([]string, 0, 6) // a list has no more
 	e.set("X-Request-Id", e.RequestID)
 	if len(r.TransferEncoding) > 0 {

@@ -169,6 +169,9 @@ func (m *Metrics) Read(values map[string]func() float64) {
 	}
 }
 
+// Gatherer returns all metrics, for other protocols.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
+
 // Handler serves the metrics in the formats of Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})

@@ -23,6 +23,7 @@ const (
 // error if something could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.draining.Store(true)
+	n.tellSupervisor(context.WithoutCancel(ctx), "STOPPING=1")
 	timeout := n.Settings.ShutdownTimeout
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()

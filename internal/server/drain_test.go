@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"path/filepath"
@@ -51,4 +52,50 @@ func TestShutdownCutsOff(t *testing.T) {
 	if !strings.Contains(log.String(), "requests were cut off") {
 		t.Errorf("the log is %s", &log)
 	}
+}
+
+// TestSupervisor: systemd hears that the node is ready, that it does not hang, and that it
+// stops.
+func TestSupervisor(t *testing.T) {
+	t.Parallel()
+	address := filepath.Join(t.TempDir(), "notify")
+	socket := must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"}))
+	defer func() { _ = socket.Close() }()
+	heard := make(chan string, 10_000)
+	go func() {
+		for text := make([]byte, 100); ; {
+			length, err := socket.Read(text)
+			if err != nil {
+				return
+			}
+			heard <- string(text[:length])
+		}
+	}()
+	hears := func(want string) {
+		t.Helper()
+		for expired := time.After(30 * time.Second); ; {
+			select {
+			case state := <-heard:
+				if state == want {
+					return
+				}
+			case <-expired:
+				t.Fatalf("%s is not heard", want)
+			}
+		}
+	}
+	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
+	o.Environ = []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=30000"}
+	n := must(Start(t.Context(), o))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- n.Run(ctx, nil) }()
+	for _, state := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
+		hears(state)
+	}
+	stop()
+	if err := errors.Join(<-ended, n.Shutdown(context.WithoutCancel(t.Context()))); err != nil {
+		t.Error(err)
+	}
+	hears("STOPPING=1")
 }

@@ -25,6 +25,7 @@ import (
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
 	"petcat/internal/reference"
+	"petcat/internal/tracing"
 	"petcat/internal/usage"
 )
 
@@ -36,6 +37,9 @@ type Options struct {
 	// Version is shown in the log, the metrics, the console and backups, and Revision in the
 	// metrics.
 	Version, Revision string
+	// Environ has what supervisors (NOTIFY_SOCKET, WATCHDOG_USEC) and OpenTelemetry (OTEL_…)
+	// take from the environment, in the form of [os.Environ].
+	Environ []string
 }
 
 // Node is one running server, wired.
@@ -65,6 +69,7 @@ type Node struct {
 	store       store
 	list        categoryList
 	counters    petcat.QuotaStore // where nodes count together; nil if there can be only one
+	tracing     *tracing.Tracing  // nil without
 	usage       *usage.Meter
 	limiter     *ratelimit.Limiter
 	keyring     *keyring.Keyring
@@ -86,6 +91,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		n.listen, // first: an address that is in use is the most common mistake
 		n.serveAdmin,
 		n.openStore,
+		n.startTracing,
 		n.joinNodes,
 		n.recordUsage, // before any request is admitted
 		n.limitRequests,
@@ -123,6 +129,15 @@ func (n *Node) repeat(wait func() time.Duration, fn func(context.Context)) {
 
 func (n *Node) every(interval time.Duration, fn func(context.Context)) {
 	n.repeat(func() time.Duration { return interval }, fn)
+}
+
+// startTracing sends traces and metrics to a collector, if the environment names one.
+func (n *Node) startTracing(ctx context.Context) (err error) {
+	n.tracing, err = tracing.Start(ctx, tracing.Options{
+		Variable: n.variable, Metrics: n.metrics.Gatherer(), Version: n.Version, Node: n.id, Deployed: string(n.store.Environment()), Logger: n.Log.Logger,
+	})
+	n.onClose(n.tracing.Close)
+	return err
 }
 
 // recordUsage starts to write what requests used. The first write is before any request is
@@ -226,6 +241,8 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 		"listen", n.apiSocket.Addr().String(),
 		"environment", n.store.Environment(), "categories", n.list.Count(), "version", n.Version)
 	n.Log.Flush()
+	n.tellSupervisor(ctx, "READY=1")
+	n.feedWatchdog()
 	for {
 		select {
 		case <-reload:

@@ -17,6 +17,7 @@ func (n *Node) observe(r *httpapi.Record) {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
 		n.history.Count(r.Status, r.Code, r.Duration)
 		n.countUsage(r)
+		n.trace(r)
 	}
 	if r.Deprecated {
 		n.metrics.Deprecated(r.Operation, r.Account)
@@ -48,4 +49,19 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()
 	}
 	return refusal
+}
+
+// trace makes the span of a request, if spans are sent.
+func (n *Node) trace(r *httpapi.Record) {
+	if n.tracing == nil {
+		return
+	}
+	about := map[string]string{"error.type": string(r.Code), "petcat.request_id": r.RequestID}
+	if r.Operation != "" {
+		about["http.request.method"] = r.Method // else the caller may have invented it
+	}
+	if r.Account != 0 {
+		about["petcat.account"] = r.Account.String()
+	}
+	n.tracing.Request(r.RequestHeader, string(r.Operation), r.Status, r.At, r.Duration, about)
 }

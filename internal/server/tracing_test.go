@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	tracev1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestTracing: a collector gets a span of each request, in the trace of its caller, and the
+// metrics.
+func TestTracing(t *testing.T) {
+	bodies := map[string]chan []byte{"/v1/traces": make(chan []byte, 100), "/v1/metrics": make(chan []byte, 100)}
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		bodies[r.URL.Path] <- must(io.ReadAll(r.Body))
+	}))
+	defer collector.Close()
+	// The exporters read the process's environment.
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
+	o.Environ = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}
+	n := must(Start(t.Context(), o))
+	_, secret := newKey(t, n.Accounts())
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, n.PublicURL()+"/v1/categories", strings.NewReader(`{"name":"dog"}`)))
+	r.Header.Set("Authorization", "Bearer "+secret.Reveal())
+	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res := must(client.Do(r))
+	_ = res.Body.Close()
+	n.awaitMetric(t, `petcat_requests_total{code="201",operation="createCategory"}`, 1)
+	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil { // sends what is left
+		t.Error(err)
+	}
+	next := func(path string) []byte {
+		select {
+		case body := <-bodies[path]:
+			return body
+		case <-time.After(30 * time.Second):
+			t.Fatalf("nothing was sent to %s", path)
+			return nil
+		}
+	}
+	var traces tracev1.ExportTraceServiceRequest
+	if err := proto.Unmarshal(next("/v1/traces"), &traces); err != nil {
+		t.Fatal(err)
+	}
+	span := traces.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0]
+	if span.GetName() != "createCategory" || hex.EncodeToString(span.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" ||
+		hex.EncodeToString(span.GetParentSpanId()) != "b7ad6b7169203331" || span.GetEndTimeUnixNano() <= span.GetStartTimeUnixNano() {
+		t.Errorf("the span is %v", span)
+	}
+	if text := traces.String(); !strings.Contains(text, `"petcat"`) || !strings.Contains(text, "201") || strings.Contains(text, secret.Reveal()) {
+		t.Errorf("the traces are %s", text)
+	}
+	var metrics v1.ExportMetricsServiceRequest
+	if err := proto.Unmarshal(next("/v1/metrics"), &metrics); err != nil || !strings.Contains(metrics.String(), "petcat_requests_total") {
+		t.Errorf("the metrics are %v, %s", err, metrics.String())
+	}
+}

@@ -1,0 +1,43 @@
+package tracing_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"petcat/internal/config"
+	"petcat/internal/tracing"
+)
+
+// TestStart: nothing is sent unless the environment asks for it, and what cannot be sent is
+// refused with the variable's name.
+func TestStart(t *testing.T) {
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	for name, c := range map[string]struct {
+		environment map[string]string
+		sends       bool
+		mistake     string
+	}{
+		"nothing":        {nil, false, ""},
+		"all":            {map[string]string{endpoint: "http://127.0.0.1:1"}, true, ""},
+		"traces alone":   {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "otlp"}, true, ""},
+		"disabled":       {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}, false, ""},
+		"none of either": {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, false, ""},
+		"an exporter":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "zipkin"}, false, `OTEL_TRACES_EXPORTER must be otlp or none (got "zipkin")`},
+		"a protocol":     {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"}, false, `OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf (got "grpc")`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := tracing.Start(t.Context(), tracing.Options{
+				Variable: func(name string) string { return c.environment[name] }, Metrics: prometheus.NewRegistry(),
+				Version: "test", Node: "a", Deployed: "production", Logger: slog.New(slog.DiscardHandler),
+			})
+			if mistake, ok := errors.AsType[*config.Error](err); c.mistake != "" && (!ok || mistake.Error() != c.mistake) || c.mistake == "" && err != nil || (got != nil) != c.sends {
+				t.Errorf("%v, %v", got, err)
+			}
+			got.Request(nil, "", 200, time.Time{}, 0, nil)
+		})
+	}
+}
