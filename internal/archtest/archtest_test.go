@@ -97,8 +97,9 @@ func TestPackagesLinkNoneOfWhatTheyMustNotKnow(t *testing.T) {
 	all := packages(t)
 	for name, forbidden := range map[string][]string{
 		module:                {"net", "net/http", "database/sql", "log/slog"},
-		internal + "httpapi":  append([]string{internal + "console", "github.com/prometheus/"}, drivers...),
+		internal + "httpapi":  append([]string{internal + "console", internal + "portal", "github.com/prometheus/"}, drivers...),
 		internal + "console":  append([]string{"github.com/prometheus/"}, drivers...),
+		internal + "portal":   append([]string{internal + "console", "github.com/prometheus/"}, drivers...),
 		internal + "catalog":  append([]string{internal + "httpapi"}, drivers...),
 		internal + "keyring":  append([]string{internal + "httpapi"}, drivers...),
 		internal + "store":    append([]string{"net/http"}, drivers...),

@@ -72,7 +72,9 @@ type Settings struct {
 	// CORSOrigins are the origins whose web pages may use the API, in the form in which
 	// browsers send them; or * alone.
 	CORSOrigins []string
-	Bans        petcat.BanMode
+	// CustomerPages has the API's listener serve the customer's page.
+	CustomerPages bool
+	Bans          petcat.BanMode
 	// MaxStaleness is how old a list may be while the database is unavailable; 0
 	// forbids it.
 	MaxStaleness time.Duration
@@ -241,6 +243,8 @@ func table(s *Settings) []Setting {
 			Usage: "`networks` whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1", More: "Their `X-Request-Id` is, too."},
 		{Flag: "cors-origins", WhenEmpty: "none", set: into(&s.CORSOrigins, listOf(corsOrigin)), must: "origins separated by commas, such as https://app.example.com, or * alone, which allows all",
 			Usage: "`origins` whose web pages may use the API, such as https://app.example.com,http://localhost:3000; * for all"},
+		{Flag: "customer-pages", Default: "false", set: into(&s.CustomerPages, strconv.ParseBool), must: trueOrFalse,
+			Usage: "serve the customer's page, /account, on the API's listener", More: "Without TLS here or an https --public-url, only on localhost. On in `petcat dev`."},
 		{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)},
 			Usage: "`mode` of bans: enforce, shadow (count and report only) or off"},
 		{Flag: "max-staleness", Default: "30s", set: into(&s.MaxStaleness, ParseDuration),

@@ -52,8 +52,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = chain(e)
 }
 
-// document serves the documents. They, and 404, are all that is outside /v1.
+// document serves the customer's pages and the documents. They, and 404, are all that is
+// outside /v1.
 func (s *Server) document(e *exchange) error {
+	if s.Account != nil && (e.Path == "/account" || strings.HasPrefix(e.Path, "/account/")) {
+		e.setOtherLimits()
+		s.Account.ServeHTTP(e, e.r)
+		return nil
+	}
 	h, ok := s.Documents[e.Path]
 	if !ok {
 		// A document whose path ends with a slash serves all paths below it.

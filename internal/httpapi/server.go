@@ -77,6 +77,9 @@ type Options struct {
 	// Documents are the handlers of the paths outside /v1. One whose path ends with a
 	// slash serves all paths below it. Optional.
 	Documents map[string]http.Handler
+	// Account has the customer's pages, at /account and below. They answer all methods.
+	// Optional.
+	Account http.Handler
 	// BodyBytes bounds the memory of all bodies in use that are larger than 4 KiB;
 	// 64 MiB by default. A body that would exceed it is answered 503.
 	BodyBytes int64

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"petcat/internal/keyring"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
+	"petcat/internal/portal"
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
 	"petcat/internal/reference"
@@ -206,17 +208,18 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 
 // serveAPI takes the connections of the API, which wait since the sockets were opened.
 func (n *Node) serveAPI(context.Context) error {
-	url, page := n.PublicURL(), reference.Handler()
+	public, page := n.PublicURL(), reference.Handler()
+	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute)
 	handler := httpapi.New(httpapi.Options{
 		Catalog: n.list, Store: n.store, Pets: n.store, Orders: n.store, Keys: n.store, Keyring: n.keyring, Limiter: n.limiter,
-		Failures: ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
-		Peeks:    ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute),
-		Clock:    n.Clock, Logger: n.Log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
+		Failures: failures, Account: n.customerPages(failures),
+		Peeks: ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute),
+		Clock: n.Clock, Logger: n.Log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
 		PublicURL: n.Settings.PublicURL, TrustedProxies: n.proxies, CORSOrigins: n.Settings.CORSOrigins,
 		Documents: map[string]http.Handler{
-			"/openapi.json": httpapi.NewDocument("application/json", api.JSON(url)),
-			"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(url)),
-			"/openapi.md":   httpapi.NewDocument("text/plain; charset=utf-8", api.Markdown(url)), // so that browsers show it and do not save it
+			"/openapi.json": httpapi.NewDocument("application/json", api.JSON(public)),
+			"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(public)),
+			"/openapi.md":   httpapi.NewDocument("text/plain; charset=utf-8", api.Markdown(public)), // so that browsers show it and do not save it
 			"/docs":         page,
 			"/docs/":        page,
 			"/livez":        http.HandlerFunc(livez),
@@ -231,6 +234,25 @@ func (n *Node) serveAPI(context.Context) error {
 		handler.ServeHTTP(w, r)
 	}))
 	return nil
+}
+
+// customerPages returns the customer's pages; nil if they are not to be served. Cookies of no
+// session count with the failed attempts at the API.
+func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Handler {
+	if !n.Settings.CustomerPages {
+		return nil
+	}
+	public, err := url.Parse(n.PublicURL())
+	if err != nil { // it was checked
+		public = new(url.URL)
+	}
+	return portal.New(portal.Options{
+		Store: n.store, Limiter: n.limiter, Environment: n.store.Environment(), Deployment: n.store.Dataset(),
+		Prefix: public.Path, Secure: n.Settings.TLS() || public.Scheme == "https",
+		Failures: ratelimit.NewBucket[clientnet.Net](n.Clock, portal.FailuresPerMinute), Strangers: strangers,
+		Requests:       ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute),
+		TrustedProxies: n.proxies, Clock: n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
+	})
 }
 
 // Run logs that the node is ready, and serves until ctx ends, which is no error, or

@@ -12,6 +12,7 @@ import (
 	"petcat/internal/console"
 	"petcat/internal/datadir"
 	"petcat/internal/management"
+	"petcat/internal/portal"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
@@ -21,6 +22,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Accounts
 	console.Store
 	management.Store
+	portal.Store
 	petcat.NodeStore
 	petcat.PetStore
 	petcat.OrderStore

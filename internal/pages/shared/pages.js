@@ -157,6 +157,14 @@ document.addEventListener('keydown', (event) => {
     open.querySelector('summary').focus();
   }
 });
+// Somebody who clicks twice sends a form once.
+document.addEventListener('submit', (event) => {
+  if (event.target.dataset.sent) event.preventDefault();
+  else if (event.target.method === 'post') event.target.dataset.sent = 'yes';
+});
+addEventListener('pageshow', () => { // also of a page that the browser has kept
+  for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent;
+});
 document.addEventListener('change', (event) => {
   if (event.target.matches('[data-plan]')) showNumbers(event.target);
 });

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestCustomerPages: they are where the setting asks for them, they take forms, and without TLS
+// other machines are told what is missing.
+func TestCustomerPages(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pages     bool
+		publicURL string
+		get, post int
+	}{
+		"off":            {false, "https://api.example.com", http.StatusNotFound, http.StatusNotFound},
+		"without TLS":    {true, "http://api.example.com", http.StatusForbidden, http.StatusForbidden},
+		"behind a proxy": {true, "https://api.example.com", http.StatusOK, http.StatusForbidden}, // it is no link
+	} {
+		n := startTestNode(t, func(o *Options) { o.Settings.CustomerPages, o.Settings.PublicURL = c.pages, c.publicURL })
+		for method, want := range map[string]int{http.MethodGet: c.get, http.MethodPost: c.post} {
+			r := httptest.NewRequestWithContext(t.Context(), method, "http://api.example.com/account/sign-in", strings.NewReader("token=x"))
+			w := httptest.NewRecorder()
+			n.api.Handler.ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("%s, %s: %d, want %d", name, method, w.Code, want)
+			}
+		}
+	}
+}
