@@ -2,7 +2,6 @@ package petcat
 
 import (
 	"context"
-	"crypto/sha256"
 	"strconv"
 	"strings"
 	"time"
@@ -73,11 +72,6 @@ func (n NewAccount) Name() string { return n.name }
 
 // Subscription returns the account's plan and quota.
 func (n NewAccount) Subscription() Subscription { return n.subscription }
-
-// Fingerprint returns a SHA-256 of what was asked for; see [NewCategory.Fingerprint].
-func (n NewAccount) Fingerprint() [sha256.Size]byte {
-	return fingerprint("createAccount", string(n.subscription.plan)+" "+n.name, n.subscription.quota.PerMinute, n.subscription.quota.PerDay)
-}
 
 // ParseAccountRef reads the name or id of an account that an operator typed. isID reports
 // whether it is an id such as acct_12; anything else is a name.

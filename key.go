@@ -216,16 +216,6 @@ func (n NewKey) Account() AccountID { return n.account }
 // Terms returns what the operator chose for the key.
 func (n NewKey) Terms() KeyTerms { return n.terms }
 
-// Fingerprint returns a SHA-256 of what was asked for, without the secret; see
-// [NewCategory.Fingerprint].
-func (n NewKey) Fingerprint() [sha256.Size]byte {
-	access := int64(0)
-	if n.terms.ReadOnly {
-		access = 1
-	}
-	return fingerprint("createKey", n.terms.Label, int64(n.account), n.terms.ExpiresAt.UnixMilli(), access)
-}
-
 // Hash returns what is stored of the secret.
 func (n NewKey) Hash() KeyHash { return n.generated.Hash }
 

@@ -5,6 +5,7 @@ package management
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,14 +37,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorTokenStore
 	petcat.CustomerStore
 	petcat.PlanRequestStore
-	creator
 	FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error)
-}
-
-// creator creates what an Idempotency-Key names once.
-type creator interface {
-	CreateAccountOnce(ctx context.Context, by petcat.Actor, once petcat.IdempotencyKey, a petcat.NewAccount) (_ petcat.Account, replayed bool, err error)
-	CreateKeyOnce(ctx context.Context, by petcat.Actor, once petcat.IdempotencyKey, k petcat.NewKey) (_ petcat.Key, replayed bool, err error)
 }
 
 // Options for a [Server]. All fields are required unless their comment says otherwise.
@@ -230,13 +224,10 @@ func (c *call) write(value any) {
 	_, _ = c.w.Write(body) // the client has gone
 }
 
-// created makes the answer 201, with where the record is. A replay is one, too.
-func (c *call) created(path string, replayed bool) {
+// created makes the answer 201, with where the record is.
+func (c *call) created(path string) {
 	c.status = http.StatusCreated
 	c.w.Header().Set("Location", base+path)
-	if replayed {
-		c.w.Header().Set("Idempotent-Replayed", "true")
-	}
 }
 
 // read reads the body, a JSON object, into a struct. Unknown members are ignored.
@@ -250,12 +241,28 @@ func (c *call) read(into any) error {
 	return nil
 }
 
-// idempotencyKey returns the key of a request that creates something, "" if it has none.
-func (c *call) idempotencyKey() (petcat.IdempotencyKey, error) {
+// once creates something, or finds what an earlier request with the same Idempotency-Key
+// created, and makes the answer 201.
+func once[T any](c *call, body any, create func(context.Context) (T, error), find func(subject string) (T, error)) (made T, replayed bool, err error) {
+	ctx := c.r.Context()
 	if sent := c.r.Header.Get("Idempotency-Key"); sent != "" {
-		return petcat.ParseIdempotencyKey(sent)
+		key, err := petcat.ParseIdempotencyKey(sent)
+		if err != nil {
+			return made, false, err
+		}
+		text, err := json.Marshal(body)
+		if err != nil {
+			return made, false, err
+		}
+		ctx = petcat.WithOnce(ctx, petcat.Once{By: c.actor(), Key: key, Request: c.r.URL.Path + " " + string(text)})
 	}
-	return "", nil
+	made, err = create(ctx)
+	if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
+		replayed = true
+		c.w.Header().Set("Idempotent-Replayed", "true")
+		made, err = find(repeated.Subject)
+	}
+	return made, replayed, err
 }
 
 // listed reads a page of a list, shows its entries, and links to the next page. read gets the

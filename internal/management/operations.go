@@ -2,6 +2,7 @@ package management
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"maps"
 	"net/http"
@@ -97,15 +98,13 @@ func createAccount(c *call, _ struct{}, body accountJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	once, err := c.idempotencyKey()
+	a, _, err := once(c, body, func(ctx context.Context) (petcat.Account, error) {
+		return c.Store.CreateAccount(ctx, c.actor(), asked)
+	}, func(id string) (petcat.Account, error) { return c.Store.FindAccount(c.r.Context(), id) })
 	if err != nil {
 		return nil, err
 	}
-	a, replayed, err := c.Store.CreateAccountOnce(c.r.Context(), c.actor(), once, asked)
-	if err != nil {
-		return nil, err
-	}
-	c.created("/accounts/"+a.ID.String(), replayed)
+	c.created("/accounts/" + a.ID.String())
 	return showAccount(a), nil
 }
 
@@ -248,8 +247,10 @@ func (c *call) showKey(k petcat.Key, more object) object {
 }
 
 // key finds the key of the path.
-func key(c *call) (petcat.Key, error) {
-	id, err := petcat.ParseKeyID(c.r.PathValue("key"))
+func key(c *call) (petcat.Key, error) { return c.findKey(c.r.PathValue("key")) }
+
+func (c *call) findKey(text string) (petcat.Key, error) {
+	id, err := petcat.ParseKeyID(text)
 	if err != nil {
 		return petcat.Key{}, err
 	}
@@ -293,15 +294,13 @@ func createKey(c *call, a petcat.Account, body newKeyJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	once, err := c.idempotencyKey()
+	k, replayed, err := once(c, body, func(ctx context.Context) (petcat.Key, error) {
+		return c.Store.CreateKey(ctx, c.actor(), asked)
+	}, c.findKey)
 	if err != nil {
 		return nil, err
 	}
-	k, replayed, err := c.Store.CreateKeyOnce(c.r.Context(), c.actor(), once, asked)
-	if err != nil {
-		return nil, err
-	}
-	c.created("/keys/"+k.ID.String(), replayed)
+	c.created("/keys/" + k.ID.String())
 	if replayed {
 		return c.showKey(k, nil), nil
 	}
@@ -390,7 +389,7 @@ func rotateKey(c *call, k petcat.Key, body rotationJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.created("/keys/"+successor.ID.String(), false)
+	c.created("/keys/" + successor.ID.String())
 	return c.showKey(successor, object{"key": generated.Secret.Reveal()}), nil
 }
 

@@ -143,38 +143,3 @@ func (t *Tx) remember(requests []request, created map[int]int64) error {
 	}
 	return execRows(t, insert, replace, rows)
 }
-
-// CreateAccountOnce does what [Store.CreateAccount] does, once for an idempotency key of who
-// does it. A replay returns the account as it is now.
-func (s *Store) CreateAccountOnce(ctx context.Context, by petcat.Actor, key petcat.IdempotencyKey, n petcat.NewAccount) (a petcat.Account, replayed bool, err error) {
-	o, err := s.createOnce(ctx, "create account", managed(by, key, n.Fingerprint()), func(t *Tx) (int64, error) {
-		created, err := t.CreateAccount(by, n)
-		return int64(created.ID), err
-	})
-	if err == nil {
-		a, err = s.FindAccount(ctx, petcat.AccountID(o.id).String())
-	}
-	return a, o.replayed, err
-}
-
-// CreateKeyOnce does what [Store.CreateKey] does, once for an idempotency key of who does it.
-// A replay returns the key as it is now.
-func (s *Store) CreateKeyOnce(ctx context.Context, by petcat.Actor, key petcat.IdempotencyKey, n petcat.NewKey) (k petcat.Key, replayed bool, err error) {
-	o, err := s.createOnce(ctx, "create key", managed(by, key, n.Fingerprint()), func(t *Tx) (int64, error) {
-		created, err := t.createKey(by, n)
-		return int64(created.ID), err
-	})
-	if err == nil {
-		k, err = s.FindKey(ctx, petcat.KeyID(o.id))
-	}
-	return k, o.replayed, err
-}
-
-// managed is a request of the management API. Its key belongs to who sent it, and the account
-// 0 is nobody's.
-func managed(by petcat.Actor, key petcat.IdempotencyKey, fingerprint [sha256.Size]byte) request {
-	if key != "" {
-		key = petcat.IdempotencyKey(string(by) + "\n" + string(key))
-	}
-	return request{scopedKey{key: key}, fingerprint}
-}

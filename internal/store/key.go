@@ -17,21 +17,19 @@ func keyInto(k *petcat.Key) []any {
 
 // CreateKey implements [petcat.KeyStore].
 func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
-	return change(ctx, s, "create key", func(t *Tx) (petcat.Key, error) { return t.createKey(by, n) })
-}
-
-func (t *Tx) createKey(by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
-	if _, err := t.openAccount(n.Account()); err != nil {
-		return petcat.Key{}, err
-	}
-	terms := n.Terms()
-	k, err := t.insertKey(petcat.Key{
-		Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
-	}, n.Hash(), by)
-	if err != nil {
-		return k, err
-	}
-	return k, t.record(by, "key.create", keyDetail(k), k.ID.String())
+	return change(ctx, s, "create key", func(t *Tx) (petcat.Key, error) {
+		if _, err := t.openAccount(n.Account()); err != nil {
+			return petcat.Key{}, err
+		}
+		terms := n.Terms()
+		k, err := t.insertKey(petcat.Key{
+			Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
+		}, n.Hash(), by)
+		if err != nil {
+			return k, err
+		}
+		return k, t.record(by, "key.create", keyDetail(k), k.ID.String())
+	})
 }
 
 func keyDetail(k petcat.Key) detail {
