@@ -16,7 +16,7 @@ func accountInto(a *petcat.Account) []any {
 
 // CreateAccount implements [petcat.AccountStore].
 func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, n petcat.NewAccount) (petcat.Account, error) {
-	return change(ctx, s, "create account", func(t *Tx) (petcat.Account, error) { return t.CreateAccount(by, n) })
+	return change(ctx, s, Work{Doing: "create account"}, func(t *Tx) (petcat.Account, error) { return t.CreateAccount(by, n) })
 }
 
 // CreateAccount does what [Store.CreateAccount] does as a part of the transaction.
@@ -109,7 +109,7 @@ func asciiLower(name string) string {
 // RenameAccount implements [petcat.AccountStore].
 func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID, name petcat.AccountName) (petcat.Account, error) {
 	const update = `UPDATE accounts SET name = ?, revision = ? WHERE id = ?`
-	return change(ctx, s, "rename account", func(t *Tx) (petcat.Account, error) {
+	return change(ctx, s, Work{Doing: "rename account"}, func(t *Tx) (petcat.Account, error) {
 		a, err := t.openAccount(id)
 		if err != nil || a.Name == string(name) {
 			return a, err
@@ -125,7 +125,7 @@ func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.Ac
 
 // ChangeSubscription implements [petcat.AccountStore].
 func (s *Store) ChangeSubscription(ctx context.Context, by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
-	return change(ctx, s, "change subscription", func(t *Tx) (petcat.Account, error) { return t.subscribe(by, id, sub) })
+	return change(ctx, s, Work{Doing: "change subscription"}, func(t *Tx) (petcat.Account, error) { return t.subscribe(by, id, sub) })
 }
 
 func (t *Tx) subscribe(by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
@@ -143,7 +143,8 @@ func (t *Tx) subscribe(by petcat.Actor, id petcat.AccountID, sub petcat.Subscrip
 // CloseAccount implements [petcat.AccountStore].
 func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID) (petcat.Account, error) {
 	const update = `UPDATE accounts SET closed_at = ?, revision = ? WHERE id = ?`
-	return change(ctx, s, "close account", func(t *Tx) (petcat.Account, error) {
+	const decline = `UPDATE plan_requests SET state = 'declined', decided_at = ?, decided_by = ? WHERE account_id = ? AND state = 'pending'`
+	return change(ctx, s, Work{Doing: "close account"}, func(t *Tx) (petcat.Account, error) {
 		a, err := accountByID(t, id)
 		if err != nil || a.Closed() {
 			return a, err
@@ -152,11 +153,7 @@ func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.Acc
 		if err != nil {
 			return a, err
 		}
-		pending, err := one(t, oneColumn[int64], nil, `SELECT id FROM plan_requests WHERE account_id = ? AND state = 'pending'`, int64(id))
-		if err == nil && pending != 0 {
-			_, err = t.decide(by, petcat.PlanRequestID(pending), petcat.PlanRequestDeclined)
-		}
-		if err != nil {
+		if err := t.exec(decline, t.now.UnixMilli(), string(by), int64(id)); err != nil {
 			return a, err
 		}
 		a.ClosedAt = t.now

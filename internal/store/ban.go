@@ -63,7 +63,7 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 
 // LiftBan implements [petcat.BanStore].
 func (s *Store) LiftBan(ctx context.Context, by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
-	return change(ctx, s, "lift ban", func(t *Tx) (petcat.Ban, error) {
+	return change(ctx, s, Work{Doing: "lift ban"}, func(t *Tx) (petcat.Ban, error) {
 		b, err := t.lastBan(key)
 		if err == nil && !b.Active(t.now) {
 			err = notFound("the key %s is not banned now", key)

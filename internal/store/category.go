@@ -26,10 +26,6 @@ func (c *Create) request() request {
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	o := &Create{CreateCategory: c}
-	if c.By != "" {
-		return s.createCategoryBy(ctx, o)
-	}
 	if c.IdempotencyKey == "" && c.Refused != nil {
 		return petcat.CreatedCategory{}, c.Refused
 	}
@@ -38,21 +34,11 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 		return petcat.CreatedCategory{}, err
 	}
 	defer end()
+	o := &Create{CreateCategory: c}
 	if err := s.db.Create(ctx, o); err != nil {
 		return petcat.CreatedCategory{}, callerError(err, "retry it later with the same Idempotency-Key")
 	}
 	return o.Created, nil
-}
-
-// createCategoryBy creates a category for an operator, with an audit entry.
-func (s *Store) createCategoryBy(ctx context.Context, c *Create) (petcat.CreatedCategory, error) {
-	created, err := change(ctx, s, "create category", func(t *Tx) (petcat.CreatedCategory, error) {
-		if err := t.CreateAll([]*Create{c}); err != nil {
-			return petcat.CreatedCategory{}, err
-		}
-		return c.Created, t.record(c.By, "category.create", detail{"name": c.Created.Category.Name}, categorySubject(c.Created.Category.ID))
-	})
-	return created, callerError(err, "look for the category later, then decide")
 }
 
 // categorySubject is the subject of audit entries about a category.
@@ -88,7 +74,7 @@ func (t *Tx) CreateAll(group []*Create) error {
 		default:
 			t.sequences.Category++
 			category := petcat.RevisedCategory{Category: c.New.WithID(t.sequences.Category), Revision: t.revise()}
-			rows = append(rows, []any{int64(category.ID), category.Name, nullable(category.Description), int64(category.Revision), int64(c.Account), t.now.UnixMilli()})
+			rows = append(rows, []any{int64(category.ID), category.Name, category.Description, int64(category.Revision), int64(c.Account), t.now.UnixMilli()})
 			t.changed = append(t.changed, category)
 			c.Created.Category = category.Category
 			created[i], running[requests[i].scopedKey] = int64(category.ID), c.IdempotencyKey != ""
@@ -97,21 +83,20 @@ func (t *Tx) CreateAll(group []*Create) error {
 	if err := execRows(t, insert, ``, rows); err != nil {
 		return err
 	}
-	return t.remember(requests, created)
-}
-
-// nullable returns an optional text as an argument of a statement: nil stands for NULL.
-func nullable(text *string) any {
-	if text == nil {
-		return nil
+	for i, id := range created {
+		if c := group[i]; c.By != "" {
+			if err := t.record(c.By, "category.create", detail{"name": c.New.Name()}, categorySubject(petcat.CategoryID(id))); err != nil {
+				return err
+			}
+		}
 	}
-	return *text
+	return t.remember(requests, created)
 }
 
 // UpdateCategory implements [petcat.CategoryStore].
 func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error) {
 	const update = `UPDATE categories SET name = ?, description = ?, revision = ? WHERE id = ?`
-	after, err := changeFor(ctx, s, Work{"update category", u.Account}, func(t *Tx) (petcat.Category, error) {
+	after, err := change(ctx, s, Work{"update category", u.Account}, func(t *Tx) (petcat.Category, error) {
 		before, err := t.categoryToChange(u.ID, u.Account, u.Expected)
 		if err != nil {
 			return before, err
@@ -121,7 +106,7 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 			return before, nil // without a new revision, so that the ETags of lists stay valid
 		}
 		after.Revision = t.revise()
-		err = t.exec(update, after.Name, nullable(after.Description), int64(after.Revision), int64(after.ID))
+		err = t.exec(update, after.Name, after.Description, int64(after.Revision), int64(after.ID))
 		t.changed = append(t.changed, after)
 		if err == nil && u.By != "" {
 			err = t.record(u.By, "category.update", detail{"from": before.Name, "name": after.Name}, categorySubject(u.ID))

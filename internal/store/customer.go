@@ -10,7 +10,7 @@ import (
 // LinkCustomer implements [petcat.CustomerStore].
 func (s *Store) LinkCustomer(ctx context.Context, by petcat.Actor, account petcat.AccountID, link petcat.TokenHash) (time.Time, error) {
 	const insert = `INSERT INTO customer_links (hash, account_id, ends_at) VALUES (?, ?, ?)`
-	return change(ctx, s, "make a link", func(t *Tx) (time.Time, error) {
+	return change(ctx, s, Work{Doing: "make a link"}, func(t *Tx) (time.Time, error) {
 		if _, err := t.openAccount(account); err != nil {
 			return time.Time{}, err
 		}
@@ -26,7 +26,7 @@ func (s *Store) SignInCustomer(ctx context.Context, link, session petcat.TokenHa
 		use    = `DELETE FROM customer_links WHERE hash = ?`
 		insert = `INSERT INTO customer_sessions (hash, account_id, created_at, seen_at) VALUES (?, ?, ?, ?)`
 	)
-	return change(ctx, s, "sign in", func(t *Tx) (petcat.CustomerSession, error) {
+	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (petcat.CustomerSession, error) {
 		id, err := one(t, oneColumn[int64], petcat.ErrLinkInvalid(), query, link[:], t.now.UnixMilli())
 		if err == nil {
 			err = t.exec(use, link[:])
@@ -54,14 +54,12 @@ func (s *Store) FindCustomer(ctx context.Context, session petcat.TokenHash) (pet
 
 // TouchCustomer implements [petcat.CustomerStore].
 func (s *Store) TouchCustomer(ctx context.Context, session petcat.TokenHash) error {
-	_, err := s.Exec(ctx, "touch session", `UPDATE customer_sessions SET seen_at = ? WHERE hash = ?`, Now(s.clock).UnixMilli(), session[:])
-	return err
+	return s.exec(ctx, "touch session", `UPDATE customer_sessions SET seen_at = ? WHERE hash = ?`, Now(s.clock).UnixMilli(), session[:])
 }
 
 // SignOutCustomer implements [petcat.CustomerStore].
 func (s *Store) SignOutCustomer(ctx context.Context, session petcat.TokenHash) error {
-	_, err := s.Exec(ctx, "sign out", `DELETE FROM customer_sessions WHERE hash = ?`, session[:])
-	return err
+	return s.exec(ctx, "sign out", `DELETE FROM customer_sessions WHERE hash = ?`, session[:])
 }
 
 const selectPlanRequests = `SELECT r.id, r.account_id, a.name, r.plan, r.note, r.state, r.created_at, r.decided_at, r.decided_by
@@ -77,7 +75,7 @@ func planRequestInto(r *petcat.PlanRequest) []any {
 // RequestPlan implements [petcat.PlanRequestStore].
 func (s *Store) RequestPlan(ctx context.Context, n petcat.NewPlanRequest) (petcat.PlanRequest, error) {
 	const insert = `INSERT INTO plan_requests (id, account_id, plan, note, state, created_at, decided_by) VALUES (?, ?, ?, ?, ?, ?, '')`
-	return change(ctx, s, "request plan", func(t *Tx) (petcat.PlanRequest, error) {
+	return change(ctx, s, Work{Doing: "request plan"}, func(t *Tx) (petcat.PlanRequest, error) {
 		a, err := t.openAccount(n.Account())
 		if err == nil && a.Plan == n.Plan() && a.Plan != petcat.Enterprise {
 			err = invalid("the account is on the %s plan already", a.Plan)
@@ -114,7 +112,7 @@ func (s *Store) PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]
 
 // ApprovePlanRequest implements [petcat.PlanRequestStore].
 func (s *Store) ApprovePlanRequest(ctx context.Context, by petcat.Actor, id petcat.PlanRequestID, perMinute, perDay int64) (petcat.PlanRequest, error) {
-	return change(ctx, s, "approve plan request", func(t *Tx) (petcat.PlanRequest, error) {
+	return change(ctx, s, Work{Doing: "approve plan request"}, func(t *Tx) (petcat.PlanRequest, error) {
 		r, err := t.decide(by, id, petcat.PlanRequestApproved)
 		if err != nil {
 			return r, err
@@ -129,7 +127,7 @@ func (s *Store) ApprovePlanRequest(ctx context.Context, by petcat.Actor, id petc
 
 // DeclinePlanRequest implements [petcat.PlanRequestStore].
 func (s *Store) DeclinePlanRequest(ctx context.Context, by petcat.Actor, id petcat.PlanRequestID) (petcat.PlanRequest, error) {
-	return change(ctx, s, "decline plan request", func(t *Tx) (petcat.PlanRequest, error) {
+	return change(ctx, s, Work{Doing: "decline plan request"}, func(t *Tx) (petcat.PlanRequest, error) {
 		return t.decide(by, id, petcat.PlanRequestDeclined)
 	})
 }

@@ -16,7 +16,7 @@ import (
 type Scan func(into ...any) error
 
 // Conn runs statements on a database, in a transaction or each by itself. Placeholders are
-// question marks. Arguments are int64, string, bool, int, []byte or nil.
+// question marks. Arguments are int64, string, *string, bool, int, []byte or nil.
 type Conn interface {
 	// Exec runs a statement that returns no rows, and returns how many rows it changed.
 	Exec(query string, args ...any) (changed int64, err error)

@@ -38,10 +38,6 @@ func errInProgress() error {
 	return petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
 }
 
-func errKeyReused() error {
-	return petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
-}
-
 // once is what became of a create: the id of what it or, replayed, an earlier request with
 // its idempotency key created.
 type once struct {
@@ -57,7 +53,7 @@ func (s *Store) createOnce(ctx context.Context, doing string, r request, create 
 		return once{}, err
 	}
 	defer end()
-	o, err := changeFor(ctx, s, Work{doing, r.account}, func(t *Tx) (once, error) {
+	o, err := change(ctx, s, Work{doing, r.account}, func(t *Tx) (once, error) {
 		earlier, err := t.recall([]request{r})
 		if err != nil || earlier[0].known {
 			return once{earlier[0].id, true}, cmp.Or(err, earlier[0].conflict)
@@ -120,7 +116,7 @@ func (t *Tx) recall(requests []request) ([]earlier, error) {
 		var fingerprint hash
 		err := scan(&e.id, &fingerprint)
 		if e.known = true; fingerprint != requests[i].fingerprint {
-			e.conflict = errKeyReused()
+			e.conflict = petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
 		}
 		return err
 	}, query, rows)

@@ -17,7 +17,7 @@ func keyInto(k *petcat.Key) []any {
 
 // CreateKey implements [petcat.KeyStore].
 func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error) {
-	return change(ctx, s, "create key", func(t *Tx) (petcat.Key, error) {
+	return change(ctx, s, Work{Doing: "create key"}, func(t *Tx) (petcat.Key, error) {
 		if _, err := t.openAccount(n.Account()); err != nil {
 			return petcat.Key{}, err
 		}
@@ -116,7 +116,7 @@ func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, e
 
 // RotateKey implements [petcat.KeyStore].
 func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
-	return change(ctx, s, "rotate key", func(t *Tx) (petcat.Key, error) {
+	return change(ctx, s, Work{Doing: "rotate key"}, func(t *Tx) (petcat.Key, error) {
 		old, err := keyByID(t, r.Key())
 		if err != nil {
 			return old, err
@@ -155,7 +155,7 @@ func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat
 
 // EditKey implements [petcat.KeyStore].
 func (s *Store) EditKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, e petcat.KeyEdit) (petcat.Key, error) {
-	return change(ctx, s, "edit key", func(t *Tx) (petcat.Key, error) {
+	return change(ctx, s, Work{Doing: "edit key"}, func(t *Tx) (petcat.Key, error) {
 		before, err := keyByID(t, id)
 		if err != nil {
 			return before, err
@@ -170,7 +170,7 @@ func (s *Store) EditKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, e
 
 // ChangeKey implements [petcat.KeyStore].
 func (s *Store) ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
-	return change(ctx, s, "change key", func(t *Tx) (petcat.Key, error) { return t.changeKey(by, id, action) })
+	return change(ctx, s, Work{Doing: "change key"}, func(t *Tx) (petcat.Key, error) { return t.changeKey(by, id, action) })
 }
 
 func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {

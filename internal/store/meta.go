@@ -60,8 +60,7 @@ const setNote = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name)
 
 // SetNote changes a note.
 func (s *Store) SetNote(ctx context.Context, name, text string) error {
-	_, err := s.Exec(ctx, "change the note "+name, setNote, name, text)
-	return err
+	return s.exec(ctx, "change the note "+name, setNote, name, text)
 }
 
 // logLevelNote is the name of the note that holds a [logLevel].

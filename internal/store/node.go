@@ -22,10 +22,13 @@ func (d Dialect) age() string { return `abs(` + d.Now + ` - seen_at)` }
 
 // RunningNodes reads the running nodes by their labels.
 func RunningNodes(c Conn, d Dialect) ([]petcat.Node, error) {
-	query := `SELECT id, label, version, host, admin_url, console_url, state, since_at, drained FROM nodes WHERE ` + d.age() + ` <= ? ORDER BY label`
-	return all(c, func(n *petcat.Node) []any {
-		return []any{&n.ID, &n.Label, &n.Version, &n.Host, &n.AdminURL, &n.ConsoleURL, &n.State, (*moment)(&n.Since), &n.Drained}
-	}, query, nodeSilence.Milliseconds())
+	return all(c, nodeInto, runningNodes+d.age()+` <= ? ORDER BY label`, nodeSilence.Milliseconds())
+}
+
+const runningNodes = `SELECT id, label, version, host, admin_url, console_url, state, since_at, drained FROM nodes WHERE `
+
+func nodeInto(n *petcat.Node) []any {
+	return []any{&n.ID, &n.Label, &n.Version, &n.Host, &n.AdminURL, &n.ConsoleURL, &n.State, (*moment)(&n.Since), &n.Drained}
 }
 
 // Nodes implements [petcat.NodeStore].
@@ -34,15 +37,8 @@ func (s *Store) Nodes(ctx context.Context) ([]petcat.Node, error) {
 }
 
 // Beat implements [petcat.NodeStore]. It changes rows only when something is due.
-func (s *Store) Beat(ctx context.Context, n petcat.Node) (nodes []petcat.Node, err error) {
-	err = s.db.Write(ctx, "record that this node runs", func(c Conn) error {
-		nodes, err = s.beat(c, n)
-		return err
-	})
-	if err != nil {
-		return nil, err // the transaction may still run, and write to nodes
-	}
-	return nodes, nil
+func (s *Store) Beat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
+	return write(ctx, s, "record that this node runs", func(c Conn) ([]petcat.Node, error) { return s.beat(c, n) })
 }
 
 func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
@@ -82,8 +78,7 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 
 // Leave implements [petcat.NodeStore].
 func (s *Store) Leave(ctx context.Context, id string) error {
-	_, err := s.Exec(ctx, "leave the nodes", `DELETE FROM nodes WHERE id = ?`, id)
-	return err
+	return s.exec(ctx, "leave the nodes", `DELETE FROM nodes WHERE id = ?`, id)
 }
 
 // DrainNode implements [petcat.NodeStore].
@@ -93,17 +88,11 @@ func (s *Store) DrainNode(ctx context.Context, by petcat.Actor, label string, dr
 		action = "node.drain"
 	}
 	return s.Change(ctx, "drain a node", func(t *Tx) error {
-		nodes, err := RunningNodes(t, s.dialect)
-		if err != nil {
+		missing := notFound("no running node is called %q", label)
+		n, err := one(t, nodeInto, missing, runningNodes+`label = ? AND `+s.dialect.age()+` <= ?`, label, nodeSilence.Milliseconds())
+		if err != nil || n.Drained == drained {
 			return err
 		}
-		i := slices.IndexFunc(nodes, func(n petcat.Node) bool { return n.Label == label })
-		if i < 0 {
-			return notFound("no running node is called %q", label)
-		}
-		if nodes[i].Drained == drained {
-			return nil
-		}
-		return t.write(entry{by, action, "node " + label, nil}, `UPDATE nodes SET drained = ? WHERE id = ?`, drained, nodes[i].ID)
+		return t.write(entry{by, action, "node " + label, nil}, `UPDATE nodes SET drained = ? WHERE id = ?`, drained, n.ID)
 	})
 }

@@ -15,7 +15,7 @@ func operatorInto(o *petcat.Operator) []any {
 // CreateOperator implements [petcat.OperatorStore].
 func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.NewOperator, link petcat.TokenHash) (petcat.Operator, error) {
 	const insert = `INSERT INTO operators (name, role, created_at, link_hash, link_ends_at) VALUES (?, ?, ?, ?, ?)`
-	return change(ctx, s, "create operator", func(t *Tx) (petcat.Operator, error) {
+	return change(ctx, s, Work{Doing: "create operator"}, func(t *Tx) (petcat.Operator, error) {
 		o, err := one(t, operatorInto, nil, operatorByName, string(n.Name()))
 		if err == nil && o.Name != "" {
 			err = invalid("there is an operator %s already; choose another name, or remove that one first", string(n.Name()))
@@ -32,7 +32,7 @@ func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.Ne
 // LinkOperator implements [petcat.OperatorStore].
 func (s *Store) LinkOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName, link petcat.TokenHash) (petcat.Operator, error) {
 	const update = `UPDATE operators SET link_hash = ?, link_ends_at = ? WHERE name = ?`
-	return change(ctx, s, "make a link", func(t *Tx) (petcat.Operator, error) {
+	return change(ctx, s, Work{Doing: "make a link"}, func(t *Tx) (petcat.Operator, error) {
 		o, err := one(t, operatorInto, noOperator(name), operatorByName, string(name))
 		if err != nil {
 			return o, err
@@ -82,7 +82,7 @@ func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (pet
 		use    = `UPDATE operators SET link_hash = NULL, link_ends_at = NULL WHERE name = ?`
 		insert = `INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
 	)
-	return change(ctx, s, "sign in", func(t *Tx) (petcat.Session, error) {
+	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (petcat.Session, error) {
 		o, err := one(t, operatorInto, petcat.ErrLinkInvalid(), query, link[:])
 		if err == nil && !t.now.Before(o.LinkEndsAt) {
 			err = petcat.ErrLinkInvalid()
@@ -118,19 +118,17 @@ func sessionInto(s *petcat.Session) []any {
 // TouchSession implements [petcat.SessionStore].
 func (s *Store) TouchSession(ctx context.Context, session petcat.TokenHash) error {
 	const update = `UPDATE operator_sessions SET seen_at = ? WHERE hash = ?`
-	_, err := s.Exec(ctx, "touch session", update, Now(s.clock).UnixMilli(), session[:])
-	return err
+	return s.exec(ctx, "touch session", update, Now(s.clock).UnixMilli(), session[:])
 }
 
 // SignOut implements [petcat.SessionStore].
 func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
-	_, err := s.Exec(ctx, "sign out", `DELETE FROM operator_sessions WHERE hash = ?`, session[:])
-	return err
+	return s.exec(ctx, "sign out", `DELETE FROM operator_sessions WHERE hash = ?`, session[:])
 }
 
 // SignOutEverywhere implements [petcat.SessionStore].
 func (s *Store) SignOutEverywhere(ctx context.Context, by petcat.Actor, name petcat.OperatorName) (int64, error) {
-	return change(ctx, s, "sign out everywhere", func(t *Tx) (int64, error) {
+	return change(ctx, s, Work{Doing: "sign out everywhere"}, func(t *Tx) (int64, error) {
 		ended, err := t.endSessions(name)
 		if err != nil {
 			return 0, err
@@ -158,7 +156,7 @@ const (
 // CreateToken implements [petcat.OperatorTokenStore].
 func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, n petcat.NewOperatorToken, token petcat.TokenHash) (petcat.OperatorToken, error) {
 	const insert = `INSERT INTO operator_tokens (id, hash, name, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`
-	return change(ctx, s, "create token", func(t *Tx) (petcat.OperatorToken, error) {
+	return change(ctx, s, Work{Doing: "create token"}, func(t *Tx) (petcat.OperatorToken, error) {
 		o, err := one(t, tokenInto, nil, liveToken, string(n.Name()))
 		if err == nil && o.State(t.now) == petcat.KeyExpired { // its name is free
 			err = t.exec(revokeToken, t.now.UnixMilli(), int64(o.ID))
@@ -193,7 +191,7 @@ func (s *Store) FindToken(ctx context.Context, token petcat.TokenHash) (petcat.O
 
 // RevokeToken implements [petcat.OperatorTokenStore].
 func (s *Store) RevokeToken(ctx context.Context, by petcat.Actor, name petcat.OperatorName) (petcat.OperatorToken, error) {
-	return change(ctx, s, "revoke token", func(t *Tx) (petcat.OperatorToken, error) {
+	return change(ctx, s, Work{Doing: "revoke token"}, func(t *Tx) (petcat.OperatorToken, error) {
 		o, err := one(t, tokenInto, notFound("there is no token %s that was not revoked", string(name)), liveToken, string(name))
 		if err != nil {
 			return o, err

@@ -74,20 +74,33 @@ func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
 	return err
 }
 
-// change runs an operator's fn in a transaction, and returns its result after the commit.
-func change[T any](ctx context.Context, s *Store, doing string, fn func(*Tx) (T, error)) (T, error) {
-	return changeFor(ctx, s, Work{Doing: doing}, fn)
+// change runs fn in a transaction that holds the counter's row, and returns its result after
+// the commit.
+func change[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (v T, err error) {
+	return result(func(v *T) error {
+		return s.change(ctx, w, func(t *Tx) (err error) {
+			*v, err = fn(t)
+			return err
+		})
+	})
 }
 
-// changeFor is change with the account whose request it is.
-func changeFor[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
-	var v, none T
-	err := s.change(ctx, w, func(t *Tx) (err error) {
-		v, err = fn(t)
-		return err
+// write runs fn in a transaction that does not hold the counter's row, and returns its result
+// after the commit.
+func write[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
+	return result(func(v *T) error {
+		return s.db.Write(ctx, doing, func(c Conn) (err error) {
+			*v, err = fn(c)
+			return err
+		})
 	})
-	if err != nil {
-		return none, err // fn may still run, and write to v
+}
+
+// result returns what a transaction sets. After an error it may still run, and set it.
+func result[T any](transact func(*T) error) (T, error) {
+	var v, none T
+	if err := transact(&v); err != nil {
+		return none, err
 	}
 	return v, nil
 }
@@ -129,15 +142,13 @@ func each[T any](ctx context.Context, s *Store, doing string, into columns[T], f
 // Exec commits one statement without holding the counter's row, and returns how many rows it
 // changed.
 func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
-	var n int64
-	err = s.db.Write(ctx, doing, func(c Conn) (err error) {
-		n, err = c.Exec(query, args...)
-		return err
-	})
-	if err != nil {
-		return 0, err // the transaction may still run, and write to n
-	}
-	return n, nil
+	return write(ctx, s, doing, func(c Conn) (int64, error) { return c.Exec(query, args...) })
+}
+
+// exec is Exec for who does not ask how many.
+func (s *Store) exec(ctx context.Context, doing, query string, args ...any) error {
+	_, err := s.Exec(ctx, doing, query, args...)
+	return err
 }
 
 // Now returns the time of the wall clock in whole milliseconds, as it is stored.

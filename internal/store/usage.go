@@ -30,7 +30,11 @@ type counted struct {
 }
 
 func countedInto(c *counted) []any {
-	return []any{&c.hour, &c.account, &c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
+	return append([]any{&c.hour, &c.account}, countsInto(&c.UsageCounts)...)
+}
+
+func countsInto(c *petcat.UsageCounts) []any {
+	return []any{&c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
 }
 
 // AddUsage implements [petcat.UsageStore]. It does not hold the counter's row, which
@@ -70,8 +74,7 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) error {
 	const note = `UPDATE usage_nodes SET killed_at = ? WHERE NOT ended AND killed_at IS NULL AND seen_at <= ?`
 	now := Now(s.clock)
-	_, err := s.Exec(ctx, "look for nodes that were killed", note, now.UnixMilli(), now.Add(-silence).UnixMilli())
-	return err
+	return s.exec(ctx, "look for nodes that were killed", note, now.UnixMilli(), now.Add(-silence).UnixMilli())
 }
 
 const (
@@ -155,7 +158,7 @@ func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.Ac
 		JOIN accounts AS a ON a.id = u.account_id GROUP BY u.account_id, a.name HAVING ` + sum(by) + ` > 0
 		ORDER BY ` + sum(by) + ` DESC, u.account_id LIMIT ?`
 	into := func(u *petcat.AccountUsage) []any {
-		return []any{(*int64)(&u.Account), &u.Name, &u.Requests, &u.MinuteRefused, &u.DayRefused, &u.BanRefused, &u.KeyRefused, &u.Failed, &u.Bytes}
+		return append([]any{(*int64)(&u.Account), &u.Name}, countsInto(&u.UsageCounts)...)
 	}
 	return list(ctx, s, "compare accounts", into, query, ceilHours(q.From, 1), ceilHours(q.To, 1),
 		ceilHours(q.From, hoursPerDay)/hoursPerDay, ceilHours(q.To, hoursPerDay)/hoursPerDay, q.Limit)
@@ -170,15 +173,15 @@ func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
 
 // foldHours moves some hours that are older than [petcat.UsageHours] into days, and returns
 // how many. Any node may do it, and several at once.
-func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
+func (s *Store) foldHours(ctx context.Context) (int, error) {
 	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
 		RETURNING hour, account_id, ` + usageColumns
 	const add = `INSERT INTO usage_days AS u (day, account_id, ` + usageColumns + `) VALUES`
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
-	err = s.db.Write(ctx, "fold old hours of the usage history", func(c Conn) error {
+	return write(ctx, s, "fold old hours of the usage history", func(c Conn) (int, error) {
 		hours, err := all(c, countedInto, take, before, s.dialect.CleanRows)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		type day struct{ day, account int64 }
 		days := make(map[day]petcat.UsageCounts)
@@ -191,13 +194,8 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 		for _, d := range slices.SortedFunc(maps.Keys(days), func(a, b day) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.account, b.account)) }) {
 			rows = append(rows, usageRow(days[d], d.day, d.account))
 		}
-		folded = len(hours)
-		return execRows(c, add, ` ON CONFLICT (day, account_id)`+addCounts, rows)
+		return len(hours), execRows(c, add, ` ON CONFLICT (day, account_id)`+addCounts, rows)
 	})
-	if err != nil {
-		return 0, err // the transaction may still run, and write to folded
-	}
-	return folded, nil
 }
 
 // KeyUses implements [petcat.UsageStore].
