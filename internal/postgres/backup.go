@@ -18,16 +18,16 @@ const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE nam
 
 // during runs fn in a transaction that writes nothing and may take long.
 func (s *Store) during(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
-	err := run(ctx, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) error {
+	err := try(ctx, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) (begun bool, err error) {
 		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 		if _, err := tx.Exec(ctx, unlimited); err != nil {
-			return err
+			return true, err
 		}
-		return fn(ctx, tx)
+		return true, fn(ctx, tx)
 	})
 	return because(ctx, err)
 }

@@ -45,58 +45,56 @@ func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) erro
 
 // Each gives the database its time for each row; how long row takes does not matter.
 func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
-	rows := 0
-	err := twice(ctx, e.s.readers, func() (mayRepeat bool, err error) {
-		watched, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		patience := e.s.patience.read
-		timer := time.AfterFunc(patience, func() { cancel(errNoAnswer) })
-		defer timer.Stop()
-		err = run(watched, e.s.reads, e.s.readers, func(ctx context.Context, c *pgx.Conn) error {
-			return e.s.conn(ctx, c).Query(func(scan store.Scan) error {
-				timer.Stop()
-				defer timer.Reset(patience)
-				rows++
-				return row(scan)
-			}, query, args...)
-		})
-		return rows == 0 && !errors.Is(err, errNoAnswer), err
-	})
-	return translate(err, doing)
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := e.s.patience.read
+	timer := time.AfterFunc(patience, func() { cancel(errNoAnswer) })
+	defer timer.Stop()
+	return translate(try(watched, e.s.reads, e.s.readers, func(ctx context.Context, c *pgx.Conn) (answered bool, err error) {
+		err = e.s.conn(ctx, c).Query(func(scan store.Scan) error {
+			timer.Stop()
+			defer timer.Reset(patience)
+			answered = true
+			return row(scan)
+		}, query, args...)
+		return answered, err
+	}), doing)
 }
 
 func (s *Store) read(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, s.patience.read, errNoAnswer)
 	defer cancel()
-	return twice(limited, s.readers, func() (mayRepeat bool, err error) {
-		return true, run(limited, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) error {
-			// The driver closes the connection of a caller who goes away in the middle,
-			// and a new one costs the server more than the rest of the read.
-			ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.patience.read, errNoAnswer)
-			defer cancel()
-			return fn(ctx, c)
-		})
+	return try(limited, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) (answered bool, err error) {
+		// The driver closes the connection of a caller who goes away in the middle,
+		// and a new one costs the server more than the rest of the read.
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.patience.read, errNoAnswer)
+		defer cancel()
+		return false, fn(ctx, c)
 	})
 }
 
-// twice repeats a call whose connection turns out to be broken: the others of that age are
-// as well, after the server was restarted, so they are given up.
-func twice(ctx context.Context, p pool, call func() (mayRepeat bool, err error)) error {
-	mayRepeat, err := call()
-	if mayRepeat && severityOf(err) == lost && ctx.Err() == nil {
+// try runs fn with a connection, and once more if that turns out to be broken and fn says that
+// nothing was answered. Then the others of that age are broken, too, after the server was
+// restarted, so they are given up.
+func try(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) error {
+	answered, err := once(ctx, b, p, fn)
+	if !answered && severityOf(err) == lost && ctx.Err() == nil {
 		p.Reset()
-		_, err = call()
+		_, err = once(ctx, b, p, fn)
 	}
 	return err
 }
 
-// run runs fn with a connection if the breaker lets it through, and tells the breaker how it
+// once runs fn with a connection if the breaker lets it through, and tells the breaker how it
 // ended. ctx is the caller's.
-func run(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Context, *pgx.Conn) error) error {
+func once(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) (answered bool, err error) {
 	if err := b.Enter(); err != nil {
-		return &connError{err, unreachable}
+		return false, &connError{err, unreachable}
 	}
-	err := p.with(ctx, fn)
+	err = p.with(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		answered, err = fn(ctx, c)
+		return err
+	})
 	switch severity := severityOf(err); {
 	case errors.Is(err, errNoRoom):
 		b.Unknown() // those who use the connections will know
@@ -111,7 +109,7 @@ func run(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Contex
 	default:
 		b.Answered()
 	}
-	return err
+	return answered, err
 }
 
 // transact runs fn in a transaction, which holds the counter's row from its begin if that is
@@ -121,13 +119,8 @@ func run(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Contex
 func (s *Store) transact(ctx context.Context, p pool, counter bool, fn func(*store.Tx) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.patience.write, errNoAnswer)
 	defer cancel()
-	err := twice(ctx, p, func() (mayRepeat bool, err error) {
-		begun := false
-		err = run(ctx, s.writes, p, func(ctx context.Context, c *pgx.Conn) (err error) {
-			begun, err = s.transaction(ctx, c, counter, fn)
-			return err
-		})
-		return !begun, err
+	err := try(ctx, s.writes, p, func(ctx context.Context, c *pgx.Conn) (begun bool, err error) {
+		return s.transaction(ctx, c, counter, fn)
 	})
 	if sqlState(err) == diskFull {
 		now := s.clock.Read()
