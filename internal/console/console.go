@@ -27,7 +27,6 @@ import (
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
-	"petcat/internal/history"
 	"petcat/internal/pages"
 	"petcat/internal/ratelimit"
 )
@@ -71,10 +70,10 @@ type Options struct {
 	// consoles on one host would end each other's sessions.
 	Deployment string
 	Node       string // the id of this node
-	// Parts, Nodes and History report the present state.
+	// Parts and Nodes report the present state.
 	Parts    func() []Part
 	Nodes    func() []petcat.Node
-	History  func(Span) []history.Step
+	History  *History
 	Settings []Setting
 	// Secure says that browsers reach the console over TLS. Without TLS, the console must
 	// be on the loopback.

@@ -24,7 +24,6 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
-	"petcat/internal/history"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"
 )
@@ -45,7 +44,7 @@ type service struct {
 	url     string
 	log     *lockedBuffer
 	limiter *ratelimit.Limiter
-	steps   []history.Step
+	history *History
 	parts   []Part
 }
 
@@ -69,7 +68,7 @@ func (b *lockedBuffer) String() string {
 // start starts a console; change may replace parts of the options.
 func start(t *testing.T, change ...func(*Options)) *service {
 	t.Helper()
-	s := &service{t: t, clock: clock.NewManual(noon), log: new(lockedBuffer), parts: []Part{{Name: "store"}, {Name: "limiter"}}}
+	s := &service{t: t, clock: clock.NewManual(noon), log: new(lockedBuffer), history: NewHistory(noon), parts: []Part{{Name: "store"}, {Name: "limiter"}}}
 	dir, err := datadir.Open(t.TempDir())
 	must(t, err)
 	var list *catalog.Catalog
@@ -92,7 +91,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Nodes: func() []petcat.Node {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: noon}}
 		},
-		History:  func(Span) []history.Step { return s.steps },
+		History:  s.history,
 		Settings: []Setting{{"--bans", "PETCAT_BANS", "shadow", "flag --bans"}},
 		OwnName:  func(host string) bool { return host == "127.0.0.1" || host == "console.example.com" },
 		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, FailuresPerMinute),

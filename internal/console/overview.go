@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"petcat"
-	"petcat/internal/history"
 	"petcat/internal/pages"
 )
 
@@ -39,7 +38,7 @@ type chart struct {
 	Latency  [][]*float64 `json:"latency"`  // milliseconds: P50, P99
 }
 
-func newChart(steps []history.Step) chart {
+func newChart(steps []Step) chart {
 	c := chart{Requests: make([][]*float64, 5), Reasons: make([][]*float64, 1+len(Refusals())), Latency: make([][]*float64, 3)}
 	// There is a gap where nothing is known, and in the latency where there was no request.
 	add := func(columns [][]*float64, at time.Time, known bool, values ...float64) {
@@ -68,7 +67,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // charts answers with what the charts show.
 func charts(x *exchange) error {
-	return pages.WriteJSON(x.w, newChart(x.History(x.span())))
+	return pages.WriteJSON(x.w, newChart(x.History.Last(x.span())))
 }
 
 func (x *exchange) span() Span {
@@ -124,7 +123,7 @@ const pieces = 60
 
 func overview(x *exchange) error {
 	span := x.span()
-	steps := x.History(span)
+	steps := x.History.Last(span)
 	v := overviewView{Span: span, Ready: true, Bans: unknown, Categories: unknown + " categories", Nodes: len(x.Nodes()), Total: total(steps), Reasons: reasons(steps)}
 	for _, part := range x.Parts() {
 		v.Parts = append(v.Parts, past(part, steps))
@@ -144,7 +143,7 @@ func overview(x *exchange) error {
 }
 
 // total adds the steps up.
-func total(steps []history.Step) (t totals) {
+func total(steps []Step) (t totals) {
 	for _, s := range steps {
 		t.Requests += s.Good + s.Refused + s.Faulty + s.Failed
 		t.Refused, t.Faulty, t.Failed = t.Refused+s.Refused, t.Faulty+s.Faulty, t.Failed+s.Failed
@@ -174,7 +173,7 @@ func latency(d time.Duration) string {
 }
 
 // reasons counts the refusals by reason, in the order of [Refusals].
-func reasons(steps []history.Step) (all []reasonView) {
+func reasons(steps []Step) (all []reasonView) {
 	counts, sum := map[petcat.Code]int64{}, int64(0)
 	for _, s := range steps {
 		for code, n := range s.Reasons {
@@ -191,7 +190,7 @@ func reasons(steps []history.Step) (all []reasonView) {
 }
 
 // past returns how a part was, in as many pieces as a strip has.
-func past(part Part, steps []history.Step) partView {
+func past(part Part, steps []Step) partView {
 	v := partView{Part: part}
 	healthy, known := 0, 0
 	for i := range pieces {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/history"
 )
 
 func TestAccounts(t *testing.T) {
@@ -212,18 +211,21 @@ func TestOverview(t *testing.T) {
 	b.post("categories", "name", "Dogs").want(http.StatusSeeOther)
 	b.get("").want(http.StatusOK, "<small>1 category</small>")
 	s.parts[0].Problem = "the database does not respond"
-	for i := range 360 {
-		step := history.Step{End: noon.Add(time.Duration(i) * 10 * time.Second)}
-		if i >= 180 {
-			step.Took, step.Good, step.P50, step.P99 = 10*time.Second, 25, 2*time.Millisecond, 30*time.Millisecond
+	for i := range 180 {
+		var unhealthy []string
+		for range 24 {
+			s.history.Count(http.StatusOK, "", 2*time.Millisecond)
 		}
-		if i >= 270 {
-			step.Unhealthy = []string{"store"}
-			step.Refused, step.Reasons = 3, map[petcat.Code]int64{petcat.CodeKeyBanned: 2, petcat.CodeInvalidAPIKey: 1}
+		s.history.Count(http.StatusOK, "", 30*time.Millisecond)
+		if i >= 90 {
+			unhealthy = []string{"store"}
+			s.history.Count(http.StatusTooManyRequests, petcat.CodeKeyBanned, 0)
+			s.history.Count(http.StatusTooManyRequests, petcat.CodeKeyBanned, 0)
+			s.history.Count(http.StatusUnauthorized, petcat.CodeInvalidAPIKey, 0)
 		}
-		s.steps = append(s.steps, step)
+		s.history.Take(noon.Add(time.Duration(i+1)*StepLength), unhealthy)
 	}
 	b.get("").want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
-		"<strong>270</strong>", "2.00 ms", "99 % below 30 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
+		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
 	b.get("history.json?span=hour").want(http.StatusOK, "2.5", "0.3")
 }

@@ -18,7 +18,6 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/config"
 	"petcat/internal/console"
-	"petcat/internal/history"
 	"petcat/internal/httpapi"
 	"petcat/internal/management"
 	"petcat/internal/pages"
@@ -53,8 +52,8 @@ func (n *Node) serveAdmin(context.Context) error {
 
 // serveConsole adds the console, and starts to record what its charts show.
 func (n *Node) serveConsole(context.Context) error {
-	n.history = history.New(n.Clock.Read().Time())
-	n.every(history.StepLength, func(context.Context) {
+	n.history = console.NewHistory(n.Clock.Read().Time())
+	n.every(console.StepLength, func(context.Context) {
 		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().problems)))
 	})
 	var settings []console.Setting
@@ -63,12 +62,7 @@ func (n *Node) serveConsole(context.Context) error {
 	}
 	operators := console.New(console.Options{
 		Store: n.store, List: n.list, Limiter: n.limiter, Environment: n.store.Environment(), Version: n.Version, Deployment: n.store.Dataset(),
-		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: func(span console.Span) []history.Step {
-			if span == console.Day {
-				return n.history.Last(288, 30) // by 5 min
-			}
-			return n.history.Last(360, 1) // an hour by 10 s
-		},
+		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
 		Settings: settings, Secure: strings.HasPrefix(n.ConsoleURL(), "https://"), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, console.FailuresPerMinute),
 		TrustedProxies: n.proxies,

@@ -18,7 +18,7 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/config"
-	"petcat/internal/history"
+	"petcat/internal/console"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
 	"petcat/internal/logging"
@@ -75,7 +75,7 @@ type Node struct {
 	usage       *usage.Meter
 	limiter     *ratelimit.Limiter
 	keyring     *keyring.Keyring
-	history     *history.History
+	history     *console.History
 	api         *http.Server
 }
 

@@ -1,6 +1,4 @@
-// Package history keeps what a node did within a day, step by step, in memory, so that the
-// console can show it without a collector of metrics.
-package history
+package console
 
 import (
 	"net/http"
@@ -87,15 +85,16 @@ func buckets() []time.Duration {
 	return []time.Duration{ms / 10, ms / 4, ms / 2, ms, 5 * ms / 2, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, 1000 * ms, 2500 * ms}
 }
 
-// History is what happened within a day. Use [New]. It is safe for concurrent use.
+// History keeps what this node did within a day, step by step, in memory, so that the console
+// can show it without a collector of metrics. Use [NewHistory]. It is safe for concurrent use.
 type History struct {
 	mu    sync.Mutex
 	open  Step   // guarded by mu: the step that is under way; End is its beginning
 	steps []Step // guarded by mu, the oldest first
 }
 
-// New returns a history that begins now.
-func New(now time.Time) *History { return &History{open: newStep(now)} }
+// NewHistory returns a history that begins now.
+func NewHistory(now time.Time) *History { return &History{open: newStep(now)} }
 
 // Count counts an answered request. Code is "" unless the answer is an error.
 func (h *History) Count(status int, code petcat.Code, took time.Duration) {
@@ -115,9 +114,13 @@ func (h *History) Take(now time.Time, unhealthy []string) {
 	h.steps = h.steps[max(0, len(h.steps)-maxSteps):]
 }
 
-// Last returns so many steps, the oldest first, each of so many short ones. Those from before
-// the history began took no time.
-func (h *History) Last(count, length int) []Step {
+// Last returns the steps of a span, the oldest first: an hour by 10 s, a day by 5 min. Those from
+// before the history began took no time.
+func (h *History) Last(span Span) []Step {
+	count, length := 360, 1
+	if span == Day {
+		count, length = 288, 30
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	long := make([]Step, count)
