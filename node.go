@@ -12,8 +12,8 @@ type Node struct {
 	Version string // of the program
 	Host    string // the name of its machine
 	// AdminURL is where its machine reaches its admin listener, ConsoleURL where browsers find
-	// its console; both without a slash at the end.
-	AdminURL, ConsoleURL string
+	// its console, PublicURL where clients find the API; without a slash at the end.
+	AdminURL, ConsoleURL, PublicURL string
 	State                string // as in /readyz
 	Since                time.Time
 	// Drained says that an operator wants the node to get no requests.

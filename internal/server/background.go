@@ -46,7 +46,7 @@ func (n *Node) beat(ctx context.Context) {
 	r, _ := n.readiness()
 	host, _ := os.Hostname() // "" if it is unknown
 	nodes, err := n.store.Beat(ctx, petcat.Node{
-		ID: n.id, Label: n.Settings.Label(), Version: n.Version, Host: host, AdminURL: n.AdminURL(), ConsoleURL: n.ConsoleURL(), State: r.Status, Drained: was.Drained,
+		ID: n.id, Label: n.Settings.Label(), Version: n.Version, Host: host, AdminURL: n.AdminURL(), ConsoleURL: n.ConsoleURL(), PublicURL: n.PublicURL(), State: r.Status, Drained: was.Drained,
 	})
 	if err != nil {
 		return // the feed of the keyring logs that the database is unavailable

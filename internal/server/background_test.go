@@ -72,7 +72,7 @@ func TestLabelChanges(t *testing.T) {
 	s := &shared{}
 	l := must(listenOn(t.Context(), "admin-listen", "127.0.0.1:0"))
 	_ = l.Close()
-	n := &Node{Options: testOptions(t, "", io.Discard), id: "a", metrics: metrics.New("test", ""), store: s, adminSocket: &limitedListener{TCPListener: l}}
+	n := &Node{Options: testOptions(t, "", io.Discard), id: "a", metrics: metrics.New("test", ""), store: s, apiSocket: &limitedListener{TCPListener: l}, adminSocket: &limitedListener{TCPListener: l}}
 	n.Settings.NodeName = "web"
 	n.nodes.Store(&[]petcat.Node{})
 	for _, label := range []string{"web-2", "web"} {

@@ -25,10 +25,10 @@ func RunningNodes(c Conn, d Dialect) ([]petcat.Node, error) {
 	return all(c, nodeInto, runningNodes+d.age()+` <= ? ORDER BY label`, nodeSilence.Milliseconds())
 }
 
-const runningNodes = `SELECT id, label, version, host, admin_url, console_url, state, since_at, drained FROM nodes WHERE `
+const runningNodes = `SELECT id, label, version, host, admin_url, console_url, public_url, state, since_at, drained FROM nodes WHERE `
 
 func nodeInto(n *petcat.Node) []any {
-	return []any{&n.ID, &n.Label, &n.Version, &n.Host, &n.AdminURL, &n.ConsoleURL, &n.State, (*moment)(&n.Since), &n.Drained}
+	return []any{&n.ID, &n.Label, &n.Version, &n.Host, &n.AdminURL, &n.ConsoleURL, &n.PublicURL, &n.State, (*moment)(&n.Since), &n.Drained}
 }
 
 // Nodes implements [petcat.NodeStore].
@@ -46,7 +46,7 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 	forget := `DELETE FROM nodes WHERE id <> ? AND ` + age + ` > ?`
 	update := `UPDATE nodes SET since_at = CASE state WHEN ? THEN since_at ELSE ` + now + ` END, state = ?, seen_at = ` + now + ` WHERE id = ? AND (state <> ? OR ` + age + ` >= ?)`
 	rename := `UPDATE nodes SET label = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = ?)`
-	insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
+	insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, public_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
 	for _, due := range []struct {
 		query string
 		args  []any
@@ -65,7 +65,7 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 	}
 	label := n.Label
 	for next := 2; ; next++ {
-		added, err := c.Exec(insert, n.ID, label, n.Version, n.Host, n.AdminURL, n.ConsoleURL, n.State, n.Drained)
+		added, err := c.Exec(insert, n.ID, label, n.Version, n.Host, n.AdminURL, n.ConsoleURL, n.PublicURL, n.State, n.Drained)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ func testRunningNodes(t *testing.T, open Open) {
 	other := f.another(t)
 	beat := func(s Store, id, label, state string) []petcat.Node {
 		t.Helper()
-		all, err := s.Beat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", State: state})
+		all, err := s.Beat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", PublicURL: "https://p", State: state})
 		return must(t, all, err)
 	}
 	want := func(what string, got []petcat.Node, labels ...string) {
@@ -44,7 +44,7 @@ func testRunningNodes(t *testing.T, open Open) {
 	before := beat(f.Store, "a", "web", "starting")[1]
 	after := beat(f.Store, "a", "web", "ready")[1]
 	wantEqual(t, "the version", "1.2.3", after.Version)
-	wantEqual(t, "where it is", []string{"h", "http://a", "https://c"}, []string{after.Host, after.AdminURL, after.ConsoleURL})
+	wantEqual(t, "where it is", []string{"h", "http://a", "https://c", "https://p"}, []string{after.Host, after.AdminURL, after.ConsoleURL, after.PublicURL})
 	wantEqual(t, "the state", "ready", after.State)
 	if d := after.Since.Sub(before.Since); d < 10*time.Second {
 		t.Errorf("the state changed %s after the one before, want 10 s at least", d)

@@ -143,6 +143,7 @@ CREATE TABLE nodes (
 	host        text COLLATE "C" NOT NULL, -- the name of its machine
 	admin_url   text COLLATE "C" NOT NULL, -- for its machine
 	console_url text COLLATE "C" NOT NULL, -- for browsers
+	public_url  text COLLATE "C" NOT NULL, -- for clients of the API
 	state       text COLLATE "C" NOT NULL,
 	since_at    bigint NOT NULL, -- of the state
 	drained     boolean NOT NULL,

@@ -139,6 +139,7 @@ CREATE TABLE nodes (
 	host        TEXT NOT NULL, -- the name of its machine
 	admin_url   TEXT NOT NULL, -- for its machine
 	console_url TEXT NOT NULL, -- for browsers
+	public_url  TEXT NOT NULL, -- for clients of the API
 	state       TEXT NOT NULL,
 	since_at    INTEGER NOT NULL, -- of the state
 	drained     INTEGER NOT NULL,
