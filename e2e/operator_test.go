@@ -172,6 +172,9 @@ func TestOperatorLooks(t *testing.T) {
 		if link := petcat(t, place, "operator", "create", "ada", "--role", "admin"); !strings.Contains(link, "\n"+n.admin+"/console/sign-in#") {
 			t.Errorf("the link is not to the node at %s: %s", n.admin, link)
 		}
+		if link := petcat(t, place, "account", "link", "acme"); !strings.Contains(link, "\n"+n.api+"/account/sign-in#") {
+			t.Errorf("the link is not to the node at %s: %s", n.api, link)
+		}
 		if o := run(t, placed(place, "doctor")...); !strings.Contains(o.stdout, "it is ready") {
 			t.Errorf("doctor does not say that the node is ready: %+v", o)
 		}

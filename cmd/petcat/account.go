@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/config"
+	"petcat/internal/portal"
 )
 
 func (p *program) accountCommand() *cobra.Command {
@@ -44,6 +46,13 @@ on a plan, and its keys share its quotas. ACCOUNT is an account's name or its id
 		p.managing(&cobra.Command{Use: "show ACCOUNT", Short: "Show an account and its keys"}, withAccount(showAccount)),
 		p.managing(&cobra.Command{Use: "rename ACCOUNT NAME", Short: "Give an account another name"}, withAccount(renameAccount)),
 		setPlan, closing,
+		p.managing(&cobra.Command{
+			Use:   "link ACCOUNT",
+			Short: "Print a link to the customer's page of an account",
+			Long: `Print a link to the customer's page of an account, which nodes serve with
+--customer-pages. The link signs a browser in once, within 15 minutes. It begins with
+--public-url, or with the address of the API of a node that runs.`,
+		}, withAccount(linkAccount), append(listeners(), "public-url")...),
 		p.managing(&cobra.Command{
 			Use:   "refusals ACCOUNT",
 			Short: "Show the requests of an account that were refused or failed lately",
@@ -162,6 +171,24 @@ func closeAccount(c *call, a petcat.Account) error {
 	}
 	a, err := c.CloseAccount(c.ctx(), actor(), a.ID)
 	return c.done(err, accountRecord(a), "%s is closed, and its keys are revoked.", accountTitle(a))
+}
+
+func linkAccount(c *call, a petcat.Account) error {
+	base := c.urlOf(c.settings.PublicURL, "--listen", func(n petcat.Node) string { return n.PublicURL })
+	token, err := petcat.GenerateToken(c.random)
+	if err != nil {
+		return err
+	}
+	link := portal.Link(cmp.Or(base, config.LocalURL(c.settings.Listen, c.settings.TLS())), token.Secret)
+	return c.showOnce(func() (secretive, error) {
+		end, err := c.LinkCustomer(c.ctx(), actor(), a.ID, token.Hash)
+		return secretive{
+			record:   record{{"account", a.ID}, {"url", link}, {"ends_at", end}},
+			sentence: fmt.Sprintf("This link signs a browser in once to the page of %s, until %s:", accountTitle(a), timestamp(end)),
+			secret:   link,
+			undo:     func() error { return nil }, // nobody can use it
+		}, err
+	})
 }
 
 func listRefusals(c *call, a petcat.Account) error {

@@ -13,6 +13,7 @@ import (
 	neturl "net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,11 @@ import (
 // healthTimeout is how long a node may take to answer. Its state is in memory, so a node
 // that takes longer is not healthy.
 const healthTimeout = 2 * time.Second
+
+// listeners are the settings of the listeners, which are checked together.
+func listeners() []string {
+	return []string{"listen", "admin-listen", "admin-allow-plaintext", "tls-cert", "tls-key"}
+}
 
 // isGiven reports whether a setting has not its default.
 func isGiven(settings config.Settings, flag string) bool {
@@ -47,6 +53,21 @@ func (c *call) nodes() (nodes []petcat.Node, here int) {
 		}
 	}
 	return nodes, here
+}
+
+// urlOf returns where browsers find what nodes serve: the URL that was set, that of a node on
+// this machine, or that of another node by TLS; "" if there is none, or the listener was given.
+func (c *call) urlOf(set, listener string, of func(petcat.Node) string) string {
+	if set != "" || isGiven(c.settings, listener) {
+		return set
+	}
+	nodes, here := c.nodes()
+	for i, n := range nodes {
+		if url := of(n); i < here || strings.HasPrefix(url, "https://") {
+			return url
+		}
+	}
+	return ""
 }
 
 // adminURL returns where the node on this machine answers operators: what --admin-listen says,
@@ -134,8 +155,7 @@ func (p *program) healthCommand() *cobra.Command {
 if it is ready or degraded (it serves requests, but something that it depends on is
 unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 	}
-	// The settings of the listeners are checked together.
-	registerFlags(cmd, "listen", "admin-listen", "admin-allow-plaintext", "tls-cert", "tls-key")
+	registerFlags(cmd, listeners()...)
 	return p.printing(cmd, func(c *call) error {
 		settings, err := c.loadSettings(c.cmd)
 		if err != nil {

@@ -11,8 +11,6 @@ import (
 )
 
 func (p *program) operatorCommand() *cobra.Command {
-	// The settings of the listeners are checked together.
-	listeners := []string{"listen", "admin-listen", "admin-allow-plaintext", "console-url", "tls-cert", "tls-key"}
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
 		Short: "Create an operator, and print a link to sign in with",
@@ -22,7 +20,7 @@ minutes. It begins with the address of the console of a node that runs, or with
 machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,
-	}, createOperator, listeners...)
+	}, createOperator, append(listeners(), "console-url")...)
 	roleFlag(create)
 	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator, and end their sessions at once"}, removeOperator)
 	yesFlag(remove)
@@ -40,7 +38,7 @@ servers apply changes at once.`,
 			Short: "Print another link for an operator to sign in with",
 			Long: `Print another link for an operator to sign in with. It replaces one that was not used
 yet. Sessions that are open stay open.`,
-		}, linkOperator, listeners...),
+		}, linkOperator, append(listeners(), "console-url")...),
 		p.managing(&cobra.Command{Use: "list", Short: "List the operators, and how many sessions each has open"}, listOperators),
 		remove,
 		p.tokenCommand(),
@@ -175,17 +173,11 @@ func (c *call) showLink(give func(petcat.TokenHash) (petcat.Operator, error), un
 	})
 }
 
-// consoleURL returns where browsers find the console: as the flags say, as a node says that
-// runs here or has an address for everybody, or at the default address.
+// consoleURL returns where browsers find the console.
 func (c *call) consoleURL() (string, error) {
-	nodes, here := c.nodes()
-	for i, n := range nodes {
-		if (i < here || n.ConsoleURL != n.AdminURL) && !isGiven(c.settings, "--admin-listen") && c.settings.ConsoleURL == "" {
-			return n.ConsoleURL, nil
-		}
-	}
-	if c.settings.ConsoleURL != "" {
-		return c.settings.ConsoleURL, nil
+	url := c.urlOf(c.settings.ConsoleURL, "--admin-listen", func(n petcat.Node) string { return n.ConsoleURL })
+	if url != "" {
+		return url, nil
 	}
 	return c.settings.AdminURL()
 }

@@ -18,6 +18,7 @@ import (
 	"petcat"
 	"petcat/internal/console"
 	"petcat/internal/logging"
+	"petcat/internal/portal"
 	"petcat/internal/server"
 )
 
@@ -32,21 +33,22 @@ terminal; elsewhere it rereads the TLS certificate, and the service goes on.
 
 If there is no deployment where --data or --database points, serve creates one, for
 the environment that --environment names, except with --init=false.`,
-	}, func(*call, *server.Node) error { return nil })
+	}, func(c *call) error { return c.serve(func(*server.Node) error { return nil }) })
 }
 
-// serving completes a command that runs the service. When the node is ready, it calls ready.
-func (p *program) serving(cmd *cobra.Command, ready func(*call, *server.Node) error) *cobra.Command {
+// serving completes a command that runs the service, with its settings.
+func (p *program) serving(cmd *cobra.Command, run func(*call) error) *cobra.Command {
 	registerFlags(cmd)
 	return p.command(cmd, func(c *call) (err error) {
 		if c.settings, err = c.loadSettings(cmd); err != nil {
 			return err
 		}
-		return c.serve(func(n *server.Node) error { return ready(c, n) })
+		return run(c)
 	})
 }
 
-// serve runs the service until a signal comes, or the node cannot go on.
+// serve runs the service until a signal comes, or the node cannot go on. When the node is
+// ready, serve calls ready.
 func (c *call) serve(ready func(*server.Node) error) error {
 	outliveReaders()
 	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
@@ -107,9 +109,12 @@ func (p *program) devCommand() *cobra.Command {
 		Long: `Run the service to try it out: like petcat serve, with an account named dev on
 the Free plan and a key for it, and an operator named dev for the console. The key is
 created once, stored in the data directory, readable only by this user, and printed at
-each start with example requests and a link to the console. Do not use it in production:
-create accounts, keys and operators there yourself.`,
-	}, (*call).welcome)
+each start with example requests and links to the customer's page and the console. Do not
+use it in production: create accounts, keys and operators there yourself.`,
+	}, func(c *call) error {
+		c.settings.CustomerPages = c.settings.CustomerPages || !isGiven(c.settings, "--customer-pages")
+		return c.serve(c.welcome)
+	})
 }
 
 // welcome prints the URLs, the key, a link to the console and example requests.
@@ -118,11 +123,10 @@ func (c *call) welcome(n *server.Node) error {
 	if err != nil {
 		return err
 	}
-	link, err := c.devLink(n)
+	customer, operator, err := c.devLinks(n)
 	if err != nil {
 		return err
 	}
-	base := n.PublicURL()
 	_, err = fmt.Fprintf(c.stdout, `
 petcat is ready at %[1]s/v1
 
@@ -138,29 +142,36 @@ Try it:
        -d '{"name":"dog","description":"Loyal, and always hungry"}' %[1]s/v1/categories
 
   Reference  %[1]s/docs
-  Console    %[6]s
-             (a link that signs you in once, within 15 minutes)
+  Your page  %[6]s
+  Console    %[7]s
+             (links that sign you in once, within 15 minutes)
   Metrics    %[5]s/metrics
 
 Stop it with Ctrl-C.
 
-`, base, key.Reveal(), devAccount, filepath.Join(c.settings.Data, devKeyFile), n.AdminURL(), link)
+`, n.PublicURL(), key.Reveal(), devAccount, filepath.Join(c.settings.Data, devKeyFile), n.AdminURL(), customer, operator)
 	return err
 }
 
-// devLink returns a link to the console for the operator devAccount, whom it creates if
-// needed.
-func (c *call) devLink(n *server.Node) (string, error) {
-	token, err := petcat.GenerateToken(c.random)
+// devLinks returns links to the customer's page of devAccount, and to the console for the
+// operator of that name, whom it creates if needed.
+func (c *call) devLinks(n *server.Node) (customer, operator string, err error) {
+	forCustomer, err := petcat.GenerateToken(c.random)
+	forOperator, otherErr := petcat.GenerateToken(c.random)
 	dev, devErr := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
-	if err = errors.Join(err, devErr); err != nil {
-		return "", err
+	account, accountErr := n.Accounts().FindAccount(c.ctx(), devAccount)
+	if err = errors.Join(err, otherErr, devErr, accountErr); err != nil {
+		return "", "", err
 	}
-	_, err = n.Operators().LinkOperator(c.ctx(), actor(), dev.Name(), token.Hash)
+	_, err = n.Accounts().LinkCustomer(c.ctx(), actor(), account.ID, forCustomer.Hash)
+	if err != nil {
+		return "", "", err
+	}
+	_, err = n.Accounts().LinkOperator(c.ctx(), actor(), dev.Name(), forOperator.Hash)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
-		_, err = n.Operators().CreateOperator(c.ctx(), actor(), dev, token.Hash)
+		_, err = n.Accounts().CreateOperator(c.ctx(), actor(), dev, forOperator.Hash)
 	}
-	return console.SignInLink(n.ConsoleURL(), token.Secret), err
+	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }
 
 // devKey returns the key in the file if it still works, else a new one, which it writes into

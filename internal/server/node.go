@@ -303,11 +303,8 @@ func (n *Node) AdminURL() string {
 // admin listener can be reached from this machine.
 func (n *Node) ConsoleURL() string { return cmp.Or(n.Settings.ConsoleURL, n.AdminURL()) }
 
-// Accounts returns the accounts and keys that the node serves.
+// Accounts returns the accounts and keys that the node serves, and those who may use its pages.
 func (n *Node) Accounts() Accounts { return n.store }
-
-// Operators returns those who may use the node's console.
-func (n *Node) Operators() petcat.OperatorStore { return n.store }
 
 // Identify returns the error with which a request with this key would be refused before the
 // limits are considered, such as that the key is revoked.

@@ -45,10 +45,12 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Close() error
 }
 
-// Accounts are the accounts and keys of a deployment.
+// Accounts are the accounts, keys, customers and operators of a deployment.
 type Accounts interface {
 	petcat.AccountStore
 	petcat.KeyStore
+	petcat.CustomerStore
+	petcat.OperatorStore
 	// Environment returns the environment that the data belongs to.
 	Environment() petcat.Environment
 }
