@@ -208,67 +208,69 @@ func into[T any](to *T, parse func(string) (T, error)) func(string) error {
 // asGiven returns the value.
 func asGiven[T ~string](value string) (T, error) { return T(value), nil }
 
+// row completes a line of the table.
+func row(s Setting, usage, more string) Setting {
+	s.Env, s.Usage, s.More = "PETCAT_"+strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_")), usage, more
+	if last := len(s.Choices) - 1; last > 0 {
+		s.must = strings.Join(s.Choices[:last], ", ") + " or " + s.Choices[last]
+	}
+	return s
+}
+
 // Table returns every setting, in the order of the documentation.
 func Table() []Setting { return table(&Settings{}) }
 
 // table returns the settings, which store their values in s.
 func table(s *Settings) []Setting {
 	const aListener = "an address such as :8080, 127.0.0.1:8080 or [::1]:8080"
-	all := []Setting{
-		{Flag: "data", Default: "./data", set: into(&s.Data, asGiven[string]),
-			Usage: "`directory` of the data", More: "It is created with mode 0700, its files with 0600. Files that root creates there belong to the directory's owner."},
-		{Flag: "database", Default: sqliteDatabase, Secret: true, set: into(&s.Database, database),
-			Usage: "`place` of accounts, keys and categories: sqlite, which is the file in the data directory, or postgres://…", More: "Several nodes can share a PostgreSQL database."},
-		{Flag: "init", Default: "true", set: into(&s.Init, strconv.ParseBool), must: trueOrFalse,
-			Usage: "create a new deployment if there is none; with false, petcat init has to", More: "Set `false` once there is data: then a disk that is not mounted, or a wrong name, makes no empty deployment."},
-		{Flag: "listen", Default: ":8080", set: into(&s.Listen, address), must: aListener,
-			Usage: "`address` of the API", More: "It also serves the OpenAPI document and the reference page."},
-		{Flag: "admin-listen", Default: "127.0.0.1:8081", set: into(&s.AdminListen, address), must: aListener,
-			Usage: "`address` of the console, metrics and health"},
-		{Flag: "admin-allow-plaintext", Default: "false", set: into(&s.AdminAllowPlaintext, strconv.ParseBool), must: trueOrFalse,
-			Usage: "allow an admin address that other machines can reach without TLS"},
-		{Flag: "console-url", WhenEmpty: "from the admin listener", set: into(&s.ConsoleURL, consoleURL), must: "an https URL without a path, such as https://console.example.com, or an http URL of a loopback address",
-			Usage: "`URL` of the console in browsers, if it is behind a proxy", More: "It has no path."},
-		{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, asGiven[petcat.Environment]), Choices: []string{string(petcat.Production), string(petcat.Staging)},
-			Usage: "`environment` of the data: production or staging", More: "Data and keys belong to one environment."},
-		{Flag: "node-name", WhenEmpty: "the host's name", set: into(&s.NodeName, nodeName), must: "1 to 63 letters, digits, dots, dashes or underscores",
-			Usage: "`name` of this node for people: in the log, the metrics and petcat node list", More: "A second running node of that name gets `-2`."},
-		{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, publicURL), must: "an http or https URL without user, query, fragment and /v1 at the end, such as https://api.example.com",
-			Usage: "`URL` that clients use, without /v1", More: "It goes into the OpenAPI document."},
-		{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, asGiven[string]),
-			Usage: "PEM `file` of the certificate chain; reread when it changes"},
-		{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, asGiven[string]),
-			Usage: "PEM `file` of the certificate's key; reread when it changes"},
-		{Flag: "trusted-proxies", WhenEmpty: "none", set: into(&s.TrustedProxies, listOf(network)), must: "networks or addresses separated by commas, such as 10.0.0.0/8,::1",
-			Usage: "`networks` whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1", More: "Their `X-Request-Id` is, too."},
-		{Flag: "cors-origins", WhenEmpty: "none", set: into(&s.CORSOrigins, listOf(corsOrigin)), must: "origins separated by commas, such as https://app.example.com, or * alone, which allows all",
-			Usage: "`origins` whose web pages may use the API, such as https://app.example.com,http://localhost:3000; * for all"},
-		{Flag: "customer-pages", Default: "false", set: into(&s.CustomerPages, strconv.ParseBool), must: trueOrFalse,
-			Usage: "serve the customer's page, /account, on the API's listener", More: "Without TLS here or an https --public-url, only on localhost. On in `petcat dev`."},
-		{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)},
-			Usage: "`mode` of bans: enforce, shadow (count and report only) or off"},
-		{Flag: "max-staleness", Default: "30s", set: into(&s.MaxStaleness, ParseDuration),
-			Usage: "`age` that a list may have while the database is unavailable; 0 forbids it", More: "With SQLite, lists are never stale."},
-		{Flag: "shutdown-timeout", Default: "20s", set: into(&s.ShutdownTimeout, ParseDuration),
-			Usage: "`time` that requests in flight get to finish"},
-		{Flag: "backup-every", WhenEmpty: "off", set: into(&s.BackupEvery, ParseDuration),
-			Usage: "`time` from one scheduled backup to the next, such as 24h; 0 makes none"},
-		{Flag: "backup-keep", Default: "7", set: into(&s.BackupKeep, atLeastOne), must: "a number from 1",
-			Usage: "`number` of scheduled backups that are kept"},
-		{Flag: "backup-dir", WhenEmpty: "backups in the data directory", set: into(&s.BackupDir, asGiven[string]),
-			Usage: "`directory` of the scheduled backups", More: "It is created with mode 0700, the files with 0600."},
-		{Flag: "backup-command", WhenEmpty: "none", set: into(&s.BackupCommand, asGiven[string]),
-			Usage: "`program` that gets the path of each scheduled backup, to copy it to another machine", More: "While it fails, no backup counts, and none is removed."},
-		{Flag: "log-level", Default: "info", set: into(&s.LogLevel, ParseLogLevel), Choices: []string{"debug", "info", "warn", "error"},
-			Usage: "least `level` that is logged: debug, info, warn or error", More: "The access log is `info`. `petcat log-level` sets another level for a time."},
-		{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, asGiven[string]), Choices: []string{"text", "json"},
-			Usage: "`form` of the log: text or json"},
+	return []Setting{
+		row(Setting{Flag: "data", Default: "./data", set: into(&s.Data, asGiven[string])},
+			"`directory` of the data", "It is created with mode 0700, its files with 0600. Files that root creates there belong to the directory's owner."),
+		row(Setting{Flag: "database", Default: sqliteDatabase, Secret: true, set: into(&s.Database, database)},
+			"`place` of accounts, keys and categories: sqlite, which is the file in the data directory, or postgres://…", "Several nodes can share a PostgreSQL database."),
+		row(Setting{Flag: "init", Default: "true", set: into(&s.Init, strconv.ParseBool), must: trueOrFalse},
+			"create a new deployment if there is none; with false, petcat init has to", "Set `false` once there is data: then a disk that is not mounted, or a wrong name, makes no empty deployment."),
+		row(Setting{Flag: "listen", Default: ":8080", set: into(&s.Listen, address), must: aListener},
+			"`address` of the API", "It also serves the OpenAPI document and the reference page."),
+		row(Setting{Flag: "admin-listen", Default: "127.0.0.1:8081", set: into(&s.AdminListen, address), must: aListener},
+			"`address` of the console, metrics and health", ""),
+		row(Setting{Flag: "admin-allow-plaintext", Default: "false", set: into(&s.AdminAllowPlaintext, strconv.ParseBool), must: trueOrFalse},
+			"allow an admin address that other machines can reach without TLS", ""),
+		row(Setting{Flag: "console-url", WhenEmpty: "from the admin listener", set: into(&s.ConsoleURL, consoleURL), must: "an https URL without a path, such as https://console.example.com, or an http URL of a loopback address"},
+			"`URL` of the console in browsers, if it is behind a proxy", "It has no path."),
+		row(Setting{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, asGiven[petcat.Environment]), Choices: []string{string(petcat.Production), string(petcat.Staging)}},
+			"`environment` of the data: production or staging", "Data and keys belong to one environment."),
+		row(Setting{Flag: "node-name", WhenEmpty: "the host's name", set: into(&s.NodeName, nodeName), must: "1 to 63 letters, digits, dots, dashes or underscores"},
+			"`name` of this node for people: in the log, the metrics and petcat node list", "A second running node of that name gets `-2`."),
+		row(Setting{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, publicURL), must: "an http or https URL without user, query, fragment and /v1 at the end, such as https://api.example.com"},
+			"`URL` that clients use, without /v1", "It goes into the OpenAPI document."),
+		row(Setting{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, asGiven[string])},
+			"PEM `file` of the certificate chain; reread when it changes", ""),
+		row(Setting{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, asGiven[string])},
+			"PEM `file` of the certificate's key; reread when it changes", ""),
+		row(Setting{Flag: "trusted-proxies", WhenEmpty: "none", set: into(&s.TrustedProxies, listOf(network)), must: "networks or addresses separated by commas, such as 10.0.0.0/8,::1"},
+			"`networks` whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1", "Their `X-Request-Id` is, too."),
+		row(Setting{Flag: "cors-origins", WhenEmpty: "none", set: into(&s.CORSOrigins, listOf(corsOrigin)), must: "origins separated by commas, such as https://app.example.com, or * alone, which allows all"},
+			"`origins` whose web pages may use the API, such as https://app.example.com,http://localhost:3000; * for all", ""),
+		row(Setting{Flag: "customer-pages", Default: "false", set: into(&s.CustomerPages, strconv.ParseBool), must: trueOrFalse},
+			"serve the customer's page, /account, on the API's listener", "Without TLS here or an https --public-url, only on localhost. On in `petcat dev`."),
+		row(Setting{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)}},
+			"`mode` of bans: enforce, shadow (count and report only) or off", ""),
+		row(Setting{Flag: "max-staleness", Default: "30s", set: into(&s.MaxStaleness, ParseDuration)},
+			"`age` that a list may have while the database is unavailable; 0 forbids it", "With SQLite, lists are never stale."),
+		row(Setting{Flag: "shutdown-timeout", Default: "20s", set: into(&s.ShutdownTimeout, ParseDuration)},
+			"`time` that requests in flight get to finish", ""),
+		row(Setting{Flag: "backup-every", WhenEmpty: "off", set: into(&s.BackupEvery, ParseDuration)},
+			"`time` from one scheduled backup to the next, such as 24h; 0 makes none", ""),
+		row(Setting{Flag: "backup-keep", Default: "7", set: into(&s.BackupKeep, atLeastOne), must: "a number from 1"},
+			"`number` of scheduled backups that are kept", ""),
+		row(Setting{Flag: "backup-dir", WhenEmpty: "backups in the data directory", set: into(&s.BackupDir, asGiven[string])},
+			"`directory` of the scheduled backups", "It is created with mode 0700, the files with 0600."),
+		row(Setting{Flag: "backup-command", WhenEmpty: "none", set: into(&s.BackupCommand, asGiven[string])},
+			"`program` that gets the path of each scheduled backup, to copy it to another machine", "While it fails, no backup counts, and none is removed."),
+		row(Setting{Flag: "log-level", Default: "info", set: into(&s.LogLevel, ParseLogLevel), Choices: []string{"debug", "info", "warn", "error"}},
+			"least `level` that is logged: debug, info, warn or error", "The access log is `info`. `petcat log-level` sets another level for a time."),
+		row(Setting{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, asGiven[string]), Choices: []string{"text", "json"}},
+			"`form` of the log: text or json", ""),
 	}
-	for i, s := range all {
-		all[i].Env = "PETCAT_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))
-		if last := len(s.Choices) - 1; last > 0 {
-			all[i].must = strings.Join(s.Choices[:last], ", ") + " or " + s.Choices[last]
-		}
-	}
-	return all
 }
