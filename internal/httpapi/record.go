@@ -96,7 +96,8 @@ func (e *exchange) Write(p []byte) (int, error) {
 // nothing may refer to it any more.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
-	*e = exchange{server: s, w: w, r: r, start: s.Clock.Read()}
+	*e = exchange{}
+	e.server, e.w, e.r, e.start = s, w, r, s.Clock.Read()
 	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestID(r)
 	e.RequestHeader = r.Header
 	e.values = make([]string, 0, 6) // a list has no more

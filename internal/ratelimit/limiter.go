@@ -128,7 +128,8 @@ func (l *Limiter) Close() {
 // [petcat.CodeServiceUnavailable]: the use of the quota cannot be read, or not in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
-		return l.countInMemory(c, petcat.Quota{}).Banned(end, c.Key), nil
+		u, _ := l.countInMemory(c, petcat.Quota{})
+		return u.Banned(end, c.Key), nil
 	}
 	u, err := l.count(ctx, c, c.Quota)
 	if err != nil || u.Admitted {
@@ -154,7 +155,11 @@ func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
 // is known to be spent, or if the counters are silent.
 func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u Usage, err error) {
 	if l.calls == nil {
-		err = l.learnDay(ctx, c.Account)
+		u, known := l.countInMemory(c, within)
+		if known {
+			return u, nil
+		}
+		err = l.learnDay(ctx, c.Account, dayOf(u.Now))
 	} else if u, spent := l.spent(c); spent {
 		return u, nil
 	} else if u.QuotaCount, err = l.ask(petcat.QuotaCharge{Account: c.Account, Quota: within}); err == nil {
@@ -169,20 +174,23 @@ func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u U
 	case err != nil:
 		return u, petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(err)
 	}
-	return l.countInMemory(c, within), nil
+	u, _ = l.countInMemory(c, within)
+	return u, nil
 }
 
-// countInMemory counts a request within a quota by what this node knows, and by its clock.
-func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage) {
+// countInMemory counts a request within a quota by what this node knows, and by its clock. If
+// this node serves alone and does not know the day, it admits nothing.
+func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage, known bool) {
 	l.now(c.Account, func(a *account, now int64) {
-		admitted := a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay
+		known = a.dayKnown || l.calls != nil
+		admitted := known && a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay
 		if admitted {
 			a.minuteUsed++
 			a.dayUsed++
 		}
 		u = Usage{petcat.QuotaCount{Now: now, Admitted: admitted, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, c.Quota}
 	})
-	return u
+	return u, known
 }
 
 // now calls fn with an account in its current windows, under its lock, and with the time
@@ -227,18 +235,8 @@ func (l *Limiter) with(id petcat.AccountID, fn func(a *account)) {
 	fn(a)
 }
 
-// learnDay reads from the usage history how much of an account's day is used, unless that
-// is known.
-func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID) error {
-	var day int64 // that is not known
-	l.now(id, func(a *account, now int64) {
-		if !a.dayKnown {
-			day = dayOf(now)
-		}
-	})
-	if day == 0 {
-		return nil
-	}
+// learnDay reads from the usage history how much of a day of an account is used.
+func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID, day int64) error {
 	used, err := l.DayUsed(ctx, id, day)
 	l.now(id, func(a *account, now int64) {
 		if err == nil && dayOf(now) == day {
