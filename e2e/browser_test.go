@@ -257,3 +257,58 @@ func TestBrowserConsole(t *testing.T) {
 		}
 	}
 }
+
+// TestBrowserAccount: a customer opens a link that the operator's site asked for, makes a key, calls
+// the API with it, rotates it, sees usage and refusals, and asks for Pro; the operator approves,
+// and the next answer has 300 requests. axe finds nothing serious, and nobody else is asked.
+func TestBrowserAccount(t *testing.T) {
+	place, dir := directory(t), t.TempDir()
+	s := serve(t, place, "--customer-pages")
+	petcat(t, place, "account", "create", "Whiskers & Co", "--plan", "free")
+	type secret struct{ Token string }
+	token := petcatJSON[secret](t, place, "operator", "token", "create", "site", "--role", "admin").Token
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.admin+"/admin/v1/accounts/acct_1/links", nil)
+	must(t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(r)
+	must(t, err)
+	defer func() { _ = res.Body.Close() }()
+	var link struct{ URL string }
+	must(t, json.NewDecoder(res.Body).Decode(&link))
+
+	var saw struct {
+		Address, FirstStop, After      string
+		Keys, Calls, Messages, Serious []string
+		Again                          bool
+		Approval                       int
+	}
+	must(t, json.Unmarshal([]byte(runBrowser(t, "account.js", dir, map[string]any{
+		"link": link.URL, "api": s.api, "management": s.admin, "token": token, "pictures": dir,
+	})), &saw))
+	if saw.Address != s.api+"/account/sign-in" || saw.FirstStop != "Skip to the content" || saw.After != "/account/sign-in" {
+		t.Errorf("the address of the link stays %s, the first stop is %q, and who has signed out sees %s", saw.Address, saw.FirstStop, saw.After)
+	}
+	if len(saw.Keys) != 2 || saw.Keys[0] == saw.Keys[1] || saw.Again {
+		t.Errorf("the keys are %q, and the first is shown again: %v", saw.Keys, saw.Again)
+	}
+	if diff := cmp.Diff([]string{"200 of 60", "200 of 60", "200 of 60", "200 of 300"}, saw.Calls); diff != "" || saw.Approval != http.StatusOK {
+		t.Errorf("the approval is answered %d, the calls (-want +got)\n%s", saw.Approval, diff)
+	}
+	for _, serious := range saw.Serious {
+		t.Error(serious)
+	}
+	if diff := cmp.Diff([]string{}, saw.Messages); diff != "" {
+		t.Errorf("the console says (-want +got)\n%s", diff)
+	}
+	wantLocal(t, filepath.Join(dir, "net.json"), s.api)
+	keepPictures(t, dir, "account-light.png", "account-dark.png", "account-phone.png")
+	audit := petcat(t, place, "audit", "list", "--actor", "customer acct_1")
+	for _, action := range []string{"account.sign_in", "key.create", "key.rotate", "plan_request.create", "key.revoke"} {
+		if strings.Count(audit, action) != 1 {
+			t.Errorf("the audit log does not have one %s by the customer\n%s", action, audit)
+		}
+	}
+	if at := strings.Index(link.URL, "#"); strings.Contains(s.log.String(), link.URL[at+1:]) || strings.Contains(s.log.String(), saw.Keys[0]) {
+		t.Error("the log has a secret")
+	}
+}

@@ -15,6 +15,7 @@ const pageSize = 50
 // overviewView is the account, with a page of its keys.
 type overviewView struct {
 	Windows []windowView // none if the limiter cannot tell
+	Plans   []petcat.Plan // that the account may ask for, the next larger one first
 	Asked   *petcat.PlanRequest
 	Keys    []keyView
 	Bans    []petcat.Ban // in force
@@ -45,7 +46,9 @@ func overview(x *exchange) error {
 	if id, err := petcat.ParseKeyID(x.value("before")); err == nil {
 		before = id
 	}
-	v := overviewView{}
+	plans := petcat.Plans()
+	at := slices.Index(plans, a.Plan)
+	v := overviewView{Plans: slices.Concat(plans[min(at+1, len(plans)-1):], plans[:at])} // other numbers of Enterprise, too
 	if d, err := x.Limiter.Peek(ctx, ratelimit.Charge{Account: a.ID, Quota: a.Quota}); err == nil {
 		v.Windows = []windowView{{"this minute", d.Minute}, {"today", d.Day}}
 	}

@@ -36,7 +36,18 @@ func createKey(x *exchange) (err error) {
 	if err != nil {
 		return err
 	}
-	k, err := x.Store.CreateKey(x.r.Context(), x.account.ID.Actor(), asked)
+	by, ctx := x.account.ID.Actor(), x.r.Context()
+	if once := x.value("once"); once != "" { // the page names what its form creates
+		named, err := petcat.ParseIdempotencyKey(once)
+		if err != nil {
+			return err
+		}
+		ctx = petcat.WithOnce(ctx, petcat.Once{By: by, Key: named, Request: x.r.Form.Encode()})
+	}
+	k, err := x.Store.CreateKey(ctx, by, asked)
+	if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
+		return petcat.Errorf(petcat.CodeInvalidField, "this form was sent before, and created %s, whose secret was shown then; if you do not have it, revoke that key", repeated.Subject)
+	}
 	if err != nil {
 		return unsure(err)
 	}

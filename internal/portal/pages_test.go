@@ -48,6 +48,11 @@ func TestKeys(t *testing.T) {
 	b.get("").want(http.StatusOK, "back <b>", k.Hint).lacks(secret)
 	b.post("keys", "label", "x", "expires", "soon").want(http.StatusBadRequest, `must look like 2027-01-31 (got "soon").`, `value="x"`)
 
+	once := regexp.MustCompile(`name="once" value="(\w+)"`).FindStringSubmatch(b.get("").text)[1]
+	b.post("keys", "once", once).want(http.StatusOK, "The new key key_2")
+	b.post("keys", "once", once).want(http.StatusBadRequest, "created key_2, whose secret was shown then") // sent twice
+	b.post("keys", "once", once, "label", "x").want(http.StatusUnprocessableEntity)
+
 	b.post("keys/key_1", "label", "front", "expires", "2027-12-31").wantGoesTo("keys/key_1?done=edited")
 	s.wantAudited("customer acct_1", "key.edit", "key_1")
 	b.get("keys/key_1?done=edited").want(http.StatusOK, "The key was changed.", "front", `value="2027-12-31"`)
@@ -55,15 +60,15 @@ func TestKeys(t *testing.T) {
 
 	b.post("keys/key_1/rotate", "overlap", "0s").want(http.StatusOK, "Rotate the key key_1 (front) now?", "overlap=0s&sure=yes")
 	b.post("keys/key_1/rotate", "overlap", "721h").want(http.StatusBadRequest, "from 0 to 30 days")
-	b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusOK, "The new key key_2", "15 Mar 2027, 12:00").secret()
+	b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusOK, "The new key key_3", "15 Mar 2027, 12:00").secret()
 	s.wantAudited("customer acct_1", "key.rotate", "key_1")
 	b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusBadRequest, "was rotated already") // sent twice
-	b.post("keys/key_2/rotate?overlap=0s&sure=yes").want(http.StatusOK, "The new key key_3")
+	b.post("keys/key_3/rotate?overlap=0s&sure=yes").want(http.StatusOK, "The new key key_4")
 
-	b.get("keys/key_3/revoke").want(http.StatusOK, "Revoke the key key_3 (front) now?", "for good")
-	b.post("keys/key_3/revoke").wantGoesTo("keys/key_3?done=revoked")
-	s.wantAudited("customer acct_1", "key.revoke", "key_3")
-	b.get("keys/key_3?done=revoked").want(http.StatusOK, "The key was revoked.").lacks("Revoke…", "Rotate the key", "Save")
+	b.get("keys/key_4/revoke").want(http.StatusOK, "Revoke the key key_4 (front) now?", "for good")
+	b.post("keys/key_4/revoke").wantGoesTo("keys/key_4?done=revoked")
+	s.wantAudited("customer acct_1", "key.revoke", "key_4")
+	b.get("keys/key_4?done=revoked").want(http.StatusOK, "The key was revoked.").lacks("Revoke…", "Rotate the key", "Save")
 }
 
 // TestOtherAccounts: whatever a customer may ask for, keys of other accounts are not there, and

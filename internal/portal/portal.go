@@ -77,7 +77,7 @@ type Options struct {
 // How much may be asked for in a minute, on each node.
 const (
 	FailuresPerMinute = 10
-	RequestsPerMinute = 120
+	RequestsPerMinute = 300
 )
 
 // Portal is the handler. Use [New].

@@ -1,35 +1,6 @@
 // Uses the console in Chromium as an operator does, and writes what happened as JSON. The
 // argument says what to use, as JSON.
-const { chromium } = require('playwright-core');
-const fs = require('fs');
-
-const sizes = {
-  light: { scheme: 'light', width: 1280, height: 860 },
-  dark: { scheme: 'dark', width: 1280, height: 860 },
-  phone: { scheme: 'light', width: 390, height: 844 },
-};
-
-async function show(page, { scheme, width, height }) {
-  await page.emulateMedia({ colorScheme: scheme });
-  await page.setViewportSize({ width, height });
-}
-
-// judge lets axe look at a page in each form, and returns what is serious.
-async function judge(page, axe) {
-  const found = [];
-  for (const [name, size] of Object.entries(sizes)) {
-    await show(page, size);
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => window.axe.run());
-    for (const v of violations) {
-      if (['serious', 'critical'].includes(v.impact)) found.push(`${new URL(page.url()).pathname}, ${name}: ${v.id}: ${v.nodes[0].html}`);
-    }
-    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    if (beyond > 0) found.push(`${new URL(page.url()).pathname}, ${name}: ${beyond} pixels are beyond the window`);
-  }
-  await show(page, sizes.light);
-  return found;
-}
+const { sizes, show, judge, start } = require('./common.js');
 
 // lines returns the pattern of each line of a page's charts, as it is drawn and as the legend
 // shows it, once they have the colours of the scheme.
@@ -47,19 +18,7 @@ async function lines(page, scheme) {
 
 async function main() {
   const { executablePath, link, viewer, api, netLog, pictures, minutes } = JSON.parse(process.argv[2]);
-  const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-  const browser = await chromium.launch({
-    executablePath,
-    // As for the reference page: nothing leaves the machine.
-    args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--disable-quic', '--disable-sync', '--disable-gpu', `--log-net-log=${netLog}`],
-  });
-  const context = await browser.newContext({ viewport: sizes.light, reducedMotion: 'reduce' });
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(link).origin });
-  const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
-  const messages = [];
-  page.on('console', (message) => messages.push(`${message.type()}: ${message.text()}`));
-  page.on('pageerror', (error) => messages.push(`exception: ${error}`));
+  const { browser, page, messages } = await start(executablePath, netLog, link);
   const button = (name) => page.getByRole('button', { name, exact: true });
   const link_ = (name) => page.getByRole('link', { name, exact: true });
   const signOut = async () => {
@@ -86,7 +45,7 @@ async function main() {
 
   await page.goto(link);
   saw.address = page.url(); // without the token
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
   await page.keyboard.press('Enter'); // the button has the focus
   await page.waitForURL(/console\/$/);
   await page.keyboard.press('Tab');
@@ -98,7 +57,7 @@ async function main() {
   await page.getByLabel('Plan').selectOption('enterprise');
   await page.getByLabel('Requests a minute').fill('600');
   await page.getByLabel('Requests a day').fill('10,000');
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
   await button('Create the account').click();
   await page.getByText('The account was created.').waitFor();
   const account = new URL(page.url()).pathname.split('/').pop();
@@ -111,7 +70,7 @@ async function main() {
   await button('Copied').waitFor();
   saw.key = await page.locator('#secret').textContent();
   saw.copied = await page.evaluate(() => navigator.clipboard.readText());
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
   await page.reload(); // makes no second key, and shows none
   await page.getByRole('heading', { name: 'key_1' }).waitFor();
   saw.again = await page.content().then((text) => text.includes(saw.key));
@@ -140,7 +99,7 @@ async function main() {
   do {
     saw.drawn = await page.evaluate(() => plots.get(document.querySelector('[data-chart=requests]')).plot.data[2].some((rate) => rate > 0));
   } while (!saw.drawn && Date.now() < moves);
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
   saw.lines = [...await lines(page, 'light'), ...await lines(page, 'dark')];
   saw.patterns = await page.evaluate(() => Object.values(series).map((all) => all.map(([, number]) => dashes[number - 1].join(' '))));
   await picture('light', '');
@@ -155,7 +114,7 @@ async function main() {
 
   await link_('Bans').click();
   await button('Lift the ban of key_1').waitFor();
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
   await button('Lift the ban of key_1').click();
   await page.getByText('The ban was lifted.').waitFor();
   const lifted = Date.now() + 1_000;
@@ -176,7 +135,7 @@ async function main() {
   await picture('phone', `accounts/${account}`);
   for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', 'accounts', `accounts/${account}/close`, 'bans?all=yes', 'categories', 'audit', 'nodes', 'settings', 'operators', 'nowhere']) {
     await open(path);
-    saw.serious.push(...await judge(page, axe));
+    saw.serious.push(...await judge(page));
   }
 
   await open('categories');
@@ -185,19 +144,19 @@ async function main() {
   await page.getByLabel('Description').fill('Loyal,\nand always hungry');
   await button('Create the category').click();
   await page.getByText('The category was created.').waitFor();
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
   await open('categories/1/delete');
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
 
   await signOut();
   await page.goto('about:blank'); // else only the fragment changes, and nothing is loaded
   await page.goto(viewer);
   await page.keyboard.press('Enter');
   await page.waitForURL(/console\/$/);
-  saw.serious.push(...await judge(page, axe));
+  saw.serious.push(...await judge(page));
   for (const path of ['accounts', `accounts/${account}`, 'keys/key_1', 'bans?all=yes', 'categories', 'categories/1']) {
     await open(path);
-    saw.serious.push(...await judge(page, axe));
+    saw.serious.push(...await judge(page));
   }
 
   await signOut();
