@@ -71,7 +71,7 @@ func (n *Node) serveConsole(context.Context) error {
 	})
 	n.adminMux.Handle("/console/", operators)
 	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
-		Store: n.store, Environment: n.store.Environment(), LastBackup: n.lastBackup,
+		Store: n.store, Environment: n.store.Environment(), LastBackup: n.lastBackup, CustomerLink: n.customerLink(),
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
 		TrustedProxies: n.proxies,
 		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,

@@ -255,6 +255,15 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 	})
 }
 
+// customerLink returns a function that makes links to the customer's pages; nil if they are not
+// served.
+func (n *Node) customerLink() func(petcat.Secret) string {
+	if !n.Settings.CustomerPages {
+		return nil
+	}
+	return func(token petcat.Secret) string { return portal.Link(n.PublicURL(), token) }
+}
+
 // Run logs that the node is ready, and serves until ctx ends, which is no error, or
 // until it cannot go on: a listener failed, or the program has to be started again before
 // the data can be written, or trusted. At each value of reload it rereads the certificate.
