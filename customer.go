@@ -78,7 +78,7 @@ const MaxPlanNote = 1_000
 func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, error) {
 	for _, p := range Plans() {
 		if string(p) == plan {
-			err := (textRule{field: "the note", maxRunes: MaxPlanNote, lines: true, blank: true}).check(note)
+			err := (textRule{field: "note", called: "the note", maxRunes: MaxPlanNote, lines: true, blank: true}).check(note)
 			return NewPlanRequest{account: account, plan: p, note: note}, err
 		}
 	}
