@@ -27,9 +27,8 @@ func (p *program) accountCommand() *cobra.Command {
 	setPlan := p.managing(&cobra.Command{
 		Use:   "set-plan ACCOUNT [PLAN]",
 		Short: "Change the plan of an account",
-		Long: `Change the plan of an account. Running servers apply the change within a second.
-Requests that were already counted stay counted. The plan can also be given as
---plan.`,
+		Long: `Change the plan of an account, within a second. Requests that were already counted stay
+counted. The plan can also be given as --plan.`,
 		Example: `  petcat account set-plan acme pro
   petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
 	}, withAccount(setPlan))
@@ -56,11 +55,9 @@ on a plan, and its keys share its quotas. ACCOUNT is an account's name or its id
 		p.managing(&cobra.Command{
 			Use:   "refusals ACCOUNT",
 			Short: "Show the requests of an account that were refused or failed lately",
-			Long: `Show the requests of an account that got 429 or a status of 500 or more, from all
-servers: one line for each key, operation and code, with how many there were and when,
-and of the last one the X-Request-Id, how much of each quota was used, and until when.
-The newest 20 lines are shown, the newest first. Requests appear within two seconds, and
-a line is kept for 30 days after its last request.`,
+			Long: `Show the requests of an account that got 429 or a status of 500 or more: the newest 20
+lines of 30 days, one for each key, operation and code. The request id, the used quotas
+and the end of the refusal are those of the last request. Requests appear within two seconds.`,
 		}, withAccount(listRefusals)),
 	)
 }
@@ -71,9 +68,14 @@ func accountRecord(a petcat.Account) record {
 		state = "closed"
 	}
 	return record{
-		{"id", a.ID}, {"name", a.Name}, {"state", state},
-		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
-		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
+		{"id", a.ID},
+		{"name", a.Name},
+		{"state", state},
+		{"plan", a.Plan},
+		{"per_minute", a.Quota.PerMinute},
+		{"per_day", a.Quota.PerDay},
+		{"created_at", a.CreatedAt},
+		{"closed_at", a.ClosedAt},
 	}
 }
 
@@ -200,9 +202,15 @@ func listRefusals(c *call, a petcat.Account) error {
 		return record{
 			{"key", r.Key},
 			{"operation", orNone(string(r.Operation))}, // none has this path and method
-			{"status", r.Status}, {"code", r.Code},
-			{"count", r.Count}, {"first_at", r.First}, {"last_at", r.Last}, {"request_id", r.RequestID},
-			{"minute", spent(r.Minute)}, {"day", spent(r.Day)}, {"until", r.Until},
+			{"status", r.Status},
+			{"code", r.Code},
+			{"count", r.Count},
+			{"first_at", r.First},
+			{"last_at", r.Last},
+			{"request_id", r.RequestID},
+			{"minute", spent(r.Minute)},
+			{"day", spent(r.Day)},
+			{"until", r.Until},
 		}
 	}), "last_at count first_at key operation status code minute day until request_id",
 		fmt.Sprintf("No request of %s was refused or failed lately.", accountTitle(a)))

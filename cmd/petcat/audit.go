@@ -26,14 +26,13 @@ func (p *program) auditCommand() *cobra.Command {
 	verify := p.managing(&cobra.Command{
 		Use:   "verify",
 		Short: "Check that no audit log entry was changed, removed or moved",
-		Long: `Check by the chain of hashes that no audit log entry was changed, removed or moved.
-Prints the first fault, and then exits with 1.
+		Long: `Check by the chain of hashes that no audit log entry was changed, removed or moved. If
+one was, print the first fault, and exit with 1.
 
-The chain alone cannot show that the newest entries are missing, or that somebody who
-can write the database rebuilt the whole chain. The head can: the sequence number and
-the hash of the last entry. This command prints it, and each server writes it to its log
-when it starts and once a day. Keep those lines where nobody who can write the database
-can change them, and give their heads with --head.`,
+The chain cannot show that the newest entries are missing, or that somebody rebuilt all
+of it. The head, which is the number and the hash of the last entry, can: this command
+prints it, and each server logs it when it starts and once a day. Keep it where nobody
+who can write the database can change it, and give it with --head.`,
 		Example: `  petcat audit verify
   petcat audit verify --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 	}, verifyAudit)
@@ -83,7 +82,10 @@ func auditRecord(e petcat.AuditEntry) record {
 	return record{
 		{"sequence", e.Sequence},
 		{"at", e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")}, // as exact as the hash
-		{"actor", e.Actor}, {"action", e.Action}, {"subject", e.Subject}, {"detail", detail},
+		{"actor", e.Actor},
+		{"action", e.Action},
+		{"subject", e.Subject},
+		{"detail", detail},
 		{"hash", hex.EncodeToString(e.Hash[:])},
 	}
 }

@@ -93,8 +93,11 @@ func (c *call) reportRecord(i backup.Info, begun clock.Reading) record {
 	}
 	return record{
 		{"file", c.args[0]},
-		{"petcat", i.Program}, {"taken_at", i.TakenAt},
-		{"environment", i.Environment}, {"dataset", i.Dataset}, {"revision", i.Revision},
+		{"petcat", i.Program},
+		{"taken_at", i.TakenAt},
+		{"environment", i.Environment},
+		{"dataset", i.Dataset},
+		{"revision", i.Revision},
 		{"rows", shown{i.Rows, humanize.Comma(rows)}},
 		{"size", i.Size},
 		{"seconds", shown{took, fmt.Sprintf("%.3f", took)}},
@@ -106,13 +109,9 @@ func (p *program) restoreCommand() *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Restore a backup, on SQLite or on PostgreSQL",
 		Long: `Restore a backup into an empty data directory or database, on SQLite or on PostgreSQL,
-whichever it was made from: with the same ids, keys, plans, bans, day counts and
-idempotency keys. If anything fails, nothing is restored. No server may use the target
-meanwhile. A file in which petcat verify finds faults is refused. With - the backup is
-read from stdin.
-
-To migrate a deployment: stop it, back it up, restore it at the target and start it
-there.`,
+whichever it was made from. If anything fails, nothing is restored. No server may use
+the target meanwhile. A file in which petcat verify finds faults is refused. With - the
+backup is read from stdin.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 	}
@@ -182,12 +181,9 @@ func (p *program) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check the data, or a backup, for damage",
-		Long: `Check a backup for damage: rows that have changed since it was made, damage to the
-file, rows that refer to nothing, and audit log entries that were changed, removed or
-moved. Without FILE, check the data while the service runs: the audit log and, on
-SQLite, the file and its references. With - the backup is read from stdin.
-
-Prints one line per fault, and then exits with 1.`,
+		Long: `Check a backup for damage: to the file, its rows, its references and its audit log.
+Without FILE, check the data while the service runs. With - the backup is read from
+stdin. Prints one line per fault, and then exits with 1.`,
 	}
 	registerFlags(cmd, "data", "database")
 	completeFiles(cmd)

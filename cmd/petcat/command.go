@@ -40,7 +40,7 @@ func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Comm
 		c.asJSON = c.is("json")
 		err := run(c)
 		if c.store != nil {
-			if closeErr := c.store.Close(); err == nil && closeErr != nil {
+			if closeErr := c.Close(); err == nil && closeErr != nil {
 				err = fmt.Errorf("close the store: %w", closeErr)
 			}
 		}

@@ -190,11 +190,9 @@ func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show the effective settings, secrets masked, and where each came from",
-		Long: `Show the settings that petcat serve would run with, secrets masked, and where
-each came from: the flag, then the environment, then the default. An empty
-variable counts as unset. PETCAT_DATABASE_FILE can name a file with the URL of the
-database. A node that already runs, such as a systemd unit, keeps the settings with
-which it was started: --running shows those.`,
+		Long: `Show the settings that petcat serve would run with, secrets masked, and where each came
+from: the flag, then the environment, then the default. An empty variable counts as
+unset. A node that runs keeps the settings of its start: --running shows those.`,
 	}
 	registerFlags(cmd)
 	cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine")
@@ -219,13 +217,9 @@ func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for problems on this machine, and say what to do about them",
-		Long: `Check what petcat serve needs: data, schema, disk and its sync time, clock, database,
-the node itself if one runs, listeners, certificate and backups. The settings of a node
-that runs here on the same data are used, except those that are given. Nothing is
-changed, and a running node is not disturbed.
-
-Prints one line for each finding, which says what to do unless its status is ok. The exit
-code is 1 if one of them is a problem, else 0.`,
+		Long: `Check what petcat serve needs, with the settings of the node that runs here on the same
+data, if there is one. Nothing is changed. Each finding says what to do unless its status
+is ok. The exit code is 1 if one is a problem, else 0.`,
 	}
 	registerFlags(cmd)
 	return p.printing(cmd, func(c *call) (err error) {

@@ -157,7 +157,7 @@ later, 78 bad configuration, 130 interrupted.`,
 // Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The
 // revision is set for releases, which are built without asking git.
 var (
-	version  string //nolint:gochecknoglobals // the linker sets nothing else
+	version  string
 	revision string //nolint:gochecknoglobals // the linker sets nothing else
 )
 

@@ -63,12 +63,9 @@ func (p *program) logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Show or change the log level of all running nodes, for a time",
-		Long: `Change the lowest level that all nodes of the deployment log, while they run: debug,
-info, warn or error. They follow within seconds, and so do nodes that start later. After
-the time of --for, or after petcat log-level reset, each node logs again as its own
---log-level says.
-
-Without LEVEL the command shows the current level. Changes are in the audit log.`,
+		Long: `Change the lowest level that all nodes log: debug, info, warn or error. They follow
+within seconds. After the time of --for, or after petcat log-level reset, each node logs
+again as its own --log-level says. Without LEVEL, show the current level.`,
 		Example: `  petcat log-level warn --for 30m
   petcat log-level reset`,
 		ValidArgs: []string{"debug", "info", "warn", "error", resetLevel},

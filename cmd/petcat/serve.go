@@ -106,11 +106,10 @@ func (p *program) devCommand() *cobra.Command {
 	return p.serving(&cobra.Command{
 		Use:   "dev",
 		Short: "Run the service to try it out, with an account and a key",
-		Long: `Run the service to try it out: like petcat serve, with an account named dev on
-the Free plan and a key for it, and an operator named dev for the console. The key is
-created once, stored in the data directory, readable only by this user, and printed at
-each start with example requests and links to the customer's page and the console. Do not
-use it in production: create accounts, keys and operators there yourself.`,
+		Long: `Run the service to try it out, with an account named dev on the Free plan, a key for it,
+and an operator named dev. The key is kept in the data directory, readable only by this
+user, and printed at each start with example requests and links to the customer's page
+and the console. Do not use it in production.`,
 	}, func(c *call) error {
 		c.settings.CustomerPages = c.settings.CustomerPages || !isGiven(c.settings, "--customer-pages")
 		return c.serve(c.welcome)

@@ -122,8 +122,7 @@ func (p *program) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create an empty deployment before the first start",
-		Long: `Create an empty deployment, so that accounts can be created before the first start.
-petcat serve creates one, too, if there is none, except with --init=false. The
+		Long: `Create an empty deployment, so that accounts can be created before the first start. The
 environment is stored with the data and cannot be changed later. If a deployment for
 that environment exists already, nothing is changed.`,
 		Example: `  petcat init --data /var/lib/petcat --environment staging`,

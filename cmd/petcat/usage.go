@@ -15,15 +15,12 @@ func (p *program) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [ACCOUNT]",
 		Short: "Show how many requests an account made, and how many were refused",
-		Long: `Show the usage history of an account, or without ACCOUNT of all accounts together: the
-admitted requests, the refused ones by reason, failures, and the bytes of the
-response bodies. ACCOUNT is an account's name or its id (acct_12).
+		Long: `Show the usage history of an account, or of all accounts together: the admitted
+requests, the refused ones by reason, failures, and the bytes of the response bodies.
 
-Days are kept for two years, hours for 30 days. An earlier --from is refused. All times
-are in UTC. Requests appear within two seconds. Periods without any request are not shown.
-
-A server that was killed may have lost the requests of its last second. The periods
-in which that may have happened are marked as incomplete.`,
+Days are kept for two years, hours for 30 days. All times are in UTC. Requests appear
+within two seconds. A period is incomplete if a server was killed in it, and may have
+lost the requests of its last second.`,
 		Example: `  petcat usage acme
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv
@@ -74,7 +71,11 @@ func showUsage(c *call) error {
 		return c.printUsage(periods, total, h.Gaps, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
 	}
 	return c.printJSON(record{
-		{"account", account}, {"from", q.From}, {"to", q.To}, {"periods", periods}, {"total", countsRecord(total)},
+		{"account", account},
+		{"from", q.From},
+		{"to", q.To},
+		{"periods", periods},
+		{"total", countsRecord(total)},
 		{"gaps", recordsOf(h.Gaps, func(g petcat.UsageGap) record {
 			return record{{"node", g.Node}, {"from", g.From}, {"until", g.Until}}
 		})},
@@ -110,8 +111,12 @@ func periodRecord(period petcat.UsagePeriod) record {
 func countsRecord(c petcat.UsageCounts) record {
 	return record{
 		{"requests", c.Requests},
-		{"minute_refused", c.MinuteRefused}, {"day_refused", c.DayRefused}, {"ban_refused", c.BanRefused}, {"key_refused", c.KeyRefused},
-		{"failed", c.Failed}, {"bytes", c.Bytes},
+		{"minute_refused", c.MinuteRefused},
+		{"day_refused", c.DayRefused},
+		{"ban_refused", c.BanRefused},
+		{"key_refused", c.KeyRefused},
+		{"failed", c.Failed},
+		{"bytes", c.Bytes},
 	}
 }
 
