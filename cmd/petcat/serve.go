@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/logging"
 	"petcat/internal/portal"
@@ -75,7 +76,7 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	log := logging.New(c.stderr, c.settings.LogLevel, logging.Format(c.settings.LogFormat))
 	defer func() { _ = log.Close() }()
 	n, err := server.Start(ctx, server.Options{
-		Settings: c.settings, Clock: c.clock, Log: log, Version: build().Version, Revision: build().Revision, Environ: c.environ,
+		Settings: c.settings, Clock: c.clock, Log: log, Version: build().Version, Revision: build().Revision, Environ: config.Variables(c.environ),
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil // stopped during the start, as asked

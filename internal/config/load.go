@@ -60,7 +60,7 @@ const originDefault = "default"
 // them, and only the Values. environ is in the form of [os.Environ].
 func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	var mistakes []string
-	variables := parseEnviron(environ)
+	variables := Variables(environ)
 	for _, s := range table(&loaded) {
 		text, origin, err := s.find(flags.Lookup(s.Flag), variables)
 		if err = cmp.Or(err, s.store(text)); err != nil {
@@ -146,8 +146,9 @@ func (s Setting) store(value string) error {
 	return err
 }
 
-// parseEnviron returns the variables of a process by their names.
-func parseEnviron(environ []string) map[string]string {
+// Variables returns the variables of a process by their names. environ is in the form of
+// [os.Environ].
+func Variables(environ []string) map[string]string {
 	variables := make(map[string]string, len(environ))
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -176,7 +177,7 @@ func UnknownVariables(environ []string) (unknown []string) {
 		known[s.Env] = true
 		known[s.Env+"_FILE"] = s.Secret
 	}
-	for name := range parseEnviron(environ) {
+	for name := range Variables(environ) {
 		if strings.HasPrefix(name, "PETCAT_") && !known[name] && !fromKubernetes(name) {
 			unknown = append(unknown, name)
 		}
@@ -231,7 +232,7 @@ type Service struct {
 // the machine see flags in the list of processes. Errors are [Error]s. environ is in the
 // form of [os.Environ].
 func LoadService(url string, environ []string) (Service, error) {
-	variables := parseEnviron(environ)
+	variables := Variables(environ)
 	url, err := clean(cmp.Or(url, variables[serviceURLEnv], DefaultServiceURL))
 	if err != nil {
 		return Service{}, Errorf("--url (%s) %v", serviceURLEnv, err)

@@ -55,7 +55,7 @@ func (n *Node) serveAdmin(context.Context) error {
 func (n *Node) serveConsole(context.Context) error {
 	n.history = console.NewHistory(n.Clock.Read().Time())
 	n.every(console.StepLength, func(context.Context) {
-		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().problems)))
+		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().since)))
 	})
 	var settings []console.Setting
 	for _, v := range n.inForce() {
@@ -107,9 +107,13 @@ func (n *Node) inForce() []config.Value {
 
 // consoleParts returns the state of each part of the node.
 func (n *Node) consoleParts() (all []console.Part) {
-	problems := n.condition.Load().problems
-	for _, part := range parts() {
-		all = append(all, console.Part{Name: part, Problem: problems[part]})
+	c := n.condition.Load()
+	for _, part := range []string{"store", "limiter", "keyring"} {
+		if c.healthy(part) {
+			all = append(all, console.Part{Name: part})
+		} else {
+			all = append(all, console.Part{Name: part, Problem: c.checks[part]})
+		}
 	}
 	return all
 }

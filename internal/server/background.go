@@ -51,7 +51,7 @@ func (n *Node) beat(ctx context.Context) {
 	if err != nil {
 		return // the feed of the keyring logs that the database is unavailable
 	}
-	before := n.nodes.Swap(&nodes)
+	n.nodes.Store(&nodes)
 	now := n.self()
 	if now.Label != was.Label {
 		n.Log.SetNode(now.Label)
@@ -59,9 +59,6 @@ func (n *Node) beat(ctx context.Context) {
 	}
 	if now.Drained != was.Drained {
 		n.Log.InfoContext(ctx, "node drained or resumed", "drained", now.Drained)
-	}
-	if len(nodes) != len(*before) {
-		n.Log.InfoContext(ctx, "the number of nodes changed", "before", len(*before), "now", len(nodes))
 	}
 }
 

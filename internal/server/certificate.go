@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +22,7 @@ type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
 	current           atomic.Pointer[tls.Certificate] // of the last content that could be used
-
-	mu      sync.Mutex
-	content [2][]byte // guarded by mu: what the files held last; nil for one that could not be read
+	content           [2][]byte                       // what the files held last; nil for one that could not be read
 }
 
 // certificateInterval is how often the files are checked for changes.
@@ -84,8 +81,6 @@ func (c *certificate) reread(context.Context) {
 // read loads the pair if the content of a file differs from the last: a renewal may keep the
 // time of modification.
 func (c *certificate) read() (changed bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	cert, errCert := os.ReadFile(c.certFile) // #nosec G304 -- the operator's setting
 	key, errKey := os.ReadFile(c.keyFile)    // #nosec G304
 	err = errors.Join(errCert, errKey)

@@ -85,7 +85,7 @@ func TestSupervisor(t *testing.T) {
 		}
 	}
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
-	o.Environ = []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=30000"}
+	o.Environ = map[string]string{"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "30000"}
 	n := must(Start(t.Context(), o))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)

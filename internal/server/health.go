@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -35,17 +34,16 @@ type Readiness struct {
 // condition says how the parts of a node are. It is never changed. /readyz, the metrics and
 // the console use the same one, so they cannot disagree.
 type condition struct {
-	problems map[string]string    // what is wrong with each unhealthy part
-	since    map[string]time.Time // when each became so
-	failed   bool                 // nothing can be written until the program is started again
-	away     bool                 // every request is refused, because the database has not answered for 30 s
+	checks map[string]string    // for each part "ok", or what is wrong
+	since  map[string]time.Time // when each unhealthy part became so
+	failed bool                 // nothing can be written until the program is started again
+	away   bool                 // every request is refused, because the database has not answered for 30 s
 }
 
-// parts returns the parts of a node.
-func parts() []string { return []string{"store", "limiter", "keyring"} }
+const healthy = "ok"
 
 // healthy reports whether a part is healthy. Nothing is before the first check.
-func (c *condition) healthy(part string) bool { return c != nil && c.problems[part] == "" }
+func (c *condition) healthy(part string) bool { return c != nil && c.checks[part] == healthy }
 
 // check notes the condition of every part.
 func (n *Node) check(ctx context.Context) {
@@ -59,37 +57,42 @@ func (n *Node) check(ctx context.Context) {
 
 // examine returns the condition of every part. stored is what a check of the store returned.
 func (n *Node) examine(stored error) *condition {
-	c := &condition{problems: make(map[string]string)}
+	c := &condition{checks: map[string]string{"store": healthy, "limiter": healthy, "keyring": healthy}}
 	select {
 	case <-n.store.Failed():
-		c.problems["store"], c.failed = "nothing can be written; check the disk and start petcat again, which recovers what is there", true
+		c.checks["store"], c.failed = "nothing can be written; check the disk and start petcat again, which recovers what is there", true
 	default:
 		if e, ok := errors.AsType[*openerror.Error](stored); ok {
-			c.problems["store"] = e.Message
+			c.checks["store"] = e.Message
 		} else if stored != nil {
-			c.problems["store"] = "the database does not respond"
+			c.checks["store"] = "the database does not respond"
 		}
 	}
 	counting := n.limiter.Err()
 	if !n.keyring.Trusted() {
-		c.problems["keyring"], c.away = "access changes could not be read for 30 seconds; no key is trusted", true
+		c.checks["keyring"], c.away = "access changes could not be read for 30 seconds; no key is trusted", true
 	}
 	c.away = c.away || errors.Is(counting, ratelimit.ErrAway)
 	if counting != nil && c.away {
-		c.problems["limiter"] = "the database has not counted requests for 30 seconds; all requests are refused"
+		c.checks["limiter"] = "the database has not counted requests for 30 seconds; all requests are refused"
 	} else if counting != nil {
-		c.problems["limiter"] = "the database does not count requests; this node counts in memory"
+		c.checks["limiter"] = "the database does not count requests; this node counts in memory"
 	}
 	return c
 }
 
 // after notes when the parts became unhealthy: now, unless they were so before.
 func (c *condition) after(before *condition, now time.Time) *condition {
+	var was map[string]time.Time
+	if before != nil {
+		was = before.since
+	}
 	c.since = make(map[string]time.Time)
-	for part := range c.problems {
-		c.since[part] = now
-		if before != nil && before.problems[part] != "" {
-			c.since[part] = before.since[part]
+	for part, found := range c.checks {
+		if at, known := was[part]; known && found != healthy {
+			c.since[part] = at
+		} else if found != healthy {
+			c.since[part] = now
 		}
 	}
 	return c
@@ -97,16 +100,11 @@ func (c *condition) after(before *condition, now time.Time) *condition {
 
 // readiness returns the answer of /readyz, and whether requests should be sent to this node.
 func (n *Node) readiness() (r Readiness, ready bool) {
-	r.Checks = make(map[string]string)
 	c := n.condition.Load()
 	if c == nil {
-		r.Status = "starting"
-		return r, false
+		return Readiness{Status: "starting", Checks: map[string]string{}}, false
 	}
-	for _, part := range parts() {
-		r.Checks[part] = cmp.Or(c.problems[part], "ok")
-	}
-	r.Since = c.since
+	r.Checks, r.Since = c.checks, c.since
 	switch {
 	case c.failed:
 		r.Status = "failed"
@@ -116,7 +114,7 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 		r.Status = "unavailable"
 	case n.self().Drained:
 		r.Status = "drained"
-	case len(c.problems) > 0:
+	case len(c.since) > 0:
 		r.Status = "degraded"
 		return r, true
 	default:

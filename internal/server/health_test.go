@@ -25,9 +25,9 @@ func TestSince(t *testing.T) {
 		want map[string]time.Time
 	}{
 		{&condition{}, map[string]time.Time{}},
-		{&condition{problems: map[string]string{"store": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second)}},
-		{&condition{problems: map[string]string{"store": "worse", "limiter": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second), "limiter": begun.Add(2 * time.Second)}},
-		{&condition{problems: map[string]string{"limiter": "broken"}}, map[string]time.Time{"limiter": begun.Add(2 * time.Second)}},
+		{&condition{checks: map[string]string{"store": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second)}},
+		{&condition{checks: map[string]string{"store": "worse", "limiter": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second), "limiter": begun.Add(2 * time.Second)}},
+		{&condition{checks: map[string]string{"limiter": "broken"}}, map[string]time.Time{"limiter": begun.Add(2 * time.Second)}},
 		{&condition{}, map[string]time.Time{}},
 	} {
 		last = step.now.after(last, now)

@@ -40,8 +40,8 @@ type Options struct {
 	// metrics.
 	Version, Revision string
 	// Environ has what supervisors (NOTIFY_SOCKET, WATCHDOG_USEC) and OpenTelemetry (OTEL_…)
-	// take from the environment, in the form of [os.Environ].
-	Environ []string
+	// take from the environment.
+	Environ map[string]string
 }
 
 // Node is one running server, wired.
@@ -136,7 +136,7 @@ func (n *Node) every(interval time.Duration, fn func(context.Context)) {
 // startTracing sends traces and metrics to a collector, if the environment names one.
 func (n *Node) startTracing(ctx context.Context) (err error) {
 	n.tracing, err = tracing.Start(ctx, tracing.Options{
-		Variable: n.variable, Metrics: n.metrics.Gatherer(), Version: n.Version, Node: n.id, Deployed: string(n.store.Environment()), Logger: n.Log.Logger,
+		Environ: n.Environ, Metrics: n.metrics.Gatherer(), Version: n.Version, Node: n.id, Deployed: string(n.store.Environment()), Logger: n.Log.Logger,
 	})
 	n.onClose(n.tracing.Close)
 	return err
@@ -266,7 +266,7 @@ func (n *Node) customerLink() func(petcat.Secret) string {
 
 // Run logs that the node is ready, and serves until ctx ends, which is no error, or
 // until it cannot go on: a listener failed, or the program has to be started again before
-// the data can be written, or trusted. At each value of reload it rereads the certificate.
+// the data can be written, or trusted. It logs each value of reload.
 func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 	n.Log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
 		"listen", n.apiSocket.Addr().String(),
@@ -277,10 +277,7 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 	for {
 		select {
 		case <-reload:
-			n.Log.InfoContext(ctx, "SIGHUP received, rereading the certificate")
-			if n.certificate != nil {
-				n.certificate.reread(ctx)
-			}
+			n.Log.InfoContext(ctx, "SIGHUP received: certificates are reread within a second whenever they change, and nothing else is")
 		case <-ctx.Done():
 			n.Log.InfoContext(ctx, "stopping: finishing the requests in flight")
 			return nil

@@ -4,26 +4,15 @@ import (
 	"context"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"petcat/internal/clock"
 )
 
-// variable returns a variable of the environment, "" if it is not set.
-func (o Options) variable(name string) string {
-	for _, entry := range o.Environ {
-		if value, found := strings.CutPrefix(entry, name+"="); found {
-			return value
-		}
-	}
-	return ""
-}
-
 // tellSupervisor tells systemd, or whatever else set NOTIFY_SOCKET, how the node is:
 // see sd_notify(3). A state that cannot be sent is no reason to stop.
 func (n *Node) tellSupervisor(ctx context.Context, state string) {
-	socket := n.variable("NOTIFY_SOCKET")
+	socket := n.Environ["NOTIFY_SOCKET"]
 	if socket == "" {
 		return
 	}
@@ -36,7 +25,7 @@ func (n *Node) tellSupervisor(ctx context.Context, state string) {
 
 // feedWatchdog tells the supervisor that the process does not hang, if it asks for that.
 func (n *Node) feedWatchdog() {
-	if micros, err := strconv.ParseInt(n.variable("WATCHDOG_USEC"), 10, 64); err == nil && micros > 0 {
+	if micros, err := strconv.ParseInt(n.Environ["WATCHDOG_USEC"], 10, 64); err == nil && micros > 0 {
 		n.every(time.Duration(micros)*time.Microsecond/3, func(ctx context.Context) { n.tellSupervisor(ctx, "WATCHDOG=1") })
 	}
 }

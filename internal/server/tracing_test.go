@@ -27,7 +27,7 @@ func TestTracing(t *testing.T) {
 	// The exporters read the process's environment.
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
-	o.Environ = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}
+	o.Environ = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
 	n := must(Start(t.Context(), o))
 	_, secret := newKey(t, n.Accounts())
 	r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, n.PublicURL()+"/v1/categories", strings.NewReader(`{"name":"dog"}`)))

@@ -34,7 +34,7 @@ import (
 
 // Options says what to send. All fields are required.
 type Options struct {
-	Variable func(name string) string // of the environment
+	Environ  map[string]string
 	Metrics  prometheus.Gatherer
 	Version  string
 	Node     string // the node's identity
@@ -52,17 +52,17 @@ type Tracing struct {
 // cannot send.
 func (o Options) wanted(signal string) (bool, error) {
 	exporter, protocol := "OTEL_"+signal+"_EXPORTER", "OTEL_EXPORTER_OTLP_PROTOCOL"
-	if own := "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"; o.Variable(own) != "" {
+	if own := "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"; o.Environ[own] != "" {
 		protocol = own
 	}
-	to := o.Variable("OTEL_EXPORTER_OTLP_ENDPOINT") + o.Variable("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT")
-	switch chosen := o.Variable(exporter); {
-	case to == "" || chosen == "none" || strings.EqualFold(o.Variable("OTEL_SDK_DISABLED"), "true"):
+	to := o.Environ["OTEL_EXPORTER_OTLP_ENDPOINT"] + o.Environ["OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"]
+	switch chosen := o.Environ[exporter]; {
+	case to == "" || chosen == "none" || strings.EqualFold(o.Environ["OTEL_SDK_DISABLED"], "true"):
 		return false, nil
 	case chosen != "" && chosen != "otlp":
 		return false, config.Errorf("%s must be otlp or none (got %q)", exporter, chosen)
-	case o.Variable(protocol) != "" && o.Variable(protocol) != "http/protobuf":
-		return false, config.Errorf("%s must be http/protobuf (got %q)", protocol, o.Variable(protocol))
+	case o.Environ[protocol] != "" && o.Environ[protocol] != "http/protobuf":
+		return false, config.Errorf("%s must be http/protobuf (got %q)", protocol, o.Environ[protocol])
 	default:
 		return true, nil
 	}

@@ -31,7 +31,7 @@ func TestStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tracing.Start(t.Context(), tracing.Options{
-				Variable: func(name string) string { return c.environment[name] }, Metrics: prometheus.NewRegistry(),
+				Environ: c.environment, Metrics: prometheus.NewRegistry(),
 				Version: "test", Node: "a", Deployed: "production", Logger: slog.New(slog.DiscardHandler),
 			})
 			if mistake, ok := errors.AsType[*config.Error](err); c.mistake != "" && (!ok || mistake.Error() != c.mistake) || c.mistake == "" && err != nil || (got != nil) != c.sends {
