@@ -14,8 +14,8 @@ type Node struct {
 	// AdminURL is where its machine reaches its admin listener, ConsoleURL where browsers find
 	// its console, PublicURL where clients find the API; without a slash at the end.
 	AdminURL, ConsoleURL, PublicURL string
-	State                string // as in /readyz
-	Since                time.Time
+	State                           string // as in /readyz
+	Since                           time.Time
 	// Drained says that an operator wants the node to get no requests.
 	Drained bool
 }
