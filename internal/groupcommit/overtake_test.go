@@ -46,7 +46,7 @@ func TestOvertaking(t *testing.T) {
 		want("at first", []int{0})
 		time.Sleep(overtake - 1)
 		want("before the first is overtaken")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want("when it is overtaken", []int{1, 2})
 		time.Sleep(2 * overtake)
 		want("while two are under way")
@@ -90,7 +90,7 @@ func TestOvertakingGroupsFailForGood(t *testing.T) {
 		c := start(groupcommit.Options[int]{Commit: l.commit, Overtake: 1, MaxGroup: 1})
 		defer c.Close()
 		results := []<-chan error{submit(t.Context(), c, 0), submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		// Two groups find out that nothing may be written; the third is not tried.
 		l.proceed <- groupcommit.Poison(errors.New("first"))

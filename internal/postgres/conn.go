@@ -98,13 +98,15 @@ func (t *texts) numbered(query string) string {
 	if text, ok := t.known.Load(query); ok {
 		return text.(string)
 	}
-	parts := strings.Split(query, "?")
-	text := parts[0]
-	for i, part := range parts[1:] {
-		text += "$" + strconv.Itoa(i+1) + part
+	var text strings.Builder
+	for i, part := range strings.Split(query, "?") {
+		if i > 0 {
+			text.WriteString("$" + strconv.Itoa(i))
+		}
+		text.WriteString(part)
 	}
-	t.known.Store(query, text)
-	return text
+	t.known.Store(query, text.String())
+	return text.String()
 }
 
 // dialect is what only PostgreSQL writes so.

@@ -142,7 +142,7 @@ func (t *Tx) endSessions(name petcat.OperatorName) (int64, error) {
 	return t.Exec(`DELETE FROM operator_sessions WHERE operator_name = ?`, string(name))
 }
 
-const selectTokens = `SELECT id, name, role, created_at, expires_at, revoked_at FROM operator_tokens`
+const selectTokens = `SELECT id, name, role, created_at, expires_at, revoked_at FROM operator_tokens` //nolint:gosec // of hashes
 
 func tokenInto(o *petcat.OperatorToken) []any {
 	return []any{(*int64)(&o.ID), (*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.ExpiresAt), (*moment)(&o.RevokedAt)}

@@ -146,7 +146,7 @@ func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.Ac
 	const refused = `minute_refused + day_refused + ban_refused + key_refused`
 	sum := func(column string) string { return `CAST(sum(` + column + `) AS bigint)` }
 	sums, by := make([]string, 0, 7), `requests`
-	for _, column := range strings.Split(usageColumns, ", ") {
+	for column := range strings.SplitSeq(usageColumns, ", ") {
 		sums = append(sums, sum(column))
 	}
 	if q.ByRefused {
