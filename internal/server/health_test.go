@@ -2,6 +2,8 @@ package server
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -120,4 +122,38 @@ func TestDatabaseAway(t *testing.T) {
 		return err == nil
 	})
 	wantStatus(list, http.StatusOK)
+}
+
+// TestRefusedLogin: what a server would say at its start, a running node says of its store.
+func TestRefusedLogin(t *testing.T) {
+	t.Parallel()
+	var shared pgtest.Shared
+	t.Cleanup(shared.Remove)
+	address := shared.Database(t)
+	owner, name := pgtest.Connect(t, address), must(url.Parse(address)).Path[1:]
+	role := "role_" + name
+	pgtest.Execute(t, owner, `CREATE ROLE `+role+` LOGIN SUPERUSER`)
+	t.Cleanup(func() {
+		pgtest.Execute(t, owner, `REASSIGN OWNED BY `+role+` TO CURRENT_USER`)
+		pgtest.Execute(t, owner, `DROP ROLE `+role)
+	})
+	n := startTestNode(t, func(o *Options) {
+		o.Settings.Database = petcat.NewSecret("postgres://" + role + "@" + shared.Server(t).Address() + "/" + name + "?sslmode=disable")
+	})
+	awaitStore := func(want string) {
+		t.Helper()
+		for begin := time.Now(); ; <-time.After(10 * time.Millisecond) {
+			if r, _ := n.readiness(); strings.Contains(r.Checks["store"], want) {
+				return
+			} else if time.Since(begin) > 30*time.Second {
+				t.Fatalf("the store is not %q: %+v", want, r)
+			}
+		}
+	}
+	awaitStore(healthy)
+	pgtest.Execute(t, owner, `ALTER ROLE `+role+` NOLOGIN`)
+	pgtest.Execute(t, owner, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '`+role+`'`)
+	awaitStore("refuses the login (role \"" + role + "\" is not permitted to log in)")
+	pgtest.Execute(t, owner, `ALTER ROLE `+role+` LOGIN`)
+	awaitStore(healthy)
 }
