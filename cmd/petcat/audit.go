@@ -63,15 +63,11 @@ func listAudit(c *call) (err error) {
 		}
 		q.Account = a.ID
 	}
-	var entries []record
-	err = c.EachAuditEntry(c.ctx(), q, func(e petcat.AuditEntry) error {
-		entries = append(entries, auditRecord(e))
-		return nil
-	})
+	entries, err := collect(func(fn func(petcat.AuditEntry) error) error { return c.EachAuditEntry(c.ctx(), q, fn) })
 	if err != nil {
 		return err
 	}
-	return c.list(entries, "sequence at actor action subject detail", "The audit log has no such entries.")
+	return c.list(recordsOf(entries, auditRecord), "sequence at actor action subject detail", "The audit log has no such entries.")
 }
 
 func auditRecord(e petcat.AuditEntry) record {

@@ -88,11 +88,7 @@ func (p *program) keyRecord(k petcat.Key) record {
 
 // keysOf returns the keys of an account, or of all if it is 0.
 func (c *call) keysOf(account petcat.AccountID) ([]record, error) {
-	var keys []petcat.Key
-	err := c.EachKey(c.ctx(), account, func(k petcat.Key) error {
-		keys = append(keys, k)
-		return nil
-	})
+	keys, err := collect(func(fn func(petcat.Key) error) error { return c.EachKey(c.ctx(), account, fn) })
 	if err != nil {
 		return nil, err
 	}
@@ -316,13 +312,7 @@ func (c *call) leaked() (text string, err error) {
 // keysIn returns the keys that a text contains, or whose hint it is.
 func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
 	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
-		err = c.EachKey(c.ctx(), petcat.AllAccounts, func(k petcat.Key) error {
-			if k.Hint == hint {
-				keys = append(keys, k)
-			}
-			return nil
-		})
-		return keys, err
+		return c.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
 	}
 	var hashes []petcat.KeyHash
 	for _, secret := range petcat.KeysIn(text) {

@@ -135,13 +135,18 @@ func recordsOf[T any](all []T, of func(T) record) (records []record) {
 	return records
 }
 
-// listAll is list for everything that each reads.
-func listAll[T any](c *call, each func(context.Context, func(T) error) error, of func(T) record, columns, none string) error {
-	var all []T
-	err := each(c.ctx(), func(v T) error {
+// collect returns everything that each reads.
+func collect[T any](each func(func(T) error) error) (all []T, err error) {
+	err = each(func(v T) error {
 		all = append(all, v)
 		return nil
 	})
+	return all, err
+}
+
+// listAll is list for everything that each reads.
+func listAll[T any](c *call, each func(context.Context, func(T) error) error, of func(T) record, columns, none string) error {
+	all, err := collect(func(fn func(T) error) error { return each(c.ctx(), fn) })
 	if err != nil {
 		return err
 	}
