@@ -29,10 +29,8 @@ func (n *Node) joinNodes(ctx context.Context) error {
 	n.nodes.Store(&[]petcat.Node{{ID: n.id, Version: n.Version}})
 	n.beat(ctx)
 	n.every(beatInterval, n.beat)
-	n.onClose(func(ctx context.Context) error {
-		_ = n.store.Leave(ctx, n.id) // if it fails, the others notice that the beats end
-		return nil
-	})
+	// If it fails, the others notice that the beats end.
+	n.onClose(func(ctx context.Context) error { _ = n.store.Leave(ctx, n.id); return nil })
 	n.metrics.Read(map[string]func() float64{
 		"petcat_nodes": func() float64 { return float64(len(*n.nodes.Load())) },
 	})

@@ -73,10 +73,8 @@ func (n *Node) open(ctx context.Context, flag, address string, most int) (*limit
 	if err != nil {
 		return nil, err
 	}
-	n.onClose(func(context.Context) error {
-		_ = l.Close() // it is closed already if it was served
-		return nil
-	})
+	// It is closed already if it was served.
+	n.onClose(func(context.Context) error { _ = l.Close(); return nil })
 	return &limitedListener{TCPListener: l, slots: make(chan struct{}, most)}, nil
 }
 

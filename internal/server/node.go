@@ -149,10 +149,7 @@ func (n *Node) recordUsage(ctx context.Context) error {
 	n.usage.Open(n.store)
 	n.usage.Flush(ctx)
 	n.repeat(n.usage.Wait, n.usage.Flush)
-	n.onClose(func(ctx context.Context) error {
-		n.usage.Close(ctx)
-		return nil
-	})
+	n.onClose(func(ctx context.Context) error { n.usage.Close(ctx); return nil })
 	n.metrics.Read(map[string]func() float64{
 		"petcat_usage_unsaved_seconds": func() float64 { return n.usage.Unsaved().Seconds() },
 	})
@@ -176,10 +173,7 @@ func (n *Node) limitRequests(context.Context) error {
 	})
 	n.every(checkInterval, func(context.Context) { n.limiter.Check() })
 	n.every(sweepInterval, func(context.Context) { n.limiter.Sweep() })
-	n.onClose(func(context.Context) error {
-		n.limiter.Close()
-		return nil
-	})
+	n.onClose(func(context.Context) error { n.limiter.Close(); return nil })
 	n.metrics.Read(map[string]func() float64{
 		"petcat_limiter_silent":           func() float64 { return gauge(n.limiter.Err() != nil) },
 		"petcat_limiter_local_total":      func() float64 { return float64(n.limiter.Local.Load()) },
