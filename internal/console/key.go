@@ -1,11 +1,11 @@
 package console
 
 import (
-	"errors"
 	"slices"
 	"time"
 
 	"petcat"
+	"petcat/internal/pages"
 )
 
 // keyView is a key as it is now.
@@ -48,71 +48,39 @@ func key(x *exchange, k petcat.Key) error {
 	return x.render("key", view{Title: k.ID.String(), Section: "accounts", Data: v})
 }
 
-// newKeyView is a key whose secret is shown, once.
+// newKeyView is a new key with its account.
 type newKeyView struct {
-	Key     petcat.Key
+	pages.NewKey
+
 	Account petcat.Account
-	Secret  string
-	Old     *petcat.Key // the key that it replaces
 }
 
-func createKey(x *exchange, a petcat.Account) (err error) {
-	terms := petcat.KeyTerms{Label: x.value("label"), ReadOnly: x.value("read_only") != ""}
-	if terms.ExpiresAt, err = x.date("expires", "the day on which it expires"); err != nil {
-		return err
-	}
-	generated, err := petcat.GenerateKey(x.Environment, x.Random)
-	if err != nil {
-		return err
-	}
-	asked, err := petcat.ParseNewKey(a.ID, terms, x.now(), generated)
-	if err != nil {
-		return err
-	}
-	k, err := x.Store.CreateKey(x.r.Context(), x.actor(), asked)
-	if err != nil {
-		return unsureOfKey(err)
-	}
-	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{Key: k, Account: a, Secret: generated.Secret.Reveal()}})
+// keys makes keys.
+func (x *exchange) keys() pages.Keys {
+	return pages.Keys{Store: x.Store, Environment: x.Environment, Random: x.Random}
 }
 
-// unsureOfKey says what to do if a key may have been created whose secret was not shown.
-func unsureOfKey(err error) error {
-	if errors.Is(err, petcat.ErrOutcomeUnknown) {
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "a key may have been created whose secret nobody knows; look at the keys of the account, and revoke it").WithCause(err)
+func createKey(x *exchange, a petcat.Account) error {
+	k, err := x.keys().Create(x.r.Context(), x.actor(), a.ID, x.r.Form, x.now())
+	if err != nil {
+		return err
 	}
-	return err
+	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{k, a}})
 }
 
 func rotateKey(x *exchange, old petcat.Key) error {
-	overlap, err := time.ParseDuration(x.value("overlap"))
-	if err != nil {
-		return petcat.Errorf(petcat.CodeInvalidField, "choose for how long both keys work")
-	}
-	if overlap == 0 && x.value("sure") == "" {
+	if x.value("overlap") == "0s" && x.value("sure") == "" {
 		return confirmRotate(x, old)
 	}
-	generated, err := petcat.GenerateKey(x.Environment, x.Random)
+	k, err := x.keys().Rotate(x.r.Context(), x.actor(), old, x.r.Form)
 	if err != nil {
 		return err
 	}
-	rotation, err := petcat.ParseRotation(old.ID, overlap, generated)
+	a, err := x.Store.FindAccount(x.r.Context(), old.Account.String())
 	if err != nil {
-		return err
+		a = petcat.Account{ID: old.Account, Name: old.Account.String()} // the secret must be shown now
 	}
-	k, err := x.Store.RotateKey(x.r.Context(), x.actor(), rotation)
-	if err != nil {
-		return unsureOfKey(err)
-	}
-	v := newKeyView{Key: k, Secret: generated.Secret.Reveal(), Old: &old}
-	if v.Account, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
-		v.Account = petcat.Account{ID: k.Account, Name: k.Account.String()} // the secret must be shown now
-	}
-	v.Old.ExpiresAt = k.CreatedAt.Add(overlap)
-	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(v.Old.ExpiresAt) {
-		v.Old.ExpiresAt = old.ExpiresAt
-	}
-	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: v})
+	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{k, a}})
 }
 
 // confirmRotate asks before a rotation that ends the old key at once.

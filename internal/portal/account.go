@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -14,14 +15,15 @@ const pageSize = 50
 
 // overviewView is the account, with a page of its keys.
 type overviewView struct {
-	Windows []windowView // none if the limiter cannot tell
-	Plans   []petcat.Plan // that the account may ask for, the next larger one first
-	Asked   *petcat.PlanRequest
-	Keys    []keyView
-	Bans    []petcat.Ban // in force
+	keysView
+
+	Windows []windowView         // none if the limiter cannot tell
+	Plans   []petcat.Plan        // that the account may ask for, the next larger one first
+	Asked   []petcat.PlanRequest // the last one
+	Keys    []petcat.Key
 	Next    petcat.KeyID // of an older page; 0 for none
 	Refused []petcat.Refusal
-	Once    string // names the next key that the page creates
+	Once    string // names what the form for a new key creates
 }
 
 // windowView is a window of the limiter, with its name.
@@ -33,69 +35,51 @@ type windowView struct {
 // End returns when the window ends.
 func (w windowView) End() time.Time { return time.Unix(w.Reset, 0) }
 
-// keyView is a key as it is now.
-type keyView struct {
-	petcat.Key
-
-	UsedAt time.Time // zero: never
-	Ban    *petcat.Ban
-}
-
-func overview(x *exchange) error {
-	ctx, a, before := x.r.Context(), x.account, petcat.KeyID(0)
-	if id, err := petcat.ParseKeyID(x.value("before")); err == nil {
-		before = id
-	}
-	plans := petcat.Plans()
+func overview(x *exchange) (err error) {
+	ctx, a, plans := x.r.Context(), x.account, petcat.Plans()
 	at := slices.Index(plans, a.Plan)
-	v := overviewView{Plans: slices.Concat(plans[min(at+1, len(plans)-1):], plans[:at])} // other numbers of Enterprise, too
+	v := overviewView{Once: rand.Text(), Plans: slices.Concat(plans[min(at+1, len(plans)-1):], plans[:at])} // Enterprise has other numbers
 	if d, err := x.Limiter.Peek(ctx, ratelimit.Charge{Account: a.ID, Quota: a.Quota}); err == nil {
 		v.Windows = []windowView{{"this minute", d.Minute}, {"today", d.Day}}
 	}
-	asked, err := x.Store.PlanRequests(ctx, petcat.PlanRequestQuery{Account: a.ID, Limit: 1})
-	if err != nil {
+	if v.Asked, err = x.Store.PlanRequests(ctx, petcat.PlanRequestQuery{Account: a.ID, Limit: 1}); err != nil {
 		return err
 	}
-	if len(asked) > 0 {
-		v.Asked = &asked[0]
-	}
-	keys, err := x.Store.KeyPage(ctx, petcat.KeyQuery{Account: a.ID, Before: before, Limit: pageSize + 1})
-	if err != nil {
+	before, _ := petcat.ParseKeyID(x.value("before")) // without one, from the newest
+	if v.Keys, err = x.Store.KeyPage(ctx, petcat.KeyQuery{Account: a.ID, Before: before, Limit: pageSize + 1}); err != nil {
 		return err
 	}
-	if len(keys) > pageSize {
-		keys, v.Next = keys[:pageSize], keys[pageSize-1].ID
+	if len(v.Keys) > pageSize {
+		v.Keys, v.Next = v.Keys[:pageSize], v.Keys[pageSize-1].ID
 	}
-	if v.Keys, v.Bans, err = x.look(keys); err != nil {
+	if v.keysView, err = x.look(); err != nil {
 		return err
 	}
 	if v.Refused, err = x.Store.Refusals(ctx, a.ID); err != nil {
 		return err
 	}
-	once, err := petcat.GenerateToken(x.Random)
-	if err != nil {
-		return err
-	}
-	v.Once = once.Secret.Reveal()
 	return x.render("overview", view{Title: a.Name, Section: "overview", Data: v})
 }
 
-// look returns when keys of the account were used, and which of its keys are banned.
-func (x *exchange) look(keys []petcat.Key) (all []keyView, bans []petcat.Ban, err error) {
-	bans, err = x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: x.account.ID, Active: x.now(), Limit: petcat.MaxPage})
+// keysView is what is known of the account's keys, by their ids.
+type keysView struct {
+	Bans map[petcat.KeyID]*petcat.Ban // in force
+	Used map[petcat.KeyID]time.Time
+}
+
+func (x *exchange) look() (v keysView, err error) {
+	bans, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: x.account.ID, Active: x.now(), Limit: petcat.MaxPage})
 	if err != nil {
-		return nil, nil, err
+		return v, err
 	}
-	bans = slices.DeleteFunc(bans, func(b petcat.Ban) bool { return !b.Active(x.now()) }) // in shadow mode none refuses anything
-	uses, err := x.Store.KeyUses(x.r.Context(), x.account.ID)
-	for _, k := range keys {
-		v := keyView{Key: k, UsedAt: uses[k.ID]}
-		if i := slices.IndexFunc(bans, func(b petcat.Ban) bool { return b.Key == k.ID }); i >= 0 {
-			v.Ban = &bans[i]
+	v.Bans = make(map[petcat.KeyID]*petcat.Ban)
+	for _, b := range bans {
+		if b.Active(x.now()) { // in shadow mode none refuses anything
+			v.Bans[b.Key] = &b
 		}
-		all = append(all, v)
 	}
-	return all, bans, err
+	v.Used, err = x.Store.KeyUses(x.r.Context(), x.account.ID)
+	return v, err
 }
 
 // requestPlan asks the operators for another plan.
@@ -107,7 +91,7 @@ func requestPlan(x *exchange) error {
 	if _, err := x.Store.RequestPlan(x.r.Context(), n); err != nil {
 		return err
 	}
-	return x.goTo("", "asked")
+	return x.goTo("?done=asked")
 }
 
 // usageView is the last day by the hour, or the last thirty days by the day.

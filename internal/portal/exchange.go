@@ -68,7 +68,7 @@ func (x *exchange) renderAs(status int, page string, v view) error {
 func (x *exchange) fail(err error) {
 	public := petcat.Public(err)
 	status, message := httpapi.StatusOf(public.Code), pages.Sentence(public.Message)
-	if status >= http.StatusInternalServerError {
+	if status == http.StatusInternalServerError {
 		x.Logger.ErrorContext(x.r.Context(), "a customer's page failed", "method", x.r.Method, "path", x.r.URL.Path, "error", err)
 		message += " If this goes on, tell whoever runs the service the number " + x.w.Header().Get("X-Request-Id") + "."
 	}
@@ -79,13 +79,9 @@ func (x *exchange) fail(err error) {
 // value returns a value of the form or of the query, without blanks around it.
 func (x *exchange) value(name string) string { return strings.TrimSpace(x.r.Form.Get(name)) }
 
-// goTo redirects the browser to a page, which says what was done. It returns nil.
-func (x *exchange) goTo(path, done string) error {
-	to := strings.TrimSuffix(x.base+path, "/")
-	if done != "" {
-		to += "?done=" + done
-	}
-	pages.Redirect(x.w, x.r, to)
+// goTo redirects the browser to a page; its done says what was done. It returns nil.
+func (x *exchange) goTo(path string) error {
+	pages.Redirect(x.w, x.r, strings.TrimSuffix(x.base+path, "/"))
 	return nil
 }
 

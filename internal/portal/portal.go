@@ -30,13 +30,8 @@ import (
 // Store is what customers may read and change.
 type Store interface { //nolint:interfacebloat // all that a customer can do
 	petcat.CustomerStore
+	petcat.KeyStore
 	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
-	CreateKey(ctx context.Context, by petcat.Actor, k petcat.NewKey) (petcat.Key, error)
-	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
-	KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error)
-	EditKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, e petcat.KeyEdit) (petcat.Key, error)
-	RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotation) (petcat.Key, error)
-	ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, a petcat.KeyAction) (petcat.Key, error)
 	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
 	KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error)
@@ -87,6 +82,7 @@ type Portal struct {
 	base    string // the path that browsers see before those of all pages
 	mux     *http.ServeMux
 	pages   map[string]*template.Template
+	keys    pages.Keys
 	origins *http.CrossOriginProtection
 }
 
@@ -96,36 +92,34 @@ const Path = "/account"
 // New returns the portal.
 func New(o Options) *Portal {
 	base := o.Prefix + Path + "/"
-	p := &Portal{Options: o, base: base, mux: http.NewServeMux(), pages: pages.Load(embedded, base), origins: http.NewCrossOriginProtection()}
-	overview, usage := signedIn(overview), signedIn(usage)
-	p.handle("GET "+Path, overview)
+	p := &Portal{
+		Options: o, base: base, mux: http.NewServeMux(), pages: pages.Load(embedded, base), origins: http.NewCrossOriginProtection(),
+		keys: pages.Keys{Store: o.Store, Environment: o.Environment, Random: o.Random},
+	}
 	for pattern, h := range map[string]handle{
-		"GET {$}":                overview,
-		"GET usage":              usage,
-		"GET usage.json":         signedIn(usageChart),
-		"GET keys/{key}":         signedIn(on(key)),
-		"GET keys/{key}/revoke":  signedIn(on(confirmRevoke)),
-		"GET ":                   signedIn(nothingHere),
-		"GET sign-in":            signInPage,
-		"POST sign-in":           signIn,
-		"POST sign-out":          signedIn(signOut),
-		"POST plan":              signedIn(withForm(requestPlan, overview)),
-		"POST keys":              signedIn(withForm(createKey, overview)),
-		"POST keys/{key}":        signedIn(withForm(on(editKey), on(key))),
-		"POST keys/{key}/rotate": signedIn(withForm(on(rotateKey), on(key))),
-		"POST keys/{key}/revoke": signedIn(withForm(on(revokeKey), on(key))),
+		"GET ":                    signedIn(overview),
+		"GET /{$}":                signedIn(overview),
+		"GET /usage":              signedIn(usage),
+		"GET /usage.json":         signedIn(usageChart),
+		"GET /keys/{key}":         signedIn(on(key)),
+		"GET /keys/{key}/revoke":  signedIn(on(confirmRevoke)),
+		"GET /":                   signedIn(nothingHere),
+		"GET /sign-in":            signInPage,
+		"POST /sign-in":           signIn,
+		"POST /sign-out":          signedIn(signOut),
+		"POST /plan":              signedIn(withForm(requestPlan, overview)),
+		"POST /keys":              signedIn(withForm(createKey, overview)),
+		"POST /keys/{key}":        signedIn(withForm(on(editKey), on(key))),
+		"POST /keys/{key}/rotate": signedIn(withForm(on(rotateKey), on(key))),
+		"POST /keys/{key}/revoke": signedIn(withForm(on(revokeKey), on(key))),
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
-		p.handle(method+" "+Path+"/"+path, h)
+		p.mux.HandleFunc(method+" "+Path+path, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, h) })
 	}
 	for name, file := range pages.Files() {
 		p.mux.Handle("GET "+Path+"/files/"+name, file)
 	}
 	return p
-}
-
-func (p *Portal) handle(pattern string, h handle) {
-	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, h) })
 }
 
 // now returns the wall clock's time in UTC.

@@ -30,13 +30,13 @@ func signedIn(next handle) handle {
 	return func(x *exchange) error {
 		cookie, err := x.r.Cookie(pages.CookieName(x.cookie(), x.Secure))
 		if err != nil {
-			return x.goTo("sign-in", "")
+			return x.goTo("sign-in")
 		}
 		err = x.findSession(cookie.Value)
 		switch {
 		case petcat.CodeOf(err) == petcat.CodeNotFound:
 			x.setCookie("", 0)
-			return x.goTo("sign-in", "ended")
+			return x.goTo("sign-in?done=ended")
 		case err != nil:
 			return err
 		case x.Requests.Take(x.account.ID).Refused:
@@ -107,7 +107,7 @@ func signIn(x *exchange) error {
 	}
 	x.Logger.InfoContext(x.r.Context(), "a customer signed in", "account", session.Account, "address", from)
 	x.setCookie(token.Secret.Reveal(), petcat.CustomerIdle)
-	return x.goTo("", "")
+	return x.goTo("")
 }
 
 func signOut(x *exchange) error {
@@ -115,5 +115,5 @@ func signOut(x *exchange) error {
 		return err
 	}
 	x.setCookie("", 0)
-	return x.goTo("sign-in", "")
+	return x.goTo("sign-in")
 }
