@@ -68,14 +68,9 @@ func accountRecord(a petcat.Account) record {
 		state = "closed"
 	}
 	return record{
-		{"id", a.ID},
-		{"name", a.Name},
-		{"state", state},
-		{"plan", a.Plan},
-		{"per_minute", a.Quota.PerMinute},
-		{"per_day", a.Quota.PerDay},
-		{"created_at", a.CreatedAt},
-		{"closed_at", a.ClosedAt},
+		{"id", a.ID}, {"name", a.Name}, {"state", state},
+		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
+		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
 	}
 }
 
@@ -202,15 +197,9 @@ func listRefusals(c *call, a petcat.Account) error {
 		return record{
 			{"key", r.Key},
 			{"operation", orNone(string(r.Operation))}, // none has this path and method
-			{"status", r.Status},
-			{"code", r.Code},
-			{"count", r.Count},
-			{"first_at", r.First},
-			{"last_at", r.Last},
-			{"request_id", r.RequestID},
-			{"minute", spent(r.Minute)},
-			{"day", spent(r.Day)},
-			{"until", r.Until},
+			{"status", r.Status}, {"code", r.Code}, {"count", r.Count},
+			{"first_at", r.First}, {"last_at", r.Last}, {"request_id", r.RequestID},
+			{"minute", spent(r.Minute)}, {"day", spent(r.Day)}, {"until", r.Until},
 		}
 	}), "last_at count first_at key operation status code minute day until request_id",
 		fmt.Sprintf("No request of %s was refused or failed lately.", accountTitle(a)))

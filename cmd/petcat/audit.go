@@ -78,10 +78,7 @@ func auditRecord(e petcat.AuditEntry) record {
 	return record{
 		{"sequence", e.Sequence},
 		{"at", e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")}, // as exact as the hash
-		{"actor", e.Actor},
-		{"action", e.Action},
-		{"subject", e.Subject},
-		{"detail", detail},
+		{"actor", e.Actor}, {"action", e.Action}, {"subject", e.Subject}, {"detail", detail},
 		{"hash", hex.EncodeToString(e.Hash[:])},
 	}
 }

@@ -93,11 +93,8 @@ func (c *call) reportRecord(i backup.Info, begun clock.Reading) record {
 	}
 	return record{
 		{"file", c.args[0]},
-		{"petcat", i.Program},
-		{"taken_at", i.TakenAt},
-		{"environment", i.Environment},
-		{"dataset", i.Dataset},
-		{"revision", i.Revision},
+		{"petcat", i.Program}, {"taken_at", i.TakenAt},
+		{"environment", i.Environment}, {"dataset", i.Dataset}, {"revision", i.Revision},
 		{"rows", shown{i.Rows, humanize.Comma(rows)}},
 		{"size", i.Size},
 		{"seconds", shown{took, fmt.Sprintf("%.3f", took)}},

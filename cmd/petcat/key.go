@@ -72,16 +72,10 @@ func (p *program) keyRecord(k petcat.Key) record {
 		successor = k.Successor
 	}
 	return record{
-		{"id", k.ID},
-		{"account", k.Account},
-		{"label", k.Label},
-		{"hint", shown{k.Hint, "…" + k.Hint}},
-		{"state", k.State(p.now())},
-		{"read_only", k.ReadOnly},
-		{"created_at", k.CreatedAt},
-		{"expires_at", k.ExpiresAt},
-		{"disabled_at", k.DisabledAt},
-		{"revoked_at", k.RevokedAt},
+		{"id", k.ID}, {"account", k.Account}, {"label", k.Label}, {"hint", shown{k.Hint, "…" + k.Hint}},
+		{"state", k.State(p.now())}, {"read_only", k.ReadOnly},
+		{"created_at", k.CreatedAt}, {"expires_at", k.ExpiresAt},
+		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt},
 		{"successor", successor},
 	}
 }
@@ -342,15 +336,10 @@ requests that are refused. petcat serve --bans sets whether bans are enforced.`,
 
 func (p *program) banRecord(b petcat.Ban) record {
 	return record{
-		{"key", b.Key},
-		{"account", b.Account},
-		{"state", b.State(p.now())},
-		{"level", b.Level},
-		{"early_retries", b.EarlyRetries},
-		{"started_at", b.StartedAt},
-		{"ends_at", b.End()},
-		{"lifted_at", b.LiftedAt},
-		{"lifted_by", orNone(b.LiftedBy)},
+		{"key", b.Key}, {"account", b.Account},
+		{"state", b.State(p.now())}, {"level", b.Level}, {"early_retries", b.EarlyRetries},
+		{"started_at", b.StartedAt}, {"ends_at", b.End()},
+		{"lifted_at", b.LiftedAt}, {"lifted_by", orNone(b.LiftedBy)},
 	}
 }
 

@@ -77,13 +77,8 @@ code is 75.`,
 
 func (p *program) tokenRecord(t petcat.OperatorToken) record {
 	return record{
-		{"id", int64(t.ID)},
-		{"name", string(t.Name)},
-		{"role", t.Role},
-		{"state", t.State(p.now())},
-		{"created_at", t.CreatedAt},
-		{"expires_at", t.ExpiresAt},
-		{"revoked_at", t.RevokedAt},
+		{"id", int64(t.ID)}, {"name", string(t.Name)}, {"role", t.Role}, {"state", t.State(p.now())},
+		{"created_at", t.CreatedAt}, {"expires_at", t.ExpiresAt}, {"revoked_at", t.RevokedAt},
 	}
 }
 

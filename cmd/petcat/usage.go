@@ -71,11 +71,8 @@ func showUsage(c *call) error {
 		return c.printUsage(periods, total, h.Gaps, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
 	}
 	return c.printJSON(record{
-		{"account", account},
-		{"from", q.From},
-		{"to", q.To},
-		{"periods", periods},
-		{"total", countsRecord(total)},
+		{"account", account}, {"from", q.From}, {"to", q.To},
+		{"periods", periods}, {"total", countsRecord(total)},
 		{"gaps", recordsOf(h.Gaps, func(g petcat.UsageGap) record {
 			return record{{"node", g.Node}, {"from", g.From}, {"until", g.Until}}
 		})},
@@ -111,12 +108,8 @@ func periodRecord(period petcat.UsagePeriod) record {
 func countsRecord(c petcat.UsageCounts) record {
 	return record{
 		{"requests", c.Requests},
-		{"minute_refused", c.MinuteRefused},
-		{"day_refused", c.DayRefused},
-		{"ban_refused", c.BanRefused},
-		{"key_refused", c.KeyRefused},
-		{"failed", c.Failed},
-		{"bytes", c.Bytes},
+		{"minute_refused", c.MinuteRefused}, {"day_refused", c.DayRefused}, {"ban_refused", c.BanRefused}, {"key_refused", c.KeyRefused},
+		{"failed", c.Failed}, {"bytes", c.Bytes},
 	}
 }
 
