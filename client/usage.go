@@ -93,6 +93,8 @@ type Usage struct {
 	Windows []WindowUsage `json:"windows"`
 	// Ban is the ban of the key; nil when there is none.
 	Ban *Ban `json:"ban"`
+	// Bans are those of all keys of the account.
+	Bans []Ban `json:"bans"`
 	// Key is the key that asks.
 	Key KeyInfo `json:"key"`
 }
@@ -116,6 +118,7 @@ type WindowUsage struct {
 
 // Ban is a time in which a key is refused.
 type Ban struct {
+	Key   string    `json:"key"`   // its id; "" in [Usage].Ban
 	Until Timestamp `json:"until"` // by the service's clock
 }
 

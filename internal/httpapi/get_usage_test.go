@@ -15,29 +15,31 @@ func TestUsageCostsNothing(t *testing.T) {
 	key, id := s.key(account)
 	neighbour, _ := s.key(s.account("other", petcat.Free))
 	minute, midnight := noon.Add(42*time.Second), noon.Truncate(24*time.Hour).Add(24*time.Hour)
-	wantUsed := func(n int64, ban string) {
+	wantUsed := func(n int64, ban, bans string) {
 		t.Helper()
 		a := s.do("GET", "/v1/usage", nil, withKey(key))
 		wantStatus(t, a, 200)
 		wantHeader(t, a, "Cache-Control", "no-store")
 		wantHeader(t, a, "X-Stability", "beta")
-		want := fmt.Sprintf(`{"plan":"free","windows":[{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],"ban":%s,"key":{"id":"key_1","label":"","read_only":false,"expires_at":null}}`,
-			n, 60-n, minute.Unix(), n, 1000-n, midnight.Unix(), ban)
+		want := fmt.Sprintf(`{"plan":"free","windows":[{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],"ban":%s,"bans":[%s],"key":{"id":"key_1","label":"","read_only":false,"expires_at":null}}`,
+			n, 60-n, minute.Unix(), n, 1000-n, midnight.Unix(), ban, bans)
 		if string(a.body) != want {
 			t.Errorf("usage is %s, want %s", a.body, want)
 		}
 	}
-	wantUsed(0, "null")
+	wantUsed(0, "null", "")
 	wantStatus(t, s.list(withKey(key)), 200)
-	wantUsed(1, "null")
+	wantUsed(1, "null", "")
 	wantHeadline(t, s.list(withKey(key)), 60, 58, minute)
 
 	// A banned key may ask, too, but nobody all the time.
 	end := noon.Add(5 * time.Minute)
-	s.limiter.ApplyBan(petcat.Ban{Key: id, Account: account.ID, Level: 2, StartedAt: noon, EndsAt: end})
+	ban := petcat.Ban{Key: id, Account: account.ID, Level: 2, StartedAt: noon, EndsAt: end}
+	s.limiter.ApplyBan(ban)
+	must(t, s.store.SaveBan(t.Context(), ban))
 	wantError(t, s.list(withKey(key)), 429, petcat.CodeKeyBanned)
 	for range 58 {
-		wantUsed(2, fmt.Sprintf(`{"until":%d}`, end.Unix()))
+		wantUsed(2, fmt.Sprintf(`{"until":%d}`, end.Unix()), fmt.Sprintf(`{"key":"key_1","until":%d}`, end.Unix()))
 	}
 	a := s.do("GET", "/v1/usage", nil, withKey(key))
 	wantError(t, a, 429, petcat.CodeRateLimitExceeded)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -228,6 +229,16 @@ func (s *Server) getUsage(e *exchange) error {
 	if err != nil {
 		return err
 	}
+	inForce, err := s.Keys.BanPage(e.r.Context(), petcat.BanQuery{Active: time.Unix(0, e.start.Wall), Account: e.caller.Account, Limit: petcat.MaxPage})
+	if err != nil {
+		return err
+	}
+	var bans []string
+	for _, b := range inForce {
+		if !b.Shadow {
+			bans = append(bans, fmt.Sprintf(`{"key":"%s","until":%d}`, b.Key, b.EndsAt.Unix()))
+		}
+	}
 	d, ban, expires := e.Decision, "null", "null"
 	if d.BanEnds != 0 {
 		ban = fmt.Sprintf(`{"until":%d}`, d.BanEnds)
@@ -239,8 +250,8 @@ func (s *Server) getUsage(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	e.sendJSON(http.StatusOK, fmt.Appendf(nil, `{"plan":"%s","windows":[%s,%s],"ban":%s,"key":{"id":"%s","label":%s,"read_only":%t,"expires_at":%s}}`,
-		e.caller.Plan, windowUsage(petcat.Minute, d.Minute), windowUsage(petcat.Day, d.Day), ban, key.ID, label, key.ReadOnly, expires))
+	e.sendJSON(http.StatusOK, fmt.Appendf(nil, `{"plan":"%s","windows":[%s,%s],"ban":%s,"bans":[%s],"key":{"id":"%s","label":%s,"read_only":%t,"expires_at":%s}}`,
+		e.caller.Plan, windowUsage(petcat.Minute, d.Minute), windowUsage(petcat.Day, d.Day), ban, strings.Join(bans, ","), key.ID, label, key.ReadOnly, expires))
 	return nil
 }
 

@@ -47,6 +47,7 @@ type identifier interface {
 
 type keys interface {
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
+	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 }
 
 type limiter interface {

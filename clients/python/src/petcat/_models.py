@@ -89,6 +89,7 @@ class Ban:
     """A time in which a key is refused."""
 
     until: int  #: in seconds since 1970 by the service's clock
+    key: str = ""  #: its id, in Usage.bans
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ class Usage:
 
     plan: str  #: such as "free"
     windows: list[WindowUsage]
-    ban: Ban | None
+    ban: Ban | None  #: of the key that asked
     key: KeyInfo | None
+    bans: list[Ban] = field(default_factory=lambda: list[Ban]())  #: of all keys of the account
 
 
 E = TypeVar("E", Category, Pet, Order)
@@ -164,4 +166,5 @@ def read_usage(value: object) -> Usage:
         windows=[read(WindowUsage, window) for window in elements(given.get("windows"))],
         ban=None if ban is None else read(Ban, ban),
         key=None if key is None else read(KeyInfo, key),
+        bans=[read(Ban, one) for one in elements(given.get("bans", []))],
     )
