@@ -15,18 +15,18 @@ type CustomerSession struct {
 // CustomerIdle is how long a session of the customer's page lasts without use.
 const CustomerIdle = 30 * 24 * time.Hour
 
-// Stale reports whether a request at a moment is to be recorded.
+// Stale reports whether a request at now must be recorded.
 func (s CustomerSession) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(SessionTouch)) }
 
-// CustomerStore keeps links to the customer's page and sessions on it, of which it knows hashes
-// only. They end when their account is closed.
+// CustomerStore keeps links to the customer's page and sessions on it, as hashes only. They
+// end when their account is closed.
 type CustomerStore interface {
-	// LinkCustomer makes a link to the customer's page of an account, together with an
-	// audit entry, and returns until when it can be used once: [LinkLife] from now. It
-	// returns an [Error] with [CodeNotFound], or [CodeInvalidField] for a closed account.
+	// LinkCustomer creates a one-time link to the customer's page of an account, together
+	// with an audit entry, and returns its expiry: [LinkLife] from now. It returns an
+	// [Error] with [CodeNotFound], or [CodeInvalidField] for a closed account.
 	LinkCustomer(ctx context.Context, by Actor, account AccountID, link TokenHash) (endsAt time.Time, err error)
-	// SignInCustomer uses a link up and begins a session, together with an audit entry. It
-	// returns an [Error] with [CodeNotFound] when the link is not good, or no longer.
+	// SignInCustomer consumes a link and starts a session, together with an audit entry. It
+	// returns an [Error] with [CodeNotFound] if the link is invalid, used or expired.
 	SignInCustomer(ctx context.Context, link, session TokenHash) (CustomerSession, error)
 	// FindCustomer returns a session that has not ended, or an [Error] with [CodeNotFound].
 	FindCustomer(ctx context.Context, session TokenHash) (CustomerSession, error)
@@ -36,20 +36,20 @@ type CustomerStore interface {
 	SignOutCustomer(ctx context.Context, session TokenHash) error
 }
 
-// PlanRequestID identifies a customer's wish for another plan: from 1, never reused.
+// PlanRequestID identifies a customer's request for another plan: from 1, never reused.
 type PlanRequestID int64
 
-// PlanRequestState is what became of a wish for another plan.
+// PlanRequestState is the state of a plan request.
 type PlanRequestState string
 
-// The states of a wish for another plan.
+// The states of a plan request.
 const (
 	PlanRequestPending  PlanRequestState = "pending"
 	PlanRequestApproved PlanRequestState = "approved"
 	PlanRequestDeclined PlanRequestState = "declined"
 )
 
-// PlanRequest is a customer's wish for another plan.
+// PlanRequest is a customer's request for another plan.
 type PlanRequest struct {
 	ID          PlanRequestID
 	Account     AccountID
@@ -62,15 +62,14 @@ type PlanRequest struct {
 	DecidedBy   Actor
 }
 
-// NewPlanRequest is a wish that is to be made; [ParseNewPlanRequest] is the only way to a
-// valid one.
+// NewPlanRequest is a validated request for another plan. Only [ParseNewPlanRequest] makes one.
 type NewPlanRequest struct {
 	account AccountID
 	plan    Plan
 	note    string
 }
 
-// MaxPlanNote is the longest note of a wish for another plan, in characters.
+// MaxPlanNote is the maximum length of a plan request's note, in characters.
 const MaxPlanNote = 1_000
 
 // ParseNewPlanRequest checks the plan that an account wants, and its note. It returns an
@@ -85,16 +84,16 @@ func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, 
 	return NewPlanRequest{}, Errorf(CodeInvalidField, "there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
 }
 
-// Account returns who wants the plan.
+// Account returns the account that asks for the plan.
 func (n NewPlanRequest) Account() AccountID { return n.account }
 
-// Plan returns the plan that is wanted.
+// Plan returns the requested plan.
 func (n NewPlanRequest) Plan() Plan { return n.plan }
 
 // Note returns the customer's note.
 func (n NewPlanRequest) Note() string { return n.note }
 
-// PlanRequestQuery chooses a page of wishes for another plan, the newest first.
+// PlanRequestQuery selects a page of plan requests, newest first.
 type PlanRequestQuery struct {
 	Account AccountID        // 0: any
 	State   PlanRequestState // "": any
@@ -102,19 +101,19 @@ type PlanRequestQuery struct {
 	Limit   int              // from 1 to [MaxPage]
 }
 
-// PlanRequestStore keeps customers' wishes for another plan. Every change commits together
-// with its audit entry.
+// PlanRequestStore keeps plan requests. Every change commits together with its audit entry.
 type PlanRequestStore interface {
-	// RequestPlan makes a wish; the customer is who did. An account has one pending wish at
-	// most: the same one again is returned as it is, another one is an [Error] with
-	// [CodeInvalidField], and so is the plan that the account has.
+	// RequestPlan stores a request, with the customer as its actor. An account has at most
+	// one pending request: repeating it returns it unchanged. A different one, or the plan
+	// that the account already has, is an [Error] with [CodeInvalidField].
 	RequestPlan(ctx context.Context, n NewPlanRequest) (PlanRequest, error)
-	// PlanRequests returns a page of wishes.
+	// PlanRequests returns a page of requests.
 	PlanRequests(ctx context.Context, q PlanRequestQuery) ([]PlanRequest, error)
-	// ApprovePlanRequest puts the account on the plan. Enterprise needs both numbers, other
-	// plans refuse them. It returns an [Error] with [CodeNotFound], and with
-	// [CodeInvalidField] for a wish that was decided.
+	// ApprovePlanRequest puts the account on the plan. Enterprise needs both numbers; other
+	// plans reject them. It returns an [Error] with [CodeNotFound], or with
+	// [CodeInvalidField] if the request was already approved or declined.
 	ApprovePlanRequest(ctx context.Context, by Actor, id PlanRequestID, perMinute, perDay int64) (PlanRequest, error)
-	// DeclinePlanRequest changes nothing else. Its errors are those of ApprovePlanRequest.
+	// DeclinePlanRequest leaves the account's plan unchanged. It returns the same errors as
+	// ApprovePlanRequest.
 	DeclinePlanRequest(ctx context.Context, by Actor, id PlanRequestID) (PlanRequest, error)
 }

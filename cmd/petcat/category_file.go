@@ -200,7 +200,7 @@ func send(ctx context.Context, c *client.Client, row importer.Row, key string) e
 	}
 	id, err := parseCategoryID(row.ID)
 	change := client.CategoryChange{Name: &row.Name}
-	if !row.Undescribed {
+	if !row.NoDescription {
 		change.Description = &row.Description
 	}
 	if err == nil {

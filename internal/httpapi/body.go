@@ -249,15 +249,15 @@ func decodeNewCategory(body []byte) (petcat.NewCategory, error) {
 // decodeCategoryPatch reads a merge patch, in which null removes a member.
 func decodeCategoryPatch(body []byte) (petcat.CategoryPatch, error) {
 	m := readMembers(body)
-	undescribed := m.Description.Kind() == 'n'
-	if undescribed {
+	removeDescription := m.Description.Kind() == 'n'
+	if removeDescription {
 		m.Description = nil
 	}
 	name, description := m.text("name", m.Name), m.text("description", m.Description)
 	if m.err != nil {
 		return petcat.CategoryPatch{}, m.err
 	}
-	return petcat.ParseCategoryPatch(name, description, undescribed)
+	return petcat.ParseCategoryPatch(name, description, removeDescription)
 }
 
 func decodeNewPet(body []byte) (petcat.NewPet, error) {

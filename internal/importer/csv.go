@@ -173,7 +173,7 @@ func withoutEmptyEnd(record []string) []string {
 }
 
 func (f *file) addRecord(c columns, record []string, line int) {
-	row := Row{Line: line, Undescribed: c.description < 0}
+	row := Row{Line: line, NoDescription: c.description < 0}
 	if len(record) < c.count || len(withoutEmptyEnd(record)) > c.count {
 		f.refuse(row, "the first line has %d fields, and this row %d", c.count, len(record))
 		return

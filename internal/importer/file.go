@@ -77,8 +77,8 @@ type Row struct {
 	ID          string // as the file has it; "" for none
 	Name        string
 	Description string // "" for none
-	// Undescribed says that the file has no description, not even an empty one.
-	Undescribed bool
+	// NoDescription is true if the row has no description, not even an empty one.
+	NoDescription bool
 	// Update says that the category with this id gets the name and the description,
 	// instead of a new one. A [Plan] sets it.
 	Update bool

@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 			{Line: 2, ID: "1", Name: "a", Description: "A"}, {Line: 4, Name: "b", Description: "two\r\nlines, \"quoted\""}, {Line: 6, ID: "3", Name: "c"},
 		}},
 		{name: "csv of a spreadsheet", format: importer.CSV, text: "NAME,,\na,,\nb,\nc\nd,,x\n", rows: []importer.Row{
-			{Line: 2, Name: "a", Undescribed: true}, {Line: 3, Name: "b", Undescribed: true}, {Line: 4, Name: "c", Undescribed: true},
+			{Line: 2, Name: "a", NoDescription: true}, {Line: 3, Name: "b", NoDescription: true}, {Line: 4, Name: "c", NoDescription: true},
 		}, bad: map[int]string{5: "the first line has 1 fields, and this row 3"}},
 		{
 			name: "csv bad rows", format: importer.CSV, text: "name,description\na,A,too many\nb\nc\"c,\nd,\xff\n\"e\"e,E\nf,F\n\"g\ng\"g,\nh,\r1\n\"i,never\nends\n",
@@ -58,12 +58,12 @@ func TestRead(t *testing.T) {
 		{name: "workbook", format: importer.CSV, text: "PK\x03\x04...", end: "the file is a workbook"},
 
 		{name: "jsonl", format: importer.JSONLines, text: bom + "{\"name\":\"a\"}\r\n\n{\"id\":5,\"name\":\"b\",\"description\":\"B\"}\n  {\"description\":null,\"name\":\"\\u00e9\"}", rows: []importer.Row{
-			{Line: 1, Name: "a", Undescribed: true}, {Line: 3, ID: "5", Name: "b", Description: "B"}, {Line: 4, Name: "é"},
+			{Line: 1, Name: "a", NoDescription: true}, {Line: 3, ID: "5", Name: "b", Description: "B"}, {Line: 4, Name: "é"},
 		}},
 		{
 			name: "jsonl bad rows", format: importer.JSONLines,
 			text: "{\"name\":1}\n{\"name\":\"a\",\"title\":\"t\"}\n{\"description\":\"A\"}\n[]\n{\"name\":\"a\"\n{\"name\":\"a\",\"name\":\"b\"}\n{\"name\":\"\xff\"}\n{\"name\":\"a\"} x\n{\"name\":null}\n{\"name\":\"z\"}\n",
-			rows: []importer.Row{{Line: 10, Name: "z", Undescribed: true}},
+			rows: []importer.Row{{Line: 10, Name: "z", NoDescription: true}},
 			bad: map[int]string{
 				1: "name must be a string", 2: `the member "title" is unknown; the members are name (required), description and id`, 3: "name is required",
 				4: `the row must be an object such as {"name": "dog"}`, 5: form, 6: "a member is there twice", 7: form, 8: form, 9: "name is required",
@@ -72,12 +72,12 @@ func TestRead(t *testing.T) {
 		{name: "jsonl empty", format: importer.JSONLines},
 
 		{name: "json", format: importer.JSON, text: bom + "\n[{\"name\":\"a\"},\n {\n\"name\":\n\"b\"}\n,{\"name\":\"c\"}]\n", rows: []importer.Row{
-			{Line: 2, Element: 1, Name: "a", Undescribed: true}, {Line: 3, Element: 2, Name: "b", Undescribed: true}, {Line: 6, Element: 3, Name: "c", Undescribed: true},
+			{Line: 2, Element: 1, Name: "a", NoDescription: true}, {Line: 3, Element: 2, Name: "b", NoDescription: true}, {Line: 6, Element: 3, Name: "c", NoDescription: true},
 		}},
 		{name: "json none", format: importer.JSON, text: "[ ]"},
 		{
 			name: "json bad rows", format: importer.JSON, text: "[{\"name\":[]},\n1,\n{\"name\":\"a\",\"name\":\"b\"},\n{\"name\":\"z\",\"description\":7},\n{\"name\":\"z\"}]",
-			rows: []importer.Row{{Line: 5, Element: 5, Name: "z", Undescribed: true}},
+			rows: []importer.Row{{Line: 5, Element: 5, Name: "z", NoDescription: true}},
 			bad: map[int]string{
 				1: "element 1: name must be a string", 2: `element 2: the row must be an object such as {"name": "dog"}`, 3: "element 3: a member is there twice",
 				4: "element 4: description must be a string",

@@ -75,7 +75,7 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 			p.Bad = append(p.Bad, row.bad(client.CodeNotFound, fmt.Sprintf("there is no category %s; leave its id out to create one", row.ID)))
 		case seen[row.ID]:
 			p.Bad = append(p.Bad, row.bad(CodeInvalidRow, fmt.Sprintf("the id %s is there twice", row.ID)))
-		case row.Name == c.Name && (row.Undescribed || row.Description == c.Description):
+		case row.Name == c.Name && (row.NoDescription || row.Description == c.Description):
 			p.Existing++
 		default:
 			row.Update = true

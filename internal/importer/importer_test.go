@@ -154,7 +154,7 @@ func TestUpdate(t *testing.T) {
 	want := importer.Plan{
 		Rows: []importer.Row{
 			{Line: 1, Element: 2, ID: "2", Name: "tomcat", Description: "Black", Update: true},
-			{Line: 1, Element: 5, Name: "twin", Undescribed: true},
+			{Line: 1, Element: 5, Name: "twin", NoDescription: true},
 		},
 		Bad: []importer.BadRow{
 			{Line: 1, Code: importer.CodeInvalidRow, Message: "element 6: the id 2 is there twice"},

@@ -87,7 +87,7 @@ func (f *file) addObject(value []byte, row Row) {
 		f.refuse(row, "%s", message)
 		return
 	}
-	row.Name, row.Undescribed = *object.Name, description == 0
+	row.Name, row.NoDescription = *object.Name, description == 0
 	if description == '"' {
 		_ = json.Unmarshal(object.Description, &row.Description) // it was read before
 	}

@@ -176,7 +176,7 @@ func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, heard cl
 		if early := a.at - c.Now; early > 0 && early < int64(10*time.Second) {
 			return
 		}
-		l.turn(a, minuteOf(c.Now))
+		l.rollOver(a, minuteOf(c.Now))
 		a.minuteUsed, a.dayUsed = max(a.minuteUsed, c.MinuteUsed), max(a.dayUsed, c.DayUsed)
 		a.at, a.sent, a.heard = c.Now, sent, heard
 	})

@@ -203,15 +203,15 @@ func (l *Limiter) now(id petcat.AccountID, fn func(a *account, now int64)) {
 		if minute := minuteOf(now); l.calls != nil && a.minute == minute+1 {
 			now = a.minute * int64(time.Minute)
 		} else {
-			l.turn(a, minute)
+			l.rollOver(a, minute)
 		}
 		fn(a, now)
 	})
 }
 
-// turn begins a minute of an account, and its day if that is another one. Of a day that
-// began while this node counted, nothing was used before.
-func (l *Limiter) turn(a *account, minute int64) {
+// rollOver starts a new minute of an account, and a new day if the day changed. If the day
+// started after this node did, its usage is known to start at zero.
+func (l *Limiter) rollOver(a *account, minute int64) {
 	if a.minute == minute {
 		return
 	}

@@ -16,9 +16,9 @@ func testCategoryChanges(t *testing.T, open Open) {
 	t.Run("a replay answers what was created", func(t *testing.T) { testReplayOfChanged(t, open) })
 }
 
-func patch(t *testing.T, name, description *string, undescribed bool) petcat.CategoryPatch {
+func patch(t *testing.T, name, description *string, removeDescription bool) petcat.CategoryPatch {
 	t.Helper()
-	p, err := petcat.ParseCategoryPatch(name, description, undescribed)
+	p, err := petcat.ParseCategoryPatch(name, description, removeDescription)
 	return must(t, p, err)
 }
 
