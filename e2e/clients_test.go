@@ -187,3 +187,27 @@ func TestClientsGuides(t *testing.T) {
 		t.Errorf("only %d commands were followed", followed)
 	}
 }
+
+// TestClientsManagement: a program of an operator signs a customer up through the management
+// API, as docs/operations.md shows.
+func TestClientsManagement(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	token := petcatJSON[struct{ Token string }](t, n.place, "operator", "token", "create", "ci", "--role", "admin").Token
+	text, err := os.ReadFile("../docs/operations.md")
+	must(t, err)
+	m := namedProgram.FindStringSubmatch(string(text))
+	if m == nil {
+		t.Fatal("docs/operations.md shows no program")
+	}
+	file := filepath.Join(t.TempDir(), m[2])
+	must(t, os.WriteFile(file, []byte(m[1]), 0o600))
+	cmd := exec.Command("python3", file)
+	cmd.Env = append(os.Environ(), "PETCAT_URL="+n.api, "PETCAT_ADMIN_URL="+n.admin, "PETCAT_ADMIN_TOKEN="+token)
+	cmd.SysProcAttr = diesWithTest()
+	o := finish(t, cmd)
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	if o.code != exitDone || len(lines) != 4 || lines[0] != "[]" || lines[2] != "300" || lines[3] != "revoked" {
+		t.Errorf("it ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
