@@ -77,10 +77,10 @@ func TestChargeOnANewDay(t *testing.T) {
 	url := server.Database(t)
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, `ALTER TABLE usage SET (autovacuum_enabled = off)`)
-	pgtest.Execute(t, conn, `INSERT INTO usage SELECT account, hour, 1, 0, 0, 0, 0, 0, 0
+	pgtest.Execute(t, conn, `INSERT INTO usage SELECT hour, account, 1, 0, 0, 0, 0, 0, 0
 		FROM generate_series(1, 20000) AS account, generate_series(extract(epoch FROM now())::bigint / 3600 - 200, extract(epoch FROM now())::bigint / 3600 - 100) AS hour`)
 	pgtest.Execute(t, conn, `ANALYZE usage`)
-	pgtest.Execute(t, conn, `INSERT INTO usage SELECT account, extract(epoch FROM now())::bigint / 3600, 1, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 20000) AS account`)
+	pgtest.Execute(t, conn, `INSERT INTO usage SELECT extract(epoch FROM now())::bigint / 3600, account, 1, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 20000) AS account`)
 	var slowest time.Duration
 	for n := range 20 {
 		s := openAt(t, url, Options{})

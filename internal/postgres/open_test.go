@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +16,7 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/openerror"
 	"petcat/internal/pgtest"
+	"petcat/internal/schema"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
@@ -159,9 +159,9 @@ func TestTooFewConnections(t *testing.T) {
 func TestMigrations(t *testing.T) {
 	url := filled(t)
 	conn := pgtest.Connect(t, url)
-	files := fstest.MapFS{"migrations/0001_initial.sql": {}, "migrations/0002_next.sql": {Data: []byte("CREATE TABLE next (id int);")}}
+	migrations := append(schema.Postgres(), "CREATE TABLE next (id int);")
 	for range 2 {
-		if err := migrate(t.Context(), conn, files, Options{}); err != nil {
+		if err := migrate(t.Context(), conn, migrations, Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,6 +38,7 @@ import (
 	"petcat/internal/breaker"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
+	"petcat/internal/schema"
 	"petcat/internal/store"
 )
 
@@ -143,7 +144,7 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout tim
 	if err := chooseMode(ctx, c, config, o.URL); err != nil {
 		return m, err
 	}
-	if err := migrate(ctx, c, migrations, o); err != nil {
+	if err := migrate(ctx, c, schema.Postgres(), o); err != nil {
 		return m, err
 	}
 	if err := s.history.check(ctx, c.PgConn()); err != nil {

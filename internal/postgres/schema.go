@@ -2,19 +2,13 @@ package postgres
 
 import (
 	"context"
-	"embed"
-	"io/fs"
+	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"petcat/internal/openerror"
 )
-
-// migrations are in the order of their names. The first one makes the table petcat_schema,
-// whose one row says how many were made.
-//
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // migrationLock is the number of the advisory lock that is held while the schema is
 // changed: "petcat" in ASCII. Such locks are each database's own.
@@ -23,17 +17,10 @@ const migrationLock = 0x706574636174
 // migrate makes the schema or brings it up to date, in one transaction. Several nodes may start
 // at once: one does it, the others wait. Migrations only add, so this program works with a
 // database that has had more than it knows.
-func migrate(ctx context.Context, conn *pgx.Conn, files fs.FS, o Options) error {
-	names, err := fs.Glob(files, "migrations/*.sql")
-	if err != nil {
-		return err
-	}
+func migrate(ctx context.Context, conn *pgx.Conn, migrations []string, o Options) error {
 	version, err := schemaVersion(ctx, conn)
-	if err != nil {
+	if err != nil || version >= len(migrations) {
 		return err
-	}
-	if version >= len(names) {
-		return nil
 	}
 	if version == 0 && o.MustExist {
 		return openerror.Errorf(openerror.NoData, nil, "the database at %s contains no petcat data; check its address", place(conn.Config()))
@@ -48,25 +35,17 @@ func migrate(ctx context.Context, conn *pgx.Conn, files fs.FS, o Options) error 
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 		return err
 	}
-	if version, err = schemaVersion(ctx, tx); err != nil || version >= len(names) {
+	if version, err = schemaVersion(ctx, tx); err != nil || version >= len(migrations) {
 		return err
 	}
-	for _, name := range names[version:] {
-		statements, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, string(statements)); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.Exec(ctx, `UPDATE petcat_schema SET version = $1`, int64(len(names))); err != nil {
+	script := strings.Join(migrations[version:], "") + fmt.Sprintf("UPDATE petcat_schema SET version = %d", len(migrations))
+	if _, err := tx.Exec(ctx, script); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
 }
 
-// schemaVersion returns how many migrations were made.
+// schemaVersion returns how many migrations were made. One of them makes the table petcat_schema.
 func schemaVersion(ctx context.Context, from interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 },

@@ -3,26 +3,20 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
+	"strings"
 	"time"
 
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/openerror"
+	"petcat/internal/schema"
 	"petcat/internal/store"
 )
 
-// How many of the migrations a file has had, in the order of their names, is its user_version.
-// They only add, so this program works with a file that has had more than it knows.
-//
-//go:embed migrations/*.sql
-var migrations embed.FS
-
-// applicationID is "pcat": it marks a file as ours in its header. The first migration does it.
+// applicationID is "pcat": it marks a file as ours in its header. A migration does it.
 const applicationID = 0x70636174
 
 // settle moves a log that is left into the database and empties it. It needs the
@@ -42,15 +36,12 @@ func settle(ctx context.Context, path string, wait time.Duration) error {
 }
 
 // migrate refuses files of other programs, and runs the migrations that a file has not had, in
-// one transaction: several processes may open it at once.
-func migrate(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
+// one transaction: several processes may open it at once. How many it has had is its
+// user_version. This program works with a file that has had more than it knows.
+func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) error {
 	const query = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
-	names, err := fs.Glob(files, "migrations/*.sql")
-	if err != nil {
-		return err
-	}
 	var id, had, objects int
-	if err := db.QueryRowContext(ctx, query).Scan(&id, &had, &objects); err != nil || id == applicationID && had >= len(names) {
+	if err := db.QueryRowContext(ctx, query).Scan(&id, &had, &objects); err != nil || id == applicationID && had >= len(migrations) {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -64,14 +55,12 @@ func migrate(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
 	if id != applicationID && (id != 0 || objects != 0) {
 		return openerror.Replaceablef(openerror.Foreign, nil, "%s is the database of another program", path)
 	}
-	for ; had < len(names); had++ {
-		text, err := fs.ReadFile(files, names[had])
-		if err == nil {
-			_, err = tx.ExecContext(ctx, fmt.Sprintf("%s; PRAGMA user_version = %d", text, had+1))
-		}
-		if err != nil {
-			return fmt.Errorf("change the schema: %w", err)
-		}
+	if had >= len(migrations) {
+		return nil
+	}
+	script := strings.Join(migrations[had:], "") + fmt.Sprintf("PRAGMA user_version = %d", len(migrations))
+	if _, err := tx.ExecContext(ctx, script); err != nil {
+		return fmt.Errorf("change the schema: %w", err)
 	}
 	return tx.Commit()
 }
@@ -96,7 +85,7 @@ func (f *File) Close() error {
 // syncs: its writer syncs it in the end, or throws it away.
 func EditFile(ctx context.Context, path string) (*File, error) {
 	db := open(path, "rw", 1, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
-	return opened(ctx, db, migrate(ctx, db, path, migrations))
+	return opened(ctx, db, migrate(ctx, db, path, schema.SQLite()))
 }
 
 // ReadBackup opens a backup, to which nobody writes. It returns an [openerror.Error] if it is
@@ -118,7 +107,7 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 		FROM pragma_application_id, pragma_user_version`
 	var id, version, sums int
 	err := db.QueryRowContext(ctx, query).Scan(&id, &version, &sums)
-	known, _ := fs.Glob(migrations, "migrations/*.sql")
+	known := len(schema.SQLite())
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -126,8 +115,8 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 		return openerror.Errorf(openerror.Foreign, err, "it is not a backup of petcat, or its beginning is damaged")
 	case sums == 0:
 		return openerror.Errorf(openerror.Foreign, nil, "it is not a finished backup (it has no table checksum)")
-	case version > len(known): // what this program does not know would be lost
-		return openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, len(known))
+	case version > known: // what this program does not know would be lost
+		return openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
 	default:
 		return nil
 	}

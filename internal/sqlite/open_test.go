@@ -10,13 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
 	"petcat/internal/openerror"
+	"petcat/internal/schema"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
@@ -256,14 +256,10 @@ func TestManyOpenFreshDataAtOnce(t *testing.T) {
 func TestMigrations(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, database)
-	first, err := migrations.ReadFile("migrations/0001_initial.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{"migrations/0001_initial.sql": {Data: first}, "migrations/0002_next.sql": {Data: []byte("CREATE TABLE next (id INTEGER);")}}
+	migrations := append(schema.SQLite(), "CREATE TABLE next (id INTEGER);")
 	db := open(path, "rw", 1)
 	for range 2 {
-		if err := migrate(t.Context(), db, path, files); err != nil {
+		if err := migrate(t.Context(), db, path, migrations); err != nil {
 			t.Fatal(err)
 		}
 	}

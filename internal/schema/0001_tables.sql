@@ -1,15 +1,15 @@
 -- Moments are Unix milliseconds, days are counted from the epoch. A revision is
 -- that of a row's last change.
-PRAGMA application_id = 1885561204; -- "pcat"
 
--- What this file is. Written once.
+-- Whose data this is, and notes that all processes share.
 CREATE TABLE meta (
 	name  TEXT PRIMARY KEY,
 	value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The last numbers given out: one row, updated once per transaction that needs
--- any. They are never taken from max(id), so that no number is ever reused.
+-- The last numbers given out: one row, updated once per transaction that needs any. Several
+-- nodes lock it until they have committed, so numbers are in the order of commits. They are
+-- never taken from max(id), so that no number is ever reused.
 CREATE TABLE counter (
 	id              INTEGER PRIMARY KEY CHECK (id = 1),
 	revision        INTEGER NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE api_keys (
 	revoked_at   INTEGER,
 	successor_id INTEGER NOT NULL, -- 0: none
 	revision     INTEGER NOT NULL,
-	read_only    INTEGER NOT NULL DEFAULT 0
+	read_only    BOOLEAN NOT NULL DEFAULT false
 ) STRICT;
 CREATE INDEX api_key_account ON api_keys (account_id);
 CREATE INDEX api_key_revision ON api_keys (revision);
@@ -84,7 +84,7 @@ CREATE TABLE bans (
 	started_at    INTEGER NOT NULL,
 	ends_at       INTEGER NOT NULL,
 	early_retries INTEGER NOT NULL,
-	shadow        INTEGER NOT NULL,
+	shadow        BOOLEAN NOT NULL,
 	lifted_at     INTEGER,
 	lifted_by     TEXT NOT NULL,
 	revision      INTEGER NOT NULL
@@ -100,17 +100,6 @@ CREATE TABLE audit (
 	detail   TEXT NOT NULL,
 	hash     BLOB NOT NULL
 ) STRICT;
-
--- Audit entries are only appended. Who owns the file can drop these triggers: they stop
--- mistakes, and the chain of hashes shows the rest.
-CREATE TRIGGER audit_not_updated BEFORE UPDATE ON audit
-BEGIN
-	SELECT RAISE(ABORT, 'audit entries are never changed');
-END;
-CREATE TRIGGER audit_not_deleted BEFORE DELETE ON audit
-BEGIN
-	SELECT RAISE(ABORT, 'audit entries are never deleted');
-END;
 
 CREATE TABLE pets (
 	id          INTEGER PRIMARY KEY,
@@ -142,7 +131,7 @@ CREATE TABLE nodes (
 	public_url  TEXT NOT NULL, -- for clients of the API
 	state       TEXT NOT NULL,
 	since_at    INTEGER NOT NULL, -- of the state
-	drained     INTEGER NOT NULL,
+	drained     BOOLEAN NOT NULL,
 	seen_at     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -152,12 +141,13 @@ CREATE TABLE usage_nodes (
 	node      TEXT PRIMARY KEY,
 	number    INTEGER NOT NULL, -- of its last batch
 	seen_at   INTEGER NOT NULL, -- what it counted before is written
-	ended     INTEGER NOT NULL, -- with its last batch
+	ended     BOOLEAN NOT NULL, -- with its last batch
 	killed_at INTEGER           -- when somebody noticed that it was killed
 ) STRICT, WITHOUT ROWID;
 
 -- The account 0 stands for all requests. An hour is Unix time / 3600. It comes first, so
 -- that the rows that change are few pages, and those of long ago one stretch of the table.
+-- PostgreSQL has another key: see its own migration.
 CREATE TABLE usage (
 	hour           INTEGER NOT NULL,
 	account_id     INTEGER NOT NULL,

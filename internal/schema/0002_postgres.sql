@@ -1,0 +1,91 @@
+-- How many migrations were made. One row.
+CREATE TABLE petcat_schema (version bigint NOT NULL);
+INSERT INTO petcat_schema (version) VALUES (0); -- who migrates changes it
+
+CREATE INDEX category_revision ON categories (revision);
+
+-- Audit entries are only appended. The owner of the table can drop the trigger, a role
+-- with fewer rights cannot. The chain of hashes shows the rest.
+CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION 'audit entries are never changed or deleted';
+END $$;
+CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+	FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
+
+-- Charges read the hours of one account. There is room for new versions of rows on their
+-- pages, and the index on the hour alone is small and is not changed by them.
+ALTER TABLE usage DROP CONSTRAINT usage_pkey, ADD PRIMARY KEY (account_id, hour), SET (fillfactor = 70);
+CREATE INDEX usage_hour ON usage USING brin (hour);
+
+-- What each account has used of its last minute, and of that minute's day. A crash empties
+-- an unlogged table; the day is then read from the table usage. There is one row for each
+-- account. Its step changes every 64 requests, so that the index leads past the versions of
+-- the row that a long snapshot, such as a backup's, keeps.
+CREATE UNLOGGED TABLE spent (
+	account_id  bigint NOT NULL,
+	minute      bigint NOT NULL, -- Unix time / 60
+	step        bigint NOT NULL DEFAULT 0, -- minute_used / 64
+	minute_used bigint NOT NULL DEFAULT 0,
+	day_used    bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (account_id, minute, step)
+) WITH (fillfactor = 50);
+
+-- charge_quota charges one request to each of the accounts, which must be in ascending
+-- order: to both windows or to neither. A changed signature needs a new name, because nodes
+-- of the version before call this one.
+--
+-- Tables without statistics, as on a new day, must not be scanned: hence the settings.
+CREATE FUNCTION charge_quota(accounts bigint[], per_minute bigint[], per_day bigint[])
+RETURNS TABLE (now bigint, admitted boolean, minute_used bigint, day_used bigint) -- now in microseconds
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '200ms' AS $$
+DECLARE
+	s record;
+	this_minute bigint;
+	changed boolean;
+	n int := cardinality(accounts);
+BEGIN
+	-- Nothing here has to last, and a standby that is away must not delay it. A SET of the
+	-- function would end before the commit.
+	PERFORM set_config('synchronous_commit', 'off', true);
+	FOR i IN 1 .. n LOOP
+		IF i > 1 AND accounts[i] < accounts[i - 1] THEN
+			RAISE EXCEPTION 'charge_quota: the accounts are not in order'; -- two calls could wait for each other
+		END IF;
+		IF i = 1 OR accounts[i] <> accounts[i - 1] THEN
+			-- A queue in order of arrival; those who wait for a row overtake each other. Whoever
+			-- writes the row holds this lock, so a refusal locks no row and writes nothing.
+			PERFORM pg_advisory_xact_lock(4611686018427387904 + accounts[i]);
+			SELECT t.ctid, t.* INTO s FROM spent AS t WHERE t.account_id = accounts[i] ORDER BY t.minute DESC, t.step DESC LIMIT 1;
+			IF NOT FOUND THEN
+				INSERT INTO spent AS t (account_id, minute) VALUES (accounts[i], 0) RETURNING t.ctid, t.* INTO s;
+			END IF;
+			now := extract(epoch FROM clock_timestamp()) * 1000000; -- after the wait for the account
+			this_minute := now / 60000000;
+			IF s.minute <> this_minute THEN
+				-- The history knows what was admitted when this row was lost, or another one decided.
+				s.day_used := greatest(CASE WHEN s.minute / 1440 = this_minute / 1440 THEN s.day_used END,
+					(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = s.account_id
+						AND u.hour BETWEEN this_minute / 1440 * 24 AND this_minute / 1440 * 24 + 23));
+				s.minute_used := 0;
+			END IF;
+			changed := false;
+		END IF;
+		admitted := s.minute_used < per_minute[i] AND s.day_used < per_day[i];
+		IF admitted THEN
+			s.minute_used := s.minute_used + 1;
+			s.day_used := s.day_used + 1;
+			changed := true;
+		END IF;
+		IF changed AND (i = n OR accounts[i + 1] <> accounts[i]) THEN
+			UPDATE spent AS t SET minute = this_minute, step = s.minute_used / 64, minute_used = s.minute_used, day_used = s.day_used
+			WHERE t.ctid = s.ctid;
+			IF NOT FOUND THEN
+				RAISE EXCEPTION 'charge_quota: the row of account % was written without its lock', accounts[i];
+			END IF;
+		END IF;
+		minute_used := s.minute_used;
+		day_used := s.day_used;
+		RETURN NEXT;
+	END LOOP;
+END $$;
