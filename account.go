@@ -105,6 +105,16 @@ type AccountCursor struct {
 	ID   AccountID
 }
 
+// AccountSummary is an account with what operators compare.
+type AccountSummary struct {
+	Account
+
+	Keys           int64     // that are active
+	Bans           int64     // in force
+	UsedAt         time.Time // when one of its keys was last used; zero: never
+	Today, Refused int64     // requests of today that were admitted, and refused
+}
+
 // AccountStore keeps accounts. Every change commits together with its audit
 // entry, and reaches the servers as an [AccessChange].
 type AccountStore interface {
@@ -129,4 +139,6 @@ type AccountStore interface {
 	// AccountPage returns a page of accounts. One with fewer entries than the limit is the last, as
 	// in all lists.
 	AccountPage(ctx context.Context, q AccountQuery) ([]Account, error)
+	// AccountSummaries returns the accounts with these ids, in their order.
+	AccountSummaries(ctx context.Context, ids []AccountID) ([]AccountSummary, error)
 }

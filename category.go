@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -195,6 +196,12 @@ type RevisedCategory struct {
 	Revision Revision
 	// Deleted says that the category is gone as of this revision. Only its id is set.
 	Deleted bool
+}
+
+// CategoryOrigin says who created a category, and when.
+type CategoryOrigin struct {
+	Account   AccountID // 0: an operator
+	CreatedAt time.Time
 }
 
 // CategoryStore keeps categories.

@@ -179,6 +179,9 @@ type UsageStore interface {
 	// Refusals returns the newest refusals and failures of an account, newest first,
 	// RecentRefusals at most.
 	Refusals(ctx context.Context, account AccountID) ([]Refusal, error)
+	// FindRefusal returns the refusals or failures of which the last has an X-Request-Id, or an
+	// [Error] with [CodeNotFound].
+	FindRefusal(ctx context.Context, requestID string) (Refusal, error)
 }
 
 // RecentRefusals is how many refusals and failures of an account are shown.

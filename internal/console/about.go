@@ -4,30 +4,39 @@ import (
 	"slices"
 
 	"petcat"
-	"petcat/internal/pages"
 )
 
 // auditView is a page of the audit log, the newest entry first.
 type auditView struct {
 	Actor, About string
-	Entries      []petcat.AuditEntry
+	Entries      []entryView
 	Paged        bool
-	Next         *petcat.AuditEntry
+	Next         *entryView
+}
+
+// entryView is an entry with the path of the page about its subject, "" without one.
+type entryView struct {
+	petcat.AuditEntry
+
+	Path string
 }
 
 func audit(x *exchange) error {
 	v := auditView{Actor: x.value("actor"), About: x.value("about")}
 	q := petcat.AuditQuery{Actor: petcat.Actor(v.Actor), Before: id(x.value("before")), Newest: pageSize + 1}
+	v.Paged = q.Before != 0
+	page := func(x *exchange) error {
+		return x.render("audit", view{Title: "Audit log", Section: "audit", Data: v})
+	}
 	if v.About != "" {
-		if err := x.aboutWhom(&q, v.About); petcat.CodeOf(err) == petcat.CodeInternalError {
-			return err
+		if err := x.aboutWhom(&q, v.About); petcat.CodeOf(err) == petcat.CodeNotFound {
+			return x.again(petcat.Errorf(petcat.CodeInvalidField, "%s", petcat.Public(err).Message).In("about"), page)
 		} else if err != nil {
-			x.problem = pages.Sentence(petcat.Public(err).Message)
+			return err
 		}
 	}
-	v.Paged = q.Before != 0
 	err := x.Store.EachAuditEntry(x.r.Context(), q, func(e petcat.AuditEntry) error {
-		v.Entries = append(v.Entries, e)
+		v.Entries = append(v.Entries, entryView{e, pathOf(e.Subject)})
 		return nil
 	})
 	if err != nil {
@@ -35,7 +44,7 @@ func audit(x *exchange) error {
 	}
 	slices.Reverse(v.Entries)
 	v.Entries, v.Next = cut(v.Entries)
-	return x.render("audit", view{Title: "Audit log", Section: "audit", Data: v})
+	return page(x)
 }
 
 // aboutWhom chooses the entries about a key, or about an account and its keys.

@@ -22,28 +22,59 @@ func cut[T any](rows []T) (page []T, next *T) {
 
 // accountsView is a page of accounts.
 type accountsView struct {
-	Prefix   string
-	Accounts []petcat.Account
+	Sort     string // "" by name, else what the largest of today are compared by
+	Accounts []petcat.AccountSummary
 	Paged    bool // it is not the first page
-	Next     *petcat.Account
+	Next     *petcat.AccountSummary
 }
 
-func accounts(x *exchange) error {
-	q := petcat.AccountQuery{Prefix: x.value("q"), Limit: pageSize + 1}
+func accounts(x *exchange) (err error) {
+	v := accountsView{Sort: x.value("sort")}
+	q := petcat.AccountQuery{Limit: pageSize + 1}
 	if after, isID := petcat.ParseAccountRef(x.value("after")); isID {
 		last, err := x.Store.FindAccount(x.r.Context(), after.String())
 		if err != nil {
 			return err
 		}
-		q.After = petcat.AccountCursor{Name: last.Name, ID: last.ID}
+		q.After, v.Paged = petcat.AccountCursor{Name: last.Name, ID: last.ID}, true
 	}
-	page, err := x.Store.AccountPage(x.r.Context(), q)
+	if v.Sort == "requests" || v.Sort == "refusals" {
+		v.Accounts, err = x.largest(v.Sort == "refusals")
+	} else {
+		v.Accounts, err = x.accounts(q)
+	}
 	if err != nil {
 		return err
 	}
-	v := accountsView{Prefix: q.Prefix, Paged: q.After.ID != 0}
-	v.Accounts, v.Next = cut(page)
+	v.Accounts, v.Next = cut(v.Accounts)
 	return x.render("accounts", view{Title: "Accounts", Section: "accounts", Data: v})
+}
+
+// accounts returns a page of accounts by name.
+func (x *exchange) accounts(q petcat.AccountQuery) ([]petcat.AccountSummary, error) {
+	page, err := x.Store.AccountPage(x.r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]petcat.AccountID, len(page))
+	for i, a := range page {
+		ids[i] = a.ID
+	}
+	return x.Store.AccountSummaries(x.r.Context(), ids)
+}
+
+// largest returns the accounts with the most requests, or refusals, of today.
+func (x *exchange) largest(byRefused bool) ([]petcat.AccountSummary, error) {
+	q := petcat.TopQuery{From: petcat.UsageByDay.Floor(x.now()), To: x.now(), ByRefused: byRefused, Limit: pageSize}
+	top, err := x.Store.TopAccounts(x.r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]petcat.AccountID, len(top))
+	for i, a := range top {
+		ids[i] = a.Account
+	}
+	return x.Store.AccountSummaries(x.r.Context(), ids)
 }
 
 // subscription reads the plan and the numbers of a form.
@@ -56,7 +87,15 @@ func (x *exchange) subscription() (petcat.Subscription, error) {
 	if err != nil {
 		return petcat.Subscription{}, err
 	}
-	return petcat.ParseSubscription(x.value("plan"), perMinute, perDay)
+	field := "plan"
+	if x.value("plan") == string(petcat.Enterprise) {
+		field = "per_minute"
+	}
+	s, err := petcat.ParseSubscription(x.value("plan"), perMinute, perDay)
+	if err != nil {
+		return s, petcat.Public(err).In(field)
+	}
+	return s, nil
 }
 
 func createAccount(x *exchange) error {
@@ -157,6 +196,7 @@ func changePlan(x *exchange, a petcat.Account) error {
 type confirmation struct {
 	What, Consequence, Action, Button, Back string
 	Typed                                   string // the text that the operator must type, "" for none
+	Key                                     *keyView
 }
 
 func confirmClose(x *exchange, a petcat.Account) error {

@@ -17,7 +17,8 @@ type categoryView struct {
 	Name        string            `json:"name"`
 	Description *string           `json:"description"`
 
-	Version string `json:"-"` // changes with its texts; only on the page of the category
+	Version string                `json:"-"` // changes with its texts; only on the page of the category
+	Origin  petcat.CategoryOrigin `json:"-"`
 }
 
 // categoriesView is a page of categories.
@@ -48,6 +49,9 @@ func categories(x *exchange) error {
 		return err
 	}
 	v.Total, v.Paged = list.Count(), after != 0
+	if err := x.originate(v.Categories); err != nil {
+		return err
+	}
 	return x.render("categories", view{Title: "Categories", Section: "categories", Data: v})
 }
 
@@ -99,7 +103,25 @@ func findCategory(x *exchange) (categoryView, error) {
 	return c, nil
 }
 
+// originate adds who created categories.
+func (x *exchange) originate(all []categoryView) error {
+	ids := make([]petcat.CategoryID, len(all))
+	for i, c := range all {
+		ids[i] = c.ID
+	}
+	origins, err := x.Store.CategoryOrigins(x.r.Context(), ids)
+	for i, c := range all {
+		all[i].Origin = origins[c.ID]
+	}
+	return err
+}
+
 func category(x *exchange, c categoryView) error {
+	one := []categoryView{c}
+	if err := x.originate(one); err != nil {
+		return err
+	}
+	c = one[0]
 	return x.render("category", view{Title: c.Name, Section: "categories", Data: c})
 }
 
@@ -118,7 +140,7 @@ func createCategory(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.Store.CreateCategory(x.r.Context(), petcat.CreateCategory{By: x.actor(), New: asked})
+	created, err := x.Store.CreateCategory(x.r.Context(), petcat.CreateCategory{By: x.actor(), New: asked, IdempotencyKey: petcat.IdempotencyKey(x.value("once"))})
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,10 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.UsageStore
+	petcat.PlanRequestStore
+	petcat.OperatorTokenStore
+	FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error)
+	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) (map[petcat.CategoryID]petcat.CategoryOrigin, error)
 }
 
 // List is what the API shows of the categories.
@@ -118,13 +122,14 @@ func (c *Console) routes() {
 	for pattern, page := range map[string]handle{
 		"GET {$}":                           overview,
 		"GET history.json":                  charts,
-		"GET find":                          find,
+		"POST find":                         find,
 		"GET accounts":                      accounts,
 		"GET accounts/{account}":            account,
 		"GET accounts/{account}/close":      mayChange(closing),
 		"GET keys/{key}":                    key,
 		"GET keys/{key}/revoke":             mayChange(on(findKey, confirmRevoke)),
 		"GET bans":                          bans,
+		"GET requests":                      requests,
 		"GET categories":                    categories,
 		"GET categories/{category}":         category,
 		"GET categories/{category}/delete":  mayChange(deleting),
@@ -143,18 +148,20 @@ func (c *Console) routes() {
 		c.handle(pattern, signedIn(page))
 	}
 	for pattern, change := range map[string]handle{
-		"POST accounts":                     withForm(accounts, createAccount),
-		"POST accounts/{account}/plan":      withForm(account, on(findAccount, changePlan)),
-		"POST accounts/{account}/close":     withForm(closing, on(findAccount, closeAccount)),
-		"POST accounts/{account}/keys":      withForm(account, on(findAccount, createKey)),
-		"POST keys/{key}/rotate":            withForm(key, on(findKey, rotateKey)),
-		"POST keys/{key}/disable":           withForm(key, on(findKey, changeKey(petcat.DisableKey, "disabled"))),
-		"POST keys/{key}/enable":            withForm(key, on(findKey, changeKey(petcat.EnableKey, "enabled"))),
-		"POST keys/{key}/revoke":            withForm(key, on(findKey, changeKey(petcat.RevokeKey, "revoked"))),
+		"POST accounts":                     withForm(accounts, once(createAccount), "name"),
+		"POST accounts/{account}/plan":      withForm(account, on(findAccount, changePlan), ""),
+		"POST accounts/{account}/close":     withForm(closing, on(findAccount, closeAccount), "typed"),
+		"POST accounts/{account}/keys":      withForm(account, once(on(findAccount, createKey)), "expires"),
+		"POST keys/{key}/rotate":            withForm(key, once(on(findKey, rotateKey)), ""),
+		"POST keys/{key}/disable":           withForm(key, on(findKey, changeKey(petcat.DisableKey, "disabled")), ""),
+		"POST keys/{key}/enable":            withForm(key, on(findKey, changeKey(petcat.EnableKey, "enabled")), ""),
+		"POST keys/{key}/revoke":            withForm(key, on(findKey, changeKey(petcat.RevokeKey, "revoked")), ""),
 		"POST bans/{key}/lift":              liftBan,
-		"POST categories":                   withForm(categories, createCategory),
-		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory)),
-		"POST categories/{category}/delete": withForm(deleting, on(findCategory, deleteCategory)),
+		"POST requests/{request}/approve":   withForm(requests, approvePlan, ""),
+		"POST requests/{request}/decline":   withForm(requests, declinePlan, ""),
+		"POST categories":                   withForm(categories, createCategory, "name"),
+		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory), ""),
+		"POST categories/{category}/delete": withForm(deleting, on(findCategory, deleteCategory), ""),
 	} {
 		c.handle(pattern, signedIn(mayChange(change)))
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,8 +21,9 @@ type exchange struct {
 	r       *http.Request
 	session petcat.Session // zero unless somebody is signed in
 	token   petcat.TokenHash
-	// notice and problem are shown at the top of the page, "" for none.
-	notice, problem string
+	// notice is shown at the top of the page, "" for none, and problem too, or at the field wrong
+	// of the form.
+	notice, problem, wrong string
 }
 
 // handle answers a request, or returns an error.
@@ -69,14 +71,15 @@ func (x *exchange) number(name, called string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, petcat.Errorf(petcat.CodeInvalidField, "%s must be a number (got %.50q)", called, text)
+		return 0, petcat.Errorf(petcat.CodeInvalidField, "%s must be a number (got %.50q)", called, text).In(name)
 	}
 	return n, nil
 }
 
 // date returns a day of the form, from its beginning in UTC; the zero time for none.
 func (x *exchange) date(name, called string) (time.Time, error) {
-	return pages.Date(x.value(name), called)
+	day, err := pages.Date(x.value(name), called)
+	return day, at(name, err)
 }
 
 // actor returns the operator who makes the change, for the audit log.
@@ -97,7 +100,9 @@ var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobod
 	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
 	"enabled": "The key was enabled.", "revoked": "The key was revoked.", "lifted": "The ban was lifted.",
 	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
-	"ended": "Your session has ended, and nothing was changed. Sign in with a new link.",
+	"approved": "The request was approved. The plan applies within a second.", "declined": "The request was declined.",
+	"repeated": "This was done already, once. The secret of a key or a link is shown once.",
+	"ended":    "Your session has ended, and nothing was changed. Sign in with a new link.",
 }
 
 // on returns a handler that is called with what the path names.
@@ -111,9 +116,55 @@ func on[T any](find func(*exchange) (T, error), h func(*exchange, T) error) hand
 	}
 }
 
-// withForm returns a handler that shows the page of a form again if the input breaks a rule.
-func withForm(page, change handle) handle {
-	return func(x *exchange) error { return x.again(change(x), page) }
+// withForm returns a handler that shows the page of a form again if the input breaks a rule. An
+// error that names no field is shown at field, or for "" at the top of the page.
+func withForm(page, change handle, field string) handle {
+	return func(x *exchange) error { return x.again(at(field, change(x)), page) }
+}
+
+// at returns err, which is about a field of the form unless it names another one.
+func at(field string, err error) error {
+	if public := petcat.Public(err); err != nil && public.Field == "" && public.Code == petcat.CodeInvalidField {
+		return public.In(field)
+	}
+	return err
+}
+
+// once returns a handler that makes a change once for each form that a page showed. Whoever
+// sends the form again, as by a double click, sees what the change made.
+func once(change handle) handle {
+	return func(x *exchange) error {
+		if sent := x.value("once"); sent != "" {
+			key, err := petcat.ParseIdempotencyKey(sent)
+			if err != nil {
+				return err
+			}
+			request := x.r.URL.Path + " " + x.r.PostForm.Encode()
+			x.r = x.r.WithContext(petcat.WithOnce(x.r.Context(), petcat.Once{By: x.actor(), Key: key, Request: request}))
+		}
+		err := change(x)
+		if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
+			return x.goTo(pathOf(repeated.Subject), "repeated")
+		}
+		return err
+	}
+}
+
+// pathOf returns the path of the page about the subject of an audit entry, "" without one.
+func pathOf(subject string) string {
+	if _, isID := petcat.ParseAccountRef(subject); isID {
+		return "accounts/" + subject
+	}
+	if _, err := petcat.ParseKeyID(subject); err == nil {
+		return "keys/" + subject
+	}
+	if number, found := strings.CutPrefix(subject, "category_"); found {
+		return "categories/" + number
+	}
+	if kind, _, _ := strings.Cut(subject, " "); kind == "operator" || kind == "token" {
+		return "operators"
+	}
+	return ""
 }
 
 // again shows a form again with the error, if the input breaks a rule. It returns any other
@@ -121,7 +172,7 @@ func withForm(page, change handle) handle {
 func (x *exchange) again(err error, page handle) error {
 	switch petcat.CodeOf(err) {
 	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
-		x.problem = pages.Sentence(petcat.Public(err).Message)
+		x.problem, x.wrong = pages.Sentence(petcat.Public(err).Message), petcat.Public(err).Field
 		return page(x)
 	default:
 		return err
@@ -136,7 +187,7 @@ func (x *exchange) fail(err error) {
 		message = "something went wrong on our side; the log of this node says what" // there is no X-Request-Id here
 		x.Logger.ErrorContext(x.r.Context(), "a page of the console failed", "method", x.r.Method, "path", x.r.URL.Path, "error", err)
 	}
-	x.problem = ""
+	x.problem, x.wrong = "", ""
 	x.respond(status, "error", view{Title: http.StatusText(status), Data: pages.Sentence(message)})
 }
 

@@ -28,24 +28,29 @@ func findKey(x *exchange) (petcat.Key, error) {
 }
 
 func key(x *exchange, k petcat.Key) error {
-	v := keyView{Key: k}
-	var err error
-	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
+	v, err := x.look(k)
+	if err != nil {
 		return err
+	}
+	return x.render("key", view{Title: k.ID.String(), Section: "accounts", Data: v})
+}
+
+// look returns a key as it is now.
+func (x *exchange) look(k petcat.Key) (v keyView, err error) {
+	v.Key = k
+	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
+		return v, err
 	}
 	uses, err := x.Store.KeyUses(x.r.Context(), k.Account)
 	if err != nil {
-		return err
+		return v, err
 	}
 	v.UsedAt = uses[k.ID]
 	last, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: k.Account, After: k.ID - 1, Limit: 1})
-	if err != nil {
-		return err
-	}
 	if len(last) == 1 && last[0].Key == k.ID {
 		v.Ban, v.Banned = &last[0], last[0].Active(x.now())
 	}
-	return x.render("key", view{Title: k.ID.String(), Section: "accounts", Data: v})
+	return v, err
 }
 
 // newKeyView is a new key with its account.
@@ -85,11 +90,21 @@ func rotateKey(x *exchange, old petcat.Key) error {
 
 // confirmRotate asks before a rotation that ends the old key at once.
 func confirmRotate(x *exchange, old petcat.Key) error {
-	return x.render("confirm", view{Title: "Rotate " + old.ID.String(), Section: "accounts", Data: confirmation{
-		What:        "Rotate the key " + old.ID.String() + " of " + old.Account.String() + " without an overlap?",
+	return x.confirmKey(old, confirmation{
+		What:        "Rotate the key " + old.ID.String() + " without an overlap?",
 		Consequence: "Within a second, requests with the old key get 401, for good. That is also so for clients that do not have the new key yet.",
-		Action:      "keys/" + old.ID.String() + "/rotate?overlap=0s&sure=yes", Button: "Rotate the key now", Back: "keys/" + old.ID.String(),
-	}})
+		Action:      "keys/" + old.ID.String() + "/rotate?overlap=0s&sure=yes", Button: "Rotate the key now",
+	})
+}
+
+// confirmKey asks before a change of a key, which the page describes.
+func (x *exchange) confirmKey(k petcat.Key, c confirmation) error {
+	v, err := x.look(k)
+	if err != nil {
+		return err
+	}
+	c.Key, c.Back = &v, "keys/"+k.ID.String()
+	return x.render("confirm", view{Title: c.Button, Section: "accounts", Data: c})
 }
 
 // changeKey returns the handler of an action.
@@ -103,11 +118,11 @@ func changeKey(action petcat.KeyAction, done string) func(*exchange, petcat.Key)
 }
 
 func confirmRevoke(x *exchange, k petcat.Key) error {
-	return x.render("confirm", view{Title: "Revoke " + k.ID.String(), Section: "accounts", Data: confirmation{
-		What:        "Revoke the key " + k.ID.String() + " of " + k.Account.String() + "?",
+	return x.confirmKey(k, confirmation{
+		What:        "Revoke the key " + k.ID.String() + "?",
 		Consequence: "Within a second, requests with it get 401, for good. If you are not sure, disable it instead: that can be undone.",
-		Action:      "keys/" + k.ID.String() + "/revoke", Button: "Revoke the key", Back: "keys/" + k.ID.String(),
-	}})
+		Action:      "keys/" + k.ID.String() + "/revoke", Button: "Revoke the key",
+	})
 }
 
 // bansView is a page of bans.

@@ -87,6 +87,7 @@ type overviewView struct {
 	Reasons    []reasonView
 	Bans       string // how many are in force; "–" if that is not known
 	Categories string // how many there are, with the word; likewise
+	Requests   string // how many customers wait for another plan, with the word; "" for none
 }
 
 // partView is a part of the node, with how it was over the span.
@@ -135,6 +136,10 @@ func overview(x *exchange) error {
 		if more {
 			v.Bans += "+"
 		}
+	}
+	waiting, err := x.Store.PlanRequests(x.r.Context(), petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Limit: pageSize + 1})
+	if err == nil && len(waiting) > 0 {
+		v.Requests = english.Plural(len(waiting), "customer asks", "customers ask")
 	}
 	if list, _, err := x.List.Current(x.r.Context(), 0); err == nil {
 		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
@@ -220,19 +225,4 @@ func past(part Part, steps []Step) partView {
 		v.Healthy = strconv.Itoa(100 * healthy / known)
 	}
 	return v
-}
-
-// find redirects to what was typed: an account, a key, or accounts by their name.
-func find(x *exchange) error {
-	if x.r.Header.Get("HX-Request") != "" { // whoever is still typing has not chosen
-		return accounts(x)
-	}
-	text := x.value("q")
-	if id, isID := petcat.ParseAccountRef(text); isID {
-		return x.goTo("accounts/"+id.String(), "")
-	}
-	if id, err := petcat.ParseKeyID(text); err == nil {
-		return x.goTo("keys/"+id.String(), "")
-	}
-	return accounts(x)
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -19,9 +20,9 @@ func TestAccounts(t *testing.T) {
 	s.wantAudited("operator ada", "account.create", "acct_1")
 	b.get("accounts/acct_1?done=account").want(http.StatusOK, "acme <b>", "Enterprise", "2,000,000", "The account was created.")
 
-	b.post("accounts", "name", " ", "plan", "free").want(http.StatusBadRequest, "The account's name must not be empty.")
+	b.post("accounts", "name", " ", "plan", "free").want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
 	b.post("accounts", "name", "acme <b>", "plan", "free").want(http.StatusBadRequest, "already", `value="acme <b>"`)
-	b.post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").want(http.StatusBadRequest, "The quota per minute must be a number")
+	b.post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`)
 
 	b.post("accounts/acct_1/plan", "plan", "pro").wantGoesTo("accounts/acct_1?done=plan")
 	s.wantAudited("operator ada", "account.set_plan", "acct_1")
@@ -91,7 +92,7 @@ func TestKeys(t *testing.T) {
 	s.wantKey(successor, petcat.KeyActive)
 	b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusBadRequest, "was rotated already")
 	b.post("keys/key_2/rotate", "overlap", "24").want(http.StatusBadRequest)
-	b.post("keys/key_2/rotate", "overlap", "0s").want(http.StatusOK, "Rotate the key key_2 of acct_1 without an overlap?", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
+	b.post("keys/key_2/rotate", "overlap", "0s").want(http.StatusOK, "Rotate the key key_2 without an overlap?", "acme (<code>acct_1", "<dd>never</dd>", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
 	s.wantKey(successor, petcat.KeyActive)
 	b.get("keys/key_1").want(http.StatusOK, "key_2").lacks("Rotate the key")
 	s.clock.Advance(24 * time.Hour)
@@ -199,9 +200,99 @@ func TestAudit(t *testing.T) {
 	p.lacks("operator.sign_in")
 	b.get("audit?before=3").want(http.StatusOK, "operator.sign_in", "Newest").lacks("account.create", "Older")
 	b.get("audit?actor=operator+ada").want(http.StatusOK, "operator.sign_in").lacks("account.create")
-	b.get("audit?about=key_1").want(http.StatusOK, "key.create", "label made before").lacks("account.create")
+	b.get("audit?about=key_1").want(http.StatusOK, "key.create", "label: made before").lacks("account.create")
 	b.get("audit?about=shop+6").want(http.StatusOK, "key.create", "account.create").lacks("acct_8")
-	b.get("audit?about=nobody").want(http.StatusBadRequest, "There is no account")
+	b.get("audit?about=nobody").want(http.StatusBadRequest, "There is no account", `data-field="about"`).lacks("account.create", "no such entries")
+}
+
+// TestAccountsOfToday: operators compare accounts by what they did today.
+func TestAccountsOfToday(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	busy, refused := s.account("busy"), s.account("refused")
+	k := s.key(refused.ID)
+	must(t, s.store.AddUsage(t.Context(), petcat.UsageBatch{
+		Node: "N1", Number: 1, SeenAt: noon, Keys: []petcat.KeyUse{{Key: k.ID, At: noon.Add(-time.Minute)}},
+		Counts: []petcat.UsageCount{
+			{Account: busy.ID, Hour: noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 812}},
+			{Account: refused.ID, Hour: noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 60, MinuteRefused: 1234}},
+		},
+	}))
+	must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: refused.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}))
+	b.get("accounts").want(http.StatusOK, "812", "1,234")
+	for sort, first := range map[string]string{"requests": "busy", "refusals": "refused"} {
+		p := b.get("accounts?sort="+sort).want(http.StatusOK, "1,234", "14 Mar 2027, 11:59:18", "1 banned")
+		if found := regexp.MustCompile(`accounts/acct_\d+">(\w+)<`).FindStringSubmatch(p.main()); found == nil || found[1] != first {
+			t.Errorf("by %s, the first account is %v, want %s", sort, found, first)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	a := s.account("Acme")
+	secret := secretOf(t, b.post("accounts/acct_1/keys", "label", "backend"))
+	k := s.wantKey(secret, petcat.KeyActive)
+	must(t, s.store.AddUsage(t.Context(), petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: noon, Refusals: []petcat.Refusal{
+		{Account: a.ID, Key: k.ID, Code: petcat.CodeKeyBanned, Count: 3, First: noon, Last: noon, RequestID: "01JP9", Status: 429, Until: noon.Add(time.Minute)},
+	}}))
+	for text, path := range map[string]string{"ACCT_7": "accounts/acct_7", " KEY_8": "keys/key_8", "Authorization: Bearer " + secret: "keys/key_1"} {
+		b.post("find", "q", text).wantGoesTo(path)
+	}
+	b.post("find", "q", "aC").want(http.StatusOK, "acct_1", "Acme")
+	b.post("find", "q", k.Hint).want(http.StatusOK, "key_1", "backend")
+	b.post("find", "q", "01JP9").want(http.StatusOK, "The key was banned", "accounts/acct_1")
+	b.post("find", "q", "nobody").want(http.StatusOK, "Nothing was found. Search finds accounts by id")
+	b.post("find", "q", secret[:30]).want(http.StatusOK, "Nothing was found").lacks(secret[:30])
+	other, err := petcat.GenerateKey(petcat.Production, rand.Reader)
+	must(t, err)
+	b.post("find", "q", other.Secret.Reveal()).want(http.StatusOK, "This service never made a key").lacks(other.Secret.Reveal())
+	b.post("find", "q", other.Secret.Reveal()+" "+secret).want(http.StatusOK, "key_1").lacks(secret)
+	s.viewer().post("find", "q", "acme").want(http.StatusOK, "acct_1")
+	b.get("find?q=acme").want(http.StatusNotFound)
+}
+
+func TestPlanRequests(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.get("requests").want(http.StatusOK, "No request waits for an answer.")
+	for i, plan := range []petcat.Plan{petcat.Pro, petcat.Enterprise, petcat.Business} {
+		a := s.account(fmt.Sprintf("shop %d", i+1))
+		n, err := petcat.ParseNewPlanRequest(a.ID, string(plan), "we grow")
+		must(t, err)
+		_, err = s.store.RequestPlan(t.Context(), n)
+		must(t, err)
+	}
+	b.get("").want(http.StatusOK, "3 customers ask for another plan.")
+	b.get("requests").want(http.StatusOK, "shop 1", "from Free to Pro", "we grow")
+	b.post("requests/1/approve").wantGoesTo("requests?done=approved")
+	s.wantAudited("operator ada", "account.set_plan", "acct_1")
+	b.post("requests/2/approve", "request", "2").want(http.StatusBadRequest, `data-field="per_minute">The enterprise plan needs both numbers`)
+	b.post("requests/2/approve", "request", "2", "per_minute", "x", "per_day", "70").want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`, `value="70"`)
+	b.post("requests/2/approve", "request", "2", "per_minute", "5,000", "per_day", "70000").wantGoesTo("requests?done=approved")
+	b.post("requests/3/decline").wantGoesTo("requests?done=declined")
+	b.post("requests/3/approve").want(http.StatusBadRequest, "The plan request 3 was declined already.")
+	b.get("requests?all=yes").want(http.StatusOK, "shop 3", "declined", "by operator ada", "from Enterprise to Enterprise")
+	b.get("accounts/acct_2").want(http.StatusOK, "70,000")
+}
+
+// TestOnce: a form that is sent twice makes one of each.
+func TestOnce(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.post("accounts", "name", "acme", "plan", "free", "once", "a1").wantGoesTo("accounts/acct_1?done=account")
+	b.post("accounts", "name", "acme", "plan", "free", "once", "a1").wantGoesTo("accounts/acct_1?done=repeated")
+	b.post("accounts/acct_1/keys", "label", "backend", "once", "a2").want(http.StatusOK, "key_1")
+	b.post("accounts/acct_1/keys", "label", "backend", "once", "a2").wantGoesTo("keys/key_1?done=repeated")
+	b.post("keys/key_1/rotate", "overlap", "1h", "once", "a3").want(http.StatusOK, "key_2")
+	b.post("keys/key_1/rotate", "overlap", "1h", "once", "a3").wantGoesTo("keys/key_1?done=repeated")
+	b.post("categories", "name", "Dogs", "once", "a4").wantGoesTo("categories/1?done=category")
+	b.post("categories", "name", "Dogs", "once", "a4").wantGoesTo("categories/1?done=category")
+	b.get("categories").want(http.StatusOK, "Dogs", "an operator", "14 Mar 2027, 12:00:18")
+	if found := regexp.MustCompile(`name="once" value="([a-z2-7]{32})"`).FindAllStringSubmatch(b.get("accounts").text+b.get("accounts").text, -1); len(found) != 2 || found[0][1] == found[1][1] {
+		t.Errorf("two pages have the forms %v", found)
+	}
 }
 
 func TestOverview(t *testing.T) {

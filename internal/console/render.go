@@ -26,6 +26,8 @@ type view struct {
 	Version         string
 	Form            url.Values
 	Notice, Problem string
+	Wrong           string // the field that the problem is about, "" for none
+	Once            string // names the change of the form; see once
 	Now             time.Time
 }
 
@@ -45,7 +47,10 @@ func (x *exchange) renderAs(status int, page string, v view) error {
 func (x *exchange) respond(status int, page string, v view) {
 	v.Operator, v.Admin = x.session.Operator, x.session.Role.Changes()
 	v.Environment, v.Version, v.Form, v.Now = x.Environment, x.Version, x.r.Form, x.now()
-	v.Notice, v.Problem = x.notice, x.problem
+	v.Notice, v.Problem, v.Wrong = x.notice, x.problem, x.wrong
+	if token, err := petcat.GenerateToken(x.Random); err == nil {
+		v.Once = token.Secret.Reveal()
+	}
 	if err := pages.Write(x.w, status, x.pages[page], v); err != nil {
 		x.Logger.ErrorContext(x.r.Context(), "a page of the console cannot be rendered", "page", page, "error", err)
 	}

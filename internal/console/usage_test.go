@@ -17,7 +17,7 @@ func TestUsage(t *testing.T) {
 	k := s.key(a.ID)
 	b.get("accounts/acct_1/usage").want(http.StatusOK, "No requests are recorded in this time.")
 	b.get("keys/key_1").want(http.StatusOK, "<dt>Last used</dt><dd>never</dd>")
-	b.get("accounts/acct_1").want(http.StatusOK, "<td>never</td><td>never</td>") // expires, last used
+	b.get("accounts/acct_1").want(http.StatusOK, `<td>never</td><td class="low">never</td>`) // last used, expires
 	batch := petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: noon, Keys: []petcat.KeyUse{{Key: k.ID, At: noon.Add(-7 * time.Minute)}}}
 	for i, at := range []time.Time{noon.Add(-10 * time.Minute), noon.Add(-5 * time.Hour), noon.Add(-3 * 24 * time.Hour)} {
 		batch.Counts = append(batch.Counts, petcat.UsageCount{

@@ -17,7 +17,6 @@ import (
 	"path"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -193,7 +192,8 @@ func CookieName(name string, secure bool) string {
 // functions are what pages call.
 func functions(base string) template.FuncMap {
 	return template.FuncMap{
-		"when": When, "second": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }, "number": humanize.Comma, "size": func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }, "ago": ago, "base": func() string { return base },
+		"when": When, "second": second, "clock": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "base": func() string { return base },
+		"number": humanize.Comma, "size": func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) },
 		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plans":   petcat.Plans,
 		"title":   func(s any) string { return Capitalised(fmt.Sprint(s)) },
@@ -211,20 +211,8 @@ func When(t time.Time) string {
 	return t.UTC().Format("2 Jan 2006, 15:04")
 }
 
-// ago is how pages show how long ago, or in how long, something is.
-func ago(d time.Duration) string {
-	d = d.Abs()
-	switch {
-	case d < time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + " s"
-	case d < time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + " min"
-	case d < 48*time.Hour:
-		return strconv.Itoa(int(d.Hours())) + " h"
-	default:
-		return strconv.Itoa(int(d.Hours()/24)) + " days"
-	}
-}
+// second is [When] with seconds.
+func second(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }
 
 // Capitalised returns a text with a capital letter at its beginning.
 func Capitalised(s string) string {
@@ -251,7 +239,7 @@ func planQuota(p petcat.Plan) string {
 	return humanize.Comma(q.PerMinute) + " a minute, " + humanize.Comma(q.PerDay) + " a day"
 }
 
-// detail returns the detail of an audit entry for people.
+// detail returns the detail of an audit entry for people, without members that are not set.
 func detail(text string) string {
 	var members map[string]any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -261,7 +249,17 @@ func detail(text string) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		parts = append(parts, fmt.Sprintf("%s %v", strings.ReplaceAll(name, "_", " "), members[name]))
+		called, value := strings.ReplaceAll(name, "_", " "), fmt.Sprint(members[name])
+		at, err := time.Parse(time.RFC3339, value)
+		switch {
+		case value == "" || value == "false" || value == "<nil>": // says nothing
+		case value == "true":
+			parts = append(parts, called)
+		case err == nil:
+			parts = append(parts, called+": "+second(at))
+		default:
+			parts = append(parts, called+": "+value)
+		}
 	}
 	return strings.Join(parts, " · ")
 }

@@ -95,6 +95,32 @@ func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petca
 	return list(ctx, s, "read a page of accounts", accountInto, query, args...)
 }
 
+// AccountSummaries implements [petcat.AccountStore].
+func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([]petcat.AccountSummary, error) {
+	const query = askedHours + ` SELECT ` + accountColumns + `,
+		(SELECT count(*) FROM api_keys AS k WHERE k.account_id = a.id AND k.revoked_at IS NULL AND k.disabled_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)),
+		(SELECT count(*) FROM api_keys AS k JOIN bans AS b ON b.key_id = k.id WHERE k.account_id = a.id AND b.lifted_at IS NULL AND NOT b.shadow AND b.ends_at > ?),
+		(SELECT 1000 * max(u.used_at) FROM api_keys AS k JOIN key_uses AS u ON u.key_id = k.id WHERE k.account_id = a.id),
+		(SELECT CAST(coalesce(sum(u.requests), 0) AS bigint) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id),
+		(SELECT CAST(coalesce(sum(u.minute_refused + u.day_refused + u.ban_refused), 0) AS bigint) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id)
+		FROM accounts AS a WHERE a.id = ?`
+	now := Now(s.clock)
+	first := now.Unix() / secondsPerHour / hoursPerDay * hoursPerDay
+	rows := make([][]any, len(ids))
+	for i, id := range ids {
+		rows[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), now.UnixMilli(), int64(id)}
+	}
+	return read(ctx, s, "compare accounts", func(c Conn) (found []petcat.AccountSummary, err error) {
+		err = c.QueryEach(func(_ int, scan Scan) error {
+			var a petcat.AccountSummary
+			err := scan(append(accountInto(&a.Account), &a.Keys, &a.Bans, (*moment)(&a.UsedAt), &a.Today, &a.Refused)...)
+			found = append(found, a)
+			return err
+		}, query, rows)
+		return found, err
+	})
+}
+
 // asciiLower returns what lower() returns in both databases: only the letters from A to Z
 // change.
 func asciiLower(name string) string {

@@ -238,13 +238,23 @@ func addRefusals(c Conn, refusals []petcat.Refusal) error {
 	return execRows(c, add, again, rows)
 }
 
+func refusalInto(r *petcat.Refusal) []any {
+	return []any{
+		(*int64)(&r.Account), (*int64)(&r.Key), (*string)(&r.Operation), (*string)(&r.Code), &r.Count, (*moment)(&r.First), (*moment)(&r.Last), &r.RequestID, &r.Status,
+		&r.Minute.Used, &r.Minute.Limit, &r.Day.Used, &r.Day.Limit, (*moment)(&r.Until),
+	}
+}
+
 // Refusals implements [petcat.UsageStore].
 func (s *Store) Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error) {
 	const query = `SELECT ` + refusalColumns + ` FROM recent_refusals WHERE account_id = ? ORDER BY last_at DESC, key_id, operation, code LIMIT ?`
-	return list(ctx, s, "read recent refusals", func(r *petcat.Refusal) []any {
-		return []any{
-			(*int64)(&r.Account), (*int64)(&r.Key), (*string)(&r.Operation), (*string)(&r.Code), &r.Count, (*moment)(&r.First), (*moment)(&r.Last), &r.RequestID, &r.Status,
-			&r.Minute.Used, &r.Minute.Limit, &r.Day.Used, &r.Day.Limit, (*moment)(&r.Until),
-		}
-	}, query, int64(account), petcat.RecentRefusals)
+	return list(ctx, s, "read recent refusals", refusalInto, query, int64(account), petcat.RecentRefusals)
+}
+
+// FindRefusal implements [petcat.UsageStore].
+func (s *Store) FindRefusal(ctx context.Context, requestID string) (petcat.Refusal, error) {
+	const query = `SELECT ` + refusalColumns + ` FROM recent_refusals WHERE request_id = ? ORDER BY last_at DESC LIMIT 1`
+	return read(ctx, s, "find a refusal", func(c Conn) (petcat.Refusal, error) {
+		return one(c, refusalInto, notFound("no recent refusal or failure has this X-Request-Id"), query, requestID)
+	})
 }

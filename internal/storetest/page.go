@@ -51,6 +51,23 @@ func testAccountPages(t *testing.T, open Open) {
 	pro, err := f.AccountPage(t.Context(), petcat.AccountQuery{Prefix: "a", Plan: petcat.Pro, Limit: 9})
 	wantEqual(t, "accounts on a plan", "acme", must(t, pro, err)[0].Name)
 	wantEqual(t, "how many", 1, len(pro))
+
+	k, _ := f.key(t, 7, 1)
+	gone, _ := f.key(t, 7, 2)
+	must2(t)(f.ChangeKey(t.Context(), operator, gone.ID, petcat.RevokeKey))
+	for i, key := range []petcat.KeyID{k.ID, gone.ID} {
+		b := petcat.Ban{Key: key, Account: 7, Level: 1, StartedAt: f.now(), EndsAt: f.now().Add(time.Minute), Shadow: i == 1}
+		if err := f.SaveBan(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := batch("a", 1, f.now(), petcat.UsageCount{Account: 7, UsageCounts: petcat.UsageCounts{Requests: 5, DayRefused: 3, Failed: 1}})
+	u.Keys = []petcat.KeyUse{{Key: k.ID, At: noon}}
+	f.addUsage(t, u)
+	idle, err := f.FindAccount(t.Context(), "acct_6")
+	must(t, idle, err)
+	got, err := f.AccountSummaries(t.Context(), []petcat.AccountID{7, 6})
+	wantEqual(t, "summaries", []petcat.AccountSummary{{Account: pro[0], Keys: 1, Bans: 1, UsedAt: noon, Today: 5, Refused: 3}, {Account: idle}}, must(t, got, err))
 }
 
 func testKeyPages(t *testing.T, open Open) {

@@ -300,6 +300,11 @@ func testRefusals(t *testing.T, open Open) {
 	again.Count, again.First = 5, noon.Add(time.Second)
 	f.wantRefusals(t, 7, again, bare)
 
+	found, err := f.FindRefusal(t.Context(), "x")
+	wantEqual(t, "the refusal of a request", bare, must(t, found, err))
+	_, err = f.FindRefusal(t.Context(), "y")
+	wantCode(t, err, petcat.CodeNotFound)
+
 	var many []petcat.Refusal
 	for n := range petcat.RecentRefusals {
 		many = append(many, refusal(noon.Add(time.Hour-time.Duration(n)*time.Second), petcat.KeyID(n+10)))

@@ -143,6 +143,35 @@ function startCharts() {
   });
 }
 
+// Says of each time how long ago it is, by the server's clock.
+function showAges() {
+  const now = Date.parse(document.body.dataset.now) || Date.now();
+  const units = [['second', 1], ['minute', 60], ['hour', 3600], ['day', 86_400]];
+  const format = new Intl.RelativeTimeFormat('en');
+  for (const time of document.querySelectorAll('main time[datetime]')) {
+    const seconds = (Date.parse(time.dateTime) - now) / 1000;
+    const [unit, length] = units.findLast(([, least]) => Math.abs(seconds) >= least) ?? units[0];
+    if (time.querySelector('small')) continue;
+    const age = document.createElement('small');
+    age.textContent = format.format(Math.trunc(seconds / length), unit);
+    time.append(' ', age);
+  }
+}
+
+// The field that an error is about gets the focus.
+function showWrong() {
+  const error = document.querySelector('.wrong');
+  const field = error && document.getElementsByName(error.dataset.field)[0];
+  if (!field) return;
+  error.id = 'wrong';
+  field.setAttribute('aria-invalid', 'true');
+  field.setAttribute('aria-describedby', 'wrong');
+  field.focus();
+}
+
+document.addEventListener('toggle', (event) => {
+  if (event.target.matches('details.create[open]')) event.target.querySelector('input:not([type=hidden]), select, textarea').focus();
+}, true);
 document.addEventListener('click', (event) => {
   const button = event.target.closest('[data-copy]');
   if (button) copy(button);
@@ -169,9 +198,14 @@ document.addEventListener('change', (event) => {
   if (event.target.matches('[data-plan]')) showNumbers(event.target);
 });
 for (const failure of ['htmx:sendError', 'htmx:responseError', 'htmx:timeout']) document.addEventListener(failure, () => showStale(true));
-document.addEventListener('htmx:afterSwap', () => showStale(false));
+document.addEventListener('htmx:afterSwap', () => {
+  showStale(false);
+  showAges();
+});
 addEventListener('hashchange', takeToken);
 takeToken();
 leaveForm();
+showAges();
+showWrong();
 for (const chooser of document.querySelectorAll('[data-plan]')) showNumbers(chooser);
 startCharts();

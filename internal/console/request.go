@@ -1,0 +1,78 @@
+package console
+
+import "petcat"
+
+// requestsView is what customers ask for: those that wait for an answer, or a page of all.
+type requestsView struct {
+	All      bool
+	Requests []requestView
+	Paged    bool
+	Next     *petcat.PlanRequest
+}
+
+// requestView is a request with its account.
+type requestView struct {
+	petcat.PlanRequest
+
+	Of petcat.AccountSummary
+}
+
+func requests(x *exchange) error {
+	v := requestsView{All: x.value("all") != ""}
+	q := petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Before: petcat.PlanRequestID(id(x.value("before"))), Limit: pageSize + 1}
+	if v.All {
+		q.State = ""
+	}
+	v.Paged = q.Before != 0
+	page, err := x.Store.PlanRequests(x.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	page, v.Next = cut(page)
+	ids := make([]petcat.AccountID, len(page))
+	for i, r := range page {
+		ids[i] = r.Account
+	}
+	of, err := x.Store.AccountSummaries(x.r.Context(), ids)
+	if err != nil {
+		return err
+	}
+	for i, r := range page {
+		v.Requests = append(v.Requests, requestView{r, of[i]})
+	}
+	return x.render("requests", view{Title: "Plan requests", Section: "requests", Data: v})
+}
+
+// approvePlan puts the account on the plan that it asked for.
+func approvePlan(x *exchange) error {
+	perMinute, err := x.number("per_minute", "the quota per minute")
+	if err != nil {
+		return err
+	}
+	perDay, err := x.number("per_day", "the quota per day")
+	if err != nil {
+		return err
+	}
+	_, err = x.Store.ApprovePlanRequest(x.r.Context(), x.actor(), x.request(), perMinute, perDay)
+	if petcat.CodeOf(err) == petcat.CodeMissingField {
+		return petcat.Public(err).In("per_minute")
+	}
+	return x.decided(err, "approved")
+}
+
+func declinePlan(x *exchange) error {
+	_, err := x.Store.DeclinePlanRequest(x.r.Context(), x.actor(), x.request())
+	return x.decided(err, "declined")
+}
+
+// request returns the request that the path names.
+func (x *exchange) request() petcat.PlanRequestID {
+	return petcat.PlanRequestID(id(x.r.PathValue("request")))
+}
+
+func (x *exchange) decided(err error, done string) error {
+	if err != nil {
+		return err
+	}
+	return x.goTo("requests", done)
+}
