@@ -64,7 +64,7 @@ browser: need-go need-npm tools/browser/node_modules ## Use the pages in headles
 	PETCAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -tags browser -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestBrowser' -count=1
 
 .PHONY: clients
-clients: need-go need-npm clients/typescript/node_modules tools/pyright/node_modules ## Build the packages of the TypeScript and the Python client, test them in their own runners and against a server (a minute has to end)
+clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,pyright/node_modules newman/node_modules) ## Build the packages of the TypeScript and the Python client, test them in their own runners and against a server (a minute has to end), and run the Postman collection
 	@scripts/clients
 	go test -tags clients -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestClients' -count=1
 

@@ -2,10 +2,11 @@
 // read it, clients are generated from it, and tests check every response against it.
 //
 // openapi.yaml is written by hand and is the source of truth; openapi.json is the
-// same document as JSON, and openapi.md as text, derived from it by this package's
-// tests. All three are part of the binary, so a server always serves the document that it was built and tested
-// with. The tests of this package compare the document with the domain. It depends
-// on nothing that could be unavailable.
+// same document as JSON, and postman.json a Postman collection of its operations, both
+// derived from it by this package's tests. llms.txt leads programs that read text to all
+// of them. They are part of the binary, so a server always serves the document that it
+// was built and tested with. The tests of this package compare the document with the
+// domain. It depends on nothing that could be unavailable.
 package api
 
 import (
@@ -15,11 +16,11 @@ import (
 	"strings"
 )
 
-// defaultServer is the address in the committed documents, where it stands
-// exactly once.
+// defaultServer is the address in the committed documents. In those of OpenAPI and
+// Postman it stands exactly once.
 const defaultServer = "http://localhost:8080/v1"
 
-//go:generate go test . -run=IsTheYAML -update
+//go:generate go test . -run=FromTheYAML -update
 
 //go:embed openapi.yaml
 var yamlDocument string
@@ -27,8 +28,11 @@ var yamlDocument string
 //go:embed openapi.json
 var jsonDocument string
 
-//go:embed openapi.md
-var markdownDocument string
+//go:embed postman.json
+var postmanDocument string
+
+//go:embed llms.txt
+var llmsDocument string
 
 //go:embed management.json
 var managementDocument string
@@ -45,9 +49,18 @@ func JSON(publicURL string) []byte {
 	return withServer(jsonDocument, `"`+defaultServer+`"`, publicURL)
 }
 
-// Markdown returns the same document as text in Markdown. See [YAML].
-func Markdown(publicURL string) []byte {
-	return withServer(markdownDocument, `"`+defaultServer+`"`, publicURL)
+// Postman returns a Postman collection with a request for each operation. See [YAML].
+func Postman(publicURL string) []byte {
+	return withServer(postmanDocument, `"`+defaultServer+`"`, publicURL)
+}
+
+// LLMs returns the page for language models, in the form of llmstxt.org. See [YAML].
+func LLMs(publicURL string) []byte {
+	if publicURL == "" {
+		return []byte(llmsDocument)
+	}
+	local := strings.TrimSuffix(defaultServer, "/v1")
+	return []byte(strings.ReplaceAll(llmsDocument, local, strings.TrimRight(publicURL, "/")))
 }
 
 // Management returns the document of the management API, as JSON. Its source is

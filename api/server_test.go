@@ -48,8 +48,11 @@ func TestFilledDocumentsValidate(t *testing.T) {
 	parse(t, api.JSON("https://pets.example"))
 }
 
-func TestMarkdownNamesTheServer(t *testing.T) {
-	if text := string(api.Markdown("https://pets.example")); !strings.Contains(text, `Base URL: "https://pets.example/v1"`) {
-		t.Errorf("it begins with %.200s", text)
+func TestEveryDocumentNamesTheServer(t *testing.T) {
+	const public = "https://pets.example"
+	for name, document := range map[string][]byte{"postman.json": api.Postman(public), "llms.txt": api.LLMs(public)} {
+		if text := string(document); !strings.Contains(text, public+"/v1") || strings.Contains(text, "localhost") {
+			t.Errorf("%s names another server:\n%.300s", name, text)
+		}
 	}
 }

@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	rules "petcat"
 	"petcat/docs"
 )
 
@@ -209,5 +212,46 @@ func TestClientsManagement(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
 	if o.code != exitDone || len(lines) != 4 || lines[0] != "[]" || lines[2] != "300" || lines[3] != "revoked" {
 		t.Errorf("it ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+// TestClientsPostman: each request of the Postman collection succeeds as it stands, with a key
+// and what the examples name.
+func TestClientsPostman(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	k := n.newKey("reader", unlimited...)
+	for _, name := range []string{"Dogs", "Cats", "Rabbits", "Ferrets"} {
+		n.create(k.Key, name).want(t, http.StatusCreated)
+	}
+	for range 2 {
+		n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
+	}
+	report := filepath.Join(t.TempDir(), "report.json")
+	cmd := exec.Command("node", "../tools/newman/node_modules/newman/bin/newman.js", "run", n.api+"/postman.json",
+		"--env-var", "api_key="+k.Key, "--reporters", "json", "--reporter-json-export", report)
+	if o := finish(t, cmd); o.code != exitDone {
+		t.Fatalf("newman ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	text, err := os.ReadFile(report)
+	must(t, err)
+	var saw struct {
+		Run struct {
+			Executions []struct {
+				Item     struct{ Name string }
+				Response struct{ Code int }
+			}
+		}
+	}
+	must(t, json.Unmarshal(text, &saw))
+	got := map[string]int{}
+	for _, x := range saw.Run.Executions {
+		got[x.Item.Name] = x.Response.Code
+		if x.Response.Code >= 400 && x.Response.Code != http.StatusGone { // an operation may have ended
+			t.Errorf("%s: %d", x.Item.Name, x.Response.Code)
+		}
+	}
+	if got["List all categories"] != http.StatusOK || got["Create a category"] != http.StatusCreated || len(got) != len(rules.Operations()) {
+		t.Errorf("the answers are %v", got)
 	}
 }

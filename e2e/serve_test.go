@@ -106,7 +106,7 @@ func TestEveryAnswer(t *testing.T) {
 	} {
 		c.a.wantError(t, c.status, c.code)
 	}
-	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs", "/docs/getting-started", "/livez"} {
+	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/postman.json", "/llms.txt", "/docs", "/docs/getting-started", "/livez"} {
 		get(path).want(t, http.StatusOK)
 	}
 }

@@ -40,7 +40,7 @@ func TestPageAndEverythingItNames(t *testing.T) {
 	if len(named) < 5 {
 		t.Fatalf("the page names only %d files", len(named))
 	}
-	elsewhere := map[string]bool{"/openapi.json": true, "/openapi.yaml": true, "/openapi.md": true} // served by others
+	elsewhere := map[string]bool{"/openapi.json": true, "/openapi.yaml": true, "/postman.json": true, "/llms.txt": true} // served by others
 	for _, m := range named {
 		path, section, _ := strings.Cut(m[1], "#")
 		if heading := regexp.MustCompile(`(?im)^ +## ` + section + `$`); section != "" && !heading.Match(api.YAML("")) {

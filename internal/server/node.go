@@ -213,7 +213,8 @@ func (n *Node) serveAPI(context.Context) error {
 		Documents: map[string]http.Handler{
 			"/openapi.json": httpapi.NewDocument("application/json", api.JSON(public)),
 			"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(public)),
-			"/openapi.md":   httpapi.NewDocument("text/plain; charset=utf-8", api.Markdown(public)), // so that browsers show it and do not save it
+			"/postman.json": httpapi.NewDocument("application/json", api.Postman(public)),
+			"/llms.txt":     httpapi.NewDocument("text/plain; charset=utf-8", api.LLMs(public)),
 			"/docs":         page,
 			"/docs/":        page,
 			"/livez":        http.HandlerFunc(livez),

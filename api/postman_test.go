@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// collection is a Postman collection of the format 2.1, as far as ours needs it.
+type collection struct {
+	Info     map[string]string `json:"info"`
+	Auth     any               `json:"auth"`
+	Variable []variable        `json:"variable"`
+	Item     []folder          `json:"item"`
+}
+
+type folder struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	Item        []request `json:"item"`
+}
+
+type request struct {
+	Name    string `json:"name"`
+	Request struct {
+		Description string     `json:"description"`
+		Method      string     `json:"method"`
+		Header      []variable `json:"header"`
+		Body        any        `json:"body,omitempty"`
+		URL         struct {
+			Raw      string     `json:"raw"`
+			Host     []string   `json:"host"`
+			Path     []string   `json:"path"`
+			Query    []variable `json:"query,omitempty"`
+			Variable []variable `json:"variable,omitempty"`
+		} `json:"url"`
+	} `json:"request"`
+}
+
+// variable is a value with a name: a variable, header or parameter.
+type variable struct {
+	Key         string `json:"key"`
+	Value       string `json:"value"`
+	Type        string `json:"type,omitempty"`
+	Description string `json:"description,omitempty"`
+	Disabled    bool   `json:"disabled,omitempty"`
+}
+
+// TestPostmanIsFromTheYAML: the collection has a request for each operation, which succeeds as it
+// stands where its path exists: only what the operation requires is switched on.
+func TestPostmanIsFromTheYAML(t *testing.T) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(readFile(t, "openapi.yaml"), &root); err != nil {
+		t.Fatal(err)
+	}
+	document := part{Node: *root.Content[0]}
+	made := collection{
+		Info: map[string]string{
+			"name":        document.Get("info", "title").Value,
+			"description": "Put your API key into the variable api_key of this collection. base_url is the address of the service, with /v1.",
+			"schema":      "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
+		},
+		Auth:     map[string]any{"type": "bearer", "bearer": []variable{{Key: "token", Value: "{{api_key}}", Type: "string"}}},
+		Variable: []variable{{Key: "base_url", Value: document.Get("servers").Items()[0].Get("url").Value}, {Key: "api_key"}},
+	}
+	for _, tag := range document.Get("tags").Items() {
+		f := folder{Name: tag.Get("name").Value, Description: tag.Get("description").Value}
+		for _, path := range document.Get("paths").Items() {
+			for _, operation := range path.Items() {
+				if tags := operation.Get("tags").Items(); len(tags) > 0 && tags[0].Value == f.Name {
+					f.Item = append(f.Item, postmanRequest(t, path, operation))
+				}
+			}
+		}
+		made.Item = append(made.Item, f)
+	}
+	var want bytes.Buffer
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(made); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, "postman.json", want.Bytes())
+}
+
+func postmanRequest(t *testing.T, path, operation part) request {
+	t.Helper()
+	r := request{Name: operation.Get("summary").Value}
+	r.Request.Method = strings.ToUpper(operation.Name)
+	r.Request.Description = operation.Get("description").Value
+	r.Request.Header = []variable{}
+	url := &r.Request.URL
+	// Postman writes {id} as :id.
+	route := strings.NewReplacer("{", ":", "}", "").Replace(path.Name)
+	url.Raw, url.Host, url.Path = "{{base_url}}"+route, []string{"{{base_url}}"}, strings.Split(route, "/")[1:]
+	for _, p := range slices.Concat(path.Get("parameters").Items(), operation.Get("parameters").Items()) {
+		v := variable{Key: p.Get("name").Value, Value: p.Get("example").Value, Description: p.Get("description").Value}
+		v.Disabled = p.Get("required").Value != "true"
+		switch p.Get("in").Value {
+		case "path":
+			url.Variable = append(url.Variable, v)
+		case "query":
+			url.Query = append(url.Query, v)
+		case "header":
+			if v.Key == "Idempotency-Key" {
+				v.Value = "{{$guid}}" // another one each time
+			}
+			r.Request.Header = append(r.Request.Header, v)
+		}
+	}
+	if media := operation.Get("requestBody", "content").Items(); len(media) > 0 {
+		example := media[0].Get("examples").Items()[0].Get("value")
+		text, err := appendJSON(nil, &example.Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw bytes.Buffer
+		if err := json.Indent(&raw, text, "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		r.Request.Header = append(r.Request.Header, variable{Key: "Content-Type", Value: media[0].Name})
+		r.Request.Body = map[string]any{"mode": "raw", "raw": raw.String(), "options": map[string]any{"raw": map[string]string{"language": "json"}}}
+	}
+	return r
+}
