@@ -22,7 +22,8 @@ func startDev(t *testing.T, place string) (n *node, shown string) {
 	return n, shown
 }
 
-// TestDev: what petcat dev shows works, and a second start shows the same key.
+// TestDev: what petcat dev shows works, and a second start shows the same key, even if its
+// account has another name now.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -53,9 +54,10 @@ func TestDev(t *testing.T) {
 	if strings.Contains(n.log.String(), secret) {
 		t.Error("the log has the key")
 	}
+	petcat(t, place, "account", "rename", "dev", "hobby")
 	n, text = startDev(t, place)
-	if !strings.Contains(text, secret) {
-		t.Errorf("the second start does not show the same key: %s", text)
+	if !strings.Contains(text, secret) || !strings.Contains(text, "account hobby") {
+		t.Errorf("the second start does not show the same key of the renamed account: %s", text)
 	}
 	n.stop()
 }

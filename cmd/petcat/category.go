@@ -38,9 +38,9 @@ that of --url or PETCAT_URL. No data directory is needed.`,
 // calling completes a command that calls a service for a user who waits: its client gives up
 // soon, and the error says why. No flag is the key: other users of the machine could see it.
 func (p *program) calling(cmd *cobra.Command, run func(*call, *client.Client) error) *cobra.Command {
-	url := urlFlag(cmd)
+	urlFlag(cmd)
 	return p.printing(cmd, func(c *call) error {
-		api, service, err := c.dial(*url, client.WithRetries(2), client.WithMaxWait(2*time.Second))
+		api, service, err := c.dial(client.WithRetries(2), client.WithMaxWait(2*time.Second))
 		if err != nil {
 			return err
 		}
@@ -48,22 +48,22 @@ func (p *program) calling(cmd *cobra.Command, run func(*call, *client.Client) er
 	})
 }
 
-func urlFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("url", "", "`URL` of the service (PETCAT_URL, default "+config.DefaultServiceURL+")")
+func urlFlag(cmd *cobra.Command) {
+	cmd.Flags().String("url", "", "`URL` of the service (PETCAT_URL, default "+config.DefaultServiceURL+")")
 }
 
 // dial returns a client of the service. It sends nothing.
-func (p *program) dial(url string, options ...client.Option) (*client.Client, config.Service, error) {
-	service, err := config.LoadService(url, p.environ)
+func (c *call) dial(options ...client.Option) (*client.Client, config.Service, error) {
+	service, err := config.LoadService(c.text("url"), c.environ)
 	if err != nil {
 		return nil, service, err
 	}
 	options = append(options, client.WithUserAgent("petcat/"+build().Version))
-	c, err := client.New(service.URL, service.Key.Reveal(), options...)
+	api, err := client.New(service.URL, service.Key.Reveal(), options...)
 	if err != nil {
 		return nil, service, config.Errorf("--url (PETCAT_URL) or PETCAT_API_KEY cannot be used: %s", apiText(err))
 	}
-	return c, service, nil
+	return api, service, nil
 }
 
 // explainAPI turns an error of the client into one that says what to do and has an exit

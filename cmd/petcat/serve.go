@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"petcat"
@@ -119,11 +120,11 @@ and the console. Do not use it in production.`,
 
 // welcome prints the URLs, the key, a link to the console and example requests.
 func (c *call) welcome(n *server.Node) error {
-	key, err := c.devKey(n)
+	account, key, err := c.devKey(n)
 	if err != nil {
 		return err
 	}
-	customer, operator, err := c.devLinks(n)
+	customer, operator, err := c.devLinks(n, account.ID)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (c *call) welcome(n *server.Node) error {
 petcat is ready at %[1]s/v1
 
   API key    %[2]s
-             (account %[3]s on the Free plan: 60 requests a minute, 1,000 a day;
+             (account %[3]s on the %[8]s plan: %[9]s requests per minute, %[10]s per day;
              kept in %[4]s)
 
 Try it:
@@ -149,22 +150,21 @@ Try it:
 
 Stop it with Ctrl-C.
 
-`, n.PublicURL(), key.Reveal(), devAccount, filepath.Join(c.settings.Data, devKeyFile), n.AdminURL(), customer, operator)
+`, n.PublicURL(), key.Reveal(), account.Name, filepath.Join(c.settings.Data, devKeyFile), n.AdminURL(), customer, operator,
+		account.Plan, humanize.Comma(account.Quota.PerMinute), humanize.Comma(account.Quota.PerDay))
 	return err
 }
 
-// devLinks returns links to the customer's page of devAccount, and to the console for the
-// operator of that name, whom it creates if needed.
-func (c *call) devLinks(n *server.Node) (customer, operator string, err error) {
+// devLinks returns links to the customer's page of an account, and to the console for the
+// operator dev, whom it creates if needed.
+func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, operator string, err error) {
 	forCustomer, err := petcat.GenerateToken(c.random)
 	forOperator, otherErr := petcat.GenerateToken(c.random)
 	dev, devErr := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
-	account, accountErr := n.Accounts().FindAccount(c.ctx(), devAccount)
-	if err = errors.Join(err, otherErr, devErr, accountErr); err != nil {
+	if err = errors.Join(err, otherErr, devErr); err != nil {
 		return "", "", err
 	}
-	_, err = n.Accounts().LinkCustomer(c.ctx(), actor(), account.ID, forCustomer.Hash)
-	if err != nil {
+	if _, err = n.Accounts().LinkCustomer(c.ctx(), actor(), account, forCustomer.Hash); err != nil {
 		return "", "", err
 	}
 	_, err = n.Accounts().LinkOperator(c.ctx(), actor(), dev.Name(), forOperator.Hash)
@@ -174,19 +174,20 @@ func (c *call) devLinks(n *server.Node) (customer, operator string, err error) {
 	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }
 
-// devKey returns the key in the file if it still works, else a new one, which it writes into
-// the file.
-func (c *call) devKey(n *server.Node) (key petcat.Secret, err error) {
+// devKey returns the key in the file and its account, whatever its name is now. If the key does
+// not work, devKey makes one for the account dev, and writes it into the file.
+func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret, err error) {
 	path := filepath.Join(c.settings.Data, devKeyFile)
 	text, err := os.ReadFile(path) // #nosec G304 -- the operator's own data directory
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return key, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
+		return account, key, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
 	}
 	key = petcat.NewSecret(strings.TrimSpace(string(text)))
-	if err := n.Identify(c.ctx(), key); err == nil {
-		return key, nil
+	if id, err := n.Identify(c.ctx(), key); err == nil {
+		account, err = n.Accounts().FindAccount(c.ctx(), id.String())
+		return account, key, err
 	}
-	account, err := n.Accounts().FindAccount(c.ctx(), devAccount)
+	account, err = n.Accounts().FindAccount(c.ctx(), devAccount)
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
 		free, freeErr := petcat.ParseSubscription(string(petcat.Free), 0, 0)
 		asked, nameErr := petcat.ParseNewAccount(devAccount, free)
@@ -195,11 +196,11 @@ func (c *call) devKey(n *server.Node) (key petcat.Secret, err error) {
 		}
 	}
 	if err != nil {
-		return key, err
+		return account, key, err
 	}
 	_, key, err = c.createKey(n.Accounts(), account.ID, petcat.KeyTerms{Label: "made by petcat dev"})
 	if err != nil {
-		return key, err
+		return account, key, err
 	}
-	return key, os.WriteFile(path, []byte(key.Reveal()+"\n"), 0o600) // #nosec G703 -- the operator's own data directory
+	return account, key, os.WriteFile(path, []byte(key.Reveal()+"\n"), 0o600) // #nosec G703 -- the operator's own data directory
 }

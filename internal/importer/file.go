@@ -21,8 +21,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -41,25 +39,17 @@ const (
 	JSONLines Format = "jsonl" // one object a line
 )
 
-// Formats returns all formats.
-func Formats() []Format { return []Format{CSV, JSON, JSONLines} }
-
-// ParseFormat reads the name of a format.
-func ParseFormat(name string) (Format, error) {
-	if f := Format(strings.ToLower(name)); slices.Contains(Formats(), f) {
-		return f, nil
-	}
-	return "", fmt.Errorf("the formats are csv, json (one array) and jsonl (one object a line), not %q", name)
-}
-
-// FormatOf returns the format by the ending of a file's name, and whether it is known.
-func FormatOf(path string) (f Format, known bool) {
-	ending := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
-	if ending == "ndjson" {
+// ParseFormat reads the name of a format, or the ending of a file's name, and returns whether it
+// is known.
+func ParseFormat(name string) (f Format, known bool) {
+	switch f = Format(strings.ToLower(name)); f {
+	case CSV, JSON, JSONLines:
+		return f, true
+	case "ndjson":
 		return JSONLines, true
+	default:
+		return "", false
 	}
-	f, err := ParseFormat(ending)
-	return f, err == nil
 }
 
 // The fields of a row.
@@ -79,9 +69,9 @@ type Row struct {
 	Description string // "" for none
 	// NoDescription is true if the row has no description, not even an empty one.
 	NoDescription bool
-	// Update says that the category with this id gets the name and the description,
-	// instead of a new one. A [Plan] sets it.
-	Update bool
+	// Update is the id of the category that gets the name and the description, 0 for a new
+	// one. A [Plan] sets it.
+	Update int64
 }
 
 // BadRow says why a row is not imported.

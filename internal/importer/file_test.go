@@ -116,9 +116,9 @@ func TestRead(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	for path, want := range map[string]importer.Format{"a.csv": "csv", "b/A.CSV": "csv", "a.json": "json", "a.jsonl": "jsonl", "a.ndjson": "jsonl", "csv": "", "a.xlsx": ""} {
-		if f, known := importer.FormatOf(path); known != (want != "") || known && f != want {
-			t.Errorf("%s is %q, %t", path, f, known)
+	for name, want := range map[string]importer.Format{"CSV": "csv", "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "": "", "xlsx": ""} {
+		if f, known := importer.ParseFormat(name); known != (want != "") || f != want {
+			t.Errorf("%s is %q, %t", name, f, known)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestWrite(t *testing.T) {
 // wantRoundTrip: a list is written and read without a change, in each format.
 func wantRoundTrip(t *testing.T, list []client.Category) {
 	t.Helper()
-	for _, f := range importer.Formats() {
+	for _, f := range []importer.Format{importer.CSV, importer.JSON, importer.JSONLines} {
 		rows, bad, err := importer.Read(strings.NewReader(write(t, f, list)), f, false)
 		if err != nil || len(bad) > 0 || len(rows) != len(list) {
 			t.Fatalf("%s: %d categories became %d rows, %v, %v", f, len(list), len(rows), bad, err)
@@ -208,8 +208,8 @@ func FuzzRead(f *testing.F) {
 	f.Add("[{\"name\":\"a\"},\n{\"name\":\"b\",\"description\":\"\\r\\n\"}]", "json")
 	f.Add("{\"name\":\"a\"}\n\n{", "jsonl")
 	f.Fuzz(func(t *testing.T, text, format string) {
-		from, err := importer.ParseFormat(format)
-		if err != nil {
+		from, known := importer.ParseFormat(format)
+		if !known {
 			return
 		}
 		rows, bad, _ := importer.Read(strings.NewReader(text), from, false)

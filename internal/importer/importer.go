@@ -78,7 +78,7 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 		case row.Name == c.Name && (row.NoDescription || row.Description == c.Description):
 			p.Existing++
 		default:
-			row.Update = true
+			row.Update = c.ID
 			p.Rows = append(p.Rows, row)
 		}
 		seen[row.ID] = true
@@ -120,7 +120,7 @@ func (im *Import) Run(ctx context.Context, rows []Row) error {
 		switch {
 		case err == nil:
 			im.Sent(row)
-		case refused && aboutTheRow(e, row.Update):
+		case refused && aboutTheRow(e, row.Update != 0):
 			im.Refused(row.bad(e.Code, e.Message))
 		default:
 			stop(fmt.Errorf("line %d: %w", row.Line, err))
@@ -159,23 +159,4 @@ func aboutTheRow(e *client.Error, update bool) bool {
 	default:
 		return false
 	}
-}
-
-// Finish returns when n more requests can be done within the windows of an account: after
-// now, by the quotas alone. laterDay says that the quota of today does not admit them.
-func Finish(n int64, windows []client.WindowUsage, now time.Time) (at time.Time, laterDay bool) {
-	length := map[string]time.Duration{"minute": time.Minute, "day": 24 * time.Hour}
-	at = now
-	for _, w := range windows {
-		if n <= w.Remaining || w.Limit == 0 || !w.Reset.After(now) {
-			continue
-		}
-		// The first window after this one begins at w.Reset.
-		full := (n - w.Remaining - 1) / w.Limit
-		if end := w.Reset.Add(time.Duration(full) * length[w.Window]); end.After(at) {
-			at = end
-		}
-		laterDay = laterDay || w.Window == "day"
-	}
-	return at, laterDay
 }

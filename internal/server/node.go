@@ -307,9 +307,12 @@ func (n *Node) ConsoleURL() string { return cmp.Or(n.Settings.ConsoleURL, n.Admi
 // Accounts returns the accounts and keys that the node serves, and those who may use its pages.
 func (n *Node) Accounts() Accounts { return n.store }
 
-// Identify returns the error with which a request with this key would be refused before the
-// limits are considered, such as that the key is revoked.
-func (n *Node) Identify(ctx context.Context, key petcat.Secret) error {
-	_, err := n.keyring.Identify(ctx, key.Reveal(), n.Clock.Read())
-	return err
+// Identify returns the account of a key, or the error with which a request with this key would
+// be refused before the limits are considered, such as that the key is revoked.
+func (n *Node) Identify(ctx context.Context, key petcat.Secret) (petcat.AccountID, error) {
+	caller, err := n.keyring.Identify(ctx, key.Reveal(), n.Clock.Read())
+	if err != nil {
+		return 0, err
+	}
+	return caller.Account, nil
 }
