@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -41,10 +45,31 @@ func TestListsAreFresh(t *testing.T) {
 	}
 }
 
-// TestRollingRestart: nodes that are replaced one after the other, behind a proxy that asks
-// /readyz, cost nobody a request.
-func TestRollingRestart(t *testing.T) {
+// nextVersion builds the program as its next version may be: with one more migration, which
+// only adds.
+func nextVersion(t *testing.T) (file string) {
+	t.Helper()
+	dir := t.TempDir()
+	migration, overlay, file := filepath.Join(dir, "next.sql"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "petcat")
+	must(t, os.WriteFile(migration, []byte("ALTER TABLE categories ADD COLUMN more text; CREATE TABLE next (id bigint PRIMARY KEY);\n"), 0o600))
+	place, err := filepath.Abs("../internal/schema/9999_next.sql")
+	must(t, err)
+	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {place: migration}})
+	must(t, err)
+	must(t, os.WriteFile(overlay, replaced, 0o600))
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay, "-o", file, "../cmd/petcat").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the next version: %v: %s", err, out)
+	}
+	return file
+}
+
+// TestRollingUpgrade: nodes that are replaced one after the other by the next version, behind
+// a proxy that asks /readyz, cost nobody a request. Meanwhile both versions show the same, and
+// the one before starts on the newer schema.
+func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
+	next := nextVersion(t)
 	place := database(t)
 	k := newKey(t, place, "acme", unlimited...)
 	nodes := serveAll(t, 3, place)
@@ -62,7 +87,6 @@ func TestRollingRestart(t *testing.T) {
 					return
 				default:
 				}
-				requests.Add(1)
 				a, err := try(client, http.MethodPost, address+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":"user %d, category %d"}`, u, i)), by(k.Key))
 				if err != nil || a.StatusCode != http.StatusCreated {
 					t.Errorf("a create failed: %v %v", a, err)
@@ -71,25 +95,36 @@ func TestRollingRestart(t *testing.T) {
 				var c category
 				a.decode(t, &c)
 				known.acknowledge(c)
+				a, err = try(client, http.MethodGet, fmt.Sprintf("%s/v1/categories?limit=1&after=%d", address, c.ID-1), nil, by(k.Key))
+				if err != nil || a.StatusCode != http.StatusOK || a.Header.Get("Age") == "" && !strings.Contains(string(a.body), c.Name) {
+					t.Errorf("a list failed, or lacks %q: %v %v", c.Name, a, err)
+					return
+				}
+				requests.Add(2)
 			}
 		})
 	}
-	for _, old := range nodes {
-		before := requests.Load()
-		next := serve(t, place)
-		balancer.replace(old, next)
+	for i, file := range []string{next, program, next, next} { // the first upgrade is taken back
+		cmd := command(serveArguments("serve", place, nil)...)
+		cmd.Path = file
+		started := launchCommand(t, place, cmd)
+		started.awaitReady()
+		old := nodes[0]
+		if i == 1 {
+			old = nodes[len(nodes)-1]
+		}
+		nodes = append(slices.DeleteFunc(nodes, func(n *node) bool { return n == old }), started)
+		balancer.replace(old, started)
 		old.stop()
-		eventually(t, "more requests are sent", func() bool { return requests.Load() > before+20 })
+		sharedPostgres.Server(t).Execute(t, place, "SELECT more FROM categories, next") // the schema is the newer one
+		before := requests.Load()
+		eventually(t, "more requests are sent", func() bool { return requests.Load() > before+60 })
+		for _, n := range nodes {
+			known.check(t, func() []category { return n.fresh(k.Key) })
+		}
 	}
 	close(stop)
 	users.Wait()
-	known.check(t, func() []category {
-		var all []category
-		a, err := try(client, http.MethodGet, address+"/v1/categories", nil, by(k.Key))
-		must(t, err)
-		a.want(t, http.StatusOK).decode(t, &all)
-		return all
-	})
 }
 
 // TestDatabaseAway: while PostgreSQL is away, killed or hung, lists of callers whom a node
