@@ -104,10 +104,6 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.writes, s.path, schema.SQLite()); err != nil {
 		return err
 	}
-	// A setting of the file, which stays.
-	if _, err := s.writes.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-		return err
-	}
 	m, err := store.ReadMeta(conn{ctx, s.writes}, s.options.Environment, s.options.Clock.Read().Time())
 	if err != nil {
 		return err
@@ -117,8 +113,15 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	s.writer.tries = int(timeout / time.Millisecond)
-	_, err = s.writes.ExecContext(ctx, "PRAGMA busy_timeout = 0") // from here on, begin waits
-	return err
+	if _, err := s.writes.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return err
+	}
+	// The mode is a setting of the file, which stays. Of several processes that change it at
+	// once, SQLite lets none wait for the others.
+	return s.whileLocked(func() error {
+		_, err := s.writes.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		return err
+	})
 }
 
 // Close commits what is waiting, moves the write-ahead log into the database and

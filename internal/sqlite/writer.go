@@ -124,9 +124,8 @@ const (
 	pauseEvery = 50 * time.Millisecond
 )
 
-// begin begins a transaction, with the database's lock for writing. SQLite's own way to
-// wait sleeps longer and longer, and would miss the pauses of a busy server.
-func (s *Store) begin() (*sql.Tx, error) {
+// begin begins a transaction, with the database's lock for writing.
+func (s *Store) begin() (tx *sql.Tx, err error) {
 	w := &s.writer
 	switch now := s.options.Clock.Read(); {
 	case now.Since(w.ended) >= pause:
@@ -135,10 +134,19 @@ func (s *Store) begin() (*sql.Tx, error) {
 		time.Sleep(pause)
 		w.paused = s.options.Clock.Read()
 	}
+	err = s.whileLocked(func() error {
+		tx, err = s.writes.BeginTx(s.life, nil)
+		return err
+	})
+	return tx, err
+}
+
+// whileLocked runs fn until another process does not hold the lock that it needs. SQLite's own
+// way to wait sleeps longer and longer, and would miss the pauses of a busy server.
+func (s *Store) whileLocked(fn func() error) error {
 	for try := 1; ; try++ {
-		tx, err := s.writes.BeginTx(s.life, nil)
-		if kindOf(err) != openerror.Locked || try == w.tries {
-			return tx, err
+		if err := fn(); kindOf(err) != openerror.Locked || try == s.writer.tries {
+			return err
 		}
 		time.Sleep(time.Millisecond)
 	}
