@@ -179,8 +179,8 @@ type chartLines struct {
 // colour schemes.
 func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 	t.Helper()
-	if len(lines) != 6 || len(patterns) != 4 {
-		t.Fatalf("there are %d charts in both schemes, and series for %d; want 6 and 4", len(lines), len(patterns))
+	if len(lines) != 8 || len(patterns) != 5 {
+		t.Fatalf("there are %d charts in both schemes, and series for %d; want 8 and 5", len(lines), len(patterns))
 	}
 	for _, c := range lines {
 		if diff := cmp.Diff(c.Drawn, c.Legend); diff != "" || len(c.Drawn) == 0 || !c.Colours {

@@ -35,11 +35,12 @@ func Refusals() []petcat.Code {
 type chart struct {
 	Requests [][]*float64 `json:"requests"` // a second: good, refused, faulty, failed
 	Reasons  [][]*float64 `json:"reasons"`  // a second: see Refusals
-	Latency  [][]*float64 `json:"latency"`  // milliseconds: P50, P99
+	Median   [][]*float64 `json:"median"`   // milliseconds
+	P99      [][]*float64 `json:"p99"`      // milliseconds
 }
 
 func newChart(steps []Step) chart {
-	c := chart{Requests: make([][]*float64, 5), Reasons: make([][]*float64, 1+len(Refusals())), Latency: make([][]*float64, 3)}
+	c := chart{Requests: make([][]*float64, 5), Reasons: make([][]*float64, 1+len(Refusals())), Median: make([][]*float64, 2), P99: make([][]*float64, 2)}
 	// There is a gap where nothing is known, and in the latency where there was no request.
 	add := func(columns [][]*float64, at time.Time, known bool, values ...float64) {
 		for i, value := range append([]float64{float64(at.Unix())}, values...) {
@@ -50,7 +51,8 @@ func newChart(steps []Step) chart {
 			}
 		}
 	}
-	for _, s := range steps {
+	// It begins where this node did.
+	for _, s := range steps[max(0, slices.IndexFunc(steps, func(s Step) bool { return s.Took > 0 })):] {
 		known, rate := s.Took > 0, func(n int64) float64 { return float64(n) / max(s.Took, 1).Seconds() }
 		add(c.Requests, s.End, known, rate(s.Good), rate(s.Refused), rate(s.Faulty), rate(s.Failed))
 		var reasons []float64
@@ -58,7 +60,8 @@ func newChart(steps []Step) chart {
 			reasons = append(reasons, rate(s.Reasons[code]))
 		}
 		add(c.Reasons, s.End, known, reasons...)
-		add(c.Latency, s.End, s.P99 > 0, milliseconds(s.P50), milliseconds(s.P99))
+		add(c.Median, s.End, s.P99 > 0, milliseconds(s.P50))
+		add(c.P99, s.End, s.P99 > 0, milliseconds(s.P99))
 	}
 	return c
 }
@@ -95,7 +98,7 @@ type partView struct {
 	Part
 
 	Past    []pastView
-	Healthy string // the share of the pieces in which it was always healthy, in percent
+	Healthy string // the share of the time in which it was healthy, in percent
 }
 
 // pastView is a piece of a strip that shows when a part was healthy.
@@ -196,7 +199,7 @@ func reasons(steps []Step) (all []reasonView) {
 
 // past returns how a part was, in as many pieces as a strip has.
 func past(part Part, steps []Step) partView {
-	v := partView{Part: part}
+	v := partView{Part: part, Healthy: unknown}
 	healthy, known := 0, 0
 	for i := range pieces {
 		from, to := i*len(steps)/pieces, (i+1)*len(steps)/pieces
@@ -205,22 +208,18 @@ func past(part Part, steps []Step) partView {
 			if s.Took == 0 {
 				continue // before this node was started
 			}
+			known++
+			if slices.Contains(s.Unhealthy, part.Name) {
+				piece = pastView{"unhealthy", pages.When(s.End) + ": unhealthy"}
+				continue
+			}
+			healthy++
 			if piece.State == "unknown" {
 				piece = pastView{"healthy", pages.When(s.End)}
 			}
-			if slices.Contains(s.Unhealthy, part.Name) {
-				piece = pastView{"unhealthy", pages.When(s.End) + ": unhealthy"}
-			}
 		}
 		v.Past = append(v.Past, piece)
-		if piece.State != "unknown" {
-			known++
-		}
-		if piece.State == "healthy" {
-			healthy++
-		}
 	}
-	v.Healthy = unknown
 	if known > 0 {
 		v.Healthy = strconv.Itoa(100 * healthy / known)
 	}

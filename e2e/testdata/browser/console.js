@@ -12,7 +12,7 @@ async function lines(page, scheme) {
       legend: [...plot.root.querySelectorAll('.u-legend path')].map((line) => line.getAttribute('stroke-dasharray')),
       colours: plot.root.querySelector('.u-legend path')?.getAttribute('stroke') === colour('series-1'),
     })));
-    if (Date.now() > end || (all.length === 3 && all.every(({ colours }) => colours))) return all;
+    if (Date.now() > end || (all.length === 4 && all.every(({ colours }) => colours))) return all;
   }
 }
 

@@ -46,8 +46,9 @@ function showNumbers(chooser) {
 const series = {
   requests: [['good', 1], ['refused', 2], ['faulty', 3], ['our errors', 4]],
   usage: [['admitted', 1], ['refused', 2], ['failed', 4]],
-  latency: [['median', 1], ['99 %', 2]],
-  reasons: [['minute', 1], ['day', 2], ['banned', 4], ['failed attempts', 3], ['invalid', 5], ['missing', 8], ['expired', 7], ['revoked', 6], ['disabled', 9]],
+  median: [['median', 1]],
+  p99: [['99 %', 2]],
+  reasons: [['rate_limit_exceeded', 1], ['daily_quota_exceeded', 2], ['key_banned', 4], ['too_many_failed_attempts', 3], ['invalid_api_key', 5], ['missing_api_key', 8], ['expired_api_key', 7], ['revoked_api_key', 6], ['disabled_api_key', 9]],
 };
 
 // Lines must be told apart without their colours: each colour has a pattern of its own, of
@@ -87,6 +88,13 @@ function draw(chart, columns) {
   const data = [columns[0], ...shown.map(({ column }) => column)];
   const labels = shown.map(({ label }) => label).join();
   const before = plots.get(chart);
+  const empty = !data.slice(1).some((column) => column.some((v) => v > 0));
+  chart.classList.toggle('without', empty); // CSS says that there is nothing to show
+  if (empty) {
+    before?.plot.destroy();
+    plots.delete(chart);
+    return;
+  }
   if (before && before.labels === labels) {
     before.plot.setData(data);
     return;
@@ -96,7 +104,7 @@ function draw(chart, columns) {
   const plot = new uPlot({
     width: chart.clientWidth, height: 200, padding: [8, 12, 0, 0],
     cursor: { y: false, points: { size: 6 } },
-    scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    scales: { x: { range: (u, from, to) => [Math.min(from, to - 300), to] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: marks }, { ...axis, size: (u, values) => 14 + 7 * Math.max(2, ...(values ?? []).map((v) => String(v ?? '').length)) }],
     legend: { markers: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
@@ -121,9 +129,9 @@ async function refresh(charts) {
 }
 
 function startCharts() {
-  const charts = document.querySelector('[data-history]');
-  if (!charts) return;
-  const again = () => refresh(charts).catch(() => showStale(true));
+  const all = [...document.querySelectorAll('[data-history]')];
+  if (!all.length) return;
+  const again = () => Promise.all(all.map(refresh)).catch(() => showStale(true));
   again();
   setInterval(again, 10_000);
   const redraw = () => {
