@@ -206,13 +206,13 @@ func TestBrowserConsole(t *testing.T) {
 		minutes = 5
 	}
 	var saw struct {
-		Address, FirstStop, Account, Key, Copied, Found, After string
-		Again, Drawn                                           bool
-		Stale                                                  []bool
-		Calls                                                  []any
-		Lines                                                  []chartLines
-		Patterns                                               [][]string // of all series of each chart
-		Messages, Serious                                      []string
+		Address, FirstStop, Account, Key, Copied, Found, Focus, After string
+		Again, Drawn                                                  bool
+		Stale                                                         []bool
+		Calls                                                         []any
+		Lines                                                         []chartLines
+		Patterns                                                      [][]string // of all series of each chart
+		Messages, Serious                                             []string
 	}
 	must(t, json.Unmarshal([]byte(runBrowser(t, "console.js", dir, map[string]any{
 		"link": link, "viewer": viewer, "api": s.api, "pictures": dir, "minutes": minutes,
@@ -234,8 +234,8 @@ func TestBrowserConsole(t *testing.T) {
 		t.Error("the chart of requests does not show those that were refused")
 	}
 	wantPatterns(t, saw.Lines, saw.Patterns)
-	if saw.Found != "Accounts on this page: 0. yes" {
-		t.Errorf("the status region of the search says %q", saw.Found)
+	if saw.Found != "/console/find" || saw.Focus != "name" {
+		t.Errorf("the search leads to %s, and the first field of a form is %s", saw.Found, saw.Focus)
 	}
 	if diff := cmp.Diff([]bool{false, true}, saw.Stale); diff != "" {
 		t.Errorf("numbers are said to be old (-want +got)\n%s", diff)

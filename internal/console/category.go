@@ -109,6 +109,9 @@ func (x *exchange) originate(all []categoryView) error {
 	for i, c := range all {
 		ids[i] = c.ID
 	}
+	if x.away {
+		return nil
+	}
 	origins, err := x.Store.CategoryOrigins(x.r.Context(), ids)
 	for i, c := range all {
 		all[i].Origin = origins[c.ID]

@@ -9,8 +9,8 @@
 //
 // An operator signs in with a link that works once ([SignInLink]). Each request must be sent
 // to a name of this console; a change must also come from a page of the console, and from
-// an operator who may make changes. While the store is unavailable, pages say so with
-// status 503, and nobody can sign in.
+// an operator who may make changes. While the store is unavailable, nobody can sign in or
+// change anything; who was just signed in sees what the node knows.
 package console
 
 import (
@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"net/http/pprof" // its own registration is with a mux that nothing serves
 	"strings"
+	"sync"
 	"time"
 
 	"petcat"
@@ -58,7 +59,10 @@ type Limiter interface {
 }
 
 // Part is a part of the node and what is wrong with it, "" if nothing is wrong.
-type Part struct{ Name, Problem string }
+type Part struct {
+	Name, Problem string
+	Since         time.Time // when that began; zero: not known
+}
 
 // Setting is a setting in force, as people may see it.
 type Setting struct{ Flag, Variable, Value, Origin string }
@@ -101,6 +105,9 @@ type Console struct {
 	mux     *http.ServeMux
 	pages   map[string]*template.Template
 	origins *http.CrossOriginProtection
+
+	mu   sync.Mutex
+	seen map[petcat.TokenHash]seen // guarded by mu: verified within trustedFor
 }
 
 // base is the path of all pages.
@@ -108,7 +115,7 @@ const base = "/console/"
 
 // New returns the console.
 func New(o Options) *Console {
-	c := &Console{Options: o, mux: http.NewServeMux(), pages: pages.Load(embedded, base), origins: http.NewCrossOriginProtection()}
+	c := &Console{Options: o, mux: http.NewServeMux(), pages: pages.Load(embedded, base), origins: http.NewCrossOriginProtection(), seen: make(map[petcat.TokenHash]seen)}
 	c.routes()
 	return c
 }

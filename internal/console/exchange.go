@@ -21,6 +21,7 @@ type exchange struct {
 	r       *http.Request
 	session petcat.Session // zero unless somebody is signed in
 	token   petcat.TokenHash
+	away    bool // the store did not verify the session, which was verified before
 	// notice is shown at the top of the page, "" for none, and problem too, or at the field wrong
 	// of the form.
 	notice, problem, wrong string

@@ -48,6 +48,27 @@ type service struct {
 	parts   []Part
 }
 
+// awayStore is a store that can be unavailable to sessions and lists of accounts.
+type awayStore struct {
+	Store
+
+	away bool
+}
+
+func (s *awayStore) FindSession(ctx context.Context, session petcat.TokenHash) (petcat.Session, error) {
+	if s.away {
+		return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
+	}
+	return s.Store.FindSession(ctx, session)
+}
+
+func (s *awayStore) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
+	if s.away {
+		return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
+	}
+	return s.Store.AccountPage(ctx, q)
+}
+
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer // guarded by mu

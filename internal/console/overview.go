@@ -133,7 +133,18 @@ func overview(x *exchange) error {
 		v.Parts = append(v.Parts, past(part, steps))
 		v.Ready = v.Ready && part.Problem == ""
 	}
-	// If the store fails after the session was found, the page still says what is wrong.
+	// If the store fails, the page still says what is wrong.
+	if !x.away {
+		v.fromStore(x)
+	}
+	if list, _, err := x.List.Current(x.r.Context(), 0); err == nil {
+		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
+	}
+	return x.render("overview", view{Title: "Overview", Section: "overview", Data: v})
+}
+
+// fromStore adds what the store knows.
+func (v *overviewView) fromStore(x *exchange) {
 	if bans, more, err := x.bansInForce(petcat.BanQuery{}); err == nil {
 		v.Bans = strconv.Itoa(len(bans))
 		if more {
@@ -144,10 +155,6 @@ func overview(x *exchange) error {
 	if err == nil && len(waiting) > 0 {
 		v.Requests = english.Plural(len(waiting), "customer asks", "customers ask")
 	}
-	if list, _, err := x.List.Current(x.r.Context(), 0); err == nil {
-		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
-	}
-	return x.render("overview", view{Title: "Overview", Section: "overview", Data: v})
 }
 
 // total adds the steps up.

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"petcat"
@@ -29,6 +30,7 @@ type view struct {
 	Wrong           string // the field that the problem is about, "" for none
 	Once            string // names the change of the form; see once
 	Now             time.Time
+	Away            []Part // what is unavailable, if the session is trusted in spite of that
 }
 
 // render answers with a page.
@@ -47,6 +49,9 @@ func (x *exchange) renderAs(status int, page string, v view) error {
 func (x *exchange) respond(status int, page string, v view) {
 	v.Operator, v.Admin = x.session.Operator, x.session.Role.Changes()
 	v.Environment, v.Version, v.Form, v.Now = x.Environment, x.Version, x.r.Form, x.now()
+	if x.away {
+		v.Away = slices.DeleteFunc(slices.Clone(x.Parts()), func(p Part) bool { return p.Problem == "" })
+	}
 	v.Notice, v.Problem, v.Wrong = x.notice, x.problem, x.wrong
 	if token, err := petcat.GenerateToken(x.Random); err == nil {
 		v.Once = token.Secret.Reveal()

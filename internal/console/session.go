@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
 	"time"
@@ -57,7 +58,12 @@ func (x *exchange) findSession() error {
 	if x.token, err = petcat.ParseToken(cookie.Value); err != nil {
 		return petcat.ErrNotSignedIn()
 	}
-	if x.session, err = x.Store.FindSession(x.r.Context(), x.token); err != nil {
+	x.session, err = x.Store.FindSession(x.r.Context(), x.token)
+	if trusted, ok := x.trust(x.session, err); ok {
+		x.session, x.away = trusted, true
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if x.session.Stale(x.now()) && !x.byItself() {
@@ -70,6 +76,40 @@ func (x *exchange) findSession() error {
 	return nil
 }
 
+// trustedFor is how long a session that was verified is trusted while the store is unavailable.
+const trustedFor = 10 * time.Minute
+
+// seen is a session that was verified.
+type seen struct {
+	session petcat.Session
+	at      time.Time
+}
+
+// trust notes a session that was verified. If the store was unavailable instead, it returns the
+// session that it has noted, for reading alone.
+func (x *exchange) trust(s petcat.Session, err error) (trusted petcat.Session, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	maps.DeleteFunc(x.seen, func(_ petcat.TokenHash, s seen) bool { return x.now().Sub(s.at) > trustedFor })
+	switch before, known := x.seen[x.token]; petcat.CodeOf(err) {
+	case "":
+		x.seen[x.token] = seen{s, x.now()}
+	case petcat.CodeServiceUnavailable:
+		before.session.Role = petcat.RoleViewer
+		return before.session, known && !before.session.Ended(x.now())
+	default:
+		delete(x.seen, x.token)
+	}
+	return s, false
+}
+
+// forget makes the operator's sessions untrusted while the store is unavailable.
+func (x *exchange) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	maps.DeleteFunc(x.seen, func(_ petcat.TokenHash, s seen) bool { return s.session.Operator == x.session.Operator })
+}
+
 // byItself reports whether a script of an open page sent the request, as it does every 10 s,
 // so that it does not show that an operator is present. Browsers say so in each request.
 func (x *exchange) byItself() bool { return x.r.Header.Get("Sec-Fetch-Dest") == "empty" }
@@ -77,6 +117,9 @@ func (x *exchange) byItself() bool { return x.r.Header.Get("Sec-Fetch-Dest") == 
 // mayChange returns a handler that only operators who may make changes can use.
 func mayChange(next handle) handle {
 	return func(x *exchange) error {
+		if x.away {
+			return petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be changed while the database is unavailable; try again later")
+		}
 		if !x.session.Role.Changes() {
 			return petcat.Errorf(petcat.CodeForbidden, "a viewer cannot change anything; ask an admin")
 		}
@@ -131,6 +174,7 @@ func signOut(x *exchange) error {
 	if err := x.Store.SignOut(x.r.Context(), x.token); err != nil {
 		return err
 	}
+	x.forget()
 	x.setCookie("", 0)
 	return x.goTo("sign-in", "")
 }
@@ -139,6 +183,7 @@ func signOutEverywhere(x *exchange) error {
 	if _, err := x.Store.SignOutEverywhere(x.r.Context(), x.actor(), x.session.Operator); err != nil {
 		return err
 	}
+	x.forget()
 	x.setCookie("", 0)
 	return x.goTo("sign-in", "")
 }

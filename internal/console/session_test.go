@@ -150,6 +150,35 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	}
 }
 
+// TestWithoutTheStore: who was signed in within ten minutes reads what the node knows, and
+// changes nothing.
+func TestWithoutTheStore(t *testing.T) {
+	var store *awayStore
+	s := start(t, func(o *Options) {
+		store = &awayStore{Store: o.Store}
+		o.Store = store
+	})
+	b, stranger := s.admin(), s.browser()
+	b.get("").want(http.StatusOK, ">healthy<")
+	store.away, s.parts[0].Problem, s.parts[0].Since = true, "the database does not respond", noon
+	s.clock.Advance(9 * time.Minute)
+	const since = "the database does not respond, since 14 Mar 2027, 12:00:18"
+	b.get("").want(http.StatusOK, ">degraded<", "Store: "+since).lacks(">healthy<")
+	for _, path := range []string{"nodes", "settings", "categories", "history.json"} {
+		b.get(path).want(http.StatusOK)
+	}
+	b.get("accounts").want(http.StatusServiceUnavailable, since)
+	b.post("accounts", "name", "acme", "plan", "free").want(http.StatusServiceUnavailable, "Nothing can be changed while the database is unavailable")
+	stranger.get("").wantGoesTo("sign-in")
+	s.clock.Advance(time.Minute + time.Second)
+	b.get("").want(http.StatusServiceUnavailable)
+	store.away = false
+	b.get("").want(http.StatusOK)
+	b.post("sign-out").wantGoesTo("sign-in")
+	store.away = true
+	b.get("").wantGoesTo("sign-in")
+}
+
 // changes returns the paths of everything that may be posted by who is signed in, but for
 // signing out.
 func changes(t *testing.T) (all []string) {

@@ -112,7 +112,7 @@ func (n *Node) consoleParts() (all []console.Part) {
 		if c.healthy(part) {
 			all = append(all, console.Part{Name: part})
 		} else {
-			all = append(all, console.Part{Name: part, Problem: c.checks[part]})
+			all = append(all, console.Part{Name: part, Problem: c.checks[part], Since: c.since[part]})
 		}
 	}
 	return all

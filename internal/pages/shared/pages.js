@@ -31,6 +31,7 @@ async function copy(button) {
 function showStale(stale) {
   const warning = document.getElementById('stale');
   if (warning) warning.hidden = !stale;
+  document.body.classList.toggle('stale', stale); // then no badge says that all is well
 }
 
 // Only the Enterprise plan has numbers of its own.
@@ -85,7 +86,11 @@ function draw(chart, columns) {
   // Of many series, only those with values: a legend of all of them would be too long.
   const all = series[chart.dataset.chart].map(([label, number], i) => ({ label, number, column: columns[i + 1] }));
   const shown = all.length < 5 ? all : all.filter(({ column }) => column.some((v) => v > 0));
-  const data = [columns[0], ...shown.map(({ column }) => column)];
+  let data = [columns[0], ...shown.map(({ column }) => column)];
+  if (chart.dataset.chart === 'usage') { // begins where there is something
+    const first = columns[0].findIndex((at, i) => shown.some(({ column }) => column[i] > 0));
+    data = data.map((column) => column.slice(Math.max(0, first - 1)));
+  }
   const labels = shown.map(({ label }) => label).join();
   const before = plots.get(chart);
   const empty = !data.slice(1).some((column) => column.some((v) => v > 0));
@@ -215,5 +220,6 @@ takeToken();
 leaveForm();
 showAges();
 showWrong();
+document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 for (const chooser of document.querySelectorAll('[data-plan]')) showNumbers(chooser);
 startCharts();
