@@ -23,6 +23,7 @@ KILLS    ?= 50
 MINUTES  ?= 60
 CONNECTIONS ?= 2000
 CUTS     ?= 100
+FAILOVERS ?= 3
 HOURS    ?= 0.5
 SCHEDULES ?= 100000
 
@@ -150,6 +151,11 @@ torture: need-go need-postgres ## Kill a server KILLS=50 times, then let things 
 powercut: need-go ## Cut the power of a disk under the program CUTS=100 times (needs root and FUSE)
 	@[[ $$(id -u) == 0 && -c /dev/fuse ]] || { echo "make powercut: it mounts a file system, which needs root and /dev/fuse (modprobe fuse)" >&2; exit 1; }
 	PETCAT_CUTS=$(CUTS) $(LONG) ./e2e -run '^TestPowerCut' -timeout 1h
+
+.PHONY: failover
+failover: need-go need-postgres ## Kill the leader of two PostgreSQL with Patroni FAILOVERS=3 times under load
+	@scripts/need "patroni patroni" "etcd etcd-server"
+	PETCAT_FAILOVERS=$(FAILOVERS) $(LONG) ./e2e -run '^TestFailover' -timeout 1h
 
 .PHONY: soak
 soak: need-go need-postgres ## Use a cluster and a single node for HOURS=0.5 while things fail, and see that nothing grows

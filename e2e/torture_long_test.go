@@ -24,21 +24,19 @@ func TestTortureKills(t *testing.T) {
 	onBothDatabases(t, func(t *testing.T, place string) { killOften(t, place, int(asked(t, "PETCAT_KILLS", 50))) })
 }
 
-// The accounts of the torture: what an account may send in a minute, and how many nodes count
-// it at most at the same time.
-const (
-	tortureQuota = 60
-	tortureNodes = 4
-)
+// tortureQuota is what a small account of the torture may send in a minute.
+const tortureQuota = 60
 
 // torture is a cluster in which things fail, and what is known of it.
 type torture struct {
 	t        *testing.T
 	random   *rand.Rand
-	postgres *pgtest.Server
+	postgres *pgtest.Server // nil where the test lets the database fail
 	place    string
+	most     int // nodes at the same time
 	k        key
 	small    []account
+	patient  key
 	client   *http.Client
 	known    *book
 	last     atomic.Int64 // the newest category that was acknowledged
@@ -67,16 +65,33 @@ type fault struct {
 // PETCAT_MINUTES, under load: nothing that was acknowledged is lost, lists without an Age are
 // fresh, limits keep their bounds, who waits for Retry-After is admitted, and all heals.
 func TestTortureCluster(t *testing.T) {
-	x := &torture{t: t, random: seeded(t), postgres: pgtest.New(t), client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
-	t.Cleanup(x.postgres.Resume)
-	x.place = x.postgres.Database(t)
+	postgres := pgtest.New(t)
+	t.Cleanup(postgres.Resume)
+	x := newTorture(t, postgres.Database(t), 4)
+	x.postgres = postgres
+	x.during(func() {
+		for end := time.Now().Add(time.Duration(asked(t, "PETCAT_MINUTES", 60) * float64(time.Minute))); time.Now().Before(end) && !t.Failed(); {
+			x.fail()
+			x.heal()
+		}
+	})
+}
+
+// newTorture starts three nodes, of at most so many.
+func newTorture(t *testing.T, place string, most int) *torture {
+	x := &torture{t: t, random: seeded(t), place: place, most: most, client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
 	x.k = newKey(t, x.place, "acme", unlimited...)
 	for i := range 5 {
 		x.small = append(x.small, account{newKey(t, x.place, fmt.Sprint("small ", i), limited(strconv.Itoa(tortureQuota), "1000000000")...), newSpent(tortureQuota, rules.CodeRateLimitExceeded)})
 	}
-	patient := newKey(t, x.place, "patient", limited("30", "1000000000")...)
+	x.patient = newKey(t, x.place, "patient", limited("30", "1000000000")...)
 	x.nodes = serveAll(t, 3, x.place, "--bans", "off")
+	return x
+}
 
+// during uses the nodes while things fail, and then checks what was promised.
+func (x *torture) during(failures func()) {
+	t := x.t
 	stop := make(chan struct{})
 	var users sync.WaitGroup
 	use := func(pause time.Duration, do func(random *rand.Rand, i int)) {
@@ -100,12 +115,9 @@ func TestTortureCluster(t *testing.T) {
 		use(10*time.Millisecond, func(random *rand.Rand, i int) { x.spend(random, x.small[i%len(x.small)]) })
 	}
 	var free time.Time // when the patient caller may send again
-	use(100*time.Millisecond, func(random *rand.Rand, _ int) { free = x.wait(random, patient, free) })
+	use(100*time.Millisecond, func(random *rand.Rand, _ int) { free = x.wait(random, x.patient, free) })
 
-	for end := time.Now().Add(time.Duration(asked(t, "PETCAT_MINUTES", 60) * float64(time.Minute))); time.Now().Before(end) && !t.Failed(); {
-		x.fail()
-		x.heal()
-	}
+	failures()
 	close(stop)
 	users.Wait()
 	x.heal()
@@ -239,7 +251,7 @@ func (x *torture) fail() {
 		<-time.After(long / 2)
 		n.signal(syscall.SIGCONT)
 	case 6: // there is one node more, or one less
-		if len(x.nodes) < tortureNodes {
+		if len(x.nodes) < x.most {
 			x.add()
 		} else {
 			x.take(i)
@@ -326,7 +338,7 @@ func (x *torture) checkLimits() {
 				bound += tortureQuota
 			}
 			if failed.database {
-				bound += (tortureNodes + 1) * tortureQuota
+				bound += (x.most + 1) * tortureQuota
 			}
 			minutes++
 			most = max(most, admitted)

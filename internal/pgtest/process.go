@@ -61,6 +61,13 @@ func (p *process) signal(sig syscall.Signal) (children []int) {
 	return children
 }
 
+// KillServer ends a server that another program has started, by the number of its main
+// process, at once.
+func KillServer(pid int) {
+	p := &process{pid: pid}
+	awaitEnd(append(p.signal(syscall.SIGKILL), pid))
+}
+
 // awaitEnd waits until killed processes are gone: they hold the data that the
 // next server is to open.
 func awaitEnd(pids []int) {
