@@ -128,10 +128,13 @@ func category(x *exchange, c categoryView) error {
 	return x.render("category", view{Title: c.Name, Section: "categories", Data: c})
 }
 
+// lineFeeds makes one character of each line break, as browsers do in an area of text until they
+// send it as CR LF.
+var lineFeeds = strings.NewReplacer("\r\n", "\n", "\r", "\n") //nolint:gochecknoglobals // a constant
+
 // texts returns the name and the description of a form, which has none if it is empty.
-// Browsers send line breaks as CR LF.
 func (x *exchange) texts() (name, description *string) {
-	n, d := x.value("name"), strings.ReplaceAll(x.r.Form.Get("description"), "\r\n", "\n")
+	n, d := x.value("name"), lineFeeds.Replace(x.r.Form.Get("description"))
 	if d == "" {
 		return &n, nil
 	}
@@ -159,7 +162,15 @@ func updateCategory(x *exchange, c categoryView) error {
 		return petcat.Errorf(petcat.CodePreconditionFailed, "somebody has changed this category, whose name is now %q, since you opened the page; to replace it by what you entered, save once more", c.Name)
 	}
 	name, description := x.texts()
-	patch, err := petcat.ParseCategoryPatch(name, description, description == nil)
+	remove := description == nil
+	// Only what a person changed is written: a form loses blanks around a name, and the kind of line breaks.
+	if *name == strings.TrimSpace(c.Name) {
+		name = nil
+	}
+	if description != nil && c.Description != nil && *description == lineFeeds.Replace(*c.Description) {
+		description = nil
+	}
+	patch, err := petcat.ParseCategoryPatch(name, description, remove)
 	if err == nil {
 		shown := petcat.Category{ID: c.ID, Name: c.Name, Description: c.Description}
 		_, err = x.Store.UpdateCategory(x.r.Context(), petcat.UpdateCategory{ID: c.ID, By: x.actor(), Patch: patch, Expected: &shown})
