@@ -36,6 +36,9 @@ func writeCertificate(t testing.TB, dir, name string) (certFile, keyFile string)
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	must(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), 0o600))
+	for _, file := range []string{certFile, keyFile} {
+		must(t, os.Chtimes(file, time.Time{}, time.Unix(1, 0))) // as in stores whose files have no times of their own
+	}
 	return certFile, keyFile
 }
 
