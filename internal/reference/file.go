@@ -14,10 +14,14 @@ import (
 //go:embed assets page
 var embedded embed.FS
 
-// load returns the files by path.
-func load() map[string]http.Handler {
+// localURL is the service's address in the guides and in the document.
+const localURL = "http://localhost:8080"
+
+// load returns the files by path. Pages name publicURL; if it is "", their script puts the
+// address under which they were opened.
+func load(publicURL string) map[string]http.Handler {
 	files := make(map[string]http.Handler)
-	for _, pattern := range []string{"page/*.js", "page/*.css", "assets/*.js", "assets/*.css", "assets/*.png", "assets/*.txt", "assets/LICENSE", "assets/NOTICE"} {
+	for _, pattern := range []string{"page/*.js", "page/*.json", "page/*.css", "assets/*.js", "assets/*.css", "assets/*.png", "assets/*.txt", "assets/LICENSE", "assets/NOTICE"} {
 		for name, file := range httpapi.Files(embedded, pattern) {
 			files["/docs/"+path.Base(name)] = file
 		}
@@ -29,11 +33,14 @@ func load() map[string]http.Handler {
 			panic(err)
 		}
 		filled := strings.NewReplacer(append(values, "{{guides}}", guideLinks(guides))...).Replace(string(text))
+		if publicURL != "" {
+			filled = strings.ReplaceAll(filled, localURL, html.EscapeString(strings.TrimRight(publicURL, "/")))
+		}
 		return httpapi.NewDocument("text/html; charset=utf-8", []byte(filled))
 	}
-	files["/docs"] = page("page/index.html")
+	files["/docs"] = page("page/index.html", "{{rules}}", render(rules()))
 	for _, g := range guides {
-		files["/docs/"+g.Name] = page("page/guide.html", "{{title}}", html.EscapeString(g.Title), "{{text}}", renderGuide(g))
+		files["/docs/"+g.Name] = page("page/guide.html", "{{title}}", html.EscapeString(g.Title), "{{text}}", render(g.Text))
 	}
 	return files
 }

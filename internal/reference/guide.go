@@ -2,8 +2,11 @@ package reference
 
 import (
 	"bytes"
+	"encoding/json"
 	"html"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 
+	"petcat/api"
 	"petcat/docs"
 )
 
@@ -28,14 +32,39 @@ func guideLinks(guides []docs.Guide) string {
 	return b.String()
 }
 
-// renderGuide returns a guide as HTML.
-func renderGuide(g docs.Guide) string {
+// rules returns what the introduction of the OpenAPI document says behind its first
+// paragraph, and a table of the headers, which the page shows below the operations.
+func rules() string {
+	var document struct {
+		Info       struct{ Description string }
+		Components struct {
+			Headers map[string]struct{ Description string }
+		}
+	}
+	if err := json.Unmarshal(api.JSON(""), &document); err != nil { // its tests read it
+		panic(err)
+	}
+	_, text, _ := strings.Cut(document.Info.Description, "\n\n")
+	var b strings.Builder
+	b.WriteString(strings.ReplaceAll(text, "{base_url}", localURL+"/v1"))
+	b.WriteString("\n## Response headers\n\n| Header | Meaning |\n|---|---|\n")
+	headers := document.Components.Headers
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if name != "NoStore" && name != "DeprecationLink" { // they are other cases of Cache-Control and Link
+			b.WriteString("| `" + name + "` | " + strings.Join(strings.Fields(headers[name].Description), " ") + " |\n")
+		}
+	}
+	return b.String()
+}
+
+// render returns Markdown as HTML.
+func render(text string) string {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 	)
 	var b bytes.Buffer
-	text := guideLink.ReplaceAllString(g.Text, "](/docs/$1")
+	text = guideLink.ReplaceAllString(text, "](/docs/$1")
 	context := parser.NewContext(parser.WithIDs(headingIDs{}))
 	if err := markdown.Convert([]byte(text), &b, parser.WithContext(context)); err != nil { // a buffer takes everything
 		panic(err)

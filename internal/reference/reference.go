@@ -21,12 +21,13 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Handler serves the reference at /docs, and the guides and all files below /docs/.
-func Handler() http.Handler { return serve("/docs", load()) }
+// publicURL is the address that the guides name; "" is the one that a reader came by.
+func Handler(publicURL string) http.Handler { return serve("/docs", load(publicURL)) }
 
 // Admin serves the reference of the management API at /admin/docs.
 func Admin() http.Handler {
 	files := make(map[string]http.Handler)
-	for path, file := range load() {
+	for path, file := range load("") {
 		files["/admin"+path] = file
 	}
 	page, err := embedded.ReadFile("page/admin.html")

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"petcat/api"
 )
 
 func get(t *testing.T, method, path string, header http.Header) *http.Response {
@@ -17,7 +15,7 @@ func get(t *testing.T, method, path string, header http.Header) *http.Response {
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 	maps.Copy(r.Header, header)
 	w := httptest.NewRecorder()
-	Handler().ServeHTTP(w, r)
+	Handler("").ServeHTTP(w, r)
 	return w.Result()
 }
 
@@ -43,8 +41,8 @@ func TestPageAndEverythingItNames(t *testing.T) {
 	elsewhere := map[string]bool{"/openapi.json": true, "/openapi.yaml": true, "/postman.json": true, "/llms.txt": true} // served by others
 	for _, m := range named {
 		path, section, _ := strings.Cut(m[1], "#")
-		if heading := regexp.MustCompile(`(?im)^ +## ` + section + `$`); section != "" && !heading.Match(api.YAML("")) {
-			t.Errorf("the page names %s, and the document has no section of that name", m[1])
+		if path == "/docs" && section != "" && !strings.Contains(html, `id="`+section+`"`) {
+			t.Errorf("the page names %s, and has no section of that name", m[1])
 		}
 		switch {
 		case !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//"):
@@ -95,5 +93,16 @@ func TestHEADAndSlash(t *testing.T) {
 	slash := get(t, "GET", "/docs/", nil)
 	if slash.StatusCode != http.StatusPermanentRedirect || slash.Header.Get("Location") != "/docs" {
 		t.Errorf("/docs/: %s to %s", slash.Status, slash.Header.Get("Location"))
+	}
+}
+
+func TestPagesNameThePublicAddress(t *testing.T) {
+	pages := Handler("https://pets.example/")
+	for path, want := range map[string]string{"/docs": "https://pets.example/v1/categories", "/docs/getting-started": "PETCAT_URL=https://pets.example\n"} {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if text := w.Body.String(); !strings.Contains(text, want) || strings.Contains(text, localURL) {
+			t.Errorf("%s does not name the public address alone", path)
+		}
 	}
 }

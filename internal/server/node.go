@@ -202,7 +202,7 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 
 // serveAPI takes the connections of the API, which wait since the sockets were opened.
 func (n *Node) serveAPI(context.Context) error {
-	public, page := n.PublicURL(), reference.Handler()
+	public, page := n.PublicURL(), reference.Handler(n.Settings.PublicURL)
 	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute)
 	handler := httpapi.New(httpapi.Options{
 		Catalog: n.list, Store: n.store, Pets: n.store, Orders: n.store, Keys: n.store, Keyring: n.keyring, Limiter: n.limiter,

@@ -13,13 +13,19 @@
     reference.replaceChildren(note);
   }
 
-  let spec;
-  try {
-    const answer = await fetch(source);
+  async function load(path) {
+    const answer = await fetch(path);
     if (!answer.ok) {
-      throw new Error(source + " answered " + answer.status);
+      throw new Error(path + " answered " + answer.status);
     }
-    spec = await answer.json();
+    return answer.json();
+  }
+
+  // The page of integrators describes rules and headers once, below the operations.
+  const rules = document.getElementById("rules");
+  let spec, samples;
+  try {
+    [spec, samples] = await Promise.all([load(source), rules ? load("/docs/samples.json") : {}]);
   } catch (error) {
     fail(error.message);
     return;
@@ -50,38 +56,84 @@
     }
   }
 
+  if (rules) {
+    spec.info.description = spec.info.description.split("\n\n")[0];
+    delete spec.info.summary;
+    delete spec.info.license;
+    shortenHeaders();
+  }
+
+  // The headers of every response are left to the rules; of others the names are enough.
+  function shortenHeaders() {
+    const operations = Object.values(spec.paths).flatMap((path) => Object.values(path));
+    const responses = operations.flatMap((operation) => Object.values(operation.responses || {}))
+      .concat(Object.values(spec.components.responses)).filter((response) => response.headers);
+    const common = Object.keys(responses[0].headers).filter((name) => responses.every((response) => name in response.headers));
+    for (const response of responses) {
+      const more = Object.keys(response.headers).filter((name) => !common.includes(name));
+      if (more.length > 0) {
+        response.description += "\n\nHeaders: " + more.map((name) => "`" + name + "`").join(", ") + ", and those of every response.";
+      }
+      delete response.headers;
+    }
+  }
+
+  // samplesOf returns how an operation is called in each language.
+  function samplesOf(path, method) {
+    const operation = spec.paths[path][method];
+    let curl = `curl ${here}${path.replace(/{\w+}/, "4")} \\\n  -H "Authorization: Bearer $PETCAT_API_KEY"`;
+    if (method !== "get") {
+      curl += " \\\n  -X " + method.toUpperCase();
+    }
+    for (const [type, media] of Object.entries(operation.requestBody?.content || {}).slice(0, 1)) {
+      const body = JSON.stringify(Object.values(media.examples)[0].value);
+      curl += ` \\\n  -H "Content-Type: ${type}" \\\n  -d '${body}'`;
+    }
+    const all = { curl: code.sample(curl) };
+    for (const [language, text] of Object.entries(samples[operation.operationId] || {})) {
+      all[language] = code.sample(samples.start[language] + text);
+    }
+    return code.tabs(all);
+  }
+
+  // Above the responses stand the samples, and where to put a key when one was missing.
+  function wrapResponses(Responses, system) {
+    const element = system.React.createElement;
+    return function (properties) {
+      const parts = [element(Responses, { key: "responses", ...properties })];
+      if (properties.tryItOutResponse?.get("status") === 401) {
+        const open = () => reference.querySelector(".scheme-container .authorize").click();
+        parts.unshift(element("p", { key: "hint", className: "page-hint", role: "alert" },
+          "The request had no valid API key. ", element("button", { type: "button", onClick: open }, "Enter your key"), ", then execute it again."));
+      }
+      if (rules) {
+        const fill = (node) => node?.hasChildNodes() === false && node.append(samplesOf(properties.path, properties.method));
+        parts.unshift(element("div", { key: "samples", className: "page-samples", ref: fill }));
+      }
+      return element("div", null, parts);
+    };
+  }
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const colour = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+  dark.addEventListener("change", colour);
+  colour();
+
   SwaggerUIBundle({
     spec: spec,
     dom_id: "#reference",
     deepLinking: true,
-    defaultModelsExpandDepth: 1,
+    defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     persistAuthorization: false, // the key is forgotten with the page
     validatorUrl: null, // nothing is sent elsewhere
+    plugins: [{ wrapComponents: { responses: wrapResponses } }],
     onComplete: function () {
-      showOperationsLink();
-      nameSections();
+      // The browser looked for the section before the operations stood above it.
+      const section = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+      if (section) {
+        section.scrollIntoView();
+      }
     },
   });
-
-  // The operations stand below a long introduction.
-  function showOperationsLink() {
-    const link = document.getElementById("to-operations");
-    link.addEventListener("click", function () {
-      reference.querySelector(".scheme-container").scrollIntoView();
-    });
-    link.hidden = false;
-  }
-
-  // The sections of the introduction can be linked, as /docs#deprecation. Swagger UI
-  // gives their headings no ids, and makes them after the browser looked for one.
-  function nameSections() {
-    for (const heading of reference.querySelectorAll(".info .renderedMarkdown h2")) {
-      heading.id = heading.textContent.trim().toLowerCase().replaceAll(" ", "-");
-    }
-    const section = document.getElementById(location.hash.slice(1));
-    if (section) {
-      section.scrollIntoView();
-    }
-  }
 })();
