@@ -141,18 +141,6 @@ func (c *Client) Limits() Limits {
 	return Limits{}
 }
 
-// Paused returns until when calls wait because the service rejects requests or would reject
-// them, and the reason, which is nil while the client is not paused. It is for programs that
-// show their users what they wait for.
-func (c *Client) Paused() (until time.Time, reason *Error) {
-	c.gate.mu.Lock()
-	defer c.gate.mu.Unlock()
-	if c.gate.closed == nil || !now().Before(c.gate.opens) {
-		return time.Time{}, nil
-	}
-	return c.gate.opens, c.gate.closed.notSent(c.gate.opens.Sub(now()))
-}
-
 // settings are what options change.
 type settings struct {
 	http      *http.Client // follows no redirects

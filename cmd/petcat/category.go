@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
 	client "petcat/client"
 	"petcat/internal/config"
 )
@@ -128,39 +126,22 @@ func shortened(text string) string {
 }
 
 func (p *program) categoryListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.calling(&cobra.Command{
 		Use:   "list",
 		Short: "List the categories",
-		Long: `List all categories, or one page of them: at most --limit categories, after the id
---after. The command sends one request, however many categories there are. To work with
-the list in other programs, see petcat category export.`,
-	}
-	limit := cmd.Flags().Int("limit", 0, fmt.Sprintf("the most categories to list, 1 to %[1]d; default all, with --after %[1]d", petcat.MaxPage))
-	after := cmd.Flags().Int64("after", 0, "`id` after which the list begins")
-	return p.calling(cmd, func(c *call, api *client.Client) error {
-		if c.cmd.Flags().Changed("limit") && (*limit < 1 || *limit > petcat.MaxPage) {
-			return usageErrorf("--limit must be from 1 to %d", petcat.MaxPage)
-		}
-		none := "There are no categories; create one with: petcat category create NAME"
-		if *after > 0 {
-			none = fmt.Sprintf("No category follows the id %d.", *after)
-		}
-		path := "/categories"
-		if c.cmd.Flags().Changed("limit") || c.cmd.Flags().Changed("after") {
-			path = fmt.Sprintf("/categories?limit=%d&after=%d", cmp.Or(*limit, petcat.MaxPage), *after)
-		}
-		var categories []client.Category
-		if _, err := api.Do(c.ctx(), http.MethodGet, path, nil, &categories); err != nil {
+		Long: `List all categories, with one request. To work with the list in other programs, see
+petcat category export.`,
+	}, func(c *call, api *client.Client) error {
+		categories, _, err := api.Categories.List(c.ctx())
+		if err != nil {
 			return err
 		}
-		var records []record
-		for _, k := range categories {
+		return c.list(recordsOf(categories, func(k client.Category) record {
 			r := categoryRecord(k)
 			r[1].value = shown{k.Name, shortened(k.Name)}
 			r[2].value = shown{orNone(k.Description), shortened(k.Description)}
-			records = append(records, r)
-		}
-		return c.list(records, "id name description", none)
+			return r
+		}), "id name description", "There are no categories; create one with: petcat category create NAME")
 	})
 }
 
@@ -238,40 +219,28 @@ func (p *program) categoryDeleteCommand() *cobra.Command {
 		Long: `Delete a category. Only the account that created a category may delete it, and only
 while no pet uses it.`,
 	}
-	yes := yesFlag(cmd)
-	return p.calling(cmd, func(c *call, api *client.Client) error {
-		id := c.categoryID()
-		if err := c.deleteCategory(c.ctx(), api, id, *yes); err != nil {
-			return err
-		}
-		return c.print(record{{"id", id}, {"deleted", true}}, "Category %d is deleted.", id)
-	})
+	yesFlag(cmd)
+	return p.calling(cmd, deleteCategory)
 }
 
 // deleteCategory deletes a category. At a terminal it asks for a confirmation that shows the
-// name, because an id is easily mistyped, and deletes only what it has shown.
-func (p *program) deleteCategory(ctx context.Context, c *client.Client, id int64, yes bool) error {
-	var shown client.Category
-	var options []client.Option
-	if !yes && p.isTerminal(p.stdin) {
+// name, because an id is easily mistyped.
+func deleteCategory(c *call, api *client.Client) error {
+	var found client.Category
+	if !c.is("yes") && c.isTerminal(c.stdin) {
 		var err error
-		if shown, _, err = c.Categories.Get(ctx, id); err != nil {
+		if found, _, err = api.Categories.Get(c.ctx(), c.categoryID()); err != nil {
 			return err
 		}
-		options = append(options, client.WithIfMatch(shown.ETag))
 	}
-	if err := p.confirm(yes, "Permanently delete category %d (%s)?", id, shown.Name); err != nil {
+	if err := c.confirm(c.is("yes"), "Permanently delete category %s (%s)?", c.args[0], found.Name); err != nil {
 		return err
 	}
-	_, err := c.Categories.Delete(ctx, id, options...)
-	switch {
-	case errors.Is(err, client.ErrOutcomeUnknown):
-		return fmt.Errorf("%w; run the command again", err)
-	case errors.Is(err, client.CodePreconditionFailed):
-		return fmt.Errorf("category %d has changed since it was shown: %w; run the command again", id, err)
-	default:
-		return err
+	_, err := api.Categories.Delete(c.ctx(), c.categoryID())
+	if errors.Is(err, client.ErrOutcomeUnknown) {
+		err = fmt.Errorf("%w; run the command again", err)
 	}
+	return c.done(err, record{{"id", c.categoryID()}, {"deleted", true}}, "Category %s is deleted.", c.args[0])
 }
 
 // categoryID returns the first argument, which arguments has checked.

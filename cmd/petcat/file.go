@@ -16,13 +16,12 @@ import (
 // dash stands for stdin or stdout instead of a file name.
 const dash = "-"
 
-// output is the file or stdout to which a command writes its result. A regular file appears
-// under its name only when it is complete and on disk. A device or a pipe is written to.
+// output is the file or stdout to which a command writes its result. A file appears under its
+// name only when it is complete and on disk.
 type output struct {
 	io.Writer
-	path   string
-	draft  *osfile.Draft // nil for stdout, a device or a pipe
-	stream *os.File      // the device or pipe
+	path  string
+	draft *osfile.Draft // nil for stdout
 }
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
@@ -38,11 +37,8 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 		}
 	}
 	switch info, err := os.Stat(path); {
-	case err == nil && info.IsDir():
-		return nil, usageErrorf("%s is a directory; name a file in it", named)
 	case err == nil && !info.Mode().IsRegular():
-		stream, err := os.OpenFile(path, os.O_WRONLY, 0)
-		return &output{Writer: stream, path: named, stream: stream}, err
+		return nil, usageErrorf("%s is a directory, a device or a pipe; name a file, or - for stdout", named)
 	case err == nil && !force:
 		return nil, usageErrorf("%s already exists; choose another name, or replace it with --force", named)
 	}
@@ -79,14 +75,10 @@ func (o *output) failed(err error) error {
 
 // keep makes the file durable and gives it its name.
 func (o *output) keep() error {
-	switch {
-	case o.draft != nil:
-		return o.failed(o.draft.Keep())
-	case o.stream != nil:
-		return o.failed(o.stream.Close())
-	default:
+	if o.draft == nil {
 		return nil
 	}
+	return o.failed(o.draft.Keep())
 }
 
 // discard removes a file that was not kept.

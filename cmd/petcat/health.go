@@ -226,23 +226,15 @@ is ok. The exit code is 1 if one is a problem, else 0.`,
 		if c.settings, err = c.storeSettings(c.cmd); err != nil {
 			return err
 		}
-		var openErr error
-		c.store, openErr = c.openStore(c.ctx(), c.settings, false)
+		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain}
+		c.store, o.StoreErr = c.openStore(c.ctx(), c.settings, false)
 		if _, here := c.nodes(); here > 0 { // at the default address, there may be one on other data
 			_, _ = c.followNode()
 		}
-		host, _ := os.Hostname() // "" if it is unknown
-		st := c.store
-		c.store = nil // the examination closes it
-		return c.printDiagnosis(doctor.Examine(c.ctx(), doctor.Options{
-			Settings: c.settings, Clock: c.clock, Place: place(c.settings), Host: host,
-			Open: func(context.Context) (doctor.Store, error) { return st, openErr },
-			Ask: func(ctx context.Context) (server.Readiness, error) {
-				r, _, err := askReadiness(ctx, c.settings)
-				return r, err
-			},
-			Explain: explain,
-		}))
+		o.Host, _ = os.Hostname() // "" if it is unknown
+		o.Node, _, o.NodeErr = askReadiness(c.ctx(), c.settings)
+		o.Settings, o.Store = c.settings, c.store
+		return c.printDiagnosis(doctor.Examine(c.ctx(), o))
 	})
 }
 

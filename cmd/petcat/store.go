@@ -43,6 +43,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Environment() petcat.Environment
 	Dataset() string
 	doctor.Store
+	Close() error
 }
 
 // open opens the data, which servers and other commands may have open too. Only init may create

@@ -1,8 +1,7 @@
 // Package doctor checks everything that a deployment needs on one machine, beside a
 // running node or without one, and says what to do about what it finds.
 //
-// It changes nothing: it makes no deployment, no directory and no schema, and removes the files
-// with which it tests the disk. A failed check hides no other.
+// It changes nothing: it makes no deployment, no directory and no schema. A failed check hides no other.
 package doctor
 
 import (
@@ -30,7 +29,6 @@ const (
 	// The other thresholds are those of the alerts. Free space is in bytes; noRoom may be used
 	// up within an hour.
 	littleRoom, noRoom = 1_000_000_000, 100_000_000
-	slowSync           = 100 * time.Millisecond
 	clocksDiffer       = 2 * time.Second
 	expiresSoon        = 7 * 24 * time.Hour
 	// A busy service takes thousands of transaction ids a second, and leaves as many dead rows.
@@ -61,7 +59,6 @@ type Store interface {
 	backup.Notes
 	// Check reports whether the database answers.
 	Check(ctx context.Context) error
-	Close() error
 }
 
 // Options says what to check.
@@ -71,11 +68,13 @@ type Options struct {
 	Place    string // where the data is, for people
 	// Host is the name of this machine, "" if it is unknown.
 	Host string
-	// Open opens the data as management commands do: it makes none.
-	Open func(ctx context.Context) (Store, error)
-	// Ask asks the node on this machine for its readiness.
-	Ask func(ctx context.Context) (server.Readiness, error)
-	// Explain returns a sentence about an error of Open, with the command that helps.
+	// Store is the data; nil: it cannot be opened, for the reason of StoreErr.
+	Store    Store
+	StoreErr error
+	// Node is the readiness of the node on this machine; NodeErr: there is none.
+	Node    server.Readiness
+	NodeErr error
+	// Explain returns a sentence about an error of the data, with the command that helps.
 	Explain func(error) string
 }
 
@@ -84,8 +83,6 @@ type examination struct {
 	Options
 
 	findings []Finding
-	store    Store // nil: it cannot be opened
-	running  bool  // a node responds
 }
 
 // Examine runs all checks. It returns the findings in the order in which an operator should
@@ -98,9 +95,6 @@ func Examine(ctx context.Context, o Options) []Finding {
 		limited, cancel := context.WithTimeout(ctx, checkTimeout)
 		check(limited)
 		cancel()
-	}
-	if x.store != nil {
-		_ = x.store.Close() // nothing was changed
 	}
 	return x.findings
 }
@@ -119,20 +113,17 @@ func (x *examination) found(part string, s Status, format string, args ...any) {
 	x.findings = append(x.findings, Finding{Part: part, Status: s, Text: fmt.Sprintf(format, args...)})
 }
 
-// data opens the data, which also checks the schema.
+// data checks the data. Who opened it has also checked the schema.
 func (x *examination) data(ctx context.Context) {
 	part := "data"
 	if !x.Settings.UsesSQLite() {
 		part = "database"
 	}
-	st, err := x.Open(ctx)
-	if err != nil {
-		x.found(part, Problem, "%s", x.Explain(err))
-		return
+	begun, err := x.Clock.Read(), x.StoreErr
+	if err == nil {
+		err = x.Store.Check(ctx)
 	}
-	x.store = st
-	begun := x.Clock.Read()
-	if err := st.Check(ctx); err != nil {
+	if err != nil {
 		x.found(part, Problem, "%s", x.Explain(err))
 		return
 	}
@@ -143,7 +134,7 @@ func (x *examination) data(ctx context.Context) {
 
 // vacuuming looks for what keeps PostgreSQL from removing dead rows.
 func (x *examination) vacuuming(ctx context.Context) {
-	p, ok := x.store.(*postgres.Store)
+	p, ok := x.Store.(*postgres.Store)
 	if !ok {
 		return
 	}
@@ -170,14 +161,6 @@ func (x *examination) disk(context.Context) {
 		return
 	}
 	x.room("disk", dir.Path(), "the data", "creates get 503")
-	switch took, err := x.syncTime(dir.Path()); {
-	case err != nil:
-		x.found("disk", Problem, "a file in the data directory cannot be synced (%v); check the disk", err)
-	case took > slowSync:
-		x.found("disk", Warning, "a sync takes %s, and each create waits for one; look for another writer, or use a faster disk", took)
-	default:
-		x.found("disk", OK, "a sync takes %s", took)
-	}
 }
 
 // room checks the free space of a directory's disk: use is what needs it, without what happens
@@ -196,25 +179,6 @@ func (x *examination) room(part, directory, use, without string) {
 	}
 }
 
-// syncTime returns the shortest duration of a few small syncs: one alone may be slow by chance.
-func (x *examination) syncTime(directory string) (shortest time.Duration, err error) {
-	file, err := os.CreateTemp(directory, ".doctor-*")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	shortest = time.Hour
-	for range 5 {
-		begun := x.Clock.Read()
-		_, err := file.WriteAt(make([]byte, 4<<10), 0)
-		if err := errors.Join(err, file.Sync()); err != nil {
-			return 0, err
-		}
-		shortest = min(shortest, x.Clock.Read().Since(begun))
-	}
-	return shortest.Round(10 * time.Microsecond), nil
-}
-
 // clock checks whether this machine's clock is synchronised, and how far it is from the
 // database's.
 func (x *examination) clock(context.Context) {
@@ -224,7 +188,7 @@ func (x *examination) clock(context.Context) {
 	case known:
 		x.found("clock", Warning, "it is not synchronised; start chrony or systemd-timesyncd, because windows, bans and expiries follow the clock")
 	}
-	p, ok := x.store.(*postgres.Store)
+	p, ok := x.Store.(*postgres.Store)
 	if !ok {
 		return
 	}
@@ -236,13 +200,11 @@ func (x *examination) clock(context.Context) {
 	}
 }
 
-// node asks the node on this machine, if there is one.
-func (x *examination) node(ctx context.Context) {
-	r, err := x.Ask(ctx)
-	x.running = err == nil
-	switch {
-	case err != nil:
-		x.found("node", Warning, "%v", err)
+// node says how the node on this machine is, if there is one.
+func (x *examination) node(context.Context) {
+	switch r := x.Node; {
+	case x.NodeErr != nil:
+		x.found("node", Warning, "%v", x.NodeErr)
 	case r.Status == "ready":
 		x.found("node", OK, "it is ready")
 	case slices.Contains([]string{"starting", "draining", "drained"}, r.Status):
@@ -258,7 +220,7 @@ func (x *examination) node(ctx context.Context) {
 
 // listeners checks whether a node could listen. One that runs does.
 func (x *examination) listeners(ctx context.Context) {
-	if x.running {
+	if x.NodeErr == nil {
 		return
 	}
 	if err := server.CheckListeners(ctx, x.Settings); err != nil {
@@ -305,10 +267,10 @@ func (x *examination) backups(ctx context.Context) {
 			x.room("backups", folder, "the backups in "+folder, "none can be made")
 		}
 	}
-	if x.store == nil {
+	if x.StoreErr != nil {
 		return
 	}
-	last, err := backup.LastMade(ctx, x.store)
+	last, err := backup.LastMade(ctx, x.Store)
 	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
 	_, missing := os.Stat(last.File)
 	switch {

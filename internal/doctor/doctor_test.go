@@ -1,7 +1,6 @@
 package doctor_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -20,20 +19,20 @@ import (
 func options(t *testing.T) doctor.Options {
 	t.Helper()
 	data := t.TempDir()
-	return doctor.Options{
-		Settings: config.Settings{Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", BackupEvery: time.Hour, BackupDir: t.TempDir()},
-		Clock:    clock.NewSystem(), Place: data,
-		Open: func(ctx context.Context) (doctor.Store, error) { return open(ctx, data) },
-		Ask:  func(context.Context) (server.Readiness, error) { return server.Readiness{Status: "ready"}, nil },
-	}
-}
-
-func open(ctx context.Context, data string) (*sqlite.Store, error) {
 	dir, err := datadir.Open(data)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	return sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
+	st, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return doctor.Options{
+		Settings: config.Settings{Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", BackupEvery: time.Hour, BackupDir: t.TempDir()},
+		Clock:    clock.NewSystem(), Place: data, Store: st,
+		Node: server.Readiness{Status: "ready"},
+	}
 }
 
 // wantFinding checks that one of the findings is as bad as that, and says so.
@@ -62,7 +61,7 @@ func TestNodeThatIsNotReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
-			o.Ask = func(context.Context) (server.Readiness, error) { return c.answer, nil }
+			o.Node = c.answer
 			wantFinding(t, o, "node", c.status, c.text)
 		})
 	}
