@@ -34,22 +34,8 @@ type Account struct {
 // Closed reports whether the account was closed.
 func (a Account) Closed() bool { return !a.ClosedAt.IsZero() }
 
-// NewAccount is an account that is to be created; [ParseNewAccount] is the only
-// way to a valid one.
-type NewAccount struct {
-	name         string
-	subscription Subscription
-}
-
 // MaxAccountName is the longest account name in characters.
 const MaxAccountName = 200
-
-// ParseNewAccount checks an account's name. It returns an [Error] with
-// [CodeInvalidField].
-func ParseNewAccount(name string, s Subscription) (NewAccount, error) {
-	n, err := ParseAccountName(name)
-	return NewAccount{name: string(n), subscription: s}, err
-}
 
 // AccountName is a name that an account may have; [ParseAccountName] is the only way to one.
 type AccountName string
@@ -66,12 +52,6 @@ func ParseAccountName(s string) (AccountName, error) {
 	}
 	return AccountName(s), nil
 }
-
-// Name returns the account's name.
-func (n NewAccount) Name() string { return n.name }
-
-// Subscription returns the account's plan and quota.
-func (n NewAccount) Subscription() Subscription { return n.subscription }
 
 // ParseAccountRef reads the name or id of an account that an operator typed. isID reports
 // whether it is an id such as acct_12; anything else is a name.
@@ -120,7 +100,7 @@ type AccountSummary struct {
 type AccountStore interface {
 	// CreateAccount returns an [Error] with [CodeInvalidField] when an open
 	// account has the name already.
-	CreateAccount(ctx context.Context, by Actor, a NewAccount) (Account, error)
+	CreateAccount(ctx context.Context, by Actor, name AccountName, s Subscription) (Account, error)
 	// FindAccount finds an account by id or name, an open one before closed
 	// ones. It returns an [Error] with [CodeNotFound].
 	FindAccount(ctx context.Context, ref string) (Account, error)

@@ -7,11 +7,7 @@ import (
 	"petcat"
 )
 
-func TestParseNewAccount(t *testing.T) {
-	free, err := petcat.ParseSubscription("free", 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestParseAccountName(t *testing.T) {
 	for _, c := range []struct {
 		name, account string
 		code          petcat.Code
@@ -25,10 +21,10 @@ func TestParseNewAccount(t *testing.T) {
 		{"an id", "acct_12", petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a, err := petcat.ParseNewAccount(c.account, free)
+			name, err := petcat.ParseAccountName(c.account)
 			wantCode(t, err, c.code)
-			if err == nil && (a.Name() != c.account || a.Subscription() != free) {
-				t.Errorf("account %q, %+v", a.Name(), a.Subscription())
+			if err == nil && string(name) != c.account {
+				t.Errorf("name %q", name)
 			}
 		})
 	}

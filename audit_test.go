@@ -104,21 +104,3 @@ func TestAuditCheck(t *testing.T) {
 		})
 	}
 }
-
-func TestAuditCheckFromTheMiddle(t *testing.T) {
-	var head, kept petcat.AuditHead
-	var check petcat.AuditCheck
-	for i := range 10 {
-		e := head.Append(petcat.AuditEntry{At: noon})
-		if i == 5 {
-			kept = head
-			check.StartAt(kept)
-		}
-		if i >= 5 {
-			check.Add(e)
-		}
-	}
-	if got := check.Fault(); got != "" || check.Head() != head {
-		t.Errorf("the fault is %q, the head %s; want none and %s", got, check.Head(), head)
-	}
-}

@@ -204,10 +204,15 @@ func ParseNewKey(account AccountID, terms KeyTerms, now time.Time, g GeneratedKe
 	if err := (textRule{field: "label", called: "the label", maxRunes: MaxKeyLabel, blank: true}).check(terms.Label); err != nil {
 		return NewKey{}, err
 	}
-	if end := terms.ExpiresAt; !end.IsZero() && !end.After(now) {
-		return NewKey{}, Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", end.UTC().Format(time.RFC3339))
+	return NewKey{account: account, terms: terms, generated: g}, CheckExpiry(terms.ExpiresAt, now)
+}
+
+// CheckExpiry returns an [Error] with [CodeInvalidField] unless an expiry is zero or after now.
+func CheckExpiry(end, now time.Time) error {
+	if !end.IsZero() && !end.After(now) {
+		return Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", end.UTC().Format(time.RFC3339))
 	}
-	return NewKey{account: account, terms: terms, generated: g}, nil
+	return nil
 }
 
 // Account returns the account that the key is for.

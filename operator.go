@@ -76,37 +76,13 @@ type Operator struct {
 	Sessions int64
 }
 
-// NewOperator is an operator who is to be created; [ParseNewOperator] is the only way to
-// a valid one.
-type NewOperator struct {
-	name OperatorName
-	role Role
-}
-
-// ParseNewOperator checks a name and a role. It returns an [Error] with
-// [CodeInvalidField].
-func ParseNewOperator(name, role string) (NewOperator, error) {
-	n, err := ParseOperatorName(name)
-	if err != nil {
-		return NewOperator{}, err
-	}
-	r, err := ParseRole(role)
-	return NewOperator{name: n, role: r}, err
-}
-
-// Name returns the operator's name.
-func (n NewOperator) Name() OperatorName { return n.name }
-
-// Role returns the operator's role.
-func (n NewOperator) Role() Role { return n.role }
-
 // OperatorStore keeps operators and their links. Every change commits together with its
 // audit entry.
 type OperatorStore interface {
 	// CreateOperator creates an operator with a link, which can be used until
 	// [LinkLife] has passed. It returns an [Error] with [CodeInvalidField] when the
 	// name is taken.
-	CreateOperator(ctx context.Context, by Actor, o NewOperator, link TokenHash) (Operator, error)
+	CreateOperator(ctx context.Context, by Actor, name OperatorName, role Role, link TokenHash) (Operator, error)
 	// LinkOperator gives an operator another link, in the place of one that was not
 	// used. It returns an [Error] with [CodeNotFound].
 	LinkOperator(ctx context.Context, by Actor, name OperatorName, link TokenHash) (Operator, error)
@@ -238,32 +214,6 @@ func (t OperatorToken) State(now time.Time) KeyState {
 	return Key{ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt}.State(now)
 }
 
-// NewOperatorToken is a token that is to be created; [ParseNewOperatorToken] is the only way
-// to a valid one.
-type NewOperatorToken struct {
-	operator  NewOperator
-	expiresAt time.Time
-}
-
-// ParseNewOperatorToken checks a token's name, role, and expiry, which must be after now or
-// zero. It returns an [Error] with [CodeInvalidField].
-func ParseNewOperatorToken(name, role string, expiresAt, now time.Time) (NewOperatorToken, error) {
-	o, err := ParseNewOperator(name, role)
-	if err == nil {
-		_, err = ParseNewKey(0, KeyTerms{ExpiresAt: expiresAt}, now, GeneratedKey{})
-	}
-	return NewOperatorToken{operator: o, expiresAt: expiresAt}, err
-}
-
-// Name returns the token's name.
-func (n NewOperatorToken) Name() OperatorName { return n.operator.name }
-
-// Role returns the token's role.
-func (n NewOperatorToken) Role() Role { return n.operator.role }
-
-// ExpiresAt returns when the token ends, zero for never.
-func (n NewOperatorToken) ExpiresAt() time.Time { return n.expiresAt }
-
 // operatorTokenPrefix begins the secret of each token of the management API, so that scanners
 // find it.
 const operatorTokenPrefix = "pct_"
@@ -293,9 +243,10 @@ func ErrTokenInvalid() *Error {
 // OperatorTokenStore keeps tokens of the management API. Every change commits together with
 // its audit entry.
 type OperatorTokenStore interface {
-	// CreateToken returns an [Error] with [CodeInvalidField] when a token that was not
-	// revoked has the name already.
-	CreateToken(ctx context.Context, by Actor, n NewOperatorToken, token TokenHash) (OperatorToken, error)
+	// CreateToken creates a token that works until expiresAt, zero for ever. It returns an
+	// [Error] with [CodeInvalidField] when that is not in the future, or when a token that
+	// was not revoked has the name already.
+	CreateToken(ctx context.Context, by Actor, name OperatorName, role Role, expiresAt time.Time, token TokenHash) (OperatorToken, error)
 	// Tokens returns all tokens, by id ascending.
 	Tokens(ctx context.Context) ([]OperatorToken, error)
 	// FindToken returns a token whatever its state, or [ErrTokenInvalid].

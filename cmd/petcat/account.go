@@ -99,11 +99,11 @@ func createAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	asked, err := petcat.ParseNewAccount(c.args[0], subscription)
+	name, err := petcat.ParseAccountName(c.args[0])
 	if err != nil {
 		return usage(err)
 	}
-	a, err := c.CreateAccount(c.ctx(), actor(), asked)
+	a, err := c.CreateAccount(c.ctx(), actor(), name, subscription)
 	return c.printPlan(err, a, "Create its API key with: petcat key create "+a.ID.String())
 }
 

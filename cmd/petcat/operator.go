@@ -50,6 +50,16 @@ func roleFlag(cmd *cobra.Command) {
 	complete(cmd, "role", string(petcat.RoleAdmin), string(petcat.RoleViewer))
 }
 
+// nameAndRole returns the first argument and --role.
+func (c *call) nameAndRole() (petcat.OperatorName, petcat.Role, error) {
+	name, err := petcat.ParseOperatorName(c.args[0])
+	if err != nil {
+		return "", "", usage(err)
+	}
+	role, err := petcat.ParseRole(c.text("role"))
+	return name, role, usage(err)
+}
+
 func (p *program) tokenCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
@@ -87,22 +97,22 @@ func createToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	asked, err := petcat.ParseNewOperatorToken(c.args[0], c.text("role"), expires, c.now())
+	name, role, err := c.nameAndRole()
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	token, err := petcat.GenerateOperatorToken(c.random)
 	if err != nil {
 		return err
 	}
 	return c.showOnce(func() (secretive, error) {
-		t, err := c.CreateToken(c.ctx(), actor(), asked, token.Hash)
+		t, err := c.CreateToken(c.ctx(), actor(), name, role, expires, token.Hash)
 		return secretive{
 			record:   append(c.tokenRecord(t), field{"token", token.Secret.Reveal()}),
 			sentence: fmt.Sprintf("%s is a token of the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
 			secret:   token.Secret.Reveal(),
 			undo: func() error {
-				_, err := c.RevokeToken(c.ctx(), actor(), asked.Name())
+				_, err := c.RevokeToken(c.ctx(), actor(), name)
 				return err
 			},
 			remedy: "revoke it with: petcat operator token revoke " + c.args[0],
@@ -132,13 +142,13 @@ func revokeToken(c *call) error {
 }
 
 func createOperator(c *call) error {
-	asked, err := petcat.ParseNewOperator(c.args[0], c.text("role"))
+	name, role, err := c.nameAndRole()
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	return c.showLink(func(link petcat.TokenHash) (petcat.Operator, error) {
-		return c.CreateOperator(c.ctx(), actor(), asked, link)
-	}, func() error { return c.RemoveOperator(c.ctx(), actor(), asked.Name()) })
+		return c.CreateOperator(c.ctx(), actor(), name, role, link)
+	}, func() error { return c.RemoveOperator(c.ctx(), actor(), name) })
 }
 
 func linkOperator(c *call) error {

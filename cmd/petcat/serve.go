@@ -160,16 +160,15 @@ Stop it with Ctrl-C.
 func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, operator string, err error) {
 	forCustomer, err := petcat.GenerateToken(c.random)
 	forOperator, otherErr := petcat.GenerateToken(c.random)
-	dev, devErr := petcat.ParseNewOperator(devAccount, string(petcat.RoleAdmin))
-	if err = errors.Join(err, otherErr, devErr); err != nil {
+	if err = errors.Join(err, otherErr); err != nil {
 		return "", "", err
 	}
 	if _, err = n.Accounts().LinkCustomer(c.ctx(), actor(), account, forCustomer.Hash); err != nil {
 		return "", "", err
 	}
-	_, err = n.Accounts().LinkOperator(c.ctx(), actor(), dev.Name(), forOperator.Hash)
+	_, err = n.Accounts().LinkOperator(c.ctx(), actor(), devAccount, forOperator.Hash)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
-		_, err = n.Accounts().CreateOperator(c.ctx(), actor(), dev, forOperator.Hash)
+		_, err = n.Accounts().CreateOperator(c.ctx(), actor(), devAccount, petcat.RoleAdmin, forOperator.Hash)
 	}
 	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }
@@ -189,10 +188,9 @@ func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret
 	}
 	account, err = n.Accounts().FindAccount(c.ctx(), devAccount)
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
-		free, freeErr := petcat.ParseSubscription(string(petcat.Free), 0, 0)
-		asked, nameErr := petcat.ParseNewAccount(devAccount, free)
-		if err = errors.Join(freeErr, nameErr); err == nil {
-			account, err = n.Accounts().CreateAccount(c.ctx(), actor(), asked)
+		var free petcat.Subscription
+		if free, err = petcat.ParseSubscription(string(petcat.Free), 0, 0); err == nil {
+			account, err = n.Accounts().CreateAccount(c.ctx(), actor(), devAccount, free)
 		}
 	}
 	if err != nil {

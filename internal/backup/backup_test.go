@@ -68,9 +68,7 @@ func createAccount(t testing.TB, s database, name string) petcat.AccountID {
 	t.Helper()
 	free, err := petcat.ParseSubscription("free", 0, 0)
 	must(t, err)
-	n, err := petcat.ParseNewAccount(name, free)
-	must(t, err)
-	a, err := s.CreateAccount(t.Context(), operator, n)
+	a, err := s.CreateAccount(t.Context(), operator, petcat.AccountName(name), free)
 	must(t, err)
 	return a.ID
 }

@@ -103,11 +103,11 @@ func createAccount(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	asked, err := petcat.ParseNewAccount(x.value("name"), subscription)
+	name, err := petcat.ParseAccountName(x.value("name"))
 	if err != nil {
 		return err
 	}
-	a, err := x.Store.CreateAccount(x.r.Context(), x.actor(), asked)
+	a, err := x.Store.CreateAccount(x.r.Context(), x.actor(), name, subscription)
 	if err != nil {
 		return err
 	}

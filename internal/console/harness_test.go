@@ -141,10 +141,7 @@ func (s *service) link(name string, role petcat.Role) string {
 	token, err := petcat.GenerateToken(rand.Reader)
 	must(s.t, err)
 	if _, err = s.store.LinkOperator(s.t.Context(), cli, petcat.OperatorName(name), token.Hash); petcat.CodeOf(err) == petcat.CodeNotFound {
-		var n petcat.NewOperator
-		n, err = petcat.ParseNewOperator(name, string(role))
-		must(s.t, err)
-		_, err = s.store.CreateOperator(s.t.Context(), cli, n, token.Hash)
+		_, err = s.store.CreateOperator(s.t.Context(), cli, petcat.OperatorName(name), role, token.Hash)
 	}
 	must(s.t, err)
 	return token.Secret.Reveal()
@@ -274,9 +271,7 @@ func (s *service) account(name string) petcat.Account {
 	s.t.Helper()
 	free, err := petcat.ParseSubscription("free", 0, 0)
 	must(s.t, err)
-	n, err := petcat.ParseNewAccount(name, free)
-	must(s.t, err)
-	a, err := s.store.CreateAccount(s.t.Context(), cli, n)
+	a, err := s.store.CreateAccount(s.t.Context(), cli, petcat.AccountName(name), free)
 	must(s.t, err)
 	return a
 }

@@ -124,9 +124,7 @@ func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petca
 	numbers = append(numbers, 0, 0)
 	subscription, err := petcat.ParseSubscription(string(plan), numbers[0], numbers[1])
 	must(s.t, err)
-	fresh, err := petcat.ParseNewAccount(name, subscription)
-	must(s.t, err)
-	account, err := s.store.CreateAccount(s.t.Context(), "test", fresh)
+	account, err := s.store.CreateAccount(s.t.Context(), "test", petcat.AccountName(name), subscription)
 	must(s.t, err)
 	return account
 }

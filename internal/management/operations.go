@@ -94,12 +94,8 @@ func createAccount(c *call, _ struct{}, body accountJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, err := petcat.ParseNewAccount(string(name), subscription)
-	if err != nil {
-		return nil, err
-	}
 	a, _, err := once(c, body, func(ctx context.Context) (petcat.Account, error) {
-		return c.Store.CreateAccount(ctx, c.actor(), asked)
+		return c.Store.CreateAccount(ctx, c.actor(), name, subscription)
 	}, func(id string) (petcat.Account, error) { return c.Store.FindAccount(c.r.Context(), id) })
 	if err != nil {
 		return nil, err

@@ -104,9 +104,7 @@ func (s *service) account(name string) petcat.Account {
 	s.t.Helper()
 	free, err := petcat.ParseSubscription("free", 0, 0)
 	must(s.t, err)
-	n, err := petcat.ParseNewAccount(name, free)
-	must(s.t, err)
-	a, err := s.store.CreateAccount(s.t.Context(), cli, n)
+	a, err := s.store.CreateAccount(s.t.Context(), cli, petcat.AccountName(name), free)
 	must(s.t, err)
 	return a
 }

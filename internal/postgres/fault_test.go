@@ -259,11 +259,7 @@ func TestUnknownOutcomes(t *testing.T) {
 		}
 
 		network.failOne(commit, tt.fate)
-		account, err := petcat.ParseNewAccount(name, mustSubscription(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = s.CreateAccount(t.Context(), "cli:ada", account); !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		if _, err = s.CreateAccount(t.Context(), "cli:ada", petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
 			t.Errorf("the account %s: %v, want that the outcome is unknown", name, err)
 		}
 		if _, err := s.FindAccount(t.Context(), name); (err == nil) != tt.done {

@@ -90,11 +90,7 @@ func TestUnusualSettings(t *testing.T) {
 	address, _ := pgtest.StartPooler(t, url)
 	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
 		s := openAt(t, url, Options{})
-		account, err := petcat.ParseNewAccount(name+" Ž", mustSubscription(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.CreateAccount(t.Context(), "cli:ada", account); err != nil {
+		if _, err := s.CreateAccount(t.Context(), "cli:ada", petcat.AccountName(name+" Ž"), mustSubscription(t)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if found, err := s.FindAccount(t.Context(), name+" Ž"); err != nil || found.Name != name+" Ž" {
@@ -105,7 +101,7 @@ func TestUnusualSettings(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, c, err)
 			}
 		}
-		err = s.EachAuditEntry(t.Context(), petcat.AuditQuery{}, func(petcat.AuditEntry) error { return nil })
+		err := s.EachAuditEntry(t.Context(), petcat.AuditQuery{}, func(petcat.AuditEntry) error { return nil })
 		_, charged := s.Charge(t.Context(), oneCharge(1))
 		if err != nil || charged != nil {
 			t.Errorf("%s: %v, %v", name, err, charged)

@@ -95,7 +95,7 @@ func must[T any](v T, err error) T {
 func newKey(t *testing.T, in Accounts) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
-	account := must(in.CreateAccount(t.Context(), "cli:ada", must(petcat.ParseNewAccount("acme", free))))
+	account := must(in.CreateAccount(t.Context(), "cli:ada", "acme", free))
 	generated := must(petcat.GenerateKey(in.Environment(), rand.Reader))
 	asked := must(petcat.ParseNewKey(account.ID, petcat.KeyTerms{}, time.Now(), generated))
 	return must(in.CreateKey(t.Context(), "cli:ada", asked)), generated.Secret

@@ -15,26 +15,26 @@ func accountInto(a *petcat.Account) []any {
 }
 
 // CreateAccount implements [petcat.AccountStore].
-func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, n petcat.NewAccount) (petcat.Account, error) {
-	return change(ctx, s, Work{Doing: "create account"}, func(t *Tx) (petcat.Account, error) { return t.CreateAccount(by, n) })
+func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
+	return change(ctx, s, Work{Doing: "create account"}, func(t *Tx) (petcat.Account, error) { return t.CreateAccount(by, name, sub) })
 }
 
 // CreateAccount does what [Store.CreateAccount] does as a part of the transaction.
-func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account, error) {
+func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
 	const insert = `INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`
-	if err := t.wantFreeName(n.Name()); err != nil {
+	if err := t.wantFreeName(name); err != nil {
 		return petcat.Account{}, err
 	}
 	t.sequences.Account++
-	a := petcat.Account{ID: t.sequences.Account, Name: n.Name(), Plan: n.Subscription().Plan(), Quota: n.Subscription().Quota(), CreatedAt: t.now}
+	a := petcat.Account{ID: t.sequences.Account, Name: string(name), Plan: sub.Plan(), Quota: sub.Quota(), CreatedAt: t.now}
 	e := entry{by, "account.create", a.ID.String(), detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
 	return a, t.write(e, insert, int64(a.ID), a.Name, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, a.CreatedAt.UnixMilli(), t.reviseAccess())
 }
 
 // wantFreeName returns an error if an open account has a name.
-func (t *Tx) wantFreeName(name string) error {
+func (t *Tx) wantFreeName(name petcat.AccountName) error {
 	const query = `SELECT id FROM accounts WHERE name = ? AND closed_at IS NULL`
-	id, err := one(t, oneColumn[int64], nil, query, name)
+	id, err := one(t, oneColumn[int64], nil, query, string(name))
 	if err == nil && id != 0 {
 		err = invalid("there is an account named %q already; choose another name, or close that one first", name)
 	}
@@ -140,7 +140,7 @@ func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.Ac
 		if err != nil || a.Name == string(name) {
 			return a, err
 		}
-		if err := t.wantFreeName(string(name)); err != nil {
+		if err := t.wantFreeName(name); err != nil {
 			return petcat.Account{}, err
 		}
 		e := entry{by, "account.rename", id.String(), detail{"from": a.Name, "to": name}}

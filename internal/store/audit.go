@@ -91,7 +91,6 @@ func auditQuery(q petcat.AuditQuery) (query string, args []any) {
 	c.when(q.Key != 0, `subject = ?`, q.Key.String())
 	c.when(q.Actor != "", `actor = ?`, string(q.Actor))
 	c.when(!q.Since.IsZero(), `at >= ?`, q.Since.UnixMilli())
-	c.when(q.From > 0, `sequence >= ?`, q.From)
 	c.when(q.Before > 0, `sequence < ?`, q.Before)
 	if q.Newest > 0 {
 		query, args = c.page(columns, `sequence DESC`, q.Newest)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"petcat"
 )
@@ -13,17 +14,17 @@ func operatorInto(o *petcat.Operator) []any {
 }
 
 // CreateOperator implements [petcat.OperatorStore].
-func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, n petcat.NewOperator, link petcat.TokenHash) (petcat.Operator, error) {
+func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName, role petcat.Role, link petcat.TokenHash) (petcat.Operator, error) {
 	const insert = `INSERT INTO operators (name, role, created_at, link_hash, link_ends_at) VALUES (?, ?, ?, ?, ?)`
 	return change(ctx, s, Work{Doing: "create operator"}, func(t *Tx) (petcat.Operator, error) {
-		o, err := one(t, operatorInto, nil, operatorByName, string(n.Name()))
+		o, err := one(t, operatorInto, nil, operatorByName, string(name))
 		if err == nil && o.Name != "" {
-			err = invalid("there is an operator %s already; choose another name, or remove that one first", string(n.Name()))
+			err = invalid("there is an operator %s already; choose another name, or remove that one first", string(name))
 		}
 		if err != nil {
 			return o, err
 		}
-		o = petcat.Operator{Name: n.Name(), Role: n.Role(), CreatedAt: t.now, LinkEndsAt: t.now.Add(petcat.LinkLife)}
+		o = petcat.Operator{Name: name, Role: role, CreatedAt: t.now, LinkEndsAt: t.now.Add(petcat.LinkLife)}
 		return o, t.write(entry{by, "operator.create", o.Name.String(), detail{"role": o.Role}},
 			insert, string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), link[:], o.LinkEndsAt.UnixMilli())
 	})
@@ -154,20 +155,23 @@ const (
 )
 
 // CreateToken implements [petcat.OperatorTokenStore].
-func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, n petcat.NewOperatorToken, token petcat.TokenHash) (petcat.OperatorToken, error) {
+func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, name petcat.OperatorName, role petcat.Role, expiresAt time.Time, token petcat.TokenHash) (petcat.OperatorToken, error) {
 	const insert = `INSERT INTO operator_tokens (id, hash, name, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`
 	return change(ctx, s, Work{Doing: "create token"}, func(t *Tx) (petcat.OperatorToken, error) {
-		o, err := one(t, tokenInto, nil, liveToken, string(n.Name()))
+		if err := petcat.CheckExpiry(expiresAt, t.now); err != nil {
+			return petcat.OperatorToken{}, err
+		}
+		o, err := one(t, tokenInto, nil, liveToken, string(name))
 		if err == nil && o.State(t.now) == petcat.KeyExpired { // its name is free
 			err = t.exec(revokeToken, t.now.UnixMilli(), int64(o.ID))
 		} else if err == nil && o.ID != 0 {
-			err = invalid("there is a token %s already; choose another name, or revoke that one first", string(n.Name()))
+			err = invalid("there is a token %s already; choose another name, or revoke that one first", string(name))
 		}
 		if err != nil {
 			return o, err
 		}
 		t.sequences.Token++
-		o = petcat.OperatorToken{ID: t.sequences.Token, Name: n.Name(), Role: n.Role(), CreatedAt: t.now, ExpiresAt: stored(n.ExpiresAt())}
+		o = petcat.OperatorToken{ID: t.sequences.Token, Name: name, Role: role, CreatedAt: t.now, ExpiresAt: stored(expiresAt)}
 		d := detail{"role": o.Role}
 		if !o.ExpiresAt.IsZero() {
 			d["expires_at"] = o.ExpiresAt

@@ -157,7 +157,7 @@ func testManagedOnce(t *testing.T, open Open) {
 	create := func(s Store, by petcat.Actor, key petcat.IdempotencyKey, name string) error {
 		t.Helper()
 		ctx := petcat.WithOnce(t.Context(), petcat.Once{By: by, Key: key, Request: "account " + name})
-		_, err := s.CreateAccount(ctx, by, newAccount(t, name))
+		_, err := s.CreateAccount(ctx, by, petcat.AccountName(name), subscription(t, "free", 0, 0))
 		return err
 	}
 	must(t, 0, create(f, operator, "k", "zoo"))

@@ -15,9 +15,7 @@ func token(seed byte) petcat.TokenHash { return petcat.TokenHash{seed} }
 
 func (f *fixture) operator(t *testing.T, name, role string, link petcat.TokenHash) petcat.Operator {
 	t.Helper()
-	n, err := petcat.ParseNewOperator(name, role)
-	must(t, n, err)
-	o, err := f.CreateOperator(t.Context(), operator, n, link)
+	o, err := f.CreateOperator(t.Context(), operator, petcat.OperatorName(name), petcat.Role(role), link)
 	return must(t, o, err)
 }
 
@@ -45,9 +43,7 @@ func testOperators(t *testing.T, open Open) {
 		wantEqual(t, "the answer", petcat.Operator{Name: "bob", Role: petcat.RoleViewer, CreatedAt: noon, LinkEndsAt: noon.Add(petcat.LinkLife)}, bob)
 		ada := f.operator(t, "ada", "admin", token(2))
 		wantEqual(t, "listed", []petcat.Operator{ada, bob}, f.operators(t))
-		again, err := petcat.ParseNewOperator("bob", "admin")
-		must(t, again, err)
-		_, err = f.CreateOperator(t.Context(), operator, again, token(3))
+		_, err := f.CreateOperator(t.Context(), operator, "bob", petcat.RoleAdmin, token(3))
 		wantCode(t, err, petcat.CodeInvalidField)
 
 		f.signIn(t, token(1), token(11))
@@ -174,14 +170,14 @@ func testSessions(t *testing.T, open Open) {
 func testTokens(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(name string, expiresAt time.Time, hash petcat.TokenHash) (petcat.OperatorToken, error) {
-		n, err := petcat.ParseNewOperatorToken(name, "viewer", expiresAt, f.now())
-		must(t, n, err)
-		return f.CreateToken(t.Context(), operator, n, hash)
+		return f.CreateToken(t.Context(), operator, petcat.OperatorName(name), petcat.RoleViewer, expiresAt, hash)
 	}
 	end := noon.Add(time.Hour)
 	first, err := create("ci", end, token(1))
 	wantEqual(t, "the answer", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
 	_, err = create("ci", time.Time{}, token(2))
+	wantCode(t, err, petcat.CodeInvalidField)
+	_, err = create("past", noon, token(2))
 	wantCode(t, err, petcat.CodeInvalidField)
 	found, err := f.another(t).FindToken(t.Context(), token(1))
 	wantEqual(t, "found by its secret", first, must(t, found, err))

@@ -20,13 +20,13 @@ func testRefused(t *testing.T, open Open) {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, open)
 			zoo := f.account(t, "zoo")
-			lost := newAccount(t, "lost")
+			free := subscription(t, "free", 0, 0)
 			const others = 12
 			var all sync.WaitGroup
 			for i := range others {
 				all.Go(func() {
 					err := f.Change(t.Context(), "be refused", func(tx *store.Tx) error {
-						if _, err := tx.CreateAccount(operator, lost); err != nil {
+						if _, err := tx.CreateAccount(operator, "lost", free); err != nil {
 							return err
 						}
 						if _, err := tx.Exec(`UPDATE accounts SET name = 'renamed' WHERE id = ?`, int64(zoo.ID)); err != nil {
@@ -39,7 +39,7 @@ func testRefused(t *testing.T, open Open) {
 					}
 				})
 				all.Go(func() {
-					if _, err := f.CreateAccount(t.Context(), operator, newAccount(t, fmt.Sprint("kept ", i))); err != nil {
+					if _, err := f.CreateAccount(t.Context(), operator, petcat.AccountName(fmt.Sprint("kept ", i)), free); err != nil {
 						t.Errorf("create account: %v", err)
 					}
 				})
@@ -63,10 +63,4 @@ func testRefused(t *testing.T, open Open) {
 			wantEqual(t, "the revision", petcat.Revision(2*others+1), must(t, revision, err))
 		})
 	}
-}
-
-func newAccount(t *testing.T, name string) petcat.NewAccount {
-	t.Helper()
-	n, err := petcat.ParseNewAccount(name, subscription(t, "free", 0, 0))
-	return must(t, n, err)
 }

@@ -214,7 +214,7 @@ func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Sub
 
 func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	t.Helper()
-	a, err := f.CreateAccount(t.Context(), operator, newAccount(t, name))
+	a, err := f.CreateAccount(t.Context(), operator, petcat.AccountName(name), subscription(t, "free", 0, 0))
 	return must(t, a, err)
 }
 
