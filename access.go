@@ -6,8 +6,8 @@ import (
 )
 
 // Revision numbers the writes to a store in the order of their commits, from 1,
-// without gaps that could still be filled: who has seen everything up to R and
-// asks for everything after R misses nothing.
+// without gaps that could still be filled: a reader that has seen everything up to R
+// and asks for everything after R misses nothing.
 type Revision int64
 
 // Credential is a key with its account.
@@ -16,7 +16,7 @@ type Credential struct {
 	Account Account
 }
 
-// KeyAccess is what a server needs to know of a key.
+// KeyAccess is the state of a key that a server needs.
 type KeyAccess struct {
 	Hash                        KeyHash
 	ID                          KeyID

@@ -73,8 +73,7 @@ type AccountQuery struct {
 	// Prefix is how the name begins, whatever its case in ASCII; "": any.
 	Prefix string
 	Plan   Plan // "": any
-	// After is the account behind which the page begins, by its name and id; zero: at
-	// the first.
+	// After is the last account of the previous page; zero for the first page.
 	After AccountCursor
 	Limit int // from 1 to [MaxPage]
 }
@@ -113,7 +112,7 @@ type AccountStore interface {
 	// ChangeSubscription puts an account on another plan, at once; what is used
 	// stays used. A closed account is an [Error] with [CodeInvalidField].
 	ChangeSubscription(ctx context.Context, by Actor, id AccountID, s Subscription) (Account, error)
-	// CloseAccount closes an account for ever and revokes its keys. Closing
+	// CloseAccount closes an account permanently and revokes its keys. Closing
 	// twice changes nothing.
 	CloseAccount(ctx context.Context, by Actor, id AccountID) (Account, error)
 	// AccountPage returns a page of accounts. One with fewer entries than the limit is the last, as

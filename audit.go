@@ -18,7 +18,7 @@ import (
 // for the service itself.
 type Actor string
 
-// ServiceActor is the service acting by itself, as when it imposes a ban.
+// ServiceActor is the service itself, for example when it imposes a ban.
 const ServiceActor Actor = "petcat"
 
 // AuditEntry records one management change. Entries are appended in the
@@ -94,7 +94,7 @@ type AuditQuery struct {
 	Actor   Actor     // "": any
 	Since   time.Time // zero: from the beginning
 	Before  int64     // only lower sequences; 0: any
-	Newest  int       // 0: all; otherwise so many of the newest
+	Newest  int       // only the newest n; 0: all
 }
 
 // AuditStore reads the audit entries.
@@ -113,7 +113,7 @@ type AuditCheck struct {
 	fault string
 }
 
-// Expect makes the check verify heads that were kept.
+// Expect makes the check verify heads that an operator kept.
 func (c *AuditCheck) Expect(kept ...AuditHead) { c.kept = append(c.kept, kept...) }
 
 // Head returns the head of the entries so far.

@@ -89,17 +89,15 @@ func (n NewCategory) Fingerprint() [sha256.Size]byte {
 	return fingerprint(OpCreateCategory, n.name+*n.description, int64(len(n.name)), 1)
 }
 
-// CategoryPatch is what a caller may change of a category. The zero value changes
-// nothing; [ParseCategoryPatch] is the only way to another.
+// CategoryPatch is a validated merge patch of a category. The zero value changes nothing.
 type CategoryPatch struct {
 	name              *string
 	description       *string
-	removeDescription bool // the description goes
+	removeDescription bool
 }
 
-// ParseCategoryPatch checks the texts that are to replace those of a category; nil
-// means that a text stays. removeDescription removes the description. It returns an
-// [Error] with [CodeInvalidField].
+// ParseCategoryPatch validates a patch. A nil name or description stays unchanged;
+// removeDescription removes the description. It returns an [Error] with [CodeInvalidField].
 func ParseCategoryPatch(name, description *string, removeDescription bool) (CategoryPatch, error) {
 	if err := checkCategory(name, description); err != nil {
 		return CategoryPatch{}, err
@@ -107,7 +105,7 @@ func ParseCategoryPatch(name, description *string, removeDescription bool) (Cate
 	return CategoryPatch{name, description, removeDescription}, nil
 }
 
-// Apply returns what becomes of a category.
+// Apply returns the patched category.
 func (p CategoryPatch) Apply(c Category) Category {
 	if p.name != nil {
 		c.Name = *p.name
@@ -132,8 +130,8 @@ type CreateCategory struct {
 	New     NewCategory
 	// IdempotencyKey is "" when the caller sent none.
 	IdempotencyKey IdempotencyKey
-	// Refused is the error with which a new category is refused, nil if it is not. A
-	// repetition of a request that created one is answered in any case.
+	// Refused, if not nil, is the error for a new category. A replay of an earlier create
+	// succeeds all the same.
 	Refused *Error
 	// By is the operator whose request it is; then Account is 0. It is "" for a request of
 	// an account. The audit log has only the changes of operators.
@@ -194,7 +192,7 @@ func CategoryInUse() *Error {
 type RevisedCategory struct {
 	Category
 	Revision Revision
-	// Deleted says that the category is gone as of this revision. Only its id is set.
+	// Deleted is true if the category was deleted in this revision; then only its id is set.
 	Deleted bool
 }
 
@@ -239,7 +237,7 @@ type CategoryFeed interface {
 	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) (Revision, error)
 }
 
-// textRule is what a text of the domain must obey. The domain checks it, not
+// textRule is the rule for a text of the domain. The domain checks it, not
 // the database, so that every store holds the same: PostgreSQL, for one, cannot
 // store U+0000 at all.
 type textRule struct {

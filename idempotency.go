@@ -52,10 +52,10 @@ func fingerprint(op OperationID, text string, numbers ...int64) [sha256.Size]byt
 type Once struct {
 	By      Actor // whose key it is
 	Key     IdempotencyKey
-	Request string // what is asked for: the same key for something else is an error
+	Request string // the requested change: reusing the key for another one is an error
 }
 
-// Fingerprint returns a SHA-256 of what is asked for.
+// Fingerprint returns a SHA-256 of the requested change.
 func (o Once) Fingerprint() [sha256.Size]byte { return sha256.Sum256([]byte(o.Request)) }
 
 type onceKey struct{}

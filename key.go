@@ -40,7 +40,7 @@ type Key struct {
 	ID         KeyID
 	Account    AccountID
 	Label      string
-	Hint       string // the end of the secret's random part, to tell keys apart
+	Hint       string // last characters of the secret's random part, to identify the key
 	ReadOnly   bool   // refused by every operation that [Operation.Writes]
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
@@ -75,7 +75,7 @@ func (k Key) State(now time.Time) KeyState {
 }
 
 // Err returns the error that a caller with a key in this state gets, nil for an
-// active one. It may only be told to somebody who showed the whole secret.
+// active one. Only a caller that sent the whole secret may see it.
 func (s KeyState) Err() error {
 	switch s {
 	case KeyRevoked:
@@ -103,11 +103,11 @@ const (
 	base62            = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// MaxCredential is how many bytes of a credential are looked at. Anything
-// longer is refused unread.
+// MaxCredential is the maximum length of a credential, in bytes. Longer ones are
+// rejected unread.
 const MaxCredential = 256
 
-// GeneratedKey is a fresh secret and what may be stored of it.
+// GeneratedKey is a new secret with the parts of it that may be stored.
 type GeneratedKey struct {
 	Secret Secret
 	Hash   KeyHash
@@ -182,7 +182,7 @@ func isBase62(text []byte) bool {
 
 // KeyTerms is what an operator chooses for a key.
 type KeyTerms struct {
-	Label     string    // a note that tells the key from others, or ""
+	Label     string    // the operator's note on the key, or ""
 	ExpiresAt time.Time // zero: never
 	ReadOnly  bool
 }
@@ -221,10 +221,10 @@ func (n NewKey) Account() AccountID { return n.account }
 // Terms returns what the operator chose for the key.
 func (n NewKey) Terms() KeyTerms { return n.terms }
 
-// Hash returns what is stored of the secret.
+// Hash returns the stored hash of the secret.
 func (n NewKey) Hash() KeyHash { return n.generated.Hash }
 
-// Hint returns the few characters that tell the key from others.
+// Hint returns the few characters that identify the key to people.
 func (n NewKey) Hint() string { return n.generated.Hint }
 
 // MaxOverlap is how long both keys of a rotation may work side by side.
@@ -253,7 +253,7 @@ func ParseRotation(key KeyID, overlap time.Duration, g GeneratedKey) (Rotation, 
 // Key returns the key that is replaced.
 func (r Rotation) Key() KeyID { return r.key }
 
-// Hash returns what is stored of the new secret.
+// Hash returns the stored hash of the new secret.
 func (r Rotation) Hash() KeyHash { return r.generated.Hash }
 
 // Apply returns the old key after the rotation at now, and the new key without its id. The
@@ -313,8 +313,7 @@ func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	return k, nil
 }
 
-// KeyEdit changes what tells a key from others and how long it works; [ParseKeyEdit] is the
-// only way to a valid one.
+// KeyEdit changes a key's label and expiry. Only [ParseKeyEdit] makes a valid one.
 type KeyEdit struct {
 	label     *string
 	expiresAt *time.Time
@@ -385,11 +384,11 @@ type KeyStore interface {
 	KeyPage(ctx context.Context, q KeyQuery) ([]Key, error)
 }
 
-// keyForm is what has the form of a key, of any environment.
+// keyForm matches keys of any environment.
 var keyForm = regexp.MustCompile(fmt.Sprintf("pck_(live|test)_[0-9A-Za-z]{%d}", keyRandomLength+keyChecksumLength))
 
-// KeysIn returns what has the form of a key in a text, of any environment: each once,
-// in the order of the text. [ParseKey] says which of them can be keys.
+// KeysIn returns the distinct substrings that look like keys, of any environment, in the
+// order of the text. [ParseKey] checks their checksums.
 func KeysIn(text string) (secrets []Secret) {
 	seen := map[string]bool{}
 	for _, key := range keyForm.FindAllString(text, -1) {
@@ -401,7 +400,7 @@ func KeysIn(text string) (secrets []Secret) {
 	return secrets
 }
 
-// ParseKeyHint reads the hint of a key as somebody typed it. It returns an [Error] with
+// ParseKeyHint parses the hint of a key as an operator typed it. It returns an [Error] with
 // [CodeInvalidField], which does not repeat it: it may be the key itself.
 func ParseKeyHint(s string) (hint string, err error) {
 	if len(s) != keyHintLength || !isBase62([]byte(s)) {
@@ -420,7 +419,7 @@ const (
 	Staging    Environment = "staging"
 )
 
-// keyPrefix returns how the environment's keys begin.
+// keyPrefix returns the prefix of the environment's keys.
 func (e Environment) keyPrefix() string {
 	if e == Staging {
 		return "pck_test_"
@@ -428,7 +427,7 @@ func (e Environment) keyPrefix() string {
 	return "pck_live_"
 }
 
-// other returns the environment that e is not.
+// other returns the other environment.
 func (e Environment) other() Environment {
 	if e == Staging {
 		return Production

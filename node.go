@@ -16,21 +16,21 @@ type Node struct {
 	AdminURL, ConsoleURL, PublicURL string
 	State                           string // as in /readyz
 	Since                           time.Time
-	// Drained says that an operator wants the node to get no requests.
+	// Drained is true if an operator took the node out of rotation.
 	Drained bool
 }
 
 // NodeStore knows which nodes run.
 type NodeStore interface {
-	// Beat records that a node runs, and returns all that do. n.Label is the wished one: if
-	// another node has it, the node gets it with -2, -3 and so on, until it is free. A new
-	// node begins with n.Drained; later, Beat does not change that.
+	// Beat records a node's heartbeat and returns all running nodes. n.Label is the preferred
+	// label: if another node has it, the node gets it with the suffix -2, -3 and so on. A new
+	// node starts with n.Drained; later beats don't change that.
 	Beat(ctx context.Context, n Node) ([]Node, error)
 	// Leave records that a node no longer runs.
 	Leave(ctx context.Context, id string) error
 	// Nodes returns the running nodes by their labels.
 	Nodes(ctx context.Context) ([]Node, error)
-	// DrainNode says whether a node is drained, by its label, with an audit entry. The node
-	// knows at its next beat.
+	// DrainNode drains or resumes a node by its label, with an audit entry. The node learns
+	// it with its next heartbeat.
 	DrainNode(ctx context.Context, by Actor, label string, drained bool) error
 }

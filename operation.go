@@ -2,7 +2,7 @@ package petcat
 
 import "time"
 
-// Stability is how much an operation may still change.
+// Stability is the stability level of an operation.
 type Stability string
 
 // The stability levels.
@@ -55,8 +55,8 @@ type Operation struct {
 	SunsetAt     time.Time // zero: no end planned; else 00:00 UTC of a day, at least Notice after DeprecatedAt
 }
 
-// Deprecated reports whether callers are told to use something else. That is so
-// from the announcement on, even if DeprecatedAt is still to come.
+// Deprecated reports whether the operation is announced as deprecated, even if
+// DeprecatedAt is in the future.
 func (o Operation) Deprecated() bool { return !o.DeprecatedAt.IsZero() }
 
 // Sunset reports whether the operation has ended at a moment.

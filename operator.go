@@ -151,7 +151,7 @@ func ErrLinkInvalid() *Error {
 	return Errorf(CodeNotFound, "this link was used already, has expired, or is not whole; ask for another one")
 }
 
-// ErrNotSignedIn says that somebody is not signed in, or no longer.
+// ErrNotSignedIn says that a browser has no session, or an expired one.
 func ErrNotSignedIn() *Error {
 	return Errorf(CodeNotFound, "you are not signed in, or your session has ended; sign in with a new link")
 }

@@ -86,7 +86,7 @@ type CreatedPet struct {
 type PetQuery struct {
 	Category CategoryID // 0: of all categories
 	After    PetID      // ids above this one
-	Limit    int        // how many at most
+	Limit    int        // maximum number of pets
 }
 
 // PetStore keeps pets. All accounts share them.
@@ -120,7 +120,7 @@ type Order struct {
 	Quantity int64 // from 1 to MaxQuantity
 }
 
-// MaxQuantity is how much one order may ask for.
+// MaxQuantity is the maximum quantity of an order.
 const MaxQuantity = 1_000
 
 // NewOrder is what a caller may say about an order. The zero value is not valid:
@@ -185,7 +185,7 @@ type CreatedOrder struct {
 type OrderQuery struct {
 	Account AccountID // whose they are
 	After   OrderID   // ids above this one
-	Limit   int       // how many at most
+	Limit   int       // maximum number of orders
 }
 
 // OrderStore keeps orders. Only the account that placed an order sees it.

@@ -157,7 +157,7 @@ type QuotaCount struct {
 	Newest Revision
 }
 
-// ErrAccountHeld says that somebody else held an account for longer than a call waits: nothing
+// ErrAccountHeld says that another call locked an account for longer than a call waits: nothing
 // was charged.
 var ErrAccountHeld = errors.New("an account is held by another call")
 

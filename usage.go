@@ -13,8 +13,8 @@ type UsageCounts struct {
 	MinuteRefused int64 // 429 rate_limit_exceeded
 	DayRefused    int64 // 429 daily_quota_exceeded
 	BanRefused    int64 // 429 key_banned
-	KeyRefused    int64 // 401, and 429 too_many_failed_attempts: of nobody's account
-	Failed        int64 // answered with a status from 500 on; may be in Requests, too
+	KeyRefused    int64 // 401, and 429 too_many_failed_attempts: requests of no account
+	Failed        int64 // 5xx responses; may also be in Requests
 	Bytes         int64 // of the bodies of all answers, as they were sent
 }
 

@@ -72,7 +72,7 @@ func (b *Breaker) leave(cause error) {
 	b.trying, b.cause, b.failedAt = false, cause, b.clock.Read()
 }
 
-// Unknown says that nobody knows: the caller gave up, for example.
+// Unknown: the outcome is unknown, for example because the caller gave up.
 func (b *Breaker) Unknown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -181,7 +181,7 @@ func crcMultiply(a, b uint32) uint32 {
 	return product
 }
 
-// crcShift returns what the CRC-32 of a text is multiplied by when so many bytes follow.
+// crcShift returns the factor by which n more bytes multiply a text's CRC-32.
 func crcShift(bytes int) uint32 {
 	shift, power := uint32(crcOne), uint32(crcByte)
 	for ; bytes > 0; bytes >>= 1 {

@@ -1,4 +1,4 @@
-// Package clientnet tells which address the client of a request has, also behind trusted
+// Package clientnet finds the client address of a request, also behind trusted
 // proxies, and which addresses count as one client: an IPv4 address by itself, and IPv6
 // addresses by their /64, which is what one subscriber gets.
 package clientnet

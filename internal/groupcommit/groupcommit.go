@@ -35,7 +35,7 @@ type Options[Op any] struct {
 	// Commit makes a group durable. The results of single operations belong into
 	// the operations; an error is the result of all of them.
 	Commit func(group []Op) error
-	// Expired, when set, is called for each operation when its turn comes. It returns an
+	// Expired, when set, is called for each operation before it runs. It returns an
 	// error if the operation has waited too long. The operation is then answered at once
 	// with that error, and is not part of the group.
 	Expired func(op Op, now clock.Reading) error

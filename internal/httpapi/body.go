@@ -131,8 +131,8 @@ const (
 	discardTime  = time.Second
 )
 
-// discardBody reads the rest of a body that nobody wants. A client that sent Expect waits
-// for 100 Continue, and does not send its body after an answer.
+// discardBody reads the rest of a rejected body. A client that sent Expect waits for 100
+// Continue, and sends no body after a final response.
 func (e *exchange) discardBody() {
 	if e.r.ContentLength == 0 || e.bodyOver || e.r.Header["Expect"] != nil {
 		return

@@ -178,7 +178,7 @@ func (b *buffer) waiting() bool {
 	return len(b.lines) > 0
 }
 
-// flush writes what waits, after a write that is under way.
+// flush writes the buffered lines after the current write.
 func (b *buffer) flush() {
 	b.writing.Lock()
 	b.write()

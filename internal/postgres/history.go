@@ -17,7 +17,7 @@ import (
 // ErrHistory says that the database no longer continues what was read of it: it is
 // another one, a standby took over, or an older state was restored. What is in memory may
 // be of a future that is gone.
-var ErrHistory = errors.New("the database does not continue what was read of it")
+var ErrHistory = errors.New("the database history changed (failover or restore)")
 
 // history notices that the database no longer continues what was read of it. Each new
 // connection is checked before it is used: what changes the history of a database ends
@@ -43,7 +43,7 @@ const selectHistory = `SELECT system_identifier || '/' || left(pg_walfile_name(p
 func (h *history) check(ctx context.Context, conn *pgconn.PgConn) error {
 	results, err := conn.Exec(ctx, selectHistory).ReadAll()
 	if sqlState(err) == "42501" {
-		return nil // this server does not tell it to this role
+		return nil // this role may not read it
 	}
 	if err != nil || len(results) == 0 || len(results[0].Rows) == 0 {
 		return err

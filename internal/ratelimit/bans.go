@@ -20,7 +20,7 @@ type bans struct {
 	keys map[petcat.KeyID]*history // guarded by mu; only keys that were refused or banned
 }
 
-// history is what is remembered of a key.
+// history is a key's recent bans and early retries.
 type history struct {
 	minute int64 // index of the minute of first and early
 	first  int64 // when the key was first refused, nanoseconds

@@ -80,7 +80,7 @@ type shard struct {
 	_        [48]byte                      // a cache line each
 }
 
-// account is what this node knows to be used by an account.
+// account is an account's usage as this node knows it.
 type account struct {
 	minute     int64 // index
 	minuteUsed int64

@@ -21,10 +21,10 @@ import (
 
 // What a node does besides serving requests and checking its health.
 
-// beatInterval is how often a node tells the database its state, and asks which nodes run.
+// beatInterval is the interval between a node's heartbeats.
 const beatInterval = 2 * time.Second
 
-// joinNodes tells the database of this node, and goes on to do so until the node closes.
+// joinNodes registers this node in the database, and sends heartbeats until it closes.
 func (n *Node) joinNodes(ctx context.Context) error {
 	n.nodes.Store(&[]petcat.Node{{ID: n.id, Version: n.Version}})
 	n.beat(ctx)

@@ -111,7 +111,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// onClose has close call fn before all that it was told earlier.
+// onClose registers fn to run at close, before the functions registered earlier.
 func (n *Node) onClose(fn func(context.Context) error) { n.closers = append(n.closers, fn) }
 
 // repeat calls fn in the background, again and again until the node closes, each time after

@@ -45,7 +45,7 @@ type once struct {
 	replayed bool
 }
 
-// createOnce runs a create of a caller in a transaction of its own, unless an earlier request
+// createOnce runs a caller's create in its own transaction, unless an earlier request
 // with the same idempotency key was carried out.
 func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (once, error) {
 	end, err := s.begin(r.scopedKey)
