@@ -151,9 +151,7 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 		c.shed++
 		return ErrFull
 	}
-	if w.owner != 0 {
-		c.owned[w.owner]++
-	}
+	c.owned[w.owner]++
 	c.queue <- w // there is room, and nobody else adds to it
 	return nil
 }
@@ -201,7 +199,7 @@ func (c *Committer[Op]) take() (group []*waiter[Op]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range group {
-		if c.owned[w.owner]--; c.owned[w.owner] <= 0 {
+		if c.owned[w.owner]--; c.owned[w.owner] == 0 {
 			delete(c.owned, w.owner)
 		}
 	}
