@@ -111,7 +111,7 @@ func openHint(e *openerror.Error) string {
 	case e.Kind == openerror.NotEmpty:
 		return "; choose a new data directory (--data) or an empty database (--database)"
 	case e.Kind == openerror.NoData:
-		return ", or create a new deployment there with petcat serve or petcat init"
+		return ", give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init"
 	case e.Replaceable && e.Kind == openerror.Foreign:
 		return "; choose another directory with --data"
 	case e.Replaceable:

@@ -42,7 +42,7 @@ func TestErrors(t *testing.T) {
 		{openerror.Replaceablef(openerror.Foreign, nil, "it is foreign"), exitConfig, "it is foreign; choose another directory with --data"},
 		{
 			openerror.Errorf(openerror.NoData, nil, "check the address"), exitConfig,
-			"check the address, or create a new deployment there with petcat serve or petcat init",
+			"check the address, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init",
 		},
 		{
 			openerror.Errorf(openerror.OtherEnvironment, nil, "it is production"), exitConfig,

@@ -66,14 +66,11 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mayCr
 			URL: settings.Database, Environment: environment, Clock: p.clock, MustExist: !mayCreate,
 		}))
 	}
-	has, err := datadir.HasData(settings.Data)
-	if err != nil {
-		return nil, err
+	openDir := datadir.Open
+	if !mayCreate {
+		openDir = datadir.OpenExisting
 	}
-	if !has && !mayCreate {
-		return nil, config.Errorf("there is no data in %s; give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", place(settings))
-	}
-	dir, err := datadir.Open(settings.Data)
+	dir, err := openDir(settings.Data)
 	if err != nil {
 		return nil, err
 	}

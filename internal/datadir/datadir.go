@@ -47,14 +47,17 @@ func Open(path string) (*Dir, error) {
 	return d, unusable(path, err)
 }
 
-// HasData reports whether a directory holds a database. It creates nothing. It returns an
-// [openerror.Error].
-func HasData(path string) (bool, error) {
-	_, err := os.Stat(filepath.Join(path, databaseName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// OpenExisting opens a directory that holds a database. If there is none, it creates nothing,
+// and returns an [openerror.Error] of kind NoData.
+func OpenExisting(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(path, databaseName))
 	}
-	return err == nil, unusable(path, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, openerror.Errorf(openerror.NoData, nil, "there is no data in %s; check whether its disk is mounted", path)
+	}
+	return Open(path)
 }
 
 // unusable says that a directory cannot hold the data, if there is a reason.

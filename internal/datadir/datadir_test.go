@@ -79,25 +79,28 @@ func TestOneServer(t *testing.T) {
 	_ = next.Close()
 }
 
-func TestHasData(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "data")
-	if has, err := HasData(path); has || err != nil {
-		t.Errorf("HasData of nothing = %v, %v", has, err)
+func TestOpenExisting(t *testing.T) {
+	wantKind := func(path string, want openerror.Kind) {
+		_, err := OpenExisting(path)
+		if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Kind != want {
+			t.Errorf("open %s: %v, want an error of kind %s", path, err, want)
+		}
 	}
+	path := filepath.Join(t.TempDir(), "data")
+	wantKind(path, openerror.NoData)
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory was made: %v", err)
 	}
-	database, err := open(t, path).Database()
+	d := open(t, path)
+	wantKind(path, openerror.NoData)
+	database, err := d.Database()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if has, err := HasData(path); !has || err != nil {
-		t.Errorf("HasData = %v, %v; want true", has, err)
+	if _, err := OpenExisting(path); err != nil {
+		t.Error(err)
 	}
-	_, err = HasData(database)
-	if _, ok := errors.AsType[*openerror.Error](err); !ok {
-		t.Errorf("HasData of a file: %v; want an openerror.Error", err)
-	}
+	wantKind(database, openerror.Unwritable)
 }
 
 // TestFilesBelongToTheOwner: the service runs as the directory's owner, and has to open what

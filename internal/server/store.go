@@ -8,7 +8,6 @@ import (
 	"petcat"
 	"petcat/internal/backup"
 	"petcat/internal/catalog"
-	"petcat/internal/config"
 	"petcat/internal/console"
 	"petcat/internal/datadir"
 	"petcat/internal/management"
@@ -86,16 +85,11 @@ func (n *Node) openStore(ctx context.Context) error {
 // openSQLite opens the file in the data directory, of which this process is the only server:
 // each commit is handed to the list before it is acknowledged.
 func (n *Node) openSQLite(ctx context.Context) error {
+	openDir := datadir.Open
 	if !n.Settings.Init {
-		has, err := datadir.HasData(n.Settings.Data)
-		if err != nil {
-			return err
-		}
-		if !has {
-			return config.Errorf("there is no data in %s, and --init (PETCAT_INIT) is false; check --data (PETCAT_DATA) and whether its disk is mounted, or create a new deployment with petcat init", n.Settings.Data)
-		}
+		openDir = datadir.OpenExisting
 	}
-	dir, err := datadir.Open(n.Settings.Data)
+	dir, err := openDir(n.Settings.Data)
 	if err != nil {
 		return err
 	}
