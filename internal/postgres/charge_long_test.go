@@ -52,22 +52,28 @@ func decisions(t *testing.T, s *Store, account petcat.AccountID, d time.Duration
 }
 
 // TestChargeBesideASnapshot: a snapshot that is held open for three minutes, such as a
-// backup's, does not slow the decisions of one busy account.
+// backup's, does not slow the decisions of one busy account. Another database is used in turn,
+// because the machine may have other work.
 func TestChargeBesideASnapshot(t *testing.T) {
 	url := server.Database(t)
-	s := openAt(t, url, Options{Serving: true})
-	defer closeNow(t, s)
-	before := decisions(t, s, 1, 5*time.Second)
+	held, free := openAt(t, url, Options{Serving: true}), openAt(t, server.Database(t), Options{Serving: true})
+	defer closeNow(t, held)
+	defer closeNow(t, free)
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	pgtest.Execute(t, conn, "SELECT count(*) FROM spent")
+	var rates, ratios []float64
 	for begin, lasts := time.Now(), seconds(180); time.Since(begin) < lasts; {
-		decisions(t, s, 1, 5*time.Second)
+		without, beside := decisions(t, free, 1, 2*time.Second), decisions(t, held, 1, 2*time.Second)
+		rates, ratios = append(rates, beside), append(ratios, beside/without)
 	}
-	after := decisions(t, s, 1, 5*time.Second)
 	pgtest.Execute(t, conn, "ROLLBACK")
-	t.Logf("%.0f decisions a second of one account, and %.0f beside a snapshot of %s: %.2f", before, after, seconds(180), after/before)
-	if after < before/2 {
+	last := ratios[len(ratios)*2/3:]
+	slices.Sort(last)
+	slices.Sort(rates)
+	ratio := last[len(last)/2]
+	t.Logf("%.0f decisions a second of one account beside a snapshot of %s, in its last third %.2f of those without one (medians)", rates[len(rates)/2], seconds(180), ratio)
+	if ratio < 0.5 {
 		t.Error("the snapshot slows the decisions")
 	}
 }
