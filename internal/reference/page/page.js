@@ -119,6 +119,13 @@
   dark.addEventListener("change", colour);
   colour();
 
+  // Swagger UI leaves some fields without a name.
+  new MutationObserver(function () {
+    for (const [field, name] of [["#servers", "Server"], [".examples-select-element", "Example"], [".body-param textarea", "Request body"]]) {
+      reference.querySelectorAll(field + ":not([aria-label])").forEach((element) => element.setAttribute("aria-label", name));
+    }
+  }).observe(reference, { childList: true, subtree: true });
+
   SwaggerUIBundle({
     spec: spec,
     dom_id: "#reference",
