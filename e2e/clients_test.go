@@ -59,6 +59,10 @@ func workshop(t *testing.T, url string, k key) (dir string, variables []string) 
 	installed, err := filepath.Abs("../build/clients")
 	must(t, err)
 	must(t, os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")))
+	sdk, err := filepath.Abs("../client")
+	must(t, err)
+	module := "module program\n\ngo 1.23\n\nrequire petcat/client v0.0.0\n\nreplace petcat/client => " + sdk + "\n"
+	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(module), 0o600))
 	return dir, append(os.Environ(), "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key, "PYTHONPATH="+filepath.Join(installed, "python"), "PYTHONDONTWRITEBYTECODE=1")
 }
 
@@ -151,7 +155,7 @@ func TestClientsPrograms(t *testing.T) {
 }
 
 // namedProgram is a block of code in a guide that begins with the name of its file.
-var namedProgram = regexp.MustCompile("(?ms)^```(?:python|js)\n((?:#|//) (\\S+)\n.*?)^```$")
+var namedProgram = regexp.MustCompile("(?ms)^```(?:python|js|go)\n((?:#|//) (\\S+)\n.*?)^```$")
 
 // TestClientsGuides runs what the guides print in the languages of the clients.
 func TestClientsGuides(t *testing.T) {
@@ -170,7 +174,7 @@ func TestClientsGuides(t *testing.T) {
 				shown = shownCommand.FindAllStringSubmatch(x.text, -1)
 			}
 			for _, m := range shown {
-				if !strings.Contains(m[1], "python3") && !strings.Contains(m[1], "node") && !strings.Contains(m[1], "cat > categories.csv") {
+				if !strings.Contains(m[1], "python3") && !strings.Contains(m[1], "node") && !strings.Contains(m[1], "go run") && !strings.Contains(m[1], "cat > categories.csv") {
 					continue
 				}
 				cmd := exec.Command("sh", "-ec", m[1])
@@ -254,4 +258,31 @@ func TestClientsPostman(t *testing.T) {
 	if got["List all categories"] != http.StatusOK || got["Create a category"] != http.StatusCreated || len(got) != len(rules.Operations()) {
 		t.Errorf("the answers are %v", got)
 	}
+}
+
+// TestClientsSamples: what the reference page shows for each operation runs.
+func TestClientsSamples(t *testing.T) {
+	text, err := os.ReadFile("../internal/reference/page/samples.json")
+	must(t, err)
+	var samples map[string]map[string]string // by operation and language
+	must(t, json.Unmarshal(text, &samples))
+	onEachSDK(t, func(t *testing.T, s sdk) {
+		n := serve(t, directory(t))
+		k := n.newKey("reader", unlimited...)
+		for _, name := range []string{"Dogs", "Cats", "Rabbits", "Ferrets"} {
+			n.create(k.Key, name).want(t, http.StatusCreated)
+		}
+		n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
+		language, block := "Python", "%s\n"
+		if s.interpreter == "node" {
+			language, block = "TypeScript", "{ %s }\n" // samples share names
+		}
+		code := samples["start"][language]
+		for _, operation := range rules.Operations() {
+			code += fmt.Sprintf(block, samples[string(operation.ID)][language])
+		}
+		if o := finish(t, s.program(t, n.api, k, code)); o.code != exitDone {
+			t.Errorf("%s\nended with %d: %s%s", code, o.code, o.stdout, o.stderr)
+		}
+	})
 }

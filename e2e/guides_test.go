@@ -25,7 +25,7 @@ func examplesIn(markdown string) (all []example) {
 }
 
 // otherTool finds commands that need what the tests do not have to have.
-var otherTool = regexp.MustCompile(`\b(python3|node|jq)\b`)
+var otherTool = regexp.MustCompile(`\b(python3|node|jq|go run)\b`)
 
 // shownCommand is a command and what it prints. The command's further lines are indented.
 var shownCommand = regexp.MustCompile(`(?m)^\$ (.*\n(?: +[^ ].*\n)*)((?:[^$].*\n|\n)*)`)
