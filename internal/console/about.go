@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 
 	"petcat"
 )
@@ -65,14 +66,92 @@ func nodes(x *exchange) error {
 	return x.render("nodes", view{Title: "Nodes", Section: "nodes", Data: map[string]any{"Nodes": x.Nodes(), "Self": x.Node}})
 }
 
-func operators(x *exchange) error {
-	var all []petcat.Operator
-	err := x.Store.EachOperator(x.r.Context(), func(o petcat.Operator) error {
-		all = append(all, o)
+// operatorsView is who may use the console and the management API.
+type operatorsView struct {
+	Operators []petcat.Operator
+	Tokens    []petcat.OperatorToken
+}
+
+func operators(x *exchange) (err error) {
+	var v operatorsView
+	if v.Tokens, err = x.Store.Tokens(x.r.Context()); err != nil {
+		return err
+	}
+	err = x.Store.EachOperator(x.r.Context(), func(o petcat.Operator) error {
+		v.Operators = append(v.Operators, o)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return x.render("operators", view{Title: "Operators", Section: "operators", Data: all})
+	return x.render("operators", view{Title: "Operators", Section: "operators", Data: v})
+}
+
+// findOperator returns the operator whom the path names.
+func findOperator(x *exchange) (petcat.OperatorName, error) {
+	return petcat.ParseOperatorName(x.r.PathValue("operator"))
+}
+
+func createOperator(x *exchange) error {
+	name, err := petcat.ParseOperatorName(x.value("name"))
+	if err != nil {
+		return err
+	}
+	role, err := petcat.ParseRole(x.value("role"))
+	if err != nil {
+		return err
+	}
+	return x.newLink(name, func(link petcat.TokenHash) (petcat.Operator, error) {
+		return x.Store.CreateOperator(x.r.Context(), x.actor(), name, role, link)
+	})
+}
+
+func linkOperator(x *exchange, name petcat.OperatorName) error {
+	return x.newLink(name, func(link petcat.TokenHash) (petcat.Operator, error) {
+		return x.Store.LinkOperator(x.r.Context(), x.actor(), name, link)
+	})
+}
+
+// newLink gives an operator a link, and shows it once.
+func (x *exchange) newLink(name petcat.OperatorName, give func(link petcat.TokenHash) (petcat.Operator, error)) error {
+	token, err := petcat.GenerateToken(x.Random)
+	if err != nil {
+		return err
+	}
+	o, err := give(token.Hash)
+	if err != nil {
+		return err
+	}
+	return x.render("new-link", view{Title: "Link of " + string(name), Section: "operators", Data: map[string]any{"Of": o, "Link": SignInLink(x.URL, token.Secret)}})
+}
+
+func confirmRemove(x *exchange, name petcat.OperatorName) error {
+	return x.render("confirm", view{Title: "Remove " + string(name), Section: "operators", Data: confirmation{
+		What:        "Remove the operator " + string(name) + "?",
+		Consequence: "Their sessions and their link end at once. The audit log keeps what they did.",
+		Action:      "operators/" + string(name) + "/remove", Button: "Remove the operator", Back: "operators",
+	}})
+}
+
+func removeOperator(x *exchange, name petcat.OperatorName) error {
+	return x.done(x.Store.RemoveOperator(x.r.Context(), x.actor(), name), "operators", "removed")
+}
+
+// backupsView is the last scheduled backup, and how they are made.
+type backupsView struct {
+	Last     Backup
+	Settings []Setting
+}
+
+func backups(x *exchange) (err error) {
+	var v backupsView
+	if v.Last, err = x.LastBackup(x.r.Context()); err != nil {
+		return err
+	}
+	for _, s := range x.Settings {
+		if strings.HasPrefix(s.Flag, "--backup") {
+			v.Settings = append(v.Settings, s)
+		}
+	}
+	return x.render("backups", view{Title: "Backups", Section: "backups", Data: v})
 }

@@ -56,9 +56,14 @@ func (x *exchange) accounts(q petcat.AccountQuery) ([]petcat.AccountSummary, err
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]petcat.AccountID, len(page))
-	for i, a := range page {
-		ids[i] = a.ID
+	return summaries(x, page, func(a petcat.Account) petcat.AccountID { return a.ID })
+}
+
+// summaries returns the accounts of rows, in their order.
+func summaries[T any](x *exchange, rows []T, of func(T) petcat.AccountID) ([]petcat.AccountSummary, error) {
+	ids := make([]petcat.AccountID, len(rows))
+	for i, row := range rows {
+		ids[i] = of(row)
 	}
 	return x.Store.AccountSummaries(x.r.Context(), ids)
 }
@@ -70,20 +75,12 @@ func (x *exchange) largest(byRefused bool) ([]petcat.AccountSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]petcat.AccountID, len(top))
-	for i, a := range top {
-		ids[i] = a.Account
-	}
-	return x.Store.AccountSummaries(x.r.Context(), ids)
+	return summaries(x, top, func(u petcat.AccountUsage) petcat.AccountID { return u.Account })
 }
 
 // subscription reads the plan and the numbers of a form.
 func (x *exchange) subscription() (petcat.Subscription, error) {
-	perMinute, err := x.number("per_minute", "the quota per minute")
-	if err != nil {
-		return petcat.Subscription{}, err
-	}
-	perDay, err := x.number("per_day", "the quota per day")
+	perMinute, perDay, err := x.numbers()
 	if err != nil {
 		return petcat.Subscription{}, err
 	}
@@ -96,6 +93,14 @@ func (x *exchange) subscription() (petcat.Subscription, error) {
 		return s, petcat.Public(err).In(field)
 	}
 	return s, nil
+}
+
+// numbers reads the quotas of the Enterprise plan.
+func (x *exchange) numbers() (perMinute, perDay int64, err error) {
+	if perMinute, err = x.number("per_minute", "the quota per minute"); err == nil {
+		perDay, err = x.number("per_day", "the quota per day")
+	}
+	return perMinute, perDay, err
 }
 
 func createAccount(x *exchange) error {
@@ -186,10 +191,7 @@ func changePlan(x *exchange, a petcat.Account) error {
 	if err == nil {
 		_, err = x.Store.ChangeSubscription(x.r.Context(), x.actor(), a.ID, subscription)
 	}
-	if err != nil {
-		return err
-	}
-	return x.goTo("accounts/"+a.ID.String(), "plan")
+	return x.done(err, "accounts/"+a.ID.String(), "plan")
 }
 
 // confirmation is the question before a change that cannot be undone.
@@ -211,10 +213,8 @@ func closeAccount(x *exchange, a petcat.Account) error {
 	if x.value("typed") != strings.TrimSpace(a.Name) {
 		return petcat.Errorf(petcat.CodeInvalidField, "what you typed is not the account's name, so nothing was changed")
 	}
-	if _, err := x.Store.CloseAccount(x.r.Context(), x.actor(), a.ID); err != nil {
-		return err
-	}
-	return x.goTo("accounts/"+a.ID.String(), "closed")
+	_, err := x.Store.CloseAccount(x.r.Context(), x.actor(), a.ID)
+	return x.done(err, "accounts/"+a.ID.String(), "closed")
 }
 
 // id reads a number that identifies something, 0 for none.

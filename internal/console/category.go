@@ -175,10 +175,7 @@ func updateCategory(x *exchange, c categoryView) error {
 		shown := petcat.Category{ID: c.ID, Name: c.Name, Description: c.Description}
 		_, err = x.Store.UpdateCategory(x.r.Context(), petcat.UpdateCategory{ID: c.ID, By: x.actor(), Patch: patch, Expected: &shown})
 	}
-	if err != nil {
-		return err
-	}
-	return x.goTo(categoryPath(c.ID), "updated")
+	return x.done(err, categoryPath(c.ID), "updated")
 }
 
 func confirmDelete(x *exchange, c categoryView) error {
@@ -190,8 +187,6 @@ func confirmDelete(x *exchange, c categoryView) error {
 }
 
 func deleteCategory(x *exchange, c categoryView) error {
-	if err := x.Store.DeleteCategory(x.r.Context(), petcat.DeleteCategory{ID: c.ID, By: x.actor()}); err != nil {
-		return err
-	}
-	return x.goTo("categories", "deleted")
+	err := x.Store.DeleteCategory(x.r.Context(), petcat.DeleteCategory{ID: c.ID, By: x.actor()})
+	return x.done(err, "categories", "deleted")
 }

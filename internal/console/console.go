@@ -64,6 +64,15 @@ type Part struct {
 	Since         time.Time // when that began; zero: not known
 }
 
+// Backup is the last scheduled backup that was verified; the zero value before the first.
+type Backup struct {
+	TakenAt time.Time
+	Host    string // the machine that made it
+	File    string // its path there
+	Size    int64  // in bytes
+	Seconds float64
+}
+
 // Setting is a setting in force, as people may see it.
 type Setting struct{ Flag, Variable, Value, Origin string }
 
@@ -83,6 +92,9 @@ type Options struct {
 	Nodes    func() []petcat.Node
 	History  *History
 	Settings []Setting
+	// LastBackup returns the last backup of any node.
+	LastBackup func(context.Context) (Backup, error)
+	URL        string // of this console in browsers, without a slash at the end
 	// Secure says that browsers reach the console over TLS. Without TLS, the console must
 	// be on the loopback.
 	Secure bool
@@ -150,6 +162,8 @@ func (c *Console) routes() {
 		"GET settings":                      settings,
 		"GET nodes":                         nodes,
 		"GET operators":                     operators,
+		"GET operators/{operator}/remove":   mayChange(on(findOperator, confirmRemove)),
+		"GET backups":                       backups,
 		"GET ":                              notFoundPage,
 	} {
 		c.handle(pattern, signedIn(page))
@@ -166,6 +180,9 @@ func (c *Console) routes() {
 		"POST bans/{key}/lift":              liftBan,
 		"POST requests/{request}/approve":   withForm(requests, approvePlan, ""),
 		"POST requests/{request}/decline":   withForm(requests, declinePlan, ""),
+		"POST operators":                    withForm(operators, once(createOperator), "name"),
+		"POST operators/{operator}/link":    on(findOperator, linkOperator),
+		"POST operators/{operator}/remove":  on(findOperator, removeOperator),
 		"POST categories":                   withForm(categories, createCategory, "name"),
 		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory), ""),
 		"POST categories/{category}/delete": withForm(deleting, on(findCategory, deleteCategory), ""),

@@ -95,13 +95,21 @@ func (x *exchange) goTo(path, done string) error {
 	return nil
 }
 
+// done is goTo after a change, unless that failed.
+func (x *exchange) done(err error, path, done string) error {
+	if err != nil {
+		return err
+	}
+	return x.goTo(path, done)
+}
+
 // notices are what pages say about a change that was made.
 var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
 	"account": "The account was created.", "plan": "The plan was changed. It applies within a second.",
 	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
 	"enabled": "The key was enabled.", "revoked": "The key was revoked.", "lifted": "The ban was lifted.",
 	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
-	"approved": "The request was approved. The plan applies within a second.", "declined": "The request was declined.",
+	"approved": "The request was approved. The plan applies within a second.", "declined": "The request was declined.", "removed": "The operator was removed.",
 	"repeated": "This was done already, once. The secret of a key or a link is shown once.",
 	"ended":    "Your session has ended, and nothing was changed. Sign in with a new link.",
 }

@@ -112,7 +112,11 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Nodes: func() []petcat.Node {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: noon}}
 		},
-		History:  s.history,
+		History: s.history,
+		LastBackup: func(context.Context) (Backup, error) {
+			return Backup{TakenAt: noon, Host: "box", File: "/backups/petcat-1", Size: 1_500_000, Seconds: 0.5}, nil
+		},
+		URL:      "https://console.example.com",
 		Settings: []Setting{{"--bans", "PETCAT_BANS", "shadow", "flag --bans"}},
 		OwnName:  func(host string) bool { return host == "127.0.0.1" || host == "console.example.com" },
 		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, FailuresPerMinute),

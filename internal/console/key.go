@@ -110,10 +110,8 @@ func (x *exchange) confirmKey(k petcat.Key, c confirmation) error {
 // changeKey returns the handler of an action.
 func changeKey(action petcat.KeyAction, done string) func(*exchange, petcat.Key) error {
 	return func(x *exchange, k petcat.Key) error {
-		if _, err := x.Store.ChangeKey(x.r.Context(), x.actor(), k.ID, action); err != nil {
-			return err
-		}
-		return x.goTo("keys/"+k.ID.String(), done)
+		_, err := x.Store.ChangeKey(x.r.Context(), x.actor(), k.ID, action)
+		return x.done(err, "keys/"+k.ID.String(), done)
 	}
 }
 

@@ -29,11 +29,7 @@ func requests(x *exchange) error {
 		return err
 	}
 	page, v.Next = cut(page)
-	ids := make([]petcat.AccountID, len(page))
-	for i, r := range page {
-		ids[i] = r.Account
-	}
-	of, err := x.Store.AccountSummaries(x.r.Context(), ids)
+	of, err := summaries(x, page, func(r petcat.PlanRequest) petcat.AccountID { return r.Account })
 	if err != nil {
 		return err
 	}
@@ -45,11 +41,7 @@ func requests(x *exchange) error {
 
 // approvePlan puts the account on the plan that it asked for.
 func approvePlan(x *exchange) error {
-	perMinute, err := x.number("per_minute", "the quota per minute")
-	if err != nil {
-		return err
-	}
-	perDay, err := x.number("per_day", "the quota per day")
+	perMinute, perDay, err := x.numbers()
 	if err != nil {
 		return err
 	}
@@ -57,22 +49,15 @@ func approvePlan(x *exchange) error {
 	if petcat.CodeOf(err) == petcat.CodeMissingField {
 		return petcat.Public(err).In("per_minute")
 	}
-	return x.decided(err, "approved")
+	return x.done(err, "requests", "approved")
 }
 
 func declinePlan(x *exchange) error {
 	_, err := x.Store.DeclinePlanRequest(x.r.Context(), x.actor(), x.request())
-	return x.decided(err, "declined")
+	return x.done(err, "requests", "declined")
 }
 
 // request returns the request that the path names.
 func (x *exchange) request() petcat.PlanRequestID {
 	return petcat.PlanRequestID(id(x.r.PathValue("request")))
-}
-
-func (x *exchange) decided(err error, done string) error {
-	if err != nil {
-		return err
-	}
-	return x.goTo("requests", done)
 }

@@ -150,6 +150,28 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	}
 }
 
+func TestOperators(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	link := regexp.MustCompile(`https://console.example.com/console/sign-in#([a-z2-7]{32})`)
+	first := link.FindStringSubmatch(b.post("operators", "name", "cleo", "role", "viewer").want(http.StatusOK, "It is shown once").text)
+	s.wantAudited("operator ada", "operator.create", "operator cleo")
+	second := link.FindStringSubmatch(b.post("operators/cleo/link").want(http.StatusOK).text)
+	if first == nil || second == nil {
+		t.Fatalf("the links are %q and %q", first, second)
+	}
+	cleo := s.browser()
+	cleo.post("sign-in", "token", first[1]).want(http.StatusForbidden)
+	cleo.post("sign-in", "token", second[1]).wantGoesTo("")
+	b.post("operators", "name", "Cleo!", "role", "viewer").want(http.StatusBadRequest, `data-field="name">An operator's name has`)
+	b.get("operators").want(http.StatusOK, "cleo", "viewer", "There are no tokens.")
+	b.get("operators/cleo/remove").want(http.StatusOK, "Remove the operator cleo?")
+	b.post("operators/cleo/remove").wantGoesTo("operators?done=removed")
+	cleo.get("").wantGoesTo("sign-in?done=ended")
+	b.post("operators/cleo/link").want(http.StatusNotFound)
+	b.get("backups").want(http.StatusOK, "/backups/petcat-1", "14 Mar 2027, 12:00:18", "1.5 MB")
+}
+
 // TestWithoutTheStore: who was signed in within ten minutes reads what the node knows, and
 // changes nothing.
 func TestWithoutTheStore(t *testing.T) {
@@ -185,7 +207,7 @@ func changes(t *testing.T) (all []string) {
 	t.Helper()
 	source, err := os.ReadFile("console.go")
 	must(t, err)
-	path := strings.NewReplacer("{account}", "acct_1", "{key}", "key_1", "{category}", "1")
+	path := strings.NewReplacer("{account}", "acct_1", "{key}", "key_1", "{category}", "1", "{request}", "1", "{operator}", "cleo")
 	for _, pattern := range regexp.MustCompile(`"POST ([^"]+)"`).FindAllSubmatch(source, -1) {
 		if p := string(pattern[1]); !strings.HasPrefix(p, "sign-") && p != "find" {
 			all = append(all, path.Replace(string(pattern[1])))
@@ -207,7 +229,7 @@ func TestViewer(t *testing.T) {
 	before := s.lastAudit().Sequence
 	b := s.viewer()
 	for _, path := range []string{
-		"", "accounts", "accounts?sort=requests", "requests", "accounts/acct_1", "accounts/acct_1/usage", "usage", "keys/key_1", "bans", "bans?all=yes", "categories", "categories/1", "audit", "settings", "nodes", "operators",
+		"", "accounts", "accounts?sort=requests", "requests", "accounts/acct_1", "accounts/acct_1/usage", "usage", "keys/key_1", "bans", "bans?all=yes", "categories", "categories/1", "audit", "settings", "nodes", "operators", "backups",
 	} {
 		b.get(path).want(http.StatusOK).lacks("New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
 	}

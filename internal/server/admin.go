@@ -64,6 +64,11 @@ func (n *Node) serveConsole(context.Context) error {
 	operators := console.New(console.Options{
 		Store: n.store, List: n.list, Limiter: n.limiter, Environment: n.store.Environment(), Version: n.Version, Deployment: n.store.Dataset(),
 		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
+		LastBackup: func(ctx context.Context) (console.Backup, error) {
+			last, err := backup.LastMade(ctx, n.store)
+			return console.Backup(last), err
+		},
+		URL:      n.ConsoleURL(),
 		Settings: settings, Secure: strings.HasPrefix(n.ConsoleURL(), "https://"), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, console.FailuresPerMinute),
 		TrustedProxies: n.proxies,

@@ -137,7 +137,7 @@ async function main() {
   await page.getByText('The key was banned').first().waitFor(); // among the recent refusals
   await picture('dark', `accounts/${account}`);
   await picture('phone', `accounts/${account}`);
-  for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', 'accounts', `accounts/${account}/close`, 'bans?all=yes', 'requests', 'accounts?sort=requests', 'categories', 'audit', 'audit?about=nobody', 'nodes', 'settings', 'operators', 'nowhere']) {
+  for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', 'accounts', `accounts/${account}/close`, 'bans?all=yes', 'requests', 'accounts?sort=requests', 'categories', 'audit', 'audit?about=nobody', 'nodes', 'settings', 'operators', 'operators/bob/remove', 'backups', 'nowhere']) {
     await open(path);
     saw.serious.push(...await judge(page));
   }
