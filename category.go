@@ -173,7 +173,7 @@ func CheckCategoryChange(c Category, creator, by AccountID, expected *Category) 
 		return Errorf(CodeForbidden, "this category was created by another account; only that account and the operator may change or delete it")
 	}
 	if expected != nil && !c.Equal(*expected) {
-		return Errorf(CodePreconditionFailed, "the category was changed meanwhile; read it again, then decide")
+		return Errorf(CodePreconditionFailed, "the category has changed; fetch it again before you retry")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // ErrHistory says that the database no longer continues what was read of it: it is
 // another one, a standby took over, or an older state was restored. What is in memory may
 // be of a future that is gone.
-var ErrHistory = errors.New("the database history changed (failover or restore)")
+var ErrHistory = errors.New("the database does not contain all of the data read from it before")
 
 // history notices that the database no longer continues what was read of it. Each new
 // connection is checked before it is used: what changes the history of a database ends
