@@ -28,6 +28,10 @@ type importCommand struct {
 	created, updated, existing int64 // rows; the list had the existing ones
 	refused                    []importer.BadRow
 	sent                       atomic.Int64 // rows
+
+	windows []client.WindowUsage // at the time begun
+	begun   time.Time
+	planned int // rows to send
 }
 
 func (p *program) categoryImportCommand() *cobra.Command {
@@ -134,7 +138,7 @@ func (f *importCommand) run() error {
 // for a service that is being restarted.
 func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan importer.Plan, err error) {
 	var list []client.Category
-	_, _, err = api.Usage(f.ctx(), client.WithRetries(2), client.WithMaxWait(2*time.Second))
+	usage, _, err := api.Usage(f.ctx(), client.WithRetries(2), client.WithMaxWait(2*time.Second))
 	if err == nil && (f.mode.Update || !f.mode.Duplicates) {
 		list, _, err = api.Categories.List(f.ctx())
 	}
@@ -146,7 +150,19 @@ func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan impo
 		// Who exports a list, edits it and imports it would have the edited rows twice.
 		_, _ = fmt.Fprintf(f.stderr, "petcat: the ids in %s are ignored; --update changes the categories that have them\n", printable(f.file))
 	}
-	return importer.NewPlan(rows, list, f.mode), nil
+	plan = importer.NewPlan(rows, list, f.mode)
+	f.windows, f.begun, f.planned = usage.Windows, f.now(), len(plan.Rows)
+	return plan, nil
+}
+
+// forecast returns how long the rows that are left take by the quotas alone, and the day of the
+// last row if that is not the first day.
+func (f *importCommand) forecast() (wait time.Duration, day string) {
+	at, laterDay := importer.Finish(int64(f.planned), f.windows, f.begun)
+	if laterDay {
+		day = at.UTC().Format(time.DateOnly)
+	}
+	return max(at.Sub(f.now()), 0), day
 }
 
 // refuse reports rows that are not imported.
@@ -168,20 +184,30 @@ func (f *importCommand) count(row importer.Row) {
 	}
 }
 
+// progress says how far an import is and when it ends, such as: 50%, 500 of 1,000 rows sent,
+// 20/s, 25s left.
+func (f *importCommand) progress(api *client.Client, total int64) string {
+	sent, took := f.sent.Load(), f.now().Sub(f.begun)
+	rate := float64(sent) / max(took.Seconds(), 0.001)
+	text := fmt.Sprintf("%d%%, %s of %s rows sent, %.0f/s", 100*sent/max(total, 1), humanize.Comma(sent), humanize.Comma(total), rate)
+	wait, day := f.forecast()
+	left := max(wait, time.Duration(float64(total-sent)/max(rate, 1)*float64(time.Second)))
+	if day != "" {
+		text += ", finished on " + day
+	} else {
+		text += ", " + left.Round(time.Second).String() + " left"
+	}
+	if l := api.Limits(); l.Limit > 0 && l.Remaining == 0 {
+		text += ", waiting until " + timestamp(l.Reset)
+	}
+	return text
+}
+
 // carryOut sends rows, and shows the progress. Those that the service refuses are reported in
 // the end.
 func (f *importCommand) carryOut(api *client.Client, rows []importer.Row) (err error) {
 	var refused []importer.BadRow
-	begun := f.clock.Read()
-	f.showing(!f.asJSON && !f.quiet, func() string {
-		sent, total := f.sent.Load(), int64(len(rows))
-		text := fmt.Sprintf("%d%%, %s of %s rows sent", 100*sent/max(total, 1), humanize.Comma(sent), humanize.Comma(total))
-		if l := api.Limits(); l.Limit > 0 && l.Remaining == 0 {
-			return text + ", waiting until " + timestamp(l.Reset)
-		}
-		left := f.clock.Read().Since(begun).Seconds() * float64(total-sent) / float64(max(sent, 1))
-		return text + fmt.Sprintf(", %.0f s left", left)
-	}, func() {
+	f.showing(!f.asJSON && !f.quiet, func() string { return f.progress(api, int64(len(rows))) }, func() {
 		im := importer.Import{
 			Send:    func(ctx context.Context, row importer.Row, key string) error { return send(ctx, api, row, key) },
 			Sent:    f.count,
@@ -222,6 +248,12 @@ func (f *importCommand) report(complete bool) error {
 	if f.mode.Update {
 		result += fmt.Sprintf(", %s updated", humanize.Comma(f.updated))
 	}
+	takes := ""
+	if wait, day := f.forecast(); f.dryRun && day != "" {
+		takes = fmt.Sprintf(" By the quotas, the last row is sent on %s.", day)
+	} else if f.dryRun && wait > 0 {
+		takes = fmt.Sprintf(" By the quotas, that takes %s.", wait.Round(time.Second))
+	}
 	return f.print(record{
 		{"file", f.file},
 		{"complete", complete},
@@ -230,7 +262,7 @@ func (f *importCommand) report(complete bool) error {
 		{"updated", f.updated},
 		{"existing", f.existing},
 		{"refused", refused},
-	}, "%s: %s, %s existed already, %s refused.", f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(refused))))
+	}, "%s: %s, %s existed already, %s refused.%s", f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), takes)
 }
 
 // verdict returns the error of the command. err is the error of its import.
@@ -242,6 +274,9 @@ func (f *importCommand) verdict(err error) error {
 	later, _ := errors.AsType[*failure](err)
 	switch {
 	case later != nil && later.code == exitTryLater:
+		if _, day := f.forecast(); day != "" {
+			again += fmt.Sprintf(", finished on %s if it is run every day", day)
+		}
 		return &failure{code: later.code, text: later.text + "; " + again, cause: err}
 	case errors.Is(err, context.Canceled):
 		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s sent; %s", counted(f.created+f.updated, "row was", "rows were"), again)}

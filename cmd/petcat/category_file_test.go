@@ -102,7 +102,7 @@ func TestImport(t *testing.T) {
 
 	s.list, s.quota = s.list[:10], 21
 	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
-		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+"\n", file)
+		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`, finished on \d{4}-\d\d-\d\d if it is run every day`+"\n", file)
 
 	s.quota = 1000
 	refused := "petcat: 1 row of " + file + " refused; correct the file and run the command again\n"
@@ -112,6 +112,8 @@ func TestImport(t *testing.T) {
 	s.wantImport(t.Context(), t, exitData, ".*: 0 rows would be created, 90 existed already, 1 refused", bad+refused, file, "--dry-run")
 	s.quota = 20
 	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, 0 existed already, 0 refused\.`, "", "-", "--format", "csv", "--dry-run")
+	s.quota = 0
+	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, .* By the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`, "", "-", "--format", "csv", "--dry-run", "--allow-duplicates")
 	s.quota = 1000
 	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
 	s.wantImport(t.Context(), t, exitDone, `(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"refused": \[\]`, "", "-", "--format", "csv", "--allow-duplicates", "--json")

@@ -160,3 +160,22 @@ func aboutTheRow(e *client.Error, update bool) bool {
 		return false
 	}
 }
+
+// Finish returns when n more requests can be done within the windows of an account: after
+// now, by the quotas alone. laterDay says that the quota of today does not admit them.
+func Finish(n int64, windows []client.WindowUsage, now time.Time) (at time.Time, laterDay bool) {
+	length := map[string]time.Duration{"minute": time.Minute, "day": 24 * time.Hour}
+	at = now
+	for _, w := range windows {
+		if n <= w.Remaining || w.Limit == 0 || !w.Reset.After(now) {
+			continue
+		}
+		// The first window after this one begins at w.Reset.
+		full := (n - w.Remaining - 1) / w.Limit
+		if end := w.Reset.Add(time.Duration(full) * length[w.Window]); end.After(at) {
+			at = end
+		}
+		laterDay = laterDay || w.Window == "day"
+	}
+	return at, laterDay
+}

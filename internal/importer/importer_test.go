@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -166,5 +167,24 @@ func TestUpdate(t *testing.T) {
 	}
 	if plan := importer.NewPlan(rows, list, importer.Mode{}); len(plan.Rows) != 4 || len(plan.Bad) != 0 || plan.Existing != 3 {
 		t.Errorf("without ids, the plan is %+v", plan)
+	}
+}
+
+func TestFinish(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 30, 0, time.UTC)
+	minute := client.WindowUsage{Window: "minute", Limit: 60, Remaining: 20, Reset: client.Timestamp{Time: now.Add(30 * time.Second)}}
+	day := client.WindowUsage{Window: "day", Limit: 1000, Remaining: 500, Reset: client.Timestamp{Time: now.Add(12*time.Hour - 30*time.Second)}}
+	for n, want := range map[int64]string{
+		0: "0s today", 20: "0s today", 21: "30s today", 80: "30s today", 81: "1m30s today", 500: "7m30s today",
+		501: "11h59m30s later", 1500: "11h59m30s later", 1501: "35h59m30s later",
+	} {
+		at, later := importer.Finish(n, []client.WindowUsage{minute, day}, now)
+		got := at.Sub(now).String() + map[bool]string{false: " today", true: " later"}[later]
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d rows (-want +got):\n%s", n, diff)
+		}
+	}
+	if at, later := importer.Finish(1e6, []client.WindowUsage{{Window: "day", Limit: 5, Reset: client.Timestamp{Time: now}}}, now); !at.Equal(now) || later {
+		t.Error("a window that has ended counts")
 	}
 }

@@ -218,7 +218,9 @@ func TestTheService(t *testing.T) {
 	if got := s.want(s.call("GET", "/accounts/acme/usage?by=hour&from=2027-03-14", ""), 200, ""); got.object["total"].(map[string]any)["requests"] != 7.0 {
 		t.Error(got.object)
 	}
-	s.want(s.call("GET", "/accounts/acme/usage?by=week", ""), 400, "invalid_field")
+	for _, wrong := range []string{"by=week", "from=tomorrow", "from=2027-03-14&to=2027-03-14", "by=hour&from=2027-01-01"} {
+		s.want(s.call("GET", "/accounts/acme/usage?"+wrong, ""), 400, "invalid_field")
+	}
 	if got := s.want(s.call("GET", "/accounts/acme/refusals", ""), 200, ""); len(got.list) != 1 || got.list[0]["count"] != 3.0 {
 		t.Error(got.list)
 	}

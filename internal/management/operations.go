@@ -165,6 +165,9 @@ func getUsage(c *call, a petcat.Account) (any, error) {
 	if q.From, q.To, err = c.span(q.Step.Floor(c.now().Add(-ago))); err != nil {
 		return nil, err
 	}
+	if kept := q.Step.KeptSince(c.now()); q.From.Before(kept) {
+		return nil, petcat.Errorf(petcat.CodeInvalidField, "from must not be before %s: earlier %ss are not kept", kept.Format(time.RFC3339), q.Step)
+	}
 	h, err := c.Store.Usage(c.r.Context(), q)
 	if err != nil {
 		return nil, err
