@@ -167,8 +167,8 @@ async function main() {
   await open('accounts');
   saw.after = new URL(page.url()).pathname;
   await browser.close(); // completes netLog
-  // Where there is nothing, that is what the console says; 503 is the answer above.
-  saw.messages = messages.filter((text) => !/404 \(Not Found\)|\b503\b/.test(text));
+  // Where there is nothing, and for an unknown account, that is what the console says; 503 is the answer above.
+  saw.messages = messages.filter((text) => !/40[04] \((Not Found|Bad Request)\)|\b503\b/.test(text));
   process.stdout.write(JSON.stringify(saw));
 }
 

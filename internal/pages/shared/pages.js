@@ -48,7 +48,7 @@ const series = {
   requests: [['good', 1], ['refused', 2], ['faulty', 3], ['our errors', 4]],
   usage: [['admitted', 1], ['refused', 2], ['failed', 4]],
   median: [['median', 1]],
-  p99: [['99 %', 2]],
+  p99: [['99 %', 1]],
   reasons: [['rate_limit_exceeded', 1], ['daily_quota_exceeded', 2], ['key_banned', 4], ['too_many_failed_attempts', 3], ['invalid_api_key', 5], ['missing_api_key', 8], ['expired_api_key', 7], ['revoked_api_key', 6], ['disabled_api_key', 9]],
 };
 
@@ -220,6 +220,7 @@ takeToken();
 leaveForm();
 showAges();
 showWrong();
-document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+const current = document.querySelector('.side nav [aria-current]'); // on a phone, the navigation is wider than the window
+if (current) current.closest('nav').scrollLeft = current.offsetLeft - 40;
 for (const chooser of document.querySelectorAll('[data-plan]')) showNumbers(chooser);
 startCharts();
