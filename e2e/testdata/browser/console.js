@@ -53,7 +53,7 @@ async function main() {
 
   await page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Accounts' }).click();
   await page.getByText('New account').click();
-  saw.focus = await page.evaluate(() => document.activeElement.name);
+  saw.focus = await (await page.waitForFunction(() => document.activeElement.name)).jsonValue(); // it follows the opening
   await page.getByLabel('Name', { exact: true }).fill('Whiskers & Co');
   await page.getByLabel('Plan').selectOption('enterprise');
   await page.getByLabel('Requests a minute').fill('600');
