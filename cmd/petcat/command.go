@@ -137,12 +137,12 @@ func completeFiles(cmd *cobra.Command) {
 }
 
 // yesFlag adds --yes to a command that cannot be undone.
-func yesFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().BoolP("yes", "y", false, "do not ask; required without a terminal")
+func yesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolP("yes", "y", false, "do not ask; required without a terminal")
 }
 
-func quietFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("quiet", false, "print only errors")
+func quietFlag(cmd *cobra.Command) {
+	cmd.Flags().Bool("quiet", false, "print only errors")
 }
 
 // text returns the value of a flag, given whether the user set it, and is whether it is true.

@@ -158,7 +158,7 @@ later, 78 bad configuration, 130 interrupted.`,
 // revision is set for releases, which are built without asking git.
 var (
 	version  string
-	revision string
+	revision string //nolint:gochecknoglobals // the linker sets it
 )
 
 // buildInfo says from what this binary was built.

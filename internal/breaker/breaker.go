@@ -72,7 +72,7 @@ func (b *Breaker) leave(cause error) {
 	b.trying, b.cause, b.failedAt = false, cause, b.clock.Read()
 }
 
-// Unknown: the outcome is unknown, for example because the caller gave up.
+// Unknown says that the outcome is unknown, for example because the caller gave up.
 func (b *Breaker) Unknown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

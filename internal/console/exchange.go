@@ -148,7 +148,7 @@ func once(change handle) handle {
 			if err != nil {
 				return err
 			}
-			request := x.r.URL.Path + " " + x.r.PostForm.Encode()
+			request := x.r.URL.Path + " " + x.r.Form.Encode()
 			x.r = x.r.WithContext(petcat.WithOnce(x.r.Context(), petcat.Once{By: x.actor(), Key: key, Request: request}))
 		}
 		err := change(x)

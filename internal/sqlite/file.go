@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,8 +59,8 @@ func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) 
 	if had >= len(migrations) {
 		return nil
 	}
-	script := strings.Join(migrations[had:], "") + fmt.Sprintf("PRAGMA user_version = %d", len(migrations))
-	if _, err := tx.ExecContext(ctx, script); err != nil {
+	scripts := append(slices.Clone(migrations[had:]), fmt.Sprintf("PRAGMA user_version = %d", len(migrations)))
+	if _, err := tx.ExecContext(ctx, strings.Join(scripts, "")); err != nil {
 		return fmt.Errorf("change the schema: %w", err)
 	}
 	return tx.Commit()
