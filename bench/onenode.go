@@ -149,7 +149,7 @@ func (b *bench) starts(ctx context.Context) error {
 func (b *bench) binary(context.Context) error {
 	info, err := os.Stat(b.program("petcat"))
 	if err == nil {
-		b.report.value("binary", "MB", float64(info.Size())/1e6, atMost(30))
+		b.report.value("binary", "MB", float64(info.Size())/1e6, atMost(39))
 	}
 	return err
 }
