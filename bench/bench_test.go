@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 	const want = `| what   | measured | yardstick    | ratio | figure        | met |
 | ---    | ---      | ---          | ---   | ---           | --- |
 | list   | 1,900/s  | bare 2,000/s | 0.9   | at least 0.95 | no  |
-| binary | 25.0 MB  |              |       | at most 30 MB | yes |
+| binary | 25.0 MB  |              |       | at most 39 MB | yes |
 `
 	if got := markdown(r.table()); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
