@@ -33,10 +33,17 @@ type Dir struct {
 	database string // the database file, where it really is
 }
 
+// maxPath is the longest path of a data directory, in bytes: SQLite opens no file whose path has
+// 512, and does not say why.
+const maxPath = 480
+
 // Open creates the directory if it is missing and checks that files can be created in it. It
 // returns an [openerror.Error].
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
+	if len(path) > maxPath {
+		return nil, openerror.Errorf(openerror.Unwritable, nil, "the path of the data directory has %d bytes, and SQLite can open no longer one than %d; choose a shorter one with --data (PETCAT_DATA)", len(path), maxPath)
+	}
 	if err == nil {
 		err = osfile.PrepareDirectory(path)
 	}

@@ -46,6 +46,15 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
+// TestLongPath: SQLite opens no file with a long path, and does not say why.
+func TestLongPath(t *testing.T) {
+	part := strings.Repeat("x", 100)
+	_, err := Open(filepath.Join(t.TempDir(), part, part, part, part, part))
+	if err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
+		t.Errorf("open = %v, want the remedy", err)
+	}
+}
+
 // TestOneServer: what identifies the data is the file, whatever leads to it.
 func TestOneServer(t *testing.T) {
 	d := open(t, t.TempDir())
