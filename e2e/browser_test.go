@@ -247,6 +247,9 @@ func TestBrowserConsole(t *testing.T) {
 		t.Errorf("the console says (-want +got)\n%s", diff)
 	}
 	wantLocal(t, filepath.Join(dir, "net.json"), s.admin)
+	if net, err := os.ReadFile(filepath.Join(dir, "net.json")); err != nil || bytes.Contains(net, []byte(saw.Key)) {
+		t.Errorf("the browser sent the key in an address, or its log is missing: %v", err)
+	}
 	keepPictures(t, dir, "console-light.png", "console-dark.png", "console-phone.png")
 	if token := link[strings.Index(link, "#")+1:]; strings.Contains(s.log.String(), token) || strings.Contains(s.log.String(), saw.Key) {
 		t.Error("the log has a secret")

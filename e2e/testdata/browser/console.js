@@ -123,8 +123,8 @@ async function main() {
   await old.waitFor({ state: 'hidden' });
 
   const search = page.getByRole('searchbox', { name: 'Search accounts, keys and requests' });
-  await search.fill(saw.key); // leads to the key, and is in no URL
-  await search.press('Enter');
+  await link_('Categories').first().click();
+  await page.locator('main input[type=search]').fill(saw.key); // leads to the key, and is in no URL
   await page.waitForURL(/keys\/key_1$/);
   await search.fill('nob');
   await search.press('Enter');

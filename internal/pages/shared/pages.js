@@ -199,6 +199,16 @@ document.addEventListener('keydown', (event) => {
     open.querySelector('summary').focus();
   }
 });
+// A key must not be in an address: typed into a search that would put it there, it is looked for
+// by the search that posts.
+document.addEventListener('input', (event) => {
+  const posted = document.querySelector('form[method=post][role=search] input'), { target } = event;
+  if (!posted || target.form?.method !== 'get' || !/pck_(live|test)_/.test(target.value)) return;
+  event.stopImmediatePropagation();
+  posted.value = target.value;
+  target.value = '';
+  posted.form.requestSubmit();
+}, true);
 // Somebody who clicks twice sends a form once.
 document.addEventListener('submit', (event) => {
   if (event.target.dataset.sent) event.preventDefault();
