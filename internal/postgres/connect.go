@@ -24,9 +24,9 @@ const defaultConnectTimeout = 10 * time.Second
 // patience is how long things may take. Its zero value is none: see newPatience.
 type patience struct {
 	connect time.Duration // after opening, unless the URL says otherwise
-	// read bounds a read of a few rows, with the wait for a connection, and the wait for
-	// the next row of a long one.
-	read time.Duration
+	// read bounds a read of a few rows, with the wait for a connection. row bounds the wait
+	// for the next row of a read that no request waits for: at a start, or in a command.
+	read, row time.Duration
 	// write bounds a write, from its first byte to its commit.
 	write time.Duration
 	// lock and statement are the server's own bounds of a statement that writes, and idle of
@@ -40,7 +40,7 @@ type patience struct {
 // have to connect first.
 func newPatience(serving bool, connect time.Duration) patience {
 	p := patience{
-		connect: 2 * time.Second, read: 1500 * time.Millisecond, write: 3 * time.Second,
+		connect: 2 * time.Second, read: 1500 * time.Millisecond, row: 30 * time.Second, write: 3 * time.Second,
 		lock: 2 * time.Second, statement: 2500 * time.Millisecond, idle: 2 * time.Second,
 	}
 	if !serving {

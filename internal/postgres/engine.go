@@ -47,7 +47,7 @@ func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) erro
 func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	patience := e.s.patience.read
+	patience := e.s.patience.row
 	timer := time.AfterFunc(patience, func() { cancel(errNoAnswer) })
 	defer timer.Stop()
 	return translate(try(watched, e.s.reads, e.s.readers, func(ctx context.Context, c *pgx.Conn) (answered bool, err error) {

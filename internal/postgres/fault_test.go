@@ -19,7 +19,7 @@ import (
 // tries again.
 func hasty() patience {
 	p := patient()
-	p.connect, p.read, p.write = time.Second, 200*time.Millisecond, 300*time.Millisecond
+	p.connect, p.read, p.row, p.write = time.Second, 200*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond
 	return p
 }
 

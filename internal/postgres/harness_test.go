@@ -86,7 +86,7 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 // patient waits for a busy machine: only what hangs takes so long.
 func patient() patience {
 	const long = 30 * time.Second
-	return patience{connect: long, read: long, write: long, lock: long, statement: long, idle: long}
+	return patience{connect: long, read: long, row: long, write: long, lock: long, statement: long, idle: long}
 }
 
 func closeNow(t testing.TB, s *Store) {

@@ -79,6 +79,9 @@ func CheckAudit(c Conn, check *petcat.AuditCheck) error {
 // EachAuditEntry implements [petcat.AuditStore].
 func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
 	query, args := auditQuery(q)
+	if q.Newest > 0 {
+		return few(ctx, s, "read the audit log", auditInto, fn, query, args...)
+	}
 	return each(ctx, s, "read the audit log", auditInto, fn, query, args...)
 }
 

@@ -211,7 +211,7 @@ func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn f
 	const query = `SELECT ` + categoryColumns + ` FROM categories WHERE revision > ? ORDER BY revision LIMIT ?`
 	for last := after; ; {
 		rows := 0
-		err := each(ctx, s, "read changed categories", categoryInto, func(c petcat.RevisedCategory) error {
+		err := few(ctx, s, "read changed categories", categoryInto, func(c petcat.RevisedCategory) error {
 			if err := fn(c); err != nil {
 				return err
 			}

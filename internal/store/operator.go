@@ -56,7 +56,7 @@ func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error
 		FROM operators ORDER BY name`
 	into := func(o *petcat.Operator) []any { return append(operatorInto(o), &o.Sessions) }
 	now := Now(s.clock)
-	return each(ctx, s, "read operators", into, fn, query, now.Add(-petcat.SessionLife).UnixMilli(), now.Add(-petcat.SessionIdle).UnixMilli())
+	return few(ctx, s, "read operators", into, fn, query, now.Add(-petcat.SessionLife).UnixMilli(), now.Add(-petcat.SessionIdle).UnixMilli())
 }
 
 // RemoveOperator implements [petcat.OperatorStore].

@@ -119,7 +119,7 @@ func list[T any](ctx context.Context, s *Store, doing string, into columns[T], q
 	return read(ctx, s, doing, func(c Conn) ([]T, error) { return all(c, into, query, args...) })
 }
 
-// each calls fn for every row of a query, and stops at its first error, which it returns as
+// each calls fn for every row of a query, which may take long before the first one, and stops at its first error, which it returns as
 // it is: it is not one of the database.
 func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
 	var stopped error
@@ -137,6 +137,20 @@ func each[T any](ctx context.Context, s *Store, doing string, into columns[T], f
 		return stopped
 	}
 	return err
+}
+
+// few is each for a few rows, which are read within the time of a request.
+func few[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
+	rows, err := list(ctx, s, doing, into, query, args...)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := fn(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Exec commits one statement without holding the counter's row, and returns how many rows it
