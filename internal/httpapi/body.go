@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -93,7 +94,6 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 			size := min(2*cap(body), maxBody+1)
 			more := int64(size - cap(body))
 			if !s.bodies.TryAcquire(more) {
-				e.expected = true
 				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large bodies are arriving at the moment; retry later")
 			}
 			e.bodyTaken += more
@@ -239,11 +239,8 @@ func whole[T ~int64](m *members, field string, value jsontext.Value) *T {
 
 func decodeNewCategory(body []byte) (petcat.NewCategory, error) {
 	m := readMembers(body)
-	name, description := m.text("name", m.Name), m.text("description", m.Description)
-	if m.err != nil {
-		return petcat.NewCategory{}, m.err
-	}
-	return petcat.ParseNewCategory(name, description)
+	n, err := petcat.ParseNewCategory(m.text("name", m.Name), m.text("description", m.Description))
+	return n, cmp.Or(m.err, err)
 }
 
 // decodeCategoryPatch reads a merge patch, in which null removes a member.
@@ -253,27 +250,18 @@ func decodeCategoryPatch(body []byte) (petcat.CategoryPatch, error) {
 	if removeDescription {
 		m.Description = nil
 	}
-	name, description := m.text("name", m.Name), m.text("description", m.Description)
-	if m.err != nil {
-		return petcat.CategoryPatch{}, m.err
-	}
-	return petcat.ParseCategoryPatch(name, description, removeDescription)
+	p, err := petcat.ParseCategoryPatch(m.text("name", m.Name), m.text("description", m.Description), removeDescription)
+	return p, cmp.Or(m.err, err)
 }
 
 func decodeNewPet(body []byte) (petcat.NewPet, error) {
 	m := readMembers(body)
-	name, category := m.text("name", m.Name), whole[petcat.CategoryID](m, "category_id", m.Category)
-	if m.err != nil {
-		return petcat.NewPet{}, m.err
-	}
-	return petcat.ParseNewPet(name, category)
+	n, err := petcat.ParseNewPet(m.text("name", m.Name), whole[petcat.CategoryID](m, "category_id", m.Category))
+	return n, cmp.Or(m.err, err)
 }
 
 func decodeNewOrder(body []byte) (petcat.NewOrder, error) {
 	m := readMembers(body)
-	pet, quantity := whole[petcat.PetID](m, "pet_id", m.Pet), whole[int64](m, "quantity", m.Quantity)
-	if m.err != nil {
-		return petcat.NewOrder{}, m.err
-	}
-	return petcat.ParseNewOrder(pet, quantity)
+	n, err := petcat.ParseNewOrder(whole[petcat.PetID](m, "pet_id", m.Pet), whole[int64](m, "quantity", m.Quantity))
+	return n, cmp.Or(m.err, err)
 }

@@ -75,32 +75,22 @@ func (e *exchange) noSuchCategory() error {
 
 // createCategory answers POST /categories.
 func (s *Server) createCategory(e *exchange, body []byte) error {
-	key, err := idempotencyKey(e.r.Header)
-	if err != nil {
-		return err
-	}
-	category, err := decodeNewCategory(body)
-	if err != nil {
-		return err
-	}
-	refused, err := s.checkConditions(e)
-	if err != nil {
-		return err
-	}
-	created, err := s.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
-		Account: e.caller.Account, New: category, IdempotencyKey: key, Refused: refused,
+	return create(e, body, decodeNewCategory, func(n petcat.NewCategory, key petcat.IdempotencyKey) ([]byte, bool, error) {
+		refused, err := s.checkConditions(e)
+		if err != nil {
+			return nil, false, err
+		}
+		created, err := s.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
+			Account: e.caller.Account, New: n, IdempotencyKey: key, Refused: refused,
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		answer, err := catalog.AppendCategory(nil, created.Category)
+		e.set("Location", basePath+"/categories/"+strconv.FormatInt(int64(created.Category.ID), 10))
+		e.set("ETag", catalog.CategoryETag(answer))
+		return answer, created.Replayed, err
 	})
-	if err != nil {
-		return err
-	}
-	answer, err := catalog.AppendCategory(nil, created.Category)
-	if err != nil {
-		return err
-	}
-	e.set("Location", basePath+"/categories/"+strconv.FormatInt(int64(created.Category.ID), 10))
-	e.set("ETag", catalog.CategoryETag(answer))
-	e.sendCreated(created.Replayed, answer)
-	return nil
 }
 
 // checkConditions evaluates If-Match and If-None-Match of a request that would change the
@@ -202,6 +192,30 @@ func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
 
 func preconditionFailed() *petcat.Error {
 	return petcat.Errorf(petcat.CodePreconditionFailed, "the current ETag does not meet If-Match or If-None-Match; read the resource again, then decide")
+}
+
+// create answers a POST that creates something. save stores it, and returns its JSON and whether
+// an earlier request with the same idempotency key created it.
+func create[N any](
+	e *exchange, body []byte, decode func([]byte) (N, error), save func(N, petcat.IdempotencyKey) (answer []byte, replayed bool, err error),
+) error {
+	key, err := idempotencyKey(e.r.Header)
+	if err != nil {
+		return err
+	}
+	parsed, err := decode(body)
+	if err != nil {
+		return err
+	}
+	answer, replayed, err := save(parsed, key)
+	if err != nil {
+		return err
+	}
+	if replayed {
+		e.set("Idempotent-Replayed", "true")
+	}
+	e.sendJSON(http.StatusCreated, answer)
+	return nil
 }
 
 // idempotencyKey returns the request's idempotency key, "" for none.

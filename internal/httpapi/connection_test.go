@@ -42,9 +42,7 @@ const goodKey = "good"
 // edge is a service that knows one key, without limits, and needs no goroutine: nothing but
 // connections takes part in the tests of this file.
 type edge struct {
-	petcat.CategoryStore
-	petcat.PetStore
-	petcat.OrderStore
+	httpapi.Store
 
 	catalog *catalog.Catalog
 }
@@ -69,7 +67,7 @@ func (e edge) dial(t *testing.T) net.Conn {
 	t.Helper()
 	now := clock.NewManual(noon)
 	handler := httpapi.New(httpapi.Options{
-		Catalog: e.catalog, Store: e, Pets: e, Orders: e, Keyring: e, Limiter: e,
+		Catalog: e.catalog, Store: e, Keyring: e, Limiter: e,
 		Failures: ratelimit.NewBucket[clientnet.Net](now, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60),
 		Clock: now, Logger: slog.New(slog.DiscardHandler),
 		Observe: func(*httpapi.Record) {}, Admitted: func(petcat.AccountID, int64) {},

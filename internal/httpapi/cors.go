@@ -1,12 +1,8 @@
 package httpapi
 
 import (
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
-
-	"petcat"
 )
 
 // Web pages of other origins use the API by the rules of the Fetch standard (CORS). A
@@ -17,6 +13,7 @@ const (
 	// every origin may read.
 	corsExposed = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
 		"X-Request-Id, X-Error-Field, X-Ignored-Parameters, Location, ETag, Link, Age, Date, Allow, Accept-Patch, Accept-Encoding, WWW-Authenticate, Idempotent-Replayed, Deprecation, Sunset, X-Stability"
+	corsMethods = "DELETE, GET, HEAD, PATCH, POST"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
 	corsMaxAge  = "7200" // seconds; Chromium keeps no answer longer
 )
@@ -32,11 +29,6 @@ func (s *Server) crossOrigin(next handler) handler {
 		return next
 	}
 	all := slices.Contains(s.CORSOrigins, anyOrigin)
-	used := map[string]bool{http.MethodHead: true}
-	for _, o := range petcat.Operations() {
-		used[o.Method] = true
-	}
-	methods := strings.Join(slices.Sorted(maps.Keys(used)), ", ")
 	return func(e *exchange) error {
 		h, origin := e.Header(), e.r.Header["Origin"]
 		switch {
@@ -50,7 +42,7 @@ func (s *Server) crossOrigin(next handler) handler {
 			return next(e)
 		}
 		if e.Method == http.MethodOptions && len(origin) == 1 && len(e.r.Header["Access-Control-Request-Method"]) > 0 {
-			e.preflight(methods)
+			e.preflight()
 			return nil
 		}
 		e.set("Access-Control-Expose-Headers", corsExposed)
@@ -60,9 +52,9 @@ func (s *Server) crossOrigin(next handler) handler {
 
 // preflight answers a preflight. A preflight has no key, so the answer is the same for every
 // path.
-func (e *exchange) preflight(methods string) {
+func (e *exchange) preflight() {
 	e.setOtherLimits()
-	e.set("Access-Control-Allow-Methods", methods)
+	e.set("Access-Control-Allow-Methods", corsMethods)
 	e.set("Access-Control-Allow-Headers", corsHeaders)
 	e.set("Access-Control-Max-Age", corsMaxAge)
 	e.Header()["Cache-Control"] = noStore

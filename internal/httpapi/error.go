@@ -88,7 +88,7 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.Code = public.Code
 	}
 	status := StatusOf(public.Code)
-	if status >= http.StatusInternalServerError && !gone && !e.expected {
+	if status >= http.StatusInternalServerError && !gone {
 		s.logFailure(e, err)
 	}
 	if e.answered {

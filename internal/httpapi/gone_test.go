@@ -14,7 +14,7 @@ import (
 )
 
 // goneCreator is a store whose writes take longer than the client waits.
-type goneCreator struct{ petcat.CategoryStore }
+type goneCreator struct{ httpapi.Store }
 
 func (goneCreator) CreateCategory(ctx context.Context, _ petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the write took too long").WithCause(context.Cause(ctx))
@@ -62,13 +62,13 @@ func TestIdempotencyKeyInProgress(t *testing.T) {
 	wantHeader(t, a, "Retry-After", "1")
 }
 
-type busyCreator struct{ petcat.CategoryStore }
+type busyCreator struct{ httpapi.Store }
 
 func (busyCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request is still running")
 }
 
-type awayCreator struct{ petcat.CategoryStore }
+type awayCreator struct{ httpapi.Store }
 
 func (awayCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored").WithCause(errors.New("disk on fire"))

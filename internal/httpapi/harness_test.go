@@ -82,7 +82,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	must(t, err)
 	s.store.OnAccessChange(s.keyring.Poll)
 	o := httpapi.Options{
-		Catalog: s.catalog, Store: s.store, Pets: s.store, Orders: s.store, Keys: s.store, Keyring: s.keyring, Limiter: s.limiter,
+		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
 		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute),
 		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe, Admitted: func(petcat.AccountID, int64) {},
 	}

@@ -225,11 +225,11 @@ func appendState(dst []byte, name string, w ratelimit.WindowState, now int64) []
 
 // getUsage answers GET /usage.
 func (s *Server) getUsage(e *exchange) error {
-	key, err := s.Keys.FindKey(e.r.Context(), e.caller.Key)
+	key, err := s.Store.FindKey(e.r.Context(), e.caller.Key)
 	if err != nil {
 		return err
 	}
-	inForce, err := s.Keys.BanPage(e.r.Context(), petcat.BanQuery{Active: time.Unix(0, e.start.Wall), Account: e.caller.Account, Limit: petcat.MaxPage})
+	inForce, err := s.Store.BanPage(e.r.Context(), petcat.BanQuery{Active: time.Unix(0, e.start.Wall), Account: e.caller.Account, Limit: petcat.MaxPage})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"petcat"
 )
 
@@ -91,7 +89,7 @@ func (e *exchange) linkNext(p page, after int64) {
 // sendItems answers with a page of a list that was read from the store. If the list
 // continues after the page, items has one more item than its limit. show returns an item's id
 // and what JSON shows of it.
-func sendItems[T any](e *exchange, p page, items []T, show func(T) (id int64, shown any)) error {
+func sendItems[T any](e *exchange, p page, items []T, show func(T) (id int64, shown any)) {
 	if len(items) > p.limit {
 		items = items[:p.limit]
 		last, _ := show(items[p.limit-1])
@@ -101,12 +99,7 @@ func sendItems[T any](e *exchange, p page, items []T, show func(T) (id int64, sh
 	for i, item := range items {
 		_, all[i] = show(item)
 	}
-	body, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	e.sendJSON(http.StatusOK, body)
-	return nil
+	e.sendJSON(http.StatusOK, marshal(all))
 }
 
 // itemID returns the id that a path ends with, 0 if its last segment is not an id.

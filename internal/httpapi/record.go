@@ -1,40 +1,26 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"runtime/debug"
 	"strconv"
-	"time"
 
-	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/keyring"
+	"petcat/internal/logging"
 	"petcat/internal/ratelimit"
 )
 
-// Record describes one request and its answer.
+// Record describes one request and its response.
 type Record struct {
-	RequestID string
-	Method    string
-	Path      string // of the URL, without the query
-	API       bool   // under /v1
-	// Operation is what the request asks for, even if it was refused; "" for no operation.
-	Operation     petcat.OperationID
-	Deprecated    bool             // whether the operation is deprecated
-	Account       petcat.AccountID // 0 without a valid key
-	Key           petcat.KeyID
-	Admitted      bool // the request was charged
-	Status        int
-	Code          petcat.Code // "" unless the answer is an error
-	Bytes         int64       // how many bytes of the answer's body were written
-	At            time.Time
-	Duration      time.Duration
-	Address       netip.Addr         // of the client; see clientAddress
+	logging.Access
+
+	API           bool               // under /v1
+	Admitted      bool               // charged to the account
 	Decision      ratelimit.Decision // of the limiter, if it was called
 	RequestHeader http.Header
 }
@@ -62,7 +48,6 @@ type exchange struct {
 	bodyTaken  int64 // bytes that the body has of BodyBytes
 	bodyOver   bool  // the body was read to its end, or cannot be read
 	broken     bool  // the request failed after the status line was sent
-	expected   bool  // its error is not logged as a failure of the service
 	retryAfter int64 // the Retry-After of an error in seconds; 0 for none
 }
 
@@ -142,18 +127,13 @@ func (s *Server) record(next handler) handler {
 	}
 }
 
-// recover turns a panic into an error, except http.ErrAbortHandler.
+// recover turns a panic into an error.
 func (s *Server) recover(next handler) handler {
 	return func(e *exchange) (err error) {
 		defer func() {
-			cause := recover()
-			if cause == nil {
-				return
+			if cause := recover(); cause != nil {
+				err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 			}
-			if aborted, ok := cause.(error); ok && errors.Is(aborted, http.ErrAbortHandler) {
-				panic(cause)
-			}
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}()
 		return next(e)
 	}

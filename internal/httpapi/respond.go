@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
 )
@@ -70,13 +72,13 @@ func (e *exchange) sendJSON(status int, body []byte) {
 	e.send(status, body)
 }
 
-// sendCreated answers 201 with the created object. replayed says that an earlier request
-// created it.
-func (e *exchange) sendCreated(replayed bool, body []byte) {
-	if replayed {
-		e.set("Idempotent-Replayed", "true")
+// marshal returns v as JSON. Its strings were validated, so it cannot fail.
+func marshal(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
 	}
-	e.sendJSON(http.StatusCreated, body)
+	return body
 }
 
 // sendCurrent answers a GET with the current representation, or with 304 or 412 by the

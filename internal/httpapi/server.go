@@ -16,7 +16,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base32"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -45,7 +44,11 @@ type identifier interface {
 	Identify(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
 
-type keys interface {
+// Store is the data that the API serves, besides the list of categories.
+type Store interface {
+	petcat.CategoryStore
+	petcat.PetStore
+	petcat.OrderStore
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
 	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 }
@@ -58,10 +61,7 @@ type limiter interface {
 // Options for a [Server]. All fields are required unless their comment says otherwise.
 type Options struct {
 	Catalog  categoryList
-	Store    petcat.CategoryStore
-	Pets     petcat.PetStore
-	Orders   petcat.OrderStore
-	Keys     keys
+	Store    Store
 	Keyring  identifier
 	Limiter  limiter
 	Failures *ratelimit.Bucket[clientnet.Net]
@@ -115,14 +115,12 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) *Server {
-	var random [5]byte
-	_, _ = rand.Read(random[:]) // never fails, by its documentation
 	s := &Server{
 		Options:       o,
 		bodies:        semaphore.NewWeighted(cmp.Or(o.BodyBytes, 64<<20)),
 		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
-		instance:      base32.HexEncoding.EncodeToString(random[:]) + "-",
+		instance:      rand.Text()[:8] + "-",
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.route()

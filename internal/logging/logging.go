@@ -203,23 +203,24 @@ func (b *buffer) write() {
 	}
 }
 
-// Access is one line of the access log: one request and what became of it.
+// Access is one line of the access log: a request and its response.
 type Access struct {
 	At        time.Time
 	RequestID string
 	Method    string
-	Path      string // without the query, which may hold what should not be in a log
+	Path      string // without the query, which may contain secrets
+	// Operation is the requested operation, even if the request was rejected; "" for none.
 	Operation petcat.OperationID
-	// Deprecated says that the operation is deprecated: with its account, the line is how
-	// an operator finds out who has to change.
+	// Deprecated is true if the operation is deprecated. The line shows the operator which
+	// accounts still call it.
 	Deprecated bool
 	Status     int
-	Code       petcat.Code // "" unless the answer is an error
-	Account    petcat.AccountID
+	Code       petcat.Code      // "" unless the response is an error
+	Account    petcat.AccountID // 0 without a valid key
 	Key        petcat.KeyID
-	Address    netip.Addr
+	Address    netip.Addr // of the client
 	Duration   time.Duration
-	Bytes      int64 // of the answer's body
+	Bytes      int64 // written of the response body
 }
 
 // Access writes one line. It does not use slog's handler, which takes several times as long:

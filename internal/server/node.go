@@ -205,7 +205,7 @@ func (n *Node) serveAPI(context.Context) error {
 	public, page := n.PublicURL(), reference.Handler(n.Settings.PublicURL)
 	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute)
 	handler := httpapi.New(httpapi.Options{
-		Catalog: n.list, Store: n.store, Pets: n.store, Orders: n.store, Keys: n.store, Keyring: n.keyring, Limiter: n.limiter,
+		Catalog: n.list, Store: n.store, Keyring: n.keyring, Limiter: n.limiter,
 		Failures: failures, Account: n.customerPages(failures),
 		Peeks: ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute),
 		Clock: n.Clock, Logger: n.Log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,

@@ -6,7 +6,6 @@ import (
 
 	"petcat"
 	"petcat/internal/httpapi"
-	"petcat/internal/logging"
 	"petcat/internal/ratelimit"
 	"petcat/internal/usage"
 )
@@ -22,11 +21,7 @@ func (n *Node) observe(r *httpapi.Record) {
 	if r.Deprecated {
 		n.metrics.Deprecated(r.Operation, r.Account)
 	}
-	n.Log.Access(&logging.Access{
-		At: r.At, RequestID: r.RequestID, Method: r.Method, Path: r.Path, Operation: r.Operation, Deprecated: r.Deprecated,
-		Status: r.Status, Code: r.Code, Account: r.Account, Key: r.Key,
-		Address: r.Address, Duration: r.Duration, Bytes: r.Bytes,
-	})
+	n.Log.Access(&r.Access)
 }
 
 // countUsage counts the end of a request. That it was admitted is counted by then.
