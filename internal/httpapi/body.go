@@ -23,7 +23,7 @@ import (
 // maxBody is the largest body in bytes.
 const maxBody = 1 << 20
 
-// smallBody is the size in bytes of the buffer that each body begins with, which is enough
+// smallBody is the size in bytes of the buffer that a body begins with at most, which is enough
 // for nearly all. The buffer of a larger body grows with the bytes that have arrived, not
 // with the announced length, and within BodyBytes.
 const smallBody = 4 << 10
@@ -87,7 +87,11 @@ func (e *exchange) checkMediaType(accepted []string) error {
 
 // readBody reads the whole body.
 func (s *Server) readBody(e *exchange) ([]byte, error) {
-	body := make([]byte, 0, smallBody)
+	size := int64(smallBody)
+	if announced := e.r.ContentLength; announced >= 0 {
+		size = min(size, announced+1) // room for the read that finds the end
+	}
+	body := make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
 			// One byte more than the body can have, for the read that finds its end.

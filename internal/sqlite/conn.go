@@ -41,11 +41,46 @@ func settings(wait time.Duration) []string {
 	}
 }
 
-// statements is what runs statements: the readers, a file's connection, or a transaction.
+// statements is what runs statements: the readers, or one connection, which prepares each once.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+// prepared is a pool of one connection. It keeps its statements, as SQLite takes longer to
+// parse most of them than to run them.
+type prepared struct {
+	db   *sql.DB
+	kept map[string]*sql.Stmt
+}
+
+func newPrepared(db *sql.DB) prepared { return prepared{db, make(map[string]*sql.Stmt)} }
+
+func (p prepared) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+	if stmt := p.kept[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := p.db.PrepareContext(ctx, query)
+	if err == nil {
+		p.kept[query] = stmt // until the pool is closed
+	}
+	return stmt, err
+}
+
+func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, err := p.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(ctx, args...)
+}
+
+func (p prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := p.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
 }
 
 // conn implements [store.Conn].
@@ -63,10 +98,12 @@ func (c conn) Exec(query string, args ...any) (int64, error) {
 }
 
 func (c conn) ExecEach(query string, rows [][]any) error {
-	return c.prepared(query, rows, func(stmt *sql.Stmt, i int) error {
-		_, err := stmt.ExecContext(c.ctx, rows[i]...)
-		return err
-	})
+	for _, args := range rows {
+		if _, err := c.ExecContext(c.ctx, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c conn) Query(row func(store.Scan) error, query string, args ...any) error {
@@ -75,24 +112,9 @@ func (c conn) Query(row func(store.Scan) error, query string, args ...any) error
 }
 
 func (c conn) QueryEach(row func(i int, scan store.Scan) error, query string, args [][]any) error {
-	return c.prepared(query, args, func(stmt *sql.Stmt, i int) error {
-		rows, err := stmt.QueryContext(c.ctx, args[i]...)
-		return eachRow(func(scan store.Scan) error { return row(i, scan) }, rows, err)
-	})
-}
-
-// prepared prepares a statement, and runs it for each row of arguments.
-func (c conn) prepared(query string, args [][]any, run func(stmt *sql.Stmt, i int) error) error {
-	if len(args) == 0 {
-		return nil
-	}
-	stmt, err := c.PrepareContext(c.ctx, query)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stmt.Close() }()
-	for i := range args {
-		if err := run(stmt, i); err != nil {
+	for i, values := range args {
+		err := c.Query(func(scan store.Scan) error { return row(i, scan) }, query, values...)
+		if err != nil {
 			return err
 		}
 	}

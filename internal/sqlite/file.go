@@ -100,7 +100,7 @@ func opened(ctx context.Context, db *sql.DB, err error) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &File{conn{ctx, db}, db}, nil
+	return &File{conn{ctx, newPrepared(db)}, db}, nil
 }
 
 func identifyBackup(ctx context.Context, db *sql.DB) error {

@@ -112,6 +112,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	if s.writer.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
+	s.writer.conn = conn{s.life, newPrepared(s.writes)}
 	s.writer.tries = int(timeout / time.Millisecond)
 	if _, err := s.writes.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return err

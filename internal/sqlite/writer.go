@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +24,7 @@ type op struct {
 
 // writer is what only the committer's goroutine uses.
 type writer struct {
+	conn   conn
 	file   os.FileInfo   // what the path named when the store was opened
 	tries  int           // how often the lock is tried, once a millisecond
 	ended  clock.Reading // when the last group ended
@@ -55,12 +55,16 @@ func (s *Store) commit(group []*op) error {
 // transact runs a group in one transaction, and returns the categories that were changed. What
 // the domain refuses is an operation's own outcome.
 func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
-	tx, err := s.begin()
-	if err != nil {
+	c := s.writer.conn
+	if err := s.begin(); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }()
-	c := conn{s.life, tx}
+	committed := false
+	defer func() {
+		if !committed {
+			_, _ = c.Exec("ROLLBACK") // SQLite itself has done it after some errors
+		}
+	}()
 	var n store.Sequences
 	if err := c.Query(func(scan store.Scan) error { return scan(n.Into()...) }, store.SelectSequences); err != nil {
 		return nil, err
@@ -80,7 +84,9 @@ func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	if err := errors.Join(t.Finish(), s.checkFile()); err != nil {
 		return nil, err
 	}
-	err = WithCause(tx.Commit(), s.path)
+	_, err := c.Exec("COMMIT")
+	err = WithCause(err, s.path)
+	committed = err == nil
 	if kind := kindOf(err); err != nil && kind != openerror.NoRoom && kind != openerror.Locked { // without room, the mark that ends a group was not written
 		err = fmt.Errorf("commit: %w: %w", errUncertain, err)
 	}
@@ -125,7 +131,7 @@ const (
 )
 
 // begin begins a transaction, with the database's lock for writing.
-func (s *Store) begin() (tx *sql.Tx, err error) {
+func (s *Store) begin() error {
 	w := &s.writer
 	switch now := s.options.Clock.Read(); {
 	case now.Since(w.ended) >= pause:
@@ -134,11 +140,10 @@ func (s *Store) begin() (tx *sql.Tx, err error) {
 		time.Sleep(pause)
 		w.paused = s.options.Clock.Read()
 	}
-	err = s.whileLocked(func() error {
-		tx, err = s.writes.BeginTx(s.life, nil)
+	return s.whileLocked(func() error {
+		_, err := w.conn.Exec("BEGIN IMMEDIATE")
 		return err
 	})
-	return tx, err
 }
 
 // whileLocked runs fn until another process does not hold the lock that it needs. SQLite's own
@@ -189,6 +194,6 @@ func (s *Store) checkpoint() error {
 // logLength returns how many pages the log has, after a checkpoint of a mode. NOOP does nothing.
 func (s *Store) logLength(mode string) (pages int, err error) {
 	var busy, moved int
-	err = s.writes.QueryRowContext(s.life, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &pages, &moved)
+	err = s.writer.conn.Query(func(scan store.Scan) error { return scan(&busy, &pages, &moved) }, "PRAGMA wal_checkpoint("+mode+")")
 	return pages, err
 }
