@@ -32,6 +32,8 @@ SCHEDULES ?= 100000
 GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
+# The requests and responses that tests recorded.
+EXCHANGES := build/exchanges.jsonl
 # The SDK is a module of its own, which ./... leaves out.
 SDK       := petcat/client
 # What the program compiles for besides this machine.
@@ -112,10 +114,13 @@ gen-check: ## Fail when a generated file is not what make gen makes
 	@scripts/gen-check
 
 .PHONY: contract
-contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI document, and compare it with the one of 1.0.0
+contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI document, compare it with the one of 1.0.0, and validate the exchanges of the tests (the first run compiles the validator: minutes)
 	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/redocly/node_modules/.bin/redocly lint --config tools/redocly/redocly.yaml $(CONTRACT)
 	go tool -modfile=tools/tools.mod oasdiff breaking --fail-on=WARN --stability-level=beta --deprecation-days-stable=180 --deprecation-days-beta=30 \
 		--severity-levels=api/released/oasdiff-levels.txt api/released/1.0.0.yaml $(CONTRACT)
+	@mkdir -p build && rm -f $(EXCHANGES)
+	PETCAT_EXCHANGES=$(abspath $(EXCHANGES)) go test -count=1 ./internal/httpapi
+	go -C tools/exchanges run . $(abspath $(CONTRACT) $(EXCHANGES))
 
 %/node_modules: %/package-lock.json
 	npm --prefix $(@D) ci

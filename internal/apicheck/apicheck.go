@@ -154,6 +154,9 @@ func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) e
 	if encoding := res.Header.Get("Content-Encoding"); encoding != "" {
 		return nil // the tests of encodings read the body themselves
 	}
+	if err := record(r, res, body); err != nil {
+		return err
+	}
 	return c.document.answer(o, place{"paths", path, strings.ToLower(method)}, res, body)
 }
 
