@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"petcat"
 )
@@ -21,14 +20,17 @@ func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, name petcat.
 
 // CreateAccount does what [Store.CreateAccount] does as a part of the transaction.
 func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
-	const insert = `INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	if err := t.wantFreeName(name); err != nil {
 		return petcat.Account{}, err
 	}
 	t.sequences.Account++
 	a := petcat.Account{ID: t.sequences.Account, Name: string(name), Plan: sub.Plan(), Quota: sub.Quota(), CreatedAt: t.now}
-	e := entry{by, "account.create", a.ID.String(), detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
-	return a, t.write(e, insert, int64(a.ID), a.Name, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, a.CreatedAt.UnixMilli(), t.reviseAccess())
+	return t.putAccount(a, by, "account.create", detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay})
+}
+
+// putAccount writes a new or changed account, and returns it.
+func (t *Tx) putAccount(a petcat.Account, by petcat.Actor, action string, d detail) (petcat.Account, error) {
+	return a, t.put(entry{by, action, a.ID.String(), d}, "accounts", "id", accountColumns+", revision", append(accountInto(&a), t.reviseAccess()))
 }
 
 // wantFreeName returns an error if an open account has a name.
@@ -85,12 +87,10 @@ const lastCharacter = "\U0010FFFF"
 // AccountPage implements [petcat.AccountStore].
 func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
 	var c conditions
-	prefix, after := asciiLower(q.Prefix), asciiLower(q.After.Name)
 	// No row value (name, id) > (?, ?): SQLite cannot use an index on an expression for it.
 	c.when(q.Plan != "", `plan = ?`, string(q.Plan))
-	c.when(prefix != "" || after != "", `lower(name) >= ?`, max(prefix, after))
-	c.when(prefix != "", `lower(name) < ?`, prefix+lastCharacter)
-	c.when(q.After.ID != 0, `(lower(name) > ? OR id > ?)`, after, int64(q.After.ID))
+	c.when(q.After.ID != 0, `lower(name) >= lower(?) AND (lower(name) > lower(?) OR id > ?)`, q.After.Name, q.After.Name, int64(q.After.ID))
+	c.when(q.Prefix != "", `lower(name) >= lower(?) AND lower(name) < lower(?)`, q.Prefix, q.Prefix+lastCharacter)
 	query, args := c.page(`SELECT `+accountColumns+` FROM accounts`, `lower(name), id`, q.Limit)
 	return list(ctx, s, "read a page of accounts", accountInto, query, args...)
 }
@@ -121,20 +121,8 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 	})
 }
 
-// asciiLower returns what lower() returns in both databases: only the letters from A to Z
-// change.
-func asciiLower(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'A' && c <= 'Z' {
-			return c + ('a' - 'A')
-		}
-		return c
-	}, name)
-}
-
 // RenameAccount implements [petcat.AccountStore].
 func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID, name petcat.AccountName) (petcat.Account, error) {
-	const update = `UPDATE accounts SET name = ?, revision = ? WHERE id = ?`
 	return change(ctx, s, Work{Doing: "rename account"}, func(t *Tx) (petcat.Account, error) {
 		a, err := t.openAccount(id)
 		if err != nil || a.Name == string(name) {
@@ -143,9 +131,9 @@ func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.Ac
 		if err := t.wantFreeName(name); err != nil {
 			return petcat.Account{}, err
 		}
-		e := entry{by, "account.rename", id.String(), detail{"from": a.Name, "to": name}}
+		d := detail{"from": a.Name, "to": name}
 		a.Name = string(name)
-		return a, t.write(e, update, a.Name, t.reviseAccess(), int64(id))
+		return t.putAccount(a, by, "account.rename", d)
 	})
 }
 
@@ -155,20 +143,17 @@ func (s *Store) ChangeSubscription(ctx context.Context, by petcat.Actor, id petc
 }
 
 func (t *Tx) subscribe(by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
-	const update = `UPDATE accounts SET plan = ?, per_minute = ?, per_day = ?, revision = ? WHERE id = ?`
 	a, err := t.openAccount(id)
 	if err != nil || a.Plan == sub.Plan() && a.Quota == sub.Quota() {
 		return a, err
 	}
 	was := a.Plan
 	a.Plan, a.Quota = sub.Plan(), sub.Quota()
-	e := entry{by, "account.set_plan", id.String(), detail{"from": was, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}}
-	return a, t.write(e, update, string(a.Plan), a.Quota.PerMinute, a.Quota.PerDay, t.reviseAccess(), int64(id))
+	return t.putAccount(a, by, "account.set_plan", detail{"from": was, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay})
 }
 
 // CloseAccount implements [petcat.AccountStore].
 func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID) (petcat.Account, error) {
-	const update = `UPDATE accounts SET closed_at = ?, revision = ? WHERE id = ?`
 	const decline = `UPDATE plan_requests SET state = 'declined', decided_at = ?, decided_by = ? WHERE account_id = ? AND state = 'pending'`
 	return change(ctx, s, Work{Doing: "close account"}, func(t *Tx) (petcat.Account, error) {
 		a, err := accountByID(t, id)
@@ -183,7 +168,6 @@ func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.Acc
 			return a, err
 		}
 		a.ClosedAt = t.now
-		e := entry{by, "account.close", id.String(), detail{"revoked_keys": revoked}}
-		return a, t.write(e, update, a.ClosedAt.UnixMilli(), t.reviseAccess(), int64(id))
+		return t.putAccount(a, by, "account.close", detail{"revoked_keys": revoked})
 	})
 }

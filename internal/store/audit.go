@@ -28,9 +28,21 @@ func (t *Tx) write(e entry, query string, args ...any) error {
 	return t.record(e.by, e.action, e.detail, e.subject)
 }
 
+// put writes a row of a table, in the place of the row with its key if there is one, and
+// appends the entry about it.
+func (t *Tx) put(e entry, table, key, columns string, row []any) error {
+	if err := execRows(t, 1, insertInto(table, columns), onConflict(key, columns, replaced), [][]any{row}); err != nil {
+		return err
+	}
+	return t.record(e.by, e.action, e.detail, e.subject)
+}
+
 // record appends an entry for each subject to the transaction of the change it describes.
+// Changes by callers of the API, which have no actor, are not recorded.
 func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string) error {
-	const insert = `INSERT INTO audit (sequence, at, actor, action, subject, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	if by == "" {
+		return nil
+	}
 	head, err := t.auditHead()
 	if err != nil {
 		return err
@@ -45,10 +57,10 @@ func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string
 	rows := make([][]any, len(subjects))
 	for i, subject := range subjects {
 		e := head.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
-		rows[i] = []any{e.Sequence, e.At.UnixMilli(), string(e.Actor), e.Action, e.Subject, e.Detail, e.Hash[:]}
+		rows[i] = auditInto(&e)
 	}
 	t.audit = &head
-	return t.ExecEach(insert, rows)
+	return execRows(t, rowsInStatement, insertInto("audit", auditColumns), ``, rows)
 }
 
 // auditHead returns the end of the log. It is read once in each transaction that needs it:
@@ -60,6 +72,8 @@ func (t *Tx) auditHead() (petcat.AuditHead, error) {
 	}
 	return one(t, func(h *petcat.AuditHead) []any { return []any{&h.Sequence, (*hash)(&h.Hash)} }, nil, query)
 }
+
+const auditColumns = `sequence, at, actor, action, subject, detail, hash`
 
 func auditInto(e *petcat.AuditEntry) []any {
 	return []any{&e.Sequence, (*moment)(&e.At), (*string)(&e.Actor), &e.Action, &e.Subject, &e.Detail, (*hash)(&e.Hash)}
@@ -87,7 +101,7 @@ func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func
 
 // auditQuery returns the statement that reads what q chooses, and its arguments.
 func auditQuery(q petcat.AuditQuery) (query string, args []any) {
-	const columns = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit`
+	const entries = `SELECT ` + auditColumns + ` FROM audit`
 	const ofAccount = `(subject = ? OR subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ?))`
 	var c conditions
 	c.when(q.Account != 0, ofAccount, q.Account.String(), int64(q.Account))
@@ -96,8 +110,8 @@ func auditQuery(q petcat.AuditQuery) (query string, args []any) {
 	c.when(!q.Since.IsZero(), `at >= ?`, q.Since.UnixMilli())
 	c.when(q.Before > 0, `sequence < ?`, q.Before)
 	if q.Newest > 0 {
-		query, args = c.page(columns, `sequence DESC`, q.Newest)
+		query, args = c.page(entries, `sequence DESC`, q.Newest)
 		return `SELECT * FROM (` + query + `) AS newest ORDER BY sequence`, args
 	}
-	return c.page(columns, `sequence`, 0)
+	return c.page(entries, `sequence`, 0)
 }

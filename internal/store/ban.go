@@ -32,13 +32,7 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 }
 
 func (t *Tx) putBan(b petcat.Ban, by petcat.Actor, action string, d detail) error {
-	const put = `INSERT INTO bans (key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by, revision)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (key_id) DO UPDATE SET account_id = excluded.account_id, level = excluded.level, started_at = excluded.started_at,
-			ends_at = excluded.ends_at, early_retries = excluded.early_retries, shadow = excluded.shadow,
-			lifted_at = excluded.lifted_at, lifted_by = excluded.lifted_by, revision = excluded.revision`
-	return t.write(entry{by, action, b.Key.String(), d}, put, int64(b.Key), int64(b.Account), b.Level, b.StartedAt.UnixMilli(), b.EndsAt.UnixMilli(),
-		b.EarlyRetries, b.Shadow, millis(b.LiftedAt), string(b.LiftedBy), t.reviseAccess())
+	return t.put(entry{by, action, b.Key.String(), d}, "bans", "key_id", banColumns+", revision", append(banInto(&b), t.reviseAccess()))
 }
 
 // lastBan returns the last ban of a key, the zero value if it has none.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"petcat"
 )
@@ -80,14 +81,12 @@ func (t *Tx) CreateAll(group []*Create) error {
 			created[i], running[requests[i].scopedKey] = int64(category.ID), c.IdempotencyKey != ""
 		}
 	}
-	if err := execRows(t, insert, ``, rows); err != nil {
+	if err := execRows(t, rowsInStatement, insert, ``, rows); err != nil {
 		return err
 	}
 	for i, id := range created {
-		if c := group[i]; c.By != "" {
-			if err := t.record(c.By, "category.create", detail{"name": c.New.Name()}, categorySubject(petcat.CategoryID(id))); err != nil {
-				return err
-			}
+		if err := t.record(group[i].By, "category.create", detail{"name": group[i].New.Name()}, categorySubject(petcat.CategoryID(id))); err != nil {
+			return err
 		}
 	}
 	return t.remember(requests, created)
@@ -95,7 +94,6 @@ func (t *Tx) CreateAll(group []*Create) error {
 
 // UpdateCategory implements [petcat.CategoryStore].
 func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error) {
-	const update = `UPDATE categories SET name = ?, description = ?, revision = ? WHERE id = ?`
 	after, err := change(ctx, s, Work{"update category", u.Account}, func(t *Tx) (petcat.Category, error) {
 		before, err := t.categoryToChange(u.ID, u.Account, u.Expected)
 		if err != nil {
@@ -105,13 +103,7 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 		if after.Equal(before) {
 			return before, nil // without a new revision, so that the ETags of lists stay valid
 		}
-		after.Revision = t.revise()
-		err = t.exec(update, after.Name, after.Description, int64(after.Revision), int64(after.ID))
-		t.changed = append(t.changed, after)
-		if err == nil && u.By != "" {
-			err = t.record(u.By, "category.update", detail{"from": before.Name, "name": after.Name}, categorySubject(u.ID))
-		}
-		return after.Category, err
+		return after.Category, t.replaceCategory(after, u.By, "category.update", detail{"from": before.Name, "name": after.Name})
 	})
 	return after, callerError(err, readLater)
 }
@@ -123,7 +115,6 @@ const readLater = "read the category later, then decide"
 // description, so that other nodes learn of the deletion as of any other change.
 func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
 	const used = `SELECT id FROM pets WHERE category_id = ? LIMIT 1`
-	const remove = `UPDATE categories SET name = '', description = NULL, revision = ?, deleted_at = ? WHERE id = ?`
 	err := s.change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
 		before, err := t.categoryToChange(d.ID, d.Account, d.Expected)
 		if err != nil {
@@ -134,14 +125,22 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 		} else if pet != 0 {
 			return petcat.CategoryInUse()
 		}
-		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Revision: t.revise(), Deleted: true}
-		t.changed = append(t.changed, gone)
-		if err := t.exec(remove, int64(gone.Revision), t.now.UnixMilli(), int64(gone.ID)); err != nil || d.By == "" {
-			return err
-		}
-		return t.record(d.By, "category.delete", detail{"name": before.Name}, categorySubject(d.ID))
+		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Deleted: true}
+		return t.replaceCategory(gone, d.By, "category.delete", detail{"name": before.Name})
 	})
 	return callerError(err, readLater)
+}
+
+// replaceCategory writes a changed or deleted category, with the next revision.
+func (t *Tx) replaceCategory(c petcat.RevisedCategory, by petcat.Actor, action string, d detail) error {
+	const update = `UPDATE categories SET name = ?, description = ?, deleted_at = ?, revision = ? WHERE id = ?`
+	var deletedAt time.Time
+	if c.Deleted {
+		deletedAt = t.now
+	}
+	c.Revision = t.revise()
+	t.changed = append(t.changed, c)
+	return t.write(entry{by, action, categorySubject(c.ID), d}, update, c.Name, c.Description, millis(deletedAt), int64(c.Revision), int64(c.ID))
 }
 
 // categoryToChange returns a category if an account may change it; account 0 stands for an

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 type Scan func(into ...any) error
 
 // Conn runs statements on a database, in a transaction or each by itself. Placeholders are
-// question marks. Arguments are int64, string, *string, bool, int, []byte or nil.
+// question marks. Arguments are int64, string, bool, int, []byte, nil, or the pointers that a
+// [Scan] takes: a row is written from where it is read into.
 type Conn interface {
 	// Exec runs a statement that returns no rows, and returns how many rows it changed.
 	Exec(query string, args ...any) (changed int64, err error)
@@ -103,20 +105,42 @@ func one[T any](c Conn, into columns[T], missing error, query string, args ...an
 // database is faster.
 const rowsInStatement = 64
 
-// execRows writes rows in their order, by statements that begin and end as given. Their sizes
-// are powers of two, so that there are few to prepare.
-func execRows(c Conn, begin, end string, rows [][]any) error {
-	for size := rowsInStatement; len(rows) > 0; size /= 2 {
+// execRows writes rows in their order, by statements that begin and end as given, of at most
+// size rows each. Their sizes are powers of two, so that there are few to prepare.
+func execRows(c Conn, size int, begin, end string, rows [][]any) error {
+	for ; len(rows) > 0; size /= 2 {
+		var statements [][]any
 		row := ` (?` + strings.Repeat(`, ?`, len(rows[0])-1) + `)`
-		statement := begin + row + strings.Repeat(`,`+row, size-1) + end
+		text := begin + row + strings.Repeat(`,`+row, size-1) + end
 		for ; len(rows) >= size; rows = rows[size:] {
-			if err := c.ExecEach(statement, [][]any{slices.Concat(rows[:size]...)}); err != nil {
-				return err
-			}
+			statements = append(statements, slices.Concat(rows[:size]...))
+		}
+		if err := c.ExecEach(text, statements); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// insertInto returns the beginning of a statement of execRows.
+func insertInto(table, columns string) string {
+	return `INSERT INTO ` + table + ` (` + columns + `) VALUES`
+}
+
+// onConflict returns the end of a statement of execRows that updates the rows whose key exists.
+// set assigns a new value to the column that it calls $.
+func onConflict(key, columns, set string) string {
+	var all []string
+	for column := range strings.SplitSeq(columns, ", ") {
+		if !slices.Contains(strings.Split(key, ", "), column) {
+			all = append(all, strings.ReplaceAll(set, "$", column))
+		}
+	}
+	return ` ON CONFLICT (` + key + `) DO UPDATE SET ` + strings.Join(all, ", ")
+}
+
+// replaced sets a column to the value of the new row. See [onConflict].
+const replaced = `$ = excluded.$`
 
 // conditions are the conditions of a query, joined by AND.
 type conditions struct {
@@ -154,6 +178,9 @@ func (h *hash) Scan(value any) error {
 	return nil
 }
 
+// Value implements [driver.Valuer].
+func (h hash) Value() (driver.Value, error) { return h[:], nil }
+
 // moment is the destination of a column with Unix milliseconds. NULL is the zero time.
 type moment time.Time
 
@@ -169,3 +196,6 @@ func (m *moment) Scan(value any) error {
 	}
 	return nil
 }
+
+// Value implements [driver.Valuer].
+func (m moment) Value() (driver.Value, error) { return millis(time.Time(m)), nil }

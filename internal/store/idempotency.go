@@ -38,33 +38,26 @@ func errInProgress() error {
 	return petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
 }
 
-// once is what became of a create: the id of what it or, replayed, an earlier request with
-// its idempotency key created.
-type once struct {
-	id       int64
-	replayed bool
-}
-
-// createOnce runs a caller's create in its own transaction, unless an earlier request
-// with the same idempotency key was carried out.
-func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (once, error) {
+// createOnce runs a caller's create in its own transaction, unless an earlier request with the
+// same idempotency key was carried out. It returns that request, or an unknown one with the id
+// of what was created.
+func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (earlier, error) {
 	end, err := s.begin(r.scopedKey)
 	if err != nil {
-		return once{}, err
+		return earlier{}, err
 	}
 	defer end()
-	o, err := change(ctx, s, Work{doing, r.account}, func(t *Tx) (once, error) {
-		earlier, err := t.recall([]request{r})
-		if err != nil || earlier[0].known {
-			return once{earlier[0].id, true}, cmp.Or(err, earlier[0].conflict)
+	e, err := change(ctx, s, Work{doing, r.account}, func(t *Tx) (e earlier, err error) {
+		found, err := t.recall([]request{r})
+		if err != nil || found[0].known {
+			return found[0], cmp.Or(err, found[0].conflict)
 		}
-		id, err := create(t)
-		if err != nil {
-			return once{}, err
+		if e.id, err = create(t); err != nil {
+			return e, err
 		}
-		return once{id, false}, t.remember([]request{r}, map[int]int64{0: id})
+		return e, t.remember([]request{r}, map[int]int64{0: e.id})
 	})
-	return o, callerError(err, "retry it later with the same Idempotency-Key")
+	return e, callerError(err, "retry it later with the same Idempotency-Key")
 }
 
 // changeOnce makes a change, unless it was made before. What is remembered of it is its audit
@@ -127,15 +120,12 @@ func (t *Tx) recall(requests []request) ([]earlier, error) {
 // ids by the position of the request. It replaces keys that have expired and were not deleted
 // yet.
 func (t *Tx) remember(requests []request, created map[int]int64) error {
-	const (
-		insert  = `INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES`
-		replace = ` ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, category_id = excluded.category_id, created_at = excluded.created_at`
-	)
+	const columns = `account_id, key, fingerprint, category_id, created_at`
 	var rows [][]any
 	for i, r := range requests {
 		if id, ok := created[i]; ok && r.key != "" {
 			rows = append(rows, []any{int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli()})
 		}
 	}
-	return execRows(t, insert, replace, rows)
+	return execRows(t, rowsInStatement, insertInto("idempotency_keys", columns), onConflict("account_id, key", columns, replaced), rows)
 }

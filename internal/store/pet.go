@@ -8,26 +8,20 @@ import (
 
 // CreatePet implements [petcat.PetStore].
 func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error) {
-	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
-	o, err := s.createOnce(ctx, "create pet", r, func(t *Tx) (int64, error) { return t.insertPet(c) })
-	if err != nil {
-		return petcat.CreatedPet{}, err
-	}
-	return petcat.CreatedPet{Pet: c.New.WithID(petcat.PetID(o.id)), Replayed: o.replayed}, nil
-}
-
-// insertPet inserts a pet if its category exists. A concurrent deletion of the category
-// waits for the counter's row, and then finds the pet.
-func (t *Tx) insertPet(c petcat.CreatePet) (int64, error) {
+	// A concurrent deletion of the category waits for the counter's row, and then finds the pet.
 	const insert = `INSERT INTO pets (id, name, category_id, account_id, created_at)
 		SELECT ?, ?, id, ?, ? FROM categories WHERE id = ? AND deleted_at IS NULL`
-	t.sequences.Pet++
-	id := int64(t.sequences.Pet)
-	n, err := t.Exec(insert, id, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
-	if err == nil && n == 0 {
-		err = c.New.UnknownCategory()
-	}
-	return id, err
+	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
+	e, err := s.createOnce(ctx, "create pet", r, func(t *Tx) (int64, error) {
+		t.sequences.Pet++
+		id := int64(t.sequences.Pet)
+		inserted, err := t.Exec(insert, id, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
+		if err == nil && inserted == 0 {
+			err = c.New.UnknownCategory()
+		}
+		return id, err
+	})
+	return petcat.CreatedPet{Pet: c.New.WithID(petcat.PetID(e.id)), Replayed: e.known}, err
 }
 
 func petInto(p *petcat.Pet) []any { return []any{(*int64)(&p.ID), &p.Name, (*int64)(&p.Category)} }
@@ -49,25 +43,19 @@ func (s *Store) ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, 
 
 // CreateOrder implements [petcat.OrderStore].
 func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error) {
-	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
-	o, err := s.createOnce(ctx, "create order", r, func(t *Tx) (int64, error) { return t.insertOrder(c) })
-	if err != nil {
-		return petcat.CreatedOrder{}, err
-	}
-	return petcat.CreatedOrder{Order: c.New.WithID(petcat.OrderID(o.id)), Replayed: o.replayed}, nil
-}
-
-// insertOrder inserts an order if its pet exists.
-func (t *Tx) insertOrder(c petcat.CreateOrder) (int64, error) {
 	const insert = `INSERT INTO orders (id, account_id, pet_id, quantity, created_at)
 		SELECT ?, ?, id, ?, ? FROM pets WHERE id = ?`
-	t.sequences.Order++
-	id := int64(t.sequences.Order)
-	n, err := t.Exec(insert, id, int64(c.Account), c.New.Quantity(), t.now.UnixMilli(), int64(c.New.Pet()))
-	if err == nil && n == 0 {
-		err = c.New.UnknownPet()
-	}
-	return id, err
+	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
+	e, err := s.createOnce(ctx, "create order", r, func(t *Tx) (int64, error) {
+		t.sequences.Order++
+		id := int64(t.sequences.Order)
+		inserted, err := t.Exec(insert, id, int64(c.Account), c.New.Quantity(), t.now.UnixMilli(), int64(c.New.Pet()))
+		if err == nil && inserted == 0 {
+			err = c.New.UnknownPet()
+		}
+		return id, err
+	})
+	return petcat.CreatedOrder{Order: c.New.WithID(petcat.OrderID(e.id)), Replayed: e.known}, err
 }
 
 func orderInto(o *petcat.Order) []any { return []any{(*int64)(&o.ID), (*int64)(&o.Pet), &o.Quantity} }

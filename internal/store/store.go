@@ -76,42 +76,33 @@ func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
 
 // change runs fn in a transaction that holds the counter's row, and returns its result after
 // the commit.
-func change[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (v T, err error) {
-	return result(func(v *T) error {
-		return s.change(ctx, w, func(t *Tx) (err error) {
-			*v, err = fn(t)
-			return err
-		})
-	})
+func change[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
+	return result(func(fn func(*Tx) error) error { return s.change(ctx, w, fn) }, fn)
 }
 
 // write runs fn in a transaction that does not hold the counter's row, and returns its result
 // after the commit.
 func write[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
-	return result(func(v *T) error {
-		return s.db.Write(ctx, doing, func(c Conn) (err error) {
-			*v, err = fn(c)
-			return err
-		})
-	})
-}
-
-// result returns what a transaction sets. After an error it may still run, and set it.
-func result[T any](transact func(*T) error) (T, error) {
-	var v, none T
-	if err := transact(&v); err != nil {
-		return none, err
-	}
-	return v, nil
+	return result(func(fn func(Conn) error) error { return s.db.Write(ctx, doing, fn) }, fn)
 }
 
 // read runs fn, which reads a few rows, and returns its result.
-func read[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (v T, err error) {
-	err = s.db.Read(ctx, doing, func(c Conn) (err error) {
+func read[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
+	return result(func(fn func(Conn) error) error { return s.db.Read(ctx, doing, fn) }, fn)
+}
+
+// result returns the result of fn, which run runs. If run fails, fn may still be running, so
+// its result is not read.
+func result[C, T any](run func(func(C) error) error, fn func(C) (T, error)) (T, error) {
+	var v, none T
+	err := run(func(c C) (err error) {
 		v, err = fn(c)
 		return err
 	})
-	return v, err
+	if err != nil {
+		return none, err
+	}
+	return v, nil
 }
 
 // list reads some rows.

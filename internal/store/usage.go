@@ -11,16 +11,12 @@ import (
 	"petcat"
 )
 
-const (
-	usageColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
-	addCounts    = ` DO UPDATE SET requests = u.requests + excluded.requests, minute_refused = u.minute_refused + excluded.minute_refused,
-		day_refused = u.day_refused + excluded.day_refused, ban_refused = u.ban_refused + excluded.ban_refused,
-		key_refused = u.key_refused + excluded.key_refused, failed = u.failed + excluded.failed, bytes = u.bytes + excluded.bytes`
-)
+const usageColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
 
-// usageRow returns a row of a table of counts: what identifies it, and the counts.
-func usageRow(c petcat.UsageCounts, id ...any) []any {
-	return append(id, c.Requests, c.MinuteRefused, c.DayRefused, c.BanRefused, c.KeyRefused, c.Failed, c.Bytes)
+// addUsage adds counts to rows of a table of them, or inserts the rows. Each begins with the
+// columns of its key. A statement has at most size rows.
+func addUsage(c Conn, size int, table, key string, rows [][]any) error {
+	return execRows(c, size, insertInto(table+` AS u`, key+", "+usageColumns), onConflict(key, usageColumns, `$ = u.$ + excluded.$`), rows)
 }
 
 // counted are the counts of an account in an hour or a day, which is its first hour.
@@ -43,9 +39,7 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	const (
 		number = `INSERT INTO usage_nodes AS n (node, number, seen_at, ended) VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE
 			SET number = excluded.number, seen_at = excluded.seen_at, ended = excluded.ended, killed_at = NULL WHERE n.number < excluded.number`
-		count = `INSERT INTO usage AS u (account_id, hour, ` + usageColumns + `) VALUES`
-		use   = `INSERT INTO key_uses AS u (key_id, used_at) VALUES`
-		later = ` ON CONFLICT (key_id) DO UPDATE SET used_at = CASE WHEN u.used_at > excluded.used_at THEN u.used_at ELSE excluded.used_at END`
+		later = `$ = CASE WHEN u.$ > excluded.$ THEN u.$ ELSE excluded.$ END`
 	)
 	return s.db.Write(ctx, "add to the usage history", func(c Conn) error {
 		added, err := c.Exec(number, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
@@ -54,15 +48,15 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 		}
 		var counts, uses [][]any
 		for _, u := range b.Counts {
-			counts = append(counts, usageRow(u.UsageCounts, int64(u.Account), u.Hour))
+			counts = append(counts, append([]any{int64(u.Account), u.Hour}, countsInto(&u.UsageCounts)...))
 		}
 		for _, k := range b.Keys {
 			uses = append(uses, []any{int64(k.Key), k.At.Unix()})
 		}
-		if err := execRows(c, count, ` ON CONFLICT (account_id, hour)`+addCounts, counts); err != nil {
+		if err := addUsage(c, rowsInStatement, "usage", "account_id, hour", counts); err != nil {
 			return err
 		}
-		if err := execRows(c, use, later, uses); err != nil {
+		if err := execRows(c, rowsInStatement, insertInto("key_uses AS u", "key_id, used_at"), onConflict("key_id", "used_at", later), uses); err != nil {
 			return err
 		}
 		return addRefusals(c, b.Refusals)
@@ -176,25 +170,22 @@ func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
 func (s *Store) foldHours(ctx context.Context) (int, error) {
 	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
 		RETURNING hour, account_id, ` + usageColumns
-	const add = `INSERT INTO usage_days AS u (day, account_id, ` + usageColumns + `) VALUES`
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
 	return write(ctx, s, "fold old hours of the usage history", func(c Conn) (int, error) {
 		hours, err := all(c, countedInto, take, before, s.dialect.CleanRows)
 		if err != nil {
 			return 0, err
 		}
-		type day struct{ day, account int64 }
-		days := make(map[day]petcat.UsageCounts)
-		for _, h := range hours {
-			d := day{h.hour / hoursPerDay, h.account}
-			h.Add(days[d])
-			days[d] = h.UsageCounts
+		for i := range hours {
+			hours[i].hour /= hoursPerDay
 		}
-		var rows [][]any
-		for _, d := range slices.SortedFunc(maps.Keys(days), func(a, b day) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.account, b.account)) }) {
-			rows = append(rows, usageRow(days[d], d.day, d.account))
+		// In one order, so that two nodes cannot wait for each other in a circle.
+		slices.SortFunc(hours, func(a, b counted) int { return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.account, b.account)) })
+		rows := make([][]any, len(hours))
+		for i := range hours {
+			rows[i] = countedInto(&hours[i])
 		}
-		return len(hours), execRows(c, add, ` ON CONFLICT (day, account_id)`+addCounts, rows)
+		return len(hours), addUsage(c, 1, "usage_days", "day, account_id", rows) // a statement cannot add to a row twice
 	})
 }
 
@@ -218,23 +209,19 @@ func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petc
 // refusalRetention is how long refusals are kept after the last one of their group.
 const refusalRetention = 30 * 24 * time.Hour
 
-const refusalColumns = `account_id, key_id, operation, code, count, first_at, last_at, request_id, status, minute_used, minute_limit, day_used, day_limit, until_at`
+const (
+	refusalKey     = `account_id, key_id, operation, code`
+	lastRefusal    = `last_at, request_id, status, minute_used, minute_limit, day_used, day_limit, until_at`
+	refusalColumns = refusalKey + `, count, first_at, ` + lastRefusal
+)
 
 func addRefusals(c Conn, refusals []petcat.Refusal) error {
-	const (
-		add   = `INSERT INTO recent_refusals AS r (` + refusalColumns + `) VALUES`
-		again = ` ON CONFLICT (account_id, key_id, operation, code) DO UPDATE SET count = r.count + excluded.count, last_at = excluded.last_at,
-			request_id = excluded.request_id, status = excluded.status, minute_used = excluded.minute_used, minute_limit = excluded.minute_limit,
-			day_used = excluded.day_used, day_limit = excluded.day_limit, until_at = excluded.until_at`
-	)
 	var rows [][]any
 	for _, r := range refusals {
-		rows = append(rows, []any{
-			int64(r.Account), int64(r.Key), string(r.Operation), string(r.Code), r.Count, r.First.UnixMilli(), r.Last.UnixMilli(), r.RequestID, int64(r.Status),
-			r.Minute.Used, r.Minute.Limit, r.Day.Used, r.Day.Limit, millis(r.Until),
-		})
+		rows = append(rows, refusalInto(&r))
 	}
-	return execRows(c, add, again, rows)
+	return execRows(c, rowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
+		onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rows)
 }
 
 func refusalInto(r *petcat.Refusal) []any {
