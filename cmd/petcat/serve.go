@@ -163,12 +163,12 @@ func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, ope
 	if err = errors.Join(err, otherErr); err != nil {
 		return "", "", err
 	}
-	if _, err = n.Accounts().LinkCustomer(c.ctx(), actor(), account, forCustomer.Hash); err != nil {
+	if _, err = n.Store().LinkCustomer(c.ctx(), actor(), account, forCustomer.Hash); err != nil {
 		return "", "", err
 	}
-	_, err = n.Accounts().LinkOperator(c.ctx(), actor(), devAccount, forOperator.Hash)
+	_, err = n.Store().LinkOperator(c.ctx(), actor(), devAccount, forOperator.Hash)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
-		_, err = n.Accounts().CreateOperator(c.ctx(), actor(), devAccount, petcat.RoleAdmin, forOperator.Hash)
+		_, err = n.Store().CreateOperator(c.ctx(), actor(), devAccount, petcat.RoleAdmin, forOperator.Hash)
 	}
 	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }
@@ -183,20 +183,20 @@ func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret
 	}
 	key = petcat.NewSecret(strings.TrimSpace(string(text)))
 	if id, err := n.Identify(c.ctx(), key); err == nil {
-		account, err = n.Accounts().FindAccount(c.ctx(), id.String())
+		account, err = n.Store().FindAccount(c.ctx(), id.String())
 		return account, key, err
 	}
-	account, err = n.Accounts().FindAccount(c.ctx(), devAccount)
+	account, err = n.Store().FindAccount(c.ctx(), devAccount)
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
 		var free petcat.Subscription
 		if free, err = petcat.ParseSubscription(string(petcat.Free), 0, 0); err == nil {
-			account, err = n.Accounts().CreateAccount(c.ctx(), actor(), devAccount, free)
+			account, err = n.Store().CreateAccount(c.ctx(), actor(), devAccount, free)
 		}
 	}
 	if err != nil {
 		return account, key, err
 	}
-	_, key, err = c.createKey(n.Accounts(), account.ID, petcat.KeyTerms{Label: "made by petcat dev"})
+	_, key, err = c.createKey(n.Store(), account.ID, petcat.KeyTerms{Label: "made by petcat dev"})
 	if err != nil {
 		return account, key, err
 	}

@@ -314,7 +314,7 @@ The variables of libpq (` + "`PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE`" + ` 
 ` + "`petcat category`" + ` reads the service's URL from ` + "`--url` or `PETCAT_URL` (`" + DefaultServiceURL + "`)" + `, and the key from ` + "`PETCAT_API_KEY` or the file that `PETCAT_API_KEY_FILE`" + ` names.
 
 Traces and metrics are sent by OTLP (http/protobuf) if ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` or its sisters for one signal are set; the other variables of OpenTelemetry's SDK hold, and ` + "`OTEL_TRACES_EXPORTER=none`" + ` and ` + "`OTEL_METRICS_EXPORTER=none`" + ` leave one out.
-Supervisors are told by ` + "`NOTIFY_SOCKET` and `WATCHDOG_USEC`" + ` (systemd sets them) when a node is ready, stops, and does not hang.
+A node notifies the supervisor that sets ` + "`NOTIFY_SOCKET`" + ` (systemd does) when it is ready and when it stops.
 `)
 	if *update {
 		must(t, os.WriteFile(name, []byte(text.String()), 0o644))

@@ -157,15 +157,13 @@ func (m *Metrics) Commit(writes int, took time.Duration) {
 // Charge notes how long the database took to count a group of requests.
 func (m *Metrics) Charge(_ int, took time.Duration) { m.charges.Observe(took.Seconds()) }
 
-// Read adds values that are read when the metrics are asked for, by their names: one that
-// ends with _total is a counter, any other a gauge.
-func (m *Metrics) Read(values map[string]func() float64) {
-	for name, read := range values {
-		if strings.HasSuffix(name, "_total") {
-			m.make.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help(name)}, read)
-		} else {
-			m.make.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help(name)}, read)
-		}
+// Read adds a metric whose value is read at each scrape: a counter if its name ends with
+// _total, else a gauge.
+func (m *Metrics) Read(name string, read func() float64) {
+	if strings.HasSuffix(name, "_total") {
+		m.make.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help(name)}, read)
+	} else {
+		m.make.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help(name)}, read)
 	}
 }
 

@@ -63,7 +63,8 @@ func TestCounts(t *testing.T) {
 	for i := range petcat.AccountID(250) {
 		m.Deprecated(petcat.OpListCategories, i%125+1)
 	}
-	m.Read(map[string]func() float64{"petcat_categories": func() float64 { return 7 }, "petcat_store_shed_total": func() float64 { return 8 }})
+	m.Read("petcat_categories", func() float64 { return 7 })
+	m.Read("petcat_store_shed_total", func() float64 { return 8 })
 	got := series(t, m)
 	named := 0
 	for name := range got {

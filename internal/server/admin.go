@@ -22,6 +22,7 @@ import (
 	"petcat/internal/httpapi"
 	"petcat/internal/management"
 	"petcat/internal/pages"
+	"petcat/internal/portal"
 	"petcat/internal/ratelimit"
 	"petcat/internal/reference"
 )
@@ -44,10 +45,10 @@ func (n *Node) serveAdmin(context.Context) error {
 		}
 		return nil
 	})
-	n.metrics.Read(map[string]func() float64{"petcat_ready": func() float64 {
+	n.metrics.Read("petcat_ready", func() float64 {
 		_, ready := n.readiness()
 		return gauge(ready)
-	}})
+	})
 	return nil
 }
 
@@ -55,7 +56,8 @@ func (n *Node) serveAdmin(context.Context) error {
 func (n *Node) serveConsole(context.Context) error {
 	n.history = console.NewHistory(n.Clock.Read().Time())
 	n.every(console.StepLength, func(context.Context) {
-		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(n.condition.Load().since)))
+		r, _ := n.readiness()
+		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(r.Since)))
 	})
 	var settings []console.Setting
 	for _, v := range n.inForce() {
@@ -63,7 +65,7 @@ func (n *Node) serveConsole(context.Context) error {
 	}
 	operators := console.New(console.Options{
 		Store: n.store, List: n.list, Limiter: n.limiter, Environment: n.store.Environment(), Version: n.Version, Deployment: n.store.Dataset(),
-		Node: n.id, Parts: n.consoleParts, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
+		Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
 		LastBackup: func(ctx context.Context) (console.Backup, error) {
 			last, err := backup.LastMade(ctx, n.store)
 			return console.Backup(last), err
@@ -75,8 +77,12 @@ func (n *Node) serveConsole(context.Context) error {
 		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
 	})
 	n.adminMux.Handle("/console/", operators)
+	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served
+	if n.Settings.CustomerPages {
+		customerLink = func(token petcat.Secret) string { return portal.Link(n.PublicURL(), token) }
+	}
 	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
-		Store: n.store, Environment: n.store.Environment(), LastBackup: n.lastBackup, CustomerLink: n.customerLink(),
+		Store: n.store, Environment: n.store.Environment(), LastBackup: n.lastBackup, CustomerLink: customerLink,
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
 		TrustedProxies: n.proxies,
 		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
@@ -110,24 +116,11 @@ func (n *Node) inForce() []config.Value {
 	return values
 }
 
-// consoleParts returns the state of each part of the node.
-func (n *Node) consoleParts() (all []console.Part) {
-	c := n.condition.Load()
-	for _, part := range []string{"store", "limiter", "keyring"} {
-		if c.healthy(part) {
-			all = append(all, console.Part{Name: part})
-		} else {
-			all = append(all, console.Part{Name: part, Problem: c.checks[part], Since: c.since[part]})
-		}
-	}
-	return all
-}
-
 // guard refuses requests that must not be answered on this listener.
 func (n *Node) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := n.refusal(r); why != "" {
-			writeJSON(w, http.StatusForbidden, map[string]any{"code": "forbidden", "message": why, "status": http.StatusForbidden})
+			httpapi.WriteError(w, petcat.Errorf(petcat.CodeForbidden, "%s", why))
 			return
 		}
 		next.ServeHTTP(w, r)

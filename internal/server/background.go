@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,15 +12,14 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
-	"petcat/internal/clock"
 	"petcat/internal/config"
-	"petcat/internal/logging"
 	"petcat/internal/osfile"
 )
 
 // What a node does besides serving requests and checking its health.
 
-// beatInterval is the interval between a node's heartbeats.
+// beatInterval is the interval between a node's heartbeats, and between its reads of the log
+// level that an operator set.
 const beatInterval = 2 * time.Second
 
 // joinNodes registers this node in the database, and sends heartbeats until it closes.
@@ -31,9 +29,7 @@ func (n *Node) joinNodes(ctx context.Context) error {
 	n.every(beatInterval, n.beat)
 	// If it fails, the others notice that the beats end.
 	n.onClose(func(ctx context.Context) error { _ = n.store.Leave(ctx, n.id); return nil })
-	n.metrics.Read(map[string]func() float64{
-		"petcat_nodes": func() float64 { return float64(len(*n.nodes.Load())) },
-	})
+	n.metrics.Read("petcat_nodes", func() float64 { return float64(len(*n.nodes.Load())) })
 	return nil
 }
 
@@ -84,28 +80,21 @@ func (n *Node) scheduleBackups(context.Context) error {
 			return config.Errorf("scheduled backups cannot be written to %s (%w); give this user write permission, or choose another directory with --backup-dir", folder, never)
 		}
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
+	host, _ := os.Hostname() // "" if it is unknown
 	s := &backup.Schedule{
 		Store: n.store, Folder: folder, Every: n.Settings.BackupEvery, Keep: n.Settings.BackupKeep, Command: n.Settings.BackupCommand,
 		Host: host, Version: n.Version, Clock: n.Clock, Logger: n.Log.Logger,
 	}
 	n.repeat(s.UntilCheck, s.Check)
-	n.metrics.Read(map[string]func() float64{
-		"petcat_backup_interval_seconds":               s.Every.Seconds,
-		"petcat_backup_last_success_timestamp_seconds": func() float64 { return float64(max(0, s.Last().TakenAt.Unix())) },
-		"petcat_backup_duration_seconds":               func() float64 { return s.Last().Seconds },
-		"petcat_backup_size_bytes":                     func() float64 { return float64(s.Last().Size) },
-		"petcat_backup_failures_total":                 func() float64 { return float64(s.Failures.Load()) },
-	})
+	n.metrics.Read("petcat_backup_interval_seconds", s.Every.Seconds)
+	n.metrics.Read("petcat_backup_last_success_timestamp_seconds", func() float64 { return float64(max(0, s.Last().TakenAt.Unix())) })
+	n.metrics.Read("petcat_backup_duration_seconds", func() float64 { return s.Last().Seconds })
+	n.metrics.Read("petcat_backup_size_bytes", func() float64 { return float64(s.Last().Size) })
+	n.metrics.Read("petcat_backup_failures_total", func() float64 { return float64(s.Failures.Load()) })
 	return nil
 }
 
 const (
-	// levelInterval is how often a node reads which log level an operator has set.
-	levelInterval = 2 * time.Second
 	// auditInterval is how often a node writes the head of the audit log to its log.
 	auditInterval = 24 * time.Hour
 	// cleanInterval is how often a node deletes what has expired.
@@ -115,8 +104,7 @@ const (
 // watch starts the checks of the node's health and of the log level, logs the head of the audit
 // log, and deletes what has expired.
 func (n *Node) watch(ctx context.Context) error {
-	levels := &levelWatch{store: n.store, clock: n.Clock, log: n.Log, setting: n.Settings.LogLevel}
-	n.every(levelInterval, levels.check)
+	n.every(beatInterval, n.followLogLevel)
 	n.logAuditHead(ctx)
 	n.every(auditInterval, n.logAuditHead)
 	n.every(cleanInterval, func(ctx context.Context) {
@@ -126,9 +114,7 @@ func (n *Node) watch(ctx context.Context) error {
 	})
 	n.check(ctx)
 	n.every(checkInterval, n.check)
-	n.metrics.Read(map[string]func() float64{
-		"petcat_log_writes_lost_total": func() float64 { return float64(n.Log.Lost()) },
-	})
+	n.metrics.Read("petcat_log_writes_lost_total", func() float64 { return float64(n.Log.Lost()) })
 	return nil
 }
 
@@ -145,39 +131,20 @@ func (n *Node) logAuditHead(ctx context.Context) {
 	}
 }
 
-// logLevels keeps the log level that an operator has set.
-type logLevels interface {
-	// LogLevel returns the level and when it ends; without one, the zero time.
-	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
-}
-
-// levelWatch gives the log the level that an operator has set for all nodes, until that
-// ends, and otherwise the level of the settings.
-type levelWatch struct {
-	store   logLevels
-	clock   clock.Clock
-	log     *logging.Log
-	setting slog.Level
-
-	// What the store returned last. Only the goroutine that calls check uses them.
-	wanted slog.Level
-	until  time.Time
-}
-
-func (w *levelWatch) check(ctx context.Context) {
-	if level, until, err := w.store.LogLevel(ctx); err == nil {
-		w.wanted, w.until = level, until // after an error, the last level still ends in time
-	}
-	level := w.setting
-	if w.clock.Read().Time().Before(w.until) {
-		level = w.wanted
-	}
-	before := w.log.Level()
-	if level == before {
+// followLogLevel logs at the level that an operator set for all nodes, and at the level of the
+// settings after that expired. While the database is unavailable, the level stays.
+func (n *Node) followLogLevel(ctx context.Context) {
+	level, until, err := n.store.LogLevel(ctx)
+	if err != nil {
 		return
 	}
-	// The line must be logged at the lower of both levels, or one of them could hide it.
-	w.log.SetLevel(min(level, before))
-	w.log.InfoContext(ctx, "the log level changes", "from", before, "to", level)
-	w.log.SetLevel(level)
+	if !n.Clock.Read().Time().Before(until) {
+		level = n.Settings.LogLevel
+	}
+	if before := n.Log.Level(); level != before {
+		// The line is logged at the lower of both levels, so that neither hides it.
+		n.Log.SetLevel(min(level, before))
+		n.Log.InfoContext(ctx, "log level changed", "from", before, "to", level)
+		n.Log.SetLevel(level)
+	}
 }

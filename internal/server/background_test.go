@@ -56,7 +56,7 @@ func TestDrainedNode(t *testing.T) {
 
 // shared is a database in which another node may have the wished label.
 type shared struct {
-	store
+	Store
 
 	label string
 }
@@ -84,8 +84,10 @@ func TestLabelChanges(t *testing.T) {
 	}
 }
 
-// setLevel is what an operator has set, or an error.
+// setLevel is a store with a log level, or an error.
 type setLevel struct {
+	Store
+
 	level slog.Level
 	until time.Time
 	err   error
@@ -95,21 +97,21 @@ func (s *setLevel) LogLevel(context.Context) (level slog.Level, until time.Time,
 	return s.level, s.until, s.err
 }
 
-// TestLogLevelIsFollowed: what an operator sets holds until its time ends, whether or not
-// the database answers then. Each change is in the log.
+// TestLogLevelIsFollowed: a node logs at the level that an operator set until it expires, or
+// later if the database is unavailable then. Each change is logged.
 func TestLogLevelIsFollowed(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := logging.New(&out, slog.LevelInfo, logging.Text)
 	c := clock.NewManual(time.Now())
 	store := new(setLevel)
-	w := &levelWatch{store: store, clock: c, log: log, setting: slog.LevelInfo}
+	n := &Node{Options: Options{Clock: c, Log: log, Settings: config.Settings{LogLevel: slog.LevelInfo}}, store: store}
 	sets := func(level slog.Level, length time.Duration) {
 		store.level, store.until = level, c.Read().Time().Add(length)
 	}
 	follows := func(when string, want slog.Level, line string) {
 		t.Helper()
-		w.check(t.Context())
+		n.followLogLevel(t.Context())
 		log.Flush()
 		if log.Level() != want || line == "" && out.Len() > 0 || !strings.Contains(out.String(), line) {
 			t.Errorf("%s: the level is %s, want %s, and the log says %q", when, log.Level(), want, out.String())
@@ -123,8 +125,9 @@ func TestLogLevelIsFollowed(t *testing.T) {
 	sets(slog.LevelDebug, time.Minute)
 	follows("a level that shows", slog.LevelDebug, "from=ERROR to=DEBUG")
 	store.err = errors.New("no answer")
-	follows("no answer", slog.LevelDebug, "")
 	c.Advance(time.Minute)
+	follows("no answer", slog.LevelDebug, "")
+	store.err = nil
 	follows("its end", slog.LevelInfo, "from=DEBUG to=INFO")
 }
 

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,7 +22,7 @@ type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
 	current           atomic.Pointer[tls.Certificate] // of the last content that could be used
-	content           [2][]byte                       // what the files held last; nil for one that could not be read
+	content           [2]string                       // last read from the files; "" for an unreadable file
 }
 
 // certificateInterval is how often the files are checked for changes.
@@ -84,15 +84,13 @@ func (c *certificate) read() (changed bool, err error) {
 	cert, errCert := os.ReadFile(c.certFile) // #nosec G304 -- the operator's setting
 	key, errKey := os.ReadFile(c.keyFile)    // #nosec G304
 	err = errors.Join(errCert, errKey)
-	if bytes.Equal(cert, c.content[0]) && bytes.Equal(key, c.content[1]) {
+	content := [2]string{string(cert), string(key)}
+	if content == c.content && c.current.Load() != nil {
 		return false, err
 	}
-	c.content = [2][]byte{cert, key}
-	if err != nil {
-		return true, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err == nil {
+	c.content = content
+	pair, invalid := tls.X509KeyPair(cert, key)
+	if err = cmp.Or(err, invalid); err == nil {
 		c.current.Store(&pair)
 	}
 	return true, err

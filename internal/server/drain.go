@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"time"
+
+	"petcat/internal/clock"
 )
 
 const (
@@ -23,7 +26,7 @@ const (
 // error if something could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.draining.Store(true)
-	n.tellSupervisor(context.WithoutCancel(ctx), "STOPPING=1")
+	n.notifySupervisor(context.WithoutCancel(ctx), "STOPPING=1")
 	timeout := n.Settings.ShutdownTimeout
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
@@ -51,4 +54,18 @@ func (n *Node) close(ctx context.Context) error {
 		errs = append(errs, fn(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// notifySupervisor sends a state to systemd, or to another supervisor that set NOTIFY_SOCKET; see
+// sd_notify(3). Failures are ignored.
+func (n *Node) notifySupervisor(ctx context.Context, state string) {
+	socket := n.Environ["NOTIFY_SOCKET"]
+	if socket == "" {
+		return
+	}
+	if conn, err := new(net.Dialer).DialContext(ctx, "unixgram", socket); err == nil {
+		_ = conn.SetWriteDeadline(clock.Deadline(time.Second)) // the supervisor may hang
+		_, _ = conn.Write([]byte(state))
+		_ = conn.Close()
+	}
 }

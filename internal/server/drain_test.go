@@ -38,7 +38,7 @@ func TestShutdownCutsOff(t *testing.T) {
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), &log)
 	o.Settings.ShutdownTimeout = 20 * time.Millisecond
 	n := must(Start(t.Context(), o))
-	_, secret := newKey(t, n.Accounts())
+	_, secret := newKey(t, n.Store())
 	conn := must(net.Dial("tcp", n.apiSocket.Addr().String()))
 	defer func() { _ = conn.Close() }()
 	_ = must(io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer "+secret.Reveal()+"\r\nContent-Length: 9\r\n\r\n{"))
@@ -54,48 +54,32 @@ func TestShutdownCutsOff(t *testing.T) {
 	}
 }
 
-// TestSupervisor: systemd hears that the node is ready, that it does not hang, and that it
-// stops.
+// TestSupervisor: the node notifies systemd when it is ready and when it stops.
 func TestSupervisor(t *testing.T) {
 	t.Parallel()
 	address := filepath.Join(t.TempDir(), "notify")
 	socket := must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"}))
 	defer func() { _ = socket.Close() }()
-	heard := make(chan string, 10_000)
-	go func() {
-		for text := make([]byte, 100); ; {
-			length, err := socket.Read(text)
-			if err != nil {
-				return
-			}
-			heard <- string(text[:length])
-		}
-	}()
-	hears := func(want string) {
+	receives := func(want string) {
 		t.Helper()
-		for expired := time.After(30 * time.Second); ; {
-			select {
-			case state := <-heard:
-				if state == want {
-					return
-				}
-			case <-expired:
-				t.Fatalf("%s is not heard", want)
-			}
+		state := make([]byte, 100)
+		if err := socket.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if length := must(socket.Read(state)); string(state[:length]) != want {
+			t.Fatalf("the state is %s, want %s", state[:length], want)
 		}
 	}
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
-	o.Environ = map[string]string{"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "30000"}
+	o.Environ = map[string]string{"NOTIFY_SOCKET": address}
 	n := must(Start(t.Context(), o))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- n.Run(ctx, nil) }()
-	for _, state := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
-		hears(state)
-	}
+	receives("READY=1")
 	stop()
 	if err := errors.Join(<-ended, n.Shutdown(context.WithoutCancel(t.Context()))); err != nil {
 		t.Error(err)
 	}
-	hears("STOPPING=1")
+	receives("STOPPING=1")
 }

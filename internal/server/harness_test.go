@@ -92,7 +92,7 @@ func must[T any](v T, err error) T {
 }
 
 // newKey makes an account on the Free plan, and a key for it.
-func newKey(t *testing.T, in Accounts) (key petcat.Key, secret petcat.Secret) {
+func newKey(t *testing.T, in Store) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
 	account := must(in.CreateAccount(t.Context(), "cli:ada", "acme", free))

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"time"
 
+	"petcat/internal/console"
 	"petcat/internal/openerror"
 	"petcat/internal/ratelimit"
 )
@@ -31,19 +33,15 @@ type Readiness struct {
 	Since map[string]time.Time `json:"since,omitempty"`
 }
 
-// condition says how the parts of a node are. It is never changed. /readyz, the metrics and
-// the console use the same one, so they cannot disagree.
+// condition is the state of a node's parts at one check. It is never changed. /readyz, the
+// metrics and the console share it, so they always agree.
 type condition struct {
-	checks map[string]string    // for each part "ok", or what is wrong
-	since  map[string]time.Time // when each unhealthy part became so
-	failed bool                 // nothing can be written until the program is started again
-	away   bool                 // every request is refused, because the database has not answered for 30 s
+	parts  []console.Part
+	failed bool // nothing can be written until the program is started again
+	away   bool // every request is rejected, because the database has not responded for 30 s
 }
 
 const healthy = "ok"
-
-// healthy reports whether a part is healthy. Nothing is before the first check.
-func (c *condition) healthy(part string) bool { return c != nil && c.checks[part] == healthy }
 
 // check notes the condition of every part.
 func (n *Node) check(ctx context.Context) {
@@ -55,44 +53,41 @@ func (n *Node) check(ctx context.Context) {
 	}
 }
 
-// examine returns the condition of every part. stored is what a check of the store returned.
+// examine returns the condition of every part. stored is the result of a check of the store.
 func (n *Node) examine(stored error) *condition {
-	c := &condition{checks: map[string]string{"store": healthy, "limiter": healthy, "keyring": healthy}}
-	select {
-	case <-n.store.Failed():
-		c.checks["store"], c.failed = "nothing can be written; check the disk and start petcat again, which recovers what is there", true
-	default:
-		if e, ok := errors.AsType[*openerror.Error](stored); ok {
-			c.checks["store"] = e.Message
-		} else if stored != nil {
-			c.checks["store"] = "the database does not respond"
-		}
+	c := &condition{parts: []console.Part{{Name: "store"}, {Name: "limiter"}, {Name: "keyring"}}}
+	store, limiter, keyring := &c.parts[0], &c.parts[1], &c.parts[2]
+	switch e, ok := errors.AsType[*openerror.Error](stored); {
+	case n.store.Err() != nil:
+		store.Problem, c.failed = "nothing can be written; check the disk and start petcat again, which recovers what is there", true
+	case ok:
+		store.Problem = e.Message
+	case stored != nil:
+		store.Problem = "the database does not respond"
+	}
+	if !n.keyring.Trusted() {
+		keyring.Problem, c.away = "access changes could not be read for 30 seconds; no key is trusted", true
 	}
 	counting := n.limiter.Err()
-	if !n.keyring.Trusted() {
-		c.checks["keyring"], c.away = "access changes could not be read for 30 seconds; no key is trusted", true
-	}
 	c.away = c.away || errors.Is(counting, ratelimit.ErrAway)
 	if counting != nil && c.away {
-		c.checks["limiter"] = "the database has not counted requests for 30 seconds; all requests are refused"
+		limiter.Problem = "the database has not counted requests for 30 seconds; all requests are refused"
 	} else if counting != nil {
-		c.checks["limiter"] = "the database does not count requests; this node counts in memory"
+		limiter.Problem = "the database does not count requests; this node counts in memory"
 	}
 	return c
 }
 
-// after notes when the parts became unhealthy: now, unless they were so before.
+// after sets since when the parts have their problems: now, unless they had one before.
 func (c *condition) after(before *condition, now time.Time) *condition {
-	var was map[string]time.Time
-	if before != nil {
-		was = before.since
-	}
-	c.since = make(map[string]time.Time)
-	for part, found := range c.checks {
-		if at, known := was[part]; known && found != healthy {
-			c.since[part] = at
-		} else if found != healthy {
-			c.since[part] = now
+	for i := range c.parts {
+		part := &c.parts[i]
+		if part.Problem == "" {
+			continue
+		}
+		part.Since = now
+		if before != nil && before.parts[i].Problem != "" {
+			part.Since = before.parts[i].Since
 		}
 	}
 	return c
@@ -100,11 +95,17 @@ func (c *condition) after(before *condition, now time.Time) *condition {
 
 // readiness returns the answer of /readyz, and whether requests should be sent to this node.
 func (n *Node) readiness() (r Readiness, ready bool) {
+	r = Readiness{"starting", make(map[string]string), make(map[string]time.Time)}
 	c := n.condition.Load()
 	if c == nil {
-		return Readiness{Status: "starting", Checks: map[string]string{}}, false
+		return r, false
 	}
-	r.Checks, r.Since = c.checks, c.since
+	for _, part := range c.parts {
+		r.Checks[part.Name] = cmp.Or(part.Problem, healthy)
+		if part.Problem != "" {
+			r.Since[part.Name] = part.Since
+		}
+	}
 	switch {
 	case c.failed:
 		r.Status = "failed"
@@ -114,7 +115,7 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 		r.Status = "unavailable"
 	case n.self().Drained:
 		r.Status = "drained"
-	case len(c.since) > 0:
+	case len(r.Since) > 0:
 		r.Status = "degraded"
 		return r, true
 	default:

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/console"
 	"petcat/internal/pgtest"
 	"petcat/internal/ratelimit"
 )
@@ -23,18 +22,19 @@ func TestSince(t *testing.T) {
 	now := begun
 	var last *condition
 	for _, step := range []struct {
-		now  *condition
-		want map[string]time.Time
+		store, limiter string // the problems
+		want           [2]time.Time
 	}{
-		{&condition{}, map[string]time.Time{}},
-		{&condition{checks: map[string]string{"store": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second)}},
-		{&condition{checks: map[string]string{"store": "worse", "limiter": "broken"}}, map[string]time.Time{"store": begun.Add(time.Second), "limiter": begun.Add(2 * time.Second)}},
-		{&condition{checks: map[string]string{"limiter": "broken"}}, map[string]time.Time{"limiter": begun.Add(2 * time.Second)}},
-		{&condition{}, map[string]time.Time{}},
+		{"", "", [2]time.Time{}},
+		{"broken", "", [2]time.Time{begun.Add(time.Second), {}}},
+		{"worse", "broken", [2]time.Time{begun.Add(time.Second), begun.Add(2 * time.Second)}},
+		{"", "broken", [2]time.Time{{}, begun.Add(2 * time.Second)}},
+		{"", "", [2]time.Time{}},
 	} {
-		last = step.now.after(last, now)
-		if diff := cmp.Diff(step.want, last.since); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", step.now, diff)
+		c := &condition{parts: []console.Part{{Name: "store", Problem: step.store}, {Name: "limiter", Problem: step.limiter}}}
+		last = c.after(last, now)
+		if got := [2]time.Time{c.parts[0].Since, c.parts[1].Since}; got != step.want {
+			t.Errorf("%+v: unhealthy since %v", step, got)
 		}
 		now = now.Add(time.Second)
 	}
@@ -62,7 +62,7 @@ func TestDatabaseAway(t *testing.T) {
 	n := startTestNode(t, func(o *Options) {
 		o.Settings.Database, o.Settings.MaxStaleness, o.Clock = petcat.NewSecret(database.Database(t)), 30*time.Second, clock
 	})
-	key, secret := newKey(t, n.Accounts())
+	key, secret := newKey(t, n.Store())
 	eventually := func(what string, holds func() bool) {
 		t.Helper()
 		for begin := time.Now(); !holds(); <-time.After(10 * time.Millisecond) {

@@ -52,18 +52,14 @@ func (n *Node) listen(ctx context.Context) (err error) {
 			return err
 		}
 		n.every(certificateInterval, n.certificate.reread)
-		n.metrics.Read(map[string]func() float64{
-			"petcat_tls_certificate_expiry_timestamp_seconds": func() float64 { return float64(n.certificate.leaf().NotAfter.Unix()) },
-		})
+		n.metrics.Read("petcat_tls_certificate_expiry_timestamp_seconds", func() float64 { return float64(n.certificate.leaf().NotAfter.Unix()) })
 	}
 	most, mostAdmin := connectionLimits(fileLimit())
 	if n.apiSocket, err = n.open(ctx, "listen", s.Listen, most); err != nil {
 		return err
 	}
-	n.metrics.Read(map[string]func() float64{
-		"petcat_connections":     func() float64 { return float64(n.apiSocket.open.Load()) },
-		"petcat_connections_max": func() float64 { return float64(most) },
-	})
+	n.metrics.Read("petcat_connections", func() float64 { return float64(n.apiSocket.open.Load()) })
+	n.metrics.Read("petcat_connections_max", func() float64 { return float64(most) })
 	n.adminSocket, err = n.open(ctx, "admin-listen", s.AdminListen, mostAdmin)
 	return err
 }

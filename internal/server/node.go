@@ -1,3 +1,18 @@
+// Package server runs one node. It wires the two listeners, one for the API and one
+// for metrics and health, to the data, the limiter and the keyring.
+//
+// It prints nothing, reads no environment and no flag, and handles no signal: the
+// command that starts it does. It contains no rule of the domain and no SQL.
+//
+// The admin listener responds at once: until the data is loaded, /readyz says that the node
+// is starting. Connections of the API wait meanwhile. When the data cannot be
+// opened, [Start] fails. When something becomes unavailable later, /readyz and the
+// metrics show it, and the node continues: without the database it serves the list
+// in memory, refuses creates and counts requests in memory; after 30 s it refuses every
+// request.
+// [Node.Run] returns with an error when a listener failed, when the embedded database can
+// no longer be written safely, and when PostgreSQL does not continue what the node has read
+// of it (decision 0005). What is in the store is then correct, and a restart reads it.
 package server
 
 import (
@@ -39,8 +54,8 @@ type Options struct {
 	// Version is shown in the log, the metrics, the console and backups, and Revision in the
 	// metrics.
 	Version, Revision string
-	// Environ has what supervisors (NOTIFY_SOCKET, WATCHDOG_USEC) and OpenTelemetry (OTEL_…)
-	// take from the environment.
+	// Environ has the variables of the environment. The node reads NOTIFY_SOCKET (systemd) and
+	// those of OpenTelemetry (OTEL_…).
 	Environ map[string]string
 }
 
@@ -68,7 +83,7 @@ type Node struct {
 	apiSocket   *limitedListener
 	adminSocket *limitedListener
 	adminMux    *http.ServeMux
-	store       store
+	store       Store
 	list        categoryList
 	counters    petcat.QuotaStore // where nodes count together; nil if there can be only one
 	tracing     *tracing.Tracing  // nil without
@@ -150,9 +165,7 @@ func (n *Node) recordUsage(ctx context.Context) error {
 	n.usage.Flush(ctx)
 	n.repeat(n.usage.Wait, n.usage.Flush)
 	n.onClose(func(ctx context.Context) error { n.usage.Close(ctx); return nil })
-	n.metrics.Read(map[string]func() float64{
-		"petcat_usage_unsaved_seconds": func() float64 { return n.usage.Unsaved().Seconds() },
-	})
+	n.metrics.Read("petcat_usage_unsaved_seconds", func() float64 { return n.usage.Unsaved().Seconds() })
 	return nil
 }
 
@@ -174,11 +187,9 @@ func (n *Node) limitRequests(context.Context) error {
 	n.every(checkInterval, func(context.Context) { n.limiter.Check() })
 	n.every(sweepInterval, func(context.Context) { n.limiter.Sweep() })
 	n.onClose(func(context.Context) error { n.limiter.Close(); return nil })
-	n.metrics.Read(map[string]func() float64{
-		"petcat_limiter_silent":           func() float64 { return gauge(n.limiter.Err() != nil) },
-		"petcat_limiter_local_total":      func() float64 { return float64(n.limiter.Local.Load()) },
-		"petcat_limiter_overloaded_total": func() float64 { return float64(n.limiter.Overloaded.Load()) },
-	})
+	n.metrics.Read("petcat_limiter_silent", func() float64 { return gauge(n.limiter.Err() != nil) })
+	n.metrics.Read("petcat_limiter_local_total", func() float64 { return float64(n.limiter.Local.Load()) })
+	n.metrics.Read("petcat_limiter_overloaded_total", func() float64 { return float64(n.limiter.Overloaded.Load()) })
 	return nil
 }
 
@@ -193,10 +204,8 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 	}
 	n.store.OnAccessChange(n.keyring.CatchUp)
 	n.running.Go(func() { n.keyring.Run(n.background) })
-	n.metrics.Read(map[string]func() float64{
-		"petcat_keyring_keys":    func() float64 { return float64(n.keyring.Keys()) },
-		"petcat_keyring_trusted": func() float64 { return gauge(n.keyring.Trusted()) },
-	})
+	n.metrics.Read("petcat_keyring_keys", func() float64 { return float64(n.keyring.Keys()) })
+	n.metrics.Read("petcat_keyring_trusted", func() float64 { return gauge(n.keyring.Trusted()) })
 	return nil
 }
 
@@ -220,9 +229,7 @@ func (n *Node) serveAPI(context.Context) error {
 			"/livez":        http.HandlerFunc(livez),
 		},
 	})
-	n.metrics.Read(map[string]func() float64{
-		"petcat_requests_in_flight": func() float64 { return float64(n.inFlight.Load()) },
-	})
+	n.metrics.Read("petcat_requests_in_flight", func() float64 { return float64(n.inFlight.Load()) })
 	n.api = n.serve(n.apiSocket, n.Settings.TLS(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.inFlight.Add(1)
 		defer n.inFlight.Add(-1)
@@ -237,10 +244,7 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 	if !n.Settings.CustomerPages {
 		return nil
 	}
-	public, err := url.Parse(n.PublicURL())
-	if err != nil { // it was checked
-		public = new(url.URL)
-	}
+	public, _ := url.Parse(n.PublicURL()) // config validated it
 	return portal.New(portal.Options{
 		Store: n.store, Limiter: n.limiter, Environment: n.store.Environment(), Deployment: n.store.Dataset(),
 		Prefix: public.Path, Secure: n.Settings.TLS() || public.Scheme == "https",
@@ -248,15 +252,6 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 		Requests:       ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute),
 		TrustedProxies: n.proxies, Clock: n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
 	})
-}
-
-// customerLink returns a function that makes links to the customer's pages; nil if they are not
-// served.
-func (n *Node) customerLink() func(petcat.Secret) string {
-	if !n.Settings.CustomerPages {
-		return nil
-	}
-	return func(token petcat.Secret) string { return portal.Link(n.PublicURL(), token) }
 }
 
 // Run logs that the node is ready, and serves until ctx ends, which is no error, or
@@ -267,8 +262,7 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 		"listen", n.apiSocket.Addr().String(),
 		"environment", n.store.Environment(), "categories", n.list.Count(), "version", n.Version)
 	n.Log.Flush()
-	n.tellSupervisor(ctx, "READY=1")
-	n.feedWatchdog()
+	n.notifySupervisor(ctx, "READY=1")
 	for {
 		select {
 		case <-reload:
@@ -304,8 +298,8 @@ func (n *Node) AdminURL() string {
 // admin listener can be reached from this machine.
 func (n *Node) ConsoleURL() string { return cmp.Or(n.Settings.ConsoleURL, n.AdminURL()) }
 
-// Accounts returns the accounts and keys that the node serves, and those who may use its pages.
-func (n *Node) Accounts() Accounts { return n.store }
+// Store returns the data that the node serves.
+func (n *Node) Store() Store { return n.store }
 
 // Identify returns the account of a key, or the error with which a request with this key would
 // be refused before the limits are considered, such as that the key is revoked.

@@ -15,21 +15,16 @@ func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
 		n.history.Count(r.Status, r.Code, r.Duration)
-		n.countUsage(r)
+		n.usage.Done(usage.Response{At: r.At, Account: r.Account, Key: r.Key, Status: r.Status, Code: r.Code, Bytes: r.Bytes})
+		if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
+			n.usage.Refused(refusalOf(r))
+		}
 		n.trace(r)
 	}
 	if r.Deprecated {
 		n.metrics.Deprecated(r.Operation, r.Account)
 	}
 	n.Log.Access(&r.Access)
-}
-
-// countUsage counts the end of a request. That it was admitted is counted by then.
-func (n *Node) countUsage(r *httpapi.Record) {
-	n.usage.Done(usage.Response{At: r.At, Account: r.Account, Key: r.Key, Status: r.Status, Code: r.Code, Bytes: r.Bytes})
-	if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
-		n.usage.Refused(refusalOf(r))
-	}
 }
 
 // refusalOf returns what operators see of a request that was refused or failed.

@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"math"
+	"log/slog"
 	"time"
 
 	"petcat"
@@ -10,24 +10,24 @@ import (
 	"petcat/internal/catalog"
 	"petcat/internal/console"
 	"petcat/internal/datadir"
+	"petcat/internal/httpapi"
 	"petcat/internal/management"
 	"petcat/internal/portal"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
 
-// store is all that is kept in one database.
-type store interface { //nolint:interfacebloat // a sum of small ones
-	Accounts
+// Store is the data of a deployment, in one database.
+type Store interface { //nolint:interfacebloat // a sum of small ones
+	httpapi.Store
 	console.Store
 	management.Store
 	portal.Store
-	petcat.NodeStore
-	petcat.PetStore
-	petcat.OrderStore
 	petcat.AccessStore
 	backup.Store
-	logLevels
+	// LogLevel returns the log level that an operator set for all nodes, and when it expires; the
+	// zero time if none was set.
+	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 	// OnAccessChange sets what is called after each change of an account, a key or a ban by
 	// this process.
 	OnAccessChange(fn func(context.Context))
@@ -42,16 +42,6 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	Failed() <-chan struct{}
 	Err() error
 	Close() error
-}
-
-// Accounts are the accounts, keys, customers and operators of a deployment.
-type Accounts interface {
-	petcat.AccountStore
-	petcat.KeyStore
-	petcat.CustomerStore
-	petcat.OperatorStore
-	// Environment returns the environment that the data belongs to.
-	Environment() petcat.Environment
 }
 
 // categoryList is the list of categories that a node serves.
@@ -75,9 +65,10 @@ func (n *Node) openStore(ctx context.Context) error {
 	if n.store.Created() {
 		n.Log.InfoContext(ctx, "there was no data, so a new deployment was created: it knows no keys yet", "place", place, "environment", n.store.Environment())
 	}
-	n.metrics.Read(map[string]func() float64{
-		"petcat_categories": func() float64 { return float64(n.list.Count()) },
-		"petcat_store_up":   func() float64 { return gauge(n.condition.Load().healthy("store")) },
+	n.metrics.Read("petcat_categories", func() float64 { return float64(n.list.Count()) })
+	n.metrics.Read("petcat_store_up", func() float64 {
+		r, _ := n.readiness()
+		return gauge(r.Checks["store"] == healthy)
 	})
 	return nil
 }
@@ -114,13 +105,11 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	_ = st.NoteKilledNodes(ctx, 0)
 	list = catalog.New(st.Dataset())
 	n.store, n.list = st, list
-	n.metrics.Read(map[string]func() float64{
-		"petcat_store_queue":      func() float64 { return float64(st.Stats().Waiting) },
-		"petcat_store_shed_total": func() float64 { return float64(st.Stats().Shed) },
-		"petcat_store_wal_bytes":  func() float64 { return float64(st.WALBytes()) },
-		"petcat_store_free_bytes": func() float64 { free, _ := room(dir); return free },
-		"petcat_store_disk_bytes": func() float64 { _, size := room(dir); return size },
-	})
+	n.metrics.Read("petcat_store_queue", func() float64 { return float64(st.Stats().Waiting) })
+	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(st.Stats().Shed) })
+	n.metrics.Read("petcat_store_wal_bytes", func() float64 { return float64(st.WALBytes()) })
+	n.metrics.Read("petcat_store_free_bytes", func() float64 { free, _, _ := dir.Room(); return float64(free) })
+	n.metrics.Read("petcat_store_disk_bytes", func() float64 { _, size, _ := dir.Room(); return float64(size) })
 	return list.Load(ctx, st)
 }
 
@@ -142,28 +131,17 @@ func (n *Node) openPostgres(ctx context.Context) error {
 		return st.Close()
 	})
 	n.store, n.list, n.counters = st, list, st
-	n.metrics.Read(map[string]func() float64{
-		"petcat_store_queue":                     func() float64 { return float64(st.Stats().Waiting) },
-		"petcat_store_shed_total":                func() float64 { return float64(st.Stats().Shed) },
-		"petcat_store_connections":               func() float64 { return float64(st.Stats().Connections) },
-		"petcat_store_connections_in_use":        func() float64 { return float64(st.Stats().InUse) },
-		"petcat_clock_ahead_of_database_seconds": func() float64 { return st.Stats().ClockAhead.Seconds() },
-		"petcat_catalog_age_seconds":             func() float64 { return list.Stats().Age.Seconds() },
-		"petcat_catalog_freshness_queries_total": func() float64 { return float64(list.Stats().Queries) },
-		"petcat_catalog_stale_total":             func() float64 { return float64(list.Stats().Stale) },
-	})
+	n.metrics.Read("petcat_store_queue", func() float64 { return float64(st.Stats().Waiting) })
+	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(st.Stats().Shed) })
+	n.metrics.Read("petcat_store_connections", func() float64 { return float64(st.Stats().Connections) })
+	n.metrics.Read("petcat_store_connections_in_use", func() float64 { return float64(st.Stats().InUse) })
+	n.metrics.Read("petcat_clock_ahead_of_database_seconds", func() float64 { return st.Stats().ClockAhead.Seconds() })
+	n.metrics.Read("petcat_catalog_age_seconds", func() float64 { return list.Stats().Age.Seconds() })
+	n.metrics.Read("petcat_catalog_freshness_queries_total", func() float64 { return float64(list.Stats().Queries) })
+	n.metrics.Read("petcat_catalog_stale_total", func() float64 { return float64(list.Stats().Stale) })
 	if err := list.Load(ctx, st); err != nil {
 		return err
 	}
 	n.every(checkInterval, list.Check) // so that its age is known without requests
 	return nil
-}
-
-// room returns what metrics say of the disk of the data; no number if it cannot be asked.
-func room(dir *datadir.Dir) (free, size float64) {
-	f, s, err := dir.Room()
-	if err != nil {
-		return math.NaN(), math.NaN()
-	}
-	return float64(f), float64(s)
 }

@@ -29,7 +29,7 @@ func TestTracing(t *testing.T) {
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
 	o.Environ = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
 	n := must(Start(t.Context(), o))
-	_, secret := newKey(t, n.Accounts())
+	_, secret := newKey(t, n.Store())
 	r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, n.PublicURL()+"/v1/categories", strings.NewReader(`{"name":"dog"}`)))
 	r.Header.Set("Authorization", "Bearer "+secret.Reveal())
 	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
