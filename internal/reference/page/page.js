@@ -48,6 +48,7 @@
       // second create with the same Idempotency-Key would only repeat the first.
       for (const parameter of part.parameters || []) {
         delete parameter.example;
+        delete parameter.examples;
       }
       // How much an operation may still change is seen before it is opened.
       if (part["x-stability"]) {
