@@ -39,7 +39,7 @@ func TestFill(t *testing.T) {
 	if err := fill(t.Context(), dir, 12, 3); err != nil {
 		t.Fatal(err)
 	}
-	data, err := datadir.Open(dir)
+	data, err := datadir.Open(dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}

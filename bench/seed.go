@@ -45,7 +45,7 @@ func fill(ctx context.Context, dir string, categories, keys int) (err error) {
 		countKeys = `UPDATE counter SET account_id = account_id + ?1, key_id = key_id + ?1,
 			revision = revision + 2 * ?1, access_revision = revision + 2 * ?1`
 	)
-	data, err := datadir.Open(dir)
+	data, err := datadir.Open(dir, true)
 	if err != nil {
 		return err
 	}

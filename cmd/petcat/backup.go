@@ -162,7 +162,7 @@ func (c *call) restore(path string, environment petcat.Environment) error {
 		}
 		return errors.Join(st.Restore(c.ctx(), actor(), f), st.Close())
 	}
-	dir, err := datadir.Open(c.settings.Data)
+	dir, err := datadir.Open(c.settings.Data, true)
 	if err != nil {
 		return err
 	}

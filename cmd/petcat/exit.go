@@ -9,8 +9,8 @@ import (
 
 	"petcat"
 	"petcat/internal/config"
+	"petcat/internal/datadir"
 	"petcat/internal/openerror"
-	"petcat/internal/osfile"
 )
 
 // The exit codes, on which scripts and supervisors rely. Those from 65 to 78 are from
@@ -62,7 +62,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, petcat.ErrOutcomeUnknown):
 		return exitFailed
-	case unusable && e.Temporary(), errors.Is(err, syscall.EADDRINUSE), osfile.IsFull(err):
+	case unusable && e.Temporary, errors.Is(err, syscall.EADDRINUSE), datadir.IsFull(err):
 		return exitTryLater
 	case unusable, misconfigured, errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
 		errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ENOTDIR):
@@ -88,7 +88,7 @@ func explain(err error) string {
 	case isConfig:
 		return misconfigured.Error()
 	case isOpen:
-		return unusable.Message + openHint(unusable)
+		return unusable.Message
 	case isDomain && errors.Is(err, petcat.ErrOutcomeUnknown):
 		return fmt.Sprintf("%v; it may have been done all the same: check that before you run the command again", e.Unwrap())
 	case isDomain && e.Unwrap() != nil:
@@ -96,28 +96,10 @@ func explain(err error) string {
 		return fmt.Sprintf("%s: %v", e.Message, e.Unwrap())
 	case isDomain:
 		return e.Message
-	case osfile.IsFull(err):
+	case datadir.IsFull(err):
 		return err.Error() + "; free some space"
 	default:
 		return err.Error()
-	}
-}
-
-// openHint returns the end of the message of an [openerror.Error]: which commands and flags help.
-func openHint(e *openerror.Error) string {
-	switch {
-	case e.Kind == openerror.OtherEnvironment:
-		return "; choose other data with --data or --database, or start with the --environment of this data"
-	case e.Kind == openerror.NotEmpty:
-		return "; choose a new data directory (--data) or an empty database (--database)"
-	case e.Kind == openerror.NoData:
-		return ", give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init"
-	case e.Replaceable && e.Kind == openerror.Foreign:
-		return "; choose another directory with --data"
-	case e.Replaceable:
-		return ", or choose another directory with --data"
-	default:
-		return ""
 	}
 }
 

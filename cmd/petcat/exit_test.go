@@ -37,17 +37,8 @@ func TestErrors(t *testing.T) {
 		{&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)}, exitConfig, "listen: bind: permission denied"},
 		{written(&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), exitTryLater, "stdout cannot be written: no space left on device; free some space"},
 
-		{openerror.Errorf(openerror.InUse, nil, "it is in use"), exitTryLater, "it is in use"},
-		{openerror.Replaceablef(openerror.NoRoom, cause, "it is full; free some"), exitTryLater, "it is full; free some, or choose another directory with --data"},
-		{openerror.Replaceablef(openerror.Foreign, nil, "it is foreign"), exitConfig, "it is foreign; choose another directory with --data"},
-		{
-			openerror.Errorf(openerror.NoData, nil, "check the address"), exitConfig,
-			"check the address, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init",
-		},
-		{
-			openerror.Errorf(openerror.OtherEnvironment, nil, "it is production"), exitConfig,
-			"it is production; choose other data with --data or --database, or start with the --environment of this data",
-		},
+		{openerror.Temporaryf(cause, "it is in use"), exitTryLater, "it is in use"},
+		{openerror.Errorf(cause, "check the address"), exitConfig, "check the address"},
 	} {
 		if code, got := exitCode(c.err), explain(c.err); code != c.code || got != c.want {
 			t.Errorf("%v: exit code %d, %q; want %d, %q", c.err, code, got, c.code, c.want)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"petcat/internal/config"
-	"petcat/internal/osfile"
+	"petcat/internal/datadir"
 )
 
 // dash stands for stdin or stdout instead of a file name.
@@ -21,7 +21,7 @@ const dash = "-"
 type output struct {
 	io.Writer
 	path  string
-	draft *osfile.Draft // nil for stdout
+	draft *datadir.Draft // nil for stdout
 }
 
 func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
@@ -42,7 +42,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	case err == nil && !force:
 		return nil, usageErrorf("%s already exists; choose another name, or replace it with --force", named)
 	}
-	draft, err := osfile.NewDraft(path)
+	draft, err := datadir.NewDraft(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
 	}

@@ -66,11 +66,7 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mayCr
 			URL: settings.Database, Environment: environment, Clock: p.clock, MustExist: !mayCreate,
 		}))
 	}
-	openDir := datadir.Open
-	if !mayCreate {
-		openDir = datadir.OpenExisting
-	}
-	dir, err := openDir(settings.Data)
+	dir, err := datadir.Open(settings.Data, mayCreate)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/osfile"
+	"petcat/internal/datadir"
 )
 
 const (
@@ -133,7 +133,7 @@ func (s *Schedule) make(ctx context.Context) error {
 	}
 	// The files of other deployments are left alone.
 	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Store.Environment(), s.Store.Dataset())
-	if err := s.remove(osfile.DraftPattern(prefix+"*.backup"), 0, ""); err != nil { // of nodes that were killed
+	if err := s.remove(datadir.DraftPattern(prefix+"*.backup"), 0, ""); err != nil { // of nodes that were killed
 		return err
 	}
 	made, err := s.write(ctx, prefix)
@@ -162,7 +162,7 @@ func (s *Schedule) make(ctx context.Context) error {
 func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 	begun := s.Clock.Read()
 	path := filepath.Join(s.Folder, prefix+begun.Time().UTC().Format("20060102T150405Z")+".backup")
-	draft, err := osfile.NewDraft(path)
+	draft, err := datadir.NewDraft(path)
 	if err != nil {
 		return Made{}, err
 	}

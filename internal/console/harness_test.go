@@ -90,7 +90,7 @@ func (b *lockedBuffer) String() string {
 func start(t *testing.T, change ...func(*Options)) *service {
 	t.Helper()
 	s := &service{t: t, clock: clock.NewManual(noon), log: new(lockedBuffer), history: NewHistory(noon), parts: []Part{{Name: "store"}, {Name: "limiter"}}}
-	dir, err := datadir.Open(t.TempDir())
+	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	var list *catalog.Catalog
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{

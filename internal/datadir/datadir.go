@@ -1,9 +1,9 @@
-// Package datadir is the data directory: the database file, who may use it, and small files
-// beside it.
+// Package datadir is the data directory of a SQLite deployment: its database file and the lock
+// of its server. For backups, too, it has files that appear under their name when they are
+// complete and on disk.
 //
-// What identifies the data is the database file, not the directory's name. If petcat.db is a
-// link, the lock, the write-ahead log and the free space are those of the file that it leads
-// to, so two directories with one database have one server.
+// The database file identifies the data. If petcat.db is a link, the lock is beside the target,
+// so two directories with one database have one server.
 package datadir
 
 import (
@@ -17,120 +17,137 @@ import (
 	"github.com/gofrs/flock"
 
 	"petcat/internal/openerror"
-	"petcat/internal/osfile"
 )
 
-const (
-	databaseName = "petcat.db"
-	// lockSuffix ends the name of the lock's file, which is never removed: a lock on a removed
-	// file guards nothing. A lock ends with its process, however that ends.
-	lockSuffix = ".lock"
-)
-
-// Dir is a data directory that can be written.
+// Dir is a writable data directory.
 type Dir struct {
-	path     string // absolute
-	database string // the database file, where it really is
+	path     string
+	database string // the database file, with links resolved
 }
 
-// maxPath is the longest path of a data directory, in bytes: SQLite opens no file whose path has
-// 512, and does not say why.
-const maxPath = 480
-
-// Open creates the directory if it is missing and checks that files can be created in it. It
-// returns an [openerror.Error].
-func Open(path string) (*Dir, error) {
+// Open opens a directory and checks that it is writable. It creates a missing one if mayCreate
+// is true; otherwise the directory must contain a database. It returns an [openerror.Error].
+func Open(path string, mayCreate bool) (*Dir, error) {
 	path, err := filepath.Abs(path)
-	if len(path) > maxPath {
-		return nil, openerror.Errorf(openerror.Unwritable, nil, "the path of the data directory has %d bytes, and SQLite can open no longer one than %d; choose a shorter one with --data (PETCAT_DATA)", len(path), maxPath)
-	}
-	if err == nil {
-		err = osfile.PrepareDirectory(path)
-	}
-	d := &Dir{path, filepath.Join(path, databaseName)}
-	if file, err := filepath.EvalSymlinks(d.database); err == nil {
+	d := &Dir{path, filepath.Join(path, "petcat.db")}
+	file, missing := filepath.EvalSymlinks(d.database)
+	if missing == nil {
 		d.database = file
+	} else if errors.Is(missing, fs.ErrNotExist) && !mayCreate {
+		return nil, openerror.Errorf(nil, "there is no data in %s; check whether its disk is mounted, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
 	}
-	return d, unusable(path, err)
-}
-
-// OpenExisting opens a directory that holds a database. If there is none, it creates nothing,
-// and returns an [openerror.Error] of kind NoData.
-func OpenExisting(path string) (*Dir, error) {
-	path, err := filepath.Abs(path)
 	if err == nil {
-		_, err = os.Stat(filepath.Join(path, databaseName))
+		err = Prepare(path)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, openerror.Errorf(openerror.NoData, nil, "there is no data in %s; check whether its disk is mounted", path)
-	}
-	return Open(path)
+	return d, d.unusable(err)
 }
 
-// unusable says that a directory cannot hold the data, if there is a reason.
-func unusable(path string, reason error) error {
-	if reason == nil {
+// unusable adds to an error of the system which directory cannot be used, and what to do.
+func (d *Dir) unusable(err error) error {
+	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*fs.PathError](reason); ok {
-		reason = e.Err // the sentence names the path
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the message names the path
 	}
-	kind, remedy := openerror.Unwritable, "give this user write permission"
-	switch {
-	case osfile.IsFull(reason):
-		kind, remedy = openerror.NoRoom, "free some space on its disk and try again"
-	case errors.Is(reason, syscall.EIO):
-		kind, remedy = openerror.Failing, "check the disk and try again"
-	}
-	return openerror.Replaceablef(kind, reason, "the data directory %s cannot be used (%v); %s", path, reason, remedy)
+	e := openerror.Errorf(err, "the data directory %s cannot be used (%v); free space on its disk, give this user write permission, or choose another directory with --data", d.path, err)
+	e.Temporary = IsFull(err) || errors.Is(err, syscall.EIO)
+	return e
 }
 
-// Path returns the absolute path of the directory.
-func (d *Dir) Path() string { return d.path }
+// Disk returns the directory of the database file, for [Room].
+func (d *Dir) Disk() string { return filepath.Dir(d.database) }
 
-// Room returns how many bytes are left on the disk of the data, and its size.
-func (d *Dir) Room() (free, size int64, err error) { return osfile.Room(filepath.Dir(d.database)) }
-
-// Database returns the path of the database file, which is created, empty, if it is missing.
-// SQLite gives its other files the mode of this one. It returns an [openerror.Error].
+// Database returns the path of the database file. It creates a missing one, empty; SQLite gives
+// its other files the same mode. It returns an [openerror.Error].
 func (d *Dir) Database() (string, error) {
 	file, err := os.OpenFile(d.database, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
-		err = errors.Join(file.Close(), osfile.Settle(d.database))
+		err = errors.Join(file.Close(), settle(d.database))
 	}
-	return d.database, unusable(d.path, err)
+	return d.database, d.unusable(err)
 }
 
-// DraftDatabase returns the draft of the database file, for a restore. It returns an
-// [openerror.Error] unless the directory is empty, but for the lock, what a restore that was
-// killed has left, and lost+found of a fresh file system.
-func (d *Dir) DraftDatabase() (*osfile.Draft, error) {
-	entries, err := os.ReadDir(d.path)
-	for _, entry := range entries {
-		name := entry.Name()
-		if left, _ := filepath.Match(osfile.DraftPattern(databaseName), name); left {
-			_ = os.Remove(filepath.Join(d.path, name))
-		} else if name != "lost+found" && name != databaseName+lockSuffix {
-			return nil, openerror.Errorf(openerror.NotEmpty, nil, "the data directory %s already contains %s", d.path, name)
+// DraftDatabase returns a draft of the database file, for a restore. It returns an
+// [openerror.Error] if there is a database, or a log, which SQLite would apply to the new one.
+func (d *Dir) DraftDatabase() (*Draft, error) {
+	for _, file := range []string{d.database, d.database + "-wal"} {
+		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+			return nil, openerror.Errorf(err, "the data directory %s already contains %s; choose a new data directory (--data) or an empty database (--database)", d.path, filepath.Base(file))
 		}
 	}
-	if err != nil {
-		return nil, unusable(d.path, err)
-	}
-	draft, err := osfile.NewDraft(d.database)
-	return draft, unusable(d.path, err)
+	draft, err := NewDraft(d.database)
+	return draft, d.unusable(err)
 }
 
-// LockServer makes the caller the one server of the data, until it closes the lock. It does
-// not wait: it returns an [openerror.Error] of kind InUse if there is a server.
+// LockServer makes the caller the only server of the data, until it closes the lock or ends. It
+// returns a temporary [openerror.Error] if there is another server. The lock's file is never
+// removed: a lock on a removed file would exclude nobody.
 func (d *Dir) LockServer() (io.Closer, error) {
-	lock := flock.New(d.database+lockSuffix, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	taken, err := lock.TryLock()
+	lock := flock.New(d.database + ".lock")
+	locked, err := lock.TryLock()
+	err = errors.Join(err, settle(lock.Path()))
+	if err == nil && !locked {
+		return nil, openerror.Temporaryf(nil, "the data directory %s is in use by another petcat server; stop that one, or choose another directory with --data", d.path)
+	}
+	return lock, d.unusable(err)
+}
+
+// Prepare creates a directory with the mode 0700, or checks that an existing one is writable.
+func Prepare(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+		return settle(path)
+	}
+	// Permission bits do not decide alone (root, read-only mounts, ACLs).
+	probe, err := NewDraft(filepath.Join(path, "writable"))
 	if err == nil {
-		err = osfile.Settle(lock.Path())
+		probe.Discard()
 	}
-	if err == nil && !taken {
-		return nil, openerror.Replaceablef(openerror.InUse, nil, "the data directory %s is in use by another petcat server; stop that one", d.path)
+	return err
+}
+
+// IsFull reports whether an error means that there is no room: on the disk, within a quota, or
+// within the maximum size of a file.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+// Draft is a file that gets its name when it is complete and on disk. Until then it has
+// another name in the same directory, see [DraftPattern]. The caller must call Discard in the
+// end.
+type Draft struct {
+	*os.File
+
+	path string
+}
+
+// DraftPattern returns a pattern for [filepath.Match] that matches the names of drafts of a
+// file. A process that is killed while it writes a draft leaves it.
+func DraftPattern(name string) string { return "." + name + ".*" }
+
+// NewDraft creates the draft of a file, with the mode 0600.
+func NewDraft(path string) (*Draft, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), DraftPattern(filepath.Base(path)))
+	return &Draft{file, path}, err
+}
+
+// Keep syncs and closes the file and gives it its name. It replaces an existing file.
+func (d *Draft) Keep() error {
+	err := errors.Join(d.Sync(), d.Close())
+	if err == nil {
+		err = os.Rename(d.Name(), d.path)
 	}
-	return lock, unusable(d.path, err)
+	if err == nil {
+		err = settle(d.path)
+	}
+	return err
+}
+
+// Discard removes a file that was not kept.
+func (d *Draft) Discard() {
+	_ = d.Close() // it may be closed already
+	_ = os.Remove(d.Name())
 }

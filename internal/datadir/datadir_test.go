@@ -14,126 +14,96 @@ import (
 	"petcat/internal/openerror"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
-	d, err := Open(path)
-	if err != nil {
-		t.Fatalf("open %s: %v", path, err)
-	}
+	d, err := Open(path, true)
+	must(t, err)
 	return d
 }
 
-func TestUnusable(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
+// wantError checks that err contains a text and is temporary or not.
+func wantError(t *testing.T, err error, text string, temporary bool) {
+	t.Helper()
+	if e, ok := errors.AsType[*openerror.Error](err); !ok || !strings.Contains(e.Message, text) || e.Temporary != temporary {
+		t.Errorf("error %v (%T), want %q, temporary: %t", err, err, text, temporary)
 	}
-	for _, tt := range []struct{ name, path string }{
-		{"a file", file},
-		{"below a file", filepath.Join(file, "data")},
-		{"where nothing can be made", "/proc/petcat"},
+}
+
+func TestUnusableDirectories(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for name, path := range map[string]string{
+		"a file":                            file,
+		"inside a file":                     filepath.Join(file, "data"),
+		"on a file system without mkdir(2)": "/proc/petcat",
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := Open(tt.path)
-			e, ok := errors.AsType[*openerror.Error](err)
-			if !ok || e.Kind != openerror.Unwritable {
-				t.Fatalf("open = %v, want an error of kind %s", err, openerror.Unwritable)
-			}
-			if !strings.Contains(e.Message, "directory "+tt.path+" cannot") || !e.Replaceable {
-				t.Errorf("error %q does not name the path, or no other directory would do", err)
-			}
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(path, true)
+			wantError(t, err, "the data directory "+path+" cannot be used (", false)
 		})
 	}
 }
 
-// TestLongPath: SQLite opens no file with a long path, and does not say why.
-func TestLongPath(t *testing.T) {
-	part := strings.Repeat("x", 100)
-	_, err := Open(filepath.Join(t.TempDir(), part, part, part, part, part))
-	if err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
-		t.Errorf("open = %v, want the remedy", err)
-	}
-}
-
-// TestOneServer: what identifies the data is the file, whatever leads to it.
-func TestOneServer(t *testing.T) {
+func TestOneServerForOneDatabaseFile(t *testing.T) {
 	d := open(t, t.TempDir())
 	database, err := d.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	alias := t.TempDir()
-	if err := os.Symlink(database, filepath.Join(alias, databaseName)); err != nil {
-		t.Skip(err) // Windows lets only some users make links
-	}
+	must(t, os.Symlink(database, filepath.Join(alias, "petcat.db")))
 	lock, err := d.LockServer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other := open(t, alias)
 	_, err = other.LockServer()
-	if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Kind != openerror.InUse || !e.Temporary() {
-		t.Errorf("a second server got %v", err)
-	}
-	if got, err := other.Database(); err != nil || got != database {
+	wantError(t, err, "in use by another petcat server", true)
+	if got, err := other.Database(); err != nil || got != database || other.Disk() != d.Disk() {
 		t.Errorf("the database is %s, %v; want %s", got, err, database)
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Close())
 	next, err := other.LockServer()
-	if err != nil {
-		t.Fatalf("after the first server ended: %v", err)
-	}
-	_ = next.Close()
+	must(t, err)
+	must(t, next.Close())
 }
 
-func TestOpenExisting(t *testing.T) {
-	wantKind := func(path string, want openerror.Kind) {
-		_, err := OpenExisting(path)
-		if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Kind != want {
-			t.Errorf("open %s: %v, want an error of kind %s", path, err, want)
-		}
-	}
+func TestOpenWithoutCreating(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
-	wantKind(path, openerror.NoData)
+	_, err := Open(path, false)
+	wantError(t, err, "there is no data in "+path, false)
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory was made: %v", err)
+		t.Errorf("the directory was created: %v", err)
 	}
 	d := open(t, path)
-	wantKind(path, openerror.NoData)
+	_, err = Open(path, false)
+	wantError(t, err, "there is no data in "+path, false)
 	database, err := d.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := OpenExisting(path); err != nil {
-		t.Error(err)
-	}
-	wantKind(database, openerror.Unwritable)
+	must(t, err)
+	_, err = Open(path, false)
+	must(t, err)
+	_, err = Open(database, false)
+	wantError(t, err, "cannot be used (not a directory)", false)
 }
 
-// TestFilesBelongToTheOwner: the service runs as the directory's owner, and has to open what
-// root's commands made.
+// TestFilesBelongToTheOwner: the service runs as the directory's owner and must be able to open
+// files that root's commands created.
 func TestFilesBelongToTheOwner(t *testing.T) {
 	path := t.TempDir()
-	if os.Geteuid() == 0 { // nobody else can make files for others
-		if err := os.Chown(path, 4711, 4712); err != nil {
-			t.Fatal(err)
-		}
+	if os.Geteuid() == 0 { // only root can create files for others
+		must(t, os.Chown(path, 4711, 4712))
 	}
 	d := open(t, path)
 	_, err := d.Database()
-	lock, lockErr := d.LockServer()
-	if err := errors.Join(err, lockErr); err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	lock, err := d.LockServer()
+	must(t, err)
+	must(t, lock.Close())
 	want, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := os.ReadDir(path)
 	if err != nil || len(files) != 2 {
 		t.Fatalf("there are %v, %v; want two files", files, err)
@@ -151,21 +121,54 @@ func sameOwner(a, b fs.FileInfo) bool {
 	return x.Uid == y.Uid && x.Gid == y.Gid
 }
 
-func TestDiskThatMayWorkLater(t *testing.T) {
-	for _, tt := range []struct {
-		cause error
-		part  string
-		later bool
-	}{
-		{syscall.ENOSPC, "free some space", true},
-		{syscall.EDQUOT, "free some space", true},
-		{syscall.EFBIG, "free some space", true},
-		{syscall.EIO, "check the disk", true},
-		{syscall.EROFS, "give this user write permission", false},
+func TestTemporaryDiskErrors(t *testing.T) {
+	for cause, temporary := range map[syscall.Errno]bool{
+		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EFBIG: true, syscall.EIO: true, syscall.EROFS: false, syscall.EACCES: false,
 	} {
-		err := unusable("/data", &fs.PathError{Op: "open", Path: "x", Err: tt.cause})
-		if e, ok := errors.AsType[*openerror.Error](err); !ok || e.Temporary() != tt.later || !strings.Contains(err.Error(), tt.part) || !errors.Is(err, tt.cause) {
-			t.Errorf("%v: %#v", tt.cause, err)
+		err := (&Dir{path: "/data"}).unusable(&fs.PathError{Op: "open", Path: "x", Err: cause})
+		wantError(t, err, "the data directory /data cannot be used ("+cause.Error()+"); free space", temporary)
+		if !errors.Is(err, cause) {
+			t.Errorf("%v has lost its cause", err)
+		}
+	}
+}
+
+func TestDraftOfADatabase(t *testing.T) {
+	d := open(t, t.TempDir())
+	draft, err := d.DraftDatabase()
+	must(t, err)
+	must(t, os.WriteFile(d.database+"-wal", nil, 0o600))
+	_, err = d.DraftDatabase()
+	wantError(t, err, "already contains petcat.db-wal", false)
+	must(t, draft.Keep())
+	_, err = d.DraftDatabase()
+	wantError(t, err, "already contains petcat.db;", false)
+}
+
+// TestDraft: a draft has its name, in the place of another file, when it is kept. One that is
+// not kept leaves nothing.
+func TestDraft(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "directory")
+	must(t, Prepare(dir))
+	path := filepath.Join(dir, "a")
+	for _, text := range []string{"a long text", "short"} {
+		d, err := NewDraft(path)
+		must(t, err)
+		_, err = d.WriteString(text)
+		must(t, err)
+		if matches, err := filepath.Match(DraftPattern("a"), filepath.Base(d.Name())); err != nil || !matches {
+			t.Errorf("the draft is called %s", d.Name())
+		}
+		must(t, d.Keep())
+		other, err := NewDraft(path)
+		must(t, err)
+		other.Discard()
+		entries, err := os.ReadDir(dir)
+		must(t, err)
+		got, err := os.ReadFile(path)
+		must(t, err)
+		if len(entries) != 1 || string(got) != text {
+			t.Errorf("there are %v, and the file holds %q; want it alone, with %q", entries, got, text)
 		}
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/config"
 	"petcat/internal/datadir"
-	"petcat/internal/osfile"
 	"petcat/internal/postgres"
 	"petcat/internal/server"
 )
@@ -155,18 +154,18 @@ func (x *examination) disk(context.Context) {
 	if _, err := os.Stat(x.Settings.Data); !x.Settings.UsesSQLite() || errors.Is(err, fs.ErrNotExist) {
 		return // the check of the data reports a missing directory
 	}
-	dir, err := datadir.Open(x.Settings.Data) // it exists, so this only checks that it is writable
+	dir, err := datadir.Open(x.Settings.Data, true) // it exists, so this only checks that it is writable
 	if err != nil {
 		x.found("disk", Problem, "%s", x.Explain(err))
 		return
 	}
-	x.room("disk", dir.Path(), "the data", "creates get 503")
+	x.room("disk", dir.Disk(), "the data", "creates get 503")
 }
 
 // room checks the free space of a directory's disk: use is what needs it, without what happens
 // when there is none.
 func (x *examination) room(part, directory, use, without string) {
-	free, _, err := osfile.Room(directory)
+	free, _, err := datadir.Room(directory)
 	switch left := float64(free) / 1e9; {
 	case err != nil:
 		x.found(part, Warning, "the free space of %s cannot be read (%v); look with df", directory, err)
@@ -261,7 +260,7 @@ func (x *examination) certificate(context.Context) {
 func (x *examination) backups(ctx context.Context) {
 	every, folder := x.Settings.BackupEvery, x.Settings.BackupFolder()
 	if _, err := os.Stat(folder); every > 0 && !errors.Is(err, fs.ErrNotExist) {
-		if err := osfile.PrepareDirectory(folder); err != nil {
+		if err := datadir.Prepare(folder); err != nil {
 			x.found("backups", Problem, "they cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)
 		} else {
 			x.room("backups", folder, "the backups in "+folder, "none can be made")

@@ -19,7 +19,7 @@ import (
 func options(t *testing.T) doctor.Options {
 	t.Helper()
 	data := t.TempDir()
-	dir, err := datadir.Open(data)
+	dir, err := datadir.Open(data, true)
 	if err != nil {
 		t.Fatal(err)
 	}

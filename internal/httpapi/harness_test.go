@@ -59,7 +59,7 @@ func nothingUsed(context.Context, petcat.AccountID, int64) (int64, error) { retu
 func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	t.Helper()
 	s := &service{t: t, clock: clock.NewManual(noon), log: new(bytes.Buffer)}
-	dir, err := datadir.Open(t.TempDir())
+	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{
 		Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true,

@@ -19,7 +19,7 @@ import (
 // BenchmarkLoad reads 1,000,000 keys of 500,000 accounts from SQLite.
 func BenchmarkLoad(b *testing.B) {
 	const accounts, keys = 500_000, 1_000_000
-	dir, err := datadir.Open(b.TempDir())
+	dir, err := datadir.Open(b.TempDir(), true)
 	must(b, err)
 	s, err := sqlite.Open(b.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
 	must(b, err)

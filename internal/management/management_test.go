@@ -40,7 +40,7 @@ type service struct {
 func start(t *testing.T) *service {
 	t.Helper()
 	s := &service{t: t, clock: clock.NewManual(noon)}
-	dir, err := datadir.Open(t.TempDir())
+	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true})
 	must(t, err)

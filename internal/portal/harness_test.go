@@ -64,7 +64,7 @@ func (b *lockedBuffer) String() string {
 func start(t *testing.T, change ...func(*Options)) *service {
 	t.Helper()
 	s := &service{t: t, clock: clock.NewManual(noon), log: new(lockedBuffer)}
-	dir, err := datadir.Open(t.TempDir())
+	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{
 		Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true, CategoriesCommitted: func([]petcat.RevisedCategory) {},

@@ -93,7 +93,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 		return err
 	}
 	if !empty {
-		return openerror.Errorf(openerror.NotEmpty, nil, "the database already contains data")
+		return openerror.Errorf(nil, "the database already contains data; choose an empty database (--database) or a new data directory (--data)")
 	}
 	if err := wantUnused(t); err != nil {
 		return err
@@ -121,7 +121,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 func wantUnused(t *store.Tx) error {
 	nodes, err := store.RunningNodes(t, dialect())
 	if err == nil && len(nodes) > 0 {
-		return openerror.Errorf(openerror.InUse, nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
+		return openerror.Temporaryf(nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
 	}
 	return err
 }

@@ -71,21 +71,21 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	const form = "the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full"
 	scheme, _, found := strings.Cut(address.Reveal(), "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
-		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)
+		return nil, openerror.Errorf(nil, "%s", form)
 	}
 	// With a second @ nobody can say where the password ends: what follows the first may be
 	// the rest of it, and must not be shown as the name of a host.
 	if strings.Count(address.Reveal(), "@") > 1 {
-		return nil, openerror.Errorf(openerror.BadAddress, nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
+		return nil, openerror.Errorf(nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
 	}
 	pool, err := pgxpool.ParseConfig(address.Reveal())
 	if _, notURL := url.Parse(address.Reveal()); notURL != nil {
-		return nil, openerror.Errorf(openerror.BadAddress, nil, "%s", form)
+		return nil, openerror.Errorf(nil, "%s", form)
 	} else if err != nil {
 		// What is wrong is a parameter, a variable or a file that one of them names. Behind
 		// the URL, the error names it.
 		text := err.Error()
-		return nil, openerror.Errorf(openerror.BadAddress, nil, "a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
+		return nil, openerror.Errorf(nil, "a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
 			text[strings.LastIndex(text, "`: ")+len("`: "):])
 	}
 	config := pool.ConnConfig
@@ -106,18 +106,16 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 // needed are settings of the server, the database or the role on which the store relies. The
 // last ones could be set for each connection, but for poolers.
 var needed = []struct { //nolint:gochecknoglobals // a table that nobody changes
-	name, value string
-	kind        openerror.Kind
-	remedy      string
+	name, value, remedy string
 }{
-	{"fsync", "on", openerror.Unsafe, "it would lose acknowledged writes in a power cut; set fsync = on in postgresql.conf"},
-	{"full_page_writes", "on", openerror.Unsafe, "it may damage its data in a power cut; set full_page_writes = on in postgresql.conf"},
-	{"server_encoding", "UTF8", openerror.Unsupported, "create a database with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'"},
-	{"default_transaction_isolation", "read committed", openerror.Unsafe, ""},
-	{"client_encoding", "UTF8", openerror.Unsupported, ""}, // some poolers do not pass ours on
-	{"bytea_output", "hex", openerror.Unsupported, ""},
-	{"standard_conforming_strings", "on", openerror.Unsupported, ""},
-	{"session_replication_role", "origin", openerror.Unsafe, ""},
+	{"fsync", "on", "it would lose acknowledged writes in a power cut; set fsync = on in postgresql.conf"},
+	{"full_page_writes", "on", "it may damage its data in a power cut; set full_page_writes = on in postgresql.conf"},
+	{"server_encoding", "UTF8", "create a database with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'"},
+	{"default_transaction_isolation", "read committed", ""},
+	{"client_encoding", "UTF8", ""}, // some poolers do not pass ours on
+	{"bytea_output", "hex", ""},
+	{"standard_conforming_strings", "on", ""},
+	{"session_replication_role", "origin", ""},
 }
 
 // checkServer asks a server whether it keeps what the store promises.
@@ -135,7 +133,7 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if number < minVersion {
-		return openerror.Errorf(openerror.Unsupported, nil, "the server is PostgreSQL %s; use 14 or later", version)
+		return openerror.Errorf(nil, "the server is PostgreSQL %s; use 14 or later", version)
 	}
 	for i, setting := range needed {
 		if values[i] == setting.value {
@@ -145,7 +143,7 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 		if remedy == "" {
 			remedy = fmt.Sprintf("reset it with ALTER ROLE ... RESET %[1]s, or ALTER DATABASE ... RESET %[1]s", setting.name)
 		}
-		return openerror.Errorf(setting.kind, nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
+		return openerror.Errorf(nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
 	}
 	return nil
 }

@@ -35,34 +35,34 @@ const (
 var states = []struct { //nolint:gochecknoglobals // a table that nobody changes
 	state    string
 	severity severity
-	kind     openerror.Kind
+	passes   bool // a refused start may succeed later
 	sentence string
 }{
-	{"08P01", temporary, openerror.Refused, "what answers at %s refuses the connection (%s); if it is a pooler, check its database, its login, its mode (transaction or session) and which startup parameters it lets pass, and remove the others from the URL"},
-	{"08", temporary, openerror.Unreachable, ""},
-	{"0A000", temporary, openerror.Unsupported, "the server at %s cannot do what is asked (%s); use PostgreSQL 14 or later"}, // or a cached plan that a change of the schema made useless
-	{"22023", statement, openerror.Refused, "the server at %s does not take the value of a parameter of the URL (%s); correct it"},
-	{"25006", temporary, openerror.Unwritable, "the database at %s cannot be written (%s); use the address of the primary server, or reset default_transaction_read_only of the role and the database"},
-	{"25", temporary, openerror.Unreachable, ""},
-	{"26000", temporary, openerror.Unsafe, noStatements},
-	{"28", statement, openerror.Refused, "the database server at %s refuses the login (%s); check user and password, or allow it in pg_hba.conf"},
-	{"3D000", statement, openerror.Refused, "the database server at %s has no such database (%s); create it, or check the name"},
-	{"3F000", statement, openerror.Refused, "the database at %s has no such schema (%s); create it, or check search_path"},
-	{"40", temporary, openerror.Unreachable, ""},
-	{"42501", statement, openerror.Refused, "the database server at %s does not allow it (%s); grant the role the right"},
-	{"42704", statement, openerror.Refused, "the server at %s does not know a parameter of the URL (%s); remove it, and name a schema with search_path"},
-	{"42P05", temporary, openerror.Unsafe, noStatements},
-	{"42P07", statement, openerror.Foreign, foreign},
-	{"42710", statement, openerror.Foreign, foreign},
-	{"53300", temporary, openerror.Unreachable, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more) and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
-	{diskFull, temporary, openerror.NoRoom, "the disk of the database server at %s is full (%s); make room there"},
-	{"53", temporary, openerror.Unreachable, "the database server at %s lacks something (%s); try again when there is room"},
-	{"55P03", temporary, openerror.Locked, "another program locks the database at %s (%s); try again when it has finished"},
-	{"57014", temporary, openerror.Unreachable, "a statement took too long for the database at %s (%s); raise statement_timeout of the role"},
-	{"57", temporary, openerror.Unreachable, "the database server at %s starts or stops (%s); try again in a moment"},
-	{"58", temporary, openerror.Unreachable, "the database server at %s does not work (%s); look into its log"},
-	{"XX001", statement, openerror.Damaged, damaged},
-	{"XX002", statement, openerror.Damaged, damaged},
+	{"08P01", temporary, false, "what answers at %s refuses the connection (%s); if it is a pooler, check its database, its login, its mode (transaction or session) and which startup parameters it lets pass, and remove the others from the URL"},
+	{"08", temporary, true, ""},
+	{"0A000", temporary, false, "the server at %s cannot do what is asked (%s); use PostgreSQL 14 or later"}, // or a cached plan that a change of the schema made useless
+	{"22023", statement, false, "the server at %s does not take the value of a parameter of the URL (%s); correct it"},
+	{"25006", temporary, false, "the database at %s cannot be written (%s); use the address of the primary server, or reset default_transaction_read_only of the role and the database"},
+	{"25", temporary, true, ""},
+	{"26000", temporary, false, noStatements},
+	{"28", statement, false, "the database server at %s refuses the login (%s); check user and password, or allow it in pg_hba.conf"},
+	{"3D000", statement, false, "the database server at %s has no such database (%s); create it, or check the name"},
+	{"3F000", statement, false, "the database at %s has no such schema (%s); create it, or check search_path"},
+	{"40", temporary, true, ""},
+	{"42501", statement, false, "the database server at %s does not allow it (%s); grant the role the right"},
+	{"42704", statement, false, "the server at %s does not know a parameter of the URL (%s); remove it, and name a schema with search_path"},
+	{"42P05", temporary, false, noStatements},
+	{"42P07", statement, false, foreign},
+	{"42710", statement, false, foreign},
+	{"53300", temporary, true, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more) and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
+	{diskFull, temporary, true, "the disk of the database server at %s is full (%s); make room there"},
+	{"53", temporary, true, "the database server at %s lacks something (%s); try again when there is room"},
+	{"55P03", temporary, true, "another program locks the database at %s (%s); try again when it has finished"},
+	{"57014", temporary, true, "a statement took too long for the database at %s (%s); raise statement_timeout of the role"},
+	{"57", temporary, true, "the database server at %s starts or stops (%s); try again in a moment"},
+	{"58", temporary, true, "the database server at %s does not work (%s); look into its log"},
+	{"XX001", statement, false, damaged},
+	{"XX002", statement, false, damaged},
 }
 
 const (
@@ -152,9 +152,9 @@ func translate(err error, doing string) error {
 	}
 	switch sqlState(err) {
 	case "XX001", "XX002":
-		wrapped = openerror.Errorf(openerror.Damaged, wrapped, "the database is damaged; stop petcat and restore a backup")
+		wrapped = openerror.Errorf(wrapped, "the database is damaged; stop petcat and restore a backup")
 	case "26000", "42P05":
-		wrapped = openerror.Errorf(openerror.Unsafe, wrapped, "a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
+		wrapped = openerror.Errorf(wrapped, "a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
 	}
 	if severityOf(err) == statement {
 		return wrapped
@@ -172,7 +172,9 @@ func explain(err error, where string) error {
 	state, refused := sqlState(err), severityOf(err)
 	for _, s := range states {
 		if state != "" && strings.HasPrefix(state, s.state) && s.sentence != "" {
-			return openerror.Errorf(s.kind, err, s.sentence, where, said)
+			e := openerror.Errorf(err, s.sentence, where, said)
+			e.Temporary = s.passes
+			return e
 		}
 	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
@@ -180,11 +182,11 @@ func explain(err error, where string) error {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection):
 		return explain(&pgconn.PgError{Code: "25006", Message: said}, where)
 	case certificate:
-		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, said)
+		return openerror.Temporaryf(err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, said)
 	case state != "" && refused != statement:
-		return openerror.Errorf(openerror.Refused, err, "the database server at %s refuses the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
+		return openerror.Errorf(err, "the database server at %s refuses the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
 	case refused != statement:
-		return openerror.Errorf(openerror.Unreachable, err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
+		return openerror.Temporaryf(err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
 	default:
 		return err
 	}

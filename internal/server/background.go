@@ -13,7 +13,7 @@ import (
 	"petcat"
 	"petcat/internal/backup"
 	"petcat/internal/config"
-	"petcat/internal/osfile"
+	"petcat/internal/datadir"
 )
 
 // What a node does besides serving requests and checking its health.
@@ -73,7 +73,7 @@ func (n *Node) scheduleBackups(context.Context) error {
 	}
 	folder, err := filepath.Abs(n.Settings.BackupFolder())
 	if err == nil {
-		err = osfile.PrepareDirectory(folder)
+		err = datadir.Prepare(folder)
 	}
 	for _, never := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, never) {

@@ -76,11 +76,7 @@ func (n *Node) openStore(ctx context.Context) error {
 // openSQLite opens the file in the data directory, of which this process is the only server:
 // each commit is handed to the list before it is acknowledged.
 func (n *Node) openSQLite(ctx context.Context) error {
-	openDir := datadir.Open
-	if !n.Settings.Init {
-		openDir = datadir.OpenExisting
-	}
-	dir, err := openDir(n.Settings.Data)
+	dir, err := datadir.Open(n.Settings.Data, n.Settings.Init)
 	if err != nil {
 		return err
 	}
@@ -108,8 +104,8 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	n.metrics.Read("petcat_store_queue", func() float64 { return float64(st.Stats().Waiting) })
 	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(st.Stats().Shed) })
 	n.metrics.Read("petcat_store_wal_bytes", func() float64 { return float64(st.WALBytes()) })
-	n.metrics.Read("petcat_store_free_bytes", func() float64 { free, _, _ := dir.Room(); return float64(free) })
-	n.metrics.Read("petcat_store_disk_bytes", func() float64 { _, size, _ := dir.Room(); return float64(size) })
+	n.metrics.Read("petcat_store_free_bytes", func() float64 { free, _, _ := datadir.Room(dir.Disk()); return float64(free) })
+	n.metrics.Read("petcat_store_disk_bytes", func() float64 { _, size, _ := datadir.Room(dir.Disk()); return float64(size) })
 	return list.Load(ctx, st)
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
@@ -76,7 +75,7 @@ func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := logSize(t, dir)
-			wantOpenError(t, explain(settle(t.Context(), path, time.Millisecond), path), openerror.Locked)
+			wantOpenError(t, explain(settle(t.Context(), path, time.Millisecond), path), "is locked by another program")
 			if after := logSize(t, dir); after != before {
 				t.Fatalf("the log has %d bytes, and had %d", after, before)
 			}

@@ -58,7 +58,7 @@ func child(t *testing.T, role, dir string) (output string, err error) {
 }
 
 func childStore(dir string, committed func([]petcat.RevisedCategory)) (*Store, error) {
-	d, err := datadir.Open(dir)
+	d, err := datadir.Open(dir, true)
 	if err != nil {
 		return nil, err
 	}

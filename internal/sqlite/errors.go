@@ -12,49 +12,56 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
+	"petcat/internal/datadir"
 	"petcat/internal/openerror"
-	"petcat/internal/osfile"
 	"petcat/internal/store"
 )
 
-// errUncertain: nobody knows what is on the disk under the database's name.
+// errUncertain means that the file under the database's name may lack committed data.
 var errUncertain = errors.New("what was written may be lost")
 
-// kindOf tells errors apart by their numbers, never by their text. The kind is "" for an
-// error of one statement, which is wrong alone. After Damaged and Failing nothing may be
-// written any more.
-func kindOf(err error) openerror.Kind {
+// kind is what an error says about the file.
+type kind int
+
+const (
+	statement  kind = iota // nothing: only the statement is wrong
+	noRoom                 // there is no room to write
+	locked                 // another process holds its lock
+	unwritable             // it cannot be opened or written
+	damaged                // it is not a database; nothing may be written any more
+	failing                // the disk does not work; nothing may be written any more
+)
+
+// kindOf classifies errors by their numbers, never by their text.
+func kindOf(err error) kind {
 	code := 0
 	if e, ok := errors.AsType[*driversqlite.Error](err); ok {
 		code = e.Code()
 	}
 	switch {
 	case errors.Is(err, errUncertain), errors.Is(err, driver.ErrBadConn), code == lib.SQLITE_READONLY_DBMOVED:
-		return openerror.Failing
-	case osfile.IsFull(err):
-		return openerror.NoRoom
+		return failing
+	case datadir.IsFull(err):
+		return noRoom
 	}
 	switch code & 0xff {
 	case lib.SQLITE_FULL:
-		return openerror.NoRoom
+		return noRoom
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
-		return openerror.Locked
+		return locked
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_NOMEM, lib.SQLITE_INTERRUPT:
-		return openerror.Unwritable
+		return unwritable
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return openerror.Damaged
+		return damaged
 	case lib.SQLITE_IOERR:
-		return openerror.Failing
+		return failing
 	default:
-		return ""
+		return statement
 	}
 }
 
 // stops reports whether nothing may be written any more after an error.
-func stops(err error) bool {
-	kind := kindOf(err)
-	return kind == openerror.Damaged || kind == openerror.Failing
-}
+func stops(err error) bool { return kindOf(err) >= damaged }
 
 // WithCause adds what the system says to an error of a file. SQLite has one number only for
 // writes that fail because a quota or a limit leaves no room, and because the disk is broken:
@@ -89,6 +96,10 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
+// maxPath is the length of the longest path that SQLite opens, in bytes; it needs 8 more for the
+// names of other files.
+const maxPath = 504
+
 // explain turns an error of the database into an [openerror.Error], whose sentence is for
 // operators.
 func explain(err error, path string) error {
@@ -96,22 +107,23 @@ func explain(err error, path string) error {
 		return err
 	}
 	err = WithCause(err, path)
-	kind, says := kindOf(err), ""
-	switch kind {
-	case openerror.Damaged:
-		says = path + " is not a database or is damaged; restore a backup"
-	case openerror.Failing:
-		says = fmt.Sprintf("the disk of %s fails (%v); check the disk and try again, or restore a backup", path, err)
-	case openerror.NoRoom:
-		says = "the disk of " + path + " is full; free some space and try again"
-	case openerror.Locked:
-		says = path + " is locked by another program; try again when that has finished"
-	case openerror.Unwritable:
-		says = fmt.Sprintf("%s cannot be written (%v); give this user write permission or free some space", path, err)
+	switch kindOf(err) {
+	case noRoom:
+		return openerror.Temporaryf(err, "the disk of %s is full; free some space and try again", path)
+	case locked:
+		return openerror.Temporaryf(err, "%s is locked by another program; try again when that has finished", path)
+	case unwritable:
+		if len(path) > maxPath {
+			return openerror.Errorf(err, "SQLite cannot open %s, because the path is longer than %d bytes; choose a shorter one with --data (PETCAT_DATA)", path, maxPath)
+		}
+		return openerror.Errorf(err, "%s cannot be written (%v); give this user write permission or free some space", path, err)
+	case damaged:
+		return openerror.Errorf(err, "%s is not a database or is damaged; restore a backup", path)
+	case failing:
+		return openerror.Temporaryf(err, "the disk of %s fails (%v); check the disk and try again, or restore a backup", path, err)
 	default:
 		return err
 	}
-	return openerror.Errorf(kind, err, "%s", says)
 }
 
 // translate turns an error of the database into one of the domain. Errors of the
@@ -124,7 +136,7 @@ func (s *Store) translate(err error, doing string) error {
 		return e
 	}
 	err = fmt.Errorf("sqlite: %s: %w", doing, explain(err, s.path))
-	if kindOf(err) == "" {
+	if kindOf(err) == statement {
 		return err
 	}
 	return store.Unavailable("the data cannot be reached at the moment; retry later", err)

@@ -54,7 +54,7 @@ func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) 
 		return err
 	}
 	if id != applicationID && (id != 0 || objects != 0) {
-		return openerror.Replaceablef(openerror.Foreign, nil, "%s is the database of another program", path)
+		return openerror.Errorf(nil, "%s is the database of another program; choose another directory with --data", path)
 	}
 	if had >= len(migrations) {
 		return nil
@@ -113,11 +113,11 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil, id != applicationID:
-		return openerror.Errorf(openerror.Foreign, err, "it is not a backup of petcat, or its beginning is damaged")
+		return openerror.Errorf(err, "it is not a backup of petcat, or its beginning is damaged")
 	case sums == 0:
-		return openerror.Errorf(openerror.Foreign, nil, "it is not a finished backup (it has no table checksum)")
+		return openerror.Errorf(nil, "it is not a finished backup (it has no table checksum)")
 	case version > known: // what this program does not know would be lost
-		return openerror.Errorf(openerror.NewerSchema, nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
+		return openerror.Errorf(nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
 	default:
 		return nil
 	}
@@ -143,7 +143,7 @@ func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, path string
 	}
 	defer draft.Discard()
 	if err := restore(ctx, draft.Name(), by, path, store.Now(c)); err != nil {
-		return WithCause(err, draft.Name())
+		return explain(err, draft.Name())
 	}
 	return draft.Keep()
 }
@@ -186,7 +186,7 @@ func integrity(c store.Conn) (findings []string, err error) {
 		findings = append(findings, text)
 		return err
 	}, query)
-	if kindOf(err) == openerror.Damaged { // some damage stops the check itself
+	if kindOf(err) == damaged { // some damage stops the check itself
 		return append(findings, "the file is damaged: "+err.Error()), nil
 	}
 	return findings, err

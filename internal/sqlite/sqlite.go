@@ -190,7 +190,7 @@ func (s *Store) Err() error {
 	if err == nil {
 		return nil
 	}
-	return openerror.Errorf(openerror.Failing, err, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, err)
+	return openerror.Temporaryf(err, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, err)
 }
 
 // Stats is the state of a store for metrics.

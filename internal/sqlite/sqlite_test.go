@@ -27,7 +27,7 @@ func openAt(t *testing.T, path string, o Options) *Store {
 
 func tryOpen(t *testing.T, path string, o Options) (*Store, error) {
 	t.Helper()
-	dir, err := datadir.Open(path)
+	dir, err := datadir.Open(path, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
-	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
@@ -44,7 +43,7 @@ func (s *Store) commit(group []*op) error {
 	}
 	err = WithCause(err, s.path)
 	kind := kindOf(err)
-	s.refused.Store(kind == openerror.NoRoom || kind == openerror.Unwritable)
+	s.refused.Store(kind == noRoom || kind == unwritable)
 	if !stops(err) {
 		return s.translate(err, "commit")
 	}
@@ -87,7 +86,7 @@ func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	_, err := c.Exec("COMMIT")
 	err = WithCause(err, s.path)
 	committed = err == nil
-	if kind := kindOf(err); err != nil && kind != openerror.NoRoom && kind != openerror.Locked { // without room, the mark that ends a group was not written
+	if kind := kindOf(err); err != nil && kind != noRoom && kind != locked { // without room, the mark that ends a group was not written
 		err = fmt.Errorf("commit: %w: %w", errUncertain, err)
 	}
 	return t.ChangedCategories(), err
@@ -104,7 +103,7 @@ func change(t *store.Tx, o *op) error {
 		_, err := t.Exec("RELEASE operation")
 		return err
 	}
-	if kindOf(o.outcome) != "" {
+	if kindOf(o.outcome) != statement {
 		return o.outcome
 	}
 	*t = before
@@ -150,7 +149,7 @@ func (s *Store) begin() error {
 // way to wait sleeps longer and longer, and would miss the pauses of a busy server.
 func (s *Store) whileLocked(fn func() error) error {
 	for try := 1; ; try++ {
-		if err := fn(); kindOf(err) != openerror.Locked || try == s.writer.tries {
+		if err := fn(); kindOf(err) != locked || try == s.writer.tries {
 			return err
 		}
 		time.Sleep(time.Millisecond)

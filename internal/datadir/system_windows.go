@@ -1,0 +1,17 @@
+package datadir
+
+import "golang.org/x/sys/windows"
+
+// Room returns the free space for this user on the disk of a directory, and the size of the disk,
+// in bytes.
+func Room(directory string) (free, size int64, err error) {
+	var left, all uint64
+	path, err := windows.UTF16PtrFromString(directory)
+	if err == nil {
+		err = windows.GetDiskFreeSpaceEx(path, &left, &all, nil)
+	}
+	return int64(left), int64(all), err //nolint:gosec // no disk has 2^63 bytes
+}
+
+// settle does nothing: on Windows a file has the rights of its directory, and names are durable.
+func settle(string) error { return nil }
