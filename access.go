@@ -10,12 +10,6 @@ import (
 // and asks for everything after R misses nothing.
 type Revision int64
 
-// Credential is a key with its account.
-type Credential struct {
-	Key     Key
-	Account Account
-}
-
 // KeyAccess is the state of a key that a server needs.
 type KeyAccess struct {
 	Hash                        KeyHash
@@ -39,14 +33,11 @@ func (c AccessChange) Empty() bool {
 	return len(c.Keys) == 0 && len(c.Accounts) == 0 && len(c.Bans) == 0
 }
 
-// AccessStore finds the accounts of keys, and what changes of accounts, keys and bans.
+// AccessStore has the accounts, keys and bans that a server keeps in memory, and their changes.
 type AccessStore interface {
 	// Revision returns the revision of the last write, by this process or
 	// another.
 	Revision(ctx context.Context) (Revision, error)
-	// FindCredentials returns the keys with these hashes, and their accounts, in one query.
-	// Hashes of no key are not in the result.
-	FindCredentials(ctx context.Context, hashes []KeyHash) (map[KeyHash]Credential, error)
 	// EachKeyAccess calls fn for every key that was ever created, in any order, and stops
 	// at the first error that fn returns.
 	EachKeyAccess(ctx context.Context, fn func(KeyAccess) error) error

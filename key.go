@@ -47,6 +47,7 @@ type Key struct {
 	DisabledAt time.Time // zero: enabled
 	RevokedAt  time.Time // zero: not revoked
 	Successor  KeyID     // the key that a rotation put in its place, or 0
+	UsedAt     time.Time // when it was last used, in whole seconds; zero: never
 }
 
 // KeyState is the state of a key. Only an active key works.
@@ -371,6 +372,9 @@ type KeyStore interface {
 	EachKey(ctx context.Context, account AccountID, fn func(Key) error) error
 	// FindKey returns an [Error] with [CodeNotFound] when there is no such key.
 	FindKey(ctx context.Context, id KeyID) (Key, error)
+	// FindKeys returns the keys with these hashes, in their order. Hashes of no key are
+	// skipped.
+	FindKeys(ctx context.Context, hashes []KeyHash) ([]Key, error)
 	// RotateKey returns the new key. See [Rotation.Apply]. It returns an
 	// [Error] with [CodeNotFound] or [CodeInvalidField].
 	RotateKey(ctx context.Context, by Actor, r Rotation) (Key, error)

@@ -173,9 +173,6 @@ type UsageStore interface {
 	// DayUsed returns how many requests of an account were admitted on a day, as far as
 	// they are written. Days are numbered by [Day].Index.
 	DayUsed(ctx context.Context, account AccountID, day int64) (int64, error)
-	// KeyUses returns when the keys of an account, or of AllAccounts, were last used. A
-	// key that was never used is not among them.
-	KeyUses(ctx context.Context, account AccountID) (map[KeyID]time.Time, error)
 	// Refusals returns the newest refusals and failures of an account, newest first,
 	// RecentRefusals at most.
 	Refusals(ctx context.Context, account AccountID) ([]Refusal, error)

@@ -100,7 +100,7 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 		return nil
 	}
 	if slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != account }) {
-		account, err = petcat.AllAccounts, c.EachAccount(c.ctx(), named)
+		err = c.EachAccount(c.ctx(), named)
 	} else {
 		var a petcat.Account
 		a, err = c.account(account.String())
@@ -109,11 +109,10 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 	if err != nil {
 		return nil, err
 	}
-	uses, err := c.KeyUses(c.ctx(), account)
 	for _, k := range keys {
-		records = append(records, append(c.keyRecord(k), record{{"account_name", names[k.Account]}, {"last_used_at", uses[k.ID]}}...))
+		records = append(records, append(c.keyRecord(k), record{{"account_name", names[k.Account]}, {"last_used_at", k.UsedAt}}...))
 	}
-	return records, err
+	return records, nil
 }
 
 // listKeys lists keys of an account, which may have none.
@@ -314,13 +313,7 @@ func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
 			hashes = append(hashes, h)
 		}
 	}
-	holders, err := c.FindCredentials(c.ctx(), hashes)
-	for _, h := range hashes {
-		if holder, found := holders[h]; found {
-			keys = append(keys, holder.Key)
-		}
-	}
-	return keys, err
+	return c.FindKeys(c.ctx(), hashes)
 }
 
 func (p *program) banCommand() *cobra.Command {

@@ -176,12 +176,8 @@ func account(x *exchange, a petcat.Account) error {
 	if v.Refused, err = x.Store.Refusals(x.r.Context(), a.ID); err != nil {
 		return err
 	}
-	uses, err := x.Store.KeyUses(x.r.Context(), a.ID)
-	if err != nil {
-		return err
-	}
 	for _, k := range keys {
-		v.Keys = append(v.Keys, keyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID }), UsedAt: uses[k.ID]})
+		v.Keys = append(v.Keys, keyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID })})
 	}
 	return x.render("account", view{Title: a.Name, Section: "accounts", Data: v})
 }

@@ -44,7 +44,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.UsageStore
 	petcat.PlanRequestStore
 	petcat.OperatorTokenStore
-	FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error)
 	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) (map[petcat.CategoryID]petcat.CategoryOrigin, error)
 }
 

@@ -70,16 +70,12 @@ func (x *exchange) findPasted(pasted []petcat.Secret) error {
 		}
 		hashes = append(hashes, hash)
 	}
-	known, err := x.Store.FindCredentials(x.r.Context(), hashes)
-	if err != nil {
+	var err error
+	if v.Keys, err = x.Store.FindKeys(x.r.Context(), hashes); err != nil {
 		return err
 	}
-	for _, hash := range hashes {
-		if c, found := known[hash]; found {
-			v.Keys = append(v.Keys, c.Key)
-		} else {
-			v.Hint = "This service never made a key that was pasted."
-		}
+	if len(v.Keys) < len(hashes) {
+		v.Hint = "This service never made a key that was pasted."
 	}
 	if len(v.Keys) == 1 && len(pasted) == 1 {
 		return x.goTo("keys/"+v.Keys[0].ID.String(), "")

@@ -2,7 +2,6 @@ package console
 
 import (
 	"slices"
-	"time"
 
 	"petcat"
 	"petcat/internal/pages"
@@ -13,7 +12,6 @@ type keyView struct {
 	petcat.Key
 
 	Banned bool
-	UsedAt time.Time // zero: never
 	Owner  petcat.Account
 	Ban    *petcat.Ban // the last one
 }
@@ -41,11 +39,6 @@ func (x *exchange) look(k petcat.Key) (v keyView, err error) {
 	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
 		return v, err
 	}
-	uses, err := x.Store.KeyUses(x.r.Context(), k.Account)
-	if err != nil {
-		return v, err
-	}
-	v.UsedAt = uses[k.ID]
 	last, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: k.Account, After: k.ID - 1, Limit: 1})
 	if len(last) == 1 && last[0].Key == k.ID {
 		v.Ban, v.Banned = &last[0], last[0].Active(x.now())

@@ -54,13 +54,12 @@ func (s *service) wantKey(secret string, want petcat.KeyState) petcat.Key {
 	s.t.Helper()
 	hash, err := petcat.ParseKey(petcat.Production, secret)
 	must(s.t, err)
-	found, err := s.store.FindCredentials(s.t.Context(), []petcat.KeyHash{hash})
+	found, err := s.store.FindKeys(s.t.Context(), []petcat.KeyHash{hash})
 	must(s.t, err)
-	k := found[hash].Key
-	if got := k.State(s.clock.Read().Time()); k.ID == 0 || got != want {
-		s.t.Errorf("%s is %s, want %s", k.ID, got, want)
+	if got := found[0].State(s.clock.Read().Time()); got != want {
+		s.t.Errorf("%s is %s, want %s", found[0].ID, got, want)
 	}
-	return k
+	return found[0]
 }
 
 func TestKeys(t *testing.T) {

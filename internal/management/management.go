@@ -37,7 +37,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorTokenStore
 	petcat.CustomerStore
 	petcat.PlanRequestStore
-	FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error)
 }
 
 // Options for a [Server]. All fields are required unless their comment says otherwise.

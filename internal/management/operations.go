@@ -237,6 +237,7 @@ func (c *call) showKey(k petcat.Key, more object) object {
 	shown := object{
 		"id": k.ID.String(), "account": k.Account.String(), "label": k.Label, "hint": k.Hint, "state": k.State(c.now()), "read_only": k.ReadOnly,
 		"created_at": k.CreatedAt, "expires_at": moment(k.ExpiresAt), "disabled_at": moment(k.DisabledAt), "revoked_at": moment(k.RevokedAt), "successor": nil,
+		"last_used_at": moment(k.UsedAt),
 	}
 	if k.Successor != 0 {
 		shown["successor"] = k.Successor.String()
@@ -270,12 +271,7 @@ func (c *call) pageOfKeys(q petcat.KeyQuery) func(after string, limit int) ([]pe
 }
 
 func listKeys(c *call, a petcat.Account) (any, error) {
-	uses, err := c.Store.KeyUses(c.r.Context(), a.ID)
-	if err != nil {
-		return nil, err
-	}
-	show := func(k petcat.Key) object { return c.showKey(k, object{"last_used_at": moment(uses[k.ID])}) }
-	return listed(c, "id", show, c.pageOfKeys(petcat.KeyQuery{Account: a.ID}))
+	return listed(c, "id", func(k petcat.Key) object { return c.showKey(k, nil) }, c.pageOfKeys(petcat.KeyQuery{Account: a.ID}))
 }
 
 type newKeyJSON struct {
@@ -307,8 +303,7 @@ func createKey(c *call, a petcat.Account, body newKeyJSON) (any, error) {
 }
 
 func getKey(c *call, k petcat.Key) (any, error) {
-	uses, err := c.Store.KeyUses(c.r.Context(), k.Account)
-	return c.showKey(k, object{"last_used_at": moment(uses[k.ID])}), err
+	return c.showKey(k, nil), nil
 }
 
 // keyJSON changes a key. null as the expiry means never; what was not sent stays.
@@ -357,12 +352,10 @@ func findKeys(c *call, _ struct{}, body textJSON) (any, error) {
 			hashes = append(hashes, hash)
 		}
 	}
-	found, err := c.Store.FindCredentials(c.r.Context(), hashes)
+	found, err := c.Store.FindKeys(c.r.Context(), hashes)
 	shown := []object{}
-	for _, hash := range hashes {
-		if credential, ok := found[hash]; ok {
-			shown = append(shown, c.showKey(credential.Key, nil))
-		}
+	for _, k := range found {
+		shown = append(shown, c.showKey(k, nil))
 	}
 	return shown, err
 }

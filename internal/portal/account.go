@@ -15,11 +15,10 @@ const pageSize = 50
 
 // overviewView is the account, with a page of its keys.
 type overviewView struct {
-	keysView
-
-	Windows []windowView         // none if the limiter cannot tell
-	Plans   []petcat.Plan        // that the account may ask for, the next larger one first
-	Asked   []petcat.PlanRequest // the last one
+	Bans    map[petcat.KeyID]*petcat.Ban // in force
+	Windows []windowView                 // none if the limiter cannot tell
+	Plans   []petcat.Plan                // that the account may ask for, the next larger one first
+	Asked   []petcat.PlanRequest         // the last one
 	Keys    []petcat.Key
 	Next    petcat.KeyID // of an older page; 0 for none
 	Refused []petcat.Refusal
@@ -52,7 +51,7 @@ func overview(x *exchange) (err error) {
 	if len(v.Keys) > pageSize {
 		v.Keys, v.Next = v.Keys[:pageSize], v.Keys[pageSize-1].ID
 	}
-	if v.keysView, err = x.look(); err != nil {
+	if v.Bans, err = x.bans(); err != nil {
 		return err
 	}
 	if v.Refused, err = x.Store.Refusals(ctx, a.ID); err != nil {
@@ -61,25 +60,16 @@ func overview(x *exchange) (err error) {
 	return x.render("overview", view{Title: a.Name, Section: "overview", Data: v})
 }
 
-// keysView is what is known of the account's keys, by their ids.
-type keysView struct {
-	Bans map[petcat.KeyID]*petcat.Ban // in force
-	Used map[petcat.KeyID]time.Time
-}
-
-func (x *exchange) look() (v keysView, err error) {
-	bans, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: x.account.ID, Active: x.now(), Limit: petcat.MaxPage})
-	if err != nil {
-		return v, err
-	}
-	v.Bans = make(map[petcat.KeyID]*petcat.Ban)
-	for _, b := range bans {
+// bans returns the bans in force of the account's keys.
+func (x *exchange) bans() (map[petcat.KeyID]*petcat.Ban, error) {
+	page, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: x.account.ID, Active: x.now(), Limit: petcat.MaxPage})
+	bans := make(map[petcat.KeyID]*petcat.Ban)
+	for _, b := range page {
 		if b.Active(x.now()) { // in shadow mode none refuses anything
-			v.Bans[b.Key] = &b
+			bans[b.Key] = &b
 		}
 	}
-	v.Used, err = x.Store.KeyUses(x.r.Context(), x.account.ID)
-	return v, err
+	return bans, err
 }
 
 // requestPlan asks the operators for another plan.

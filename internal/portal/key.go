@@ -12,16 +12,15 @@ import (
 type keyView struct {
 	petcat.Key
 
-	UsedAt time.Time // zero: never
-	Ban    *petcat.Ban
+	Ban *petcat.Ban
 }
 
 func key(x *exchange, k petcat.Key) error {
-	known, err := x.look()
+	bans, err := x.bans()
 	if err != nil {
 		return err
 	}
-	return x.render("key", view{Title: k.ID.String(), Section: "overview", Data: keyView{k, known.Used[k.ID], known.Bans[k.ID]}})
+	return x.render("key", view{Title: k.ID.String(), Section: "overview", Data: keyView{k, bans[k.ID]}})
 }
 
 // createKey creates one key, however often its form is sent: the page names what that creates.

@@ -34,7 +34,6 @@ type Store interface { //nolint:interfacebloat // all that a customer can do
 	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
 	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
-	KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error)
 	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
 	RequestPlan(ctx context.Context, n petcat.NewPlanRequest) (petcat.PlanRequest, error)
 	PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]petcat.PlanRequest, error)

@@ -284,7 +284,7 @@ func TestCallersWhoGoAway(t *testing.T) {
 		defer cancel()
 		var all sync.WaitGroup
 		for range 5 * size {
-			all.Go(func() { _, _ = s.FindCredentials(ctx, []petcat.KeyHash{{}}) })
+			all.Go(func() { _, _ = s.FindKeys(ctx, []petcat.KeyHash{{}}) })
 		}
 		awaitLocks(t, url, size)
 		if leave {

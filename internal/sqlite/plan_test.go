@@ -86,7 +86,7 @@ func TestPagesComeFromIndexes(t *testing.T) {
 		"keys": {func() error {
 			_, err := seen.KeyPage(t.Context(), petcat.KeyQuery{Account: 1, Before: 9, Limit: 10})
 			return err
-		}, "SEARCH api_keys USING INDEX api_key_account (account_id=? AND rowid<?)"},
+		}, "SEARCH api_keys USING INDEX api_key_account (account_id=? AND rowid<?)\nCORRELATED SCALAR SUBQUERY 1\nSEARCH key_uses USING INTEGER PRIMARY KEY (rowid=?)"},
 	} {
 		plan = nil
 		if err := c.list(); err != nil {

@@ -110,15 +110,9 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 	for i, id := range ids {
 		rows[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), now.UnixMilli(), int64(id)}
 	}
-	return read(ctx, s, "compare accounts", func(c Conn) (found []petcat.AccountSummary, err error) {
-		err = c.QueryEach(func(_ int, scan Scan) error {
-			var a petcat.AccountSummary
-			err := scan(append(accountInto(&a.Account), &a.Keys, &a.Bans, (*moment)(&a.UsedAt), &a.Today, &a.Refused)...)
-			found = append(found, a)
-			return err
-		}, query, rows)
-		return found, err
-	})
+	return listEach(ctx, s, "compare accounts", func(a *petcat.AccountSummary) []any {
+		return append(accountInto(&a.Account), &a.Keys, &a.Bans, (*moment)(&a.UsedAt), &a.Today, &a.Refused)
+	}, query, rows)
 }
 
 // RenameAccount implements [petcat.AccountStore].

@@ -6,12 +6,15 @@ import (
 	"petcat"
 )
 
-const keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id, read_only`
+const (
+	keyColumns = `id, account_id, label, hint, created_at, expires_at, disabled_at, revoked_at, successor_id, read_only`
+	selectKeys = `SELECT ` + keyColumns + `, (SELECT 1000 * used_at FROM key_uses WHERE key_id = id) FROM api_keys`
+)
 
 func keyInto(k *petcat.Key) []any {
 	return []any{
 		(*int64)(&k.ID), (*int64)(&k.Account), &k.Label, &k.Hint, (*moment)(&k.CreatedAt), (*moment)(&k.ExpiresAt), (*moment)(&k.DisabledAt),
-		(*moment)(&k.RevokedAt), (*int64)(&k.Successor), &k.ReadOnly,
+		(*moment)(&k.RevokedAt), (*int64)(&k.Successor), &k.ReadOnly, (*moment)(&k.UsedAt),
 	}
 }
 
@@ -45,7 +48,6 @@ func keyDetail(k petcat.Key) detail {
 
 // insertKey gives a key its id and inserts it, if its account may have another one.
 func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petcat.Key, error) {
-	const insert = `INSERT INTO api_keys (id, account_id, hash, label, hint, read_only, created_at, expires_at, successor_id, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 	const count = `SELECT count(*) FROM api_keys WHERE account_id = ? AND (revoked_at IS NULL OR created_at > ?)`
 	if by == k.Account.Actor() {
 		n, err := one(t, oneColumn[int64], nil, count, int64(k.Account), t.now.AddDate(0, 0, -1).UnixMilli())
@@ -58,7 +60,9 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petc
 	}
 	t.sequences.Key++
 	k.ID = t.sequences.Key
-	return k, t.exec(insert, int64(k.ID), int64(k.Account), hash[:], k.Label, k.Hint, k.ReadOnly, k.CreatedAt.UnixMilli(), millis(k.ExpiresAt), t.reviseAccess())
+	row := keyInto(&k)
+	row = append(row[:len(row)-1], hash[:], t.reviseAccess()) // without the last use
+	return k, execRows(t, 1, insertInto("api_keys", keyColumns+", hash, revision"), ``, [][]any{row})
 }
 
 // updateKey writes the columns of a key that can change.
@@ -69,7 +73,7 @@ func (t *Tx) updateKey(k petcat.Key, by petcat.Actor, action string, d detail) e
 }
 
 func keyByID(c Conn, id petcat.KeyID) (petcat.Key, error) {
-	return one(c, keyInto, notFound("there is no key %s", id), `SELECT `+keyColumns+` FROM api_keys WHERE id = ?`, int64(id))
+	return one(c, keyInto, notFound("there is no key %s", id), selectKeys+` WHERE id = ?`, int64(id))
 }
 
 // FindKey implements [petcat.KeyStore].
@@ -77,30 +81,20 @@ func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error
 	return read(ctx, s, "find key", func(c Conn) (petcat.Key, error) { return keyByID(c, id) })
 }
 
-// FindCredentials implements [petcat.AccessStore].
-func (s *Store) FindCredentials(ctx context.Context, hashes []petcat.KeyHash) (map[petcat.KeyHash]petcat.Credential, error) {
-	return read(ctx, s, "find keys by their hashes", func(c Conn) (map[petcat.KeyHash]petcat.Credential, error) {
-		found := make(map[petcat.KeyHash]petcat.Credential, len(hashes))
-		for _, h := range hashes {
-			k, err := one(c, keyInto, nil, `SELECT `+keyColumns+` FROM api_keys WHERE hash = ?`, h[:])
-			if err == nil && k.ID != 0 {
-				var a petcat.Account
-				a, err = accountByID(c, k.Account)
-				found[h] = petcat.Credential{Key: k, Account: a}
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		return found, nil
-	})
+// FindKeys implements [petcat.KeyStore].
+func (s *Store) FindKeys(ctx context.Context, hashes []petcat.KeyHash) ([]petcat.Key, error) {
+	args := make([][]any, len(hashes))
+	for i, h := range hashes {
+		args[i] = []any{h[:]}
+	}
+	return listEach(ctx, s, "find keys by their hashes", keyInto, selectKeys+` WHERE hash = ?`, args)
 }
 
 // EachKey implements [petcat.KeyStore].
 func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(petcat.Key) error) error {
 	var c conditions
 	c.when(account != 0, `account_id = ?`, int64(account))
-	query, args := c.page(`SELECT `+keyColumns+` FROM api_keys`, `id`, 0)
+	query, args := c.page(selectKeys, `id`, 0)
 	return each(ctx, s, "read keys", keyInto, fn, query, args...)
 }
 
@@ -110,7 +104,7 @@ func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, e
 	c.when(q.Account != 0, `account_id = ?`, int64(q.Account))
 	c.when(q.Hint != "", `hint = ?`, q.Hint)
 	c.when(q.Before != 0, `id < ?`, int64(q.Before))
-	query, args := c.page(`SELECT `+keyColumns+` FROM api_keys`, `id DESC`, q.Limit)
+	query, args := c.page(selectKeys, `id DESC`, q.Limit)
 	return list(ctx, s, "read a page of keys", keyInto, query, args...)
 }
 

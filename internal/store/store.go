@@ -110,6 +110,19 @@ func list[T any](ctx context.Context, s *Store, doing string, into columns[T], q
 	return read(ctx, s, doing, func(c Conn) ([]T, error) { return all(c, into, query, args...) })
 }
 
+// listEach reads the rows of a query for each of several arguments, in their order.
+func listEach[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args [][]any) ([]T, error) {
+	return read(ctx, s, doing, func(c Conn) (rows []T, err error) {
+		err = c.QueryEach(func(_ int, scan Scan) error {
+			var v T
+			err := scan(into(&v)...)
+			rows = append(rows, v)
+			return err
+		}, query, args)
+		return rows, err
+	})
+}
+
 // each calls fn for every row of a query, which may take long before the first one, and stops at its first error, which it returns as
 // it is: it is not one of the database.
 func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {

@@ -189,23 +189,6 @@ func (s *Store) foldHours(ctx context.Context) (int, error) {
 	})
 }
 
-// KeyUses implements [petcat.UsageStore].
-func (s *Store) KeyUses(ctx context.Context, account petcat.AccountID) (map[petcat.KeyID]time.Time, error) {
-	var c conditions
-	c.when(account != petcat.AllAccounts, `key_id IN (SELECT id FROM api_keys WHERE account_id = ?)`, int64(account))
-	query, args := c.page(`SELECT key_id, used_at FROM key_uses`, `key_id`, 0)
-	return read(ctx, s, "read when keys were used", func(c Conn) (map[petcat.KeyID]time.Time, error) {
-		used := make(map[petcat.KeyID]time.Time)
-		err := c.Query(func(scan Scan) error {
-			var key, at int64
-			err := scan(&key, &at)
-			used[petcat.KeyID(key)] = time.Unix(at, 0).UTC()
-			return err
-		}, query, args...)
-		return used, err
-	})
-}
-
 // refusalRetention is how long refusals are kept after the last one of their group.
 const refusalRetention = 30 * 24 * time.Hour
 

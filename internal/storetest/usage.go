@@ -250,19 +250,15 @@ func testKeyUses(t *testing.T, open Open) {
 	a, b := f.account(t, "zoo"), f.account(t, "shop")
 	used, _ := f.key(t, a.ID, 1)
 	other, _ := f.key(t, b.ID, 2)
-	f.key(t, a.ID, 3) // never used
+	unused, _ := f.key(t, a.ID, 3)
 	use := func(number int64, key petcat.KeyID, at time.Time) {
 		f.addUsage(t, petcat.UsageBatch{Node: "a", Number: number, SeenAt: at, Keys: []petcat.KeyUse{{Key: key, At: at}}})
 	}
 	use(1, used.ID, noon.Add(time.Second))
 	use(2, other.ID, noon.Add(time.Minute))
 	use(3, used.ID, noon) // told late
-	want := map[petcat.KeyID]time.Time{used.ID: noon.Add(time.Second)}
-	got, err := f.KeyUses(t.Context(), a.ID)
-	wantEqual(t, "the last uses", want, must(t, got, err))
-	want[other.ID] = noon.Add(time.Minute)
-	got, err = f.KeyUses(t.Context(), petcat.AllAccounts)
-	wantEqual(t, "the last uses of all accounts", want, must(t, got, err))
+	used.UsedAt, other.UsedAt = noon.Add(time.Second), noon.Add(time.Minute)
+	wantEqual(t, "the keys", []petcat.Key{used, other, unused}, f.keys(t, 0))
 }
 
 // refusal is one of an account at a moment, with all that there can be.
