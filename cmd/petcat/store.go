@@ -58,7 +58,7 @@ func (c *call) open(mayCreate bool) (err error) {
 
 func (p *program) openStore(ctx context.Context, settings config.Settings, mayCreate bool) (store, error) {
 	environment := settings.Environment
-	if !settings.EnvironmentGiven {
+	if !isGiven(settings, "--environment") {
 		environment = "" // the data's own, or the default for fresh data
 	}
 	if !settings.UsesSQLite() {

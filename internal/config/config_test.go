@@ -67,7 +67,7 @@ func defaults() Settings {
 		Data: "./data", Database: petcat.NewSecret("sqlite"), Init: true,
 		Listen: ":8080", AdminListen: "127.0.0.1:8081",
 		Environment: petcat.Production, Bans: petcat.EnforceBans,
-		MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second, BackupKeep: 7,
+		MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second, BackupKeep: 7, BackupDir: "data/backups",
 	}
 }
 
@@ -77,7 +77,7 @@ func TestLoad(t *testing.T) {
 	wantSettings(t, defaults(), nil)
 
 	want := defaults()
-	want.Bans, want.Environment, want.EnvironmentGiven = petcat.BansOff, petcat.Staging, true
+	want.Bans, want.Environment = petcat.BansOff, petcat.Staging
 	wantSettings(t, want, []string{"PETCAT_BANS=shadow", "PETCAT_ENVIRONMENT=staging", "PETCAT_DATA=", "PETCAT_LISTEN= \r\n"}, "--bans", "off")
 
 	want = defaults()
@@ -102,7 +102,7 @@ func TestLoad(t *testing.T) {
 	flags := pflag.NewFlagSet("list", pflag.ContinueOnError)
 	Register(flags, "data", "database")
 	got, err := Load(flags, []string{"PETCAT_DATA=/srv", "PETCAT_MAX_STALENESS=nonsense"})
-	if err != nil || got.Data != "/srv" || got.BackupFolder() != "/srv/backups" {
+	if err != nil || got.Data != "/srv" || got.BackupDir != "/srv/backups" {
 		t.Errorf("got %q, %v; want no complaint about a setting of serve", got.Data, err)
 	}
 }
@@ -211,7 +211,7 @@ func TestUnknownVariables(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, s := range Table() {
-		if fromKubernetes(s.Env) {
+		if fromKubernetes.MatchString(s.Env) {
 			t.Errorf("%s may be set by Kubernetes", s.Env)
 		}
 	}

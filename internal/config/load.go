@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -66,9 +67,9 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 		if err = cmp.Or(err, s.store(text)); err != nil {
 			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", s.Flag, s.Env, err))
 		}
-		loaded.EnvironmentGiven = loaded.EnvironmentGiven || s.Flag == "environment" && origin != originDefault
 		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, s.shown(text), s.Default, s.WhenEmpty, origin})
 	}
+	loaded.BackupDir = cmp.Or(loaded.BackupDir, filepath.Join(loaded.Data, "backups"))
 	if !loaded.UsesSQLite() {
 		loaded.Values = append(loaded.Values, libpq(variables)...)
 	}
@@ -178,7 +179,7 @@ func UnknownVariables(environ []string) (unknown []string) {
 		known[s.Env+"_FILE"] = s.Secret
 	}
 	for name := range Variables(environ) {
-		if strings.HasPrefix(name, "PETCAT_") && !known[name] && !fromKubernetes(name) {
+		if strings.HasPrefix(name, "PETCAT_") && !known[name] && !fromKubernetes.MatchString(name) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -186,14 +187,10 @@ func UnknownVariables(environ []string) (unknown []string) {
 	return unknown
 }
 
-// fromKubernetes reports whether Kubernetes may have set a variable. Beside a
-// Service named petcat or petcat-something it sets PETCAT_PORT,
-// PETCAT_SERVICE_HOST, PETCAT_PORT_8080_TCP_ADDR, PETCAT_SOMETHING_PORT and so
-// on, in every container of the namespace. No setting has such a name.
-func fromKubernetes(name string) bool {
-	return strings.HasSuffix(name, "_PORT") || strings.Contains(name, "_PORT_") ||
-		strings.Contains(name, "_SERVICE_") || strings.HasPrefix(name, "PETCAT_TCP")
-}
+// fromKubernetes matches the variables that Kubernetes sets in every container of a namespace
+// with a Service named petcat or petcat-something: PETCAT_PORT, PETCAT_SERVICE_HOST,
+// PETCAT_PORT_8080_TCP_ADDR, PETCAT_SOMETHING_PORT and so on. No setting has such a name.
+var fromKubernetes = regexp.MustCompile(`_PORT$|_PORT_|_SERVICE_|^PETCAT_TCP`)
 
 // masked stands for a secret.
 const masked = "***"
@@ -250,8 +247,16 @@ func LoadService(url string, environ []string) (Service, error) {
 // sqliteDatabase is the value of --database beside addresses.
 const sqliteDatabase = "sqlite"
 
-// errNot is for settings whose must says all.
+// errNot is the error of settings whose must describes the accepted values.
 var errNot = errors.New("another value")
+
+// valid returns a value, or errNot unless it is valid.
+func valid[T any](value T, isValid bool) (T, error) {
+	if !isValid {
+		return value, errNot
+	}
+	return value, nil
+}
 
 // database never repeats the value, which may have a password.
 func database(value string) (petcat.Secret, error) {
@@ -287,10 +292,7 @@ func address(value string) (string, error) {
 
 func atLeastOne(value string) (int, error) {
 	n, err := strconv.Atoi(value)
-	if n < 1 {
-		err = errNot
-	}
-	return n, err
+	return valid(n, err == nil && n > 0)
 }
 
 // ParseDuration reads a duration: days (24 hours) and then the form of [time.ParseDuration],
@@ -320,10 +322,7 @@ var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
 // nodeName checks a name that stands in the lines of logs and in metrics.
 func nodeName(value string) (string, error) {
-	if !nodeForm.MatchString(value) {
-		return "", errNot
-	}
-	return value, nil
+	return valid(value, nodeForm.MatchString(value))
 }
 
 // listOf returns a function that reads each part of a list.
@@ -352,20 +351,15 @@ var publicForm = regexp.MustCompile(`^https?://[^/?#@\s]+(/[^?#@\s]*)?$`)
 
 func publicURL(value string) (string, error) {
 	value = strings.TrimRight(value, "/")
-	if _, err := url.Parse(value); err != nil || !publicForm.MatchString(value) || strings.HasSuffix(value, "/v1") {
-		return "", errNot
-	}
-	return value, nil
+	_, err := url.Parse(value)
+	return valid(value, err == nil && publicForm.MatchString(value) && !strings.HasSuffix(value, "/v1"))
 }
 
 // consoleURL allows http only on this machine, because a sign-in sends a secret.
 func consoleURL(value string) (string, error) {
 	sent, err := origin(value)
 	address, plain := strings.CutPrefix(sent, "http://")
-	if plain && !isLoopback(address) && !isLoopback(address+":80") {
-		return "", errNot
-	}
-	return sent, err
+	return valid(sent, err == nil && (!plain || isLoopback(address) || isLoopback(address+":80")))
 }
 
 var originForm = regexp.MustCompile(`^(https?)://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?/*$`)

@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -54,9 +53,6 @@ type Settings struct {
 	// AdminAllowPlaintext lets the admin listener serve other machines without TLS.
 	AdminAllowPlaintext bool
 	Environment         petcat.Environment
-	// EnvironmentGiven is false if Environment is only the default. Then management
-	// commands accept data of any environment.
-	EnvironmentGiven bool
 	// PublicURL is the address that clients use, without the /v1 and without a slash at
 	// the end; "" for that of the listener.
 	PublicURL string
@@ -84,8 +80,7 @@ type Settings struct {
 	BackupEvery time.Duration
 	// BackupKeep is how many of them are kept.
 	BackupKeep int
-	// BackupDir is the directory of scheduled backups; "" for one in Data. See
-	// BackupFolder.
+	// BackupDir is the directory of scheduled backups.
 	BackupDir string
 	// BackupCommand is a program that gets the path of each scheduled backup; "" for none.
 	BackupCommand string
@@ -100,15 +95,10 @@ func (s Settings) UsesSQLite() bool {
 	return s.Database.IsZero() || s.Database.Reveal() == sqliteDatabase
 }
 
-// BackupFolder returns the folder of the scheduled backups.
-func (s Settings) BackupFolder() string {
-	return cmp.Or(s.BackupDir, filepath.Join(s.Data, "backups"))
-}
-
 // Label returns what people call the node, unless another one is called so.
 func (s Settings) Label() string {
 	host, _ := os.Hostname()
-	if _, err := nodeName(host); err != nil {
+	if !nodeForm.MatchString(host) {
 		host = "node"
 	}
 	return cmp.Or(s.NodeName, host)

@@ -258,7 +258,7 @@ func (x *examination) certificate(context.Context) {
 // of the last one. The settings of the command may lack those of the nodes: without an interval
 // it only reports the age.
 func (x *examination) backups(ctx context.Context) {
-	every, folder := x.Settings.BackupEvery, x.Settings.BackupFolder()
+	every, folder := x.Settings.BackupEvery, x.Settings.BackupDir
 	if _, err := os.Stat(folder); every > 0 && !errors.Is(err, fs.ErrNotExist) {
 		if err := datadir.Prepare(folder); err != nil {
 			x.found("backups", Problem, "they cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)

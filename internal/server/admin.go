@@ -107,7 +107,7 @@ func (n *Node) inForce() []config.Value {
 	actual := map[string]string{
 		"--listen": n.apiSocket.Addr().String(), "--admin-listen": n.adminSocket.Addr().String(),
 		"--public-url": n.PublicURL(), "--console-url": n.ConsoleURL(), "--node-name": n.Settings.Label(),
-		"--backup-dir": n.Settings.BackupFolder(), "--log-format": n.Settings.LogFormat, "--customer-pages": strconv.FormatBool(n.Settings.CustomerPages),
+		"--backup-dir": n.Settings.BackupDir, "--log-format": n.Settings.LogFormat, "--customer-pages": strconv.FormatBool(n.Settings.CustomerPages),
 	}
 	values := slices.Clone(n.Settings.Values)
 	for i, v := range values {

@@ -71,7 +71,7 @@ func (n *Node) scheduleBackups(context.Context) error {
 	if n.Settings.BackupEvery == 0 {
 		return nil
 	}
-	folder, err := filepath.Abs(n.Settings.BackupFolder())
+	folder, err := filepath.Abs(n.Settings.BackupDir)
 	if err == nil {
 		err = datadir.Prepare(folder)
 	}
