@@ -8,10 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 
@@ -65,31 +63,8 @@ func render(text string) string {
 	)
 	var b bytes.Buffer
 	text = guideLink.ReplaceAllString(text, "](/docs/$1")
-	context := parser.NewContext(parser.WithIDs(headingIDs{}))
-	if err := markdown.Convert([]byte(text), &b, parser.WithContext(context)); err != nil { // a buffer takes everything
+	if err := markdown.Convert([]byte(text), &b); err != nil { // writes to a buffer do not fail
 		panic(err)
 	}
 	return b.String()
 }
-
-// headingIDs makes the ids of headings as code forges do, so that a link to a heading also
-// works in the repository.
-type headingIDs struct{}
-
-// Generate returns the id of a heading: its letters and digits in lower case, with
-// hyphens for spaces.
-func (headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
-	return bytes.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-			return unicode.ToLower(r)
-		default:
-			return -1
-		}
-	}, bytes.TrimSpace(heading))
-}
-
-// Put is called for ids that an author sets by hand. The guides have none.
-func (headingIDs) Put([]byte) {}
