@@ -261,29 +261,72 @@ func TestClientsPostman(t *testing.T) {
 	}
 }
 
-// TestClientsSamples: what the reference page shows for each operation runs.
+// TestClientsSamples: the samples that the reference page shows for each operation run.
 func TestClientsSamples(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../internal/reference/page/samples.json")
 	must(t, err)
 	var samples map[string]map[string]string // by operation and language
 	must(t, json.Unmarshal(text, &samples))
-	onEachSDK(t, func(t *testing.T, s sdk) {
-		n := serve(t, directory(t))
-		k := n.newKey("reader", unlimited...)
-		for _, name := range []string{"Dogs", "Cats", "Rabbits", "Ferrets"} {
-			n.create(k.Key, name).want(t, http.StatusCreated)
-		}
-		n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
-		language, block := "Python", "%s\n"
-		if s.interpreter == "node" {
-			language, block = "TypeScript", "{ %s }\n" // samples share names
-		}
-		code := samples["start"][language]
-		for _, operation := range rules.Operations() {
-			code += fmt.Sprintf(block, samples[string(operation.ID)][language])
-		}
-		if o := finish(t, s.program(t, n.api, k, code)); o.code != exitDone {
-			t.Errorf("%s\nended with %d: %s%s", code, o.code, o.stdout, o.stderr)
-		}
-	})
+	for _, l := range []struct{ language, file, block, command string }{
+		{"Python", "samples.py", "%s\n", "python3 samples.py"},
+		{"TypeScript", "samples.mjs", "{ %s }\n", "node samples.mjs"}, // samples share names
+		{"Go", "samples.go", "{\n%s\n}\n", "go run samples.go"},
+	} {
+		t.Run(l.language, func(t *testing.T) {
+			t.Parallel()
+			n := serve(t, directory(t))
+			k := n.newKey("reader", unlimited...)
+			for _, name := range []string{"Dogs", "Cats", "Rabbits", "Ferrets"} {
+				n.create(k.Key, name).want(t, http.StatusCreated)
+			}
+			for range 2 {
+				n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
+			}
+			code := samples["start"][l.language]
+			for _, operation := range rules.Operations() {
+				sample := samples[string(operation.ID)][l.language]
+				if sample == "" {
+					t.Errorf("%s has no sample", operation.ID)
+				}
+				code += fmt.Sprintf(l.block, sample)
+			}
+			if l.language == "Go" {
+				code = goProgram(code)
+			}
+			dir, variables := workshop(t, n.api, k)
+			must(t, os.WriteFile(filepath.Join(dir, l.file), []byte(code), 0o600))
+			cmd := exec.Command("sh", "-c", "exec "+l.command)
+			cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, variables, diesWithTest()
+			if o := finish(t, cmd); o.code != exitDone {
+				t.Errorf("%s\nended with %d: %s%s", code, o.code, o.stdout, o.stderr)
+			}
+		})
+	}
+}
+
+// goProgram returns a program that runs samples, handles their errors and uses their results.
+func goProgram(samples string) string {
+	results := regexp.MustCompile(`(?m)^(\w+), _, err := .*`)
+	samples = results.ReplaceAllString(samples, "$0\n_ = $1\ncheck(err)")
+	samples = strings.ReplaceAll(samples, "// handle err", "check(err)")
+	return `package main
+
+import (
+	"context"
+	"fmt"
+
+	petcat "petcat/client"
+)
+
+var ctx = context.Background()
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func main() {
+` + samples + "}\n"
 }
