@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"petcat/internal/breaker"
 	"petcat/internal/store"
 )
 
@@ -17,7 +16,7 @@ type engine struct{ s *Store }
 // Create commits c in the next group.
 func (e engine) Create(ctx context.Context, c *store.Create) error {
 	// While it is away, nothing waits in the queue.
-	if err := e.s.writes.Refuses(); err != nil {
+	if err := e.s.writes.refuses(); err != nil {
 		return translate(&connError{err, unreachable}, "create category")
 	}
 	err := store.SubmitError(e.s.group.Submit(ctx, c))
@@ -76,7 +75,7 @@ func (s *Store) read(ctx context.Context, fn func(context.Context, *pgx.Conn) er
 // try runs fn with a connection, and once more if that turns out to be broken and fn says that
 // nothing was answered. Then the others of that age are broken, too, after the server was
 // restarted, so they are given up.
-func try(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) error {
+func try(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) error {
 	answered, err := once(ctx, b, p, fn)
 	if !answered && severityOf(err) == lost && ctx.Err() == nil {
 		p.Reset()
@@ -87,8 +86,8 @@ func try(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Contex
 
 // once runs fn with a connection if the breaker lets it through, and tells the breaker how it
 // ended. ctx is the caller's.
-func once(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) (answered bool, err error) {
-	if err := b.Enter(); err != nil {
+func once(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) (answered bool, err error) {
+	if err := b.enter(); err != nil {
 		return false, &connError{err, unreachable}
 	}
 	err = p.with(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
@@ -97,17 +96,17 @@ func once(ctx context.Context, b *breaker.Breaker, p pool, fn func(context.Conte
 	})
 	switch severity := severityOf(err); {
 	case errors.Is(err, errNoRoom):
-		b.Unknown() // those who use the connections will know
+		b.unknown() // those who use the connections will know
 	case errors.Is(err, errNoAnswer):
-		b.Failed(err)
+		b.failed(err)
 	case err != nil && ctx.Err() != nil:
-		b.Unknown()
+		b.unknown()
 	case severity == unreachable:
-		b.Failed(err)
+		b.failed(err)
 	case severity == lost && sqlState(err) == "":
-		b.Unknown() // one broken connection proves nothing; the next attempt to connect does
+		b.unknown() // one broken connection proves nothing; the next attempt to connect does
 	default:
-		b.Answered()
+		b.answered()
 	}
 	return answered, err
 }

@@ -44,9 +44,9 @@ func TestWritesWhileOneTries(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{Clock: now})
 	defer closeNow(t, s)
 	c := create(t, s, "Dogs")
-	s.writes.Failed(errNoAnswer)
+	s.writes.failed(errNoAnswer)
 	now.Advance(pause)
-	if err := s.writes.Enter(); err != nil {
+	if err := s.writes.enter(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time it is not in progress either
@@ -57,7 +57,7 @@ func TestWritesWhileOneTries(t *testing.T) {
 	if _, err := s.FindAccount(t.Context(), "acme"); petcat.CodeOf(err) != petcat.CodeNotFound {
 		t.Errorf("a read meanwhile: %v", err)
 	}
-	s.writes.Answered()
+	s.writes.answered()
 	if _, err := tryCreate(t.Context(), t, s, "Cats", "k"); err != nil {
 		t.Error(err)
 	}

@@ -80,8 +80,8 @@ func TestHungServer(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if stats := s.Stats(); s.reads.Err() == nil || s.writes.Err() == nil || stats.Waiting != 0 {
-		t.Errorf("stats %+v, reads %v, writes %v while the server hangs", stats, s.reads.Err(), s.writes.Err())
+	if stats := s.Stats(); s.reads.err() == nil || s.writes.err() == nil || stats.Waiting != 0 {
+		t.Errorf("stats %+v, reads %v, writes %v while the server hangs", stats, s.reads.err(), s.writes.err())
 	}
 	network.heal()
 	for name, call := range all {
@@ -120,8 +120,8 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 	}
 	go func() { wg.Wait(); close(written) }()
 	for done := false; !done; {
-		if err := all["feed"](); err != nil || s.reads.Err() != nil {
-			t.Fatalf("a read while commits hang: %v, %v", err, s.reads.Err())
+		if err := all["feed"](); err != nil || s.reads.err() != nil {
+			t.Fatalf("a read while commits hang: %v, %v", err, s.reads.err())
 		}
 		select {
 		case <-written:
@@ -129,7 +129,7 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 		default:
 		}
 	}
-	if s.writes.Err() == nil {
+	if s.writes.err() == nil {
 		t.Error("the database counts as writable while commits hang")
 	}
 	network.heal()
@@ -303,7 +303,7 @@ func TestCallersWhoGoAway(t *testing.T) {
 	block(false) // all connections are there now
 	before := newest()
 	block(true)
-	if after := newest(); after != before || s.Stats().Connections != size || s.reads.Err() != nil {
+	if after := newest(); after != before || s.Stats().Connections != size || s.reads.err() != nil {
 		t.Errorf("a new connection was made at %s, after %s: %+v", after, before, s.Stats())
 	}
 }

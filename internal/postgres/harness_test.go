@@ -12,7 +12,6 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/pgtest"
-	"petcat/internal/schema"
 	"petcat/internal/storetest"
 )
 
@@ -22,7 +21,7 @@ var server = pgtest.Shared{Migrate: func(ctx context.Context, url string) error 
 	if err != nil {
 		return err
 	}
-	return errors.Join(migrate(ctx, conn, schema.Postgres(), Options{}), conn.Close(ctx))
+	return errors.Join(migrate(ctx, conn, migrations(), Options{}), conn.Close(ctx))
 }}
 
 func TestMain(m *testing.M) { server.Main(m) }

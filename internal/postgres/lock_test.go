@@ -77,7 +77,7 @@ func TestWriteWaitsForALock(t *testing.T) {
 					t.Errorf("%s, %s while another has %s: %v, want it refused by the server", name, write, lock, err)
 				}
 			}
-			if s.writes.Err() != nil {
+			if s.writes.err() != nil {
 				t.Error("a lock counts as the database being away")
 			}
 			pgtest.Execute(t, conn, "COMMIT")

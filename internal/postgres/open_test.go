@@ -16,7 +16,6 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/openerror"
 	"petcat/internal/pgtest"
-	"petcat/internal/schema"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
@@ -151,9 +150,9 @@ func TestTooFewConnections(t *testing.T) {
 func TestMigrations(t *testing.T) {
 	url := filled(t)
 	conn := pgtest.Connect(t, url)
-	migrations := append(schema.Postgres(), "CREATE TABLE next (id int);")
+	all := append(migrations(), "CREATE TABLE next (id int);")
 	for range 2 {
-		if err := migrate(t.Context(), conn, migrations, Options{}); err != nil {
+		if err := migrate(t.Context(), conn, all, Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}

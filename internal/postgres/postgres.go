@@ -35,10 +35,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
-	"petcat/internal/breaker"
 	"petcat/internal/clock"
 	"petcat/internal/groupcommit"
-	"petcat/internal/schema"
 	"petcat/internal/store"
 )
 
@@ -71,10 +69,6 @@ const (
 	chargeConnections = 2
 )
 
-// The pause of a breaker is long enough that a database that starts is not flooded with
-// connections, and short enough that nobody notices it.
-const pause = 250 * time.Millisecond
-
 // fullFor is how long a full disk is believed to be full after the last write that
 // found it so. A write that needs no more room, such as a beat, says nothing.
 const fullFor = 10 * time.Second
@@ -93,7 +87,7 @@ type Store struct {
 
 	readers, writers, creators, charges pool
 	// Commits that wait for a standby say nothing about reads.
-	reads, writes *breaker.Breaker
+	reads, writes *breaker
 	clockAhead    atomic.Int64                  // nanoseconds; see Stats
 	fullAt        atomic.Pointer[clock.Reading] // when its disk was full the last time; nil: never
 }
@@ -112,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{
 		clock: o.Clock, life: ctx, patience: o.patience, settings: o.patience.settings(), history: &history{gone: make(chan struct{})},
-		reads: breaker.New(o.Clock, pause), writes: breaker.New(o.Clock, pause),
+		reads: &breaker{clock: o.Clock}, writes: &breaker{clock: o.Clock},
 	}
 	m, err := s.prepare(ctx, config.ConnConfig, opening, o)
 	if err != nil {
@@ -144,7 +138,7 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout tim
 	if err := chooseMode(ctx, c, config, o.URL); err != nil {
 		return m, err
 	}
-	if err := migrate(ctx, c, schema.Postgres(), o); err != nil {
+	if err := migrate(ctx, c, migrations(), o); err != nil {
 		return m, err
 	}
 	if err := s.history.check(ctx, c.PgConn()); err != nil {
@@ -233,7 +227,7 @@ func (s *Store) Check(ctx context.Context) error {
 	case at != nil && s.clock.Read().Since(*at) < fullFor:
 		err = &pgconn.PgError{Code: diskFull, Message: "no space left"}
 	default:
-		err = s.writes.Err()
+		err = s.writes.err()
 	}
 	return translate(explain(err, place(s.readers.Config().ConnConfig)), "check the database")
 }

@@ -2,13 +2,30 @@ package postgres
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"petcat/internal/openerror"
+	"petcat/internal/schema"
 )
+
+//go:embed *.sql
+var tables embed.FS
+
+func migrations() []string {
+	return schema.Migrations(tables, strings.NewReplacer(
+		" INTEGER", " bigint",
+		" BLOB", " bytea",
+		// Byte by byte: the collations of operating systems change, and damage indexes when
+		// they do.
+		" TEXT", ` text COLLATE "C"`,
+		" STRICT, WITHOUT ROWID", "",
+		" STRICT", "",
+	))
+}
 
 // migrationLock is the number of the advisory lock that is held while the schema is
 // changed: "petcat" in ASCII. Such locks are each database's own.

@@ -147,7 +147,7 @@ CREATE TABLE usage_nodes (
 
 -- The account 0 stands for all requests. An hour is Unix time / 3600. It comes first, so
 -- that the rows that change are few pages, and those of long ago one stretch of the table.
--- PostgreSQL has another key: see its own migration.
+-- PostgreSQL has another key, see its package.
 CREATE TABLE usage (
 	hour           INTEGER NOT NULL,
 	account_id     INTEGER NOT NULL,

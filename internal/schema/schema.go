@@ -1,9 +1,12 @@
-// Package schema is the tables of the data, once for both databases.
+// Package schema has the tables of the data, once for both databases.
 //
-// Each file is a migration, which every set of data has once, in the order of the names. One
-// whose name ends in _sqlite.sql or _postgres.sql is for that database alone. The others are for
-// both, in the words of SQLite, with BOOLEAN beside its types. Migrations only add, so that the
-// version before works with a newer schema.
+// Each file is a migration, in the order of the names. It is written in the SQL of SQLite, with
+// BOOLEAN as one more type. If a database needs more, its package has a file with the same name,
+// which is the second part of that migration.
+//
+// Migrations only add, so that the version before works with a newer schema. One that alters a
+// table which creates write locks the row of counter first (UPDATE counter SET revision =
+// revision), as creates do; otherwise it deadlocks with those of nodes that are running.
 package schema
 
 import (
@@ -13,35 +16,15 @@ import (
 )
 
 //go:embed *.sql
-var files embed.FS
+var shared embed.FS
 
-// SQLite returns the migrations of a SQLite file.
-func SQLite() []string {
-	return migrations("_postgres.sql", strings.NewReplacer(" BOOLEAN", " INTEGER"))
-}
-
-// Postgres returns the migrations of a PostgreSQL database.
-func Postgres() []string {
-	return migrations("_sqlite.sql", strings.NewReplacer(
-		" INTEGER", " bigint",
-		" BLOB", " bytea",
-		// Byte by byte: the collations of operating systems change, and damage indexes when
-		// they do.
-		" TEXT", ` text COLLATE "C"`,
-		" STRICT, WITHOUT ROWID", "",
-		" STRICT", "",
-	))
-}
-
-// migrations returns the texts of all migrations but those of the other database.
-func migrations(other string, words *strings.Replacer) (texts []string) {
-	names, _ := fs.Glob(files, "*.sql") // in order; only a bad pattern is an error
+// Migrations returns the migrations of a database. types replaces the types of SQLite.
+func Migrations(own embed.FS, types *strings.Replacer) (texts []string) {
+	names, _ := fs.Glob(shared, "*.sql") // in order; only a bad pattern is an error
 	for _, name := range names {
-		if strings.HasSuffix(name, other) {
-			continue
-		}
-		text, _ := files.ReadFile(name) // it is there
-		texts = append(texts, words.Replace(string(text)))
+		text, _ := shared.ReadFile(name) // it exists
+		more, _ := own.ReadFile(name)    // empty if there is none
+		texts = append(texts, types.Replace(string(text)+string(more)))
 	}
 	return texts
 }

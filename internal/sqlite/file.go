@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,6 +20,13 @@ import (
 
 // applicationID is "pcat": it marks a file as ours in its header. A migration does it.
 const applicationID = 0x70636174
+
+//go:embed *.sql
+var tables embed.FS
+
+func migrations() []string {
+	return schema.Migrations(tables, strings.NewReplacer(" BOOLEAN", " INTEGER"))
+}
 
 // settle moves a log that is left into the database and empties it. It needs the
 // database alone, and waits so long for that. A log that was left by
@@ -86,7 +94,7 @@ func (f *File) Close() error {
 // syncs: its writer syncs it in the end, or throws it away.
 func EditFile(ctx context.Context, path string) (*File, error) {
 	db := open(path, "rw", 1, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
-	return opened(ctx, db, migrate(ctx, db, path, schema.SQLite()))
+	return opened(ctx, db, migrate(ctx, db, path, migrations()))
 }
 
 // ReadBackup opens a backup, to which nobody writes. It returns an [openerror.Error] if it is
@@ -108,7 +116,7 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 		FROM pragma_application_id, pragma_user_version`
 	var id, version, sums int
 	err := db.QueryRowContext(ctx, query).Scan(&id, &version, &sums)
-	known := len(schema.SQLite())
+	known := len(migrations())
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -16,7 +16,6 @@ import (
 
 	"petcat"
 	"petcat/internal/openerror"
-	"petcat/internal/schema"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
@@ -256,10 +255,10 @@ func TestManyOpenFreshDataAtOnce(t *testing.T) {
 func TestMigrations(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, database)
-	migrations := append(schema.SQLite(), "CREATE TABLE next (id INTEGER);")
+	all := append(migrations(), "CREATE TABLE next (id INTEGER);")
 	db := open(path, "rw", 1)
 	for range 2 {
-		if err := migrate(t.Context(), db, path, migrations); err != nil {
+		if err := migrate(t.Context(), db, path, all); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,6 @@ import (
 	"petcat/internal/datadir"
 	"petcat/internal/groupcommit"
 	"petcat/internal/openerror"
-	"petcat/internal/schema"
 	"petcat/internal/store"
 )
 
@@ -101,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // prepare makes sure that the file is ours and has all tables and a write-ahead log.
 func (s *Store) prepare(ctx context.Context) error {
-	if err := migrate(ctx, s.writes, s.path, schema.SQLite()); err != nil {
+	if err := migrate(ctx, s.writes, s.path, migrations()); err != nil {
 		return err
 	}
 	m, err := store.ReadMeta(conn{ctx, s.writes}, s.options.Environment, s.options.Clock.Read().Time())

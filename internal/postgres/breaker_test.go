@@ -1,4 +1,4 @@
-package breaker
+package postgres
 
 import (
 	"errors"
@@ -9,41 +9,40 @@ import (
 )
 
 func TestBreaker(t *testing.T) {
-	const pause = time.Second
 	away := errors.New("away")
 	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
-	b := New(c, pause)
+	b := &breaker{clock: c}
 	want := func(what string, err error) {
 		t.Helper()
-		if got := b.Refuses(); !errors.Is(got, err) {
+		if got := b.refuses(); !errors.Is(got, err) {
 			t.Errorf("%s: it would say %v, want %v", what, got, err)
 		}
-		if got := b.Enter(); !errors.Is(got, err) {
+		if got := b.enter(); !errors.Is(got, err) {
 			t.Errorf("%s: %v, want %v", what, got, err)
 		}
 	}
 	want("closed", nil)
 	want("closed, the second", nil)
-	b.Failed(away)
+	b.failed(away)
 	want("after a failure", away)
 	c.Advance(pause - 1)
 	want("during the pause", away)
 	c.Advance(1)
 	want("after the pause", nil)
 	want("while one tries", away)
-	b.Unknown()
+	b.unknown()
 	want("after nobody knows", nil)
-	b.Failed(away)
+	b.failed(away)
 	want("after another failure", away)
 	c.Advance(pause)
 	want("after another pause", nil)
-	if !errors.Is(b.Err(), away) {
-		t.Errorf("while one tries, the last failure is %v", b.Err())
+	if !errors.Is(b.err(), away) {
+		t.Errorf("while one tries, the last failure is %v", b.err())
 	}
-	b.Answered()
+	b.answered()
 	want("after an answer", nil)
 	want("after an answer, the second", nil)
-	if b.Err() != nil {
-		t.Errorf("closed, the last failure is %v", b.Err())
+	if b.err() != nil {
+		t.Errorf("closed, the last failure is %v", b.err())
 	}
 }

@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"sync"
+	"time"
+
+	"petcat/internal/clock"
+)
+
+// breaker is a circuit breaker: calls fail fast while the database does not answer. It is closed
+// at first and lets every call through. A failed call opens it: it lets no call through for a
+// pause, then one at a time, until one is answered, which closes it. It is safe for concurrent
+// use.
+type breaker struct {
+	clock clock.Clock
+
+	mu       sync.Mutex
+	cause    error         // guarded by mu; the last failure; nil if closed
+	failedAt clock.Reading // guarded by mu
+	trying   bool          // guarded by mu; a call was let through while it is open
+}
+
+// pause is long enough that a starting database is not flooded with connections, and short
+// enough that nobody notices it.
+const pause = 250 * time.Millisecond
+
+// err returns the last failure, nil if the breaker is closed.
+func (b *breaker) err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cause
+}
+
+// refuses returns the last failure if enter would return it now.
+func (b *breaker) refuses() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refusal()
+}
+
+func (b *breaker) refusal() error {
+	if b.trying || b.clock.Read().Since(b.failedAt) < pause {
+		return b.cause // nil if closed
+	}
+	return nil
+}
+
+// enter returns the last failure if the call is not let through. Otherwise the caller must
+// report its end with answered, failed or unknown.
+func (b *breaker) enter() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.refusal()
+	b.trying = b.trying || err == nil && b.cause != nil
+	return err
+}
+
+// answered reports that the database answered, if only with an error.
+func (b *breaker) answered() { b.failed(nil) }
+
+// failed reports that there was no connection, or no answer in time.
+func (b *breaker) failed(cause error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trying, b.cause, b.failedAt = false, cause, b.clock.Read()
+}
+
+// unknown reports a call that shows nothing, for example because the caller gave up.
+func (b *breaker) unknown() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trying = false
+}
