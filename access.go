@@ -33,6 +33,20 @@ func (c AccessChange) Empty() bool {
 	return len(c.Keys) == 0 && len(c.Accounts) == 0 && len(c.Bans) == 0
 }
 
+// ManagementStore has what operators' tools manage.
+type ManagementStore interface { //nolint:interfacebloat // a sum of small ones
+	AccountStore
+	KeyStore
+	AccessStore
+	BanStore
+	AuditStore
+	UsageStore
+	NodeStore
+	OperatorTokenStore
+	CustomerStore
+	PlanRequestStore
+}
+
 // AccessStore has the accounts, keys and bans that a server keeps in memory, and their changes.
 type AccessStore interface {
 	// Revision returns the revision of the last write, by this process or

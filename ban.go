@@ -117,7 +117,7 @@ type BanQuery struct {
 	Active  time.Time
 	Account AccountID // 0: any
 	After   KeyID     // only higher ids; 0: from the first
-	Limit   int       // from 1 to [MaxPage]
+	Limit   int       // 0: all
 }
 
 // BanStore keeps bans: the last one of each key. Every change commits together
@@ -128,9 +128,6 @@ type BanStore interface {
 	// saved saves it again, and the ban may have been lifted since. It returns an [Error]
 	// with [CodeNotFound] if there is no such key.
 	SaveBan(ctx context.Context, b Ban) error
-	// EachBan calls fn for the last ban of each key, by key ascending, and stops at
-	// the first error that fn returns.
-	EachBan(ctx context.Context, fn func(Ban) error) error
 	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] when
 	// the key has no active ban.
 	LiftBan(ctx context.Context, by Actor, key KeyID) (Ban, error)

@@ -60,11 +60,16 @@ func (o Once) Fingerprint() [sha256.Size]byte { return sha256.Sum256([]byte(o.Re
 
 type onceKey struct{}
 
-// WithOnce returns a context under which a store makes one change, and remembers it: asked
-// again with the same Once, it changes nothing and returns an error with a [RepeatedError] in its
-// chain, or with [CodeIdempotencyKeyReused] if something else is asked for.
-func WithOnce(ctx context.Context, o Once) context.Context {
-	return context.WithValue(ctx, onceKey{}, o)
+// WithOnce returns a context under which a store makes a change of by once, and remembers it
+// under the Idempotency-Key that was sent. A repeated change returns an error with a
+// [RepeatedError] in its chain; a change for another request, [CodeIdempotencyKeyReused]. For "",
+// it returns ctx. A key that breaks its rule is an [Error] with [CodeInvalidField].
+func WithOnce(ctx context.Context, by Actor, sent, request string) (context.Context, error) {
+	if sent == "" {
+		return ctx, nil
+	}
+	key, err := ParseIdempotencyKey(sent)
+	return context.WithValue(ctx, onceKey{}, Once{By: by, Key: key, Request: request}), err
 }
 
 // OnceFrom returns what [WithOnce] put into a context.

@@ -132,6 +132,32 @@ func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
 	return GeneratedKey{Secret: NewSecret(string(text)), Hash: sha256.Sum256(text), Hint: hint}, nil
 }
 
+// KeyGenerator makes the keys of an environment.
+type KeyGenerator struct {
+	Environment Environment
+	Random      io.Reader // as of [GenerateKey]
+}
+
+// NewKey returns a new key of an account, and its secret. See [ParseNewKey].
+func (g KeyGenerator) NewKey(account AccountID, terms KeyTerms, now time.Time) (NewKey, Secret, error) {
+	generated, err := GenerateKey(g.Environment, g.Random)
+	if err != nil {
+		return NewKey{}, Secret{}, err
+	}
+	n, err := ParseNewKey(account, terms, now, generated)
+	return n, generated.Secret, err
+}
+
+// Rotation returns a rotation of a key, and the secret of its successor. See [ParseRotation].
+func (g KeyGenerator) Rotation(key KeyID, overlap time.Duration) (Rotation, Secret, error) {
+	generated, err := GenerateKey(g.Environment, g.Random)
+	if err != nil {
+		return Rotation{}, Secret{}, err
+	}
+	r, err := ParseRotation(key, overlap, generated)
+	return r, generated.Secret, err
+}
+
 // keyChecksum returns the CRC-32 (IEEE) of a key without its checksum, in base62.
 func keyChecksum(body []byte) (digits [keyChecksumLength]byte) {
 	sum := crc32.ChecksumIEEE(body)
@@ -353,7 +379,7 @@ type KeyQuery struct {
 	Account AccountID // 0: any
 	Hint    string    // "": any
 	Before  KeyID     // only lower ids; 0: from the newest
-	Limit   int       // from 1 to [MaxPage]
+	Limit   int       // 0: all
 }
 
 // MaxCustomerKeys is how many keys an account may have on the customer's page: those that are
@@ -367,9 +393,6 @@ type KeyStore interface {
 	// account, and with [CodeInvalidField] when it is closed, or has [MaxCustomerKeys] and
 	// its customer is who creates it.
 	CreateKey(ctx context.Context, by Actor, k NewKey) (Key, error)
-	// EachKey calls fn for every key of an account, or of all accounts when it
-	// is 0, by id ascending, and stops at the first error that fn returns.
-	EachKey(ctx context.Context, account AccountID, fn func(Key) error) error
 	// FindKey returns an [Error] with [CodeNotFound] when there is no such key.
 	FindKey(ctx context.Context, id KeyID) (Key, error)
 	// FindKeys returns the keys with these hashes, in their order. Hashes of no key are
@@ -402,6 +425,25 @@ func KeysIn(text string) (secrets []Secret) {
 		}
 	}
 	return secrets
+}
+
+// FindLeakedKeys returns the keys whose secrets are in a text, such as a leaked file, in the order
+// of the text. rejected is the error for the last secret that is no key of this deployment, nil
+// if there is none.
+func FindLeakedKeys(ctx context.Context, s KeyStore, env Environment, text string) (keys []Key, rejected *Error, err error) {
+	var hashes []KeyHash
+	for _, secret := range KeysIn(text) {
+		if hash, err := ParseKey(env, secret.Reveal()); err != nil {
+			rejected = Public(err)
+		} else {
+			hashes = append(hashes, hash)
+		}
+	}
+	keys, err = s.FindKeys(ctx, hashes)
+	if len(keys) < len(hashes) {
+		rejected = Errorf(CodeInvalidAPIKey, "this service never created a key that was pasted")
+	}
+	return keys, rejected, err
 }
 
 // ParseKeyHint parses the hint of a key as an operator typed it. It returns an [Error] with

@@ -82,11 +82,39 @@ func (s UsageStep) Floor(t time.Time) time.Time { return t.UTC().Truncate(s.Leng
 const AllAccounts AccountID = 0
 
 // UsageQuery chooses a part of the usage history: the periods that begin at From or
-// later, and before To.
+// later, and before To. [ParseUsageQuery] makes a valid one.
 type UsageQuery struct {
 	Account  AccountID // or AllAccounts
 	From, To time.Time
 	Step     UsageStep
+}
+
+// ParseUsageQuery checks a query of the usage by hour or by day. A zero to is now; a zero from
+// is a day before to by the hour, and 30 days before it by the day. It returns an [Error] with
+// [CodeInvalidField].
+func ParseUsageQuery(account AccountID, by string, from, to, now time.Time) (UsageQuery, error) {
+	q, length, further := UsageQuery{Account: account, From: from, To: to}, 24*time.Hour, "; days go back further"
+	switch by {
+	case UsageByHour.String():
+	case UsageByDay.String():
+		q.Step, length, further = UsageByDay, UsageHours, ""
+	default:
+		return q, Errorf(CodeInvalidField, "by must be day or hour (got %.50q)", by).In("by")
+	}
+	if to.IsZero() {
+		q.To = now
+	}
+	if from.IsZero() {
+		q.From = q.Step.Floor(q.To.Add(-length))
+	}
+	show := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	if !q.From.Before(q.To) {
+		return q, Errorf(CodeInvalidField, "from must be before to (got %s and %s)", show(q.From), show(q.To)).In("from")
+	}
+	if kept := q.Step.KeptSince(now); q.From.Before(kept) { // a total must not lack them silently
+		return q, Errorf(CodeInvalidField, "from must not be before %s (got %s), because earlier %ss are no longer kept%s", show(kept), show(q.From), q.Step, further).In("from")
+	}
+	return q, nil
 }
 
 // UsagePeriod is the usage of one hour or day.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"petcat"
 	"petcat/internal/config"
 	"petcat/internal/portal"
+	"petcat/internal/shape"
 )
 
 func (p *program) accountCommand() *cobra.Command {
@@ -62,18 +64,6 @@ and the end of the refusal are those of the last request. Requests appear within
 	)
 }
 
-func accountRecord(a petcat.Account) record {
-	state := "open"
-	if a.Closed() {
-		state = "closed"
-	}
-	return record{
-		{"id", a.ID}, {"name", a.Name}, {"state", state},
-		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
-		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
-	}
-}
-
 // accountTitle returns the name and id of an account, as messages show it.
 func accountTitle(a petcat.Account) string { return fmt.Sprintf("%s (%s)", a.Name, a.ID) }
 
@@ -108,13 +98,15 @@ func createAccount(c *call) error {
 }
 
 func listAccounts(c *call) error {
+	accounts, err := collect(func(fn func(petcat.Account) error) error { return c.EachAccount(c.ctx(), fn) })
+	if err != nil {
+		return err
+	}
 	name, plan := strings.ToLower(c.text("name")), strings.ToLower(c.text("plan"))
-	return listAll(c, c.EachAccount, func(a petcat.Account) record {
-		if !strings.Contains(strings.ToLower(a.Name), name) || plan != "" && string(a.Plan) != plan {
-			return nil
-		}
-		return accountRecord(a)
-	}, "id name plan per_minute per_day state created_at",
+	accounts = slices.DeleteFunc(accounts, func(a petcat.Account) bool {
+		return !strings.Contains(strings.ToLower(a.Name), name) || plan != "" && string(a.Plan) != plan
+	})
+	return c.list(records(c, accounts), "id name plan per_minute per_day state created_at",
 		"There are no such accounts; create one with: petcat account create NAME --plan free")
 }
 
@@ -124,9 +116,9 @@ func showAccount(c *call, a petcat.Account) error {
 		return err
 	}
 	if c.asJSON {
-		return c.printJSON(append(accountRecord(a), field{"keys", keys}))
+		return c.printJSON(append(shape.Account(a), kv("keys", keys)))
 	}
-	return cmp.Or(c.show(accountRecord(a)), c.say(""), c.listKeys(keys, a.ID.String()))
+	return cmp.Or(c.show(shape.Account(a)), c.say(""), c.listKeys(keys, a.ID.String()))
 }
 
 func renameAccount(c *call, a petcat.Account) error {
@@ -135,7 +127,7 @@ func renameAccount(c *call, a petcat.Account) error {
 		return usage(err)
 	}
 	renamed, err := c.RenameAccount(c.ctx(), actor(), a.ID, name)
-	return c.done(err, accountRecord(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
+	return c.done(err, shape.Account(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
 }
 
 func setPlan(c *call, a petcat.Account) error {
@@ -159,7 +151,7 @@ func (c *call) printPlan(err error, a petcat.Account, more string) error {
 	if a.Quota.PerDay < a.Quota.PerMinute {
 		c.warn("the quota of the day is below that of the minute, so it alone will ever refuse a request")
 	}
-	return c.done(err, accountRecord(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
+	return c.done(err, shape.Account(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
 }
 
 func closeAccount(c *call, a petcat.Account) error {
@@ -167,7 +159,7 @@ func closeAccount(c *call, a petcat.Account) error {
 		return err
 	}
 	a, err := c.CloseAccount(c.ctx(), actor(), a.ID)
-	return c.done(err, accountRecord(a), "%s is closed, and its keys are revoked.", accountTitle(a))
+	return c.done(err, shape.Account(a), "%s is closed, and its keys are revoked.", accountTitle(a))
 }
 
 func linkAccount(c *call, a petcat.Account) error {
@@ -180,7 +172,7 @@ func linkAccount(c *call, a petcat.Account) error {
 	return c.showOnce(func() (secretive, error) {
 		end, err := c.LinkCustomer(c.ctx(), actor(), a.ID, token.Hash)
 		return secretive{
-			record:   record{{"account", a.ID}, {"url", link}, {"ends_at", end}},
+			record:   record{kv("account", a.ID), kv("url", link), kv("ends_at", end)},
 			sentence: fmt.Sprintf("This link signs a browser in once to the page of %s, until %s:", accountTitle(a), timestamp(end)),
 			secret:   link,
 			undo:     func() error { return nil }, // nobody can use it
@@ -193,32 +185,13 @@ func listRefusals(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
-	return c.list(recordsOf(refusals, func(r petcat.Refusal) record {
-		return record{
-			{"key", r.Key},
-			{"operation", orNone(string(r.Operation))}, // none has this path and method
-			{"status", r.Status}, {"code", r.Code}, {"count", r.Count},
-			{"first_at", r.First}, {"last_at", r.Last}, {"request_id", r.RequestID},
-			{"minute", spent(r.Minute)}, {"day", spent(r.Day)}, {"until", r.Until},
-		}
-	}), "last_at count first_at key operation status code minute day until request_id",
+	return c.list(records(c, refusals), "last_at count first_at key operation status code minute day until request_id",
 		fmt.Sprintf("No request of %s was refused or failed lately.", accountTitle(a)))
-}
-
-// spent returns how much of a quota was used, nil if that is unknown.
-func spent(s petcat.Spent) any {
-	if s.Limit == 0 {
-		return nil
-	}
-	return shown{record{{"used", s.Used}, {"limit", s.Limit}}, fmt.Sprintf("%d of %d", s.Used, s.Limit)}
 }
 
 func (p *program) planCommand() *cobra.Command {
 	list := p.printing(&cobra.Command{Use: "list", Short: "List the plans"}, func(c *call) error {
-		return c.list(recordsOf(petcat.Plans(), func(plan petcat.Plan) record {
-			q, _ := plan.Quota() // none for the enterprise plan, whose quotas are agreed
-			return record{{"plan", plan}, {"per_minute", orNone(q.PerMinute)}, {"per_day", orNone(q.PerDay)}}
-		}), "plan per_minute per_day", "")
+		return c.list(records(c, petcat.Plans()), "plan per_minute per_day", "")
 	})
 	return parent(&cobra.Command{Use: "plan", Short: "Show the plans and their quotas"}, list)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"petcat"
@@ -67,20 +66,7 @@ func listAudit(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.list(recordsOf(entries, auditRecord), "sequence at actor action subject detail", "The audit log has no such entries.")
-}
-
-func auditRecord(e petcat.AuditEntry) record {
-	detail := any(e.Detail)
-	if value := jsontext.Value(e.Detail); value.IsValid() { // unless somebody altered the entry
-		detail = value
-	}
-	return record{
-		{"sequence", e.Sequence},
-		{"at", e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")}, // as exact as the hash
-		{"actor", e.Actor}, {"action", e.Action}, {"subject", e.Subject}, {"detail", detail},
-		{"hash", hex.EncodeToString(e.Hash[:])},
-	}
+	return c.list(records(c, entries), "sequence at actor action subject detail", "The audit log has no such entries.")
 }
 
 func verifyAudit(c *call) error {
@@ -98,7 +84,7 @@ func verifyAudit(c *call) error {
 		return err
 	}
 	head := check.Head()
-	report := record{{"entries", entries}, {"head", head}, {"last_sequence", head.Sequence}, {"last_hash", hex.EncodeToString(head.Hash[:])}}
+	report := record{kv("entries", entries), kv("head", head), kv("last_sequence", head.Sequence), kv("last_hash", hex.EncodeToString(head.Hash[:]))}
 	return c.printFindings(report, fmt.Sprintf("Checked %s of the audit log; its head is %s.", counted(entries, "entry", "entries"), head), findings)
 }
 
@@ -128,7 +114,7 @@ func (c *call) printFindings(report record, sentence string, findings []string) 
 	}
 	var err error
 	if c.asJSON {
-		err = c.printJSON(append(report, field{"findings", findings}))
+		err = c.printJSON(append(report, kv("findings", findings)))
 	} else if len(findings) > 0 || !c.is("quiet") {
 		for _, line := range lines {
 			err = cmp.Or(err, c.say("%s", line))

@@ -92,12 +92,12 @@ func (c *call) reportRecord(i backup.Info, begun clock.Reading) record {
 		rows += n
 	}
 	return record{
-		{"file", c.args[0]},
-		{"petcat", i.Program}, {"taken_at", i.TakenAt},
-		{"environment", i.Environment}, {"dataset", i.Dataset}, {"revision", i.Revision},
-		{"rows", shown{i.Rows, humanize.Comma(rows)}},
-		{"size", i.Size},
-		{"seconds", shown{took, fmt.Sprintf("%.3f", took)}},
+		kv("file", c.args[0]),
+		kv("petcat", i.Program), kv("taken_at", i.TakenAt),
+		kv("environment", i.Environment), kv("dataset", i.Dataset), kv("revision", i.Revision),
+		kv("rows", shown(i.Rows, humanize.Comma(rows))),
+		kv("size", i.Size),
+		kv("seconds", shown(took, fmt.Sprintf("%.3f", took))),
 	}
 }
 
@@ -128,7 +128,7 @@ backup is read from stdin.`,
 			if err := c.restore(path, i.Environment); err != nil || c.is("quiet") {
 				return err
 			}
-			return c.show(append(c.reportRecord(i, begun), field{"place", place(c.settings)}))
+			return c.show(append(c.reportRecord(i, begun), kv("place", place(c.settings))))
 		})
 	})
 }
@@ -210,5 +210,5 @@ func verifyData(c *call) error {
 	if err != nil && len(findings) == 0 {
 		return err
 	}
-	return c.printFindings(record{{"environment", c.Environment()}, {"dataset", c.Dataset()}}, "Checked "+place(c.settings)+".", append(findings, faults...))
+	return c.printFindings(record{kv("environment", c.Environment()), kv("dataset", c.Dataset())}, "Checked "+place(c.settings)+".", append(findings, faults...))
 }

@@ -14,6 +14,7 @@ import (
 
 	client "petcat/client"
 	"petcat/internal/config"
+	"petcat/internal/shape"
 )
 
 func (p *program) categoryCommand() *cobra.Command {
@@ -101,9 +102,9 @@ func apiText(err error) string { return strings.Replace(err.Error(), "petcat: ",
 
 // categoryRecord is a category. Those of a list have no ETags.
 func categoryRecord(k client.Category) record {
-	r := record{{"id", k.ID}, {"name", k.Name}, {"description", shown{orNone(k.Description), k.Description}}}
+	r := record{kv("id", k.ID), kv("name", k.Name), kv("description", shown(shape.OrNull(k.Description), k.Description))}
 	if k.ETag != "" {
-		r = append(r, field{"etag", k.ETag})
+		r = append(r, kv("etag", k.ETag))
 	}
 	return r
 }
@@ -138,8 +139,8 @@ petcat category export.`,
 		}
 		return c.list(recordsOf(categories, func(k client.Category) record {
 			r := categoryRecord(k)
-			r[1].value = shown{k.Name, shortened(k.Name)}
-			r[2].value = shown{orNone(k.Description), shortened(k.Description)}
+			r[1].Value = shown(k.Name, shortened(k.Name))
+			r[2].Value = shown(shape.OrNull(k.Description), shortened(k.Description))
 			return r
 		}), "id name description", "There are no categories; create one with: petcat category create NAME")
 	})
@@ -240,7 +241,7 @@ func deleteCategory(c *call, api *client.Client) error {
 	if errors.Is(err, client.ErrOutcomeUnknown) {
 		err = fmt.Errorf("%w; run the command again", err)
 	}
-	return c.done(err, record{{"id", c.categoryID()}, {"deleted", true}}, "Category %s is deleted.", c.args[0])
+	return c.done(err, record{kv("id", c.categoryID()), kv("deleted", true)}, "Category %s is deleted.", c.args[0])
 }
 
 // categoryID returns the first argument, which arguments has checked.

@@ -242,7 +242,7 @@ func (f *importCommand) report(complete bool) error {
 	}
 	refused := []record{}
 	for _, row := range f.refused {
-		refused = append(refused, record{{"line", row.Line}, {"code", row.Code}, {"message", row.Message}})
+		refused = append(refused, record{kv("line", row.Line), kv("code", row.Code), kv("message", row.Message)})
 	}
 	result := counted(f.created, "row", "rows") + map[bool]string{false: " created", true: " would be created"}[f.dryRun]
 	if f.mode.Update {
@@ -255,13 +255,13 @@ func (f *importCommand) report(complete bool) error {
 		takes = fmt.Sprintf(" By the quotas, that takes %s.", wait.Round(time.Second))
 	}
 	return f.print(record{
-		{"file", f.file},
-		{"complete", complete},
-		{"dry_run", f.dryRun},
-		{"created", f.created},
-		{"updated", f.updated},
-		{"existing", f.existing},
-		{"refused", refused},
+		kv("file", f.file),
+		kv("complete", complete),
+		kv("dry_run", f.dryRun),
+		kv("created", f.created),
+		kv("updated", f.updated),
+		kv("existing", f.existing),
+		kv("refused", refused),
 	}, "%s: %s, %s existed already, %s refused.%s", f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), takes)
 }
 
@@ -340,7 +340,7 @@ func exportCategories(c *call) error {
 	if err != nil || quiet {
 		return explainAPI(err, service)
 	}
-	return c.print(record{{"file", path}, {"categories", done.Load()}}, "%s to %s.", exported(), path)
+	return c.print(record{kv("file", path), kv("categories", done.Load())}, "%s to %s.", exported(), path)
 }
 
 // showing calls do. Meanwhile, on a terminal, it shows how far do is.

@@ -154,10 +154,10 @@ func (c *call) is(flag string) bool {
 	return err == nil && value
 }
 
-// time returns the time that a flag names, zero if it was not given. See parseTime.
+// time returns the time that a flag names, zero if it was not given. See [config.ParseTime].
 func (c *call) time(flag string, from func(time.Duration) time.Time) (t time.Time, err error) {
 	if c.given(flag) {
-		if t, err = parseTime(c.text(flag), from); err != nil {
+		if t, err = config.ParseTime(c.text(flag), from); err != nil {
 			err = usageErrorf("--%s %v", flag, err)
 		}
 	}
@@ -171,22 +171,6 @@ func (c *call) duration(flag string) (time.Duration, error) {
 		err = usageErrorf("--%s %v", flag, err)
 	}
 	return d, err
-}
-
-// parseTime reads a time that the user typed: a duration (7d), which from turns into a time,
-// the beginning of a day in UTC (2027-01-31), or an instant (RFC 3339). The result has whole
-// seconds.
-func parseTime(s string, from func(time.Duration) time.Time) (time.Time, error) {
-	for _, form := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(form, s); err == nil && t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 {
-			return t.UTC().Truncate(time.Second), nil
-		}
-	}
-	d, err := config.ParseDuration(s)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("must be a duration such as 7d, a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z (got %q)", s)
-	}
-	return from(d), nil
 }
 
 func (p *program) ago(d time.Duration) time.Time { return p.now().Add(-d) }

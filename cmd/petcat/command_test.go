@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petcat/internal/clock"
+	"petcat/internal/config"
 )
 
 func TestConfirm(t *testing.T) {
@@ -43,11 +44,11 @@ func TestParseTime(t *testing.T) {
 	for text, want := range map[string]string{
 		"90d": "2027-02-18T12:00:01Z", "1s": "2026-11-20T12:00:02Z", "2028-02-29": "2028-02-29T00:00:00Z",
 		"2027-01-31T18:00:00Z": "2027-01-31T18:00:00Z", "2027-01-31T18:00:00.9+02:00": "2027-01-31T16:00:00Z",
-		"": "", "never": "", "2027-02-29": "", "31.1.2027": "", "2027-01-31 18:00": "", "90": "", "-90d": "", "12027-01-01": "",
+		"": "", "never": "", "2027-02-29": "", "31.1.2027": "", "2027-01-31 18:00": "", "90": "", "-90d": "", "12027-01-01": "", "0001-01-01": "",
 	} {
-		got, err := parseTime(text, p.inFuture)
+		got, err := config.ParseTime(text, p.inFuture)
 		if (err == nil) != (want != "") || err == nil && timestamp(got) != want {
-			t.Errorf("parseTime(%q) = %v, %v; want %s", text, got, err, want)
+			t.Errorf("ParseTime(%q) = %v, %v; want %s", text, got, err, want)
 		}
 	}
 }

@@ -165,13 +165,13 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 		if err != nil {
 			return err
 		}
-		parts := record{{"status", r.Status}}
+		parts := record{kv("status", r.Status)}
 		for _, part := range slices.Sorted(maps.Keys(r.Checks)) {
 			how := r.Checks[part]
 			if since, ok := r.Since[part]; ok {
 				how += " (since " + timestamp(since) + ")"
 			}
-			parts = append(parts, field{part, how})
+			parts = append(parts, kv(part, how))
 		}
 		if c.asJSON {
 			err = c.printJSON(r)
@@ -208,7 +208,7 @@ unset. A node that runs keeps the settings of its start: --running shows those.`
 		}
 		// They are printed even if one is wrong: that is when users look at them.
 		return cmp.Or(c.list(recordsOf(values, func(v config.Value) record {
-			return record{{"flag", v.Flag}, {"environment", v.Environment}, {"value", shown{v.Value, v.Shown()}}, {"default", v.Default}, {"origin", v.Origin}}
+			return record{kv("flag", v.Flag), kv("environment", v.Environment), kv("value", shown(v.Value, v.Shown())), kv("default", v.Default), kv("origin", v.Origin)}
 		}), "flag environment value origin", ""), err)
 	})
 }
@@ -244,11 +244,11 @@ func (c *call) printDiagnosis(findings []doctor.Finding) error {
 		if f.Status == doctor.Problem {
 			problems++
 		}
-		return record{{"part", f.Part}, {"status", f.Status}, {"text", f.Text}}
+		return record{kv("part", f.Part), kv("status", f.Status), kv("text", f.Text)}
 	})
 	var err error
 	if c.asJSON {
-		err = c.printJSON(record{{"status", doctor.Worst(findings)}, {"findings", records}})
+		err = c.printJSON(record{kv("status", doctor.Worst(findings)), kv("findings", records)})
 	} else {
 		err = c.list(records, "status part text", "")
 	}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/shape"
 )
 
 func (p *program) keyCommand() *cobra.Command {
@@ -66,30 +67,19 @@ from standard input: other users and the history of the shell would see an argum
 }
 
 // keyRecord is a key without its secret.
-func (p *program) keyRecord(k petcat.Key) record {
-	var successor any
-	if k.Successor != 0 {
-		successor = k.Successor
-	}
-	return record{
-		{"id", k.ID}, {"account", k.Account}, {"label", k.Label}, {"hint", shown{k.Hint, "…" + k.Hint}},
-		{"state", k.State(p.now())}, {"read_only", k.ReadOnly},
-		{"created_at", k.CreatedAt}, {"expires_at", k.ExpiresAt},
-		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt},
-		{"successor", successor},
-	}
-}
+func (p *program) keyRecord(k petcat.Key) record { return shape.Key(k, p.now()) }
 
 // keysOf returns the keys of an account, or of all if it is 0.
 func (c *call) keysOf(account petcat.AccountID) ([]record, error) {
-	keys, err := collect(func(fn func(petcat.Key) error) error { return c.EachKey(c.ctx(), account, fn) })
+	keys, err := c.KeyPage(c.ctx(), petcat.KeyQuery{Account: account})
 	if err != nil {
 		return nil, err
 	}
+	slices.Reverse(keys) // the oldest first
 	return c.keyRecords(keys)
 }
 
-// keyRecords adds to each key the name of its account and when it was last used.
+// keyRecords adds to each key the name of its account.
 func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -110,7 +100,7 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 		return nil, err
 	}
 	for _, k := range keys {
-		records = append(records, append(c.keyRecord(k), record{{"account_name", names[k.Account]}, {"last_used_at", k.UsedAt}}...))
+		records = append(records, append(c.keyRecord(k), kv("account_name", names[k.Account])))
 	}
 	return records, nil
 }
@@ -172,10 +162,15 @@ func createKey(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
+	terms := petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")}
+	asked, secret, err := c.keys(c.Environment()).NewKey(a.ID, terms, c.now())
+	if err != nil {
+		return usage(err)
+	}
 	return c.showOnce(func() (secretive, error) {
-		k, secret, err := c.createKey(c.store, a.ID, petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")})
+		k, err := c.CreateKey(c.ctx(), actor(), asked)
 		return secretive{
-			record:   append(c.keyRecord(k), field{"key", secret.Reveal()}),
+			record:   append(c.keyRecord(k), kv("key", secret.Reveal())),
 			sentence: fmt.Sprintf("%s is a key of %s. Store it now: it will not be shown again.", k.ID, accountTitle(a)),
 			secret:   secret.Reveal(),
 			undo: func() error {
@@ -187,6 +182,10 @@ func createKey(c *call, a petcat.Account) error {
 	})
 }
 
+func (p *program) keys(environment petcat.Environment) petcat.KeyGenerator {
+	return petcat.KeyGenerator{Environment: environment, Random: p.random}
+}
+
 func expiresFlag(cmd *cobra.Command) {
 	cmd.Flags().String("expires", "", "`when` it ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
 }
@@ -194,28 +193,7 @@ func expiresFlag(cmd *cobra.Command) {
 // expiry returns the time of --expires, zero for never.
 func (c *call) expiry() (time.Time, error) {
 	expires, err := c.time("expires", c.inFuture)
-	if err == nil && c.given("expires") && !expires.After(c.now()) { // the domain takes the zero time for never
-		err = usageErrorf("the expiry must be in the future (got %s)", timestamp(expires))
-	}
-	return expires, err
-}
-
-// createKey creates a key of an account, and returns its secret.
-func (c *call) createKey(st interface {
-	Environment() petcat.Environment
-	CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey) (petcat.Key, error)
-}, account petcat.AccountID, terms petcat.KeyTerms,
-) (petcat.Key, petcat.Secret, error) {
-	generated, err := petcat.GenerateKey(st.Environment(), c.random)
-	if err != nil {
-		return petcat.Key{}, petcat.Secret{}, err
-	}
-	asked, err := petcat.ParseNewKey(account, terms, c.now(), generated)
-	if err != nil {
-		return petcat.Key{}, petcat.Secret{}, usage(err)
-	}
-	k, err := st.CreateKey(c.ctx(), actor(), asked)
-	return k, generated.Secret, err
+	return expires, cmp.Or(err, usage(petcat.CheckExpiry(expires, c.now())))
 }
 
 func rotateKey(c *call) error {
@@ -227,11 +205,7 @@ func rotateKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	generated, err := petcat.GenerateKey(c.Environment(), c.random)
-	if err != nil {
-		return err
-	}
-	asked, err := petcat.ParseRotation(old.ID, overlap, generated)
+	asked, secret, err := c.keys(c.Environment()).Rotation(old.ID, overlap)
 	if err != nil {
 		return usage(err)
 	}
@@ -244,11 +218,10 @@ func rotateKey(c *call) error {
 		if err != nil { // another command changed the key meanwhile
 			rotated = old
 		}
-		secret := generated.Secret.Reveal()
 		return secretive{
-			record:   append(c.keyRecord(k), record{{"key", secret}, {"replaces", old.ID}, {"replaced_until", rotated.ExpiresAt}}...),
+			record:   append(c.keyRecord(k), record{kv("key", secret.Reveal()), kv("replaces", old.ID), kv("replaced_until", rotated.ExpiresAt)}...),
 			sentence: fmt.Sprintf("%s replaces %s, which works until %s. Store it now: it will not be shown again.", k.ID, old.ID, timestamp(rotated.ExpiresAt)),
-			secret:   secret,
+			secret:   secret.Reveal(),
 			undo:     func() error { return c.UndoRotation(c.ctx(), actor(), old) },
 			remedy:   fmt.Sprintf("rotate %s, whose secret replaces that of %s", k.ID, old.ID),
 		}, nil
@@ -307,13 +280,8 @@ func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
 	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
 		return c.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
 	}
-	var hashes []petcat.KeyHash
-	for _, secret := range petcat.KeysIn(text) {
-		if h, err := petcat.ParseKey(c.Environment(), secret.Reveal()); err == nil {
-			hashes = append(hashes, h)
-		}
-	}
-	return c.FindKeys(c.ctx(), hashes)
+	keys, _, err = petcat.FindLeakedKeys(c.ctx(), c.store, c.Environment(), text)
+	return keys, err
 }
 
 func (p *program) banCommand() *cobra.Command {
@@ -327,25 +295,19 @@ requests that are refused. petcat serve --bans sets whether bans are enforced.`,
 	}, list, p.managing(&cobra.Command{Use: "lift KEY_ID", Short: "End the ban of a key now"}, liftBan))
 }
 
-func (p *program) banRecord(b petcat.Ban) record {
-	return record{
-		{"key", b.Key}, {"account", b.Account},
-		{"state", b.State(p.now())}, {"level", b.Level}, {"early_retries", b.EarlyRetries},
-		{"started_at", b.StartedAt}, {"ends_at", b.End()},
-		{"lifted_at", b.LiftedAt}, {"lifted_by", orNone(b.LiftedBy)},
-	}
-}
-
 func listBans(c *call) error {
-	return listAll(c, c.EachBan, func(b petcat.Ban) record {
-		if state := b.State(c.now()); !c.is("all") && (state == petcat.BanLifted || state == petcat.BanEnded) {
-			return nil
-		}
-		return c.banRecord(b)
-	}, "key account state level started_at ends_at early_retries", "There are no such bans.")
+	q := petcat.BanQuery{Active: c.now()}
+	if c.is("all") {
+		q = petcat.BanQuery{}
+	}
+	bans, err := c.BanPage(c.ctx(), q)
+	if err != nil {
+		return err
+	}
+	return c.list(records(c, bans), "key account state level started_at ends_at early_retries", "There are no such bans.")
 }
 
 func liftBan(c *call) error {
 	b, err := c.LiftBan(c.ctx(), actor(), c.keyID())
-	return c.done(err, c.banRecord(b), "The ban of %s is lifted.", b.Key)
+	return c.done(err, shape.Ban(b, c.now()), "The ban of %s is lifted.", b.Key)
 }

@@ -7,14 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
 	"petcat/internal/config"
 )
 
 func (p *program) nodeCommand() *cobra.Command {
 	drain := func(cmd *cobra.Command, drained bool, done string) *cobra.Command {
 		return p.managing(cmd, func(c *call) error {
-			return c.done(c.DrainNode(c.ctx(), actor(), c.args[0], drained), record{{"label", c.args[0]}, {"drained", drained}}, done, c.args[0])
+			return c.done(c.DrainNode(c.ctx(), actor(), c.args[0], drained), record{kv("label", c.args[0]), kv("drained", drained)}, done, c.args[0])
 		})
 	}
 	return parent(&cobra.Command{
@@ -49,9 +48,7 @@ func listNodes(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.list(recordsOf(nodes, func(n petcat.Node) record {
-		return record{{"label", n.Label}, {"version", n.Version}, {"state", n.State}, {"since", n.Since}}
-	}), "label version state since", "No node is running.")
+	return c.list(records(c, nodes), "label version state since", "No node is running.")
 }
 
 // resetLevel is the argument that ends a level which was set.
@@ -82,10 +79,10 @@ again as its own --log-level says. Without LEVEL, show the current level.`,
 			return err
 		}
 		if !c.now().Before(until) { // each node logs as its settings say
-			return c.print(record{{"level", nil}, {"until", nil}}, "Each node logs as its own --log-level says.")
+			return c.print(record{kv("level", nil), kv("until", nil)}, "Each node logs as its own --log-level says.")
 		}
 		name := strings.ToLower(level.String())
-		return c.print(record{{"level", name}, {"until", until}}, "All nodes log from %s on, until %s. They follow within seconds.", name, timestamp(until))
+		return c.print(record{kv("level", name), kv("until", until)}, "All nodes log from %s on, until %s. They follow within seconds.", name, timestamp(until))
 	})
 }
 

@@ -20,9 +20,9 @@ minutes. It begins with the address of the console of a node that runs, or with
 machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,
-	}, createOperator, append(listeners(), "console-url")...)
+	}, withName(createOperator), append(listeners(), "console-url")...)
 	roleFlag(create)
-	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator, and end their sessions at once"}, removeOperator)
+	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator, and end their sessions at once"}, withName(removeOperator))
 	yesFlag(remove)
 	return parent(&cobra.Command{
 		Use:   "operator",
@@ -38,7 +38,7 @@ servers apply changes at once.`,
 			Short: "Print another link for an operator to sign in with",
 			Long: `Print another link for an operator to sign in with. It replaces one that was not used
 yet. Sessions that are open stay open.`,
-		}, linkOperator, append(listeners(), "console-url")...),
+		}, withName(linkOperator), append(listeners(), "console-url")...),
 		p.managing(&cobra.Command{Use: "list", Short: "List the operators, and how many sessions each has open"}, listOperators),
 		remove,
 		p.tokenCommand(),
@@ -50,14 +50,21 @@ func roleFlag(cmd *cobra.Command) {
 	complete(cmd, "role", string(petcat.RoleAdmin), string(petcat.RoleViewer))
 }
 
-// nameAndRole returns the first argument and --role.
-func (c *call) nameAndRole() (petcat.OperatorName, petcat.Role, error) {
-	name, err := petcat.ParseOperatorName(c.args[0])
-	if err != nil {
-		return "", "", usage(err)
+// withName gives a command the name that is its first argument.
+func withName(run func(*call, petcat.OperatorName) error) func(*call) error {
+	return func(c *call) error {
+		name, err := petcat.ParseOperatorName(c.args[0])
+		if err != nil {
+			return usage(err)
+		}
+		return run(c, name)
 	}
+}
+
+// role returns --role.
+func (c *call) role() (petcat.Role, error) {
 	role, err := petcat.ParseRole(c.text("role"))
-	return name, role, usage(err)
+	return role, usage(err)
 }
 
 func (p *program) tokenCommand() *cobra.Command {
@@ -68,10 +75,10 @@ func (p *program) tokenCommand() *cobra.Command {
 operator. If the token cannot be printed, none that works is left behind, and the exit
 code is 75.`,
 		Example: `  petcat operator token create ci --role admin --expires 90d`,
-	}, createToken)
+	}, withName(createToken))
 	roleFlag(create)
 	expiresFlag(create)
-	revoke := p.managing(&cobra.Command{Use: "revoke NAME", Short: "Permanently revoke a token"}, revokeToken)
+	revoke := p.managing(&cobra.Command{Use: "revoke NAME", Short: "Permanently revoke a token"}, withName(revokeToken))
 	yesFlag(revoke)
 	return parent(&cobra.Command{
 		Use:   "token",
@@ -87,17 +94,17 @@ code is 75.`,
 
 func (p *program) tokenRecord(t petcat.OperatorToken) record {
 	return record{
-		{"id", int64(t.ID)}, {"name", string(t.Name)}, {"role", t.Role}, {"state", t.State(p.now())},
-		{"created_at", t.CreatedAt}, {"expires_at", t.ExpiresAt}, {"revoked_at", t.RevokedAt},
+		kv("id", int64(t.ID)), kv("name", string(t.Name)), kv("role", t.Role), kv("state", t.State(p.now())),
+		kv("created_at", t.CreatedAt), kv("expires_at", t.ExpiresAt), kv("revoked_at", t.RevokedAt),
 	}
 }
 
-func createToken(c *call) error {
+func createToken(c *call, name petcat.OperatorName) error {
 	expires, err := c.expiry()
 	if err != nil {
 		return err
 	}
-	name, role, err := c.nameAndRole()
+	role, err := c.role()
 	if err != nil {
 		return err
 	}
@@ -108,7 +115,7 @@ func createToken(c *call) error {
 	return c.showOnce(func() (secretive, error) {
 		t, err := c.CreateToken(c.ctx(), actor(), name, role, expires, token.Hash)
 		return secretive{
-			record:   append(c.tokenRecord(t), field{"token", token.Secret.Reveal()}),
+			record:   append(c.tokenRecord(t), kv("token", token.Secret.Reveal())),
 			sentence: fmt.Sprintf("%s is a token of the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
 			secret:   token.Secret.Reveal(),
 			undo: func() error {
@@ -129,11 +136,7 @@ func listTokens(c *call) error {
 		"There are no tokens yet; create one with: petcat operator token create NAME --role admin")
 }
 
-func revokeToken(c *call) error {
-	name, err := petcat.ParseOperatorName(c.args[0])
-	if err != nil {
-		return usage(err)
-	}
+func revokeToken(c *call, name petcat.OperatorName) error {
 	if err := c.confirm(c.is("yes"), "Permanently revoke the token %s of %s?", string(name), place(c.settings)); err != nil {
 		return err
 	}
@@ -141,8 +144,8 @@ func revokeToken(c *call) error {
 	return c.done(notFound(err, "operator token"), c.tokenRecord(t), "The token %s is revoked.", string(name))
 }
 
-func createOperator(c *call) error {
-	name, role, err := c.nameAndRole()
+func createOperator(c *call, name petcat.OperatorName) error {
+	role, err := c.role()
 	if err != nil {
 		return err
 	}
@@ -151,11 +154,7 @@ func createOperator(c *call) error {
 	}, func() error { return c.RemoveOperator(c.ctx(), actor(), name) })
 }
 
-func linkOperator(c *call) error {
-	name, err := petcat.ParseOperatorName(c.args[0])
-	if err != nil {
-		return usage(err)
-	}
+func linkOperator(c *call, name petcat.OperatorName) error {
 	give := func(link petcat.TokenHash) (petcat.Operator, error) {
 		return c.LinkOperator(c.ctx(), actor(), name, link)
 	}
@@ -176,7 +175,7 @@ func (c *call) showLink(give func(petcat.TokenHash) (petcat.Operator, error), un
 		o, err := give(token.Hash)
 		link := console.SignInLink(base, token.Secret)
 		return secretive{
-			record:   append(operatorRecord(o), field{"link", link}),
+			record:   append(operatorRecord(o), kv("link", link)),
 			sentence: fmt.Sprintf("%s (%s) signs in once with this link, until %s:", string(o.Name), o.Role, timestamp(o.LinkEndsAt)),
 			secret:   link, undo: undo, remedy: "remove the operator with: petcat operator remove " + string(o.Name),
 		}, err
@@ -193,25 +192,25 @@ func (c *call) consoleURL() (string, error) {
 }
 
 func operatorRecord(o petcat.Operator) record {
-	return record{{"name", string(o.Name)}, {"role", o.Role}, {"created_at", o.CreatedAt}, {"sessions", o.Sessions}, {"link_ends_at", o.LinkEndsAt}}
+	return record{kv("name", string(o.Name)), kv("role", o.Role), kv("created_at", o.CreatedAt), kv("sessions", o.Sessions), kv("link_ends_at", o.LinkEndsAt)}
 }
 
 func listOperators(c *call) error {
-	return listAll(c, c.EachOperator, func(o petcat.Operator) record {
+	operators, err := collect(func(fn func(petcat.Operator) error) error { return c.EachOperator(c.ctx(), fn) })
+	if err != nil {
+		return err
+	}
+	return c.list(recordsOf(operators, func(o petcat.Operator) record {
 		if !c.now().Before(o.LinkEndsAt) {
 			o.LinkEndsAt = time.Time{}
 		}
 		return operatorRecord(o)
-	}, "name role sessions link_ends_at created_at", "There are no operators yet; create one with: petcat operator create NAME --role admin")
+	}), "name role sessions link_ends_at created_at", "There are no operators yet; create one with: petcat operator create NAME --role admin")
 }
 
-func removeOperator(c *call) error {
-	name, err := petcat.ParseOperatorName(c.args[0])
-	if err != nil {
-		return usage(err)
-	}
+func removeOperator(c *call, name petcat.OperatorName) error {
 	if err := c.confirm(c.is("yes"), "Remove the operator %s of %s and end their sessions?", string(name), place(c.settings)); err != nil {
 		return err
 	}
-	return c.done(c.RemoveOperator(c.ctx(), actor(), name), record{{"name", string(name)}}, "The operator %s is removed, and their sessions have ended.", string(name))
+	return c.done(c.RemoveOperator(c.ctx(), actor(), name), record{kv("name", string(name))}, "The operator %s is removed, and their sessions have ended.", string(name))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,58 +14,25 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"petcat/internal/shape"
 )
 
-// record is what a command prints of one thing: a JSON object, lines, or a row of a table.
-type record []field
+// record is what a command prints of one thing: a JSON object, lines, or a row of a table. In
+// text, created_at becomes created or CREATED, and per_minute becomes per minute or PER MINUTE.
+type record = shape.Record
 
-// field is a member of a record. Its name is that of the JSON member. In text, created_at
-// becomes created or CREATED, and per_minute becomes per minute or PER MINUTE.
-type field struct {
-	name  string
-	value any
-}
+func kv(name string, value any) shape.Member { return shape.KV(name, value) }
 
-// shown is a value that has another form in text than in JSON.
-type shown struct {
-	value any
-	text  string
-}
-
-// orNone returns a value, or nil if it is zero: null in JSON, and - in text.
-func orNone[T comparable](v T) any {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return v
-}
-
-// plain returns a value as JSON has it.
-func plain(value any) any {
-	switch v := value.(type) {
-	case shown:
-		return plain(v.value)
-	case time.Time:
-		if v.IsZero() {
-			return nil
-		}
-		return timestamp(v)
-	case jsontext.Value: // a Stringer, too
-		return v
-	case fmt.Stringer:
-		return v.String()
-	default:
-		return v
-	}
-}
+// shown returns a value that has another form in text than in JSON.
+func shown(value any, text string) shape.Shown { return shape.Shown{Value: value, Text: text} }
 
 // text returns a value as people see it.
 func text(value any) string {
-	if v, ok := value.(shown); ok {
-		return v.text
+	if v, ok := value.(shape.Shown); ok {
+		return v.Text
 	}
-	if v := plain(value); v != nil {
+	if v := shape.Plain(value); v != nil {
 		return fmt.Sprint(v)
 	}
 	return "-"
@@ -77,15 +43,6 @@ func label(name string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(name, "_at"), "_", " ")
 }
 
-// MarshalJSONTo writes the fields as a JSON object.
-func (r record) MarshalJSONTo(e *jsontext.Encoder) error {
-	err := e.WriteToken(jsontext.BeginObject)
-	for _, f := range r {
-		err = errors.Join(err, e.WriteToken(jsontext.String(f.name)), json.MarshalEncode(e, plain(f.value)))
-	}
-	return errors.Join(err, e.WriteToken(jsontext.EndObject))
-}
-
 // show prints a record: a JSON document, or one line for each field.
 func (c *call) show(r record) error {
 	if c.asJSON {
@@ -93,7 +50,7 @@ func (c *call) show(r record) error {
 	}
 	var lines [][]string
 	for _, f := range r {
-		lines = append(lines, []string{label(f.name), text(f.value)})
+		lines = append(lines, []string{label(f.Name), text(f.Value)})
 	}
 	return c.printColumns(lines)
 }
@@ -115,8 +72,8 @@ func (c *call) list(records []record, columns, none string) error {
 		var row []string
 		for name := range strings.FieldsSeq(columns) {
 			for _, f := range r {
-				if f.name == name {
-					row = append(row, text(f.value))
+				if f.Name == name {
+					row = append(row, text(f.Value))
 				}
 			}
 		}
@@ -125,12 +82,18 @@ func (c *call) list(records []record, columns, none string) error {
 	return c.printColumns(rows)
 }
 
-// recordsOf returns the records of all things; nil is left out.
+// records returns the records of values of the domain.
+func records[T any](c *call, all []T) []record {
+	return recordsOf(all, func(v T) record {
+		r, _ := shape.Of(v, c.now()).(record)
+		return r
+	})
+}
+
+// recordsOf returns the records of all values.
 func recordsOf[T any](all []T, of func(T) record) (records []record) {
 	for _, v := range all {
-		if r := of(v); r != nil {
-			records = append(records, r)
-		}
+		records = append(records, of(v))
 	}
 	return records
 }
@@ -142,15 +105,6 @@ func collect[T any](each func(func(T) error) error) (all []T, err error) {
 		return nil
 	})
 	return all, err
-}
-
-// listAll is list for everything that each reads.
-func listAll[T any](c *call, each func(context.Context, func(T) error) error, of func(T) record, columns, none string) error {
-	all, err := collect(func(fn func(T) error) error { return each(c.ctx(), fn) })
-	if err != nil {
-		return err
-	}
-	return c.list(recordsOf(all, of), columns, none)
 }
 
 // done prints the result of a change as print does, or returns its error.

@@ -196,7 +196,10 @@ func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret
 	if err != nil {
 		return account, key, err
 	}
-	_, key, err = c.createKey(n.Store(), account.ID, petcat.KeyTerms{Label: "made by petcat dev"})
+	asked, key, err := c.keys(n.Store().Environment()).NewKey(account.ID, petcat.KeyTerms{Label: "made by petcat dev"}, c.now())
+	if err == nil {
+		_, err = n.Store().CreateKey(c.ctx(), actor(), asked)
+	}
 	if err != nil {
 		return account, key, err
 	}

@@ -20,18 +20,10 @@ import (
 
 // store is what the commands need of the data.
 type store interface { //nolint:interfacebloat // a sum of small ones
-	petcat.AccountStore
-	petcat.KeyStore
+	petcat.ManagementStore
+	petcat.OperatorStore
 	// UndoRotation makes a key what it was before its rotation, and revokes its successor.
 	UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error
-	petcat.AccessStore
-	petcat.NodeStore
-	petcat.BanStore
-	petcat.AuditStore
-	petcat.OperatorStore
-	petcat.OperatorTokenStore
-	petcat.CustomerStore
-	petcat.UsageStore
 	backup.Source
 	// Integrity returns one sentence for each damage that the database finds.
 	Integrity(ctx context.Context) (findings []string, err error)
@@ -142,5 +134,5 @@ func (c *call) prepare(mayCreate bool, sentence string) error {
 		return err
 	}
 	at := place(c.settings)
-	return c.print(record{{"place", at}, {"environment", c.Environment()}}, sentence, c.Environment(), at)
+	return c.print(record{kv("place", at), kv("environment", c.Environment())}, sentence, c.Environment(), at)
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"petcat"
+	"petcat/internal/shape"
 	usagehistory "petcat/internal/usage"
 )
 
@@ -27,7 +27,7 @@ lost the requests of its last second.`,
   petcat usage --top 5 --from 7d`,
 	}
 	cmd.Flags().String("by", "day", "the `period` of each line: day or hour")
-	cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days or one day ago by default")
+	cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days, or with --by hour one day, before --to by default")
 	cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
 	cmd.Flags().Int("top", 0, "compare accounts: the `N` with the most requests")
@@ -41,20 +41,20 @@ func showUsage(c *call) error {
 	if c.is("csv") && (c.asJSON || c.given("top")) {
 		return usageErrorf("--csv goes with neither --json nor --top; choose one")
 	}
-	q, err := c.usageQuery()
-	if err != nil {
-		return err
-	}
 	if c.given("top") {
-		return c.showTop(q)
+		return c.showTop()
 	}
-	title, account := "all accounts", any(nil)
+	title, id, account := "all accounts", petcat.AllAccounts, any(nil)
 	if len(c.args) == 1 {
 		a, err := c.account(c.args[0])
 		if err != nil {
 			return err
 		}
-		q.Account, title, account = a.ID, accountTitle(a), a.ID
+		title, id, account = accountTitle(a), a.ID, a.ID
+	}
+	q, err := c.usageQuery(id)
+	if err != nil {
+		return err
 	}
 	h, err := c.Usage(c.ctx(), q)
 	if err != nil {
@@ -63,24 +63,18 @@ func showUsage(c *call) error {
 	if c.is("csv") {
 		return written(usagehistory.WriteCSV(c.stdout, h))
 	}
-	periods, total := recordsOf(h.Periods, periodRecord), petcat.UsageCounts{}
-	for _, period := range h.Periods {
-		total.Add(period.UsageCounts)
+	if c.asJSON {
+		return c.printJSON(shape.Usage(account, q, h))
 	}
-	if !c.asJSON {
-		return c.printUsage(periods, total, h.Gaps, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
-	}
-	return c.printJSON(record{
-		{"account", account}, {"from", q.From}, {"to", q.To},
-		{"periods", periods}, {"total", countsRecord(total)},
-		{"gaps", recordsOf(h.Gaps, func(g petcat.UsageGap) record {
-			return record{{"node", g.Node}, {"from", g.From}, {"until", g.Until}}
-		})},
-	})
+	return c.printUsage(h, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
 }
 
 // showTop compares accounts.
-func (c *call) showTop(q petcat.UsageQuery) error {
+func (c *call) showTop() error {
+	q, err := c.usageQuery(petcat.AllAccounts)
+	if err != nil {
+		return err
+	}
 	text := c.text("top")
 	if len(c.args) == 1 { // --top N, which is --top=N
 		text = c.args[0]
@@ -93,72 +87,39 @@ func (c *call) showTop(q petcat.UsageQuery) error {
 	if err != nil {
 		return err
 	}
-	return c.list(recordsOf(top, func(u petcat.AccountUsage) record {
-		return append(record{{"account", u.Account}, {"name", u.Name}}, countsRecord(u.UsageCounts)...)
-	}), "account name requests minute_refused day_refused ban_refused key_refused failed bytes",
+	return c.list(records(c, top), "account name requests minute_refused day_refused ban_refused key_refused failed bytes",
 		fmt.Sprintf("There are no such requests from %s to %s.", timestamp(q.From), timestamp(q.To)))
-}
-
-func periodRecord(period petcat.UsagePeriod) record {
-	r := append(record{{"begin", period.Begin}}, countsRecord(period.UsageCounts)...)
-	return append(r, field{"incomplete", period.Incomplete})
-}
-
-// countsRecord names the counts as the columns of the CSV are named.
-func countsRecord(c petcat.UsageCounts) record {
-	return record{
-		{"requests", c.Requests},
-		{"minute_refused", c.MinuteRefused}, {"day_refused", c.DayRefused}, {"ban_refused", c.BanRefused}, {"key_refused", c.KeyRefused},
-		{"failed", c.Failed}, {"bytes", c.Bytes},
-	}
 }
 
 // printUsage prints a usage history for people, and which requests may be missing in it. none
 // is the sentence for no requests.
-func (c *call) printUsage(periods []record, total petcat.UsageCounts, gaps []petcat.UsageGap, none string) error {
-	if len(periods) > 0 {
-		sum := append(record{{"begin", "total"}}, countsRecord(total)...)
-		periods = append(periods, append(sum, field{"incomplete", false}))
+func (c *call) printUsage(h petcat.UsageHistory, none string) error {
+	periods, total := recordsOf(h.Periods, shape.Period), petcat.UsagePeriod{}
+	for _, p := range h.Periods {
+		total.Add(p.UsageCounts)
 	}
-	for _, g := range gaps {
+	if len(periods) > 0 {
+		periods = append(periods, append(record{kv("begin", "total")}, shape.Period(total)[1:]...))
+	}
+	for _, g := range h.Gaps {
 		c.warn("requests that a server answered after %s may be missing: it was killed, which was noticed at %s", timestamp(g.From), timestamp(g.Until))
 	}
 	return c.list(periods, "begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete", none)
 }
 
-// usageQuery returns the part of the history that the flags ask for.
-func (c *call) usageQuery() (q petcat.UsageQuery, err error) {
-	now, ago := c.now(), petcat.UsageHours // by default
-	switch by := c.text("by"); by {
-	case "day":
-		q.Step = petcat.UsageByDay
-	case "hour":
-		q.Step, ago = petcat.UsageByHour, 24*time.Hour
-	default:
-		return q, usageErrorf("--by must be day or hour (got %q)", by)
-	}
-	if q.From, err = c.time("from", c.ago); err != nil {
+// usageQuery returns the part of the history of an account that the flags ask for.
+func (c *call) usageQuery(account petcat.AccountID) (q petcat.UsageQuery, err error) {
+	from, err := c.time("from", c.ago)
+	if err != nil {
 		return q, err
 	}
-	if q.To, err = c.time("to", c.ago); err != nil {
+	to, err := c.time("to", c.ago)
+	if err != nil {
 		return q, err
 	}
-	if !c.given("from") {
-		q.From = q.Step.Floor(now.Add(-ago))
+	q, err = petcat.ParseUsageQuery(account, c.text("by"), from, to, c.now())
+	if err != nil {
+		err = usageErrorf("--%s", explain(err)) // it begins with the name of the flag
 	}
-	if !c.given("to") {
-		q.To = now
-	}
-	if !q.From.Before(q.To) {
-		return q, usageErrorf("--from must be before --to (got %s and %s)", timestamp(q.From), timestamp(q.To))
-	}
-	if since := q.Step.KeptSince(now); q.From.Before(since) {
-		// Who bills by the total must not get one that lacks them.
-		problem := fmt.Sprintf("--from must not be before %s (got %s), because earlier %ss are no longer kept", timestamp(since), timestamp(q.From), q.Step)
-		if q.Step == petcat.UsageByHour {
-			problem += "; --by day goes back further"
-		}
-		return q, usageErrorf("%s", problem)
-	}
-	return q, nil
+	return q, err
 }

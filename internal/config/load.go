@@ -310,6 +310,21 @@ func ParseDuration(value string) (time.Duration, error) {
 	return d, nil
 }
 
+// ParseTime reads a time that a user typed: a duration (7d), which from turns into a time, the
+// beginning of a day in UTC (2027-01-31), or an instant (RFC 3339). The result has whole seconds.
+func ParseTime(value string, from func(time.Duration) time.Time) (time.Time, error) {
+	for _, form := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(form, value); err == nil && t.UTC().Year() > 1 && t.UTC().Year() <= 9999 { // year 1 has the zero time
+			return t.UTC().Truncate(time.Second), nil
+		}
+	}
+	d, err := ParseDuration(value)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("must be a duration such as 7d, a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z (got %.50q)", value)
+	}
+	return from(d), nil
+}
+
 // ParseLogLevel reads a level of the log.
 func ParseLogLevel(value string) (level slog.Level, err error) {
 	if err := level.UnmarshalText([]byte(value)); err != nil {

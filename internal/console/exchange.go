@@ -143,15 +143,12 @@ func at(field string, err error) error {
 // sends the form again, as by a double click, sees what the change made.
 func once(change handle) handle {
 	return func(x *exchange) error {
-		if sent := x.value("once"); sent != "" {
-			key, err := petcat.ParseIdempotencyKey(sent)
-			if err != nil {
-				return err
-			}
-			request := x.r.URL.Path + " " + x.r.Form.Encode()
-			x.r = x.r.WithContext(petcat.WithOnce(x.r.Context(), petcat.Once{By: x.actor(), Key: key, Request: request}))
+		ctx, err := petcat.WithOnce(x.r.Context(), x.actor(), x.value("once"), x.r.URL.Path+" "+x.r.Form.Encode())
+		if err != nil {
+			return err
 		}
-		err := change(x)
+		x.r = x.r.WithContext(ctx)
+		err = change(x)
 		if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
 			return x.goTo(pathOf(repeated.Subject), "repeated")
 		}

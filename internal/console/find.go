@@ -21,8 +21,8 @@ type foundView struct {
 // typed may be a secret: it is in the body of a POST, and the page does not repeat it.
 func find(x *exchange) (err error) {
 	text := x.value("q")
-	if pasted := petcat.KeysIn(text); len(pasted) > 0 {
-		return x.findPasted(pasted)
+	if len(petcat.KeysIn(text)) > 0 {
+		return x.findLeaked(text)
 	}
 	if id, isID := petcat.ParseAccountRef(strings.ToLower(text)); isID {
 		return x.goTo("accounts/"+id.String(), "")
@@ -58,27 +58,17 @@ func (x *exchange) found(v foundView) error {
 	return x.render("find", view{Title: "Search", Data: v})
 }
 
-// findPasted shows the keys that a text has, as somebody found them where they do not belong.
-func (x *exchange) findPasted(pasted []petcat.Secret) error {
-	var v foundView
-	var hashes []petcat.KeyHash
-	for _, secret := range pasted {
-		hash, err := petcat.ParseKey(x.Environment, secret.Reveal())
-		if err != nil {
-			v.Hint = pages.Sentence(petcat.Public(err).Message)
-			continue
-		}
-		hashes = append(hashes, hash)
-	}
-	var err error
-	if v.Keys, err = x.Store.FindKeys(x.r.Context(), hashes); err != nil {
+// findLeaked shows the keys whose secrets are in a text.
+func (x *exchange) findLeaked(text string) error {
+	keys, rejected, err := petcat.FindLeakedKeys(x.r.Context(), x.Store, x.Environment, text)
+	switch {
+	case err != nil:
 		return err
+	case rejected != nil:
+		return x.found(foundView{Keys: keys, Hint: pages.Sentence(rejected.Message)})
+	case len(keys) == 1:
+		return x.goTo("keys/"+keys[0].ID.String(), "")
+	default:
+		return x.found(foundView{Keys: keys})
 	}
-	if len(v.Keys) < len(hashes) {
-		v.Hint = "This service never made a key that was pasted."
-	}
-	if len(v.Keys) == 1 && len(pasted) == 1 {
-		return x.goTo("keys/"+v.Keys[0].ID.String(), "")
-	}
-	return x.found(v)
 }

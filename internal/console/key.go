@@ -55,7 +55,7 @@ type newKeyView struct {
 
 // keys makes keys.
 func (x *exchange) keys() pages.Keys {
-	return pages.Keys{Store: x.Store, Environment: x.Environment, Random: x.Random}
+	return pages.Keys{Store: x.Store, KeyGenerator: petcat.KeyGenerator{Environment: x.Environment, Random: x.Random}}
 }
 
 func createKey(x *exchange, a petcat.Account) error {

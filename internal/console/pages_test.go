@@ -257,7 +257,7 @@ func TestFind(t *testing.T) {
 	b.post("find", "q", secret[:30]).want(http.StatusOK, "Nothing was found").lacks(secret[:30])
 	other, err := petcat.GenerateKey(petcat.Production, rand.Reader)
 	must(t, err)
-	b.post("find", "q", other.Secret.Reveal()).want(http.StatusOK, "This service never made a key").lacks(other.Secret.Reveal())
+	b.post("find", "q", other.Secret.Reveal()).want(http.StatusOK, "This service never created a key").lacks(other.Secret.Reveal())
 	b.post("find", "q", other.Secret.Reveal()+" "+secret).want(http.StatusOK, "key_1").lacks(secret)
 	s.viewer().post("find", "q", "acme").want(http.StatusOK, "acct_1")
 	b.get("find?q=acme").want(http.StatusNotFound)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -26,67 +27,31 @@ type usageView struct {
 // maxPeriods is how many periods a page shows. CSV has all of them.
 const maxPeriods = 100
 
-// usageSteps are the steps by their names, and how far back each goes by default.
-var usageSteps = map[string]struct { //nolint:gochecknoglobals // a table that nobody changes
-	step petcat.UsageStep
-	ago  time.Duration
-}{
-	petcat.UsageByHour.String(): {petcat.UsageByHour, 24 * time.Hour},
-	petcat.UsageByDay.String():  {petcat.UsageByDay, petcat.UsageHours},
-}
-
 // usageQuery reads what is asked for, of the account that the path names, or of all. If
 // only the days are wrong, it returns the default time with the error.
 func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 	v = usageView{Path: "usage", By: x.value("by")}
+	account := petcat.AllAccounts
 	if x.r.PathValue("account") != "" {
 		a, err := findAccount(x)
 		if err != nil {
 			return q, v, err
 		}
-		q.Account, v.Account, v.Path = a.ID, &a, "accounts/"+a.ID.String()+"/usage"
+		account, v.Account, v.Path = a.ID, &a, "accounts/"+a.ID.String()+"/usage"
 	}
-	by, known := usageSteps[v.By]
-	if !known {
+	if v.By != petcat.UsageByDay.String() {
 		v.By = petcat.UsageByHour.String()
-		by = usageSteps[v.By]
 	}
-	q.Step, q.To = by.step, x.now()
-	q.From = q.Step.Floor(q.To.Add(-by.ago))
-	from, to, err := x.usageDays(q, by.ago)
-	if err == nil {
-		q.From, q.To, v.From, v.To = from, to, x.value("from"), x.value("to")
+	from, fromErr := x.date("from", "the first day")
+	to, toErr := x.date("to", "the day before which it ends")
+	q, err = petcat.ParseUsageQuery(account, v.By, from, to, x.now())
+	if err = cmp.Or(fromErr, toErr, err); err == nil {
+		v.From, v.To = x.value("from"), x.value("to")
+	} else {
+		q, _ = petcat.ParseUsageQuery(account, v.By, time.Time{}, time.Time{}, x.now())
 	}
 	v.Begin, v.End = q.From, q.To
 	return q, v, err
-}
-
-// usageDays returns the time that the form asks for. A day that it leaves empty is as in q,
-// which ends now, or so long before the end.
-func (x *exchange) usageDays(q petcat.UsageQuery, ago time.Duration) (from, to time.Time, err error) {
-	if from, err = x.date("from", "the first day"); err != nil {
-		return from, to, err
-	}
-	if to, err = x.date("to", "the day before which it ends"); err != nil {
-		return from, to, err
-	}
-	if to.IsZero() {
-		to = q.To
-	}
-	if from.IsZero() {
-		from = q.Step.Floor(to.Add(-ago))
-	}
-	if !from.Before(to) {
-		return from, to, petcat.Errorf(petcat.CodeInvalidField, "the first day must be before the end")
-	}
-	if since := q.Step.KeptSince(q.To); from.Before(since) {
-		longer := ""
-		if next := q.Step + 1; next <= petcat.UsageByDay {
-			longer = "; " + next.String() + "s go back further"
-		}
-		return from, to, petcat.Errorf(petcat.CodeInvalidField, "the time asked for must not begin before %s, because earlier %ss are no longer kept%s", pages.When(since), q.Step, longer)
-	}
-	return from, to, nil
 }
 
 func usage(x *exchange) error {

@@ -31,9 +31,9 @@ func TestUsage(t *testing.T) {
 	b.get("accounts/acct_1/usage?by=day").want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00")
 	b.get("accounts/acct_1/usage?by=day&from=2027-03-01&to=2027-03-12").want(http.StatusOK, "<strong>1,002</strong>", `value="2027-03-12"`)
 	for days, problem := range map[string]string{
-		"by=day&from=2027-03-12&to=2027-03-12": "The first day must be before the end.",
+		"by=day&from=2027-03-12&to=2027-03-12": "From must be before to (got 2027-03-12T00:00:00Z and 2027-03-12T00:00:00Z).",
 		"by=day&from=yesterday":                `The first day must look like 2027-01-31 (got "yesterday").`,
-		"by=hour&from=2027-02-11":              "must not begin before 12 Feb 2027, 00:00, because earlier hours are no longer kept; days go back further.",
+		"by=hour&from=2027-02-11":              "From must not be before 2027-02-12T00:00:00Z (got 2027-02-11T00:00:00Z), because earlier hours are no longer kept; days go back further.",
 	} {
 		for _, path := range []string{"accounts/acct_1/usage?", "usage?", "accounts/acct_1/usage.csv?", "accounts/acct_1/usage.json?"} {
 			b.get(path+days).want(http.StatusBadRequest, problem)

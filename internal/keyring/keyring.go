@@ -29,7 +29,7 @@ type access interface {
 	Revision(ctx context.Context) (petcat.Revision, error)
 	EachAccount(ctx context.Context, fn func(petcat.Account) error) error
 	EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error
-	EachBan(ctx context.Context, fn func(petcat.Ban) error) error
+	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 	AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error)
 }
 
@@ -103,12 +103,12 @@ func Load(ctx context.Context, o Options) (*Keyring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keyring: read the keys: %w", err)
 	}
-	err = o.Store.EachBan(ctx, func(b petcat.Ban) error {
-		o.Ban(b)
-		return nil
-	})
+	bans, err := o.Store.BanPage(ctx, petcat.BanQuery{})
 	if err != nil {
 		return nil, fmt.Errorf("keyring: read the bans: %w", err)
+	}
+	for _, b := range bans {
+		o.Ban(b)
 	}
 	k.readAt.Store(asked.Mono)
 	return k, nil

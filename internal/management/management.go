@@ -4,10 +4,10 @@
 package management
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -22,29 +22,18 @@ import (
 	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
+	"petcat/internal/config"
 	"petcat/internal/httpapi"
 	"petcat/internal/ratelimit"
+	"petcat/internal/shape"
 )
 
-// Store is what the management API reads and changes.
-type Store interface { //nolint:interfacebloat // a sum of small ones
-	petcat.AccountStore
-	petcat.KeyStore
-	petcat.BanStore
-	petcat.AuditStore
-	petcat.UsageStore
-	petcat.NodeStore
-	petcat.OperatorTokenStore
-	petcat.CustomerStore
-	petcat.PlanRequestStore
-}
-
-// Options for a [Server]. All fields are required unless their comment says otherwise.
+// Options for [New]. All fields are required unless their comment says otherwise.
 type Options struct {
-	Store       Store
-	Environment petcat.Environment
-	// LastBackup returns the last scheduled backup that was verified, as JSON; nil before the first.
-	LastBackup func(context.Context) (any, error)
+	Store petcat.ManagementStore
+	Keys  petcat.KeyGenerator
+	// Backups returns the scheduled backups that can be shown, as JSON.
+	Backups func(context.Context) ([]any, error)
 	// CustomerLink returns a link to the customer's page; nil if that is not served.
 	CustomerLink func(petcat.Secret) string
 	// Failures counts failed attempts with a token, by address.
@@ -53,35 +42,27 @@ type Options struct {
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock
 	Logger         *slog.Logger
-	Random         io.Reader // cryptographically secure
-}
-
-// Server is the management API as an http.Handler. Use [New].
-type Server struct {
-	Options
-
-	mux http.ServeMux
 }
 
 // base is the path of all operations.
 const base = "/admin/v1"
 
-// operation answers a call with a value that is written as JSON, or returns an error.
+// operation answers a call with a value, which show writes as JSON, or returns an error.
 type operation func(c *call) (any, error)
 
 // New returns the management API.
-func New(o Options) *Server {
-	s := &Server{Options: o}
+func New(o Options) http.Handler {
+	mux := http.NewServeMux()
 	for path, methods := range map[string]map[string]operation{
 		"/accounts":                    {"GET": listAccounts, "POST": on(nothing, with(createAccount))},
-		"/accounts/{account}":          {"GET": on(account, getAccount), "PATCH": on(account, with(changeAccount)), "DELETE": on(account, closeAccount)},
+		"/accounts/{account}":          {"GET": on(account, found), "PATCH": on(account, with(changeAccount)), "DELETE": on(account, closeAccount)},
 		"/accounts/{account}/keys":     {"GET": on(account, listKeys), "POST": on(account, with(createKey))},
 		"/accounts/{account}/links":    {"POST": on(account, createLink)},
 		"/accounts/{account}/usage":    {"GET": on(account, getUsage)},
 		"/accounts/{account}/refusals": {"GET": on(account, listRefusals)},
 		"/keys":                        {"GET": findKeysByHint},
 		"/keys/find":                   {"POST": on(nothing, with(findKeys))},
-		"/keys/{key}":                  {"GET": on(key, getKey), "PATCH": on(key, with(changeKey))},
+		"/keys/{key}":                  {"GET": on(key, found), "PATCH": on(key, with(changeKey))},
 		"/keys/{key}/rotate":           {"POST": on(key, with(rotateKey))},
 		"/keys/{key}/disable":          {"POST": act(petcat.DisableKey)},
 		"/keys/{key}/enable":           {"POST": act(petcat.EnableKey)},
@@ -97,33 +78,53 @@ func New(o Options) *Server {
 		"/nodes/{label}/resume":        {"POST": drain(false)},
 		"/audit":                       {"GET": listAudit},
 		"/usage/top":                   {"GET": topUsage},
-		"/backups":                     {"GET": listBackups},
+		"/backups":                     {"GET": func(c *call) (any, error) { return c.Backups(c.ctx()) }},
 	} {
-		s.mux.HandleFunc(base+path, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, methods) })
+		mux.HandleFunc(base+path, func(w http.ResponseWriter, r *http.Request) { o.answer(w, r, methods) })
 	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, nil) })
-	return s
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { o.answer(w, r, nil) })
+	return mux
 }
 
-// ServeHTTP implements [http.Handler].
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
-
-// answer finds out who calls, and lets the operation of the request's method answer.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, methods map[string]operation) {
-	c := &call{Server: s, w: w, r: r, status: http.StatusOK}
+// answer writes what the operation of the request's method returns.
+func (o Options) answer(w http.ResponseWriter, r *http.Request, methods map[string]operation) {
+	c := &call{Options: o, w: w, r: r, status: http.StatusOK}
 	value, err := c.run(methods)
+	var body []byte
+	if err == nil {
+		body, err = json.Marshal(c.show(value), json.Deterministic(true))
+	}
+	h := w.Header()
 	if err != nil {
 		public := petcat.Public(err)
 		if public.Code == petcat.CodeInternalError || public.Code == petcat.CodeServiceUnavailable {
-			s.Logger.ErrorContext(r.Context(), "a management request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-			w.Header().Set("Retry-After", "1")
+			o.Logger.ErrorContext(r.Context(), "management request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+			h.Set("Retry-After", "1")
 		}
 		httpapi.WriteError(w, public)
 		return
 	}
-	c.write(value)
+	if c.location != "" {
+		h.Set("Location", base+c.location)
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(c.status)
+	_, _ = w.Write(body) // the client may be gone
 }
 
+// show returns a value as JSON shows it.
+func (c *call) show(value any) any {
+	if list, ok := value.([]any); ok {
+		for i := range list {
+			list[i] = c.show(list[i])
+		}
+		return list
+	}
+	return shape.Of(value, c.now())
+}
+
+// run calls the operation of the request's method.
 func (c *call) run(methods map[string]operation) (any, error) {
 	if err := c.identify(); err != nil {
 		return nil, err
@@ -131,10 +132,7 @@ func (c *call) run(methods map[string]operation) (any, error) {
 	if methods == nil {
 		return nil, petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; /admin/docs lists the operations")
 	}
-	method := c.r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
+	method := strings.Replace(c.r.Method, http.MethodHead, http.MethodGet, 1)
 	do, ok := methods[method]
 	if !ok {
 		allowed := slices.Sorted(maps.Keys(methods))
@@ -147,7 +145,8 @@ func (c *call) run(methods map[string]operation) (any, error) {
 	return do(c)
 }
 
-// identify finds the token of a call. Who fails too often is refused without a look-up.
+// identify finds the token of a call. An address with too many failures is refused without a
+// look-up.
 func (c *call) identify() error {
 	from := clientnet.Of(c.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
 	if d := c.Failures.Peek(from); d.Minute.Remaining <= 0 {
@@ -175,59 +174,34 @@ func (c *call) findToken() error {
 		return petcat.Errorf(petcat.CodeInvalidAPIKey, "send one token, as Authorization: Bearer <TOKEN>")
 	}
 	hash, err := petcat.ParseOperatorToken(strings.Trim(credential, " "))
-	if err != nil {
-		return err
+	if err == nil {
+		c.token, err = c.Store.FindToken(c.ctx(), hash)
 	}
-	if c.token, err = c.Store.FindToken(c.r.Context(), hash); err != nil {
-		return err
+	if state := c.token.State(c.now()); err == nil && state != petcat.KeyActive {
+		err = petcat.Errorf(petcat.CodeInvalidAPIKey, "this token is %s; use another one", state)
 	}
-	if state := c.token.State(c.now()); state != petcat.KeyActive {
-		return petcat.Errorf(petcat.CodeInvalidAPIKey, "this token is %s; use another one", state)
-	}
-	return nil
+	return err
 }
 
 // call is one request and its answer.
 type call struct {
-	*Server
+	Options
 
-	w      http.ResponseWriter
-	r      *http.Request
-	token  petcat.OperatorToken
-	status int // of the answer, if it is no error
+	w        http.ResponseWriter
+	r        *http.Request
+	token    petcat.OperatorToken
+	status   int    // of a successful answer
+	location string // of what was created, below base
 }
-
-// object is a JSON object of an answer.
-type object map[string]any
 
 // maxBody is far above the largest body, in bytes.
 const maxBody = 64 << 10
 
-// now returns the wall clock's time in UTC.
-func (c *call) now() time.Time { return c.Clock.Read().Time() }
-
-// actor returns who makes the change, for the audit log.
-func (c *call) actor() petcat.Actor { return c.token.Actor() }
-
-// write answers with a value as JSON.
-func (c *call) write(value any) {
-	body, err := json.Marshal(value, json.Deterministic(true))
-	if err != nil { // a fault of the types in this package
-		c.Logger.ErrorContext(c.r.Context(), "a management answer could not be encoded", "error", err)
-		c.status, body = http.StatusInternalServerError, []byte(`{"code":"internal_error","message":"the answer could not be written","status":500}`)
-	}
-	h := c.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	c.w.WriteHeader(c.status)
-	_, _ = c.w.Write(body) // the client has gone
-}
-
-// created makes the answer 201, with where the record is.
-func (c *call) created(path string) {
-	c.status = http.StatusCreated
-	c.w.Header().Set("Location", base+path)
-}
+func (c *call) ctx() context.Context     { return c.r.Context() }
+func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }
+func (c *call) now() time.Time           { return c.Clock.Read().Time() }
+func (c *call) actor() petcat.Actor      { return c.token.Actor() }
+func (c *call) created(path string)      { c.status, c.location = http.StatusCreated, path }
 
 // read reads the body, a JSON object, into a struct. Unknown members are ignored.
 func (c *call) read(into any) error {
@@ -241,19 +215,12 @@ func (c *call) read(into any) error {
 }
 
 // once creates something, or finds what an earlier request with the same Idempotency-Key
-// created, and makes the answer 201.
+// created.
 func once[T any](c *call, body any, create func(context.Context) (T, error), find func(subject string) (T, error)) (made T, replayed bool, err error) {
-	ctx := c.r.Context()
-	if sent := c.r.Header.Get("Idempotency-Key"); sent != "" {
-		key, err := petcat.ParseIdempotencyKey(sent)
-		if err != nil {
-			return made, false, err
-		}
-		text, err := json.Marshal(body)
-		if err != nil {
-			return made, false, err
-		}
-		ctx = petcat.WithOnce(ctx, petcat.Once{By: c.actor(), Key: key, Request: c.r.URL.Path + " " + string(text)})
+	text, err := json.Marshal(body)
+	ctx, keyErr := petcat.WithOnce(c.ctx(), c.actor(), c.r.Header.Get("Idempotency-Key"), c.r.URL.Path+" "+string(text))
+	if err = cmp.Or(err, keyErr); err != nil {
+		return made, false, err
 	}
 	made, err = create(ctx)
 	if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
@@ -264,69 +231,70 @@ func once[T any](c *call, body any, create func(context.Context) (T, error), fin
 	return made, replayed, err
 }
 
-// listed reads a page of a list, shows its entries, and links to the next page. read gets the
-// member named id of the entry that the page follows, "" for the first page.
-func listed[T any](c *call, id string, show func(T) object, read func(after string, limit int) ([]T, error)) (any, error) {
-	q := c.r.URL.Query()
+// all returns a whole list, or its error.
+func all[T any](entries []T, err error) (any, error) {
+	list := make([]any, len(entries))
+	for i, entry := range entries {
+		list[i] = entry
+	}
+	return list, err
+}
+
+// listed returns a page of a list, and links to the next one. The first member of an entry's
+// record identifies it, and parse reads it from the query; read gets the zero C for the first page.
+func listed[T, C any](c *call, parse func(string) (C, error), read func(after C, limit int) ([]T, error)) (any, error) {
 	limit, err := c.limit(petcat.MaxPage)
 	if err != nil {
 		return nil, err
 	}
-	page, err := read(q.Get("after"), limit)
+	var after C
+	if text := c.query("after"); text != "" {
+		if after, err = parse(text); err != nil {
+			return nil, err
+		}
+	}
+	page, err := read(after, limit)
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]object, len(page))
-	for i, entry := range page {
-		shown[i] = show(entry)
-	}
 	if len(page) == limit {
-		q.Set("after", fmt.Sprint(shown[limit-1][id]))
+		q, last := c.r.URL.Query(), c.show(page[limit-1]).(shape.Record)
+		q.Set("after", fmt.Sprint(last[0].Value))
 		next := url.URL{Path: c.r.URL.Path, RawQuery: q.Encode()}
 		c.w.Header().Set("Link", "<"+next.String()+`>; rel="next"`)
 	}
-	return shown, nil
+	return all(page, nil)
 }
 
-// limit reads how many entries are wanted at most.
-func (c *call) limit(otherwise int) (int, error) {
-	text := c.r.URL.Query().Get("limit")
-	if text == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.Atoi(text)
+// limit returns the maximum number of entries that the request asks for.
+func (c *call) limit(byDefault int) (int, error) {
+	n, err := strconv.Atoi(cmp.Or(c.query("limit"), strconv.Itoa(byDefault)))
 	if err != nil || n < 1 || n > petcat.MaxPage {
 		return 0, petcat.Errorf(petcat.CodeInvalidField, "limit must be from 1 to %d", petcat.MaxPage)
 	}
 	return n, nil
 }
 
-// number reads an id that is a number; 0 for "".
-func number(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
+// number parses an id that is a number.
+func number[T ~int64](text string) (T, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
 		return 0, petcat.Errorf(petcat.CodeInvalidField, "an id here is a number from 1")
 	}
-	return n, nil
+	return T(n), nil
 }
 
-// time returns a time of the query: a day, from its beginning in UTC, or an instant.
-func (c *call) time(name string, otherwise time.Time) (time.Time, error) {
-	text := c.r.URL.Query().Get(name)
+// time returns a time of the query, zero for none.
+func (c *call) time(name string) (t time.Time, err error) {
+	text := c.query(name)
 	if text == "" {
-		return otherwise, nil
+		return t, nil
 	}
-	if day, err := time.Parse(time.DateOnly, text); err == nil {
-		return day, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
+	t, err = config.ParseTime(text, func(ago time.Duration) time.Time { return c.now().Add(-ago) })
 	if err != nil {
-		return t, petcat.Errorf(petcat.CodeInvalidField, "%s must be a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z", name)
+		err = petcat.Errorf(petcat.CodeInvalidField, "%s %v", name, err).In(name)
 	}
-	return t.UTC(), nil
+	return t, err
 }
 
 // on returns an operation on the record that the path names.
@@ -353,14 +321,8 @@ func with[T, Body any](do func(c *call, record T, body Body) (any, error)) func(
 	}
 }
 
-// nothing is the record of an operation whose path names none.
+// nothing is for a path that names no record.
 func nothing(*call) (none struct{}, err error) { return none, nil }
 
-// moment returns a time as JSON shows it, nil for none.
-func moment(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
+// found returns the record that the path names.
+func found[T any](_ *call, record T) (any, error) { return record, nil }

@@ -46,10 +46,10 @@ func start(t *testing.T) *service {
 	must(t, err)
 	t.Cleanup(func() { must(t, s.store.Close()) })
 	s.server = management.New(management.Options{
-		Store: s.store, Environment: petcat.Production, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600),
-		LastBackup:   func(context.Context) (any, error) { return nil, nil },
+		Store: s.store, Keys: petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600),
+		Backups:      func(context.Context) ([]any, error) { return []any{}, nil },
 		CustomerLink: func(token petcat.Secret) string { return "https://api.example.com/account#" + token.Reveal() },
-		Clock:        s.clock, Logger: slog.New(slog.DiscardHandler), Random: rand.Reader,
+		Clock:        s.clock, Logger: slog.New(slog.DiscardHandler),
 	})
 	s.token = s.newToken("ci", "admin")
 	return s

@@ -3,7 +3,6 @@ package pages
 import (
 	"context"
 	"errors"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -17,8 +16,7 @@ type Keys struct {
 		CreateKey(ctx context.Context, by petcat.Actor, k petcat.NewKey) (petcat.Key, error)
 		RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotation) (petcat.Key, error)
 	}
-	Environment petcat.Environment
-	Random      io.Reader // cryptographically secure
+	petcat.KeyGenerator
 }
 
 // NewKey is a key whose secret is shown, once.
@@ -35,16 +33,12 @@ func (k Keys) Create(ctx context.Context, by petcat.Actor, account petcat.Accoun
 	if terms.ExpiresAt, err = Date(strings.TrimSpace(form.Get("expires")), "the day on which it expires"); err != nil {
 		return NewKey{}, err
 	}
-	generated, err := petcat.GenerateKey(k.Environment, k.Random)
-	if err != nil {
-		return NewKey{}, err
-	}
-	asked, err := petcat.ParseNewKey(account, terms, now, generated)
+	asked, secret, err := k.NewKey(account, terms, now)
 	if err != nil {
 		return NewKey{}, err
 	}
 	created, err := k.Store.CreateKey(ctx, by, asked)
-	return NewKey{Key: created, Secret: generated.Secret.Reveal()}, unsure(err)
+	return NewKey{Key: created, Secret: secret.Reveal()}, unsure(err)
 }
 
 // Rotate replaces a key by another one with the form's overlap.
@@ -53,19 +47,15 @@ func (k Keys) Rotate(ctx context.Context, by petcat.Actor, old petcat.Key, form 
 	if err != nil {
 		return NewKey{}, petcat.Errorf(petcat.CodeInvalidField, "choose for how long both keys work")
 	}
-	generated, err := petcat.GenerateKey(k.Environment, k.Random)
-	if err != nil {
-		return NewKey{}, err
-	}
-	rotation, err := petcat.ParseRotation(old.ID, overlap, generated)
+	rotation, secret, err := k.Rotation(old.ID, overlap)
 	if err != nil {
 		return NewKey{}, err
 	}
 	created, err := k.Store.RotateKey(ctx, by, rotation)
-	if end := created.CreatedAt.Add(overlap); old.ExpiresAt.IsZero() || end.Before(old.ExpiresAt) {
-		old.ExpiresAt = end
+	if rotated, _, applyErr := rotation.Apply(old, created.CreatedAt); applyErr == nil {
+		old = rotated
 	}
-	return NewKey{Key: created, Secret: generated.Secret.Reveal(), Old: &old}, unsure(err)
+	return NewKey{Key: created, Secret: secret.Reveal(), Old: &old}, unsure(err)
 }
 
 // unsure says what to do if there may be a new key whose secret was not shown.

@@ -92,13 +92,13 @@ type usageView struct {
 	Periods []petcat.UsagePeriod // the newest first
 }
 
-// usageQuery reads what is asked for.
+// usageQuery returns the query of the last day by the hour, or of the last 30 days by the day.
 func (x *exchange) usageQuery() petcat.UsageQuery {
-	q, ago := petcat.UsageQuery{Account: x.account.ID, Step: petcat.UsageByHour, To: x.now()}, 24*time.Hour
+	by := petcat.UsageByHour
 	if x.value("by") == petcat.UsageByDay.String() {
-		q.Step, ago = petcat.UsageByDay, petcat.UsageHours
+		by = petcat.UsageByDay
 	}
-	q.From = q.Step.Floor(q.To.Add(-ago))
+	q, _ := petcat.ParseUsageQuery(x.account.ID, by.String(), time.Time{}, time.Time{}, x.now()) // the default time is valid
 	return q
 }
 

@@ -25,13 +25,10 @@ func key(x *exchange, k petcat.Key) error {
 
 // createKey creates one key, however often its form is sent: the page names what that creates.
 func createKey(x *exchange) error {
-	by, ctx := x.account.ID.Actor(), x.r.Context()
-	if x.value("once") != "" {
-		once, err := petcat.ParseIdempotencyKey(x.value("once"))
-		if err != nil {
-			return err
-		}
-		ctx = petcat.WithOnce(ctx, petcat.Once{By: by, Key: once, Request: x.r.Form.Encode()})
+	by := x.account.ID.Actor()
+	ctx, err := petcat.WithOnce(x.r.Context(), by, x.value("once"), x.r.Form.Encode())
+	if err != nil {
+		return err
 	}
 	k, err := x.keys.Create(ctx, by, x.account.ID, x.r.Form, x.now())
 	if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {

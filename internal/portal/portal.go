@@ -93,7 +93,7 @@ func New(o Options) *Portal {
 	base := o.Prefix + Path + "/"
 	p := &Portal{
 		Options: o, base: base, mux: http.NewServeMux(), pages: pages.Load(embedded, base), origins: http.NewCrossOriginProtection(),
-		keys: pages.Keys{Store: o.Store, Environment: o.Environment, Random: o.Random},
+		keys: pages.Keys{Store: o.Store, KeyGenerator: petcat.KeyGenerator{Environment: o.Environment, Random: o.Random}},
 	}
 	for pattern, h := range map[string]handle{
 		"GET ":                    signedIn(overview),

@@ -82,23 +82,23 @@ func (n *Node) serveConsole(context.Context) error {
 		customerLink = func(token petcat.Secret) string { return portal.Link(n.PublicURL(), token) }
 	}
 	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
-		Store: n.store, Environment: n.store.Environment(), LastBackup: n.lastBackup, CustomerLink: customerLink,
+		Store: n.store, Keys: petcat.KeyGenerator{Environment: n.store.Environment(), Random: rand.Reader}, Backups: n.backups, CustomerLink: customerLink,
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
 		TrustedProxies: n.proxies,
-		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
+		Clock:          n.Clock, Logger: n.Log.Logger,
 	}))
 	n.adminMux.Handle("GET /debug/pprof/", operators)
 	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	return nil
 }
 
-// lastBackup returns the last scheduled backup that was verified, nil before the first.
-func (n *Node) lastBackup(ctx context.Context) (any, error) {
+// backups returns the last scheduled backup that was verified, if there is one.
+func (n *Node) backups(ctx context.Context) ([]any, error) {
 	last, err := backup.LastMade(ctx, n.store)
 	if err != nil || last.TakenAt.IsZero() {
-		return nil, err
+		return []any{}, err
 	}
-	return last, nil
+	return []any{last}, nil
 }
 
 // inForce returns the settings, with the addresses where the node listens and the meaning of

@@ -11,7 +11,6 @@ import (
 	"petcat/internal/console"
 	"petcat/internal/datadir"
 	"petcat/internal/httpapi"
-	"petcat/internal/management"
 	"petcat/internal/portal"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
@@ -21,9 +20,8 @@ import (
 type Store interface { //nolint:interfacebloat // a sum of small ones
 	httpapi.Store
 	console.Store
-	management.Store
+	petcat.ManagementStore
 	portal.Store
-	petcat.AccessStore
 	backup.Store
 	// LogLevel returns the log level that an operator set for all nodes, and when it expires; the
 	// zero time if none was set.

@@ -40,11 +40,6 @@ func (t *Tx) lastBan(key petcat.KeyID) (petcat.Ban, error) {
 	return one(t, banInto, nil, `SELECT `+banColumns+` FROM bans WHERE key_id = ?`, int64(key))
 }
 
-// EachBan implements [petcat.BanStore].
-func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
-	return each(ctx, s, "read bans", banInto, fn, `SELECT `+banColumns+` FROM bans ORDER BY key_id`)
-}
-
 // BanPage implements [petcat.BanStore].
 func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error) {
 	var c conditions

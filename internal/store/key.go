@@ -90,14 +90,6 @@ func (s *Store) FindKeys(ctx context.Context, hashes []petcat.KeyHash) ([]petcat
 	return listEach(ctx, s, "find keys by their hashes", keyInto, selectKeys+` WHERE hash = ?`, args)
 }
 
-// EachKey implements [petcat.KeyStore].
-func (s *Store) EachKey(ctx context.Context, account petcat.AccountID, fn func(petcat.Key) error) error {
-	var c conditions
-	c.when(account != 0, `account_id = ?`, int64(account))
-	query, args := c.page(selectKeys, `id`, 0)
-	return each(ctx, s, "read keys", keyInto, fn, query, args...)
-}
-
 // KeyPage implements [petcat.KeyStore].
 func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error) {
 	var c conditions

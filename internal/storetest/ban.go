@@ -9,7 +9,8 @@ import (
 
 func (f *fixture) bans(t *testing.T) []petcat.Ban {
 	t.Helper()
-	return collect(t, func(fn func(petcat.Ban) error) error { return f.EachBan(t.Context(), fn) })
+	all, err := f.BanPage(t.Context(), petcat.BanQuery{})
+	return must(t, all, err)
 }
 
 func testBans(t *testing.T, open Open) {

@@ -154,10 +154,11 @@ func testOneKeyInParallel(t *testing.T, open Open) {
 // one tells what it was about.
 func testManagedOnce(t *testing.T, open Open) {
 	f := start(t, open)
-	create := func(s Store, by petcat.Actor, key petcat.IdempotencyKey, name string) error {
+	create := func(s Store, by petcat.Actor, key, name string) error {
 		t.Helper()
-		ctx := petcat.WithOnce(t.Context(), petcat.Once{By: by, Key: key, Request: "account " + name})
-		_, err := s.CreateAccount(ctx, by, petcat.AccountName(name), subscription(t, "free", 0, 0))
+		ctx, err := petcat.WithOnce(t.Context(), by, key, "account "+name)
+		must(t, 0, err)
+		_, err = s.CreateAccount(ctx, by, petcat.AccountName(name), subscription(t, "free", 0, 0))
 		return err
 	}
 	must(t, 0, create(f, operator, "k", "zoo"))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -248,7 +249,9 @@ func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms pet
 
 func (f *fixture) keys(t *testing.T, a petcat.AccountID) []petcat.Key {
 	t.Helper()
-	return collect(t, func(fn func(petcat.Key) error) error { return f.EachKey(t.Context(), a, fn) })
+	all, err := f.KeyPage(t.Context(), petcat.KeyQuery{Account: a})
+	slices.Reverse(all)
+	return must(t, all, err)
 }
 
 func (f *fixture) audit(t *testing.T) []petcat.AuditEntry {

@@ -1,0 +1,219 @@
+// Package shape has the JSON shapes of the domain's values, which --json of the commands and
+// the management API share. Commands also show them as text.
+package shape
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"petcat"
+)
+
+// Record is a JSON object whose members have an order: the first one identifies it.
+type Record []Member
+
+// Member is a member of a record: see [KV].
+type Member struct {
+	Name  string
+	Value any
+}
+
+// KV returns a member. A zero time becomes null, other times whole seconds (RFC 3339, UTC), and
+// a [fmt.Stringer] its text.
+func KV(name string, value any) Member { return Member{name, value} }
+
+// Shown is a value that has another form in text than in JSON.
+type Shown struct {
+	Value any
+	Text  string
+}
+
+// OrNull returns a value, or nil if it is zero: null in JSON.
+func OrNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// Plain returns a value as JSON has it.
+func Plain(value any) any {
+	switch v := value.(type) {
+	case Shown:
+		return Plain(v.Value)
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return v.UTC().Format(time.RFC3339)
+	case jsontext.Value: // a Stringer, too
+		return v
+	case fmt.Stringer:
+		return v.String()
+	default:
+		return v
+	}
+}
+
+// MarshalJSONTo writes the members as a JSON object.
+func (r Record) MarshalJSONTo(e *jsontext.Encoder) error {
+	err := e.WriteToken(jsontext.BeginObject)
+	for _, m := range r {
+		err = errors.Join(err, e.WriteToken(jsontext.String(m.Name)), json.MarshalEncode(e, Plain(m.Value)))
+	}
+	return errors.Join(err, e.WriteToken(jsontext.EndObject))
+}
+
+// Of returns the record of a value of the domain, with its state at now. It returns other values
+// unchanged.
+func Of(value any, now time.Time) any {
+	switch v := value.(type) {
+	case petcat.Account:
+		return Account(v)
+	case petcat.Key:
+		return Key(v, now)
+	case petcat.Ban:
+		return Ban(v, now)
+	case petcat.Plan:
+		return Plan(v)
+	case petcat.PlanRequest:
+		return PlanRequest(v)
+	case petcat.Node:
+		return Node(v)
+	case petcat.Refusal:
+		return Refusal(v)
+	case petcat.AccountUsage:
+		return AccountUsage(v)
+	case petcat.AuditEntry:
+		return AuditEntry(v)
+	default:
+		return value
+	}
+}
+
+// Account returns the record of an account.
+func Account(a petcat.Account) Record {
+	state := "open"
+	if a.Closed() {
+		state = "closed"
+	}
+	return Record{
+		{"id", a.ID}, {"name", a.Name}, {"state", state},
+		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
+		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
+	}
+}
+
+// Key returns the record of a key, without its secret, with its state at now.
+func Key(k petcat.Key, now time.Time) Record {
+	return Record{
+		{"id", k.ID}, {"account", k.Account}, {"label", k.Label}, {"hint", Shown{k.Hint, "…" + k.Hint}},
+		{"state", k.State(now)}, {"read_only", k.ReadOnly},
+		{"created_at", k.CreatedAt}, {"expires_at", k.ExpiresAt},
+		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt},
+		{"successor", OrNull(k.Successor)}, {"last_used_at", k.UsedAt},
+	}
+}
+
+// Ban returns the record of a ban, with its state at now.
+func Ban(b petcat.Ban, now time.Time) Record {
+	return Record{
+		{"key", b.Key}, {"account", b.Account},
+		{"state", b.State(now)}, {"level", b.Level}, {"early_retries", b.EarlyRetries},
+		{"started_at", b.StartedAt}, {"ends_at", b.End()},
+		{"lifted_at", b.LiftedAt}, {"lifted_by", OrNull(b.LiftedBy)},
+	}
+}
+
+// Plan returns the record of a plan. Its quotas are null if they are agreed with each account.
+func Plan(p petcat.Plan) Record {
+	q, _ := p.Quota()
+	return Record{{"plan", p}, {"per_minute", OrNull(q.PerMinute)}, {"per_day", OrNull(q.PerDay)}}
+}
+
+// PlanRequest returns the record of a customer's request for another plan.
+func PlanRequest(r petcat.PlanRequest) Record {
+	return Record{
+		{"id", r.ID}, {"account", r.Account}, {"plan", r.Plan}, {"note", r.Note}, {"state", r.State},
+		{"created_at", r.CreatedAt}, {"decided_at", r.DecidedAt}, {"decided_by", OrNull(r.DecidedBy)},
+	}
+}
+
+// Node returns the record of a running node.
+func Node(n petcat.Node) Record {
+	return Record{{"label", n.Label}, {"version", n.Version}, {"state", n.State}, {"since", n.Since}, {"drained", n.Drained}}
+}
+
+// Refusal returns the record of refused or failed requests.
+func Refusal(r petcat.Refusal) Record {
+	return Record{
+		{"key", r.Key}, {"operation", OrNull(r.Operation)},
+		{"status", r.Status}, {"code", r.Code}, {"count", r.Count},
+		{"first_at", r.First}, {"last_at", r.Last}, {"request_id", r.RequestID},
+		{"minute", spent(r.Minute)}, {"day", spent(r.Day)}, {"until", r.Until},
+	}
+}
+
+// spent returns how much of a quota was used, nil if that is unknown.
+func spent(s petcat.Spent) any {
+	if s.Limit == 0 {
+		return nil
+	}
+	return Shown{Record{{"used", s.Used}, {"limit", s.Limit}}, fmt.Sprintf("%d of %d", s.Used, s.Limit)}
+}
+
+// AuditEntry returns the record of an entry of the audit log. Its time is as exact as the hash.
+func AuditEntry(e petcat.AuditEntry) Record {
+	detail := any(e.Detail)
+	if value := jsontext.Value(e.Detail); value.IsValid() { // unless the entry was altered
+		detail = value
+	}
+	return Record{
+		{"sequence", e.Sequence}, {"at", e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")},
+		{"actor", e.Actor}, {"action", e.Action}, {"subject", e.Subject}, {"detail", detail},
+		{"hash", hex.EncodeToString(e.Hash[:])},
+	}
+}
+
+// Counts returns the members of usage counts, which are named as the columns of the CSV.
+func Counts(c petcat.UsageCounts) Record {
+	return Record{
+		{"requests", c.Requests},
+		{"minute_refused", c.MinuteRefused}, {"day_refused", c.DayRefused}, {"ban_refused", c.BanRefused}, {"key_refused", c.KeyRefused},
+		{"failed", c.Failed}, {"bytes", c.Bytes},
+	}
+}
+
+// Period returns the record of a period of a usage history.
+func Period(p petcat.UsagePeriod) Record {
+	r := append(Record{{"begin", p.Begin}}, Counts(p.UsageCounts)...)
+	return append(r, KV("incomplete", p.Incomplete))
+}
+
+// AccountUsage returns the record of the usage of an account, beside that of others.
+func AccountUsage(u petcat.AccountUsage) Record {
+	return append(Record{{"account", u.Account}, {"name", u.Name}}, Counts(u.UsageCounts)...)
+}
+
+// Usage returns the record of a usage history, with its total. account is nil for all accounts.
+func Usage(account any, q petcat.UsageQuery, h petcat.UsageHistory) Record {
+	var total petcat.UsageCounts
+	periods, gaps := make([]Record, len(h.Periods)), make([]Record, len(h.Gaps))
+	for i, p := range h.Periods {
+		total.Add(p.UsageCounts)
+		periods[i] = Period(p)
+	}
+	for i, g := range h.Gaps {
+		gaps[i] = Record{{"node", g.Node}, {"from", g.From}, {"until", g.Until}}
+	}
+	return Record{
+		{"account", account}, {"from", q.From}, {"to", q.To},
+		{"periods", periods}, {"total", Counts(total)}, {"gaps", gaps},
+	}
+}
