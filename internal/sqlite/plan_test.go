@@ -105,7 +105,7 @@ func TestUsageComesFromIndexes(t *testing.T) {
 	defer closeNow(t, s)
 	var plan []string
 	seen := store.New(watched{engine{s}, &plan}, dialect(), store.Meta{}, clock.NewSystem())
-	small := []string{"SCAN CONSTANT ROW", "SCAN hours", "SCAN days", "SCAN h", "SCAN d", "SCAN usage_nodes"}
+	small := []string{"SCAN CONSTANT ROW", "SCAN hours", "SCAN days", "SCAN h", "SCAN d", "SCAN usage_nodes", "SCAN u"}
 	for _, step := range []petcat.UsageStep{petcat.UsageByHour, petcat.UsageByDay} {
 		plan = nil
 		if _, err := seen.Usage(t.Context(), petcat.UsageQuery{Account: 7, Step: step, To: time.Now()}); err != nil {

@@ -24,7 +24,7 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 		return petcat.Account{}, err
 	}
 	t.sequences.Account++
-	a := petcat.Account{ID: t.sequences.Account, Name: string(name), Plan: sub.Plan(), Quota: sub.Quota(), CreatedAt: t.now}
+	a := petcat.Account{ID: petcat.AccountID(t.sequences.Account), Name: string(name), Plan: sub.Plan(), Quota: sub.Quota(), CreatedAt: t.now}
 	return t.putAccount(a, by, "account.create", detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay})
 }
 
@@ -101,8 +101,8 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 		(SELECT count(*) FROM api_keys AS k WHERE k.account_id = a.id AND k.revoked_at IS NULL AND k.disabled_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)),
 		(SELECT count(*) FROM api_keys AS k JOIN bans AS b ON b.key_id = k.id WHERE k.account_id = a.id AND b.lifted_at IS NULL AND NOT b.shadow AND b.ends_at > ?),
 		(SELECT 1000 * max(u.used_at) FROM api_keys AS k JOIN key_uses AS u ON u.key_id = k.id WHERE k.account_id = a.id),
-		(SELECT CAST(coalesce(sum(u.requests), 0) AS bigint) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id),
-		(SELECT CAST(coalesce(sum(u.minute_refused + u.day_refused + u.ban_refused), 0) AS bigint) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id)
+		(SELECT coalesce(sum(u.requests), 0) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id),
+		(SELECT coalesce(sum(u.minute_refused + u.day_refused + u.ban_refused), 0) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id)
 		FROM accounts AS a WHERE a.id = ?`
 	now := Now(s.clock)
 	first := now.Unix() / secondsPerHour / hoursPerDay * hoursPerDay

@@ -74,7 +74,7 @@ func (t *Tx) CreateAll(group []*Create) error {
 			c.Outcome = errInProgress()
 		default:
 			t.sequences.Category++
-			category := petcat.RevisedCategory{Category: c.New.WithID(t.sequences.Category), Revision: t.revise()}
+			category := petcat.RevisedCategory{Category: c.New.WithID(petcat.CategoryID(t.sequences.Category)), Revision: t.revise()}
 			rows = append(rows, []any{int64(category.ID), category.Name, category.Description, int64(category.Revision), int64(c.Account), t.now.UnixMilli()})
 			t.changed = append(t.changed, category)
 			c.Created.Category = category.Category
@@ -209,16 +209,14 @@ func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn f
 	// 0.2 s for a million rows.
 	const query = `SELECT ` + categoryColumns + ` FROM categories WHERE revision > ? ORDER BY revision LIMIT ?`
 	for last := after; ; {
-		rows := 0
-		err := few(ctx, s, "read changed categories", categoryInto, func(c petcat.RevisedCategory) error {
+		page, err := list(ctx, s, "read changed categories", categoryInto, query, int64(last), FeedPage)
+		for _, c := range page {
 			if err := fn(c); err != nil {
-				return err
+				return last, err
 			}
-			rows++
 			last = c.Revision
-			return nil
-		}, query, int64(last), FeedPage)
-		if err != nil || rows < FeedPage {
+		}
+		if err != nil || len(page) < FeedPage {
 			return last, err
 		}
 	}

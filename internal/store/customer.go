@@ -92,7 +92,7 @@ func (s *Store) RequestPlan(ctx context.Context, n petcat.NewPlanRequest) (petca
 		}
 		t.sequences.PlanRequest++
 		r := petcat.PlanRequest{
-			ID: t.sequences.PlanRequest, Account: a.ID, AccountName: a.Name, Plan: n.Plan(), Note: n.Note(),
+			ID: petcat.PlanRequestID(t.sequences.PlanRequest), Account: a.ID, AccountName: a.Name, Plan: n.Plan(), Note: n.Note(),
 			State: petcat.PlanRequestPending, CreatedAt: t.now,
 		}
 		e := entry{a.ID.Actor(), "plan_request.create", a.ID.String(), detail{"request": int64(r.ID), "plan": r.Plan, "note": r.Note}}

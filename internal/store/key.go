@@ -59,7 +59,7 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petc
 		}
 	}
 	t.sequences.Key++
-	k.ID = t.sequences.Key
+	k.ID = petcat.KeyID(t.sequences.Key)
 	row := keyInto(&k)
 	row = append(row[:len(row)-1], hash[:], t.reviseAccess()) // without the last use
 	return k, execRows(t, 1, insertInto("api_keys", keyColumns+", hash, revision"), ``, [][]any{row})
@@ -209,8 +209,8 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 	const since = ` WHERE revision > ? ORDER BY revision`
 	return read(ctx, s, "read changes of access", func(c Conn) (found petcat.AccessChange, err error) {
 		n, err := one(c, (*Sequences).Into, nil, SelectSequences)
-		found.Revision = n.Revision
-		if err != nil || n.Access <= after {
+		found.Revision = petcat.Revision(n.Revision)
+		if err != nil || n.Access <= int64(after) {
 			return found, err
 		}
 		if found.Keys, err = all(c, keyAccessInto, selectKeyAccess+since, int64(after)); err != nil {
@@ -227,5 +227,5 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 // Revision implements [petcat.AccessStore].
 func (s *Store) Revision(ctx context.Context) (petcat.Revision, error) {
 	n, err := read(ctx, s, "read the revision", func(c Conn) (Sequences, error) { return one(c, (*Sequences).Into, nil, SelectSequences) })
-	return n.Revision, err
+	return petcat.Revision(n.Revision), err
 }

@@ -171,7 +171,7 @@ func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, name petcat.Op
 			return o, err
 		}
 		t.sequences.Token++
-		o = petcat.OperatorToken{ID: t.sequences.Token, Name: name, Role: role, CreatedAt: t.now, ExpiresAt: stored(expiresAt)}
+		o = petcat.OperatorToken{ID: petcat.OperatorTokenID(t.sequences.Token), Name: name, Role: role, CreatedAt: t.now, ExpiresAt: stored(expiresAt)}
 		d := detail{"role": o.Role}
 		if !o.ExpiresAt.IsZero() {
 			d["expires_at"] = o.ExpiresAt

@@ -14,12 +14,11 @@ func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.Creat
 	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
 	e, err := s.createOnce(ctx, "create pet", r, func(t *Tx) (int64, error) {
 		t.sequences.Pet++
-		id := int64(t.sequences.Pet)
-		inserted, err := t.Exec(insert, id, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
+		inserted, err := t.Exec(insert, t.sequences.Pet, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
 		if err == nil && inserted == 0 {
 			err = c.New.UnknownCategory()
 		}
-		return id, err
+		return t.sequences.Pet, err
 	})
 	return petcat.CreatedPet{Pet: c.New.WithID(petcat.PetID(e.id)), Replayed: e.known}, err
 }
@@ -48,12 +47,11 @@ func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.C
 	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}
 	e, err := s.createOnce(ctx, "create order", r, func(t *Tx) (int64, error) {
 		t.sequences.Order++
-		id := int64(t.sequences.Order)
-		inserted, err := t.Exec(insert, id, int64(c.Account), c.New.Quantity(), t.now.UnixMilli(), int64(c.New.Pet()))
+		inserted, err := t.Exec(insert, t.sequences.Order, int64(c.Account), c.New.Quantity(), t.now.UnixMilli(), int64(c.New.Pet()))
 		if err == nil && inserted == 0 {
 			err = c.New.UnknownPet()
 		}
-		return id, err
+		return t.sequences.Order, err
 	})
 	return petcat.CreatedOrder{Order: c.New.WithID(petcat.OrderID(e.id)), Replayed: e.known}, err
 }

@@ -13,6 +13,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,10 +138,7 @@ func each[T any](ctx context.Context, s *Store, doing string, into columns[T], f
 		}
 		return nil
 	}, query, args...)
-	if stopped != nil {
-		return stopped
-	}
-	return err
+	return cmp.Or(stopped, err)
 }
 
 // few is each for a few rows, which are read within the time of a request.

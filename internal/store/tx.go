@@ -22,25 +22,21 @@ type Tx struct {
 // Sequences are the last revisions and ids that were assigned: the row of the table counter.
 // They are not SQL sequences.
 type Sequences struct {
-	Revision, Access petcat.Revision // Access: of the last change of an account, a key or a ban
-	Category         petcat.CategoryID
-	Account          petcat.AccountID
-	Key              petcat.KeyID
-	Pet              petcat.PetID
-	Order            petcat.OrderID
-	Token            petcat.OperatorTokenID
-	PlanRequest      petcat.PlanRequestID
+	Revision int64
+	Access   int64 // the revision of the last change of an account, a key or a ban
+
+	Category, Account, Key, Pet, Order, Token, PlanRequest int64 // ids
 }
 
-// SelectSequences reads the [Sequences]. Package postgres adds FOR UPDATE to it.
-const SelectSequences = `SELECT revision, access_revision, category_id, account_id, key_id, pet_id, order_id, token_id, plan_request_id FROM counter WHERE id = 1`
+const (
+	sequenceColumns = `revision, access_revision, category_id, account_id, key_id, pet_id, order_id, token_id, plan_request_id`
+	// SelectSequences reads the [Sequences]. Package postgres adds FOR UPDATE to it.
+	SelectSequences = `SELECT ` + sequenceColumns + ` FROM counter WHERE id = 1`
+)
 
 // Into returns where the columns of [SelectSequences] go.
 func (n *Sequences) Into() []any {
-	return []any{
-		(*int64)(&n.Revision), (*int64)(&n.Access), (*int64)(&n.Category), (*int64)(&n.Account), (*int64)(&n.Key),
-		(*int64)(&n.Pet), (*int64)(&n.Order), (*int64)(&n.Token), (*int64)(&n.PlanRequest),
-	}
+	return []any{&n.Revision, &n.Access, &n.Category, &n.Account, &n.Key, &n.Pet, &n.Order, &n.Token, &n.PlanRequest}
 }
 
 // NewTx returns a Tx on a transaction that has begun, with the sequences that
@@ -55,27 +51,23 @@ func (t *Tx) ChangedCategories() []petcat.RevisedCategory { return t.changed }
 
 // Finish saves the sequences if any has advanced. Call it right before the commit.
 func (t *Tx) Finish() error {
-	const update = `UPDATE counter SET revision = ?, access_revision = ?, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ?,
-		token_id = ?, plan_request_id = ? WHERE id = 1`
+	const update = `UPDATE counter SET (` + sequenceColumns + `) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = 1`
 	if t.sequences == t.before {
 		return nil
 	}
-	n := t.sequences
-	row := []any{int64(n.Revision), int64(n.Access), int64(n.Category), int64(n.Account), int64(n.Key), int64(n.Pet), int64(n.Order),
-		int64(n.Token), int64(n.PlanRequest)}
-	return t.ExecEach(update, [][]any{row}) // with the commit
+	return t.ExecEach(update, [][]any{t.sequences.Into()}) // with the commit
 }
 
 // revise assigns the next revision.
 func (t *Tx) revise() petcat.Revision {
 	t.sequences.Revision++
-	return t.sequences.Revision
+	return petcat.Revision(t.sequences.Revision)
 }
 
 // reviseAccess assigns the next revision for a change of an account, a key or a ban.
 func (t *Tx) reviseAccess() int64 {
-	t.sequences.Access = t.revise()
-	return int64(t.sequences.Access)
+	t.sequences.Access = int64(t.revise())
+	return t.sequences.Access
 }
 
 // exec runs a statement, however many rows it changes.

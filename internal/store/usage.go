@@ -3,15 +3,16 @@ package store
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"petcat"
 )
 
-const usageColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
+const (
+	usageColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
+	sums         = `sum(requests), sum(minute_refused), sum(day_refused), sum(ban_refused), sum(key_refused), sum(failed), sum(bytes)`
+)
 
 // addUsage adds counts to rows of a table of them, or inserts the rows. Each begins with the
 // columns of its key. A statement has at most size rows.
@@ -82,7 +83,7 @@ const (
 
 // DayUsed implements [petcat.UsageStore].
 func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
-	const query = askedHours + ` SELECT CAST(coalesce(sum(u.requests), 0) AS bigint)` + fromHours
+	const query = askedHours + ` SELECT coalesce(sum(u.requests), 0)` + fromHours
 	return read(ctx, s, "read a day's usage", func(c Conn) (int64, error) {
 		return one(c, oneColumn[int64], nil, query, day*hoursPerDay, day*hoursPerDay+hoursPerDay-1, int64(account))
 	})
@@ -91,9 +92,14 @@ func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64
 // Usage implements [petcat.UsageStore].
 func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error) {
 	// Other transactions move hours into days: one statement sees each count once.
-	const query = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)
-		SELECT u.hour, u.account_id, ` + usageColumns + fromHours + `
-		UNION ALL SELECT 24 * u.day, u.account_id, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_days AS u WHERE u.day = d.at AND u.account_id = ?`
+	const (
+		query = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)
+			SELECT 3600000 * (u.hour - u.hour % ?) AS period, ` + sums + ` FROM (
+				SELECT u.hour, ` + usageColumns + fromHours + `
+				UNION ALL SELECT 24 * u.day, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_days AS u WHERE u.day = d.at AND u.account_id = ?) AS u
+			WHERE u.hour >= ? AND u.hour < ? GROUP BY period ORDER BY period`
+		gaps = `SELECT node, seen_at, killed_at FROM usage_nodes WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
+	)
 	now := Now(s.clock)
 	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
 	length := int64(q.Step.Length() / time.Hour)
@@ -105,27 +111,21 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 	if q.Step == petcat.UsageByDay {
 		days = []any{max(from, kept(petcat.UsageByDay)) / hoursPerDay, last / hoursPerDay}
 	}
+	account := int64(q.Account)
 	return read(ctx, s, "read the usage history", func(c Conn) (h petcat.UsageHistory, err error) {
-		rows, err := all(c, countedInto, query, slices.Concat(hours, days, []any{int64(q.Account), int64(q.Account)})...)
+		h.Periods, err = all(c, func(p *petcat.UsagePeriod) []any {
+			return append([]any{(*moment)(&p.Begin)}, countsInto(&p.UsageCounts)...)
+		}, query, slices.Concat(hours, days, []any{length, account, account, from, to})...)
 		if err != nil {
 			return h, err
 		}
-		if h.Gaps, err = usageGaps(c, q); err != nil {
-			return h, err
+		h.Gaps, err = all(c, func(g *petcat.UsageGap) []any {
+			return []any{&g.Node, (*moment)(&g.From), (*moment)(&g.Until)}
+		}, gaps, q.From.UnixMilli(), q.To.UnixMilli())
+		for i, p := range h.Periods {
+			h.Periods[i].Incomplete = slices.ContainsFunc(h.Gaps, func(g petcat.UsageGap) bool { return g.Meets(p.Begin, q.Step) })
 		}
-		periods := make(map[int64]petcat.UsageCounts) // by their first hour
-		for _, r := range rows {
-			if from <= r.hour && r.hour < to {
-				r.Add(periods[r.hour/length*length])
-				periods[r.hour/length*length] = r.UsageCounts
-			}
-		}
-		for _, hour := range slices.Sorted(maps.Keys(periods)) {
-			p := petcat.UsagePeriod{Begin: time.Unix(hour*secondsPerHour, 0).UTC(), UsageCounts: periods[hour]}
-			p.Incomplete = slices.ContainsFunc(h.Gaps, func(g petcat.UsageGap) bool { return g.Meets(p.Begin, q.Step) })
-			h.Periods = append(h.Periods, p)
-		}
-		return h, nil
+		return h, err
 	})
 }
 
@@ -137,32 +137,20 @@ func ceilHours(t time.Time, length int64) int64 {
 
 // TopAccounts implements [petcat.UsageStore].
 func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error) {
-	const refused = `minute_refused + day_refused + ban_refused + key_refused`
-	sum := func(column string) string { return `CAST(sum(` + column + `) AS bigint)` }
-	sums, by := make([]string, 0, 7), `requests`
-	for column := range strings.SplitSeq(usageColumns, ", ") {
-		sums = append(sums, sum(column))
-	}
+	by := `sum(requests)`
 	if q.ByRefused {
-		by = refused
+		by = `sum(minute_refused + day_refused + ban_refused + key_refused)`
 	}
-	query := `SELECT u.account_id, a.name, ` + strings.Join(sums, ", ") + ` FROM (
+	query := `SELECT u.account_id, a.name, ` + sums + ` FROM (
 			SELECT account_id, ` + usageColumns + ` FROM usage WHERE hour >= ? AND hour < ?
 			UNION ALL SELECT account_id, ` + usageColumns + ` FROM usage_days WHERE day >= ? AND day < ?) AS u
-		JOIN accounts AS a ON a.id = u.account_id GROUP BY u.account_id, a.name HAVING ` + sum(by) + ` > 0
-		ORDER BY ` + sum(by) + ` DESC, u.account_id LIMIT ?`
+		JOIN accounts AS a ON a.id = u.account_id GROUP BY u.account_id, a.name HAVING ` + by + ` > 0
+		ORDER BY ` + by + ` DESC, u.account_id LIMIT ?`
 	into := func(u *petcat.AccountUsage) []any {
 		return append([]any{(*int64)(&u.Account), &u.Name}, countsInto(&u.UsageCounts)...)
 	}
 	return list(ctx, s, "compare accounts", into, query, ceilHours(q.From, 1), ceilHours(q.To, 1),
 		ceilHours(q.From, hoursPerDay)/hoursPerDay, ceilHours(q.To, hoursPerDay)/hoursPerDay, q.Limit)
-}
-
-func usageGaps(c Conn, q petcat.UsageQuery) ([]petcat.UsageGap, error) {
-	const query = `SELECT node, seen_at, killed_at FROM usage_nodes WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
-	return all(c, func(g *petcat.UsageGap) []any {
-		return []any{&g.Node, (*moment)(&g.From), (*moment)(&g.Until)}
-	}, query, q.From.UnixMilli(), q.To.UnixMilli())
 }
 
 // foldHours moves some hours that are older than [petcat.UsageHours] into days, and returns
