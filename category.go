@@ -198,6 +198,7 @@ type RevisedCategory struct {
 
 // CategoryOrigin says who created a category, and when.
 type CategoryOrigin struct {
+	Category  CategoryID
 	Account   AccountID // 0: an operator
 	CreatedAt time.Time
 }

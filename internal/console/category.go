@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,8 +114,8 @@ func (x *exchange) originate(all []categoryView) error {
 		return nil
 	}
 	origins, err := x.Store.CategoryOrigins(x.r.Context(), ids)
-	for i, c := range all {
-		all[i].Origin = origins[c.ID]
+	for _, o := range origins {
+		all[slices.Index(ids, o.Category)].Origin = o
 	}
 	return err
 }

@@ -44,7 +44,7 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.UsageStore
 	petcat.PlanRequestStore
 	petcat.OperatorTokenStore
-	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) (map[petcat.CategoryID]petcat.CategoryOrigin, error)
+	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
 }
 
 // List is what the API shows of the categories.

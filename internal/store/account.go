@@ -106,13 +106,12 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 		FROM accounts AS a WHERE a.id = ?`
 	now := Now(s.clock)
 	first := now.Unix() / secondsPerHour / hoursPerDay * hoursPerDay
-	rows := make([][]any, len(ids))
-	for i, id := range ids {
-		rows[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), now.UnixMilli(), int64(id)}
-	}
+	args := rowsOf(ids, func(id *petcat.AccountID) []any {
+		return []any{first, first + hoursPerDay - 1, now.UnixMilli(), now.UnixMilli(), (*int64)(id)}
+	})
 	return listEach(ctx, s, "compare accounts", func(a *petcat.AccountSummary) []any {
 		return append(accountInto(&a.Account), &a.Keys, &a.Bans, (*moment)(&a.UsedAt), &a.Today, &a.Refused)
-	}, query, rows)
+	}, query, args)
 }
 
 // RenameAccount implements [petcat.AccountStore].

@@ -175,23 +175,13 @@ func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory
 	return each(ctx, s, "read categories", categoryInto, fn, SelectCategories)
 }
 
-// CategoryOrigins returns who created categories, and when. Ids of no category are not in the
-// result.
-func (s *Store) CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) (map[petcat.CategoryID]petcat.CategoryOrigin, error) {
-	rows := make([][]any, len(ids))
-	for i, id := range ids {
-		rows[i] = []any{int64(id)}
-	}
-	return read(ctx, s, "read who created categories", func(c Conn) (map[petcat.CategoryID]petcat.CategoryOrigin, error) {
-		origins := make(map[petcat.CategoryID]petcat.CategoryOrigin)
-		err := c.QueryEach(func(i int, scan Scan) error {
-			var o petcat.CategoryOrigin
-			err := scan((*int64)(&o.Account), (*moment)(&o.CreatedAt))
-			origins[ids[i]] = o
-			return err
-		}, `SELECT account_id, created_at FROM categories WHERE id = ?`, rows)
-		return origins, err
-	})
+// CategoryOrigins returns who created categories, and when, in their order. It skips ids that do
+// not exist.
+func (s *Store) CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error) {
+	args := rowsOf(ids, func(id *petcat.CategoryID) []any { return []any{(*int64)(id)} })
+	return listEach(ctx, s, "read who created categories", func(o *petcat.CategoryOrigin) []any {
+		return []any{(*int64)(&o.Category), (*int64)(&o.Account), (*moment)(&o.CreatedAt)}
+	}, `SELECT id, account_id, created_at FROM categories WHERE id = ?`, args)
 }
 
 // FeedPage is how many categories one statement of [Store.CategoriesSince] reads.

@@ -122,6 +122,15 @@ func execRows(c Conn, size int, begin, end string, rows [][]any) error {
 	return nil
 }
 
+// rowsOf returns a row for each element.
+func rowsOf[T any](all []T, row columns[T]) [][]any {
+	rows := make([][]any, len(all))
+	for i := range all {
+		rows[i] = row(&all[i])
+	}
+	return rows
+}
+
 // insertInto returns the beginning of a statement of execRows.
 func insertInto(table, columns string) string {
 	return `INSERT INTO ` + table + ` (` + columns + `) VALUES`

@@ -83,10 +83,7 @@ func (s *Store) FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error
 
 // FindKeys implements [petcat.KeyStore].
 func (s *Store) FindKeys(ctx context.Context, hashes []petcat.KeyHash) ([]petcat.Key, error) {
-	args := make([][]any, len(hashes))
-	for i, h := range hashes {
-		args[i] = []any{h[:]}
-	}
+	args := rowsOf(hashes, func(h *petcat.KeyHash) []any { return []any{h[:]} })
 	return listEach(ctx, s, "find keys by their hashes", keyInto, selectKeys+` WHERE hash = ?`, args)
 }
 
@@ -142,15 +139,10 @@ func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat
 // EditKey implements [petcat.KeyStore].
 func (s *Store) EditKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, e petcat.KeyEdit) (petcat.Key, error) {
 	return change(ctx, s, Work{Doing: "edit key"}, func(t *Tx) (petcat.Key, error) {
-		before, err := keyByID(t, id)
-		if err != nil {
-			return before, err
-		}
-		k, err := e.Apply(before)
-		if err != nil || k == before {
-			return k, err
-		}
-		return k, t.updateKey(k, by, "key.edit", keyDetail(k))
+		return t.applyToKey(id, by, "key.edit", func(k petcat.Key) (petcat.Key, detail, error) {
+			k, err := e.Apply(k)
+			return k, keyDetail(k), err
+		})
 	})
 }
 
@@ -160,15 +152,23 @@ func (s *Store) ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID,
 }
 
 func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
+	return t.applyToKey(id, by, "key."+string(action), func(k petcat.Key) (petcat.Key, detail, error) {
+		k, err := action.Apply(k, t.now)
+		return k, nil, err
+	})
+}
+
+// applyToKey writes a key as apply returns it, unless nothing changes.
+func (t *Tx) applyToKey(id petcat.KeyID, by petcat.Actor, action string, apply func(petcat.Key) (petcat.Key, detail, error)) (petcat.Key, error) {
 	before, err := keyByID(t, id)
 	if err != nil {
 		return before, err
 	}
-	k, err := action.Apply(before, t.now)
+	k, d, err := apply(before)
 	if err != nil || k == before {
 		return k, err
 	}
-	return k, t.updateKey(k, by, "key."+string(action), nil)
+	return k, t.updateKey(k, by, action, d)
 }
 
 // revokeAll revokes all keys of an account and returns how many there were. There may be

@@ -20,14 +20,8 @@ func addUsage(c Conn, size int, table, key string, rows [][]any) error {
 	return execRows(c, size, insertInto(table+` AS u`, key+", "+usageColumns), onConflict(key, usageColumns, `$ = u.$ + excluded.$`), rows)
 }
 
-// counted are the counts of an account in an hour or a day, which is its first hour.
-type counted struct {
-	hour, account int64
-	petcat.UsageCounts
-}
-
-func countedInto(c *counted) []any {
-	return append([]any{&c.hour, &c.account}, countsInto(&c.UsageCounts)...)
+func countInto(c *petcat.UsageCount) []any {
+	return append([]any{(*int64)(&c.Account), &c.Hour}, countsInto(&c.UsageCounts)...)
 }
 
 func countsInto(c *petcat.UsageCounts) []any {
@@ -47,20 +41,15 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 		if err != nil || added == 0 {
 			return err
 		}
-		var counts, uses [][]any
-		for _, u := range b.Counts {
-			counts = append(counts, append([]any{int64(u.Account), u.Hour}, countsInto(&u.UsageCounts)...))
-		}
-		for _, k := range b.Keys {
-			uses = append(uses, []any{int64(k.Key), k.At.Unix()})
-		}
-		if err := addUsage(c, rowsInStatement, "usage", "account_id, hour", counts); err != nil {
+		if err := addUsage(c, rowsInStatement, "usage", "account_id, hour", rowsOf(b.Counts, countInto)); err != nil {
 			return err
 		}
+		uses := rowsOf(b.Keys, func(k *petcat.KeyUse) []any { return []any{(*int64)(&k.Key), k.At.Unix()} })
 		if err := execRows(c, rowsInStatement, insertInto("key_uses AS u", "key_id, used_at"), onConflict("key_id", "used_at", later), uses); err != nil {
 			return err
 		}
-		return addRefusals(c, b.Refusals)
+		return execRows(c, rowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
+			onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rowsOf(b.Refusals, refusalInto))
 	})
 }
 
@@ -157,23 +146,22 @@ func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.Ac
 // how many. Any node may do it, and several at once.
 func (s *Store) foldHours(ctx context.Context) (int, error) {
 	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
-		RETURNING hour, account_id, ` + usageColumns
+		RETURNING account_id, hour, ` + usageColumns
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
 	return write(ctx, s, "fold old hours of the usage history", func(c Conn) (int, error) {
-		hours, err := all(c, countedInto, take, before, s.dialect.CleanRows)
+		counts, err := all(c, countInto, take, before, s.dialect.CleanRows)
 		if err != nil {
 			return 0, err
 		}
-		for i := range hours {
-			hours[i].hour /= hoursPerDay
+		for i := range counts {
+			counts[i].Hour /= hoursPerDay
 		}
 		// In one order, so that two nodes cannot wait for each other in a circle.
-		slices.SortFunc(hours, func(a, b counted) int { return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.account, b.account)) })
-		rows := make([][]any, len(hours))
-		for i := range hours {
-			rows[i] = countedInto(&hours[i])
-		}
-		return len(hours), addUsage(c, 1, "usage_days", "day, account_id", rows) // a statement cannot add to a row twice
+		slices.SortFunc(counts, func(a, b petcat.UsageCount) int {
+			return cmp.Or(cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Account, b.Account))
+		})
+		// A statement cannot add to a row twice.
+		return len(counts), addUsage(c, 1, "usage_days", "account_id, day", rowsOf(counts, countInto))
 	})
 }
 
@@ -185,15 +173,6 @@ const (
 	lastRefusal    = `last_at, request_id, status, minute_used, minute_limit, day_used, day_limit, until_at`
 	refusalColumns = refusalKey + `, count, first_at, ` + lastRefusal
 )
-
-func addRefusals(c Conn, refusals []petcat.Refusal) error {
-	var rows [][]any
-	for _, r := range refusals {
-		rows = append(rows, refusalInto(&r))
-	}
-	return execRows(c, rowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
-		onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rows)
-}
 
 func refusalInto(r *petcat.Refusal) []any {
 	return []any{

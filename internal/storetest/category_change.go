@@ -90,8 +90,8 @@ func testCreators(t *testing.T, open Open) {
 	wantCode(t, err, petcat.CodeForbidden)
 	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 2}), petcat.CodeForbidden)
 	wantEqual(t, "the category", c, f.byID(t)[c.ID].Category)
-	origins, err := f.CategoryOrigins(t.Context(), []petcat.CategoryID{c.ID, c.ID + 1})
-	want := map[petcat.CategoryID]petcat.CategoryOrigin{c.ID: {Account: 1, CreatedAt: f.clock.Read().Time()}}
+	origins, err := f.CategoryOrigins(t.Context(), []petcat.CategoryID{c.ID + 1, c.ID})
+	want := []petcat.CategoryOrigin{{Category: c.ID, Account: 1, CreatedAt: f.clock.Read().Time()}}
 	wantEqual(t, "who created it", want, must(t, origins, err))
 	change.Account = 0 // the operator
 	wantEqual(t, "the operator's change", name, f.update(t, change).Name)

@@ -23,7 +23,7 @@ import (
 // Store is everything that a store implements.
 type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.CategoryStore
-	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) (map[petcat.CategoryID]petcat.CategoryOrigin, error)
+	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
 	petcat.PetStore
 	petcat.OrderStore
 	petcat.AccountStore
