@@ -24,7 +24,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// load returns what a command with all settings makes of flags and variables.
+// load loads the settings of a command that has all flags.
 func load(t *testing.T, variables []string, arguments ...string) (Settings, error) {
 	t.Helper()
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -45,19 +45,19 @@ func wantSettings(t *testing.T, want Settings, variables []string, arguments ...
 	}
 }
 
-// wantRefused: settings are refused with one line that has all of parts, and no password.
-func wantRefused(t *testing.T, err error, parts ...string) {
+// wantError checks that an error is one line that contains all parts, and no password.
+func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if _, ok := errors.AsType[*Error](err); !ok {
-		t.Fatalf("got %v; want the settings refused: %q", err, parts)
+		t.Fatalf("got %v; want an Error with %q", err, parts)
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the message %q does not say %q", err, part)
+			t.Errorf("the message %q does not contain %q", err, part)
 		}
 	}
 	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("the message shows a password, or is not one line: %q", err)
+		t.Errorf("the message contains a password or a line break: %q", err)
 	}
 }
 
@@ -71,8 +71,8 @@ func defaults() Settings {
 	}
 }
 
-// TestLoad: the flag wins over the environment, and that over the default. White space around
-// values is no part of them.
+// TestLoad: a flag overrides the environment, which overrides the default. White space around
+// values is removed.
 func TestLoad(t *testing.T) {
 	wantSettings(t, defaults(), nil)
 
@@ -103,18 +103,18 @@ func TestLoad(t *testing.T) {
 	Register(flags, "data", "database")
 	got, err := Load(flags, []string{"PETCAT_DATA=/srv", "PETCAT_MAX_STALENESS=nonsense"})
 	if err != nil || got.Data != "/srv" || got.BackupDir != "/srv/backups" {
-		t.Errorf("got %q, %v; want no complaint about a setting of serve", got.Data, err)
+		t.Errorf("got %q, %v; want no error about a setting of serve", got.Data, err)
 	}
 }
 
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
 		{"data", "", "--data (PETCAT_DATA) must not be empty"},
-		{"data", `"./data"`, "--data (PETCAT_DATA) is in quotes; leave them out"},
+		{"data", `"./data"`, "--data (PETCAT_DATA) is in quotes; remove them"},
 		{"data", `'./data'`, "in quotes"},
-		{"data", "./da\nta", "--data (PETCAT_DATA) has a control character"},
-		{"data", "\ufeff./data", "has a control character"},
-		{"data", "~/data", "--data (PETCAT_DATA) begins with ~, which petcat does not expand"},
+		{"data", "./da\nta", "--data (PETCAT_DATA) contains a control character"},
+		{"data", "\ufeff./data", "contains a control character"},
+		{"data", "~/data", "--data (PETCAT_DATA) starts with ~, which petcat does not expand"},
 		{"listen", "8080", `--listen (PETCAT_LISTEN) must be an address such as :8080, 127.0.0.1:8080 or [::1]:8080 (got "8080")`},
 		{"listen", ":65536", "--listen"},
 		{"listen", "127.0.0.1:8081", "must differ"},
@@ -137,17 +137,17 @@ func TestMistakes(t *testing.T) {
 		{"backup-keep", "0", "must be a number from 1"},
 		{"log-level", "loud", "must be debug, info, warn or error"},
 		{"log-format", "xml", "must be text or json"},
-		{"database", "mysql://u:hunter2@h/db", "this value is no URL that begins with postgres://"},
-		{"database", "host=h password=hunter2", "this value is no URL"},
-		{"database", "postgres://u:hunter2%@h/db", "this value is no URL"},
+		{"database", "mysql://u:hunter2@h/db", "this value is not a URL that starts with postgres://"},
+		{"database", "host=h password=hunter2", "this value is not a URL"},
+		{"database", "postgres://u:hunter2%@h/db", "this value is not a URL"},
 		{"database", "postgres://u:hun@ter2@h/db", "write them as %40"},
 		{"database", "postgres://u:1/hunter2@h/db", "write them as %40"},
 	} {
 		_, err := load(t, nil, "--"+c.flag, c.value)
-		wantRefused(t, err, c.want)
+		wantError(t, err, c.want)
 	}
 	_, err := load(t, []string{"PETCAT_INIT=maybe", "PETCAT_TLS_CERT=c.pem"}, "--listen", "nowhere")
-	wantRefused(t, err, "--listen", "--init (PETCAT_INIT) must be true or false", "--tls-key")
+	wantError(t, err, "--listen", "--init (PETCAT_INIT) must be true or false", "--tls-key")
 }
 
 func TestSecretFiles(t *testing.T) {
@@ -165,12 +165,12 @@ func TestSecretFiles(t *testing.T) {
 	for text, part := range map[string]string{"\n": "must not be empty", "'" + url + "'": "in quotes", url + "\n" + url: "control character"} {
 		write(text)
 		_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file})
-		wantRefused(t, err, "PETCAT_DATABASE", part)
+		wantError(t, err, "PETCAT_DATABASE", part)
 	}
 	_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file + ".absent"})
-	wantRefused(t, err, "the file that PETCAT_DATABASE_FILE names", file+".absent")
+	wantError(t, err, "the file that PETCAT_DATABASE_FILE names", file+".absent")
 	_, err = load(t, []string{"PETCAT_DATABASE_FILE=" + file, "PETCAT_DATABASE=sqlite"})
-	wantRefused(t, err, "--database (PETCAT_DATABASE) and PETCAT_DATABASE_FILE are both set; unset one")
+	wantError(t, err, "--database (PETCAT_DATABASE) and PETCAT_DATABASE_FILE are both set; unset one")
 }
 
 func TestService(t *testing.T) {
@@ -191,13 +191,13 @@ func TestService(t *testing.T) {
 		}
 	}
 	for part, environ := range map[string][]string{
-		"put it into the environment variable PETCAT_API_KEY": nil,
+		"set the environment variable PETCAT_API_KEY": nil,
 		"unset one":                {"PETCAT_API_KEY=k", "PETCAT_API_KEY_FILE=" + file},
 		"PETCAT_API_KEY_FILE":      {"PETCAT_API_KEY_FILE=" + file + ".absent"},
 		"--url (PETCAT_URL) is in": {"PETCAT_API_KEY=k", "PETCAT_URL='https://a.example'"},
 	} {
 		_, err := LoadService("", environ)
-		wantRefused(t, err, part)
+		wantError(t, err, part)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzShown: however a password is spelled, escaped or not, it is not shown.
+// FuzzShown: no password is shown, escaped or not.
 func FuzzShown(f *testing.F) {
 	for _, seed := range []string{"hunter2", "1/hunter2", "1?hunter2", "1#hunter2", "hun@ter2", "hunter2%", "%41bcd", "a:b:c:d", "[::1]", "1/x?y=z&sslmode="} {
 		f.Add(seed)
@@ -279,17 +279,17 @@ func TestParseDuration(t *testing.T) {
 
 var update = flag.Bool("update", false, "write docs/settings.md")
 
-// TestDocument: docs/settings.md is what the table says; go generate writes it.
+// TestDocument checks docs/settings.md against the table. go generate writes it.
 func TestDocument(t *testing.T) {
 	const name = "../../docs/settings.md"
 	var text strings.Builder
 	text.WriteString(`# Settings
 
-For operators: every setting of ` + "`petcat serve`" + `. Management commands know ` + "`--data` and `--database`" + `. This file is generated from the program's table.
+For operators: every setting of ` + "`petcat serve`" + `. Management commands have ` + "`--data` and `--database`" + `. This file is generated from the program's table of settings.
 
-A flag overrides its environment variable, which overrides the default. An empty variable counts as unset, and white space around a value is no part of it. A value in quotes, with a control
-character or with ` + "`~`" + ` at its beginning is refused: petcat expands nothing. ` + "`petcat config`" + ` shows the effective values and where each came from, with secrets masked;
-` + "`petcat config --running`" + ` asks the server on this machine for its own. petcat warns about variables that begin with ` + "`PETCAT_`" + ` and are not settings.
+A flag overrides its environment variable, which overrides the default. An empty variable counts as unset, and white space around a value is removed. A value that is in quotes, contains a control
+character or starts with ` + "`~`" + ` is rejected, because petcat expands nothing. ` + "`petcat config`" + ` shows the effective values and their origins, with secrets masked;
+` + "`petcat config --running`" + ` shows the settings of the server on this machine. petcat warns about variables that start with ` + "`PETCAT_`" + ` and are not settings.
 
 | flag | environment | default | meaning |
 |---|---|---|---|
@@ -309,11 +309,11 @@ character or with ` + "`~`" + ` at its beginning is refused: petcat expands noth
 		fmt.Fprintf(&text, "| `--%s` | `%s` | %s | %s |\n", s.Flag, s.Env, shown, meaning)
 	}
 	text.WriteString(`
-The variables of libpq (` + "`PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE`" + ` and so on) complete the URL of a PostgreSQL database; ` + "`petcat config`" + ` shows them, too.
+The libpq variables (` + "`PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE`" + ` and so on) complete the URL of a PostgreSQL database; ` + "`petcat config`" + ` also shows them.
 
 ` + "`petcat category`" + ` reads the service's URL from ` + "`--url` or `PETCAT_URL` (`" + DefaultServiceURL + "`)" + `, and the key from ` + "`PETCAT_API_KEY` or the file that `PETCAT_API_KEY_FILE`" + ` names.
 
-Traces and metrics are sent by OTLP (http/protobuf) if ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` or its sisters for one signal are set; the other variables of OpenTelemetry's SDK hold, and ` + "`OTEL_TRACES_EXPORTER=none`" + ` and ` + "`OTEL_METRICS_EXPORTER=none`" + ` leave one out.
+A node sends traces and metrics over OTLP (http/protobuf) if ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` or its variant for one signal is set. The other variables of the OpenTelemetry SDK apply; ` + "`OTEL_TRACES_EXPORTER=none`" + ` and ` + "`OTEL_METRICS_EXPORTER=none`" + ` disable one signal.
 A node notifies the supervisor that sets ` + "`NOTIFY_SOCKET`" + ` (systemd does) when it is ready and when it stops.
 `)
 	if *update {

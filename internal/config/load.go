@@ -23,8 +23,8 @@ import (
 	"petcat"
 )
 
-// Register adds the flags of the named settings, or of all settings without names, and
-// returns these settings.
+// Register adds the flags of the named settings, by default of all, and returns these
+// settings.
 func Register(flags *pflag.FlagSet, names ...string) (registered []Setting) {
 	for _, s := range Table() {
 		if len(names) > 0 && !slices.Contains(names, s.Flag) {
@@ -41,24 +41,24 @@ func Register(flags *pflag.FlagSet, names ...string) (registered []Setting) {
 	return registered
 }
 
-// Value is the value of a setting, and where it came from.
+// Value is the value of a setting, and its origin.
 type Value struct {
-	Flag        string `json:"flag"` // "" for a variable of libpq
+	Flag        string `json:"flag"` // "" for a libpq variable
 	Environment string `json:"environment"`
-	Value       string `json:"value"` // without secrets
+	Value       string `json:"value"` // secrets are masked
 	Default     string `json:"default"`
 	WhenEmpty   string `json:"when_empty,omitempty"`
 	Origin      string `json:"origin"`
 }
 
-// Shown returns the value without secrets, or in parentheses what an empty one means.
+// Shown returns the value, or the meaning of an empty value in parentheses.
 func (v Value) Shown() string { return cmp.Or(v.Value, "("+v.WhenEmpty+")") }
 
 const originDefault = "default"
 
-// Load returns the settings of a command: the effective values of those whose flags it has,
-// and the defaults of all others. If there are mistakes, it returns one [Error] with all of
-// them, and only the Values. environ is in the form of [os.Environ].
+// Load returns the settings of a command. Settings without a flag in flags have their defaults.
+// If there are mistakes, it returns only the Values, and one [Error] with all mistakes. environ
+// has the form of [os.Environ].
 func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	var mistakes []string
 	variables := Variables(environ)
@@ -79,10 +79,10 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	return loaded, nil
 }
 
-// find returns the value of a setting and where it came from: a flag, else a variable or the
-// file that another one names, else the default. It is the default where the command lacks
-// the flag. An empty variable counts as unset, because files of compose and systemd set
-// variables without a value to "".
+// find returns the value of a setting and its origin: the flag, else the variable or the file of
+// the _FILE variable, else the default. Without a flag, it is the default. An empty variable
+// counts as unset, because environment files of Compose and systemd set variables without a
+// value to "".
 func (s Setting) find(flag *pflag.Flag, variables map[string]string) (text, origin string, err error) {
 	fileEnv := s.Env + "_FILE"
 	text, file := strings.TrimSpace(variables[s.Env]), strings.TrimSpace(variables[fileEnv])
@@ -108,26 +108,26 @@ func (s Setting) find(flag *pflag.Flag, variables map[string]string) (text, orig
 	return text, origin, err
 }
 
-// bom is the byte order mark that some editors write before UTF-8.
+// bom is the byte order mark that some editors write at the start of a file.
 const bom = "\ufeff"
 
-// clean returns a value without white space around it. It refuses what a shell would have
-// removed or replaced, and files of variables keep.
+// clean returns a value without surrounding white space. It rejects quotes, control characters
+// and ~, which a shell would have removed or replaced, but an environment file keeps.
 func clean(value string) (string, error) {
 	value = strings.TrimSpace(value)
 	switch {
 	case len(value) > 1 && strings.Contains(`"'`, value[:1]) && value[len(value)-1] == value[0]:
-		return value, errors.New("is in quotes; leave them out")
+		return value, errors.New("is in quotes; remove them")
 	case strings.ContainsFunc(value, unicode.IsControl), strings.Contains(value, bom):
-		return value, errors.New("has a control character, such as a line break; remove it")
+		return value, errors.New("contains a control character, such as a line break; remove it")
 	case strings.HasPrefix(value, "~"):
-		return value, errors.New("begins with ~, which petcat does not expand; write the whole path")
+		return value, errors.New("starts with ~, which petcat does not expand; write the full path")
 	default:
 		return value, nil
 	}
 }
 
-// store checks a value and stores it.
+// store validates and stores a value.
 func (s Setting) store(value string) error {
 	switch {
 	case value == "" && s.Default == "":
@@ -147,8 +147,7 @@ func (s Setting) store(value string) error {
 	return err
 }
 
-// Variables returns the variables of a process by their names. environ is in the form of
-// [os.Environ].
+// Variables returns environment variables by name. environ has the form of [os.Environ].
 func Variables(environ []string) map[string]string {
 	variables := make(map[string]string, len(environ))
 	for _, entry := range environ {
@@ -158,7 +157,7 @@ func Variables(environ []string) map[string]string {
 	return variables
 }
 
-// libpq returns the variables of libpq.
+// libpq returns the libpq variables.
 func libpq(variables map[string]string) (values []Value) {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if value := variables[name]; strings.HasPrefix(name, "PG") && value != "" {
@@ -169,9 +168,9 @@ func libpq(variables map[string]string) (values []Value) {
 	return values
 }
 
-// UnknownVariables returns the names of variables that look like settings but are not.
-// Without a warning, a misspelt setting would be ignored silently. They are no errors,
-// because other programs may use them. environ is in the form of [os.Environ].
+// UnknownVariables returns the names of variables that start with PETCAT_ but are not settings,
+// such as a misspelled one. They are not errors, because other programs may use them. environ
+// has the form of [os.Environ].
 func UnknownVariables(environ []string) (unknown []string) {
 	known := map[string]bool{serviceURLEnv: true, apiKeyEnv: true, apiKeyEnv + "_FILE": true}
 	for _, s := range Table() {
@@ -192,12 +191,12 @@ func UnknownVariables(environ []string) (unknown []string) {
 // PETCAT_PORT_8080_TCP_ADDR, PETCAT_SOMETHING_PORT and so on. No setting has such a name.
 var fromKubernetes = regexp.MustCompile(`_PORT$|_PORT_|_SERVICE_|^PETCAT_TCP`)
 
-// masked stands for a secret.
+// masked replaces a secret.
 const masked = "***"
 
-// shown returns a value without secrets. Every address is masked, because users put passwords
-// even into addresses that need none: it is shown without password, parameters and fragment,
-// and not at all if it is not certain where the password is.
+// shown masks the secrets in a value. It masks every URL, because users put passwords even into
+// URLs that need none: the result has no password, parameters or fragment. If the position of
+// the password is uncertain, the whole value is masked.
 func (s Setting) shown(value string) string {
 	u, err := url.Parse(value)
 	isURL := strings.Contains(value, "://")
@@ -211,23 +210,21 @@ func (s Setting) shown(value string) string {
 	return strings.Replace(u.Redacted(), ":xxxxx@", ":"+masked+"@", 1)
 }
 
-// The variables of the commands that call a service through its API. They may also be set where
-// a server starts, which ignores them.
+// Variables for the commands that call the API. Servers ignore them.
 const serviceURLEnv, apiKeyEnv = "PETCAT_URL", "PETCAT_API_KEY" //nolint:gosec // names of variables
 
-// DefaultServiceURL is where a server of this machine listens by default.
+// DefaultServiceURL is the default URL of a server on this machine.
 const DefaultServiceURL = "http://localhost:8080"
 
-// Service is the service that a command calls through the API.
+// Service is a service that a command calls through the API.
 type Service struct {
-	URL string // without the version of the API at its end
+	URL string // without /v1
 	Key petcat.Secret
 }
 
-// LoadService returns the service of a command. Its URL is url if that is not empty, else
-// that of the environment, else the default. The key cannot be a flag, because all users of
-// the machine see flags in the list of processes. Errors are [Error]s. environ is in the
-// form of [os.Environ].
+// LoadService returns the service for a command. An empty url means the URL of the environment, or
+// else the default. The key cannot be a flag, because process lists show flags to all users.
+// Errors are [Error]s. environ has the form of [os.Environ].
 func LoadService(url string, environ []string) (Service, error) {
 	variables := Variables(environ)
 	url, err := clean(cmp.Or(url, variables[serviceURLEnv], DefaultServiceURL))
@@ -238,13 +235,13 @@ func LoadService(url string, environ []string) (Service, error) {
 	if err != nil {
 		return Service{}, Errorf("%s %v", apiKeyEnv, err)
 	} else if key == "" {
-		return Service{}, Errorf("there is no API key; put it into the environment variable %[1]s, or the name of its file into %[1]s_FILE", apiKeyEnv)
+		return Service{}, Errorf("the API key is missing; set the environment variable %[1]s to the key, or %[1]s_FILE to the name of its file", apiKeyEnv)
 	}
 	url = strings.TrimSuffix(strings.TrimRight(url, "/"), "/v1")
 	return Service{URL: strings.TrimRight(url, "/"), Key: petcat.NewSecret(key)}, nil
 }
 
-// sqliteDatabase is the value of --database beside addresses.
+// sqliteDatabase is the value of --database for SQLite.
 const sqliteDatabase = "sqlite"
 
 // errNot is the error of settings whose must describes the accepted values.
@@ -258,30 +255,29 @@ func valid[T any](value T, isValid bool) (T, error) {
 	return value, nil
 }
 
-// database never repeats the value, which may have a password.
+// database validates --database. Its errors do not repeat the value, which may contain a password.
 func database(value string) (petcat.Secret, error) {
 	u, err := url.Parse(value)
 	switch {
 	case ambiguous(value):
-		return petcat.Secret{}, errors.New("has an @, /, ? or # in the user, the password or a parameter; write them as %40, %2F, %3F and %23")
+		return petcat.Secret{}, errors.New("contains an unescaped @, /, ? or # in the user, the password or a parameter; write them as %40, %2F, %3F and %23")
 	case value != sqliteDatabase && (err != nil || !strings.Contains(value, "://") || u.Scheme != "postgres" && u.Scheme != "postgresql"):
-		return petcat.Secret{}, errors.New("must be sqlite, which is the file in the data directory (--data), or the URL of a PostgreSQL database; this value is no URL that begins with postgres://")
+		return petcat.Secret{}, errors.New("must be sqlite (a file in the data directory, --data) or the URL of a PostgreSQL database; this value is not a URL that starts with postgres://")
 	default:
 		return petcat.NewSecret(value), nil
 	}
 }
 
-// ambiguous reports whether a URL may have parts of a password behind its host: with an @ that
-// was not escaped nobody can say where the password ends, and an unescaped /, ? or # ends the
-// host too early.
+// ambiguous reports whether parts of a password may follow the host of a URL: with an unescaped
+// @ the end of the password is unknown, and an unescaped /, ? or # ends the host too early.
 func ambiguous(address string) bool {
 	_, rest, _ := strings.Cut(address, "://")
 	before, _, at := strings.Cut(rest, "@")
 	return strings.Count(rest, "@") > 1 || at && strings.ContainsAny(before, "/?#")
 }
 
-// address checks host:port. The port is a number, because the names of ports differ between
-// machines; 0 lets the system choose one.
+// address validates host:port. The port must be a number, because the names of ports differ
+// between machines. With port 0, the system chooses one.
 func address(value string) (string, error) {
 	_, port, err := net.SplitHostPort(value)
 	if err == nil {
@@ -295,8 +291,8 @@ func atLeastOne(value string) (int, error) {
 	return valid(n, err == nil && n > 0)
 }
 
-// ParseDuration reads a duration: days (24 hours) and then the form of [time.ParseDuration],
-// as in 90d, 1d12h or 30s. A negative duration is an error.
+// ParseDuration parses a duration: optional days (24 hours), then the form of
+// [time.ParseDuration], as in 90d, 1d12h or 30s. It rejects negative durations.
 func ParseDuration(value string) (time.Duration, error) {
 	hours := value
 	days, rest, found := strings.Cut(value, "d")
@@ -310,8 +306,8 @@ func ParseDuration(value string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseTime reads a time that a user typed: a duration (7d), which from turns into a time, the
-// beginning of a day in UTC (2027-01-31), or an instant (RFC 3339). The result has whole seconds.
+// ParseTime parses a time that a user typed: a duration (7d), which from converts to a time, the
+// start of a day in UTC (2027-01-31), or an instant (RFC 3339). The result has whole seconds.
 func ParseTime(value string, from func(time.Duration) time.Time) (time.Time, error) {
 	for _, form := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(form, value); err == nil && t.UTC().Year() > 1 && t.UTC().Year() <= 9999 { // year 1 has the zero time
@@ -325,7 +321,7 @@ func ParseTime(value string, from func(time.Duration) time.Time) (time.Time, err
 	return from(d), nil
 }
 
-// ParseLogLevel reads a level of the log.
+// ParseLogLevel parses a log level.
 func ParseLogLevel(value string) (level slog.Level, err error) {
 	if err := level.UnmarshalText([]byte(value)); err != nil {
 		return 0, fmt.Errorf("must be debug, info, warn or error (got %q)", value)
@@ -335,12 +331,12 @@ func ParseLogLevel(value string) (level slog.Level, err error) {
 
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
-// nodeName checks a name that stands in the lines of logs and in metrics.
+// nodeName validates a name for logs and metrics, where it needs no escapes.
 func nodeName(value string) (string, error) {
 	return valid(value, nodeForm.MatchString(value))
 }
 
-// listOf returns a function that reads each part of a list.
+// listOf returns a function that parses a list.
 func listOf[T any](parse func(string) (T, error)) func(string) ([]T, error) {
 	return func(value string) (all []T, err error) {
 		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -370,7 +366,7 @@ func publicURL(value string) (string, error) {
 	return valid(value, err == nil && publicForm.MatchString(value) && !strings.HasSuffix(value, "/v1"))
 }
 
-// consoleURL allows http only on this machine, because a sign-in sends a secret.
+// consoleURL allows http only on loopback, because a sign-in sends a secret.
 func consoleURL(value string) (string, error) {
 	sent, err := origin(value)
 	address, plain := strings.CutPrefix(sent, "http://")
@@ -380,8 +376,8 @@ func consoleURL(value string) (string, error) {
 var originForm = regexp.MustCompile(`^(https?)://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?/*$`)
 
 // origin returns an origin as browsers send it (RFC 6454, section 6.2): in lower case, without
-// a path, and with a port only if it is not the scheme's own. They send xn--bcher-kva.example
-// for bücher.example.
+// a path, and without the scheme's default port. For bücher.example, they send
+// xn--bcher-kva.example.
 func origin(value string) (string, error) {
 	found := originForm.FindStringSubmatch(strings.ToLower(value))
 	if found == nil {
@@ -394,9 +390,8 @@ func origin(value string) (string, error) {
 	return scheme + "://" + host + port, nil
 }
 
-// corsOrigin also reads *, which allows the web pages of all origins. That is safe: unlike a
-// cookie, a browser adds no key to a request by itself, so a web page can do only what its own
-// key allows.
+// corsOrigin also accepts *, which allows all origins. That is safe, because browsers do not add
+// keys to requests, as they do with cookies: a web page can use only its own key.
 func corsOrigin(value string) (string, error) {
 	if value == "*" {
 		return value, nil
