@@ -64,12 +64,6 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	ctx, stop := signal.NotifyContext(c.ctx(), ends...)
 	defer stop()
 
-	// The collector runs when the heap has doubled. With the few megabytes of a small catalog,
-	// that is dozens of times a second under load, a fifth of the processor. These bytes count,
-	// but nothing touches them, so they take no memory.
-	ballast := make([]byte, 64<<20)
-	defer runtime.KeepAlive(ballast)
-
 	if c.settings.LogFormat == "" && c.isTerminal(c.stderr) {
 		c.settings.LogFormat = string(logging.Text)
 	}
@@ -84,6 +78,12 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	} else if err != nil {
 		return err
 	}
+	// The collector runs when the heap has doubled. With the few megabytes of a small catalog,
+	// that is dozens of times a second under load, a fifth of the processor. These bytes count,
+	// but nothing touches them, so they take no memory. During a start, garbage would fill that
+	// much more.
+	ballast := make([]byte, 64<<20)
+	defer runtime.KeepAlive(ballast)
 	if err = ready(n); err == nil {
 		err = n.Run(ctx, hangup)
 	}

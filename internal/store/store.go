@@ -124,13 +124,15 @@ func listEach[T any](ctx context.Context, s *Store, doing string, into columns[T
 	})
 }
 
-// each calls fn for every row of a query, which may take long before the first one, and stops at its first error, which it returns as
-// it is: it is not one of the database.
+// each calls fn for every row of a query, which may take long before the first one. It stops
+// at the first error of fn, and returns it unchanged: it is not one of the database.
 func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
 	var stopped error
+	var v T // one for all of a million rows
+	columns := into(&v)
 	err := s.db.Each(ctx, doing, func(scan Scan) error {
-		var v T
-		if err := scan(into(&v)...); err != nil {
+		v = *new(T)
+		if err := scan(columns...); err != nil {
 			return err
 		}
 		if stopped = fn(v); stopped != nil {
