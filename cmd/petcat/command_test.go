@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/config"
 )
 
@@ -40,7 +40,7 @@ func TestConfirm(t *testing.T) {
 }
 
 func TestParseTime(t *testing.T) {
-	p := &program{clock: clock.NewManual(time.Date(2026, 11, 20, 12, 0, 0, 500_000_000, time.UTC))}
+	p := &program{clock: clocktest.NewManual(time.Date(2026, 11, 20, 12, 0, 0, 500_000_000, time.UTC))}
 	for text, want := range map[string]string{
 		"90d": "2027-02-18T12:00:01Z", "1s": "2026-11-20T12:00:02Z", "2028-02-29": "2028-02-29T00:00:00Z",
 		"2027-01-31T18:00:00Z": "2027-01-31T18:00:00Z", "2027-01-31T18:00:00.9+02:00": "2027-01-31T16:00:00Z",

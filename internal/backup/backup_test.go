@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petcat"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/datadir"
 	"petcat/internal/openerror"
 	"petcat/internal/pgtest"
@@ -50,7 +50,7 @@ func openSQLite(t testing.TB, data string) *sqlite.Store {
 	t.Helper()
 	dir, err := datadir.Open(data, true)
 	must(t, err)
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Clock: clock.NewManual(noon)})
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Clock: clocktest.NewManual(noon)})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s
@@ -58,7 +58,7 @@ func openSQLite(t testing.TB, data string) *sqlite.Store {
 
 func openPostgres(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s, err := postgres.Open(t.Context(), postgres.Options{URL: petcat.NewSecret(url), Clock: clock.NewManual(noon)})
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: petcat.NewSecret(url), Clock: clocktest.NewManual(noon)})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s
@@ -153,7 +153,7 @@ func restoreSQLite(t testing.TB, data, path string) error {
 	t.Helper()
 	dir, err := datadir.Open(data, true)
 	must(t, err)
-	return sqlite.Restore(t.Context(), dir, operator, path, clock.NewManual(noon))
+	return sqlite.Restore(t.Context(), dir, operator, path, clocktest.NewManual(noon))
 }
 
 // TestMove: all rows of all tables are the same on the other database, and back again.

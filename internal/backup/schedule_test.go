@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/sqlite"
 	"petcat/internal/store"
 )
@@ -22,12 +22,12 @@ type schedule struct {
 	*Schedule
 
 	t     *testing.T
-	clock *clock.Manual
+	clock *clocktest.Manual
 }
 
 func newSchedule(t *testing.T, s Store) *schedule {
 	t.Helper()
-	c := clock.NewManual(noon)
+	c := clocktest.NewManual(noon)
 	folder := t.TempDir()
 	return &schedule{t: t, clock: c, Schedule: &Schedule{
 		Store: s, Folder: folder, Every: time.Hour, Keep: 2, Host: "host", Version: "test", Clock: c, Logger: slog.New(slog.DiscardHandler),

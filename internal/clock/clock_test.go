@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 )
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -32,7 +33,7 @@ func TestSystem(t *testing.T) {
 }
 
 func TestManual(t *testing.T) {
-	c := clock.NewManual(noon)
+	c := clocktest.NewManual(noon)
 	start := c.Read()
 	if !start.Time().Equal(noon) || c.Read() != start {
 		t.Errorf("the clock shows %s and %s, want noon twice", start.Time(), c.Read().Time())

@@ -22,7 +22,7 @@ import (
 	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/datadir"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"
@@ -38,7 +38,7 @@ const cli petcat.Actor = "cli:test"
 // service is the console on a real store, with a clock that the test sets.
 type service struct {
 	t       *testing.T
-	clock   *clock.Manual
+	clock   *clocktest.Manual
 	store   *sqlite.Store
 	console *Console
 	url     string
@@ -89,7 +89,7 @@ func (b *lockedBuffer) String() string {
 // start starts a console; change may replace parts of the options.
 func start(t *testing.T, change ...func(*Options)) *service {
 	t.Helper()
-	s := &service{t: t, clock: clock.NewManual(noon), log: new(lockedBuffer), history: NewHistory(noon), parts: []Part{{Name: "store"}, {Name: "limiter"}}}
+	s := &service{t: t, clock: clocktest.NewManual(noon), log: new(lockedBuffer), history: NewHistory(noon), parts: []Part{{Name: "store"}, {Name: "limiter"}}}
 	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	var list *catalog.Catalog

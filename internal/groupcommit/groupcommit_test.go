@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/groupcommit"
 )
 
@@ -31,7 +31,7 @@ func (d *disk) commit(group []int) error {
 }
 
 func start(o groupcommit.Options[int]) *groupcommit.Committer[int] {
-	o.Clock = clock.NewManual(time.Unix(0, 0))
+	o.Clock = clocktest.NewManual(time.Unix(0, 0))
 	return groupcommit.New(o)
 }
 

@@ -17,6 +17,7 @@ import (
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
 	"petcat/internal/ratelimit"
@@ -65,7 +66,7 @@ func (e edge) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision,
 // dial connects to a server whose responses must be written in 30 s.
 func (e edge) dial(t *testing.T) net.Conn {
 	t.Helper()
-	now := clock.NewManual(noon)
+	now := clocktest.NewManual(noon)
 	handler := httpapi.New(httpapi.Options{
 		Catalog: e.catalog, Store: e, Keyring: e, Limiter: e,
 		Failures: ratelimit.NewBucket[clientnet.Net](now, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60),

@@ -21,7 +21,7 @@ import (
 	"petcat/internal/apicheck"
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/datadir"
 	"petcat/internal/httpapi"
 	"petcat/internal/keyring"
@@ -37,7 +37,7 @@ var noon = time.Date(2026, 3, 14, 12, 0, 18, 0, time.UTC)
 // service is the API with everything real behind it, but for the clock.
 type service struct {
 	t       testing.TB
-	clock   *clock.Manual
+	clock   *clocktest.Manual
 	store   *sqlite.Store
 	catalog *catalog.Catalog
 	keyring *keyring.Keyring
@@ -58,7 +58,7 @@ func nothingUsed(context.Context, petcat.AccountID, int64) (int64, error) { retu
 // start starts a service; change may replace parts of the options.
 func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	t.Helper()
-	s := &service{t: t, clock: clock.NewManual(noon), log: new(bytes.Buffer)}
+	s := &service{t: t, clock: clocktest.NewManual(noon), log: new(bytes.Buffer)}
 	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"petcat"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/keyring"
 )
 
@@ -96,7 +96,7 @@ type fixture struct {
 	*keyring.Keyring
 
 	t      testing.TB
-	clock  *clock.Manual
+	clock  *clocktest.Manual
 	store  *store
 	log    strings.Builder
 	bans   []petcat.Ban
@@ -118,7 +118,7 @@ func prepare(t testing.TB) *fixture {
 	t.Helper()
 	g := generate(t, 1)
 	f := &fixture{
-		t: t, clock: clock.NewManual(noon), store: &store{}, secret: g.Secret.Reveal(),
+		t: t, clock: clocktest.NewManual(noon), store: &store{}, secret: g.Secret.Reveal(),
 		holder: petcat.Account{ID: 12, Plan: petcat.Free, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}},
 		key:    petcat.KeyAccess{Hash: g.Hash, ID: 34, Account: 12},
 	}

@@ -17,7 +17,7 @@ import (
 	"petcat"
 	"petcat/internal/apicheck"
 	"petcat/internal/clientnet"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/datadir"
 	"petcat/internal/management"
 	"petcat/internal/ratelimit"
@@ -31,7 +31,7 @@ var noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC)
 // service is the management API on a real store. Each answer is held against its document.
 type service struct {
 	t      *testing.T
-	clock  *clock.Manual
+	clock  *clocktest.Manual
 	store  *sqlite.Store
 	server http.Handler
 	token  string // of the next requests
@@ -39,7 +39,7 @@ type service struct {
 
 func start(t *testing.T) *service {
 	t.Helper()
-	s := &service{t: t, clock: clock.NewManual(noon)}
+	s := &service{t: t, clock: clocktest.NewManual(noon)}
 	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true})

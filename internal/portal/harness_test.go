@@ -20,7 +20,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clientnet"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/datadir"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"
@@ -36,7 +36,7 @@ const cli petcat.Actor = "cli:test"
 // service is the portal on a real store, with a clock that the test sets.
 type service struct {
 	t       *testing.T
-	clock   *clock.Manual
+	clock   *clocktest.Manual
 	store   *sqlite.Store
 	limiter *ratelimit.Limiter
 	url     string
@@ -63,7 +63,7 @@ func (b *lockedBuffer) String() string {
 // start starts a portal; change may replace parts of the options.
 func start(t *testing.T, change ...func(*Options)) *service {
 	t.Helper()
-	s := &service{t: t, clock: clock.NewManual(noon), log: new(lockedBuffer)}
+	s := &service{t: t, clock: clocktest.NewManual(noon), log: new(lockedBuffer)}
 	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{

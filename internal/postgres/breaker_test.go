@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 )
 
 func TestBreaker(t *testing.T) {
 	away := errors.New("away")
-	c := clock.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+	c := clocktest.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
 	b := &breaker{clock: c}
 	want := func(what string, err error) {
 		t.Helper()

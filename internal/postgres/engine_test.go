@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
@@ -40,7 +40,7 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 // While one write finds out whether the database is back, others are refused at once, and
 // leave nothing behind.
 func TestWritesWhileOneTries(t *testing.T) {
-	now := clock.NewManual(time.Now())
+	now := clocktest.NewManual(time.Now())
 	s := openAt(t, server.Database(t), Options{Clock: now})
 	defer closeNow(t, s)
 	c := create(t, s, "Dogs")

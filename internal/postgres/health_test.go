@@ -6,13 +6,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/store"
 )
 
 // A full disk is believed to be full for a while: a write that needs no room says nothing.
 func TestFullDisk(t *testing.T) {
-	c := clock.NewManual(time.Now())
+	c := clocktest.NewManual(time.Now())
 	s := openAt(t, server.Database(t), Options{Clock: c})
 	defer closeNow(t, s)
 	write := func(end error) { _ = s.Change(t.Context(), "write", func(*store.Tx) error { return end }) }
@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 func TestClockAhead(t *testing.T) {
 	url := server.Database(t)
 	for _, by := range []time.Duration{time.Hour, 0, -time.Hour} {
-		c := clock.NewManual(time.Now())
+		c := clocktest.NewManual(time.Now())
 		s := openAt(t, url, Options{Clock: c})
 		c.Step(time.Since(c.Read().Time()) + by)
 		if err := s.Check(t.Context()); err != nil {

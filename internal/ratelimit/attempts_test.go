@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/ratelimit"
 )
 
 func TestBucket(t *testing.T) {
-	c := clock.NewManual(noon)
+	c := clocktest.NewManual(noon)
 	b := ratelimit.NewBucket[string](c, 600)
 	c.Advance(18*time.Second + time.Second/2)
 	now, reset := c.Read().Wall, noon.Unix()+60
@@ -32,7 +32,7 @@ func TestBucket(t *testing.T) {
 
 // Past 65,536 in a minute, newcomers share one count.
 func TestBucketIsBounded(t *testing.T) {
-	c := clock.NewManual(noon)
+	c := clocktest.NewManual(noon)
 	b := ratelimit.NewBucket[int](c, 10)
 	for n := 1; n <= 65_536; n++ {
 		want(t, "its own count", b.Take(n).Minute.Remaining, 9)
@@ -47,7 +47,7 @@ func TestBucketIsBounded(t *testing.T) {
 }
 
 func TestBucketInParallel(t *testing.T) {
-	b := ratelimit.NewBucket[string](clock.NewManual(noon), 100)
+	b := ratelimit.NewBucket[string](clocktest.NewManual(noon), 100)
 	var allowed atomic.Int64
 	var wg sync.WaitGroup
 	for range 16 {

@@ -17,6 +17,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/ratelimit"
 )
 
@@ -73,7 +74,7 @@ type service struct {
 	*ratelimit.Limiter
 
 	t       *testing.T
-	clock   *clock.Manual
+	clock   *clocktest.Manual
 	history map[petcat.AccountID]int64 // of the day, before this process
 	bans    []petcat.Ban
 }
@@ -87,7 +88,7 @@ func eachLimiter(t *testing.T, test func(t *testing.T, s *service), change ...fu
 			name = "counters"
 		}
 		t.Run(name, func(t *testing.T) {
-			s := &service{t: t, clock: clock.NewManual(noon), history: make(map[petcat.AccountID]int64)}
+			s := &service{t: t, clock: clocktest.NewManual(noon), history: make(map[petcat.AccountID]int64)}
 			o := ratelimit.Options{
 				Clock: s.clock, Bans: petcat.EnforceBans, Banned: func(b petcat.Ban) { s.bans = append(s.bans, b) },
 				SaveBan: func(context.Context, petcat.Ban) error { return nil },
@@ -242,7 +243,7 @@ func TestDayBeforeTheStart(t *testing.T) {
 
 func TestHistoryThatCannotBeRead(t *testing.T) {
 	var failure error
-	o := ratelimit.Options{Clock: clock.NewManual(noon), DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 5, failure }}
+	o := ratelimit.Options{Clock: clocktest.NewManual(noon), DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 5, failure }}
 	l := ratelimit.New(o)
 	defer l.Close()
 	c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/config"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
@@ -103,7 +103,7 @@ func TestLogLevelIsFollowed(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := logging.New(&out, slog.LevelInfo, logging.Text)
-	c := clock.NewManual(time.Now())
+	c := clocktest.NewManual(time.Now())
 	store := new(setLevel)
 	n := &Node{Options: Options{Clock: c, Log: log, Settings: config.Settings{LogLevel: slog.LevelInfo}}, store: store}
 	sets := func(level slog.Level, length time.Duration) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/pgtest"
 )
 
@@ -31,7 +31,7 @@ func TestMetricsOfAClockThatIsAhead(t *testing.T) {
 	var server pgtest.Shared
 	t.Cleanup(server.Remove)
 	n := startTestNode(t, func(o *Options) {
-		o.Settings.Database, o.Clock = petcat.NewSecret(server.Database(t)), clock.NewManual(time.Now().Add(time.Hour))
+		o.Settings.Database, o.Clock = petcat.NewSecret(server.Database(t)), clocktest.NewManual(time.Now().Add(time.Hour))
 	})
 	n.awaitMetric(t, "petcat_clock_ahead_of_database_seconds", 3000)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"petcat"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 )
 
 func categories(t *testing.T, s petcat.CategoryStore) []petcat.RevisedCategory {
@@ -184,7 +184,7 @@ func startHandingOver(t *testing.T, open OpenOwn) (_ *fixture, handed func() []p
 	t.Helper()
 	var mu sync.Mutex
 	var all []petcat.RevisedCategory
-	s := open(t, t.TempDir(), clock.NewManual(noon), func(group []petcat.RevisedCategory) {
+	s := open(t, t.TempDir(), clocktest.NewManual(noon), func(group []petcat.RevisedCategory) {
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, group...)

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"petcat"
-	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 )
 
 // nodes opens several stores on the same fresh data.
 func nodes(t *testing.T, open OpenShared) [3]SharedStore {
 	t.Helper()
 	var all [3]SharedStore
-	place, c := t.TempDir(), clock.NewManual(noon)
+	place, c := t.TempDir(), clocktest.NewManual(noon)
 	for i := range all {
 		all[i] = open(t, place, c)
 		t.Cleanup(func() { closeStore(t, all[i]) })
@@ -60,7 +60,7 @@ func testFeed(t *testing.T, open OpenShared) {
 	wantEqual(t, "after the first", both[1:], second)
 	wantEqual(t, "up to", seen, again)
 	// Changes of access have revisions too, and no place in the feed.
-	f := &fixture{Store: writer, clock: clock.NewManual(noon)}
+	f := &fixture{Store: writer, clock: clocktest.NewManual(noon)}
 	f.account(t, "zoo")
 	if got, upTo := since(t, reader, seen); len(got) != 0 || upTo < seen {
 		t.Errorf("after everything: %v up to %d", got, upTo)

@@ -17,6 +17,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 	"petcat/internal/store"
 )
 
@@ -134,7 +135,7 @@ const operator petcat.Actor = "cli:ada"
 // fixture is one store with its clock.
 type fixture struct {
 	Store
-	clock *clock.Manual
+	clock *clocktest.Manual
 	open  Open
 	place string
 }
@@ -142,7 +143,7 @@ type fixture struct {
 // start opens a store on fresh data.
 func start(t *testing.T, open Open) *fixture {
 	t.Helper()
-	f := &fixture{clock: clock.NewManual(noon), open: open, place: t.TempDir()}
+	f := &fixture{clock: clocktest.NewManual(noon), open: open, place: t.TempDir()}
 	f.Store = f.another(t)
 	return f
 }

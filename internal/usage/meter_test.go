@@ -15,6 +15,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/clocktest"
 )
 
 var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -74,7 +75,7 @@ func TestDone(t *testing.T) {
 		"wrong key": {Response{Status: 401, Code: petcat.CodeInvalidAPIKey}, petcat.UsageCounts{KeyRefused: 1}},
 		"guessing":  {Response{Status: 429, Code: petcat.CodeTooManyFailedAttempts}, petcat.UsageCounts{KeyRefused: 1}},
 	} {
-		m, s := start(clock.NewManual(noon))
+		m, s := start(clocktest.NewManual(noon))
 		c.response.At = noon
 		m.Done(c.response)
 		m.Flush(t.Context())
@@ -93,7 +94,7 @@ func TestDone(t *testing.T) {
 // TestBatchIsSorted: by account and hour, with the sums of all accounts at the end. A request
 // counts in the hour in which it was charged.
 func TestBatchIsSorted(t *testing.T) {
-	m, s := start(clock.NewManual(noon))
+	m, s := start(clocktest.NewManual(noon))
 	for _, a := range []petcat.AccountID{65, 2, 300, 1} {
 		m.Admitted(a, noon.Add(-1).UnixNano())
 		m.Admitted(a, noon.UnixNano())
@@ -117,7 +118,7 @@ func TestBatchIsSorted(t *testing.T) {
 // TestCountInParallel: no request is lost or counted twice while counts are taken.
 func TestCountInParallel(t *testing.T) {
 	const workers, each = 4, 2_000
-	m, s := start(clock.NewManual(noon))
+	m, s := start(clocktest.NewManual(noon))
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
@@ -137,7 +138,7 @@ func TestCountInParallel(t *testing.T) {
 }
 
 func TestCountAllocatesNothing(t *testing.T) {
-	m, _ := start(clock.NewManual(noon))
+	m, _ := start(clocktest.NewManual(noon))
 	count := func() {
 		m.Admitted(7, noon.UnixNano())
 		m.Done(Response{At: noon, Account: 7, Key: 1, Status: 200, Bytes: 5})
@@ -151,7 +152,7 @@ func TestCountAllocatesNothing(t *testing.T) {
 // TestBatchIsRepeatedUnchanged: until it is written, the same batch is sent, and new counts
 // go into the next one.
 func TestBatchIsRepeatedUnchanged(t *testing.T) {
-	c := clock.NewManual(noon)
+	c := clocktest.NewManual(noon)
 	m, s := start(c)
 	m.Flush(t.Context())
 	s.away.Store(true)
@@ -180,7 +181,7 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 
 // TestLargeBatchesAreDivided: only after the last part everything is written.
 func TestLargeBatchesAreDivided(t *testing.T) {
-	c := clock.NewManual(noon)
+	c := clocktest.NewManual(noon)
 	m, s := start(c)
 	c.Advance(time.Second)
 	const accounts = 2*batchRows + 100
@@ -220,7 +221,7 @@ func TestFlushesTakeATenthOfTheTime(t *testing.T) {
 // TestSignsOfLife: a node that counts nothing says now and then that it is there, and
 // says when it ends.
 func TestSignsOfLife(t *testing.T) {
-	c := clock.NewManual(noon)
+	c := clocktest.NewManual(noon)
 	m, s := start(c)
 	for range 120 {
 		m.Flush(t.Context())
@@ -267,7 +268,7 @@ func TestClose(t *testing.T) {
 // TestRefusalsAreGrouped: by account, key, operation and code; how many groups wait is
 // bounded.
 func TestRefusalsAreGrouped(t *testing.T) {
-	m, s := start(clock.NewManual(noon))
+	m, s := start(clocktest.NewManual(noon))
 	refused := func(key petcat.KeyID, code petcat.Code, after time.Duration) {
 		m.Refused(petcat.Refusal{Account: 7, Key: key, Code: code, Last: noon.Add(after), RequestID: after.String()})
 	}
