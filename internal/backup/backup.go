@@ -72,7 +72,7 @@ func Verify(ctx context.Context, path string) (i Info, findings []string, err er
 	}
 	i, err = f.info()
 	if err == nil {
-		findings, err = f.compare()
+		findings, err = f.compare(ctx)
 	}
 	var check petcat.AuditCheck
 	if err == nil {
@@ -106,8 +106,8 @@ func (f *File) Close() error { return f.file.Close() }
 // Path implements [store.Copy].
 func (f *File) Path() string { return f.path }
 
-// Tables implements [store.Copy]. A file that was not opened before is opened for writing, in
-// one transaction.
+// Tables implements [store.Copy]. It returns all tables but checksum, in the order in which they
+// were created. A file that was not opened before is opened for writing, in one transaction.
 func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 	if f.file == nil {
 		if f.file, err = sqlite.EditFile(ctx, f.path); err != nil {
@@ -117,60 +117,38 @@ func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 			return nil, err
 		}
 	}
-	return f.tables(` AND t.name` + isData)
-}
-
-// isData is the condition that a table has data, and not the schema.
-const isData = ` <> 'sqlite_schema'`
-
-// tables returns the tables but checksum that meet a condition, in the order in which they
-// were created.
-func (f *File) tables(condition string) (tables []store.Table, err error) {
-	query := `SELECT t.name, group_concat(c.name, ', ' ORDER BY c.cid), group_concat(c.name, ', ' ORDER BY c.pk) FILTER (WHERE c.pk > 0)
+	const query = `SELECT t.name, group_concat(c.name, ', ' ORDER BY c.cid), coalesce(group_concat(c.name, ', ' ORDER BY c.pk) FILTER (WHERE c.pk > 0), '1')
 		FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
-		WHERE t.type = 'table' AND t.name <> 'checksum'` + condition + ` GROUP BY t.rowid ORDER BY t.rowid`
+		WHERE t.type = 'table' AND t.name <> 'checksum' GROUP BY t.rowid ORDER BY t.rowid`
 	err = f.file.Query(func(scan store.Scan) error {
-		var name, columns string
-		var key sql.Null[string]
-		err := scan(&name, &columns, &key)
-		if !key.Valid {
-			key.V = columns
-		}
-		tables = append(tables, store.Table{Name: name, Columns: strings.Split(columns, ", "), Key: key.V})
+		var t store.Table
+		var columns string
+		err := scan(&t.Name, &columns, &t.Key)
+		t.Columns = strings.Split(columns, ", ")
+		tables = append(tables, t)
 		return err
 	}, query)
 	return tables, err
 }
 
-// rowsInStatement is how many rows one statement inserts.
-const rowsInStatement = 100
-
 // Fill implements [store.Copy].
 func (f *File) Fill(t store.Table, rows iter.Seq2[[]any, error]) error {
-	_, err := f.file.Exec(`DELETE FROM ` + t.Name) // what the migrations wrote
-	var some []any
-	insert := func() error {
-		n := len(some) / len(t.Columns)
-		if n == 0 {
-			return nil
-		}
-		row := `(?` + strings.Repeat(", ?", len(t.Columns)-1) + `)`
-		_, err := f.file.Exec(`INSERT INTO `+t.Name+` (`+strings.Join(t.Columns, ", ")+`) VALUES `+row+strings.Repeat(", "+row, n-1), some...)
-		some = some[:0]
+	if _, err := f.file.Exec(`DELETE FROM ` + t.Name); err != nil { // what the migrations wrote
 		return err
 	}
-	for row, failed := range rows {
-		if err == nil {
-			err = failed
-		}
-		if some = append(some, row...); err == nil && len(some) == rowsInStatement*len(t.Columns) {
-			err = insert()
-		}
+	var some [][]any
+	for row, err := range rows {
 		if err != nil {
 			return err
 		}
+		if some = append(some, row); len(some) == store.RowsInStatement {
+			if err := t.Insert(f.file, some); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
 	}
-	return errors.Join(err, insert())
+	return t.Insert(f.file, some)
 }
 
 // Rows implements [store.Copy].
@@ -202,7 +180,7 @@ func (f *File) finish(ctx context.Context, program string, now time.Time) error 
 	if err := store.Strip(f.file, now, program); err != nil {
 		return err
 	}
-	sums, err := f.computed()
+	sums, err := f.computed(ctx)
 	if err != nil {
 		return err
 	}
@@ -220,6 +198,9 @@ func (f *File) finish(ctx context.Context, program string, now time.Time) error 
 	return err
 }
 
+// schemaTable has the texts of the tables, and no data.
+const schemaTable = "sqlite_schema"
+
 // sum is what the table checksum says of a table.
 type sum struct {
 	rows   int64
@@ -227,12 +208,12 @@ type sum struct {
 }
 
 // computed returns the sums of all tables and of the schema, by table.
-func (f *File) computed() (map[string]sum, error) {
-	tables, err := f.tables("")
+func (f *File) computed(ctx context.Context) (map[string]sum, error) {
+	tables, err := f.Tables(ctx)
 	if err != nil {
 		return nil, err
 	}
-	schema := store.Table{Name: "sqlite_schema WHERE tbl_name <> 'checksum'", Columns: []string{"type", "name", "tbl_name", "sql"}, Key: "name"}
+	schema := store.Table{Name: schemaTable + " WHERE tbl_name <> 'checksum'", Columns: []string{"type", "name", "tbl_name", "sql"}, Key: "name"}
 	sums := make(map[string]sum)
 	for _, t := range append(tables, schema) {
 		name, _, _ := strings.Cut(t.Name, " ")
@@ -257,8 +238,8 @@ func (f *File) sumOf(t store.Table) (s sum, err error) {
 	return s, err
 }
 
-// written returns the rows of the table checksum that meet a condition, by table.
-func (f *File) written(where string) (map[string]sum, error) {
+// written returns the rows of the table checksum, by table.
+func (f *File) written() (map[string]sum, error) {
 	sums := make(map[string]sum)
 	err := f.file.Query(func(scan store.Scan) error {
 		var table string
@@ -266,17 +247,17 @@ func (f *File) written(where string) (map[string]sum, error) {
 		err := scan(&table, &s.rows, &s.sha256)
 		sums[table] = s
 		return err
-	}, `SELECT table_name, rows, sha256 FROM checksum `+where)
+	}, `SELECT table_name, rows, sha256 FROM checksum`)
 	return sums, err
 }
 
 // compare compares the tables with what the table checksum says of them.
-func (f *File) compare() (findings []string, err error) {
-	written, err := f.written("")
+func (f *File) compare(ctx context.Context) (findings []string, err error) {
+	written, err := f.written()
 	if err != nil {
 		return nil, err
 	}
-	computed, err := f.computed()
+	computed, err := f.computed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -301,10 +282,11 @@ func (f *File) info() (Info, error) {
 	if err := f.file.Query(func(scan store.Scan) error { return scan(into...) }, query, store.MetaTakenAt, store.MetaProgram); err != nil {
 		return i, err
 	}
-	sums, err := f.written(`WHERE table_name` + isData)
+	sums, err := f.written()
 	for table, s := range sums {
 		i.Rows[table] = s.rows
 	}
+	delete(i.Rows, schemaTable)
 	if err == nil {
 		i.TakenAt, err = time.Parse(time.RFC3339, takenAt)
 	}

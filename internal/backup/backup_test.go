@@ -166,7 +166,7 @@ func TestMove(t *testing.T) {
 		}
 	}
 	sums := func(path string) map[string]sum {
-		s, err := openFile(t, path).written("")
+		s, err := openFile(t, path).written()
 		must(t, err)
 		return s
 	}
@@ -338,7 +338,7 @@ func TestTableThatCannotBeRead(t *testing.T) {
 	must(t, err)
 	_, err = file.WriteAt(make([]byte, size), (page-1)*size)
 	must(t, errors.Join(err, file.Close()))
-	if findings, err := openFile(t, path).compare(); err == nil || findings != nil {
+	if findings, err := openFile(t, path).compare(t.Context()); err == nil || findings != nil {
 		t.Errorf("found %q, %v", findings, err)
 	}
 }
@@ -354,11 +354,11 @@ func dump(t testing.TB, path string) (string, error) {
 	if damage, err := f.file.Integrity(); err != nil || len(damage) > 0 {
 		return "", fmt.Errorf("%q, %w", damage, err) // reading it might never end
 	}
-	sums, err := f.written("")
+	sums, err := f.written()
 	if err != nil {
 		return "", err
 	}
-	tables, err := f.tables("")
+	tables, err := f.Tables(t.Context())
 	var text strings.Builder
 	_, _ = fmt.Fprintln(&text, sums, tables)
 	for _, table := range tables {

@@ -97,15 +97,7 @@ func (s *Schedule) UntilCheck() time.Duration { return s.wait }
 // Check makes a backup if one is due and no other node makes one.
 func (s *Schedule) Check(ctx context.Context) {
 	s.wait = min(checkEvery, s.Every)
-	due, err := s.untilDue(ctx)
-	if err == nil && due > 0 {
-		s.wait = min(s.wait, due)
-		return
-	}
-	if err == nil {
-		_, err = s.Store.Alone(ctx, s.make)
-	}
-	if err != nil && ctx.Err() == nil {
+	if _, err := s.Store.Alone(ctx, s.make); err != nil && ctx.Err() == nil {
 		s.wait = min(retryAfter, s.Every)
 		s.Failures.Add(1)
 		s.Logger.ErrorContext(ctx, "a scheduled backup failed; older ones are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)
@@ -126,10 +118,11 @@ func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
 	return s.Every - age, nil
 }
 
-// make makes a backup. No other node does.
+// make makes a backup if one is due. No other node does.
 func (s *Schedule) make(ctx context.Context) error {
 	if due, err := s.untilDue(ctx); err != nil || due > 0 {
-		return err // another node was faster
+		s.wait = min(s.wait, due)
+		return err
 	}
 	// The files of other deployments are left alone.
 	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Store.Environment(), s.Store.Dataset())
@@ -148,7 +141,12 @@ func (s *Schedule) make(ctx context.Context) error {
 		return err
 	}
 	s.untaken = ""
-	if err := s.note(ctx, made); err != nil {
+	s.last.Store(made)
+	text, err := json.Marshal(made)
+	if err == nil {
+		err = s.Store.SetNote(ctx, lastNote, string(text))
+	}
+	if err != nil {
 		return fmt.Errorf("note the last backup: %w", err)
 	}
 	s.Logger.InfoContext(ctx, "a scheduled backup was made and verified", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
@@ -197,15 +195,6 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 		return fmt.Errorf("the command %s failed for %s: %w: %s", s.Command, path, err, output[max(0, len(output)-500):])
 	}
 	return nil
-}
-
-func (s *Schedule) note(ctx context.Context, made Made) error {
-	s.last.Store(made)
-	text, err := json.Marshal(made)
-	if err != nil {
-		return err
-	}
-	return s.Store.SetNote(ctx, lastNote, string(text))
 }
 
 // remove removes the files in the folder that match a pattern, the oldest first, until so

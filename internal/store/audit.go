@@ -60,7 +60,7 @@ func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string
 		rows[i] = auditInto(&e)
 	}
 	t.audit = &head
-	return execRows(t, rowsInStatement, insertInto("audit", auditColumns), ``, rows)
+	return execRows(t, RowsInStatement, insertInto("audit", auditColumns), ``, rows)
 }
 
 // auditHead returns the end of the log. It is read once in each transaction that needs it:

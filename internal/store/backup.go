@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"iter"
+	"strings"
 	"time"
 
 	"petcat"
@@ -15,6 +16,11 @@ type Table struct {
 	Name    string
 	Columns []string
 	Key     string // the columns of its primary key, as in ORDER BY
+}
+
+// Insert inserts rows of the table.
+func (t Table) Insert(c Conn, rows [][]any) error {
+	return execRows(c, RowsInStatement, insertInto(t.Name, strings.Join(t.Columns, ", ")), ``, rows)
 }
 
 // Copy is a SQLite file with a copy of the data: a backup, or one in the making.

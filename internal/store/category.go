@@ -81,7 +81,7 @@ func (t *Tx) CreateAll(group []*Create) error {
 			created[i], running[requests[i].scopedKey] = int64(category.ID), c.IdempotencyKey != ""
 		}
 	}
-	if err := execRows(t, rowsInStatement, insert, ``, rows); err != nil {
+	if err := execRows(t, RowsInStatement, insert, ``, rows); err != nil {
 		return err
 	}
 	for i, id := range created {

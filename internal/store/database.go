@@ -101,9 +101,9 @@ func one[T any](c Conn, into columns[T], missing error, query string, args ...an
 	return rows[0], nil
 }
 
-// rowsInStatement is how many rows execRows writes with one statement at most. With more, neither
+// RowsInStatement is how many rows execRows writes with one statement at most. With more, neither
 // database is faster.
-const rowsInStatement = 64
+const RowsInStatement = 64
 
 // execRows writes rows in their order, by statements that begin and end as given, of at most
 // size rows each. Their sizes are powers of two, so that there are few to prepare.

@@ -127,5 +127,5 @@ func (t *Tx) remember(requests []request, created map[int]int64) error {
 			rows = append(rows, []any{int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli()})
 		}
 	}
-	return execRows(t, rowsInStatement, insertInto("idempotency_keys", columns), onConflict("account_id, key", columns, replaced), rows)
+	return execRows(t, RowsInStatement, insertInto("idempotency_keys", columns), onConflict("account_id, key", columns, replaced), rows)
 }

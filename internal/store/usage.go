@@ -41,14 +41,14 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 		if err != nil || added == 0 {
 			return err
 		}
-		if err := addUsage(c, rowsInStatement, "usage", "account_id, hour", rowsOf(b.Counts, countInto)); err != nil {
+		if err := addUsage(c, RowsInStatement, "usage", "account_id, hour", rowsOf(b.Counts, countInto)); err != nil {
 			return err
 		}
 		uses := rowsOf(b.Keys, func(k *petcat.KeyUse) []any { return []any{(*int64)(&k.Key), k.At.Unix()} })
-		if err := execRows(c, rowsInStatement, insertInto("key_uses AS u", "key_id, used_at"), onConflict("key_id", "used_at", later), uses); err != nil {
+		if err := execRows(c, RowsInStatement, insertInto("key_uses AS u", "key_id, used_at"), onConflict("key_id", "used_at", later), uses); err != nil {
 			return err
 		}
-		return execRows(c, rowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
+		return execRows(c, RowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
 			onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rowsOf(b.Refusals, refusalInto))
 	})
 }
